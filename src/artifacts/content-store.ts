@@ -17,6 +17,7 @@ import { forEachBounded } from '../domain/concurrency';
 import { OutsideFailure } from '../domain/failures';
 import { contentsOf, type StoredFile, sweep } from './contents';
 import { digest, sha256 } from './hash';
+import { type Guard, openOwned } from './journal';
 import { filesIn, isInside } from './objects';
 import type { ArtifactStore, Journal, Provenance } from './store';
 
@@ -58,7 +59,7 @@ export interface Backend {
   };
   /** The local folder of a folder artifact's files. */
   folderPath(sha: string): string;
-  journal(name: string): Promise<Journal>;
+  journal(name: string, guard?: Guard): Promise<Journal>;
   records(name: string): Promise<ReadonlyMap<string, unknown>>;
   removeJournal(name: string): Promise<void>;
 }
@@ -255,7 +256,10 @@ export function openContentStore(backend: Backend): ArtifactStore {
     provenance,
     resolve,
     forget: (key) => backend.remove(keyPath(key)),
-    journal: (key) => backend.journal(sha256(key)),
+    journal: (key, owner) =>
+      owner === undefined
+        ? backend.journal(sha256(key))
+        : openOwned((guard) => backend.journal(sha256(key), guard), owner),
     records: (key) => backend.records(sha256(key)),
     removeJournal: (key) => backend.removeJournal(sha256(key)),
     contents,

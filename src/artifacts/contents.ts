@@ -68,7 +68,7 @@ export async function contentsOf(o: {
     ...files('provenance').map((file) => ({ ...file, sha: nameOf(file) })),
     ...copies.map((file) => ({ ...file, sha: givenOutOf(file) })),
   ];
-  let rest = bytesOf(['id', 'aside', 'probe', 'folders of the store'].flatMap(files));
+  let rest = bytesOf(['id', 'aside', 'probe', 'work', 'folders of the store'].flatMap(files));
   for (const { sha, bytes } of beside) {
     const known = objects.get(sha);
     if (known === undefined) rest += bytes;

@@ -50,7 +50,7 @@ function folderBackend(root: string): Backend {
     unnamedMs: 0,
     objects: new Objects(join(root, 'objects'), aside),
     folderPath: (sha) => join(root, 'folders', sha),
-    journal: (name) => openJournal(journalPath(name)),
+    journal: (name, guard) => openJournal(journalPath(name), guard),
     async records(name) {
       const read = readers.get(name) ?? journalReader(journalPath(name));
       readers.set(name, read);

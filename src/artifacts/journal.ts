@@ -3,10 +3,12 @@
  * record under a key stays; any number of processes may append at once (each flush is one O_APPEND write that begins with a line break, so
  * a line torn by a crash never swallows its neighbour).
  */
+import { randomUUID } from 'node:crypto';
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { breathing } from '../domain/concurrency';
+import { OutsideFailure } from '../domain/failures';
 import { showLife } from '../domain/signs-of-life';
 import { flush as flushPath, ifThere, makeFolder, withRoom } from './durable-file';
 import { sha256 } from './hash';
@@ -94,8 +96,34 @@ async function appendWhole(file: FileHandle, bytes: Buffer): Promise<void> {
   showLife();
 }
 
+/** Is given all records there are before any is written; throws where none may be. */
+export type Guard = (records: ReadonlyMap<string, unknown>) => void;
+
+const EPOCH = 'epoch/';
+const epochIn = (records: ReadonlyMap<string, unknown>): number =>
+  Math.max(0, ...[...records.keys()].flatMap((key) => (key.startsWith(EPOCH) ? Number(key.slice(EPOCH.length)) : [])));
+
+/** Opens a journal for `owner`, who is its only one from then on: the records tell who, by an epoch each. */
+export async function openOwned(open: (guard: Guard) => Promise<Journal>, owner: string): Promise<Journal> {
+  let mine = Infinity;
+  const journal = await open((records) => {
+    const newest = epochIn(records);
+    if (newest <= mine) return;
+    const { owner: by } = records.get(EPOCH + newest) as { owner: string };
+    throw new OutsideFailure('Superseded', `${by} has taken this work over from ${owner}`);
+  });
+  const id = randomUUID();
+  for (;;) {
+    const epoch = epochIn(journal.records()) + 1;
+    await journal.append(EPOCH + epoch, { id, owner });
+    if ((journal.records().get(EPOCH + epoch) as { id: string }).id !== id) continue;
+    mine = epoch;
+    return journal;
+  }
+}
+
 /** Opens (or creates) the journal at `path`. Torn lines are passed over, never repaired: another process may be appending. */
-export async function openJournal(path: string): Promise<Journal> {
+export async function openJournal(path: string, guard?: Guard): Promise<Journal> {
   const read = journalReader(path);
   const records = await withRoom({ path }, read);
   const file = await withRoom({ path }, () => openToAppend(path));
@@ -109,8 +137,11 @@ export async function openJournal(path: string): Promise<Journal> {
     await Promise.all([previous.catch(() => undefined), sleep(GROUP_COMMIT_MS)]);
     group = undefined; // from here on appends go into the next group
     const bytes = Buffer.from(`\n${lines.join('')}`);
+    if (guard) guard(await read());
     try {
       await withRoom({ path, bytes: bytes.length }, () => appendWhole(file, bytes));
+      // Under a key another process may have been first.
+      if (guard) await read();
     } catch (error) {
       // Lines that came to the disk whole count now, as they will when the journal is opened again.
       const kept = await file

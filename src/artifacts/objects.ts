@@ -14,7 +14,7 @@ import { sha256 } from './hash';
 const READ_ONLY = 0o444;
 
 /** The sha256 of files. Each is read once a process, under whatever name, and again once it has changed. */
-class FileHashes {
+export class FileHashes {
   private readonly known = new Map<string, Promise<string>>();
 
   /** Undefined if there is no such file. */

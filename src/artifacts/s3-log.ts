@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forEachBounded } from '../domain/concurrency';
 import { limited } from '../domain/signs-of-life';
-import { formatLine, parseLine } from './journal';
+import { formatLine, type Guard, parseLine } from './journal';
 import type { Bucket } from './s3-bucket';
 import type { Journal } from './store';
 
@@ -89,7 +89,11 @@ export class LogReader {
 }
 
 /** Opens the log, which is there with its first record. */
-export async function openLog(bucket: Bucket, name: string, spacingMs = SPACING_MS): Promise<Journal> {
+export async function openLog(
+  bucket: Bucket,
+  name: string,
+  { guard, spacingMs = SPACING_MS }: { guard?: Guard | undefined; spacingMs?: number } = {},
+): Promise<Journal> {
   const log = new LogReader(bucket, name);
   await log.read();
   const pending = new Map<string, Promise<void>>();
@@ -105,6 +109,7 @@ export async function openLog(bucket: Bucket, name: string, spacingMs = SPACING_
     for (;;) {
       const fresh = records.filter(([key]) => !log.records.has(key));
       if (fresh.length === 0) return;
+      guard?.(log.records);
       const number = log.next;
       const lines = isFull(number) ? [...log.records, ...fresh] : fresh;
       const text = lines.map(([key, record]) => formatLine(key, record)).join('');

@@ -2,20 +2,24 @@
  * The artifact store in an S3 bucket, for hosts that share no disk. Content that was read or written is kept in a local cache of bounded size, where
  * it is checked against its sha256 as in a store on disk.
  */
-import { mkdir, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { rename, rm, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
 import { type Backend, openContentStore } from './content-store';
 import { walk } from './contents';
-import { asidePath, ifThere } from './durable-file';
+import { asidePath, ifThere, makeFolder } from './durable-file';
 import { sha256 } from './hash';
-import { Objects } from './objects';
+import { FileHashes, filesIn, isInside, Objects } from './objects';
 import { Bucket, parseS3 } from './s3-bucket';
 import { LogReader, openLog, removeLog } from './s3-log';
-import type { ArtifactStore } from './store';
+import type { ArtifactStore, Snapshots } from './store';
 
 const DAY_MS = 24 * 3600 * 1000;
 const HOUR_MS = 3600 * 1000;
 const SMALL_BYTES = 1e6;
+/** Of a snapshot: no file of it is called so. */
+const LISTING = '.files.json';
 
 interface S3StoreOptions {
   /** `s3://bucket/prefix` */
@@ -44,7 +48,7 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
     unnamedMs: DAY_MS,
     objects: cachedObjects(bucket, { cache, cacheBytes }),
     folderPath: (sha) => join(cache, 'folders', sha),
-    journal: (name) => openLog(bucket, name),
+    journal: (name, guard) => openLog(bucket, name, { guard }),
     records: (name) => {
       const reader = readers.get(name) ?? new LogReader(bucket, name);
       readers.set(name, reader);
@@ -55,6 +59,7 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
   let probed: Promise<void> | undefined;
   return {
     ...store,
+    snapshots: snapshotsIn(bucket, join(cache, 'aside')),
     async id() {
       await (probed ??= bucket.probe());
       return store.id();
@@ -114,7 +119,7 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
   async function fetch(sha: string): Promise<boolean> {
     if (await local.has(sha)) return true;
     if (damaged.has(sha)) return false;
-    await mkdir(aside, { recursive: true });
+    await makeFolder(aside);
     const file = asidePath(aside);
     try {
       if (!(await bucket.download(objectPath(sha), file))) return false;
@@ -158,6 +163,49 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
     },
     async giveOut(sha, to) {
       return (await fetch(sha)) && local.giveOut(sha, to);
+    },
+  };
+}
+
+const snapshotSchema = z.array(z.object({ path: z.string().refine(isInside), sha256: z.string() }));
+
+/** `work/<sha256 of key>/<name>/`, in which `.files.json` is written last. */
+function snapshotsIn(bucket: Bucket, aside: string): Snapshots {
+  const at = (key: string, ...path: string[]): string => ['work', sha256(key), ...path].join('/');
+  const local = new FileHashes();
+  return {
+    async put(key, folder, files) {
+      const name = randomUUID();
+      const listing = await Promise.all(
+        (await filesIn(folder, files)).map(async (path) => {
+          const file = join(folder, path);
+          const sha = (await local.of(file)) ?? '';
+          await bucket.upload(at(key, name, path), file, sha);
+          return { path, sha256: sha };
+        }),
+      );
+      await bucket.create(at(key, name, LISTING), JSON.stringify(listing));
+      return name;
+    },
+    async restore(key, name, folder) {
+      const stored = await bucket.get(at(key, name, LISTING));
+      if (!stored) return false;
+      for (const { path, sha256: sha } of snapshotSchema.parse(JSON.parse(stored.body.toString()))) {
+        await makeFolder(aside);
+        const file = asidePath(aside);
+        try {
+          if (!(await bucket.download(at(key, name, path), file)) || (await local.of(file)) !== sha) return false;
+          await makeFolder(dirname(join(folder, path)));
+          await rename(file, join(folder, path));
+        } finally {
+          await rm(file, { force: true });
+        }
+      }
+      return true;
+    },
+    async keep(key, names) {
+      const files = await bucket.list(at(key, ''));
+      for (const { path } of files) if (!names.includes(path.split('/')[2]!)) await bucket.remove(path);
     },
   };
 }

@@ -32,16 +32,31 @@ export interface ArtifactStore {
   provenance(ref: ArtifactRef): Promise<Provenance>;
   /** The artifact whose sha256 begins with `prefix` or whose key is `prefix`; undefined if none or several. */
   resolve(prefix: string): Promise<ArtifactRef | undefined>;
-  /** An append-only log of finished records, for work that takes long and is resumed. */
-  journal(key: string): Promise<Journal>;
+  /**
+   * An append-only log of finished records, for work that takes long and is resumed. `owner` says who opens it for work that one may do at a time:
+   * from then on appends of those who opened it so before are refused (Superseded).
+   */
+  journal(key: string, owner?: string): Promise<Journal>;
   /** The records of a journal that are whole on disk by now; none where there is no such journal. They stay in memory: later calls read what is new. */
   records(key: string): Promise<ReadonlyMap<string, unknown>>;
   /** Deletes a journal that may be there still, where a run ended between storing what it led to and removing it. */
   removeJournal(key: string): Promise<void>;
+  /** Of a store that other hosts have in common, and that is no disk of theirs. */
+  readonly snapshots?: Snapshots;
   /** All that it holds, and what that takes. */
   contents(): Promise<Contents>;
   /** Removes what no entry refers to and what dead processes have left; `dryRun`: only counts it. */
   sweep(o: { dryRun: boolean }): Promise<Swept>;
+}
+
+/** Folders of unfinished work, from which another host goes on. What they are is told by a journal; they go with the work. */
+export interface Snapshots {
+  /** Stores the named files of a folder; what it is called from then on. */
+  put(key: string, folder: string, files: readonly string[]): Promise<string>;
+  /** Puts its files into a local folder; false if it is damaged or missing. */
+  restore(key: string, name: string, folder: string): Promise<boolean>;
+  /** Removes all of the key's but those named. */
+  keep(key: string, names: readonly string[]): Promise<void>;
 }
 
 export interface Contents {

@@ -66,7 +66,7 @@ export function notingUsage(store: ArtifactStore, campaign: () => string | undef
     },
     put: (artifact) => noting(artifact.key, () => store.put(artifact)),
     putFolder: (artifact) => noting(artifact.key, () => store.putFolder(artifact)),
-    journal: (key) => noting(JOURNAL + key, () => store.journal(key)),
+    journal: (key, owner) => noting(JOURNAL + key, () => store.journal(key, owner)),
   };
 }
 

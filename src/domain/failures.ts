@@ -21,6 +21,8 @@ export const failureTypes = {
   WrongStore: 'outside',
   /** The bucket of the store does not answer, or refuses: its server, its credentials. */
   StoreUnavailable: 'outside',
+  /** Another worker has taken the work over: what this one has done since is not counted. */
+  Superseded: 'preempted',
   /** No room left where the home or a temporary folder is: work goes on once there is. */
   DiskFull: 'outside',
 

@@ -182,6 +182,24 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     expect(again.records().get('same')).toEqual(records.get('same'));
     await again.close();
   });
+
+  test('a journal has one owner: whoever opened it last; what those before append is refused', async () => {
+    const first = await open().journal('work', 'worker 1');
+    await first.append('a', 1);
+    const second = await open().journal('work', 'worker 2');
+    expect(second.records().get('a')).toBe(1);
+    const refused = { type: 'Superseded', message: 'worker 2 has taken this work over from worker 1', retryable: true };
+    await expect(first.append('b', 'first')).rejects.toMatchObject(refused);
+    await second.append('b', 'second');
+    await expect(first.append('c', 1)).rejects.toMatchObject(refused);
+    const records = await open().records('work');
+    expect([...records.keys()].filter((key) => !key.startsWith('epoch/'))).toEqual(['a', 'b']);
+    expect(records.get('b')).toBe('second');
+    const owners = await Promise.all(['x', 'y', 'z'].map((name) => open().journal('work', name)));
+    const results = await Promise.allSettled(owners.map((one, n) => one.append(`of ${n}`, n)));
+    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    await Promise.all([first, second, ...owners].map((one) => one.close()));
+  });
 });
 
 describe('a store in a bucket', () => {
@@ -234,7 +252,7 @@ describe('a store in a bucket', () => {
 
   test('a log that has grown long is read from its last full segment, by those that had read it before too', async () => {
     const place = new Bucket(parseS3(url()));
-    const writers = [await openLog(place, 'log', 0), await openLog(place, 'log', 0)];
+    const writers = [await openLog(place, 'log', { spacingMs: 0 }), await openLog(place, 'log', { spacingMs: 0 })];
     const early = new LogReader(place, 'log');
     for (let n = 0; n < 300; n++) {
       await writers[n % 2]!.append(`${n}`, n);
@@ -248,6 +266,28 @@ describe('a store in a bucket', () => {
     await writers[0]!.remove();
     expect((await early.read()).size).toBe(0);
   }, 60_000);
+
+  test('unfinished work goes to another host whole, or not at all', async () => {
+    const folder = join(root, 'checkpoint-3');
+    mkdirSync(join(folder, 'nested'), { recursive: true });
+    for (const file of ['optimizer.pt', 'nested/rng', 'other']) writeFileSync(join(folder, file), file.repeat(1000));
+    const [one, other] = [openS3().snapshots!, openS3().snapshots!];
+    const first = await one.put('training/1', folder, ['optimizer.pt', 'nested/rng']);
+    const there = join(root, 'elsewhere');
+    expect(await other.restore('training/1', first, there)).toBe(true);
+    expect(readdirSync(there, { recursive: true }).sort()).toEqual(['nested', 'nested/rng', 'optimizer.pt']);
+    expect(readFileSync(join(there, 'nested/rng'), 'utf8')).toBe('nested/rng'.repeat(1000));
+    const second = await other.put('training/1', folder, ['optimizer.pt']);
+    await one.keep('training/1', [second]);
+    expect(await other.restore('training/1', first, there)).toBe(false);
+    await put(
+      (await paths('work/')).find((path) => path.endsWith('optimizer.pt'))!,
+      'damaged',
+    );
+    expect(await one.restore('training/1', second, there)).toBe(false);
+    await one.keep('training/1', []);
+    expect(await paths('work/')).toEqual([]);
+  });
 
   test('the cache holds no more than it may, but for what was just used', async () => {
     const store = openS3(1_000_000);
