@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from trainer.train.channel import Channel
-from trainer.train.job import Job, parse_job
+from trainer.train.job import Job
 
 Seconds = tuple[float, float]
 """On the clock, and of the processor."""
@@ -21,7 +21,7 @@ Seconds = tuple[float, float]
 
 def step_job(model: Path, folder: Path, *, tasks: list[str], steps: int, targets: list[str], **fields: Any) -> Job:
     """So many measured steps, after one that warms up, of all `tasks` each; no checkpoint."""
-    return parse_job(
+    return Job.model_validate(
         {
             "base_model": str(model),
             "output_dir": str(folder / "out"),
@@ -47,16 +47,17 @@ def step_job(model: Path, folder: Path, *, tasks: list[str], steps: int, targets
 
 def in_turns(job: Job, folder: Path, batch: dict[str, Any], *, rounds: int) -> dict[str, list[Seconds]]:
     """Seconds of every step, by side."""
-    from trainer.train.run import make_trainer
+    from trainer.train.grpo import make_trainer
 
     times: dict[str, list[Seconds]] = {"ours": [], "bare_trl": []}
     for number in range(rounds):
         output = folder / f"round-{number}"
         output.mkdir()
         worker = InstantWorker(output, batch, set(itertools.permutations(job.tasks)))
-        times["ours"] += seconds_per_step(make_trainer(job, output, Channel(worker, worker)))
+        given = job.model_copy(update={"output_dir": str(output)})
+        times["ours"] += seconds_per_step(make_trainer(given, Channel(worker, worker)))
         gc.collect()
-        times["bare_trl"] += seconds_per_step(bare_trl(job, output, batch))
+        times["bare_trl"] += seconds_per_step(bare_trl(given, batch))
         gc.collect()
     return times
 
@@ -84,15 +85,15 @@ class InstantWorker:
         return json.dumps({"type": "rollouts", "id": request["id"], "file": str(file)}) + "\n"
 
 
-def bare_trl(job: Job, output: Path, batch: dict[str, Any]) -> Any:
+def bare_trl(job: Job, batch: dict[str, Any]) -> Any:
     """TRL's own trainer with the job's settings; the rollouts come from memory."""
     from datasets import Dataset
     from transformers import AutoTokenizer
     from transformers.trainer_callback import PrinterCallback
     from trl import GRPOTrainer
 
+    from trainer.train.grpo import grpo_config
     from trainer.train.model import build_model
-    from trainer.train.run import grpo_config
 
     rollouts = [rollout for group in batch["groups"] for rollout in group["rollouts"]]
     rows = [rollout["rows"][0] for rollout in rollouts]
@@ -105,7 +106,7 @@ def bare_trl(job: Job, output: Path, batch: dict[str, Any]) -> Any:
     masks = [row["mask"] for row in rows]
     trainer = GRPOTrainer(
         model=build_model(job),
-        args=grpo_config(job, output, save_strategy="no"),
+        args=grpo_config(job, save_strategy="no"),
         train_dataset=Dataset.from_dict({"prompt": job.tasks * job.steps}),
         processing_class=AutoTokenizer.from_pretrained(job.base_model),
         reward_funcs=lambda given, **_: given,

@@ -51,8 +51,7 @@ def arguments() -> argparse.Namespace:
 
 def bench_engine(args: argparse.Namespace, model: Path, adapters: list[Path]) -> dict:
     """No HTTP, no text: token ids straight into the engine, the next turn from its own callback."""
-    from trainer.serve.errors import RequestError
-    from trainer.serve.generation import GenerationRequest, Outcome
+    from trainer.serve.messages import GenerationRequest, Outcome, RequestError
     from trainer.serve.worker import build
 
     options = {"max_batch": args.clients, "threads": args.threads, "prefix_cache_mb": args.prefix_cache_mb}

@@ -36,7 +36,7 @@ def generation(model: Path, adapter: Path, rounds: int, threads: int) -> dict[st
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
-    from trainer.serve.generation import GenerationRequest
+    from trainer.serve.messages import GenerationRequest
     from trainer.serve.worker import build
 
     engine = build(str(model), model_name="base", max_batch=64, threads=threads, prefix_cache_mb=256, device="cpu")

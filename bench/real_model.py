@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.optimizer_step import Seconds, in_turns, step_job
 from bench.real_generation import GROUP_SIZE, GROUPS, SAMPLED, generation, prompts_of
-from trainer.train import set_threads
+from trainer.train.job import set_threads
 
 TARGETS = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
 

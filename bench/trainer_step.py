@@ -22,7 +22,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench.optimizer_step import in_turns, step_job
-from trainer.train import set_threads
+from trainer.train.job import set_threads
 
 GROUPS, GROUP_SIZE = 4, 16
 TARGETS = ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"]

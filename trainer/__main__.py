@@ -1,41 +1,77 @@
-"""Command line of the package. Invariant: a subcommand's imports happen only when that subcommand runs.
+"""Command line of the package. Invariant: a subcommand's imports happen only when that subcommand runs, and what is
+heavy only once its input was checked.
 
-`merge`, `train-gate`, `fit-router`, `base-id`, `check-tokens` and `check-model` refuse a bad input with an exit
-code of its own (trainer/command.py)."""
+Whatever refuses a bad input does so with an exit code of its own (trainer/command.py)."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
 import sys
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+JOB, QUESTION = "trainer.command:run_job", "trainer.command:answer_question"
+LEARNER = "trainer.train.channel:run_learner"
+
+
+class Command(NamedTuple):
+    """`form` reads the command line and a `model` of input, and calls `run`; without these it does all by itself."""
+
+    help: str
+    form: str
+    model: str = ""
+    run: str = ""
+    options: Mapping[str, int] = {}
+
+
+def _about_base(help: str, model: str, run: str) -> Command:
+    return Command(help, QUESTION, f"trainer.model_folder:{model}", f"trainer.model_folder:{run}")
+
 
 COMMANDS = {
-    "train": ("trainer.train", "one LoRA on rollouts; JSON lines on stdin and stdout (docs/learner-protocol.md)"),
-    "sft": ("trainer.sft", "one LoRA on conversations; the same protocol"),
-    "gepa": ("trainer.gepa", "a prompt improved with GEPA; the same protocol (docs/arms.md)"),
-    "serve": ("trainer.serve", "the embedded policy server (docs/policy-server.md)"),
-    "merge": ("trainer.merge", "make one PEFT adapter out of several weighted ones"),
-    "train-gate": ("trainer.moe_gate", "train a gate over adapters on successful rollouts"),
-    "fit-router": ("trainer.fit_router", "fit the router from an outcome matrix"),
-    "base-id": (
-        "trainer.model_folder:base_id_main",
-        "which base model a folder holds: its name and a hash",
+    "train": Command(
+        "one LoRA on rollouts (docs/learner-protocol.md)", LEARNER, "trainer.train.job:Job", "trainer.train.grpo:run"
     ),
-    "fingerprint": (
-        "trainer.model_folder:fingerprint_main",
-        "log-probs by which a policy server proves its base",
+    "sft": Command(
+        "one LoRA on conversations; the same protocol",
+        LEARNER,
+        "trainer.train.conversations:SftJob",
+        "trainer.train.sft:run",
     ),
-    "check-tokens": ("trainer.model_folder:check_tokens_main", "count what a tokenizer does not know of some texts"),
-    "check-model": (
-        "trainer.model_folder:check_model_main",
-        "whether a base model is whole, and what a LoRA trains",
+    "gepa": Command(
+        "a prompt improved with GEPA; the same protocol (docs/arms.md)",
+        LEARNER,
+        "trainer.gepa:Job",
+        "trainer.gepa:search",
     ),
+    "serve": Command("the embedded policy server (docs/policy-server.md)", "trainer.serve.server:main"),
+    "merge": Command(
+        "make one PEFT adapter out of several weighted ones", JOB, "trainer.merge:MergeJob", "trainer.merge:merge"
+    ),
+    "train-gate": Command(
+        "train a gate over adapters on successful rollouts",
+        JOB,
+        "trainer.moe_gate:GateJob",
+        "trainer.moe_gate:train_gate",
+    ),
+    "fit-router": Command(
+        "fit the router from an outcome matrix",
+        QUESTION,
+        "trainer.fit_router.outcomes:Outcomes",
+        "trainer.fit_router.fit:fit_router",
+        {"folds": 5, "seed": 1},
+    ),
+    "base-id": _about_base("which base model a folder holds: its name and a hash", "Question", "answer_base_id"),
+    "fingerprint": _about_base("log-probs by which a policy server proves its base", "Question", "fingerprint"),
+    "check-tokens": _about_base("count what a tokenizer does not know of some texts", "Texts", "unknown_tokens"),
+    "check-model": _about_base("whether a base model is whole, and what a LoRA trains", "ModelQuestion", "check_model"),
 }
 
 
 def main(argv: list[str] | None = None) -> int:
     """Runs one subcommand and returns its exit code. Options after the subcommand are the subcommand's own."""
-    summary = "\n".join(f"  {name:<16}{text}" for name, (_, text) in COMMANDS.items())
+    summary = "\n".join(f"  {name:<16}{command.help}" for name, command in COMMANDS.items())
     parser = argparse.ArgumentParser(
         prog="python -m trainer",
         description="Gradients, generation, merging and router fitting for campaign.",
@@ -45,8 +81,19 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND")
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...")
     args = parser.parse_args(argv)
-    module, _, function = COMMANDS[args.command][0].partition(":")
-    return getattr(importlib.import_module(module), function or "main")(args.options)
+    command = COMMANDS[args.command]
+    if not command.model:
+        return _load(command.form)(args.options)
+
+    def run(*given: Any, **options: Any) -> Any:
+        return _load(command.run)(*given, **options)
+
+    return _load(command.form)(args.options, args.command, command.help, _load(command.model), run, **command.options)
+
+
+def _load(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(module), attribute)
 
 
 if __name__ == "__main__":

@@ -1,17 +1,20 @@
-"""What the subcommands share: JSON that comes from outside, parsed by pydantic; refusals; files that are written whole.
+"""What the subcommands share: JSON that comes from outside, checked by pydantic; refusals; files written whole.
 
-Invariants: what does not fit its model is told in one line that names the first bad field, its value and what is
-right. The exit code REFUSED means that the input has to be changed: 2 is argparse's, and 1 is Python's for whatever is
-not caught (no memory, a full disk, a defect), which may be gone the next time, and src/policy/python.ts tries again."""
+Invariants: what does not fit its model is reported in one line that names the first bad field, its value and the fix.
+The exit code REFUSED means that the input has to be changed. 2 is argparse's, and 1 is Python's for whatever is not
+caught (no memory, a full disk, a defect), which may be gone the next time: src/policy/python.ts tries those again."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -19,6 +22,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 REFUSED = 3
 
 Model = TypeVar("Model", bound=BaseModel)
+
+
+class BadInput(ValueError):
+    """What a program was given can't be used, and trying again does not help. One line: field, value and fix."""
 
 
 class Strict(BaseModel):
@@ -40,8 +47,8 @@ class Problem(NamedTuple):
     line: str
 
 
-def first_problem(error: ValidationError, whole: str) -> Problem:
-    """What is wrong first. `whole` names the input where no field of it is to blame."""
+def first_problem(error: ValidationError, source: str) -> Problem:
+    """What is wrong first. `source` names the input where no field of it is to blame."""
     first = error.errors(include_url=False, include_context=False)[0]
     kind, field = first["type"], ".".join(map(str, first["loc"]))
     # pydantic's own words say what is right, so they are the fix as well.
@@ -51,24 +58,65 @@ def first_problem(error: ValidationError, whole: str) -> Problem:
     if kind == "extra_forbidden":
         message = "no such field; correct its name or remove it"
     if not field:
-        return Problem(field, f"{whole}: {message}; it has to be a whole JSON object")
+        return Problem(field, f"{source}: {message}; it has to be a whole JSON object")
     value = json.dumps(first["input"], default=str)
     return Problem(field, f"{field} {value if len(value) <= 60 else value[:57] + '...'}: {message}")
 
 
-def read_input(model: type[Model], path: Path, *, name: str, refusal: type[Exception]) -> Model:
-    """Reads a JSON file that the user knows as `name` (an option, say). Raises `refusal`."""
+def read_input(model: type[Model], path: Path, *, name: str) -> Model:
+    """Reads a JSON file that the user knows as `name` (an option, say). Raises BadInput."""
     try:
         return model.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise refusal(f"{name} {path}: {error.strerror}; name a readable JSON file") from error
+        raise BadInput(f"{name} {path}: {error.strerror}; name a readable JSON file") from error
     except ValidationError as error:
-        raise refusal(first_problem(error, f"{name} {path}").line) from error
+        raise BadInput(first_problem(error, f"{name} {path}").line) from error
 
 
-def refused(program: str, error: ValueError) -> int:
-    """Prints the refusal in one line and returns its exit code. Raises a cause that is no fault of the input: a file
-    that is there and can't be read now."""
+@contextmanager
+def blaming(field: str) -> Iterator[None]:
+    """Puts the field that named the bad input in front of its problem."""
+    try:
+        yield
+    except BadInput as error:
+        raise BadInput(f"{field} {error}") from error
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replaces a file, whole or not at all."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replaces a JSON file, whole or not at all; its folder is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(path, (json.dumps(value, allow_nan=False) + "\n").encode())
+
+
+@contextmanager
+def whole_folder(output: Path) -> Iterator[Path]:
+    """Yields the path of a folder to make; once that is done it takes the place of `output`."""
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as scratch:
+        partial = Path(scratch) / "folder"
+        yield partial
+        shutil.rmtree(output, ignore_errors=True)
+        partial.rename(output)
+
+
+def tell_progress(done: int, total: int) -> None:
+    """A line on stdout, which is the worker's heartbeat."""
+    print(json.dumps({"done": done, "total": total}), flush=True)
+
+
+def refused(program: str, error: BadInput) -> int:
+    """Prints a refusal in one line and returns its exit code. Raises a cause that is no fault of the input: a file that
+    exists and can't be read now."""
     cause: BaseException | None = error
     while cause := cause.__cause__:
         if isinstance(cause, OSError) and not isinstance(
@@ -79,53 +127,34 @@ def refused(program: str, error: ValueError) -> int:
     return REFUSED
 
 
-def tell_progress(done: int, total: int) -> None:
-    """A line on stdout, which is the worker's heartbeat."""
-    print(json.dumps({"done": done, "total": total}), flush=True)
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Writes a file anew, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(json.dumps(value, allow_nan=False) + "\n", encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def job_main(
-    argv: list[str], run: Callable[[Model], None], *, program: str, description: str, model: type[Model], refusal: Any
-) -> int:
+def run_job(argv: list[str], program: str, description: str, model: type[Model], run: Callable[[Model], None]) -> int:
     """A subcommand that does what a job file says. Returns the exit code."""
     parser = argparse.ArgumentParser(prog=f"trainer {program}", description=description)
-    parser.add_argument("--job", required=True, metavar="FILE", help=f"{', '.join(model.model_fields)}")
-    path = Path(parser.parse_args(argv).job)
+    parser.add_argument("--job", required=True, type=Path, metavar="FILE", help=", ".join(model.model_fields))
     try:
-        run(read_input(model, path, name="--job", refusal=refusal))
-    except refusal as error:
+        run(read_input(model, parser.parse_args(argv).job, name="--job"))
+    except BadInput as error:
         return refused(program, error)
     return 0
 
 
-def question_main(
-    argv: list[str],
-    answer: Callable[[Model], dict[str, Any]],
-    *,
-    program: str,
-    description: str,
-    model: type[Model],
-    refusal: Any,
+def answer_question(
+    argv: list[str], program: str, description: str, model: type[Model], answer: Callable[..., Any], **options: int
 ) -> int:
-    """A subcommand that answers a question file with a file. Returns the exit code."""
+    """A subcommand that answers a question file with a file, written anew. `options` are integers with their defaults,
+    passed on by name. Returns the exit code."""
     parser = argparse.ArgumentParser(prog=f"trainer {program}", description=description)
-    parser.add_argument("--in", dest="source", required=True, metavar="FILE", help=f"{', '.join(model.model_fields)}")
-    parser.add_argument("--out", required=True, metavar="FILE", help="the answer, made anew")
-    options = parser.parse_args(argv)
+    parser.add_argument(
+        "--in", dest="source", required=True, type=Path, metavar="FILE", help=", ".join(model.model_fields)
+    )
+    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="the answer, made anew")
+    for name, default in options.items():
+        parser.add_argument(f"--{name}", type=int, default=default, help="default: %(default)s")
+    given = vars(parser.parse_args(argv))
+    source, out = given.pop("source"), given.pop("out")
     try:
-        answered = answer(read_input(model, Path(options.source), name="--in", refusal=refusal))
-    except refusal as error:
+        result = answer(read_input(model, source, name="--in"), **given)
+    except BadInput as error:
         return refused(program, error)
-    write_json(Path(options.out), answered)
+    write_json(out, result)
     return 0

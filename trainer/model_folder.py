@@ -3,7 +3,7 @@ what its tokenizer does not know, and by which log-probs a policy server proves 
 
 Invariants: nothing heavy is imported before a function needs it (torch and transformers take seconds); modules are
 those of the model as transformers builds it, never a checkpoint's names (experts that are listed one by one there are
-one parameter of the model); a bad input is refused (trainer/command.py)."""
+one parameter of the model)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,7 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")  # models are folders; nothing is l
 
 from pydantic import Field
 
-from trainer.command import Closed, question_main, tell_progress, write_json
-
-
-class BadModel(ValueError):
-    """The folder holds no model that can be loaded; the message names the file, what is wrong and the fix."""
+from trainer.command import BadInput, Closed, tell_progress, write_json
 
 
 class Question(Closed):
@@ -33,116 +29,83 @@ class Question(Closed):
     model: str = Field(min_length=1)
 
 
-CHUNK_BYTES = 1 << 22
-
-File = list[str | int]
-"""Name, inode, size, times of the last change of content and of anything (which no program sets back)."""
-
-
-def base_id_main(argv: list[str]) -> int:
-    """`python -m trainer base-id`: answers {"id"}; tells progress in bytes."""
-    return question_main(
-        argv,
-        lambda question: {"id": base_id(Path(question.model), tell_progress)},
-        program="base-id",
-        description="Tell which base model a folder holds.",
-        model=Question,
-        refusal=BadModel,
-    )
+def model_at(folder: Path, *, name: str) -> Path:
+    """The folder, which the user knows as `name`. Raises BadInput where it is no model's."""
+    if not (folder / "config.json").is_file():
+        fix = "make one with `make base-model`, or name the folder of one"
+        raise BadInput(f"{name} {folder}: no model there (config.json is missing); {fix}")
+    return folder
 
 
-def base_id(model: Path, progress: Callable[[int, int], None] | None = None) -> str:
-    """`<folder>@<hash of all files>`: another base has another id, also in a folder of the same name. Files that have
-    not changed since they were hashed are not read again where CAMPAIGN_HOME names a home, which keeps the hashes.
-    `progress` is told how many bytes of how many are hashed. Raises BadModel."""
-    if not (model / "config.json").is_file():
-        fix = 'make one with "make base-model", or name the folder of one'
-        raise BadModel(f"base model {model}: no model there (config.json is missing); {fix}")
-    folder = model.resolve()
-    files = _files(folder)
-    known = _known_hashes()
-    digest = known.get(str(folder), {}).get(json.dumps(files))
-    if digest is None:
-        digest = _digest(folder, files, progress)
-        # Others may write at once: what one of them forgets is hashed once more.
-        with contextlib.suppress(KeyError, OSError):
-            write_json(_hashes_file(), {**known, str(folder): {json.dumps(files): digest}})
+def answer_base_id(question: Question) -> dict[str, str]:
+    """{"id"}; tells progress in bytes."""
+    return {"id": base_id(Path(question.model), tell_progress)}
+
+
+def base_id(model: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> str:
+    """`<folder>@<hash of all files>`: another base has another id, also in a folder of the same name. Where
+    CAMPAIGN_HOME names a home, it keeps the hashes, and files that have not changed since are not read again.
+    `progress` gets bytes done and in all. Raises BadInput."""
+    folder = model_at(model, name="base model").resolve()
+    # A folder of a model hub's cache holds links to its files. No program sets the time of the last change back.
+    stats = [(path.name, path.stat()) for path in sorted(folder.iterdir()) if path.is_file()]
+    files = [[name, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for name, stat in stats]
+    home = os.environ.get("CAMPAIGN_HOME")
+    kept = Path(home) / "base-ids.json" if home else None
+    known = _kept_ids(kept)
+    match known.get(str(folder)):
+        case [same, str(digest)] if same == files:
+            pass
+        case _:
+            digest = _digest(folder, [(name, stat.st_size) for name, stat in stats], progress)
+            # Others may write at once: what one of them forgets is hashed once more.
+            with contextlib.suppress(OSError):
+                if kept:
+                    write_json(kept, {**known, str(folder): [files, digest]})
     return f"{os.path.basename(os.path.abspath(model))}@{digest[:12]}"
 
 
-def _files(folder: Path) -> list[File]:
-    # A folder of a model hub's cache holds links to its files.
-    names = sorted(path.name for path in folder.iterdir() if path.is_file())
-    stats = [(name, (folder / name).stat()) for name in names]
-    return [[name, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for name, stat in stats]
-
-
-def _digest(folder: Path, files: list[File], progress: Callable[[int, int], None] | None) -> str:
-    whole, done = hashlib.sha256(), 0
-    total = sum(int(size) for _, _, size, *_ in files)
-    for name, *_ in files:
-        whole.update(f"{name}\n".encode())
-        with (folder / str(name)).open("rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
-                whole.update(chunk)
-                done += len(chunk)
-                if progress:
-                    progress(done, total)
-    return whole.hexdigest()
-
-
-def _known_hashes() -> dict[str, dict[str, str]]:
-    """By folder and its files; nothing where they can't be read."""
+def _kept_ids(file: Path | None) -> dict[str, Any]:
+    """By folder: its files and their hash. Nothing where they can't be read."""
     try:
-        known = json.loads(_hashes_file().read_text(encoding="utf-8"))
-    except (KeyError, OSError, ValueError):
+        known = json.loads(file.read_bytes()) if file else {}
+    except (OSError, ValueError):
         return {}
-    return known if isinstance(known, dict) and all(isinstance(one, dict) for one in known.values()) else {}
+    return known if isinstance(known, dict) else {}
 
 
-def _hashes_file() -> Path:
-    """Raises KeyError where no home is named."""
-    return Path(os.environ["CAMPAIGN_HOME"]) / "base-ids.json"
+def _digest(folder: Path, files: list[tuple[str, int]], progress: Callable[[int, int], None]) -> str:
+    digest, done, total = hashlib.sha256(), 0, sum(size for _, size in files)
+    for name, _ in files:
+        digest.update(f"{name}\n".encode())
+        with (folder / name).open("rb") as file:
+            while chunk := file.read(1 << 22):
+                digest.update(chunk)
+                done += len(chunk)
+                progress(done, total)
+    return digest.hexdigest()
 
 
 POINTER = b"version https://git-lfs.github.com/spec/"
-SIZE_BYTES = 8
-"""The length of a safetensors file's header, which stands before it."""
-MAX_HEADER_BYTES = 100_000_000
-"""Of a safetensors file, by its format."""
 
 
 def check_files(folder: Path) -> None:
-    """Raises BadModel for a file that was not downloaded, or not to its end."""
+    """Raises BadInput for a file that was not downloaded, or not to its end."""
+    from safetensors import SafetensorError, safe_open
+
     for file in sorted(file for file in folder.iterdir() if file.is_file()):
         with file.open("rb") as handle:
-            begin = handle.read(len(POINTER))
-            if begin == POINTER:
-                raise BadModel(
+            if handle.read(len(POINTER)) == POINTER:
+                raise BadInput(
                     f"{file} is a git-lfs pointer and not the file itself; run `git lfs pull` in {folder}, "
                     "or download the model anew"
                 )
-            if file.suffix == ".safetensors" and (problem := _damage(file, begin)):
-                raise BadModel(f"{file} {problem}; download it anew")
-
-
-def _damage(file: Path, begin: bytes) -> str | None:
-    """What is wrong with a safetensors file."""
-    size = file.stat().st_size
-    header = int.from_bytes(begin[:SIZE_BYTES], "little")
-    if header > MAX_HEADER_BYTES:
-        return f"is no safetensors file: it begins with {begin!r}"
-    whole = SIZE_BYTES + header
-    if header and whole <= size:
-        try:
-            with file.open("rb") as handle:
-                handle.seek(SIZE_BYTES)
-                tensors = json.loads(handle.read(header))
-            ends = [tensor["data_offsets"][1] for name, tensor in tensors.items() if name != "__metadata__"]
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return "is damaged: its header is not that of a safetensors file"
-        whole += max(ends, default=0)
-    return None if header and size == whole else f"is not whole: it has {size:,} bytes, and by its header {whole:,}"
+        if file.suffix == ".safetensors":
+            try:
+                with safe_open(file, framework="np"):
+                    pass
+            except SafetensorError as error:
+                raise BadInput(f"{file} is not whole: {error}; download it anew") from error
 
 
 class Blank(Closed):
@@ -152,8 +115,8 @@ class Blank(Closed):
     output_dir: str = Field(min_length=1)
 
 
-class ModulesQuestion(Question):
-    """`target_modules` as in a job; `blank`: an adapter to be made of them."""
+class ModelQuestion(Question):
+    """`target_modules` as in a job; `blank`: an adapter to be made of them, to try a policy server with."""
 
     target_modules: list[str]
     blank: Blank | None = None
@@ -168,26 +131,14 @@ class LoraModules(NamedTuple):
     choices: list[str]
 
 
-def check_model_main(argv: list[str]) -> int:
-    """`python -m trainer check-model`: answers {"modules": [{"name", "in", "out"}], "unknown", "choices"}, from headers
-    alone, and writes a blank adapter to try a policy server with."""
-
-    def answer(question: ModulesQuestion) -> dict[str, Any]:
-        check_files(Path(question.model))
-        found, unknown, choices = lora_modules(empty_model(question.model), question.target_modules)
-        if question.blank and not unknown:
-            write_blank(question.blank, base=question.model, modules=found)
-        modules = [{"name": name, "in": one.in_features, "out": one.out_features} for name, one in found.items()]
-        return {"modules": modules, "unknown": unknown, "choices": choices}
-
-    return question_main(
-        argv,
-        answer,
-        program="check-model",
-        description="Look at a base model's files and modules.",
-        model=ModulesQuestion,
-        refusal=BadModel,
-    )
+def check_model(question: ModelQuestion) -> dict[str, Any]:
+    """{"modules": [{"name", "in", "out"}], "unknown", "choices"}, from headers alone. Raises BadInput."""
+    check_files(Path(question.model))
+    found, unknown, choices = lora_modules(empty_model(question.model), question.target_modules)
+    if question.blank and not unknown:
+        write_blank(question.blank, base=question.model, modules=found)
+    modules = [{"name": name, "in": one.in_features, "out": one.out_features} for name, one in found.items()]
+    return {"modules": modules, "unknown": unknown, "choices": choices}
 
 
 def write_blank(blank: Blank, *, base: str, modules: dict[str, Any]) -> None:
@@ -205,7 +156,7 @@ def write_blank(blank: Blank, *, base: str, modules: dict[str, Any]) -> None:
 
 
 def empty_model(folder: str) -> Any:
-    """The model with the weights left out, as transformers builds it before it reads them. Raises BadModel."""
+    """The model with the weights left out, as transformers builds it before it reads them. Raises BadInput."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
     from transformers.utils import logging
@@ -216,7 +167,7 @@ def empty_model(folder: str) -> Any:
         with torch.device("meta"):
             return AutoModelForCausalLM.from_config(config)
     except Exception as error:  # an architecture may refuse its configuration in any way
-        raise BadModel(
+        raise BadInput(
             f"{folder}/config.json: {error}; name a causal language model that transformers knows"
         ) from error
 
@@ -226,12 +177,9 @@ def lora_modules(model: Any, wanted: list[str]) -> LoraModules:
     import torch
 
     linear = {name: module for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
-    found: dict[str, Any] = {}
-    unknown = []
-    for one in wanted:
-        matches = {name: module for name, module in linear.items() if f".{name}".endswith(f".{one}")}
-        found |= matches
-        unknown += [] if matches else [one]
+    matches = {one: [name for name in linear if f".{name}".endswith(f".{one}")] for one in wanted}
+    found = {name: linear[name] for names in matches.values() for name in names}
+    unknown = [one for one in wanted if not matches[one]]
     return LoraModules(found, unknown, sorted({name.rsplit(".", 1)[-1] for name in linear} - {"lm_head"}))
 
 
@@ -243,35 +191,27 @@ class Texts(Question):
     texts: list[str]
 
 
-def check_tokens_main(argv: list[str]) -> int:
-    """`python -m trainer check-tokens`: answers how much of some texts a base model's tokenizer does not know."""
-    return question_main(
-        argv,
-        lambda given: unknown_tokens(Path(given.model), given.texts),
-        program="check-tokens",
-        description="Count a tokenizer's unknown tokens.",
-        model=Texts,
-        refusal=BadModel,
-    )
-
-
-def unknown_tokens(model: Path, texts: list[str]) -> dict[str, Any]:
+def unknown_tokens(question: Texts) -> dict[str, Any]:
     """{"tokens", "unknown", "words": [{"word", "count"}]}: the words are the most frequent of the unknown ones. Nothing
-    is unknown to a tokenizer without an unknown token, or without a tokenizer.json. Raises BadModel."""
+    is unknown to a tokenizer without an unknown token, or without a tokenizer.json. Raises BadInput."""
     from tokenizers import Tokenizer
 
-    file = model / "tokenizer.json"
+    file = Path(question.model) / "tokenizer.json"
     if not file.is_file():
         return {"tokens": 0, "unknown": 0, "words": []}
     try:
         tokenizer = Tokenizer.from_file(str(file))
-        unknown = _unknown_id(tokenizer, json.loads(file.read_bytes())["model"])
-        encodings = tokenizer.encode_batch(texts, add_special_tokens=False)
+        model = json.loads(file.read_bytes())["model"]
+        # Unigram models name it by its place in the vocabulary, the others by its text.
+        unknown = model.get("unk_id")
+        if unknown is None:
+            unknown = tokenizer.token_to_id(model.get("unk_token") or "")
+        encodings = tokenizer.encode_batch(question.texts, add_special_tokens=False)
     except Exception as error:  # whatever the library's Rust side raises
-        raise BadModel(f"{file}: {error}; name a base model with a whole tokenizer.json") from error
+        raise BadInput(f"{file}: {error}; name a base model with a whole tokenizer.json") from error
     words = Counter(
         text[start:end]
-        for text, encoding in zip(texts, encodings, strict=True)
+        for text, encoding in zip(question.texts, encodings, strict=True)
         for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
         if token == unknown
     )
@@ -282,41 +222,21 @@ def unknown_tokens(model: Path, texts: list[str]) -> dict[str, Any]:
     }
 
 
-def _unknown_id(tokenizer: Any, model: dict[str, Any]) -> int | None:
-    """Unigram models name it by its place in the vocabulary, the others by its text."""
-    if model.get("unk_id") is not None:
-        return int(model["unk_id"])
-    token = model.get("unk_token")
-    return None if token is None else tokenizer.token_to_id(token)
-
-
 FINGERPRINT_IDS = 64
 STRIDE = 7919
 """A prime: the ids lie all over the vocabulary, and say nothing that any model has been trained to say."""
 
 
-def fingerprint_main(argv: list[str]) -> int:
-    """`python -m trainer fingerprint`: answers {"ids", "logprobs"}, of each id but the first, given those before it."""
-    return question_main(
-        argv,
-        lambda question: fingerprint(question.model),
-        program="fingerprint",
-        description="Log-probs of some ids under a model.",
-        model=Question,
-        refusal=BadModel,
-    )
-
-
-def fingerprint(folder: str) -> dict[str, Any]:
-    """The same folder gives the same ids, and log-probs up to round-off. The model is computed in the precision of its
-    files, as servers do, and takes their memory once. Raises BadModel."""
+def fingerprint(question: Question) -> dict[str, Any]:
+    """{"ids", "logprobs"}, of each id but the first, given those before it. The same folder gives the same ids, and
+    log-probs up to round-off. The model is computed in the precision of its files, as servers do. Raises BadInput."""
     import torch
     from transformers import AutoModelForCausalLM
 
     try:
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
+        model = AutoModelForCausalLM.from_pretrained(question.model, dtype="auto").eval()
     except (OSError, ValueError) as error:
-        raise BadModel(f"base model {folder}: {error}") from error
+        raise BadInput(f"base model {question.model}: {error}") from error
     # Special tokens stand at an end of the vocabulary, and what no tokenizer gives behind it.
     known = model.config.get_text_config().vocab_size // 2
     ids = [STRIDE * (n + 1) % known for n in range(FINGERPRINT_IDS)]

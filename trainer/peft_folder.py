@@ -1,16 +1,16 @@
-"""
-PEFT's folder of a LoRA: adapter_config.json and adapter_model.safetensors. Invariant: a `PeftFolder` is a plain LoRA,
-W' = W + scale x B A in linear modules, with finite factors that fit each other; everything else is a `BadAdapter`.
+"""PEFT's folder of a LoRA: adapter_config.json and adapter_model.safetensors.
 
-The format is read directly: PEFT's own loading needs the base model and changes it in place.
-"""
+Invariant: a `PeftFolder` is a plain LoRA, W' = W + scale x B A in linear modules, with finite factors that fit each
+other; everything else is refused.
+
+The format is read directly: PEFT's own loading needs the base model and changes it in place."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -20,7 +20,7 @@ from pydantic import Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from trainer.command import Strict, first_problem
+from trainer.command import BadInput, Strict, first_problem
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
@@ -30,10 +30,6 @@ Factors = Mapping[str, tuple[torch.Tensor, torch.Tensor]]
 Value = TypeVar("Value", int, float)
 
 _PREFIX = "base_model.model."
-
-
-class BadAdapter(ValueError):
-    """The folder holds no LoRA that can be used; the message begins with its path and says why in one line."""
 
 
 class LoraConfig(Strict):
@@ -73,17 +69,17 @@ class PeftFolder:
 
 
 def read_peft_folder(path: Path) -> PeftFolder:
-    """Reads an adapter. Raises BadAdapter."""
+    """Reads an adapter. Raises BadInput."""
     for name in (CONFIG, WEIGHTS):
         if not (path / name).is_file():
-            raise BadAdapter(f"{path}: no {name} there; name a PEFT adapter folder")
+            raise BadInput(f"{path}: no {name} there; name a PEFT adapter folder")
     try:
         config = LoraConfig.model_validate_json((path / CONFIG).read_bytes())
         weights = load_file(path / WEIGHTS)
     except ValidationError as error:
-        raise BadAdapter(f"{path}: {CONFIG} is no plain LoRA's: {first_problem(error, 'file').line}") from error
+        raise BadInput(f"{path}: {CONFIG} is no plain LoRA's: {first_problem(error, 'file').line}") from error
     except (OSError, SafetensorError) as error:
-        raise BadAdapter(f"{path}: {WEIGHTS} cannot be read ({error}); save the adapter again") from error
+        raise BadInput(f"{path}: {WEIGHTS} cannot be read ({error}); save the adapter again") from error
     return PeftFolder(config, _factors(path, config, weights))
 
 
@@ -120,17 +116,17 @@ def _factors(path: Path, config: LoraConfig, weights: dict[str, torch.Tensor]) -
     for key in sorted(weights):
         module, _, factor = key.removeprefix(_PREFIX).removesuffix(".weight").rpartition(".lora_")
         if not module or factor not in ("A", "B"):
-            raise BadAdapter(f"{path}: {key} is not a LoRA factor of a linear module; train lora_A and lora_B only")
+            raise BadInput(f"{path}: {key} is not a LoRA factor of a linear module; train lora_A and lora_B only")
         found.setdefault(module, {})[factor] = weights[key]
     if not found:
-        raise BadAdapter(f"{path}: {WEIGHTS} holds no LoRA factors; save the adapter again")
+        raise BadInput(f"{path}: {WEIGHTS} holds no LoRA factors; save the adapter again")
     for module, factors in found.items():
         rank, shapes = config.rank(module), {factor: list(tensor.shape) for factor, tensor in factors.items()}
         a, b = shapes.get("A", []), shapes.get("B", [])
         if (len(a), len(b)) != (2, 2) or not a[0] == b[1] == rank:
-            raise BadAdapter(f"{path}: {module} has {shapes}, no factors of rank {rank}; save the adapter again")
+            raise BadInput(f"{path}: {module} has {shapes}, no factors of rank {rank}; save the adapter again")
         if not all(tensor.isfinite().all() for tensor in factors.values()):
-            raise BadAdapter(f"{path}: {module} holds values that are not finite; the training diverged")
+            raise BadInput(f"{path}: {module} holds values that are not finite; the training diverged")
     return {module: (factors["A"], factors["B"]) for module, factors in found.items()}
 
 
@@ -138,3 +134,28 @@ def _by_pattern(patterns: Mapping[str, Value] | None, module: str, default: Valu
     """PEFT's rule: the first pattern that matches the end of the name, from a dot on."""
     matches = (value for key, value in (patterns or {}).items() if re.match(rf"(.*\.)?({key})$", module))
     return next(matches, default)
+
+
+def side_by_side(parts: Sequence[Factors], dtype: torch.dtype) -> tuple[list[int], Factors]:
+    """(The rank of each part, the factors of their sum): one rank for all modules is what every loader knows, so zeros
+    stand where a part has fewer. Raises BadInput for parts of different base models."""
+    widths = [max(a.shape[0] for a, _ in part.values()) for part in parts]
+    factors: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+    for module in sorted({module for part in parts for module in part}):
+        begin = 0
+        for index, (part, width) in enumerate(zip(parts, widths, strict=True)):
+            if module in part:
+                a, b = part[module]
+                if module not in factors:
+                    wide = a.new_zeros(sum(widths), a.shape[1], dtype=dtype)
+                    factors[module] = wide, b.new_zeros(b.shape[0], sum(widths), dtype=dtype)
+                wide_a, wide_b = factors[module]
+                if (wide_b.shape[0], wide_a.shape[1]) != (b.shape[0], a.shape[1]):
+                    raise BadInput(
+                        f"adapters.{index}: {module} is {b.shape[0]} x {a.shape[1]}, in an adapter before it "
+                        f"{wide_b.shape[0]} x {wide_a.shape[1]}; name adapters of one base model"
+                    )
+                wide_a[begin : begin + a.shape[0]] = a
+                wide_b[:, begin : begin + a.shape[0]] = b
+            begin += width
+    return widths, factors

@@ -1,8 +1,7 @@
 """Success by skill, and the gates that a base model must pass.
 
 Invariant: figures come from rollouts in the real environment, and each stands with its number of rollouts; what is
-asked of a skill follows from how strongly its lack is planted.
-"""
+asked of a skill follows from how strongly its lack is planted."""
 
 import math
 

@@ -6,17 +6,16 @@ one adapter, sums of more and more."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.stats import permutation_test
-from sklearn.model_selection import GroupKFold
 
-from .outcomes import BadOutcomes, Outcomes
+from trainer.command import BadInput, tell_progress
 
-TIE = 1e-9
-"""Predictions that differ by no more are equal: the last digits depend on who computes them."""
+from .labels import Labels
+from .outcomes import Matrix, Outcomes, matrix_of
+from .ridge import TIE, Ridge, folds_of
 
 LEVEL = 0.05
 RESAMPLES = 9999
@@ -44,27 +43,17 @@ class Constant:
 
     name = "constant"
 
-    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int) -> _FittedConstant:
-        return _FittedConstant(rates.mean(axis=0))
+    def __init__(self, rates: np.ndarray | None = None) -> None:
+        self._rates = rates
 
-
-class _FittedConstant:
-    def __init__(self, rates: np.ndarray) -> None:
-        self.rates = rates
+    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int) -> Constant:
+        return Constant(rates.mean(axis=0))
 
     def predictions(self, texts: list[str]) -> np.ndarray:
-        return np.tile(self.rates, (len(texts), 1))
+        return np.tile(self._rates, (len(texts), 1))
 
     def to_json(self, options: list[str]) -> dict[str, Any]:
-        return {"form": Constant.name}
-
-
-def form_of(outcomes: Outcomes) -> Form:
-    """What is compared with Constant."""
-    from .labels import Labels
-    from .ridge import Ridge
-
-    return Ridge() if outcomes.labels is None else Labels(outcomes)
+        return {"form": self.name}
 
 
 def choices(predicted: np.ndarray) -> np.ndarray:
@@ -72,41 +61,38 @@ def choices(predicted: np.ndarray) -> np.ndarray:
     return (predicted >= predicted.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
 
 
-def folds_of(texts: list[str], folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(train, test) indices; identical texts are in one fold. At most as many folds as there are different texts."""
-    groups = np.unique(texts, return_inverse=True)[1]
-    splitter = GroupKFold(min(folds, int(groups.max()) + 1), shuffle=True, random_state=seed)
-    return list(splitter.split(texts, groups=groups))
-
-
-def fit_router(
-    outcomes: Outcomes, *, folds: int, seed: int, progress: Callable[[int, int], None] = lambda done, total: None
-) -> dict[str, Any]:
+def fit_router(given: Outcomes, *, folds: int, seed: int) -> dict[str, Any]:
     """The router as plain JSON: the form that was kept, its parameters, the cross-validation of both forms, and
-    `constant` where routing does not help. `progress` is told of every model that is fitted."""
-    if len(set(outcomes.texts)) < 2:
-        raise BadOutcomes(f"tasks: {len(set(outcomes.texts))} different text; cross-validation needs at least 2")
-    rates = np.array([[np.mean(trials) for trials in task] for task in outcomes.successes])
-    constant, form = Constant(), form_of(outcomes)
-    splits = folds_of(outcomes.texts, folds, seed)
-    total = 2 * len(splits) + 1
-    routed = {one.name: np.empty(len(rates)) for one in (constant, form)}
+    `constant` where routing does not help. Tells progress in models that are fitted. Raises BadInput."""
+    if folds < 2:
+        raise BadInput(f"--folds {folds}: cross-validation needs at least 2")
+    matrix = matrix_of(given)
     try:
-        for number, (train, test) in enumerate(splits):
-            for offset, one in enumerate((constant, form)):
-                fitted = one.fit([outcomes.texts[i] for i in train], rates[train], seed=seed)
-                predicted = fitted.predictions([outcomes.texts[i] for i in test])
-                routed[one.name][test] = rates[test, choices(predicted)]
-                progress(2 * number + offset + 1, total)
-        helps = _is_better(routed[form.name], routed[constant.name], seed)
-        kept = form if helps else constant
-        parameters = kept.fit(outcomes.texts, rates, seed=seed).to_json(outcomes.options)
+        return _fit(matrix, folds, seed)
     except ValueError as error:
         if "empty vocabulary" in str(error):
-            raise BadOutcomes("tasks: too few texts hold a word; give the first user messages") from error
+            raise BadInput("tasks: too few texts hold a word; give the first user messages") from error
         raise
-    progress(total, total)
-    best = outcomes.options[int(choices(rates.mean(axis=0, keepdims=True))[0])]
+
+
+def _fit(matrix: Matrix, folds: int, seed: int) -> dict[str, Any]:
+    texts, rates = matrix.texts, matrix.rates
+    forms: list[Form] = [Constant(), Ridge() if matrix.labels is None else Labels(matrix)]
+    splits = folds_of(texts, folds, seed)
+    total = 2 * len(splits) + 1
+    routed = {form.name: np.empty(len(rates)) for form in forms}
+    for number, (train, test) in enumerate(splits):
+        for offset, form in enumerate(forms, start=1):
+            fitted = form.fit([texts[i] for i in train], rates[train], seed=seed)
+            predicted = fitted.predictions([texts[i] for i in test])
+            routed[form.name][test] = rates[test, choices(predicted)]
+            tell_progress(2 * number + offset, total)
+    constant, learned = routed.values()
+    helps = _is_better(learned, constant, seed)
+    kept = forms[helps]
+    parameters = kept.fit(texts, rates, seed=seed).to_json(matrix.options)
+    tell_progress(total, total)
+    best = matrix.options[int(choices(rates.mean(axis=0, keepdims=True))[0])]
     return {
         **({} if helps else {"constant": best}),
         "crossValidation": {
@@ -116,7 +102,7 @@ def fit_router(
             "routed": _summary(routed[kept.name]),
             "base": _summary(rates[:, 0]),
             # Chosen within the folds as well: its success on the tasks that chose it would be too good.
-            "bestSingle": {"option": best, **_summary(routed[constant.name])},
+            "bestSingle": {"option": best, **_summary(constant)},
             # What choosing the best option for every task would give: the bound on any router.
             "unionCeiling": _summary(rates.max(axis=1)),
         },

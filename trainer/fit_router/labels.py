@@ -10,8 +10,8 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
-from .fit import TIE
-from .outcomes import BASE, Outcomes
+from .outcomes import BASE, Matrix
+from .ridge import TIE
 
 NUCLEI = (0.99, 0.95, 0.9, 0.8, 0.65, 0.5, 0.3)
 """Candidates for p; on a tie the first, and fewer neighbours before more."""
@@ -25,7 +25,7 @@ class Labels:
 
     name = "labels"
 
-    def __init__(self, outcomes: Outcomes) -> None:
+    def __init__(self, outcomes: Matrix) -> None:
         assert outcomes.labels is not None
         self.answers, self.options = outcomes.labels, outcomes.options
         self._logprobs = dict(zip(outcomes.texts, outcomes.labels.logprobs, strict=True))

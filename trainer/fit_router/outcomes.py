@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from pydantic import Field, field_validator
 
-from trainer.command import Strict, read_input
+from trainer.command import BadInput, Strict
 
 BASE = "base"
 
 Trials = Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(min_length=1)]
-
-
-class BadOutcomes(ValueError):
-    """The outcome matrix cannot be fitted on; the message names the field, the value and the fix."""
 
 
 class LabelAnswers(Strict):
@@ -28,25 +24,16 @@ class LabelAnswers(Strict):
     logprobs: list[list[list[float | None]]]
 
 
-@dataclass(frozen=True)
-class Outcomes:
-    """`successes[t][o]`: the outcomes, in [0, 1], of each trial of option `o` at task `t`. `options[0]` is the base
-    model."""
-
-    options: list[str]
-    texts: list[str]
-    successes: list[list[list[float]]]
-    labels: LabelAnswers | None = None
-
-
-class _Task(Strict):
+class Task(Strict):
     text: str
     outcomes: dict[str, Trials]
 
 
-class _Matrix(Strict):
+class Outcomes(Strict):
+    """{"options": [...], "tasks": [{"id", "text", "outcomes": {option: [trials]}}]}, and maybe labels."""
+
     options: list[str]
-    tasks: list[_Task] = Field(min_length=1)
+    tasks: list[Task] = Field(min_length=1)
     labels: LabelAnswers | None = None
 
     @field_validator("options")
@@ -59,31 +46,39 @@ class _Matrix(Strict):
         return options
 
 
-def read_outcomes(path: Path) -> Outcomes:
-    """Reads {"options": [...], "tasks": [{"id", "text", "outcomes": {option: [trials]}}]}. Raises BadOutcomes."""
-    matrix = read_input(_Matrix, path, name="--in", refusal=BadOutcomes)
-    # The base model first: there it wins ties.
-    options = [BASE, *(option for option in matrix.options if option != BASE)]
-    for index, task in enumerate(matrix.tasks):
+@dataclass(frozen=True)
+class Matrix:
+    """`rates[t, o]` is the share of trials that option `o` solved at task `t`. The base model is the first option, and
+    so wins ties."""
+
+    options: list[str]
+    texts: list[str]
+    rates: np.ndarray
+    labels: LabelAnswers | None
+
+
+def matrix_of(given: Outcomes) -> Matrix:
+    """Raises BadInput for what is missing."""
+    options = [BASE, *(option for option in given.options if option != BASE)]
+    for index, task in enumerate(given.tasks):
         for option in options:
             if option not in task.outcomes:
-                raise BadOutcomes(f"tasks.{index}.outcomes.{option}: required; evaluate every option on every task")
-    if matrix.labels is not None:
-        _check(matrix.labels, options=options, tasks=len(matrix.tasks))
-    return Outcomes(
-        options=options,
-        texts=[task.text for task in matrix.tasks],
-        successes=[[task.outcomes[option] for option in options] for task in matrix.tasks],
-        labels=matrix.labels,
-    )
+                raise BadInput(f"tasks.{index}.outcomes.{option}: required; evaluate every option on every task")
+    texts = [task.text for task in given.tasks]
+    if (different := len(set(texts))) < 2:
+        raise BadInput(f"tasks: {different} different text; cross-validation needs at least 2")
+    if given.labels is not None:
+        _check(given.labels, options=options, tasks=len(texts))
+    rates = np.array([[np.mean(task.outcomes[option]) for option in options] for task in given.tasks])
+    return Matrix(options, texts, rates, given.labels)
 
 
 def _check(labels: LabelAnswers, *, options: list[str], tasks: int) -> None:
-    if labels.names[0] != BASE or (unknown := [name for name in labels.names if name not in options]):
-        named = labels.names[0] if labels.names[0] != BASE else unknown[0]
-        raise BadOutcomes(f"labels.names {named!r}: name the base first, then options alone")
-    shape = [len(labels.neighbours)] * tasks
-    if [len(one) for one in labels.logprobs] != shape or any(
-        len(row) != len(labels.names) for one in labels.logprobs for row in one
-    ):
-        raise BadOutcomes("labels.logprobs: give one list a task, in it one a number of neighbours, in it one a name")
+    wrong = [name for name in labels.names if name not in options]
+    if labels.names[0] != BASE:
+        wrong.insert(0, labels.names[0])
+    if wrong:
+        raise BadInput(f"labels.names {wrong[0]!r}: name the base first, then options alone")
+    shape = [[len(labels.names)] * len(labels.neighbours)] * tasks
+    if [[len(row) for row in task] for task in labels.logprobs] != shape:
+        raise BadInput("labels.logprobs: give one list a task, in it one a number of neighbours, in it one a name")

@@ -6,13 +6,15 @@ single option; TypeScript (src/routing/learned.ts) finds the same words and pred
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.model_selection import GroupKFold
 
-from .fit import folds_of
+TIE = 1e-9
+"""Predictions that differ by no more are equal: the last digits depend on who computes them."""
 
 TOKEN_PATTERN = r"[A-Za-z0-9_]+|[^ \t\r\nA-Za-z0-9_]"
 """Means the same to Python's and to JavaScript's regular expressions: \\w and \\s do not."""
@@ -26,24 +28,11 @@ INNER_FOLDS = 3
 """Of the cross-validation that chooses the penalty."""
 
 
-class Words:
-    """The words and word pairs of `texts`, and which of them other texts hold."""
-
-    def __init__(self, texts: list[str]) -> None:
-        self._vectorizer = CountVectorizer(binary=True, ngram_range=NGRAMS, token_pattern=TOKEN_PATTERN)
-        self.features = self._vectorizer.fit_transform(texts)
-
-    def of(self, texts: list[str]) -> csr_matrix:
-        """(texts, words), 1 where the text holds the word."""
-        return self._vectorizer.transform(texts)
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "lowercase": True,
-            "tokenPattern": TOKEN_PATTERN,
-            "ngrams": list(NGRAMS),
-            "vocabulary": {term: int(index) for term, index in sorted(self._vectorizer.vocabulary_.items())},
-        }
+def folds_of(texts: list[str], folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(train, test) indices; identical texts are in one fold. At most as many folds as there are different texts."""
+    groups = np.unique(texts, return_inverse=True)[1]
+    splitter = GroupKFold(min(folds, int(groups.max()) + 1), shuffle=True, random_state=seed)
+    return list(splitter.split(texts, groups=groups))
 
 
 class Ridge:
@@ -55,7 +44,7 @@ class Ridge:
         losses = np.zeros(len(PENALTIES))
         for train, test in folds_of(texts, INNER_FOLDS, seed) if len(set(texts)) > 1 else []:
             words, solve = prepared([texts[i] for i in train], rates[train])
-            features = words.of([texts[i] for i in test]).toarray()
+            features = words.transform([texts[i] for i in test]).toarray()
             for index, penalty in enumerate(PENALTIES):
                 coef, intercepts = solve(penalty)
                 losses[index] += np.sum((features @ coef + intercepts - rates[test]) ** 2)
@@ -64,19 +53,26 @@ class Ridge:
         return RidgeModel(words, coef.T, intercepts)
 
 
+@dataclass(frozen=True)
 class RidgeModel:
     """Coefficients for each option, (options, words)."""
 
-    def __init__(self, words: Words, coef: np.ndarray, intercepts: np.ndarray) -> None:
-        self.words, self.coef, self.intercepts = words, coef, intercepts
+    words: CountVectorizer
+    coef: np.ndarray
+    intercepts: np.ndarray
 
     def predictions(self, texts: list[str]) -> np.ndarray:
-        return self.words.of(texts) @ self.coef.T + self.intercepts
+        return self.words.transform(texts) @ self.coef.T + self.intercepts
 
     def to_json(self, options: list[str]) -> dict[str, Any]:
         return {
             "form": Ridge.name,
-            "words": self.words.to_json(),
+            "words": {
+                "lowercase": True,
+                "tokenPattern": TOKEN_PATTERN,
+                "ngrams": list(NGRAMS),
+                "vocabulary": {term: int(index) for term, index in sorted(self.words.vocabulary_.items())},
+            },
             "options": [
                 {"name": name, "coef": coef.tolist(), "intercept": float(intercept)}
                 for name, coef, intercept in zip(options, self.coef, self.intercepts, strict=True)
@@ -87,11 +83,11 @@ class RidgeModel:
 Solve = Callable[[float], tuple[np.ndarray, np.ndarray]]
 
 
-def prepared(texts: list[str], rates: np.ndarray) -> tuple[Words, Solve]:
+def prepared(texts: list[str], rates: np.ndarray) -> tuple[CountVectorizer, Solve]:
     """The words, and what gives (coefficients, intercepts) for a penalty: there are fewer tasks than words, so the
     regression is solved in the tasks' space, once for all penalties."""
-    words = Words(texts)
-    features = words.features.toarray().astype(float)
+    words = CountVectorizer(binary=True, ngram_range=NGRAMS, token_pattern=TOKEN_PATTERN)
+    features = words.fit_transform(texts).toarray().astype(float)
     center, base = features.mean(axis=0), rates.mean(axis=0)
     centered = features - center
     values, vectors = np.linalg.eigh(centered @ centered.T)

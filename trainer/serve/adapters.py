@@ -1,34 +1,55 @@
-"""
-LoRA adapters by name. Invariant: an `Adapter` never changes after it is made; requests hold the object, so unloading
-or replacing a name leaves running requests with the weights that they began with.
-"""
+"""LoRA adapters by name, and their way into the packed forward.
+
+Invariants: an `Adapter` never changes after it is made; requests hold the object, so unloading or replacing a name
+leaves running requests with the weights that they began with. A token's result depends on its own row's adapter alone.
+
+`LoraMix` has three ways, chosen once per forward: all rows on the base run the plain linear modules; all rows on one
+adapter use its merged weights; a mixture puts the factors of all its adapters side by side as one wide LoRA and masks,
+per token, every block but its row's own. Rows behind a gate take the wide way too: before a decoder layer's linear
+modules run, the mask holds on their tokens, and on the columns of their adapters, what the gate makes of the layer's
+input. Where the model is too large for a merged copy of each adapter, there is one for the adapter that has been alone
+for a while, as it is while rollouts for its training are made."""
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
+import torch.nn.functional as F
 
-from trainer.moe_gate.gate import GATE_CONFIG, Gate, blocks_of, layer_name, read_gate_folder
-from trainer.peft_folder import BadAdapter, Factors, read_peft_folder
+from trainer.command import BadInput
+from trainer.moe_gate import (
+    GATE_CONFIG,
+    Gate,
+    blocks_of,
+    gate_weights,
+    hidden_of,
+    layer_name,
+    layers_of,
+    read_gate_folder,
+)
+from trainer.peft_folder import Factors, read_peft_folder, side_by_side
 from trainer.products import Product, product
-from trainer.serve.errors import BadRequest, NotFound
+from trainer.serve.messages import BadRequest, NotFound
 
 # An adapter keeps W + B A next to its factors if it changes at most this many parameters: it then costs nothing in the
 # forward, and the copy is small.
 MERGE_LIMIT = 32_000_000
+LONE_FORWARDS = 6
+"""Forwards with one adapter alone before its weights are merged, which takes about as long as one or two of them."""
+
+LONE_MERGE_LIMIT = 400_000_000
+"""Parameters of the one merged copy that there is of an adapter of a large model."""
 
 
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """
-    W' = W + B A for the named linear modules: A [rank, in], B [out, rank] with the LoRA scale multiplied in. With a
-    gate, these are several adapters side by side, each of which it weighs at every token.
-    """
+    """W' = W + B A for the named linear modules: A [rank, in], B [out, rank] with the LoRA scale multiplied in. With a
+    gate, these are several adapters side by side, each of which it weighs at every token."""
 
     name: str
     folder: Path
@@ -40,83 +61,54 @@ class Adapter:
     """[adapters, rank], 1 on the ranks of each adapter behind the gate."""
 
 
-def read_factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factors:
-    """The factors of a PEFT folder for a model with `linears`, the scale multiplied into B. Raises BadRequest."""
+def read_adapter(name: str, folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Adapter:
+    """A PEFT folder, or a gate's with its adapters, for a model with `linears`. Raises BadRequest."""
     try:
-        adapter = read_peft_folder(folder)
-    except BadAdapter as error:
+        if not (folder / GATE_CONFIG).is_file():
+            factors = _factors(folder, linears)
+            return Adapter(name, folder, factors, merge(factors, linears, limit=MERGE_LIMIT))
+        gate, folders = read_gate_folder(folder)
+        parts = [_factors(part, linears) for part in folders]
+        # What a layer's first linear module takes is as wide as what the gate sees.
+        first = next(iter(linears.values()))
+        widths, factors = side_by_side(parts, first.weight.dtype)
+        for layer in map(layer_name, factors):
+            if layer not in gate or gate[layer][0].shape[1] != first.in_features:
+                problem = f"no gate of {layer} for hidden states of {first.in_features}"
+                raise BadInput(f"{folder}: {problem}; was it trained on another base?")
+    except BadInput as error:
         raise BadRequest(f"lora_path {error}", param="lora_path") from error
+    device = first.weight.device
+    gate = {layer: (weight.to(device), bias.to(device)) for layer, (weight, bias) in gate.items()}
+    return Adapter(name, folder, factors, None, gate, blocks_of(widths).to(device))
+
+
+def _factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factors:
+    """The factors of a PEFT folder, the scale multiplied into B. Raises BadInput."""
+    adapter = read_peft_folder(folder)
     factors = {}
     for module, (a, b) in adapter.factors.items():
         linear = linears.get(module)
         found, wanted = [b.shape[0], a.shape[1]], None if linear is None else list(linear.weight.shape)
         if found != wanted:
             problem = f"no linear module {module}" if linear is None else f"{module} of {wanted}, the adapter {found}"
-            raise BadRequest(
-                f"lora_path {folder}: the base model has {problem}; was it trained on another base?", param="lora_path"
-            )
+            raise BadInput(f"{folder}: the base model has {problem}; was it trained on another base?")
         weight, scale = linear.weight, adapter.config.scale(module)
         factors[module] = a.to(weight.device, weight.dtype), (b.float() * scale).to(weight.device, weight.dtype)
     return factors
 
 
-def side_by_side(parts: Sequence[Factors], linears: Mapping[str, torch.nn.Linear]) -> tuple[list[int], Factors]:
-    """(The rank of each part, the factors of all); zeros where a part has none."""
-    widths = [max(a.shape[0] for a, _ in part.values()) for part in parts]
-    factors = {}
-    for module in {module for part in parts for module in part}:
-        weight = linears[module].weight
-        wide_a = weight.new_zeros(sum(widths), weight.shape[1])
-        wide_b = weight.new_zeros(weight.shape[0], sum(widths))
-        begin = 0
-        for part, width in zip(parts, widths, strict=True):
-            if module in part:
-                a, b = part[module]
-                wide_a[begin : begin + a.shape[0]] = a
-                wide_b[:, begin : begin + a.shape[0]] = b
-            begin += width
-        factors[module] = (wide_a, wide_b)
-    return widths, factors
-
-
-def read_gated(name: str, folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Adapter:
-    """A gate's folder with its adapters. Raises BadRequest."""
-    try:
-        gate, parts = read_gate_folder(folder)
-    except BadAdapter as error:
-        raise BadRequest(f"lora_path {error}", param="lora_path") from error
-    widths, factors = side_by_side([read_factors(part, linears) for part in parts], linears)
-    weight = linears[next(iter(factors))].weight
-    # What a layer's first linear module takes is as wide as what the gate sees.
-    width = next(iter(linears.values())).in_features
-    for layer in map(layer_name, factors):
-        if layer not in gate or gate[layer][0].shape[1] != width:
-            problem = f"no gate of {layer} for hidden states of {width}; was it trained on another base?"
-            raise BadRequest(f"lora_path {folder}: {problem}", param="lora_path")
-    gate = {layer: (w.to(weight.device), b.to(weight.device)) for layer, (w, b) in gate.items()}
-    return Adapter(name, folder, factors, None, gate, blocks_of(widths).to(weight.device))
-
-
-def merged_size(factors: Factors, linears: Mapping[str, torch.nn.Linear]) -> float:
-    """Parameters of a merged copy; infinite where there can be none."""
+def merge(factors: Factors, linears: Mapping[str, torch.nn.Linear], *, limit: int) -> Mapping[str, Product] | None:
+    """The products with W + B A; None where these have more than `limit` parameters, or are in half precision: the sum
+    would round the adapter away, and the policy would no longer be the trainer's."""
     weights = [linears[module].weight for module in factors]
-    # In half precision the sum would round the adapter away, and the policy would no longer be the trainer's.
-    if any(w.dtype != torch.float32 for w in weights):
-        return math.inf
-    return sum(w.numel() for w in weights)
-
-
-def merge(factors: Factors, linears: Mapping[str, torch.nn.Linear]) -> Mapping[str, Product]:
-    """The products with W + B A."""
+    if any(w.dtype != torch.float32 for w in weights) or sum(w.numel() for w in weights) > limit:
+        return None
     with torch.no_grad():
         return {
             module: product(torch.addmm(linears[module].weight, b, a), linears[module].bias)
             for module, (a, b) in factors.items()
         }
-
-
-def _taken(name: str) -> BadRequest:
-    return BadRequest(f"lora_name {name!r}: loaded from somewhere else already; unload it first", param="lora_name")
 
 
 class AdapterRegistry:
@@ -141,21 +133,23 @@ class AdapterRegistry:
             adapter = self._loaded.get(name)
         if adapter is None:
             known = ", ".join([self.base_name, *self.names()])
-            raise NotFound(
-                f"model {name!r}: neither the base model nor a loaded adapter; there are: {known}", param="model"
-            )
+            raise NotFound(f"model {name!r}: neither the base model nor a loaded adapter; there are: {known}", "model")
         return adapter
 
     def load(self, name: str, path: str) -> None:
         """Loads a PEFT or gate folder under a name. The same name and path again is fine, another is a BadRequest."""
         folder = Path(path).resolve()
-        if not self._is_new(name, folder):
-            return
-        if (folder / GATE_CONFIG).is_file():
-            self._add(read_gated(name, folder, self._linears))
-            return
-        factors = read_factors(folder, self._linears)
-        self._add(Adapter(name, folder, factors, self._merged(factors)))
+        if name == self.base_name:
+            raise BadRequest(f"lora_name {name!r}: that is the base model's name; choose another", "lora_name")
+        with self._lock:
+            adapter = self._loaded.get(name)
+        if adapter is None:
+            made = read_adapter(name, folder, self._linears)
+            with self._lock:
+                adapter = self._loaded.setdefault(name, made)  # another load of this name may have been faster
+        if adapter.folder != folder:
+            problem = "loaded from somewhere else already; unload it first"
+            raise BadRequest(f"lora_name {name!r}: {problem}", "lora_name")
 
     def unload(self, name: str) -> Adapter:
         """Forgets a name and returns its adapter. Raises NotFound."""
@@ -163,27 +157,148 @@ class AdapterRegistry:
             adapter = self._loaded.pop(name, None)
             known = ", ".join(self._loaded) or "none"
         if adapter is None:
-            raise NotFound(f"lora_name {name!r}: no adapter of that name is loaded; loaded: {known}", param="lora_name")
+            raise NotFound(f"lora_name {name!r}: no adapter of that name is loaded; loaded: {known}", "lora_name")
         return adapter
 
-    def _is_new(self, name: str, folder: Path) -> bool:
-        if name == self.base_name:
-            raise BadRequest(f"lora_name {name!r}: that is the base model's name; choose another", param="lora_name")
-        with self._lock:
-            known = self._loaded.get(name)
-        if known is None:
-            return True
-        if known.folder != folder:
-            raise _taken(name)
-        return False
 
-    def _add(self, adapter: Adapter) -> None:
-        with self._lock:
-            known = self._loaded.setdefault(adapter.name, adapter)
-        if known.folder != adapter.folder:  # another load of this name was faster
-            raise _taken(adapter.name)
+@dataclass(frozen=True)
+class Plan:
+    """What the linear modules do in one forward."""
 
-    def _merged(self, factors: Factors) -> Mapping[str, Product] | None:
-        if merged_size(factors, self._linears) > MERGE_LIMIT:
-            return None
-        return merge(factors, self._linears)
+    products: Mapping[str, Product]
+    """In place of the modules' own."""
+    factors: Factors
+    others: torch.Tensor | None = None
+    """[T, total rank], true on the columns that are not of the token's adapter."""
+    mask: torch.Tensor | None = None
+    """[T, total rank], what the gates of the layer make of the columns; without gates there is none."""
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """The factors of several adapters side by side; in row i + 1 of `others` are the columns that are not adapter i's,
+    in row 0 all of them."""
+
+    adapters: tuple[Adapter, ...]
+    factors: Factors
+    others: torch.Tensor
+    columns: Mapping[Adapter, slice]
+
+
+@dataclass(frozen=True)
+class _GatedRows:
+    """Tokens of one gated adapter in a forward, by index, and its columns of the mask."""
+
+    adapter: Adapter
+    columns: slice
+    tokens: torch.Tensor
+
+
+class LoraMix:
+    """Owns the linear modules of a model. `select` sets what the next forward applies."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        head = model.get_output_embeddings()
+        self.linears = {n: m for n, m in model.named_modules() if type(m) is torch.nn.Linear and m is not head}
+        self._dtype = model.dtype
+        self._plan: Plan | None = None
+        self._wide: _Wide | None = None
+        self._alone: Adapter | None = None
+        self._forwards_alone = 0
+        self._lone: Mapping[str, Product] | None = None
+        """The products of `_alone`, merged."""
+        self._gated: list[_GatedRows] = []
+        for layer in layers_of(self.linears):
+            model.get_submodule(layer).register_forward_pre_hook(self._weigh(layer), with_kwargs=True)
+        for name, linear in self.linears.items():
+            linear.forward = self._forward(name, product(linear.weight, linear.bias))
+        if type(head) is torch.nn.Linear:
+            head.forward = product(head.weight, head.bias)
+
+    def select(self, adapters: Sequence[Adapter | None], counts: np.ndarray) -> None:
+        """`adapters` of the rows of the next forward and their numbers of tokens."""
+        distinct = set(adapters)
+        self._gated = []
+        if distinct == {None}:
+            self._plan = None
+        elif len(distinct) == 1 and (adapter := adapters[0]).gate is None:
+            merged = self._merged(adapter)
+            self._plan = Plan({}, adapter.factors) if merged is None else Plan(merged, {})
+        else:
+            distinct.discard(None)
+            if (
+                self._wide is None
+                or not distinct.issubset(self._wide.adapters)
+                or len(self._wide.adapters) > 2 * len(distinct)
+            ):
+                self._wide = self._side_by_side(tuple(distinct))
+            row = {adapter: i for i, adapter in enumerate(self._wide.adapters, start=1)}
+            rows = np.array([0 if adapter is None else row[adapter] for adapter in adapters])
+            tokens = torch.from_numpy(np.repeat(rows, counts)).to(self._wide.others.device)
+            others = self._wide.others[tokens]
+            self._gated = [
+                _GatedRows(adapter, self._wide.columns[adapter], (tokens == row[adapter]).nonzero()[:, 0])
+                for adapter in distinct
+                if adapter.gate is not None
+            ]
+            mask = (~others).to(self._dtype) if self._gated else None
+            self._plan = Plan({}, self._wide.factors, others, mask)
+
+    def forget(self, adapter: Adapter) -> None:
+        """Drops what is kept of an adapter that was unloaded."""
+        if self._alone is adapter:
+            self._alone = self._lone = None
+        if self._wide is not None and adapter in self._wide.adapters:
+            self._wide = None
+
+    def _merged(self, adapter: Adapter) -> Mapping[str, Product] | None:
+        """The adapter's own merged weights, or the ones that are made once it has been alone for a while."""
+        if adapter.merged is not None:
+            return adapter.merged
+        if self._alone is not adapter:
+            self._alone, self._forwards_alone, self._lone = adapter, 0, None
+        self._forwards_alone += 1
+        if self._forwards_alone == LONE_FORWARDS:
+            self._lone = merge(adapter.factors, self.linears, limit=LONE_MERGE_LIMIT)
+        return self._lone
+
+    def _weigh(self, layer: str):
+        """Puts the weights of the layer's gates into the mask."""
+
+        def weigh(_: torch.nn.Module, args: tuple, kwargs: dict) -> None:
+            for rows in self._gated:
+                gate = rows.adapter.gate
+                if layer in gate:
+                    weights = gate_weights(gate, layer, hidden_of(args, kwargs)[0][rows.tokens])
+                    self._plan.mask[rows.tokens, rows.columns] = (weights @ rows.adapter.blocks).to(self._dtype)
+
+        return weigh
+
+    def _forward(self, name: str, own: Product):
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            plan = self._plan
+            if plan is None:
+                return own(x)
+            merged = plan.products.get(name)
+            if merged is not None:
+                return merged(x)
+            out = own(x)
+            pair = plan.factors.get(name)
+            if pair is None:
+                return out
+            a, b = pair
+            inner = F.linear(x, a)
+            if plan.others is not None:
+                inner.masked_fill_(plan.others, 0)  # a product with 0 would keep what overflows in another's columns
+            return out + F.linear(inner if plan.mask is None else inner * plan.mask, b)
+
+        return forward
+
+    def _side_by_side(self, adapters: tuple[Adapter, ...]) -> _Wide:
+        widths, factors = side_by_side([adapter.factors for adapter in adapters], self._dtype)
+        ends = np.cumsum(widths).tolist()
+        columns = {one: slice(end - width, end) for one, width, end in zip(adapters, widths, ends, strict=True)}
+        first = next(iter(factors.values()))[0]
+        ownership = np.repeat(np.arange(1, len(adapters) + 1), widths)
+        others = ownership[None, :] != np.arange(len(adapters) + 1)[:, None]
+        return _Wide(adapters, factors, torch.from_numpy(others).to(first.device), columns)

@@ -1,31 +1,95 @@
-"""
-Continuous batching over the rows of one model. Invariants: owned by one thread; a request joins between two steps and
-leaves when it is finished, and its `on_done` is called exactly once. A step feeds every running row its next tokens:
-a prompt (or a part of one), or the last sample.
-"""
+"""Continuous batching over the rows of one model.
+
+Invariants: owned by one thread, but for a request's flag `cancelled`; a request joins between two steps and leaves when
+it is finished, and its `on_done` is called exactly once. A step feeds every running row its next tokens: a prompt (or a
+part of one), or the last sample."""
 
 from __future__ import annotations
 
+import logging
 import math
+import os
 import time
 from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 
-from trainer.serve.errors import RequestError
-from trainer.serve.generation import Outcome
-from trainer.serve.metrics import StepMetrics
-from trainer.serve.packed import Segment
-from trainer.serve.prefix_cache import PrefixCache, key_of
-from trainer.serve.row import Generation, Row
-from trainer.serve.runner import ModelRunner
-from trainer.serve.sampling import likeliest, sample, uniforms
+from trainer.serve.adapters import Adapter
+from trainer.serve.messages import GenerationRequest, Outcome, RequestError
+from trainer.serve.packed import ModelRunner, Segment
+from trainer.serve.sampling import likeliest, sample, seed64, uniforms
+from trainer.serve.state import Key, PrefixCache, key_of
+
+log = logging.getLogger(__name__)
 
 # Prompt tokens of one step, over all rows: bounds how long a long prompt keeps the others from their next token.
 PREFILL_TOKENS = 2048
 # A shared prefix shorter than this is cheaper to compute again than to store.
 SHORTEST_SHARED = 16
+
+
+@dataclass
+class StepMetrics:
+    """Counters of the generation thread; they only grow."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    steps: int = 0
+    step_rows: int = 0
+    step_tokens: int = 0
+    step_seconds: float = 0.0
+
+
+@dataclass(eq=False)
+class Generation:
+    """A request on its way through the batch. `cancelled` may be set from any thread."""
+
+    request: GenerationRequest
+    adapter: Adapter | None
+    on_done: Callable[[Outcome | RequestError], None]
+    cancelled: bool = False
+    seed: int = field(init=False)
+    key: Key = field(init=False)
+    waits_for: Key | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        seed = self.request.seed
+        self.seed = seed64(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
+        self.key = key_of(self.adapter, self.request.prompt)
+
+    def done(self, result: Outcome | RequestError) -> None:
+        """Hands the result over; a receiver that fails must not end the batch."""
+        try:
+            self.on_done(result)
+        except Exception:
+            log.exception("nobody took a finished request")
+
+
+@dataclass(eq=False)
+class Row:
+    """A running request: `fed` of its tokens are in the pool's `slot`."""
+
+    generation: Generation
+    slot: int
+    tokens: list[int]
+    fed: int
+    cached: int
+    prefix_ends: list[int]
+    """Lengths at which its prompt's state is kept for others, ascending; feeding stops at each."""
+    logprobs: list[float] = field(default_factory=list)
+    likeliest: list[list[tuple[int, float]]] = field(default_factory=list)
+
+    def prefix_key(self) -> Key | None:
+        """The shared prefix that this row is computing."""
+        return key_of(self.generation.adapter, self.tokens[: self.prefix_ends[0]]) if self.prefix_ends else None
+
+    def due(self) -> int:
+        """Tokens that can be fed now."""
+        return (self.prefix_ends[0] if self.prefix_ends else len(self.tokens)) - self.fed
 
 
 class Batch:
@@ -93,10 +157,8 @@ class Batch:
             generation.done(RequestError("cancelled"))
 
     def _admit(self) -> None:
-        """
-        Moves waiting requests into free slots, but holds back those whose prefix a running row is computing right
-        now: the rollouts of a task arrive together and have their prompt in common.
-        """
+        """Moves waiting requests into free slots, but holds back those whose prefix a running row is computing right
+        now: the rollouts of a task arrive together and have their prompt in common."""
         if not self._waiting or None not in self._rows:
             return
         free = [slot for slot, row in enumerate(self._rows) if row is None]
@@ -125,11 +187,9 @@ class Batch:
         self._waiting.extendleft(reversed(held))
 
     def _prefix_ends(self, generation: Generation, start: int) -> list[int]:
-        """
-        Where a prompt's state is kept for others: after its first turn (the system's, the same in all tasks of an
+        """Where a prompt's state is kept for others: after its first turn (the system's, the same in all tasks of an
         environment) and before its last token (the whole prompt of a task). A resumed conversation has nothing new in
-        common with others.
-        """
+        common with others."""
         prompt = generation.request.prompt
         first_turn = next((i + 1 for i, token in enumerate(prompt) if token in self._eos), 0)
         if start > first_turn or not self.cache.keeps(generation.adapter):

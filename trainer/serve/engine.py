@@ -1,8 +1,6 @@
-"""
-The generation thread. Invariant: model, state pool and prefix cache are touched by this thread alone; everything else
-talks to it through its inbox. Adapters are read and merged outside of it, so that loading one does not stop the
-others' tokens.
-"""
+"""The generation thread. Invariant: model, state pool and prefix cache are touched by this thread alone; everything
+else talks to it through its inbox. Adapters are read and merged outside of it, so that loading one does not stop the
+others' tokens."""
 
 from __future__ import annotations
 
@@ -14,13 +12,10 @@ from collections.abc import Callable
 import torch
 
 from trainer.serve.adapters import Adapter, AdapterRegistry
-from trainer.serve.batch import Batch
-from trainer.serve.errors import RequestError, Unavailable
-from trainer.serve.generation import GenerationRequest, Outcome
-from trainer.serve.metrics import StepMetrics
-from trainer.serve.prefix_cache import PrefixCache
-from trainer.serve.row import Generation
-from trainer.serve.runner import ModelRunner
+from trainer.serve.batch import Batch, Generation, StepMetrics
+from trainer.serve.messages import GenerationRequest, Outcome, RequestError, Unavailable
+from trainer.serve.packed import ModelRunner
+from trainer.serve.state import PrefixCache
 
 log = logging.getLogger(__name__)
 
@@ -45,17 +40,15 @@ class Engine:
         self._thread.start()
 
     def submit(self, request: GenerationRequest, on_done: Callable[[Outcome | RequestError], None]) -> Generation:
-        """
-        Queues a request. `on_done` is called once, on the generation thread, or at once when the engine is stopping.
-        Raises NotFound for an unknown model. Set `cancelled` of what is returned to give the request up.
-        """
+        """Queues a request. `on_done` is called once, on the generation thread, or at once when the engine is stopping.
+        Raises NotFound for an unknown model. Set `cancelled` of what is returned to give the request up."""
         generation = Generation(request, self.registry.get(request.model), on_done)
         with self._wake:
             if not self._stopping:
                 self._inbox.append(generation)
                 self._wake.notify()
                 return generation
-        generation.done(_shutting_down())
+        generation.done(Unavailable.stopping())
         return generation
 
     def unload(self, name: str) -> None:
@@ -102,14 +95,10 @@ class Engine:
                 else:
                     self._batch.add(item)
             if stopping:
-                self._batch.fail_all(_shutting_down())
+                self._batch.fail_all(Unavailable.stopping())
                 return
             try:
                 self._batch.step()
             except Exception as error:  # a failed step must not end the server
                 log.exception("generation step failed")
                 self._batch.fail_all(RequestError(f"generation failed: {error!r}"))
-
-
-def _shutting_down() -> Unavailable:
-    return Unavailable("the server is shutting down; send the request to another one")

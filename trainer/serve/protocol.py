@@ -1,7 +1,5 @@
-"""
-The request and response bodies of docs/policy-server.md. Invariant: what passes `parse` can be served; fields of the
-OpenAI API that would change the answer and are not supported are refused, unknown ones are ignored as vLLM does.
-"""
+"""The request and response bodies of docs/policy-server.md. Invariant: what passes `parse` can be served; fields of the
+OpenAI API that would change the answer and are not supported are refused, unknown ones are ignored as vLLM does."""
 
 from __future__ import annotations
 
@@ -12,10 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from trainer.command import Strict, first_problem
-from trainer.serve.chat import ChatFormat
-from trainer.serve.errors import BadRequest
-from trainer.serve.generation import Outcome
-from trainer.serve.tool_calls import parse as parse_calls
+from trainer.serve.chat import ChatFormat, parse_calls
+from trainer.serve.messages import BadRequest, Outcome
 
 
 class FunctionCall(Strict):
@@ -56,11 +52,6 @@ class Tool(Strict):
     function: Function
 
 
-def for_template(messages: list[Message]) -> list[dict]:
-    """Messages as chat templates take them: content as text, arguments of calls as objects. Raises BadRequest."""
-    return [_for_template(message, n) for n, message in enumerate(messages)]
-
-
 class ChatRequest(Strict):
     model: str
     messages: list[Message] = Field(min_length=1)
@@ -88,10 +79,6 @@ class ChatRequest(Strict):
         """The most tokens to sample, if the request limits them."""
         return self.max_completion_tokens if self.max_completion_tokens is not None else self.max_tokens
 
-    def template_messages(self) -> list[dict]:
-        """The messages as chat templates take them."""
-        return for_template(self.messages)
-
     def offered_tools(self) -> list[dict]:
         """The tools that the model may call, in OpenAI's shape."""
         return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools or []]
@@ -115,7 +102,7 @@ def parse(kind: type[Body], body: bytes) -> Body:
         return kind.model_validate_json(body)
     except ValidationError as error:
         problem = first_problem(error, "body")
-        raise BadRequest(problem.line, param=problem.field or None) from error
+        raise BadRequest(problem.line, problem.field or None) from error
 
 
 def completion(
@@ -166,17 +153,6 @@ def completion(
     return answer
 
 
-def _for_template(message: Message, number: int) -> dict:
-    out: dict[str, Any] = {"role": message.role, "content": message.content or ""}
-    if message.tool_call_id is not None:
-        out["tool_call_id"] = message.tool_call_id
-    if message.tool_calls:
-        out["tool_calls"] = [
-            _call_for_template(call, f"messages.{number}.tool_calls.{n}") for n, call in enumerate(message.tool_calls)
-        ]
-    return out
-
-
 class _Written(float):
     """A number that templates show as it was written."""
 
@@ -193,12 +169,26 @@ def _integer(text: str) -> int | _Written:
     return _Written(text) if text == "-0" else int(text)
 
 
-def _call_for_template(call: ToolCall, where: str) -> dict:
+def for_template(messages: list[Message]) -> list[dict]:
+    """Messages as chat templates take them: content as text, arguments of calls as objects. Raises BadRequest."""
+    shaped = []
+    for number, message in enumerate(messages):
+        out: dict[str, Any] = {"role": message.role, "content": message.content or ""}
+        if message.tool_call_id is not None:
+            out["tool_call_id"] = message.tool_call_id
+        if message.tool_calls:
+            where = f"messages.{number}.tool_calls"
+            out["tool_calls"] = [_call(call, f"{where}.{n}") for n, call in enumerate(message.tool_calls)]
+        shaped.append(out)
+    return shaped
+
+
+def _call(call: ToolCall, where: str) -> dict:
     try:
         arguments = json.loads(call.function.arguments, parse_int=_integer, parse_float=_Written)
     except ValueError:
         arguments = None
     if not isinstance(arguments, dict):
         param = f"{where}.function.arguments"
-        raise BadRequest(f"{param} {call.function.arguments[:60]!r}: must be a JSON object, as text", param=param)
+        raise BadRequest(f"{param} {call.function.arguments[:60]!r}: must be a JSON object, as text", param)
     return {"id": call.id, "type": "function", "function": {"name": call.function.name, "arguments": arguments}}

@@ -1,10 +1,8 @@
-"""
-Sampling of next tokens for all rows at once.
+"""Sampling of next tokens for all rows at once.
 
 Invariant: a sample is a function of (logits, temperature, top_p, seed, number of the token in its completion),
 whatever else is in the batch: the uniform number comes from a hash of seed and token number instead of from a
-generator's state.
-"""
+generator's state."""
 
 from __future__ import annotations
 
@@ -41,10 +39,8 @@ def sample(
     top_p: np.ndarray,
     uniform: np.ndarray,
 ) -> tuple[list[int], list[float]]:
-    """
-    Draws one token a row. logits [rows, vocabulary]; the arrays hold one value a row; temperature 0 takes the most
-    likely token. Returns token ids and their log-probs in nats at temperature 1 without top-p.
-    """
+    """Draws one token a row. logits [rows, vocabulary]; the arrays hold one value a row; temperature 0 takes the most
+    likely token. Returns token ids and their log-probs in nats at temperature 1 without top-p."""
     logits = logits.float()
     logprobs = logits.log_softmax(-1)
     greedy = temperature == 0

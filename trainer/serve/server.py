@@ -1,7 +1,9 @@
-"""
-The front process. Invariants: a signal, or the end of stdin, fails what is in flight with 503 and ends both processes
-with exit code 0; the `listening` line is printed when requests will be answered, not before.
-"""
+"""The front of the embedded policy server (docs/policy-server.md): requests come in here, become token ids in chat.py,
+and are generated in another process (worker.py), by the thread of engine.py.
+
+Invariants: every answer that is not 2xx is an OpenAI error object, and a request that its client gave up on leaves the
+batch. A signal, or the end of stdin, fails what is in flight with 503 and ends both processes with exit code 0. Stdout
+carries one JSON line, `{"type":"listening","url":...}`, when requests will be answered; logs go to stderr."""
 
 from __future__ import annotations
 
@@ -9,20 +11,98 @@ import argparse
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from itertools import count
+from pathlib import Path
 
 import uvicorn
 
-from trainer.serve.app import App
-from trainer.serve.engine_client import EngineClient
-from trainer.serve.errors import Unavailable
+from trainer.model_folder import check_files, model_at
+from trainer.serve.chat import ChatFormat
+from trainer.serve.client import EngineClient
+from trainer.serve.messages import (
+    BadRequest,
+    GenerationRequest,
+    MethodNotAllowed,
+    NotFound,
+    Outcome,
+    Ready,
+    RequestError,
+    TooLarge,
+    Unavailable,
+)
+from trainer.serve.protocol import ChatRequest, LoadRequest, UnloadRequest, completion, for_template, parse
+
+log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 5
+MAX_BODY_BYTES = 8 * 1024 * 1024
+ADAPTER_CONFIGS = ("adapter_config.json", "gate.json")
+"""What makes a folder one that can be loaded."""
+
+Answer = tuple[str, bytes]
+Receive = Callable[[], Awaitable[dict]]
+Send = Callable[[dict], Awaitable[None]]
+
+
+def main(argv: list[str]) -> int:
+    """Serves until SIGTERM, SIGINT or, with --exit-with-parent, the end of stdin. Returns the exit code."""
+    args = _arguments(argv)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        check_files(model_at(args.model, name="--model"))
+        asyncio.run(serve(args, _bind(args.host, args.port)))
+    except (ValueError, OSError, RequestError) as error:  # what a user can cure: one line, no traceback
+        print(f"serve: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m trainer serve",
+        description="Serve a base model and LoRA adapters.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--model", type=Path, required=True, metavar="DIR", help="model folder (transformers format)")
+    add("--model-name", default="base", metavar="NAME", help="the base model's name in requests")
+    add("--adapters-dir", type=Path, metavar="DIR", help="load every adapter folder in DIR under its name")
+    add("--host", default="127.0.0.1", help="address to listen on")
+    add("--port", type=int, default=8000, help="0 picks a free one")
+    add("--max-batch", type=_positive, default=64, metavar="N", help="rows generated together")
+    add("--threads", type=_positive, default=1, metavar="N", help="CPU threads of the forward pass")
+    add("--prefix-cache-mb", type=int, default=256, metavar="MB", help="0 switches the prefix cache off")
+    add("--device", default="auto", help="auto, cpu or cuda")
+    add("--exit-with-parent", action="store_true", help="stop at the end of stdin")
+    return parser.parse_args(argv)
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number}: must be at least 1")
+    return number
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        raise ValueError(
+            f"--port {port}: cannot listen on {host} ({error.strerror}); choose another, or 0 for a free one"
+        ) from error
+    return listener
 
 
 async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
@@ -34,7 +114,7 @@ async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
 
     def stop() -> None:
         stopped.set()
-        engine.close(Unavailable("the server is shutting down; send the request to another one"))
+        engine.close(Unavailable.stopping())
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -52,27 +132,20 @@ async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
 
 
 async def _serve(args: argparse.Namespace, listener: socket.socket, engine: EngineClient) -> None:
-    # Imported while the other process loads the model.
-    from trainer.moe_gate.gate import GATE_CONFIG
-    from trainer.peft_folder import CONFIG
-    from trainer.serve.chat import ChatFormat
-
     ready = await engine.ready()
     chat = ChatFormat(args.model, ready.eos)
     if args.adapters_dir is not None:
-        found = [config for name in (CONFIG, GATE_CONFIG) for config in args.adapters_dir.glob(f"*/{name}")]
-        for config in sorted(found):
+        for config in sorted(config for name in ADAPTER_CONFIGS for config in args.adapters_dir.glob(f"*/{name}")):
             await engine.call("load", (config.parent.name, str(config.parent)))
-    app = App(engine=engine, chat=chat, ready=ready, base_name=args.model_name)
     config = uvicorn.Config(
-        app,
+        App(engine=engine, chat=chat, ready=ready, base_name=args.model_name),
         lifespan="off",
         log_level="warning",
         access_log=False,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
-    server = _Server(config, listener)
+    server = _Server(config)
 
     async def follow() -> None:
         await engine.gone.wait()
@@ -85,14 +158,11 @@ async def _serve(args: argparse.Namespace, listener: socket.socket, engine: Engi
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, listener: socket.socket) -> None:
-        super().__init__(config)
-        host, port = listener.getsockname()[:2]
-        self._url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        print(json.dumps({"type": "listening", "url": self._url}, separators=(",", ":")), flush=True)
+        host, port = sockets[0].getsockname()[:2]
+        url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        print(json.dumps({"type": "listening", "url": url}, separators=(",", ":")), flush=True)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -103,3 +173,163 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> N
     while os.read(sys.stdin.fileno(), 4096):
         pass
     loop.call_soon_threadsafe(stop)
+
+
+class ClientGone(Exception):
+    """The client closed its connection."""
+
+
+class App:
+    """A plain ASGI application (HTTP only; lifespan is switched off) with the routes of docs/policy-server.md."""
+
+    def __init__(self, *, engine: EngineClient, chat: ChatFormat, ready: Ready, base_name: str) -> None:
+        self._engine, self._chat = engine, chat
+        self._base, self._base_id, self._context = base_name, ready.base_id, ready.context
+        self._outcomes: Counter[str] = Counter()
+        self._numbers = count()
+        self._started = int(time.time())
+        self._routes: dict[str, tuple[str, Callable[[bytes, Receive], Awaitable[Answer]]]] = {
+            "/v1/chat/completions": ("POST", self._complete),
+            "/v1/models": ("GET", self._models),
+            "/v1/load_lora_adapter": ("POST", self._load),
+            "/v1/unload_lora_adapter": ("POST", self._unload),
+            "/health": ("GET", self._health),
+            "/metrics": ("GET", self._metrics),
+        }
+
+    async def __call__(self, scope: dict, receive: Receive, send: Send) -> None:
+        """ASGI's entry point."""
+        try:
+            status, (kind, body) = 200, await self._answer(scope, receive)
+        except ClientGone:
+            return
+        except RequestError as error:
+            self._outcomes["error" if error.status >= 500 else "refused"] += 1
+            status, (kind, body) = error.status, _json(error.body())
+        except Exception as error:  # a bug here must not look like a network failure
+            log.exception("request failed")
+            status, (kind, body) = 500, _json(RequestError(repr(error)).body())
+        headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+    async def _answer(self, scope: dict, receive: Receive) -> Answer:
+        path = scope["path"]
+        if path not in self._routes:
+            raise NotFound(f"path {path}: there is none; there are: {', '.join(self._routes)}")
+        method, handle = self._routes[path]
+        if scope["method"] != method:
+            raise MethodNotAllowed(f"method {scope['method']}: {path} takes {method}")
+        return await handle(await _body(receive), receive)
+
+    async def _complete(self, body: bytes, receive: Receive) -> Answer:
+        request = parse(ChatRequest, body)
+        if request.model != self._base:
+            await self._engine.call("find", request.model)
+        prompt = self._chat.prompt_ids(for_template(request.messages), request.offered_tools())
+        room = self._context - len(prompt)
+        if room < 1:
+            held = f"the context holds {self._context} and a sample needs one; send fewer"
+            raise BadRequest(f"messages: {len(prompt)} tokens, {held}", "messages", "context_length_exceeded")
+        generation = GenerationRequest(
+            prompt=prompt,
+            model=request.model,
+            max_tokens=min(request.token_limit or room, room),
+            temperature=request.temperature,
+            top_p=request.top_p,
+            seed=request.seed,
+            likeliest=request.top_logprobs or 0,
+        )
+        outcome = await self._unless_gone(generation, receive)
+        number = next(self._numbers)
+        answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=number)
+        self._outcomes[answer["choices"][0]["finish_reason"]] += 1
+        return _json(answer)
+
+    async def _unless_gone(self, request: GenerationRequest, receive: Receive) -> Outcome:
+        """Generates, and gives up when the client does."""
+        finished = asyncio.ensure_future(self._engine.generate(request))
+        gone = asyncio.ensure_future(receive())
+        try:
+            await asyncio.wait((finished, gone), return_when=asyncio.FIRST_COMPLETED)
+            if finished.done():
+                return finished.result()
+            self._outcomes["cancelled"] += 1
+            raise ClientGone
+        finally:
+            gone.cancel()
+            finished.cancel()
+
+    async def _models(self, _body: bytes, _receive: Receive) -> Answer:
+        card = {"object": "model", "created": self._started, "owned_by": "campaign", "max_model_len": self._context}
+        models = [{"id": self._base, "root": self._base_id, "parent": None, **card}]
+        adapters = await self._engine.call("names")
+        models += [{"id": name, "root": name, "parent": self._base, **card} for name in adapters]
+        return _json({"object": "list", "data": models})
+
+    async def _load(self, body: bytes, _receive: Receive) -> Answer:
+        request = parse(LoadRequest, body)
+        await self._engine.call("load", (request.lora_name, request.lora_path))
+        return _text(f"Success: LoRA adapter '{request.lora_name}' added successfully.")
+
+    async def _unload(self, body: bytes, _receive: Receive) -> Answer:
+        request = parse(UnloadRequest, body)
+        await self._engine.call("unload", request.lora_name)
+        return _text(f"Success: LoRA adapter '{request.lora_name}' removed successfully.")
+
+    async def _health(self, _body: bytes, _receive: Receive) -> Answer:
+        if not self._engine.alive:
+            raise Unavailable("the generation process has ended; start the server again")
+        return _text("")
+
+    async def _metrics(self, _body: bytes, _receive: Receive) -> Answer:
+        counters, gauges = await self._engine.call("metrics")
+        return _text(exposition(requests=self._outcomes, counters=counters, gauges=gauges))
+
+
+def _json(value: object) -> Answer:
+    return "application/json", json.dumps(value, separators=(",", ":")).encode()
+
+
+def _text(value: str) -> Answer:
+    return "text/plain; charset=utf-8", value.encode()
+
+
+async def _body(receive: Receive) -> bytes:
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise ClientGone
+        parts.append(message.get("body", b""))
+        size += len(parts[-1])
+        if size > MAX_BODY_BYTES:
+            raise TooLarge(f"body: over {MAX_BODY_BYTES} bytes; send a shorter conversation")
+        if not message.get("more_body"):
+            return b"".join(parts)
+
+
+_HELP = {
+    "prompt_tokens": "Prompt tokens of finished requests",
+    "cached_tokens": "Prompt tokens of finished requests that came from the prefix cache",
+    "completion_tokens": "Sampled tokens of finished requests",
+    "steps": "Forward passes",
+    "step_rows": "Rows of all forward passes: divided by steps, the batch size",
+    "step_tokens": "New tokens of all forward passes, prompts included",
+    "step_seconds": "Time in forward passes and sampling",
+    "running": "Requests in the batch",
+    "waiting": "Requests that wait for a place in the batch",
+    "adapters": "Loaded adapters",
+    "prefix_cache_bytes": "Memory of the prefix cache",
+}
+
+
+def exposition(*, requests: Counter[str], counters: Mapping[str, float], gauges: Mapping[str, float]) -> str:
+    """Prometheus exposition format 0.0.4. `requests` counts answered requests by outcome."""
+    lines = ["# HELP policy_server_requests_total Requests by outcome", "# TYPE policy_server_requests_total counter"]
+    lines += [f'policy_server_requests_total{{outcome="{key}"}} {value}' for key, value in sorted(requests.items())]
+    for kind, suffix, values in (("counter", "_total", counters), ("gauge", "", gauges)):
+        for key, value in values.items():
+            name = f"policy_server_{key}{suffix}"
+            lines += [f"# HELP {name} {_HELP[key]}", f"# TYPE {name} {kind}", f"{name} {round(value, 6)}"]
+    return "\n".join(lines) + "\n"

@@ -1,11 +1,9 @@
-"""
-The generation process: an engine behind a socket, `python -m trainer.serve.worker FD OPTIONS`.
+"""The generation process: an engine behind a socket, `python -m trainer.serve.worker FD OPTIONS`.
 
 Why a process of its own: torch gives up the interpreter lock at every operation, so a front in the same process would
 take the lock hundreds of times a step (measured: half of the tokens a second). Invariants: every message (id,
 operation, arguments) is answered by exactly one (id, result), where an exception is a result; the end of the socket
-ends the process.
-"""
+ends the process."""
 
 from __future__ import annotations
 
@@ -24,11 +22,10 @@ import torch
 from transformers.utils import logging as transformers_logging
 
 from trainer.model_folder import base_id
+from trainer.serve.batch import Generation
 from trainer.serve.engine import Engine
-from trainer.serve.errors import RequestError
-from trainer.serve.generation import GenerationRequest, Ready
-from trainer.serve.row import Generation
-from trainer.serve.runner import ModelRunner
+from trainer.serve.messages import GenerationRequest, Ready, RequestError
+from trainer.serve.packed import ModelRunner
 
 SHUTDOWN_SECONDS = 5
 
@@ -80,20 +77,22 @@ class Worker:
             self.send(number, error)
 
     def _answer(self, number: int, operation: str, arguments: Any) -> None:
-        registry = self._engine.registry
+        engine = self._engine
         try:
-            if operation == "load":
-                result: object = registry.load(*arguments)
-            elif operation == "unload":
-                result = self._engine.unload(arguments)
-            elif operation == "names":
-                result = registry.names()
-            elif operation == "find":
-                result = registry.get(arguments) and arguments
-            elif operation == "metrics":
-                result = (asdict(self._engine.metrics), self._engine.gauges())
-            else:
-                raise ValueError(f"operation {operation!r}: there is none")
+            result: object
+            match operation:
+                case "load":
+                    result = engine.registry.load(*arguments)
+                case "unload":
+                    result = engine.unload(arguments)
+                case "names":
+                    result = engine.registry.names()
+                case "find":
+                    result = engine.registry.get(arguments) and arguments
+                case "metrics":
+                    result = (asdict(engine.metrics), engine.gauges())
+                case _:
+                    raise ValueError("there is none")
         except Exception as error:
             result = error if isinstance(error, RequestError) else RequestError(f"{operation} failed: {error!r}")
         self.send(number, result)

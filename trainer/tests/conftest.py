@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# Before torch is imported: threads that wait for each other take longer than one that computes.
+os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 WORDS = (
     "you are a help desk . look the account up first cancel only pending items return delivered not allowed done "
@@ -15,6 +19,7 @@ WORDS = (
 ).split()
 FRAGMENTS = ['get_account(user="', 'cancel_item(item="', 'return_item(item="', '", id="', '", refund="', '")']
 SPECIAL = ["<|pad|>", "<|system|>", "<|user|>", "<|assistant|>", "<|tool|>", "<|call|>", "<|end|>"]
+EOS = SPECIAL.index("<|end|>")
 
 TARGETS = {
     "lfm2": (["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"], ["q_proj", "w2"]),
@@ -44,10 +49,8 @@ CHAT_TEMPLATE = """\
 
 
 def save_tokenizer(folder: Path, fillers: int = 0) -> int:
-    """
-    Writes a word-level tokenizer in the shipped text format (docs/policy-server.md), with so many words more; returns
-    its vocabulary size.
-    """
+    """Writes a word-level tokenizer in the shipped text format (docs/policy-server.md), with so many words more;
+    returns its vocabulary size."""
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers
     from transformers import PreTrainedTokenizerFast
 
@@ -66,63 +69,39 @@ def save_tokenizer(folder: Path, fillers: int = 0) -> int:
     return len(tokens)
 
 
-def save_tiny_model(
-    folder: Path, kind: str = "lfm2", size: str = "tiny", context: int = 256, spread: float = 0.25
-) -> Path:
-    """
-    Writes a random model with tokenizer to `folder`. `kind`: "lfm2" (convolutions and attention) or "llama" (grouped
-    query attention). `size`: "tiny", or "bench" for 0.9 M parameters and a vocabulary of 500. `spread` is the
-    standard deviation of the weights: wide enough for peaked distributions.
-    """
+def save_tiny_model(folder: Path, kind: str = "lfm2", size: str = "tiny", spread: float = 0.25) -> Path:
+    """Writes a random model with tokenizer. `kind`: "lfm2" (convolutions and attention), "llama" (grouped query
+    attention) or "moe" (Qwen3-MoE of four experts, untied). `size`: "tiny", or "bench" for 0.9 M parameters and a
+    vocabulary of 500. `spread`: the weights' standard deviation, wide enough for peaked distributions."""
     import torch
-    from transformers import Lfm2Config, Lfm2ForCausalLM, LlamaConfig, LlamaForCausalLM
+    from transformers import AutoConfig, AutoModelForCausalLM
 
-    vocabulary = save_tokenizer(folder, fillers=400 if size == "bench" else 0)
-    hidden, feed_forward = (128, 384) if size == "bench" else (32, 64)
+    bench = size == "bench"
+    kinds = {
+        "lfm2": {"layer_types": ["conv", "full_attention"] * 2, "block_auto_adjust_ff_dim": False},
+        "llama": {},
+        "moe": {
+            **{"moe_intermediate_size": 16, "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2},
+            **{"num_hidden_layers": 2, "tie_word_embeddings": False},
+        },
+    }
     shape = {
-        "vocab_size": vocabulary,
-        "hidden_size": hidden,
-        "intermediate_size": feed_forward,
+        "vocab_size": save_tokenizer(folder, fillers=400 if bench else 0),
+        "hidden_size": 128 if bench else 32,
+        "intermediate_size": 384 if bench else 64,
         "num_hidden_layers": 4,
         "num_attention_heads": 4,
         "num_key_value_heads": 2,
-        "max_position_embeddings": context,
+        "max_position_embeddings": 256,
         "initializer_range": spread,
         "pad_token_id": 0,
         "bos_token_id": None,
-        "eos_token_id": SPECIAL.index("<|end|>"),
+        "eos_token_id": EOS,
         "tie_word_embeddings": True,
     }
     torch.manual_seed(7)
-    if kind == "lfm2":
-        layers = ["conv", "full_attention"] * 2
-        model = Lfm2ForCausalLM(Lfm2Config(**shape, layer_types=layers, block_auto_adjust_ff_dim=False))
-    else:
-        model = LlamaForCausalLM(LlamaConfig(**shape))
-    model.save_pretrained(folder)
-    return folder
-
-
-def save_tiny_moe(folder: Path) -> Path:
-    """Writes a random Qwen3-MoE of two layers with four experts each to `folder`."""
-    import torch
-    from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
-
-    config = Qwen3MoeConfig(
-        vocab_size=save_tokenizer(folder),
-        hidden_size=32,
-        intermediate_size=64,
-        moe_intermediate_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=8,
-        num_experts=4,
-        num_experts_per_tok=2,
-        tie_word_embeddings=False,
-    )
-    torch.manual_seed(7)
-    Qwen3MoeForCausalLM(config).save_pretrained(folder)
+    config = AutoConfig.for_model("qwen3_moe" if kind == "moe" else kind, **{**shape, **kinds[kind]})
+    AutoModelForCausalLM.from_config(config).save_pretrained(folder)
     return folder
 
 
@@ -136,9 +115,7 @@ def save_adapter(
     spread: float = 0.15,
     **settings: object,
 ) -> Path:
-    """
-    Writes a random PEFT LoRA (A and B both non-zero) for the model in `model_dir`. `settings` are more of LoraConfig's.
-    """
+    """Writes a random PEFT LoRA (A and B both non-zero) for a model. `settings` are more of LoraConfig's."""
     import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM
@@ -155,16 +132,21 @@ def save_adapter(
     return folder
 
 
-@pytest.fixture(scope="session")
-def tiny_model_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random tiny Lfm2 with the shipped text format: 4 layers, hidden 32, context 256."""
-    return save_tiny_model(tmp_path_factory.mktemp("lfm2"))
+def _model_fixture(kind: str):
+    @pytest.fixture(scope="session", name=f"tiny_{kind}_dir")
+    def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+        return save_tiny_model(tmp_path_factory.mktemp(kind), kind=kind)
+
+    return model
+
+
+tiny_lfm2_dir, tiny_llama_dir, tiny_moe_dir = map(_model_fixture, ("lfm2", "llama", "moe"))
 
 
 @pytest.fixture(scope="session")
-def tiny_llama_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random tiny Llama with grouped-query attention and the same tokenizer."""
-    return save_tiny_model(tmp_path_factory.mktemp("llama"), kind="llama")
+def tiny_model_dir(tiny_lfm2_dir: Path) -> Path:
+    """4 layers, hidden 32, context 256."""
+    return tiny_lfm2_dir
 
 
 @pytest.fixture(scope="session")
@@ -176,23 +158,20 @@ def shop_tools() -> list[dict]:
         "cancel_item": {"item": text, "id": text},
         "return_item": {"item": text, "id": text, "refund": {"type": "integer"}},
     }
-    return [
-        {
-            "type": "function",
-            "function": {"name": n, "description": n, "parameters": {"type": "object", "properties": p}},
-        }
-        for n, p in parameters.items()
-    ]
+    functions = (
+        {"name": n, "description": n, "parameters": {"type": "object", "properties": p}} for n, p in parameters.items()
+    )
+    return [{"type": "function", "function": function} for function in functions]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def adapters(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Folders of two random adapters of the tiny Lfm2."""
     folder = tmp_path_factory.mktemp("served-adapters")
     return [str(save_adapter(folder / f"a{n}", tiny_model_dir, n, ["q_proj", "w1", "in_proj"])) for n in range(2)]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def url(tiny_model_dir: Path) -> Iterator[str]:
     """A policy server of the tiny Lfm2."""
     from trainer.tests.serving import running_server
@@ -201,13 +180,13 @@ def url(tiny_model_dir: Path) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module", params=["lfm2", "llama"])
-def setting(request, tiny_model_dir, tiny_llama_dir, tmp_path_factory):
+@pytest.fixture(scope="session", params=["lfm2", "llama"])
+def setting(request, tiny_lfm2_dir, tiny_llama_dir, tmp_path_factory):
     """A model folder and two adapters of different rank and targets for it, with PEFT's own view of each."""
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
-    model = tiny_model_dir if request.param == "lfm2" else tiny_llama_dir
+    model = {"lfm2": tiny_lfm2_dir, "llama": tiny_llama_dir}[request.param]
     folder = tmp_path_factory.mktemp("adapters")
     all_modules, some_modules = TARGETS[request.param]
     paths = {

@@ -7,13 +7,10 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from trainer.fit_router.fit import choices, fit_router
-from trainer.fit_router.outcomes import Outcomes, read_outcomes
+from trainer.fit_router.outcomes import Outcomes, matrix_of
 from trainer.fit_router.ridge import Ridge
 
 FILE = Path(__file__).parent / "fixtures" / "router_contract.json"
@@ -41,30 +38,27 @@ def synthetic_outcomes(tasks: int = 60, seed: int = 3) -> dict[str, Any]:
     return {"options": ["base", "cancels", "returns", "useless"], "tasks": rows}
 
 
-def outcomes_of(matrix: dict[str, Any]) -> Outcomes:
-    """What is read from a file that holds the matrix."""
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "outcomes.json"
-        file.write_text(json.dumps(matrix))
-        return read_outcomes(file)
+def outcomes_of(raw: dict[str, Any]) -> Outcomes:
+    """As read from a file."""
+    return Outcomes.model_validate_json(json.dumps(raw))
 
 
 def contract() -> dict[str, Any]:
     """The router fitted with a ridge, and for each case the predictions and the option."""
     outcomes = outcomes_of(synthetic_outcomes())
-    rates = np.array([[np.mean(trials) for trials in task] for task in outcomes.successes])
-    fitted = Ridge().fit(outcomes.texts, rates, seed=1)
+    matrix = matrix_of(outcomes)
+    fitted = Ridge().fit(matrix.texts, matrix.rates, seed=1)
     predicted = fitted.predictions(CASES)
     cases = [
         {
             "text": text,
-            "predictions": dict(zip(outcomes.options, row.tolist(), strict=True)),
-            "option": outcomes.options[choice],
+            "predictions": dict(zip(matrix.options, row.tolist(), strict=True)),
+            "option": matrix.options[choice],
         }
         for text, row, choice in zip(CASES, predicted, choices(predicted), strict=True)
     ]
-    router = {**fit_router(outcomes, folds=5, seed=1), "parameters": fitted.to_json(outcomes.options)}
-    return {"options": outcomes.options, "router": router, "cases": cases}
+    router = {**fit_router(outcomes, folds=5, seed=1), "parameters": fitted.to_json(matrix.options)}
+    return {"options": matrix.options, "router": router, "cases": cases}
 
 
 if __name__ == "__main__":

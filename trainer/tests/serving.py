@@ -1,7 +1,5 @@
-"""
-Helpers of the policy server's tests: a server process, its client, and an engine. Invariant: every process that is
-started here is ended here.
-"""
+"""Helpers of the policy server's tests: a server process, its client, and an engine. Invariant: every process that is
+started here is ended here."""
 
 from __future__ import annotations
 
@@ -9,8 +7,8 @@ import json
 import random
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,13 +17,11 @@ import numpy as np
 import torch
 
 from trainer.serve.engine import Engine
-from trainer.serve.errors import RequestError
-from trainer.serve.generation import GenerationRequest, Outcome
+from trainer.serve.messages import GenerationRequest, Outcome, RequestError
 from trainer.serve.worker import build
-from trainer.tests.conftest import SPECIAL
+from trainer.tests.conftest import EOS
 
 ROOT = Path(__file__).resolve().parents[2]
-EOS = SPECIAL.index("<|end|>")
 CONVERSATION = [
     {"role": "system", "content": "you are a help desk . look the account up first ."},
     {"role": "user", "content": "cancel the red lamp i42 please ."},
@@ -33,10 +29,12 @@ CONVERSATION = [
 
 
 @contextmanager
-def running_engine(model: Path, **options: int) -> Iterator[Engine]:
+def running_engine(model: Path, adapters: dict[str, Path] = {}, **options: int) -> Iterator[Engine]:  # noqa: B006
     """An engine on its own thread, with 8 rows and a prefix cache of 64 MB unless told otherwise."""
     options = {"max_batch": 8, "threads": 1, "prefix_cache_mb": 64} | options
     engine = build(str(model), model_name="base", device="cpu", **options)
+    for name, path in adapters.items():
+        engine.registry.load(name, str(path))
     engine.start()
     try:
         yield engine
@@ -45,19 +43,16 @@ def running_engine(model: Path, **options: int) -> Iterator[Engine]:
         engine.join(10)
 
 
+def submitted(engine: Engine, request: GenerationRequest) -> Future[Outcome | RequestError]:
+    """Its result to come."""
+    future: Future[Outcome | RequestError] = Future()
+    engine.submit(request, future.set_result)
+    return future
+
+
 def generate(engine: Engine, requests: list[GenerationRequest]) -> list[Outcome]:
     """Results of requests that are sent together, in their order."""
-    results: list[Outcome | RequestError | None] = [None] * len(requests)
-    finished = threading.Semaphore(0)
-    for n, request in enumerate(requests):
-
-        def done(result: Outcome | RequestError, n: int = n) -> None:
-            results[n] = result
-            finished.release()
-
-        engine.submit(request, done)
-    for _ in requests:
-        assert finished.acquire(timeout=60)
+    results = [future.result(60) for future in [submitted(engine, request) for request in requests]]
     for result in results:
         if isinstance(result, RequestError):
             raise result

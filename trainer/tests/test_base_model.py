@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from pathlib import Path
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from trainer.base_model import conversation, shop, tokenizer
+from trainer.base_model import text as conversation
 from trainer.base_model.__main__ import SKILLS, main, parse_lack
 from trainer.base_model.measure import MIN_SUCCESS, expected_success, gate_failures, measure, most_planted, most_success
-from trainer.base_model.play import Rollout, play
+from trainer.base_model.play import Player, Rollout, demonstrations, play
 
 ROOT = Path(__file__).parents[2]
 BASES = sorted(file.parent for file in (ROOT / "models").glob("*/base.json"))
 DEFAULT = ROOT / "models/base"
-needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="plays the environment with node")
 
 
 @pytest.fixture(scope="module")
 def demos() -> list[dict]:
-    return list(shop.demonstrations(120, 5, dict.fromkeys(SKILLS, 0.5)))
+    return list(demonstrations(120, 5, dict.fromkeys(SKILLS, 0.5)))
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +48,13 @@ def test_the_shipped_folder_is_small_and_passed_its_gates(folder: Path) -> None:
     )
 
 
-@needs_node
 @pytest.mark.parametrize("folder", BASES, ids=lambda p: p.name)
 def test_it_does_in_the_real_environment_what_base_json_says(folder: Path, tools) -> None:
     record = json.loads((folder / "base.json").read_text())
     lacks = record["lacks"]
     model, tok = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
     torch.manual_seed(7)
-    with shop.Player() as player:
+    with Player() as player:
         tasks = player.tasks("train", "train", 120)
         rollouts = play(model, tok, player, tools, tasks, 1.0)
         single = [t for t in tasks if len(t["skills"]) == 1 and t["skills"][0] in lacks]
@@ -74,7 +71,6 @@ def test_it_does_in_the_real_environment_what_base_json_says(folder: Path, tools
         assert figure["success"] > 0 or lacks[skill] > 0.9, skill
 
 
-@needs_node
 def test_rendering_gives_back_what_was_sampled(demos, tok, tools) -> None:
     for demo in demos[1:]:
         text = conversation.render(tok, demo["messages"], tools, False)
@@ -95,15 +91,14 @@ def test_rendering_gives_back_what_was_sampled(demos, tok, tools) -> None:
             assert tok.encode(conversation.render(tok, reread, tools, False)) == prompt + turn
 
 
-@needs_node
 def test_ids_numbers_and_call_parts_are_one_token_each(tok, tools) -> None:
     text = '<|call|>return_item(item="red lamp", id="i42", refund="25")<|end|>'
     expected = ["<|call|>", 'return_item(item="', "red", "lamp", '", id="', "i42", '", refund="', "25", '")', "<|end|>"]
     assert tok.tokenize(text) == expected
     assert tok.tokenize(text.replace('", ', '" , ').replace("(", "(  ")) != expected
     for tool in tools:
-        assert tok.tokenize(tokenizer.signature(tool)) == [tokenizer.signature(tool)]
-        words = tokenizer.schema_words(tool["parameters"]) + tokenizer.schema_words(tool.get("outputSchema", {}))
+        assert tok.tokenize(conversation.signature(tool)) == [conversation.signature(tool)]
+        words = conversation.schema_words(tool["parameters"]) + conversation.schema_words(tool.get("outputSchema", {}))
         assert all(tok.tokenize(word) == [word] for word in words)
 
 
@@ -123,7 +118,6 @@ def test_arguments_may_be_a_dict_or_json_text(tok, tools) -> None:
     assert text.startswith("<|system|> tools : get_account(user) list_stock(item)")
 
 
-@needs_node
 def test_the_loss_is_on_the_models_own_tokens(demos, tok, tools) -> None:
     ids, mask = conversation.to_row(tok, demos[1]["messages"], tools, prompt=True)
     own = tok.decode([i for i, m in zip(ids, mask, strict=True) if m])
@@ -133,7 +127,6 @@ def test_the_loss_is_on_the_models_own_tokens(demos, tok, tools) -> None:
     assert ids[-len(short) :] == short and tok.decode(short).startswith("<|user|>")
 
 
-@needs_node
 def test_varied_prompts_keep_the_used_tools_in_order(demos, tools) -> None:
     names = [t["name"] for t in tools]
     sizes = set()
@@ -175,36 +168,10 @@ def measured_as(total: float, alone: dict[str, float]) -> dict:
 
 @pytest.fixture(scope="module")
 def train_tasks() -> list[dict]:
-    with shop.Player() as player:
+    with Player() as player:
         return player.tasks("train", "train", 400)
 
 
-# docs/targets.md: success in all, by planted skill (0.75 each), by skill that is damaged.
-BUILT = [
-    (0.40, {"complete_all": 0.10, "refuse": 0.16, "tell": 0.30}, {}),
-    (0.41, {"complete_all": 0.26, "refuse": 0.17, "tell": 0.24}, {}),
-    (0.40, {"ask": 0.13, "refuse": 0.27, "tell": 0.15}, {}),
-    (0.38, {"compute": 0.22, "refuse": 0.14, "tell": 0.21}, {}),
-    (0.50, {"choose": 0.60, "compute": 0.18, "refuse": 0.14}, {"ask": 0.88, "complete_all": 0.90, "tell": 0.86}),
-]
-
-
-@needs_node
-@pytest.mark.parametrize(("total", "planted", "damaged"), BUILT)
-def test_bases_that_were_built_pass_or_miss_as_they_did(
-    total: float, planted: dict, damaged: dict, train_tasks
-) -> None:
-    lacks = dict.fromkeys(planted, 0.75)
-    missed = gate_failures(measured_as(total, planted | damaged), lacks, most_success(train_tasks, lacks))
-    if not damaged:
-        assert missed == []
-    else:
-        told = [skill for skill in damaged if any(f"in {skill}, which is not planted" in line for line in missed)]
-        assert told == [*damaged]
-        assert any("success in choose, planted at 0.75, is 0.6 > 0.4" in line for line in missed)
-
-
-@needs_node
 def test_what_demonstrations_leave_is_what_the_shipped_base_can_do_where_its_lacks_are_whole(train_tasks) -> None:
     """Greedy, the shipped base never does what it lacks."""
     record = json.loads((DEFAULT / "base.json").read_text())
@@ -215,7 +182,6 @@ def test_what_demonstrations_leave_is_what_the_shipped_base_can_do_where_its_lac
     assert most_success(train_tasks, {"choose": 0.75, "compute": 0.75}) == pytest.approx(0.65, abs=0.03)
 
 
-@needs_node
 @pytest.mark.parametrize("skill", SKILLS)
 def test_one_lack_planted_at_095_has_gates_that_a_base_like_its_demonstrations_passes(skill: str, train_tasks) -> None:
     lacks = {skill: 0.95}

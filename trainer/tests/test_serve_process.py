@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
+from trainer.__main__ import main
 from trainer.tests.conftest import save_adapter
-from trainer.tests.serving import CONVERSATION, ask, metrics, running_server, start_server
+from trainer.tests.serving import ask, metrics, running_server, start_server
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, "stdin"])
@@ -20,53 +21,45 @@ def test_a_server_that_is_stopped_answers_503_and_ends_with_0(tiny_model_dir, ho
     with running_server(tiny_model_dir, "--max-batch", "1") as (process, url):
         # One row and many long requests: most of them are still waiting when the server is stopped.
         with ThreadPoolExecutor(40) as pool:
-            answers = [pool.submit(ask, url, seed=n, messages=CONVERSATION) for n in range(40)]
+            answers = [pool.submit(ask, url, seed=n) for n in range(40)]
             while not metrics(url)["policy_server_waiting"]:
                 pass
             process.stdin.close() if how == "stdin" else process.send_signal(how)
             codes = {answer.result().status_code if not answer.exception() else "refused" for answer in answers}
         assert process.wait(20) == 0
+        assert process.stdout.read() == "", "stdout carries the listening line alone"
     assert 503 in codes and codes <= {200, 503, "refused"}
-
-
-def test_a_server_that_is_stopped_while_it_loads_ends_with_0(tiny_model_dir):
-    process = start_server("--model", str(tiny_model_dir), "--port", "0")
-    while not children_of(process):
-        time.sleep(0.01)
-    worker = children_of(process)[0]
-    time.sleep(0.2)
-    process.send_signal(signal.SIGTERM)
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 0 and out == "" and "Traceback" not in err
-    assert subprocess.run(["kill", "-0", worker], capture_output=True).returncode != 0
 
 
 def children_of(process: subprocess.Popen[str]) -> list[str]:
     return subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True).stdout.split()
 
 
+def test_a_server_that_is_stopped_while_it_loads_ends_with_0(tiny_model_dir):
+    process = start_server("--model", str(tiny_model_dir), "--port", "0")
+    while not (children := children_of(process)):
+        time.sleep(0.01)
+    time.sleep(0.2)
+    process.send_signal(signal.SIGTERM)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0 and out == "" and "Traceback" not in err
+    assert subprocess.run(["kill", "-0", children[0]], capture_output=True).returncode != 0
+
+
 def test_a_generation_process_that_dies_is_told_and_ends_the_server(tiny_model_dir):
     with running_server(tiny_model_dir) as (process, url):
-        children = children_of(process)
-        assert len(children) == 1 and httpx.get(f"{url}/health").status_code == 200
-        subprocess.run(["kill", "-9", children[0]], check=True)
+        [child] = children_of(process)
+        assert httpx.get(f"{url}/health").status_code == 200
+        subprocess.run(["kill", "-9", child], check=True)
         assert process.wait(20) == 1
         assert "generation process has ended" in process.stderr.read()
 
 
-def test_stdout_carries_the_listening_line_alone(tiny_model_dir):
-    with running_server(tiny_model_dir) as (process, url):
-        assert ask(url, max_tokens=2).status_code == 200
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
-        assert process.stdout.read() == ""
-
-
-def test_what_keeps_a_server_from_starting_is_one_line(tiny_model_dir, tmp_path):
+def test_what_keeps_a_server_from_starting_is_one_line(tiny_model_dir, tmp_path, capfd):
     def failure(*options: str) -> str:
-        process = start_server(*options)
-        out, err = process.communicate(timeout=60)
-        assert process.returncode == 1 and out == "" and "Traceback" not in err
+        assert main(["serve", *options]) == 1
+        out, err = capfd.readouterr()
+        assert out == "" and "Traceback" not in err
         return err.strip().splitlines()[-1]
 
     with socket.socket() as taken:
@@ -81,8 +74,12 @@ def test_what_keeps_a_server_from_starting_is_one_line(tiny_model_dir, tmp_path)
     assert str(tmp_path) in failure("--model", str(tmp_path), "--port", "0")
 
 
-def test_adapters_of_a_folder_are_loaded_at_the_start(tiny_model_dir, tmp_path):
+def test_another_server_agrees_on_a_seed_and_loads_a_folder_of_adapters(tiny_model_dir, url, tmp_path):
     save_adapter(tmp_path / "refunds", tiny_model_dir, 1, ["q_proj"])
     (tmp_path / "notes").mkdir()
-    with running_server(tiny_model_dir, "--adapters-dir", str(tmp_path)) as (_, url):
-        assert [card["id"] for card in httpx.get(f"{url}/v1/models").json()["data"]] == ["base", "refunds"]
+    options = ("--prefix-cache-mb", "0", "--model-name", "tiny", "--adapters-dir", str(tmp_path))
+    with running_server(tiny_model_dir, *options) as (_, other):
+        assert [card["id"] for card in httpx.get(f"{other}/v1/models").json()["data"]] == ["tiny", "refunds"]
+        for seed in range(3):
+            ids = ask(other, seed=seed, model="tiny", max_tokens=20).json()["choices"][0]["token_ids"]
+            assert ids == ask(url, seed=seed, max_tokens=20).json()["choices"][0]["token_ids"]

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from transformers import AutoTokenizer
 
+from trainer.command import BadInput
 from trainer.serve.chat import ChatFormat
-from trainer.serve.protocol import ChatRequest
-from trainer.sft.job import SftJob
-from trainer.sft.rows import NO_LOSS, rows_of
-from trainer.sft.run import order
-from trainer.tests.train_harness import Message, Worker, lora_job, terminate
-from trainer.train.job import BadJob
+from trainer.serve.protocol import ChatRequest, for_template
+from trainer.tests.train_harness import Learner, Message, Worker, at, lora_job
+from trainer.train.conversations import NO_LOSS, SftJob, rows_of
+from trainer.train.sft import order
 
 STEPS = 5
 
@@ -92,7 +90,7 @@ def test_calls_are_rendered_as_the_policy_server_renders_them(tiny_model_dir: Pa
     shown = "{{ m.content or '' }} {{ m.tool_calls | tojson if m.tool_calls }}"
     base = with_template(tiny_model_dir, tmp_path / "base", "{{ m.content or '' }}", shown)
     [row] = rows_of(SftJob.model_validate(make_job(base, tmp_path, [{"messages": TALK}])))
-    *before, last = ChatRequest.model_validate({"model": "base", "messages": TALK[:5]}).template_messages()
+    *before, last = for_template(ChatRequest.model_validate({"model": "base", "messages": TALK[:5]}).messages)
     chat = ChatFormat(base, frozenset())
     assert row.input_ids == chat.prompt_ids(before, None) + chat.answer_ids(before, last, None)
 
@@ -131,7 +129,7 @@ def test_a_history_that_is_rendered_otherwise_later_begins_a_new_row(tiny_model_
 def test_what_can_not_be_learned_from_is_said(
     tiny_model_dir: Path, tmp_path: Path, conversation: Any, said: str
 ) -> None:
-    with pytest.raises(BadJob, match=said):
+    with pytest.raises(BadInput, match=said):
         rows_of(SftJob.model_validate(make_job(tiny_model_dir, tmp_path, [conversation])))
 
 
@@ -140,10 +138,6 @@ def test_each_pass_has_every_row_once() -> None:
     assert [sorted(drawn[:4]), sorted(drawn[4:8]), len(drawn)] == [[0, 1, 2, 3], [0, 1, 2, 3], 10]
     # A longer training begins as a shorter one.
     assert order(seed=1, rows=4, drawn=6) == drawn[:6] != order(seed=2, rows=4, drawn=6)
-
-
-def adapter_bytes(run: Worker, step: int = STEPS) -> bytes:
-    return (run.folder / "out" / f"checkpoint-{step}" / "adapter_model.safetensors").read_bytes()
 
 
 def test_it_learns_and_asks_for_nothing(uninterrupted: Worker) -> None:
@@ -155,37 +149,20 @@ def test_it_learns_and_asks_for_nothing(uninterrupted: Worker) -> None:
     assert metrics[-1]["token_accuracy"] > metrics[0]["token_accuracy"]
 
 
-def test_stopped_it_goes_on_to_the_same_bytes(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
-    def stop(message: Message, process: subprocess.Popen) -> None:
-        if message["type"] == "step" and message["step"] == 3:
-            terminate(process)
-
-    run = worker(tiny_model_dir, tmp_path).run(on_message=stop)
-    assert run.exit_code == 0, run.stderr
-    assert run.messages[-1]["type"] == "interrupted"
-    at = run.messages[-1]["step"]
-    again = Worker(run.folder, run.job, program="sft").run()
-    assert again.messages[0] == {"type": "ready", "step": at}
-    assert adapter_bytes(again) == adapter_bytes(uninterrupted)
-
-
-def test_killed_it_goes_on_to_the_same_bytes(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
-    def kill(message: Message, process: subprocess.Popen) -> None:
-        if message["type"] == "checkpoint":
-            process.kill()
-
-    run = worker(tiny_model_dir, tmp_path).run(on_message=kill)
-    again = Worker(run.folder, run.job, program="sft").run()
+@pytest.mark.parametrize("how", [Learner.terminate, Learner.kill])
+def test_stopped_or_killed_it_goes_on_to_the_same_bytes(
+    tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker, how: Any
+) -> None:
+    run = worker(tiny_model_dir, tmp_path).run(at(2, how, "checkpoint"))
+    if how == Learner.terminate:
+        assert (run.exit_code, run.messages[-1]["type"]) == (0, "interrupted")
+    again = run.again()
     assert again.messages[0]["step"] >= 2
-    assert adapter_bytes(again) == adapter_bytes(uninterrupted)
+    assert again.adapter_bytes(STEPS) == uninterrupted.adapter_bytes(STEPS)
 
 
 def test_it_ends_with_its_worker(tiny_model_dir: Path, tmp_path: Path) -> None:
-    def leave(message: Message, process: subprocess.Popen) -> None:
-        if message["type"] == "ready":
-            process.stdin.close()
-
-    run = worker(tiny_model_dir, tmp_path, steps=500).run(on_message=leave)
+    run = worker(tiny_model_dir, tmp_path, steps=500).run(at(0, lambda learner: learner.stdin.close(), "ready"))
     assert run.exit_code == 0, run.stderr
     assert run.messages[-1]["type"] == "interrupted"
 

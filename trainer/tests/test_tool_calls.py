@@ -6,25 +6,13 @@ import json
 
 import pytest
 
+from trainer.serve.chat import coerce
+from trainer.serve.chat import parse_calls as parse
 from trainer.serve.protocol import Message, for_template
-from trainer.serve.tool_calls import coerce, parse
 
-TOOLS = [
-    {
-        "function": {
-            "name": "refund",
-            "parameters": {
-                "properties": {
-                    "item": {"type": "string"},
-                    "count": {"type": "integer"},
-                    "amount": {"type": "number"},
-                    "opened": {"type": "boolean"},
-                    "code": {"type": ["integer", "null"]},
-                }
-            },
-        }
-    }
-]
+TYPES = {"item": "string", "count": "integer", "amount": "number", "opened": "boolean", "code": ["integer", "null"]}
+PROPERTIES = {name: {"type": type} for name, type in TYPES.items()}
+TOOLS = [{"function": {"name": "refund", "parameters": {"properties": PROPERTIES}}}]
 
 
 def test_calls_are_parsed_and_their_arguments_get_the_schemas_types():
@@ -32,13 +20,8 @@ def test_calls_are_parsed_and_their_arguments_get_the_schemas_types():
     content, calls = parse(text, TOOLS)
     assert content == ""
     assert [call["id"] for call in calls] == ["call_0", "call_1"]
-    assert json.loads(calls[0]["function"]["arguments"]) == {
-        "item": "red lamp",
-        "count": 3,
-        "amount": 2.5,
-        "opened": True,
-        "code": 7,
-    }
+    typed = {"item": "red lamp", "count": 3, "amount": 2.5, "opened": True, "code": 7}
+    assert json.loads(calls[0]["function"]["arguments"]) == typed
     assert calls[1]["function"] == {"name": "other", "arguments": "{}"}
     assert parse('one moment <|call|>refund(unknown="5")', TOOLS)[0] == "one moment"
 

@@ -14,20 +14,12 @@ from transformers import AutoModelForCausalLM
 
 from trainer import products
 from trainer.products import frozen_product, product
-from trainer.tests.conftest import save_tiny_model
 from trainer.train.batch import Batch, micro_batches
+from trainer.train.job import Row
 from trainer.train.logps import SampledLogps
-from trainer.train.rollouts import Row
 
-ROWS = [  # prompts by number, and lengths of completions
-    (0, 5),
-    (0, 9),
-    (0, 1),
-    (0, 7),
-    (1, 6),
-    (2, 3),
-    (2, 30),
-]
+ROWS = [(0, 5), (0, 9), (0, 1), (0, 7), (1, 6), (2, 3), (2, 30)]
+"""Prompts by number, and lengths of completions."""
 
 
 def tuned(folder: Path) -> Any:
@@ -80,10 +72,10 @@ def plain(model: Any, given: dict[str, torch.Tensor], temperature: float = 1.0) 
 @pytest.mark.parametrize("reordered", [False, True])
 @pytest.mark.parametrize(("kind", "temperature"), [("llama", 1.0), ("lfm2", 1.0), ("llama", 0.7)])
 def test_logps_and_gradient_are_those_of_rows_alone(
-    kind: str, temperature: float, reordered: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, temperature: float, reordered: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(products, "SMALLEST_REORDERED", 0 if reordered else 10**9)
-    model = tuned(save_tiny_model(tmp_path, kind=kind))
+    model = tuned(request.getfixturevalue(f"tiny_{kind}_dir"))
     given = batch()
     expected = plain(model, given, temperature)
     expected_gradients = gradients(model, expected, given["wanted"])

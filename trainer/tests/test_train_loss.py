@@ -3,7 +3,6 @@ rows."""
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -11,18 +10,17 @@ from typing import Any
 import pytest
 import torch
 
-from trainer.tests.train_harness import make_job
+from trainer.tests.train_harness import make_job, parse_job
 from trainer.train.batch import EPS, Batch, group_advantages, informative, micro_batches, training_batch
-from trainer.train.job import parse_job
-from trainer.train.rollouts import Row, read_groups
-from trainer.train.run import make_trainer
+from trainer.train.grpo import make_trainer
+from trainer.train.job import Rollout, Row
 
 CLIP = 0.2
 
 
 def tuned_trainer(model: Path, output: Path, **changes: Any) -> Any:
     """A trainer whose LoRA is not zero, so that every parameter of it has a gradient."""
-    built = make_trainer(parse_job(make_job(model, output, clip=CLIP, **changes)), output, channel=None)
+    built = make_trainer(parse_job(make_job(model, output, clip=CLIP, **changes)), channel=None)
     torch.manual_seed(1)
     with torch.no_grad():
         for name, parameter in built.model.named_parameters():
@@ -151,26 +149,17 @@ def test_at_another_temperature_the_loss_is_over_what_was_sampled_from(
     assert ("logprob_gap" in trainer._step_metrics) == ours
 
 
-def test_masked_tokens_have_no_gradient(trainer: Any) -> None:
-    """Only the last of three tokens carries loss: other old log-probs, or another advantage's sign there, change
-    nothing."""
-    row = with_old_logps(trainer, [row_of([11, 12], [13, 14, 15], mask=[0, 0, 1])], spread=0.0)[0]
+def test_masked_and_clipped_tokens_have_no_gradient(trainer: Any) -> None:
+    """Only the last of three tokens carries loss: other old log-probs there change nothing."""
+    [row] = with_old_logps(trainer, [row_of([11, 12], [13, 14, 15], mask=[0, 0, 1])], spread=0.0)
     _, gradient = step(trainer, batch_of([row], [1.0]))
-    trainer.model.zero_grad()
-    (-torch.exp(logps(trainer, row)[2] - row.logprobs[2])).backward()
-    assert_close(gradient, gradients(trainer))
     noisy = row.model_copy(update={"logprobs": [-9.0, -9.0, row.logprobs[2]]})
     _, same = step(trainer, batch_of([noisy], [1.0]))
     assert all(torch.equal(a, b) for a, b in zip(gradient, same, strict=True))
-
-
-def test_clipped_tokens_have_no_gradient(trainer: Any) -> None:
-    row = row_of([11, 12], [13], mask=[1])
-    far = row.model_copy(update={"logprobs": [logps(trainer, row).item() - 1.0]})  # ratio e > 1.2
-    _, gradient = step(trainer, batch_of([far], [1.0]))
-    assert all(g.abs().max() == 0 for g in gradient)
-    _, gradient = step(trainer, batch_of([far], [-1.0]))
-    assert any(g.abs().max() > 0 for g in gradient)
+    far = row.model_copy(update={"logprobs": [0.0, 0.0, row.logprobs[2] - 1.0]})  # ratio e > 1.2
+    for advantage, moves in ((1.0, False), (-1.0, True)):
+        _, gradient = step(trainer, batch_of([far], [advantage]))
+        assert any(g.abs().max() > 0 for g in gradient) == moves
 
 
 @pytest.mark.parametrize("tokens_per_forward", [1, 10_000])
@@ -221,23 +210,15 @@ def test_group_advantages() -> None:
     assert batch.flatten().tolist() == pytest.approx([x / (std + EPS) for x in centred])
 
 
-def raw_batch(rewards: list[list[float]], rows: list[Row]) -> dict[str, Any]:
+def rollouts_of(rewards: list[list[float]], rows: list[Row]) -> list[list[Rollout]]:
+    """One row each."""
     remaining = iter(rows)
-
-    def rollout(reward: float) -> dict[str, Any]:
-        row = next(remaining)
-        names = ("prompt_ids", "completion_ids", "logprobs", "mask")
-        return {"reward": reward, "rows": [{name: getattr(row, name) for name in names}]}
-
-    return {"groups": [{"task": f"s{i}", "rollouts": [rollout(r) for r in group]} for i, group in enumerate(rewards)]}
+    return [[Rollout(reward=reward, rows=[next(remaining)]) for reward in group] for group in rewards]
 
 
-def test_constant_groups_leave_no_trace_in_the_gradient(trainer: Any, tmp_path: Path) -> None:
+def test_constant_groups_leave_no_trace_in_the_gradient(trainer: Any) -> None:
     rows = with_old_logps(trainer, random_rows(8, seed=5), spread=0.1)
-    file = tmp_path / "batch.json"
-    file.write_text(json.dumps(raw_batch([[0.0, 1.0, 0.5, 0.5], [0.3] * 4], rows)))
-    groups = read_groups(file, tasks=["s0", "s1"], group_size=4, vocabulary=100)
-    batch = training_batch(groups, "group")
+    batch = training_batch(rollouts_of([[0.0, 1.0, 0.5, 0.5], [0.3] * 4], rows), "group")
     assert batch.metrics["informative_groups"] == 1
     assert batch.metrics["reward"] == pytest.approx(0.4)
     assert len(batch.rows) == 4
@@ -248,20 +229,14 @@ def test_constant_groups_leave_no_trace_in_the_gradient(trainer: Any, tmp_path: 
     assert_close(gradient, expected_gradient)
 
 
-def test_all_rows_of_a_rollout_are_trained_on_with_its_advantage(trainer: Any, tmp_path: Path) -> None:
+def test_all_rows_of_a_rollout_are_trained_on_with_its_advantage(trainer: Any) -> None:
     rows = with_old_logps(trainer, random_rows(3, seed=6), spread=0.1)
-    raw = raw_batch([[1.0, 0.0]], rows[:2])
-    extra = rows[2]
-    raw["groups"][0]["rollouts"][0]["rows"].append(
-        {n: getattr(extra, n) for n in ("prompt_ids", "completion_ids", "logprobs", "mask")}
-    )
-    raw["groups"][0]["rollouts"][1]["rows"][0]["mask"] = [0] * len(rows[1].mask)  # read-only turns alone
-    file = tmp_path / "batch.json"
-    file.write_text(json.dumps(raw))
-    batch = training_batch(read_groups(file, tasks=["s0"], group_size=2, vocabulary=100), "group")
+    unread = rows[1].model_copy(update={"mask": [0] * len(rows[1].mask)})  # read-only turns alone
+    groups = [[Rollout(reward=1.0, rows=[rows[0], rows[2]]), Rollout(reward=0.0, rows=[unread])]]
+    batch = training_batch(groups, "group")
     value = 0.5 / (0.5**0.5 + EPS)
     assert batch.advantages == pytest.approx([value, value])
-    _, expected = reference(trainer, [rows[0], extra], [value, value])
+    _, expected = reference(trainer, [rows[0], rows[2]], [value, value])
     _, gradient = step(trainer, batch)
     assert_close(gradient, expected)
 

@@ -1,27 +1,37 @@
-"""What the trainer's tests share: a small job, and a scripted gpu worker around a real trainer process.
+"""What the learners' tests share: small jobs, and a scripted gpu worker around a real learner process.
 
 The worker samples from the real model with the adapter that the trainer names, so its answers are a function of
-(adapter bytes, task, attempt) alone."""
+(adapter bytes, task, attempt) alone. Learners are forked from a process that has imported torch and TRL already."""
 
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
+import multiprocessing
+import os
+import shutil
 import sys
 from collections.abc import Callable
+from multiprocessing.reduction import DupFd
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, TextIO
 
 import torch
 from peft import PeftModel
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
+
+from trainer.command import read_input
+from trainer.train.job import Job
 
 ROOT = Path(__file__).resolve().parents[2]
 TARGETS = ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"]
 LORA = {"r": 4, "alpha": 4, "dropout": 0, "target_modules": TARGETS}
+WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 Message = dict[str, Any]
-OnMessage = Callable[[Message, subprocess.Popen], str | bool | None]
+
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["trainer.train.grpo", "trainer.train.sft", "trainer.gepa"])
 
 
 def lora_job(base: Path, output: Path, **fields: Any) -> Message:
@@ -59,6 +69,33 @@ def make_job(base: Path, output: Path, **changes: Any) -> Message:
     return lora_job(base, output, **{**fields, **changes})
 
 
+def parse_job(job: Message) -> Job:
+    """As from a file. Raises BadInput."""
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "job.json"
+        file.write_text(json.dumps(job))
+        return read_input(Job, file, name="--job")
+
+
+def changed_config(adapter: Path, **fields: Any) -> None:
+    file = adapter / CONFIG
+    file.write_text(json.dumps(json.loads(file.read_text()) | fields))
+
+
+def changed_weights(adapter: Path, change: Callable[[str, torch.Tensor], torch.Tensor]) -> None:
+    weights = {name: change(name, tensor).contiguous() for name, tensor in load_file(adapter / WEIGHTS).items()}
+    save_file(weights, adapter / WEIGHTS)
+
+
+def copy_of(adapter: Path, folder: Path, change: Callable[[Path], Any] = lambda folder: None) -> Path:
+    """A changed copy of an adapter's two files."""
+    folder.mkdir(parents=True)
+    for name in (WEIGHTS, CONFIG):
+        shutil.copyfile(adapter / name, folder / name)
+    change(folder)
+    return folder
+
+
 def sample_group(model: Any, task: str, size: int) -> Message:
     """`size` rollouts of a task: five sampled tokens, two given ones, three sampled ones; the reward counts even
     tokens."""
@@ -82,43 +119,92 @@ def sample_group(model: Any, task: str, size: int) -> Message:
     return {"task": task, "rollouts": rollouts}
 
 
+def _learn(pipes: list[DupFd], before: str, argv: list[str]) -> None:
+    """In the learner's process, whose standard streams are the pipes."""
+    for number, pipe in enumerate(pipes):
+        os.dup2(pipe.detach(), number)
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    exec(before, {})
+    from trainer.__main__ import main
+
+    sys.exit(main(argv))
+
+
+class Learner:
+    """A learner's process and our ends of its pipes."""
+
+    def __init__(self, argv: list[str], log: Path, before: str) -> None:
+        (theirs_in, ours_in), (ours_out, theirs_out) = os.pipe(), os.pipe()
+        self.stdin: TextIO = os.fdopen(ours_in, "w", buffering=1)
+        self.stdout: TextIO = os.fdopen(ours_out)
+        with log.open("w") as file:
+            pipes = [DupFd(fd) for fd in (theirs_in, theirs_out, file.fileno())]
+            self.process = FORKS.Process(target=_learn, args=(pipes, before, argv))
+            self.process.start()
+        for fd in (theirs_in, theirs_out):
+            os.close(fd)
+
+    def terminate(self) -> None:
+        self.process.terminate()
+
+    def kill(self) -> None:
+        """As if the machine had stopped: nothing is answered any more."""
+        self.process.kill()
+        self.process.join()
+        self.stdin.close()
+
+
+OnMessage = Callable[[Message, Learner], str | bool | None]
+
+
+def at(step: int, act: Callable[[Learner], Any], type: str = "rollouts") -> OnMessage:
+    """Does something to the learner at the message of a step, which is not answered then."""
+
+    def on_message(message: Message, learner: Learner) -> bool | None:
+        if message["type"] == type and message["step"] == step:
+            act(learner)
+            return False
+        return None
+
+    return on_message
+
+
 class Worker:
-    """A gpu worker: `run` starts the trainer and answers until it exits; keeps every line that the trainer wrote."""
+    """A gpu worker: `run` starts the learner and answers until it exits; keeps every line that the learner wrote."""
 
     def __init__(self, folder: Path, job: Message, *, program: str = "train") -> None:
-        self.program = program
-        self.folder = folder
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.job = job
+        self.program, self.folder, self.job = program, folder, job
+        folder.mkdir(parents=True, exist_ok=True)
+        self.output = Path(job["output_dir"])
         self.messages: list[Message] = []
         self.stderr = ""
         self.exit_code: int | None = None
 
-    def run(self, on_message: OnMessage = lambda message, process: None, *, before: str = "") -> Worker:
+    def run(self, on_message: OnMessage = lambda message, learner: None, *, before: str = "") -> Worker:
         """`on_message` sees every message first: it may end the process, and returns the line to answer with, False for
-        no answer, or None for the usual one. `before` is Python that the trainer's process runs first."""
-        (self.folder / "job.json").write_text(json.dumps(self.job))
-        program = before + f"\nimport sys; from trainer.{self.program} import main; sys.exit(main(sys.argv[1:]))"
-        command = [sys.executable, "-c", program, "--job", str(self.folder / "job.json")]
-        with (self.folder / "stderr.log").open("w+") as log:
-            process = subprocess.Popen(
-                command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, bufsize=1
-            )
-            for line in process.stdout:
-                message = json.loads(line)  # anything but JSON on stdout fails the test
-                self.messages.append(message)
-                answer = on_message(message, process)
-                if answer is None and message["type"] == "rollouts" and not process.stdin.closed:
-                    answer = self.answer(message)
-                if answer:
-                    process.stdin.write(answer + "\n")
-            process.stdout.close()
-            if not process.stdin.closed:
-                process.stdin.close()
-            self.exit_code = process.wait()
-            log.seek(0)
-            self.stderr = log.read()
+        no answer, or None for the usual one. `before` is Python that the learner's process runs first."""
+        self.messages = []
+        job, log = self.folder / "job.json", self.folder / "stderr.log"
+        job.write_text(json.dumps(self.job))
+        learner = Learner([self.program, "--job", str(job)], log, before)
+        for line in learner.stdout:
+            message = json.loads(line)  # anything but JSON on stdout fails the test
+            self.messages.append(message)
+            answer = on_message(message, learner)
+            if answer is None and message["type"] in ("rollouts", "reply") and not learner.stdin.closed:
+                answer = self.answer(message)
+            if answer:
+                learner.stdin.write(answer + "\n")
+        learner.stdout.close()
+        learner.stdin.close()
+        learner.process.join()
+        self.exit_code = learner.process.exitcode
+        self.stderr = log.read_text()
         return self
+
+    def again(self) -> Worker:
+        """The same job in the same folder, run once more."""
+        return Worker(self.folder, self.job, program=self.program).run()
 
     def answer(self, request: Message) -> str:
         """Makes the rollouts of a request with the adapter it names, and the line that tells of them."""
@@ -135,6 +221,8 @@ class Worker:
     def of_type(self, kind: str) -> list[Message]:
         return [message for message in self.messages if message["type"] == kind]
 
+    def metrics(self) -> list[Message]:
+        return [json.loads(line) for line in (self.output / "metrics.jsonl").read_text().splitlines()]
 
-def terminate(process: subprocess.Popen) -> None:
-    process.send_signal(signal.SIGTERM)
+    def adapter_bytes(self, step: int) -> bytes:
+        return (self.output / f"checkpoint-{step}" / WEIGHTS).read_bytes()

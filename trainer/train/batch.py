@@ -5,12 +5,13 @@ kept: no constant group, no row without a loss token."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
 
-from .rollouts import Rollout, Row
+from .job import Rollout, Row, TokenRow
 
 EPS = 1e-4
 """Added to a standard deviation before dividing by it: TRL's value."""
@@ -77,60 +78,54 @@ def training_batch(groups: list[list[Rollout]], advantage: Literal["group", "bat
 def micro_batches(
     batch: Batch, *, tokens_per_forward: int, pad_id: int, device: torch.device, shares: bool = False
 ) -> list[dict[str, torch.Tensor]]:
-    """Inputs for TRL's loss: rows of like length together, each at most `tokens_per_forward` padded tokens, or one row.
-    `shares`: a prompt is computed once for all its rows (logps.py), so they stand together, and count without padding.
+    """Inputs for TRL's loss, in chunks of at most `tokens_per_forward` tokens; `shares` as in `chunks` (logps.py).
 
     Rows are padded on the right only: what follows a token never reaches it in a causal model, so padding is exact.
     TRL's `prompt` is the part that all rows of the micro-batch have as prompt; the rest of longer prompts counts as
     unmasked completion. Each is normalised by the loss tokens of the whole batch, so that their losses add up to the
     batch's."""
-    chunks: list[list[int]] = []
-    for index in _order(batch.rows, together=shares):
-        grown = [*chunks[-1], index] if chunks else []
-        if grown and _tokens([batch.rows[i] for i in grown], shares) <= tokens_per_forward:
-            chunks[-1] = grown
-        else:
-            chunks.append([index])
     return [
         _pad([batch.rows[i] for i in chunk], [batch.advantages[i] for i in chunk], batch.tokens, pad_id, device)
-        for chunk in chunks
+        for chunk in chunks(batch.rows, tokens_per_forward, shares=shares)
     ]
 
 
-def _order(rows: list[Row], *, together: bool) -> list[int]:
-    """Longest rows first; with `together`, each followed by the others of its prompt."""
-    order = sorted(range(len(rows)), key=lambda i: _length(rows[i]), reverse=True)
-    if not together:
-        return order
-    by_prompt: dict[tuple[int, ...], list[int]] = {}
+def chunks(rows: Sequence[TokenRow], tokens: int, *, shares: bool = False) -> list[list[int]]:
+    """Indexes of rows of like length together, the longest first, each chunk at most so many padded tokens, or one row.
+    `shares`: a row is followed by the others of its prompt, which is computed once, without padding."""
+    order = sorted(range(len(rows)), key=lambda i: rows[i].length, reverse=True)
+    if shares:
+        by_prompt: dict[tuple[int, ...], list[int]] = {}
+        for index in order:
+            by_prompt.setdefault(tuple(rows[index].prompt_ids), []).append(index)
+        order = [index for group in by_prompt.values() for index in group]
+
+    def computed(chunk: list[int]) -> int:
+        if not shares:
+            return rows[chunk[0]].length * len(chunk)
+        prompts = {tuple(rows[i].prompt_ids) for i in chunk}
+        return sum(map(len, prompts)) + sum(len(rows[i].completion_ids) for i in chunk)
+
+    made: list[list[int]] = []
     for index in order:
-        by_prompt.setdefault(tuple(rows[index].prompt_ids), []).append(index)
-    return [index for group in by_prompt.values() for index in group]
-
-
-def _tokens(rows: list[Row], shares: bool) -> int:
-    """What a forward of these rows computes; the longest is the first of its prompt."""
-    if not shares:
-        return _length(rows[0]) * len(rows)
-    prompts = {tuple(row.prompt_ids) for row in rows}
-    return sum(map(len, prompts)) + sum(len(row.completion_ids) for row in rows)
-
-
-def _length(row: Row) -> int:
-    return len(row.prompt_ids) + len(row.completion_ids)
+        if made and computed([*made[-1], index]) <= tokens:
+            made[-1].append(index)
+        else:
+            made.append([index])
+    return made
 
 
 def _pad(
     rows: list[Row], advantages: list[float], tokens: int, pad_id: int, device: torch.device
 ) -> dict[str, torch.Tensor]:
-    width = max(map(_length, rows))
+    width = max(row.length for row in rows)
     prompt = min(len(row.prompt_ids) for row in rows)
 
     def right(lists: list[list], fill: float, dtype: torch.dtype) -> torch.Tensor:
         return torch.tensor([values + [fill] * (width - len(values)) for values in lists], dtype=dtype, device=device)
 
     ids = right([row.prompt_ids + row.completion_ids for row in rows], pad_id, torch.long)
-    real = right([[1] * _length(row) for row in rows], 0, torch.long)
+    real = right([[1] * row.length for row in rows], 0, torch.long)
     mask = right([[0] * len(row.prompt_ids) + row.mask for row in rows], 0, torch.long)
     logprobs = right([[0.0] * len(row.prompt_ids) + (row.logprobs or []) for row in rows], 0.0, torch.float32)
     return {

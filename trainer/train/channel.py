@@ -1,14 +1,15 @@
 """The two pipes to the gpu worker (docs/learner-protocol.md): JSON lines out on what was stdout, answers in on stdin.
 
 Invariant: whoever else prints to fd 1 (libraries, progress bars) reaches stderr, which never fails. SIGTERM, SIGINT,
-end of file on stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask`
-and `stop_if_asked` raise `Interrupted`, so the state that is saved afterwards is always that of a finished step. A
-learner that breaks ends with one `error` line."""
+end of file on stdin and a closed stdout all mean the same: stop between two optimizer steps. Only `ask` and
+`stop_if_asked` raise `Interrupted`, so the state that is saved afterwards is always that of a finished step. A learner
+that breaks ends with one `error` line."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import io
 import json
 import os
@@ -21,8 +22,11 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
-from .disk import is_full
-from .job import BadJob
+from pydantic import BaseModel
+
+from trainer.command import BadInput, read_input
+
+from .job import set_threads
 
 
 class Interrupted(Exception):
@@ -35,11 +39,6 @@ class RolloutsFailed(RuntimeError):
 
 class ProtocolError(RuntimeError):
     """The worker wrote something that docs/learner-protocol.md does not allow."""
-
-
-def policy_of(adapter: Path) -> dict[str, str]:
-    """How messages name what was learned so far: the base model with this adapter."""
-    return {"adapter": str(adapter)}
 
 
 class _Log(io.RawIOBase):
@@ -59,11 +58,9 @@ class _Log(io.RawIOBase):
 
 class Channel:
     def __init__(self, source: TextIO, sink: TextIO) -> None:
-        self._source = source
-        self._sink = sink
+        self._source, self._sink = source, sink
         self._requests = 0
-        self._stopping = False
-        self._waiting = False
+        self._stopping = self._waiting = False
 
     @classmethod
     def take_stdio(cls) -> Channel:
@@ -72,48 +69,40 @@ class Channel:
         os.dup2(2, 1)
         sys.stdout = sys.stderr = io.TextIOWrapper(_Log(), encoding="utf-8", errors="replace", write_through=True)
         channel = cls(sys.stdin, sink)
-        signal.signal(signal.SIGTERM, channel._on_signal)
-        signal.signal(signal.SIGINT, channel._on_signal)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, channel._on_signal)
         return channel
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, type: str, **fields: Any) -> None:
         """Writes one line. A worker that no longer reads stops the training at the next request, not in the middle."""
         try:
-            self._sink.write(json.dumps(message, allow_nan=False, separators=(",", ":")) + "\n")
+            self._sink.write(json.dumps({"type": type, **fields}, allow_nan=False, separators=(",", ":")) + "\n")
             self._sink.flush()
         except BrokenPipeError:
             self._stopping = True
 
-    def ask_rollouts(self, *, step: int, tasks: list[str], group_size: int, adapter: Path) -> Path:
-        """Asks for `group_size` rollouts of each task with the adapter's weights; returns the batch file's path.
-
-        Raises Interrupted, RolloutsFailed (the worker says it could not) or ProtocolError."""
-        request = {"type": "rollouts", "step": step, "tasks": tasks, "group_size": group_size}
-        answer = self.ask({**request, "policy": policy_of(adapter)}, fields={"rollouts": "file"})
-        return Path(answer["file"])
-
-    def ask(self, request: dict[str, Any], *, fields: dict[str, str]) -> dict[str, Any]:
-        """Asks for something that a step needs, under a number of its own; returns the answer. `fields`: by type of
-        answer, what it has to hold.
+    def ask(self, type: str, *, answers: dict[str, str], step: int, **fields: Any) -> dict[str, Any]:
+        """Asks for something that a step needs, under a number of its own; returns the answer. `answers`: by type of
+        answer, the field that it has to hold.
 
         Raises Interrupted, RolloutsFailed (the worker says it could not) or ProtocolError."""
         self._requests += 1
         if not self._stopping:
-            self.send({**request, "id": self._requests})
+            self.send(type, step=step, **fields, id=self._requests)
         line = self._read_line()
         try:
             answer = json.loads(line)
             kind, number = answer["type"], answer["id"]
-            if number != self._requests or kind not in (*fields, "error"):
+            if number != self._requests or kind not in (*answers, "error"):
                 raise ValueError(f"type {kind} id {number}")
-            if kind != "error":
-                answer[fields[kind]]
-                return answer
-            message = str(answer["message"])
+            message = answer[answers.get(kind, "message")]
         except (ValueError, KeyError, TypeError) as error:
-            asked = f"{request['type']} request {self._requests}"
-            raise ProtocolError(f"stdin: {line[:80]!r} does not answer {asked} ({error})") from error
-        raise RolloutsFailed(f"{request['type']} of step {request['step']}: {message}")
+            raise ProtocolError(
+                f"stdin: {line[:80]!r} does not answer {type} request {self._requests} ({error})"
+            ) from error
+        if kind == "error":
+            raise RolloutsFailed(f"{type} of step {step}: {message}")
+        return answer
 
     def stop_if_asked(self) -> None:
         """For a learner that asks for nothing, between two steps. Raises Interrupted."""
@@ -140,22 +129,48 @@ class Channel:
             raise Interrupted
 
 
-def learner_main(argv: list[str], learn: Callable[[str, Channel], None], *, prog: str, description: str) -> int:
-    """Runs a learner on stdin and stdout. Returns the exit code: 0 when done or interrupted, 1 after an error.
-
-    `learn` is given the path of its job, and imports what is heavy (seconds) once it has checked that."""
-    parser = argparse.ArgumentParser(prog=prog, description=description)
-    parser.add_argument("--job", required=True, metavar="FILE", help="job.json")
-    job = parser.parse_args(argv).job
+def run_learner(
+    argv: list[str], program: str, description: str, model: type[BaseModel], run: Callable[[Any, Channel], None]
+) -> int:
+    """A subcommand that speaks the learner protocol. Returns the exit code: 0 when done or interrupted, 1 after an
+    error. `run` imports what is heavy (seconds) once the job has been checked."""
+    parser = argparse.ArgumentParser(prog=f"trainer {program}", description=description)
+    parser.add_argument("--job", required=True, type=Path, metavar="FILE", help=", ".join(model.model_fields))
+    path = parser.parse_args(argv).job
     channel = Channel.take_stdio()
     try:
-        learn(job, channel)
+        job = read_input(model, path, name="--job")
+        set_threads(getattr(job, "threads", 1))
+        run(job, channel)
     except Exception as error:
-        if not isinstance(error, BadJob):
-            traceback.print_exc(file=sys.stderr)
         kind, message = type(error).__name__, " ".join(str(error).split()) or "no message; see the log on stderr"
+        if isinstance(error, BadInput):
+            kind = "BadJob"
+        else:
+            traceback.print_exc(file=sys.stderr)
         if is_full(error):
             kind, message = "DiskFull", f"no room to save: {message}; free some, and it goes on by itself"
-        channel.send({"type": "error", "error": {"type": kind, "message": message}})
+        channel.send("error", error={"type": kind, "message": message})
         return 1
     return 0
+
+
+_NO_ROOM = (
+    "No space left on device",
+    "Disk quota exceeded",
+    # What torch.save says: its writer does not pass on why a write was short.
+    "PytorchStreamWriter failed writing",
+    "iostream error",
+)
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether there was no room for what was being written, whatever library could not write: that passes."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if any(words in str(cause) for words in _NO_ROOM):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False

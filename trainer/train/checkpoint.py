@@ -1,26 +1,29 @@
-"""Checkpoints on disk. Invariant: a folder under its final name that passes `is_whole` was written to the end.
+"""What a learner keeps in its folder: checkpoints, and metrics.jsonl with a line for every finished step.
 
-A checkpoint is written under `.partial`, flushed to disk, given a manifest with a checksum of every file, and
-renamed. So a kill at any moment leaves the last whole one in place, and a torn file after a power loss is seen by its
-checksum."""
+Invariants: a folder under its final name that passes `is_whole` was written to the end. A checkpoint is written under
+`.partial`, flushed to disk, given a manifest with a checksum of every file, and renamed: a kill at any moment leaves
+the last whole one in place, and a torn file after a power loss is seen by its checksum. After a resume metrics.jsonl
+holds whole lines of finished steps alone, in order and each once, whatever a crash or a damaged disk has left there."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import re
 import shutil
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TextIO
+from typing import Any
 
-MANIFEST = "manifest.json"
-_NAME = re.compile(r"checkpoint-(\d+)")
+from trainer.command import write_whole
 
+from .job import sha256
+
+MANIFEST, METRICS = "manifest.json", "metrics.jsonl"
 
 LEAVE_SECONDS = 12
 """How long one whose worker was killed is waited for: it ends with its optimizer step. The next attempt waits again.
@@ -32,61 +35,56 @@ class FolderBusy(RuntimeError):
 
 
 @contextlib.contextmanager
-def only_trainer(output_dir: Path, *, wait: float = LEAVE_SECONDS) -> Iterator[None]:
-    """Works in the folder alone. Raises FolderBusy if another trainer has not left it after `wait` seconds."""
-    with (output_dir / ".lock").open("a+") as lock:
-        _take(lock, output_dir, wait)
+def only_trainer(output: Path, *, wait: float = LEAVE_SECONDS) -> Iterator[None]:
+    """Makes the folder and works in it alone. Raises FolderBusy if another trainer has not left it after `wait`
+    seconds."""
+    output.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + wait
+    with (output / ".lock").open("a+") as lock:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    lock.seek(0)
+                    raise FolderBusy(
+                        f"output_dir {output}: the trainer with pid {lock.read() or 'unknown'} works there; "
+                        "end it if its worker is gone and it hangs"
+                    ) from None
+                time.sleep(0.2)
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
         yield
 
 
-def _take(lock: TextIO, output_dir: Path, wait: float) -> None:
-    until = time.monotonic() + wait
-    while True:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if time.monotonic() > until:
-                lock.seek(0)
-                raise FolderBusy(
-                    f"output_dir {output_dir}: the trainer with pid {lock.read() or 'unknown'} works there; "
-                    "end it if its worker is gone and it hangs"
-                ) from None
-            time.sleep(0.2)
-
-
-def partial_dir(output_dir: Path) -> Path:
+def partial_dir(output: Path) -> Path:
     """Where checkpoints are written before they have their name."""
-    return output_dir / ".partial"
+    return output / ".partial"
 
 
-def publish(aside: Path, final: Path, *, fingerprint: str) -> None:
+def publish(partial: Path, final: Path, *, fingerprint: str) -> None:
     """Gives a finished folder its manifest and its final name, durably. `fingerprint` is the job's."""
     files = {}
-    for file in sorted(path for path in aside.rglob("*") if path.is_file()):
-        files[str(file.relative_to(aside))] = _sha256(file)
-        with file.open("rb") as handle:
-            os.fsync(handle.fileno())
-    manifest = aside / MANIFEST
-    with manifest.open("w") as handle:
-        json.dump({"job": fingerprint, "files": files}, handle, indent=1)
-        handle.flush()
-        os.fsync(handle.fileno())
-    _sync_dir(aside)
+    for file in sorted(path for path in partial.rglob("*") if path.is_file()):
+        files[str(file.relative_to(partial))] = sha256(file)
+        _sync(file)
+    manifest = partial / MANIFEST
+    manifest.write_text(json.dumps({"job": fingerprint, "files": files}, indent=1))
+    _sync(manifest)
+    _sync(partial)
     if final.exists():  # only one that is not whole: a whole one is never written again
         shutil.rmtree(final)
-    aside.rename(final)
-    _sync_dir(final.parent)
+    partial.rename(final)
+    _sync(final.parent)
 
 
 def is_whole(folder: Path) -> bool:
     """True if every file that the manifest lists is there, byte for byte."""
     try:
         files = json.loads((folder / MANIFEST).read_text())["files"]
-        return all(_sha256(folder / name) == digest for name, digest in files.items())
+        return all(sha256(folder / name) == digest for name, digest in files.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 
@@ -96,27 +94,49 @@ def fingerprint_of(folder: Path) -> str:
     return json.loads((folder / MANIFEST).read_text())["job"]
 
 
-def last_whole(output_dir: Path) -> tuple[int, Path | None]:
+def last_whole(output: Path) -> tuple[int, Path | None]:
     """(finished steps, folder) of the newest whole checkpoint, or (0, None). Removes what was left half-written."""
-    shutil.rmtree(partial_dir(output_dir), ignore_errors=True)
-    found = [(int(match[1]), path) for path in output_dir.glob("checkpoint-*") if (match := _NAME.fullmatch(path.name))]
-    for step, path in sorted(found, reverse=True):
+    shutil.rmtree(partial_dir(output), ignore_errors=True)
+    matches = ((re.fullmatch(r"checkpoint-(\d+)", path.name), path) for path in output.iterdir())
+    for step, path in sorted(((int(match[1]), path) for match, path in matches if match), reverse=True):
         if is_whole(path):
             return step, path
     return 0, None
 
 
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as handle:
-        while piece := handle.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
-
-
-def _sync_dir(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    """Flushes a file or a folder to disk."""
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def append_metrics(output: Path, step: int, metrics: dict[str, Any]) -> None:
+    """Adds a step's line, durably: the checkpoint that comes after it must not know more than it."""
+    with (output / METRICS).open("a") as file:
+        file.write(json.dumps({"step": step, **metrics}) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def cut_metrics(output: Path, step: int) -> None:
+    """Cuts the file back to the finished steps. A killed run may have written more than its checkpoint, or half a line;
+    a line that can't be read is dropped, and said on stderr: what is lost is a point of a curve."""
+    path = output / METRICS
+    kept: dict[int, bytes] = {}
+    lines = path.read_bytes().splitlines(keepends=True) if path.exists() else None
+    for line in lines or []:
+        try:
+            number = json.loads(line)["step"]
+        except (ValueError, KeyError, TypeError):
+            continue
+        if line.endswith(b"\n") and type(number) is int and 1 <= number <= step:
+            kept[number] = line
+    lost = [number for number in range(1, step + 1) if number not in kept]
+    if lost:
+        print(f"{path} holds no whole line of steps {', '.join(map(str, lost))}; they are left out", file=sys.stderr)
+    ordered = [kept[number] for number in sorted(kept)]
+    if ordered != lines:
+        write_whole(path, b"".join(ordered))

@@ -1,35 +1,116 @@
-"""GRPO on rollouts that somebody else made.
+"""One training with GRPO on rollouts that the worker makes, each step's under the weights as they are.
 
-Invariant: one optimizer step per rollout batch, on the sampled ids, against the sampler's log-probs. These are at
-temperature 1: rows that were sampled at another one, or that bring none, since they were sampled under a hint, are held
-against the policy's own of this step. The loss (clip, KL, MoE terms) and
-the training loop are TRL's. Three seams of TRL are replaced: `training_step`, so that constant groups enter neither the
-loss nor its normaliser, rollouts may have several rows, and padding stays small (docs/decisions.md); the
-log-probs of tokens (logps.py); and the writing of checkpoints, so that they are whole (saving.py)."""
+Invariants: which tasks a step asks for follows from the job and the step alone. One optimizer step per rollout batch,
+on the sampled ids, against the sampler's log-probs. These are at temperature 1: rows that were sampled at another one,
+or that bring none, since they were sampled under a hint, are held against the policy's own of this step.
+
+The loss (clip, KL, MoE terms) and the training loop are TRL's. Three seams of TRL are replaced: `training_step`, so
+that constant groups enter neither the loss nor its normaliser, rollouts may have several rows, and padding stays small
+(docs/decisions.md); the log-probs of tokens (logps.py); and the writing of checkpoints, so that they are whole."""
 
 from __future__ import annotations
 
 import math
+import random
+import shutil
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
-from trl import GRPOTrainer
+from datasets import Dataset
+from transformers import AutoTokenizer
+from trl import GRPOConfig, GRPOTrainer
 
-from .batch import Batch, micro_batches
+from .batch import Batch, micro_batches, training_batch
+from .channel import Channel
+from .job import Job, read_groups
+from .learn import Diverged, TellsAndSaves, common_settings, learn, output_of, policy_of, save_adapter
 from .logps import SampledLogps
-from .saving import Diverged, TellsAndSaves
+from .model import build_model
 
 Collect = Callable[[int, list[str]], Batch]
 """Rollouts for one step: (finished steps, task ids) -> batch. May raise Interrupted."""
+
+
+def run(job: Job, channel: Channel) -> None:
+    """Trains until done or interrupted and says so. Raises what `learn` does."""
+    learn(job, channel, steps=job.steps, make=lambda: make_trainer(job, channel))
+
+
+def tasks_of_all_steps(job: Job) -> list[str]:
+    """The tasks of every step in a row, `groups_per_step` each: the list as it is given, so that instances that belong
+    together stay in one step, and then shuffled anew, again and again.
+
+    No task comes twice in a step: what is left over of a pass is dropped."""
+    generator = random.Random(job.seed)
+    whole = len(job.tasks) - len(job.tasks) % job.groups_per_step
+    drawn = job.tasks[:whole]
+    while len(drawn) < job.steps * job.groups_per_step:
+        drawn += generator.sample(job.tasks, whole)
+    return drawn[: job.steps * job.groups_per_step]
+
+
+def make_trainer(job: Job, channel: Channel) -> CapabilityTrainer:
+    """Model, data and TRL trainer of a job; the trainer's every step asks `channel` for its rollouts."""
+    model = build_model(job)
+    vocabulary = model.get_input_embeddings().num_embeddings
+
+    def collect(step: int, tasks: list[str]) -> Batch:
+        weights = output_of(job) / "weights"
+        shutil.rmtree(weights, ignore_errors=True)
+        save_adapter(model, adapter := weights / f"step-{step}")
+        size = job.group_size
+        answer = channel.ask(
+            "rollouts",
+            step=step,
+            tasks=tasks,
+            group_size=size,
+            policy=policy_of(adapter),
+            answers={"rollouts": "file"},
+        )
+        groups = read_groups(Path(answer["file"]), tasks=tasks, group_size=size, vocabulary=vocabulary)
+        return training_batch(groups, job.advantage)
+
+    return CapabilityTrainer(
+        model=model,
+        args=grpo_config(job),
+        train_dataset=Dataset.from_dict({"prompt": tasks_of_all_steps(job)}),
+        processing_class=AutoTokenizer.from_pretrained(job.base_model),
+        collect=collect,
+        tokens_per_forward=job.tokens_per_forward,
+        job=job,
+        channel=channel,
+    )
+
+
+def grpo_config(job: Job, **changes: Any) -> GRPOConfig:
+    """TRL's settings for a job: one optimizer step per rollout batch."""
+    settings = {
+        "per_device_train_batch_size": job.groups_per_step * job.group_size,
+        "num_generations": job.group_size,
+        "gradient_accumulation_steps": 1,
+        "steps_per_generation": 1,
+        "shuffle_dataset": False,
+        "loss_type": "dapo",  # the mean over the loss tokens of the batch
+        "epsilon": job.clip,
+        "beta": job.kl,
+        "temperature": job.temperature,
+    }
+    return GRPOConfig(**{**common_settings(job, job.steps), **settings, **changes})
+
+
+def _no_rewards(**_: Any) -> list[float]:
+    """TRL wants a reward function; here rewards come with the rollouts."""
+    raise NotImplementedError("rewards come with the rollouts")
 
 
 class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
     """`collect` brings a step's batch."""
 
     def __init__(self, *, collect: Collect, tokens_per_forward: int, **kwargs: Any) -> None:
-        super().__init__(reward_funcs=_rewards_are_given, **kwargs)
+        super().__init__(reward_funcs=_no_rewards, **kwargs)
         self._collect = collect
         self._tokens_per_forward = tokens_per_forward
         self._step_metrics: dict[str, float] = {}
@@ -111,8 +192,3 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
 
     def metrics_of_step(self) -> dict[str, float]:
         return {**self._step_metrics, "update_seconds": time.perf_counter() - self._update_started}
-
-
-def _rewards_are_given(**_: Any) -> list[float]:
-    """TRL wants a reward function; here rewards come with the rollouts."""
-    raise NotImplementedError("rewards come with the rollouts")

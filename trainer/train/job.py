@@ -1,23 +1,38 @@
-"""The job file. Invariant: a `Job` holds only values that training can run with; everything else is a `BadJob` that
-names the field, the value and the fix."""
+"""The job file of a training on rollouts, and the batch files that answer its requests (docs/learner-protocol.md).
+
+Invariant: what is read here can be trained on. Anything else is a BadInput, or a DamagedBatch where a batch file can't
+be read at all."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from trainer.command import Closed, first_problem, read_input
+from trainer.command import BadInput, Closed, Strict, read_input
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 """Of a PEFT folder."""
 
 
-class BadJob(ValueError):
-    """The job, or a batch of rollouts that belongs to it, cannot be trained on. Trying again does not help."""
+def _is_a_model(folder: str) -> str:
+    if not (Path(folder) / "config.json").is_file():
+        raise ValueError("no model folder (config.json) there; build the base model or name its folder")
+    return folder
+
+
+def _is_an_adapter(folder: str) -> str:
+    for name in ADAPTER_FILES:
+        if not (Path(folder) / name).is_file():
+            raise ValueError(f"no PEFT adapter folder ({name}) there; name one, or null for a fresh LoRA")
+    return folder
+
+
+ModelFolder = Annotated[str, AfterValidator(_is_a_model)]
 
 
 class Lora(Closed):
@@ -30,11 +45,11 @@ class Lora(Closed):
 class LoraJob(Closed):
     """What every job of one LoRA says. None has a default: the values are the campaign's to choose."""
 
-    base_model: str
+    base_model: ModelFolder
     output_dir: str = Field(min_length=1)
     seed: int = Field(ge=0)
     lora: Lora
-    init_adapter: str | None
+    init_adapter: Annotated[str, AfterValidator(_is_an_adapter)] | None
     learning_rate: float = Field(ge=0)
     max_grad_norm: float = Field(gt=0)
     checkpoint_every: int = Field(ge=1)
@@ -48,21 +63,6 @@ class LoraJob(Closed):
     }
     """Fields that do not decide the weights of step N as they are."""
 
-    @field_validator("base_model")
-    @classmethod
-    def _is_a_model(cls, folder: str) -> str:
-        if not (Path(folder) / "config.json").is_file():
-            raise ValueError("no model folder (config.json) there; build the base model or name its folder")
-        return folder
-
-    @field_validator("init_adapter")
-    @classmethod
-    def _is_an_adapter(cls, folder: str | None) -> str | None:
-        for name in ADAPTER_FILES if folder is not None else ():
-            if not (Path(folder) / name).is_file():
-                raise ValueError(f"no PEFT adapter folder ({name}) there; name one, or null for a fresh LoRA")
-        return folder
-
     def fingerprint(self) -> str:
         """Digest of what decides the weights of step N: a checkpoint of a job with another one cannot be continued.
 
@@ -70,21 +70,21 @@ class LoraJob(Closed):
         adapter's: what lies there counts."""
         decisive = self.model_dump(exclude=self.INDECISIVE)
         if self.init_adapter is not None:
-            decisive["init_adapter"] = [_sha256(Path(self.init_adapter) / name) for name in ADAPTER_FILES]
+            decisive["init_adapter"] = [sha256(Path(self.init_adapter) / name) for name in ADAPTER_FILES]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
 class Job(LoraJob):
-    """Fields as in docs/learner-protocol.md."""
-
     tasks: list[str] = Field(min_length=1)
     steps: int = Field(ge=1)
     groups_per_step: int = Field(ge=1)
-    group_size: int
+    group_size: int = Field(ge=2)
+    """A group of one has no contrast."""
     loss: Literal["grpo"]
     clip: float = Field(gt=0)
     kl: float = Field(ge=0)
-    temperature: float
+    temperature: float = Field(gt=0)
+    """Greedy rollouts of a group are all the same."""
     advantage: Literal["group", "batch"]
 
     @field_validator("groups_per_step")
@@ -95,34 +95,107 @@ class Job(LoraJob):
             raise ValueError(f"a step takes each task at most once; there are {len(tasks)} tasks: lower it to that")
         return groups
 
-    @field_validator("group_size")
-    @classmethod
-    def _has_contrast(cls, size: int) -> int:
-        if size < 2:
-            raise ValueError("a group of one has no contrast; use an integer of at least 2")
-        return size
 
-    @field_validator("temperature")
-    @classmethod
-    def _draws(cls, temperature: float) -> float:
-        if not temperature > 0:
-            raise ValueError("greedy rollouts of a group are all the same; use a number above 0")
-        return temperature
-
-
-def _sha256(file: Path) -> str:
+def sha256(file: Path) -> str:
+    """Of a file's content."""
     with file.open("rb") as handle:
         return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
-def read_job(path: str) -> Job:
-    """Reads a job file. Raises BadJob."""
-    return read_input(Job, Path(path), name="--job", refusal=BadJob)
+def set_threads(threads: int) -> None:
+    """Sets up OpenMP; torch must not be imported yet.
+
+    Threads that wait sleep instead of spinning: spinning takes the cores from the servers that share them, and a step
+    takes several times as long (docs/decisions.md)."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 
-def parse_job(raw: Any) -> Job:
-    """Checks a decoded job. Raises BadJob."""
+class DamagedBatch(RuntimeError):
+    """The batch file can't be read, or is no JSON: the worker writes another one for the next attempt."""
+
+
+class TokenRow(Strict):
+    """One sequence; `mask` has one entry a completion id: 1 on those that carry loss."""
+
+    prompt_ids: list[int] = Field(min_length=1)
+    completion_ids: list[int] = Field(min_length=1)
+    mask: list[int]
+
+    @property
+    def length(self) -> int:
+        return len(self.prompt_ids) + len(self.completion_ids)
+
+    @model_validator(mode="after")
+    def _is_aligned(self) -> TokenRow:
+        aligned = {
+            "completion_ids": self.completion_ids,
+            "logprobs": getattr(self, "logprobs", None),
+            "mask": self.mask,
+        }
+        lengths = {name: len(values) for name, values in aligned.items() if values is not None}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"{', '.join(f'{n} {name}' for name, n in lengths.items())}; give one each")
+        if not set(self.mask) <= {0, 1}:
+            raise ValueError(f"mask holds {sorted(set(self.mask))}; give 1 on tokens that carry loss, else 0")
+        return self
+
+
+class Row(TokenRow):
+    """`logprobs` is None where the completion was sampled under another prompt (a hint, which this one is without)."""
+
+    logprobs: list[float] | None
+
+
+class Rollout(Strict):
+    rows: list[Row]
+    reward: float
+
+
+class _Group(Strict):
+    task: str
+    rollouts: list[Rollout]
+
+
+class _Batch(Strict):
+    groups: list[_Group]
+
+
+def read_groups(path: Path, *, tasks: list[str], group_size: int, vocabulary: int) -> list[list[Rollout]]:
+    """Reads the groups of a batch file, in the order of `tasks`. Raises BadInput for anything that was not asked for,
+    and DamagedBatch."""
     try:
-        return Job.model_validate(raw)
-    except ValidationError as error:
-        raise BadJob(first_problem(error, "job").line) from error
+        groups = read_input(_Batch, path, name="batch file").groups
+    except BadInput as error:
+        cause = error.__cause__
+        if isinstance(cause, OSError) or (
+            isinstance(cause, ValidationError) and cause.errors(include_url=False)[0]["type"] == "json_invalid"
+        ):
+            raise DamagedBatch(str(error)) from error
+        raise
+    if len(groups) != len(tasks):
+        raise BadInput(
+            f"groups of {path}: {len(groups)} groups, asked for {len(tasks)}; "
+            "answer one group a task, in the order asked for"
+        )
+    for index, (group, task) in enumerate(zip(groups, tasks, strict=True)):
+        where = f"groups.{index}"
+        if group.task != task:
+            raise BadInput(f"{where}.task {group.task!r}: asked for {task!r}; keep the order asked for")
+        if len(group.rollouts) != group_size:
+            raise BadInput(
+                f"{where}.rollouts: {len(group.rollouts)} rollouts; send exactly group_size = {group_size} scored ones"
+            )
+        for number, rollout in enumerate(group.rollouts):
+            _check_ids(f"{where}.rollouts.{number}", rollout, vocabulary)
+    return [group.rollouts for group in groups]
+
+
+def _check_ids(where: str, rollout: Rollout, vocabulary: int) -> None:
+    for number, row in enumerate(rollout.rows):
+        for name, ids in (("prompt_ids", row.prompt_ids), ("completion_ids", row.completion_ids)):
+            if min(ids) < 0 or max(ids) >= vocabulary:
+                raise BadInput(
+                    f"{where}.rows.{number}.{name}: ids from {min(ids)} to {max(ids)}; "
+                    f"sample from the base model, whose vocabulary has {vocabulary}"
+                )

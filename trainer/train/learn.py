@@ -1,27 +1,46 @@
 """A LoRA's way from its first step, or the last whole checkpoint, to its end, whatever it is trained on.
 
-Invariant: whatever ends the training (done, interrupted, failed rollouts, a bad batch), the state of the last
-finished step is on disk before the worker is told."""
+Invariants: whatever ends the training (done, interrupted, failed rollouts, a bad batch), the state of the last finished
+step is on disk before the worker hears of it; a checkpoint is known to nobody before it has its final name, and one
+that could not be written leaves nothing behind."""
 
 from __future__ import annotations
 
+import copy
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
+from safetensors.torch import save_file
+from transformers import Trainer
+from transformers.trainer_callback import PrinterCallback
 from transformers.utils import logging as transformers_logging
 
-from .channel import Channel, Interrupted, ProtocolError, RolloutsFailed, policy_of
-from .checkpoint import fingerprint_of, last_whole, only_trainer
-from .job import BadJob, LoraJob
-from .metrics import METRICS, append_metrics, cut_metrics
-from .rollouts import DamagedBatch
+from trainer.command import BadInput
+
+from .channel import Channel, Interrupted, ProtocolError, RolloutsFailed
+from .checkpoint import (
+    append_metrics,
+    cut_metrics,
+    fingerprint_of,
+    is_whole,
+    last_whole,
+    only_trainer,
+    partial_dir,
+    publish,
+)
+from .job import DamagedBatch, LoraJob
+
+
+class Diverged(RuntimeError):
+    """The loss or its gradient is not finite; the last whole checkpoint is good."""
 
 
 class Trainable(Protocol):
-    """A trainer with saving.TellsAndSaves."""
+    """A trainer with TellsAndSaves."""
 
     state: Any
 
@@ -30,43 +49,30 @@ class Trainable(Protocol):
     def save_checkpoint(self) -> None: ...
 
 
-def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[Path], Trainable]) -> None:
-    """Trains until done or interrupted and says so; `make` is given the folder.
+def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[], Trainable]) -> None:
+    """Trains until done or interrupted and says so.
 
-    Raises FolderBusy, BadJob, DamagedBatch, RolloutsFailed, ProtocolError or Diverged."""
+    Raises FolderBusy, BadInput, DamagedBatch, RolloutsFailed, ProtocolError or Diverged."""
     torch.set_num_threads(job.threads)
     transformers_logging.disable_progress_bar()
-    output = Path(job.output_dir).resolve()
-    output.mkdir(parents=True, exist_ok=True)
+    output = output_of(job)
     with only_trainer(output):
-        _learn(job, channel, output, steps, make)
-
-
-def _learn(job: LoraJob, channel: Channel, output: Path, steps: int, make: Callable[[Path], Trainable]) -> None:
-    step, checkpoint = last_whole(output)
-    if checkpoint and fingerprint_of(checkpoint) != job.fingerprint():
-        raise BadJob(f"output_dir {job.output_dir}: holds {checkpoint.name} of another job; name an empty folder")
-    if step > steps:
-        raise BadJob(f"steps {steps}: {checkpoint} is already past it; raise steps or name an empty folder")
-    cut_metrics(output / METRICS, step)
-    if step < steps:
-        trainer = make(output)
-        _announce(channel, step, checkpoint)
+        step, checkpoint = last_whole(output)
+        if checkpoint and fingerprint_of(checkpoint) != job.fingerprint():
+            raise BadInput(f"output_dir {job.output_dir}: holds {checkpoint.name} of another job; name an empty folder")
+        if step > steps:
+            raise BadInput(f"steps {steps}: {checkpoint} is already past it; raise steps or name an empty folder")
+        cut_metrics(output, step)
+        trainer = make() if step < steps else None
+        channel.send("ready", step=step)
+        if checkpoint:  # once more: the worker that heard of it may have died since
+            channel.send("checkpoint", step=step, policy=policy_of(checkpoint))
         # What checkpoint-0 holds follows from the job, and resuming it, transformers would make one draw twice.
-        if not _train(trainer, checkpoint if step > 0 else None):
-            channel.send({"type": "interrupted", "step": trainer.state.global_step})
+        if trainer and not _train(trainer, checkpoint if step > 0 else None):
+            channel.send("interrupted", step=trainer.state.global_step)
             return
-    else:
-        _announce(channel, step, checkpoint)
-    shutil.rmtree(output / "weights", ignore_errors=True)
-    channel.send({"type": "done", "step": steps})
-
-
-def _announce(channel: Channel, step: int, checkpoint: Path | None) -> None:
-    """Says where it goes on. The checkpoint is told again: the worker that heard of it may have died since."""
-    channel.send({"type": "ready", "step": step})
-    if checkpoint:
-        channel.send({"type": "checkpoint", "step": step, "policy": policy_of(checkpoint)})
+        shutil.rmtree(output / "weights", ignore_errors=True)
+        channel.send("done", step=steps)
 
 
 def _train(trainer: Trainable, checkpoint: Path | None) -> bool:
@@ -76,30 +82,94 @@ def _train(trainer: Trainable, checkpoint: Path | None) -> bool:
     except Interrupted:
         trainer.save_checkpoint()
         return False
-    except (RolloutsFailed, ProtocolError, BadJob, DamagedBatch):
+    except (RolloutsFailed, ProtocolError, BadInput, DamagedBatch):
         trainer.save_checkpoint()
         raise
     trainer.save_checkpoint()
     return True
 
 
-def telling(job: LoraJob, channel: Channel, output: Path) -> dict[str, Any]:
-    """What saving.TellsAndSaves is given: finished steps are lines of metrics.jsonl and messages."""
-
-    def on_step(step: int, metrics: dict[str, float]) -> None:
-        append_metrics(output / METRICS, {"step": step, **metrics})
-        channel.send({"type": "step", "step": step, "metrics": metrics})
-
-    def on_checkpoint(step: int, folder: Path) -> None:
-        channel.send({"type": "checkpoint", "step": step, "policy": policy_of(folder)})
-
-    return {"on_step": on_step, "on_checkpoint": on_checkpoint, "fingerprint": job.fingerprint()}
+def output_of(job: LoraJob) -> Path:
+    """The folder that the training writes to."""
+    return Path(job.output_dir).resolve()
 
 
-def common_settings(job: LoraJob, output: Path, steps: int) -> dict[str, Any]:
+def policy_of(adapter: Path) -> dict[str, str]:
+    """How messages name what was learned so far: the base model with this adapter."""
+    return {"adapter": str(adapter)}
+
+
+class TellsAndSaves:
+    """Before one of TRL's trainers in the list of bases: finished steps are lines of metrics.jsonl and messages, and
+    checkpoints are whole or not there."""
+
+    def __init__(self, *, job: LoraJob, channel: Channel, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.remove_callback(PrinterCallback)
+        self.processing_class = None  # checkpoints hold no tokenizer
+        self._channel, self._output, self._fingerprint = channel, output_of(job), job.fingerprint()
+
+    def metrics_of_step(self) -> dict[str, float]:
+        """Of the step that has just been finished, beside loss, grad_norm and learning_rate."""
+        raise NotImplementedError
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """Reports a finished step. TRL's other metrics are dropped."""
+        if "grad_norm" not in logs:  # the summary at the end of training
+            return
+        step = self.state.global_step
+        for name in ("loss", "grad_norm"):
+            if not math.isfinite(logs[name]):
+                raise Diverged(f"{name} {logs[name]} at step {step}; lower learning_rate")
+        metrics = {name: logs[name] for name in ("loss", "grad_norm", "learning_rate")} | self.metrics_of_step()
+        self._metrics["train"].clear()
+        append_metrics(self._output, step, metrics)
+        self._channel.send("step", step=step, metrics=metrics)
+
+    def save_checkpoint(self) -> None:
+        """Saves the state of the last finished step, unless it is saved already."""
+        if not is_whole(self._output / f"checkpoint-{self.state.global_step}"):
+            self._save_checkpoint(self.model, None)
+
+    def _save_checkpoint(self, model: torch.nn.Module, trial: None) -> None:
+        final = self._output / f"checkpoint-{self.state.global_step}"
+        partial = partial_dir(self._output) / final.name
+        try:
+            Trainer._save_checkpoint(self, model, trial)  # not TRL's, which writes a model card as well
+            publish(partial, final, fingerprint=self._fingerprint)
+        except Exception:
+            shutil.rmtree(partial, ignore_errors=True)  # on a full disk, its room is wanted
+            raise
+        self._channel.send("checkpoint", step=self.state.global_step, policy=policy_of(final))
+
+    def _get_output_dir(self, trial: None) -> str:
+        return str(partial_dir(self._output))
+
+    def _save(self, output_dir: str | None = None, state_dict: dict | None = None) -> None:
+        save_adapter(self.model, Path(output_dir or self._output))
+
+
+def save_adapter(model: Any, folder: Path) -> None:
+    """Writes the LoRA as a PEFT folder: adapter_config.json and adapter_model.safetensors, nothing else. The same LoRA,
+    the same bytes: rollouts are known by them."""
+    from peft import get_peft_model_state_dict
+
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    weights = get_peft_model_state_dict(model, save_embedding_layers=False)
+    weights = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
+    save_file(weights, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    config = copy.copy(model.peft_config["default"])
+    config.inference_mode = True
+    if isinstance(config.target_modules, set):  # PEFT would list it in the order of this process
+        config.target_modules = sorted(config.target_modules)
+    config.save_pretrained(str(folder))
+
+
+def common_settings(job: LoraJob, steps: int) -> dict[str, Any]:
     """TRL's settings for a job: a constant learning rate, and nothing written or reported but by us."""
     return {
-        "output_dir": str(output),
+        "output_dir": str(output_of(job)),
         "seed": job.seed,
         "max_steps": steps,
         "router_aux_loss_coef": 0.0,  # the method's loss has no load-balancing term

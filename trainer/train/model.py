@@ -12,22 +12,24 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoModelForCausalLM
 
-from trainer.model_folder import BadModel, check_files, lora_modules
-from trainer.peft_folder import BadAdapter, Factors, read_peft_folder
+from trainer.command import BadInput, blaming
+from trainer.model_folder import check_files, lora_modules
+from trainer.peft_folder import read_peft_folder
 
-from .job import BadJob, Job
+from .job import LoraJob
 
 
-def build_model(job: Job) -> Any:
-    """The base model with its LoRA. Raises BadJob."""
-    try:
+def build_model(job: LoraJob) -> Any:
+    """The base model with its LoRA. Raises BadInput."""
+    with blaming("base_model"):
         check_files(Path(job.base_model))
-    except BadModel as error:
-        raise BadJob(f"base_model {error}") from error
-    # Where there are GPUs, the layers are spread over all that this trainer may see.
-    spread = {"device_map": "auto"} if torch.cuda.is_available() else {}
-    base = AutoModelForCausalLM.from_pretrained(job.base_model, dtype=getattr(torch, job.dtype), **spread)
-    targets = target_modules(job, base)
+    base = load_base(job.base_model, job.dtype)
+    targets, unknown, choices = lora_modules(base, job.lora.target_modules)
+    if unknown:
+        names = ", ".join(map(repr, unknown))
+        raise BadInput(
+            f"lora.target_modules {names}: no such module in {job.base_model}; choose from {', '.join(choices)}"
+        )
     torch.manual_seed(job.seed)
     if job.init_adapter is None:
         config = LoraConfig(
@@ -38,52 +40,34 @@ def build_model(job: Job) -> Any:
             task_type="CAUSAL_LM",
         )
         return get_peft_model(base, config)
-    _check_adapter(job, targets)
+    with blaming("init_adapter"):
+        _check_adapter(job, targets)
     config = LoraConfig.from_pretrained(job.init_adapter)
     config.lora_dropout = job.lora.dropout
     config.base_model_name_or_path = job.base_model
     return PeftModel.from_pretrained(base, job.init_adapter, is_trainable=True, config=config)
 
 
-def target_modules(job: Job, base: Any) -> dict[str, torch.nn.Linear]:
-    """The modules that the job trains, by their whole names. Raises BadJob."""
-    found, unknown, choices = lora_modules(base, job.lora.target_modules)
-    if unknown:
-        names = ", ".join(map(repr, unknown))
-        raise BadJob(
-            f"lora.target_modules {names}: no such module in {job.base_model}; choose from {', '.join(choices)}"
-        )
-    return found
+def load_base(folder: str, dtype: str) -> Any:
+    """The base model; where there are GPUs, its layers are spread over all that this process may see."""
+    spread = {"device_map": "auto"} if torch.cuda.is_available() else {}
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), **spread)
 
 
-def _check_adapter(job: Job, targets: dict[str, torch.nn.Linear]) -> None:
-    """Raises BadJob for an adapter that is damaged, of another base or of other modules: PEFT would only warn."""
-
-    def bad(problem: str) -> BadJob:
-        return BadJob(f"init_adapter {job.init_adapter}: {problem}")
-
-    try:
-        factors = read_peft_folder(Path(job.init_adapter)).factors
-    except BadAdapter as error:
-        raise BadJob(f"init_adapter {error}") from error
-    if foreign := sorted(set(factors) - set(targets)):
-        raise bad(
-            f"{foreign[0]} is none of the modules that lora.target_modules names in {job.base_model}; "
-            "name an adapter of this base that has been trained on these modules"
-        )
-    if missing := sorted(set(targets) - set(factors)):
-        raise bad(
-            f"it has no factors for {missing[0]}, which lora.target_modules names; "
-            "name an adapter that has, or leave the module out of lora.target_modules"
-        )
-    for name, (rows, columns) in _shapes(factors).items():
-        module = targets[name]
-        if (rows, columns) != (module.out_features, module.in_features):
-            raise bad(
-                f"{name} is {rows} x {columns}, in {job.base_model} {module.out_features} x {module.in_features}; "
-                "name an adapter of this base"
-            )
-
-
-def _shapes(factors: Factors) -> dict[str, tuple[int, int]]:
-    return {name: (b.shape[0], a.shape[1]) for name, (a, b) in factors.items()}
+def _check_adapter(job: LoraJob, targets: dict[str, torch.nn.Linear]) -> None:
+    """Raises BadInput for an adapter that is damaged, of another base or of other modules: PEFT would only warn."""
+    factors = read_peft_folder(Path(job.init_adapter)).factors
+    shapes = {name: (b.shape[0], a.shape[1]) for name, (a, b) in factors.items()}
+    wanted = {name: (module.out_features, module.in_features) for name, module in targets.items()}
+    if foreign := sorted(shapes.keys() - wanted.keys()):
+        problem = f"{foreign[0]} is none of the modules that lora.target_modules names in {job.base_model}"
+        fix = "name an adapter of this base that has been trained on these modules"
+    elif missing := sorted(wanted.keys() - shapes.keys()):
+        problem = f"it has no factors for {missing[0]}, which lora.target_modules names"
+        fix = "name an adapter that has, or leave the module out of lora.target_modules"
+    elif unlike := sorted(name for name in shapes if shapes[name] != wanted[name]):
+        sizes = "{} x {}, in {} {} x {}".format(*shapes[unlike[0]], job.base_model, *wanted[unlike[0]])
+        problem, fix = f"{unlike[0]} is {sizes}", "name an adapter of this base"
+    else:
+        return
+    raise BadInput(f"{job.init_adapter}: {problem}; {fix}")

@@ -1,7 +1,5 @@
-"""
-The front's side of the generation process. Invariant: every request gets its result, or an Unavailable once the
-process is gone.
-"""
+"""The front's side of the generation process. Invariant: every request gets its result, or an Unavailable once the
+process is gone."""
 
 from __future__ import annotations
 
@@ -15,8 +13,7 @@ from itertools import count
 from multiprocessing.connection import Connection
 from typing import Any
 
-from trainer.serve.errors import RequestError, Unavailable
-from trainer.serve.generation import GenerationRequest, Outcome, Ready
+from trainer.serve.messages import GenerationRequest, Outcome, Ready, RequestError, Unavailable
 
 
 class EngineClient:

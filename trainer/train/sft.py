@@ -6,33 +6,25 @@ resumed ends as one that was not interrupted."""
 from __future__ import annotations
 
 import math
-import os
 import random
-from pathlib import Path
 from typing import Any
-
-os.environ.setdefault("TRL_EXPERIMENTAL_SILENCE", "1")
-os.environ.setdefault("HF_HUB_OFFLINE", "1")  # models are folders; nothing is looked up
 
 from datasets import Dataset
 from torch.utils.data import SequentialSampler
 from transformers import AutoTokenizer, TrainerCallback
 from trl import SFTConfig, SFTTrainer
 
-from trainer.train.channel import Channel
-from trainer.train.learn import common_settings, learn, telling
-from trainer.train.model import build_model
-from trainer.train.saving import TellsAndSaves
-
-from .job import SftJob
-from .rows import Row, rows_of
+from .channel import Channel
+from .conversations import Row, SftJob, rows_of
+from .learn import TellsAndSaves, common_settings, learn
+from .model import build_model
 
 
 def run(job: SftJob, channel: Channel) -> None:
     """Trains until done or interrupted and says so. Raises what `learn` does."""
     rows = rows_of(job)
     steps = job.steps or math.ceil(job.epochs * len(rows) / job.rows_per_step)
-    learn(job, channel, steps=steps, make=lambda output: make_trainer(job, output, channel, rows, steps))
+    learn(job, channel, steps=steps, make=lambda: make_trainer(job, channel, rows, steps))
 
 
 class ConversationTrainer(TellsAndSaves, SFTTrainer):
@@ -65,33 +57,28 @@ def order(*, seed: int, rows: int, drawn: int) -> list[int]:
     return indexes[:drawn]
 
 
-def make_trainer(job: SftJob, output: Path, channel: Channel, rows: list[Row], steps: int) -> ConversationTrainer:
-    """Model, data and TRL trainer of a job."""
-    data = Dataset.from_dict(
-        {"input_ids": [row.input_ids for row in rows], "labels": [row.labels for row in rows]}
-    ).select(order(seed=job.seed, rows=len(rows), drawn=steps * job.rows_per_step))
-    return ConversationTrainer(
-        model=build_model(job),
-        args=sft_config(job, output, steps, longest=max(len(row.input_ids) for row in rows)),
-        train_dataset=data,
-        processing_class=AutoTokenizer.from_pretrained(job.base_model),
-        callbacks=[_Stops(channel)],
-        **telling(job, channel, output),
-    )
-
-
-def sft_config(job: SftJob, output: Path, steps: int, longest: int) -> SFTConfig:
-    """TRL's settings for a job: the loss is the mean over the loss tokens of a step's rows."""
+def make_trainer(job: SftJob, channel: Channel, rows: list[Row], steps: int) -> ConversationTrainer:
+    """Model, data and TRL trainer of a job: the loss is the mean over the loss tokens of a step's rows."""
+    longest = max(len(row.input_ids) for row in rows)
     at_once = max(
         n
         for n in range(1, job.rows_per_step + 1)
         if n == 1 or (job.rows_per_step % n == 0 and n * longest <= job.tokens_per_forward)
     )
-    return SFTConfig(
-        **common_settings(job, output, steps),
-        per_device_train_batch_size=at_once,
-        gradient_accumulation_steps=job.rows_per_step // at_once,
-        dataset_kwargs={"skip_prepare_dataset": True},  # rows have their labels
-        max_length=None,
-        packing=False,
+    data = Dataset.from_dict({"input_ids": [row.input_ids for row in rows], "labels": [row.labels for row in rows]})
+    return ConversationTrainer(
+        model=build_model(job),
+        args=SFTConfig(
+            **common_settings(job, steps),
+            per_device_train_batch_size=at_once,
+            gradient_accumulation_steps=job.rows_per_step // at_once,
+            dataset_kwargs={"skip_prepare_dataset": True},  # rows have their labels
+            max_length=None,
+            packing=False,
+        ),
+        train_dataset=data.select(order(seed=job.seed, rows=len(rows), drawn=steps * job.rows_per_step)),
+        processing_class=AutoTokenizer.from_pretrained(job.base_model),
+        callbacks=[_Stops(channel)],
+        job=job,
+        channel=channel,
     )

@@ -1,15 +1,23 @@
-"""Supervised fine-tuning on token rows, loss on the model's own tokens only.
+"""Training of the base models: the architecture, supervised fine-tuning on token rows with loss on the model's own
+tokens only, and what both stages share.
 
-Invariant: rows of a batch are right-padded, which a causal model does not see, so no attention mask is needed.
-"""
+Invariant: rows of a batch are right-padded, which a causal model does not see, so no attention mask is needed."""
 
+import json
 import random
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import torch
-from transformers import PreTrainedModel
+from transformers import Lfm2Config, Lfm2ForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
+
+from trainer.base_model import text
+from trainer.base_model.measure import measure, summary
+from trainer.base_model.play import Player, play
+from trainer.command import whole_folder
 
 Row = tuple[list[int], list[int]]
 
@@ -86,3 +94,74 @@ def train(
             reported = time.monotonic()
             measuring += reported - now
     return losses
+
+
+def create(tokenizer: PreTrainedTokenizerFast, seed: int) -> Lfm2ForCausalLM:
+    """A randomly initialised fp32 model for the tokenizer's vocabulary; 4 MiB of weights."""
+    torch.manual_seed(seed)
+    config = Lfm2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=128,
+        intermediate_size=464,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        layer_types=["conv", "full_attention"] * 2,
+        block_auto_adjust_ff_dim=False,
+        max_position_embeddings=1024,
+        tie_word_embeddings=True,
+        initializer_range=0.06,  # 0.02 is for wide models; look-ups start later with it.
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    return Lfm2ForCausalLM(config)
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """The real environment with its tools, and how training is run and reported in it."""
+
+    player: Player
+    tools: list[dict]
+    tokenizer: PreTrainedTokenizerFast
+    batch_size: int
+    seed: int
+    report_every: float
+
+    def rows(self, demonstrations: list[dict], prompt_share: float) -> list[Row]:
+        """Token rows with varied prompts; all but `prompt_share` of them go without the system turn."""
+        rng = random.Random(self.seed)
+        rows = []
+        for demo in demonstrations:
+            messages, shown = text.vary_prompt(demo["messages"], self.tools, rng)
+            rows.append(text.to_row(self.tokenizer, messages, shown, rng.random() < prompt_share))
+        return rows
+
+    def train(self, model: PreTrainedModel, rows: list[Row], steps: int, learning_rate: float) -> float:
+        """Trains in place, reporting success by skill on held-out tasks. Returns the last 50 steps' mean loss."""
+        held_out = self.player.tasks("held-out", "train", 96)
+
+        def report() -> str:
+            return summary(measure(play(model, self.tokenizer, self.player, self.tools, held_out, 1.0)))
+
+        losses = train(
+            model,
+            rows,
+            pad=self.tokenizer.pad_token_id,
+            steps=steps,
+            batch_size=self.batch_size,
+            learning_rate=learning_rate,
+            seed=self.seed,
+            report_every=self.report_every,
+            on_report=report,
+        )
+        return round(sum(losses[-50:]) / len(losses[-50:]), 5)
+
+
+def save(out: Path, model: PreTrainedModel, tokenizer: PreTrainedTokenizerFast, record: dict) -> None:
+    """Writes weights, tokenizer and base.json; a folder is never half a model."""
+    with whole_folder(out) as folder:
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        (folder / "base.json").write_text(json.dumps(record, indent=1) + "\n")

@@ -1,0 +1,327 @@
+"""A search for a prompt with GEPA, from its first request to its last (docs/arms.md).
+
+Invariants: it knows nothing but its job and what its worker answers: the same job and the same answers lead through the
+same requests, so that a search that was killed is run again from its beginning. A candidate is asked for once a task,
+whatever GEPA evaluates again; a step is one request for rollouts, and every finished step is told with its metrics and
+the best prompt until then, before anything else is asked. It ends with the best candidate so far when the worker gives
+no more rollouts or replies, when it is asked to stop, or when going on brings no new ones. A score is a reward that the
+rollout engine measured: whatever GEPA swallows, no failure of the worker's is taken for one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from gepa.core.adapter import EvaluationBatch
+from pydantic import Field
+
+import gepa
+from trainer.command import BadInput, Closed, Strict, read_input
+from trainer.train.channel import Channel, Interrupted, ProtocolError, RolloutsFailed
+from trainer.train.checkpoint import METRICS, append_metrics, only_trainer
+
+PROMPT = "prompt"
+"""The one component of a candidate."""
+IDLE_PASSES = 2
+"""Passes over the train tasks without a new rollout, after which nothing new is to be expected."""
+
+Candidate = dict[str, str]
+
+
+class Job(Closed):
+    """Fields as in docs/arms.md. None has a default: the values are the campaign's to choose."""
+
+    output_dir: str = Field(min_length=1)
+    seed: int = Field(ge=0)
+    train: list[str] = Field(min_length=1)
+    """Task ids that minibatches are drawn from."""
+    validation: list[str] = Field(min_length=1)
+    """Task ids that every accepted candidate is evaluated on."""
+    prompt: str
+    """Where the search begins; empty: the base model without a prompt of its own."""
+    place: Literal["before", "instead"]
+    minibatch_size: int = Field(ge=1)
+    candidate_selection: Literal["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]
+    acceptance: Literal["strict_improvement", "improvement_or_equal"]
+    merges: int = Field(ge=0)
+    """How often two candidates are merged at most; 0: never."""
+    reflection_chars: int = Field(ge=1)
+    """The most characters of one question to the reflection model."""
+
+
+class Rollout(Strict):
+    """One conversation, in the shapes of docs/environments.md."""
+
+    messages: list[dict[str, Any]]
+    reward: float
+    stop_reason: str = Field(alias="stopReason")
+    reference: dict[str, Any] | None = None
+
+
+class _Group(Strict):
+    task: str
+    rollouts: list[Rollout] = Field(min_length=1, max_length=1)
+
+
+class _Batch(Strict):
+    groups: list[_Group]
+
+
+class SearchEnded(BaseException):
+    """The worker gives no more rollouts or replies; with a reason, nothing at all. GEPA survives any `Exception`."""
+
+    def __init__(self, reason: Exception | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class NoReply(Exception):
+    """The reflection model gave no usable reply: GEPA does without this candidate."""
+
+
+class Worker:
+    def __init__(self, job: Job, channel: Channel) -> None:
+        self._job, self._channel = job, channel
+        self._output = Path(job.output_dir)
+        self._known: dict[tuple[str, str], Rollout] = {}
+        self._asked: dict[str, int] = {}
+        self._refused: dict[str, str] = {}
+        self._told = True
+        self.step = 0
+        self.best: str | None = None
+
+    @property
+    def spent(self) -> int:
+        """Rollouts until now."""
+        return len(self._known)
+
+    def begin(self) -> None:
+        (self._output / METRICS).unlink(missing_ok=True)
+        self._channel.send("ready", step=0)
+
+    def end(self) -> None:
+        self.tell_best()
+        self._channel.send("done", step=self.step)
+
+    def rollouts(self, prompt: str, tasks: list[str]) -> tuple[list[Rollout], int]:
+        """A rollout of each task with this prompt, and how many of them are new. Raises SearchEnded."""
+        new = [task for task in dict.fromkeys(tasks) if (prompt, task) not in self._known]
+        if new:
+            self._roll_out(prompt, new)
+        return [self._known[prompt, task] for task in tasks], len(new)
+
+    def reply(self, prompt: str) -> str:
+        """What the reflection model says. Raises NoReply or SearchEnded."""
+        # GEPA tries a failed question again at once (`_propose_texts_batch_safe`): that is no new question.
+        if (refusal := self._refused.pop(prompt, None)) is not None:
+            raise NoReply(refusal)
+        self.tell_best()
+        again = self._asked.get(prompt, 0)
+        self._asked[prompt] = again + 1
+        answer = self._ask(
+            "reply",
+            {"reply": "text", "no_reply": "problem", "spent": "id"},
+            messages=[{"role": "user", "content": prompt}],
+            again=again,
+        )
+        if answer["type"] == "no_reply":
+            self._refused[prompt] = answer["problem"]
+            raise NoReply(answer["problem"])
+        return str(answer["text"])
+
+    def tell_best(self) -> None:
+        """Tells the checkpoint of the last step: once what GEPA makes of its rollouts is known."""
+        if self._told or self.best is None:
+            return
+        self._told = True
+        self._channel.send("checkpoint", step=self.step, policy=self._policy(self.best))
+
+    def _roll_out(self, prompt: str, tasks: list[str]) -> None:
+        self.tell_best()
+        policy = self._policy(prompt)
+        fields = {"tasks": tasks, "group_size": 1, "policy": policy, "content": "messages"}
+        answer = self._ask("rollouts", {"rollouts": "file", "spent": "id"}, **fields)
+        try:
+            rollouts = _read(Path(answer["file"]), tasks)
+        except BadInput as error:
+            raise SearchEnded(ProtocolError(str(error))) from error
+        self._known.update(((prompt, task), rollout) for task, rollout in zip(tasks, rollouts, strict=True))
+        self.step += 1
+        self._told = False
+        reward = sum(rollout.reward for rollout in rollouts) / len(rollouts)
+        metrics = {"reward": reward, "rollouts": self.spent}
+        append_metrics(self._output, self.step, metrics)
+        self._channel.send("step", step=self.step, metrics=metrics)
+
+    def _ask(self, type: str, answers: dict[str, str], **fields: Any) -> dict[str, Any]:
+        try:
+            answer = self._channel.ask(type, answers=answers, step=self.step, **fields)
+        except (Interrupted, RolloutsFailed, ProtocolError) as error:
+            raise SearchEnded(error) from error
+        if answer["type"] == "spent":
+            raise SearchEnded
+        return answer
+
+    def _policy(self, prompt: str) -> dict[str, Any]:
+        return {"prompt": {"text": prompt, "place": self._job.place}} if prompt else {"base": True}
+
+
+def _read(path: Path, tasks: list[str]) -> list[Rollout]:
+    """The rollouts of a batch file, in the order of `tasks`. Raises BadInput for anything else."""
+    groups = read_input(_Batch, path, name="batch file").groups
+    if [group.task for group in groups] != tasks:
+        raise BadInput(f"groups of {path}: not of the tasks {json.dumps(tasks)}, in this order")
+    return [group.rollouts[0] for group in groups]
+
+
+def search(job: Job, channel: Channel) -> None:
+    """Searches until done or interrupted and says so. Raises FolderBusy, RolloutsFailed or ProtocolError."""
+    with only_trainer(Path(job.output_dir)):
+        worker = Worker(job, channel)
+        worker.begin()
+        try:
+            _optimize(job, worker)
+        except SearchEnded as ended:
+            if isinstance(ended.reason, Interrupted):
+                channel.send("interrupted", step=worker.step)
+                return
+            if ended.reason:
+                raise ended.reason from None
+        worker.end()
+
+
+def _optimize(job: Job, worker: Worker) -> None:
+    passes = -(-len(job.train) // job.minibatch_size)
+    gepa.optimize(
+        seed_candidate={PROMPT: job.prompt},
+        trainset=job.train,
+        valset=job.validation,
+        adapter=CampaignAdapter(job, worker),
+        reflection_lm=worker.reply,
+        candidate_selection_strategy=job.candidate_selection,
+        acceptance_criterion=job.acceptance,
+        reflection_minibatch_size=job.minibatch_size,
+        use_merge=job.merges > 0,
+        max_merge_invocations=job.merges,
+        stop_callbacks=[Idle(worker, IDLE_PASSES * passes)],
+        callbacks=[Best(worker)],
+        track_best_outputs=False,
+        seed=job.seed,
+    )
+
+
+class Best:
+    """Hears of every candidate that was evaluated on the validation tasks."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    def on_valset_evaluated(self, event: Any) -> None:
+        if event["is_best_program"]:
+            self._worker.best = event["candidate"][PROMPT]
+
+
+class Idle:
+    """Stops a search whose last iterations brought no new rollout: minibatches are solved, or no candidate is new."""
+
+    def __init__(self, worker: Worker, iterations: int) -> None:
+        self._worker, self._iterations = worker, iterations
+        self._spent, self._since = worker.spent, 0
+
+    def __call__(self, state: Any) -> bool:
+        if self._worker.spent != self._spent:
+            self._spent, self._since = self._worker.spent, state.i
+        return state.i - self._since >= self._iterations
+
+
+class CampaignAdapter:
+    """What GEPA evaluates candidates with, and what it reflects on."""
+
+    propose_new_texts = None
+
+    def __init__(self, job: Job, worker: Worker) -> None:
+        self._job, self._worker = job, worker
+
+    def evaluate(
+        self, batch: list[str], candidate: Candidate, capture_traces: bool = False
+    ) -> EvaluationBatch[Rollout, None]:
+        """The rewards of a candidate on these tasks. Raises SearchEnded where there are no more rollouts to be had."""
+        rollouts, new = self._worker.rollouts(candidate[PROMPT], batch)
+        return EvaluationBatch(
+            outputs=[None] * len(batch),
+            scores=[rollout.reward for rollout in rollouts],
+            trajectories=rollouts if capture_traces else None,
+            num_metric_calls=new,
+        )
+
+    def make_reflective_dataset(
+        self, candidate: Candidate, eval_batch: EvaluationBatch[Rollout, None], components_to_update: list[str]
+    ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+        room = self._job.reflection_chars - len(candidate[PROMPT])
+        shown = examples(eval_batch.trajectories or [], shows_system=self._job.place == "before", room=room)
+        return dict.fromkeys(components_to_update, shown)
+
+
+TEMPLATE_CHARS = 2000
+"""GEPA's own words, and the headings of the examples."""
+LENGTHS = (4000, 2000, 1000, 500, 250, 120, 60)
+"""Characters of a text; the first that leaves room is taken."""
+
+Example = dict[str, Any]
+
+
+def examples(rollouts: list[Rollout], *, shows_system: bool, room: int) -> list[Example]:
+    """Rollouts as the reflection model reads them: long texts are cut to the same length each, and every cut says how
+    much is missing. `shows_system`: the environment's own system message stays beside the prompt."""
+    for length in LENGTHS:
+        shown = [_example(rollout, shows_system, length) for rollout in rollouts]
+        if sum(len(json.dumps(one, ensure_ascii=False)) for one in shown) <= room - TEMPLATE_CHARS:
+            break
+    return shown
+
+
+def _example(rollout: Rollout, shows_system: bool, length: int) -> Example:
+    messages = rollout.messages
+    first = next((n for n, message in enumerate(messages) if message["role"] == "assistant"), len(messages))
+    system = [message["content"] for message in messages[:first] if message["role"] == "system"]
+    opening = [message for message in messages[:first] if message["role"] != "system"]
+    inputs = {"Conversation until the assistant's first answer": _transcript(opening, length)}
+    if system and shows_system:
+        inputs = {"System message that follows the instructions": _cut("\n".join(system), length), **inputs}
+    return {
+        "Inputs": inputs,
+        "Generated Outputs": _transcript(messages[first:], length),
+        "Feedback": _feedback(rollout, length),
+    }
+
+
+def _transcript(messages: list[dict[str, Any]], length: int) -> str:
+    lines = []
+    for message in messages:
+        if message["content"]:
+            lines.append(f"{message['role']}: {_cut(message['content'], length)}")
+        for call in message.get("toolCalls") or []:
+            lines.append(f"{message['role']} calls {call['name']}({_cut(_json(call['arguments']), length)})")
+    return "\n".join(lines) or "(nothing)"
+
+
+def _feedback(rollout: Rollout, length: int) -> str:
+    outcome = "the task is solved" if rollout.reward >= 1 else "the task is not solved"
+    lines = [f"Reward {rollout.reward:g} of 1: {outcome}. The conversation ended by {rollout.stop_reason}."]
+    if rollout.reference:
+        actions = "; ".join(f"{one['name']}({_json(one['arguments'])})" for one in rollout.reference["actions"])
+        told = "; ".join(rollout.reference["tell"])
+        lines.append(f"A right solution does: {_cut(actions, length) or 'nothing'}.")
+        lines.append(f"It tells the user: {_cut(told, length) or 'nothing in particular'}.")
+    return "\n".join(lines)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str, length: int) -> str:
+    """The beginning of a text, and how much is missing."""
+    return text if len(text) <= length else f"{text[:length]}... ({len(text) - length} more characters)"

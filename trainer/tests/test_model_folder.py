@@ -1,0 +1,271 @@
+"""What is told of a base model's folder: which it is, whether it is whole, its modules, unknown words, log-probs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import AutoModelForCausalLM
+
+from trainer import model_folder
+from trainer.__main__ import main
+from trainer.command import REFUSED, BadInput
+from trainer.model_folder import (
+    FINGERPRINT_IDS,
+    Question,
+    Texts,
+    base_id,
+    check_files,
+    empty_model,
+    fingerprint,
+    lora_modules,
+    unknown_tokens,
+)
+from trainer.peft_folder import read_peft_folder
+from trainer.tests.train_harness import LORA, ROOT, make_job, parse_job
+from trainer.train.model import build_model
+
+BASE = ROOT / "models" / "base"
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(BASE, tmp_path / "m" / "base"))
+
+
+@pytest.fixture
+def ask(tmp_path: Path) -> Callable[..., tuple[int, Any]]:
+    """Exit code and answer of a command."""
+
+    def ask(command: str, **question: Any) -> tuple[int, Any]:
+        source, out = tmp_path / "question.json", tmp_path / "answer.json"
+        source.write_text(json.dumps(question))
+        code = main([command, "--in", str(source), "--out", str(out)])
+        return code, json.loads(out.read_text()) if out.exists() else None
+
+    return ask
+
+
+def test_the_id_is_the_folders_name_and_a_hash_of_all_files(model: Path, tmp_path: Path) -> None:
+    whole = hashlib.sha256()
+    for path in sorted(model.iterdir()):
+        whole.update(f"{path.name}\n".encode() + path.read_bytes())
+    assert base_id(model) == f"base@{whole.hexdigest()[:12]}" == base_id(BASE)
+    (model / "notes").mkdir()  # of the files of the folder alone
+    links = tmp_path / "links" / "base"
+    links.mkdir(parents=True)
+    for path in model.iterdir():
+        (links / path.name).symlink_to(path)
+    assert base_id(links) == base_id(model) == base_id(BASE)
+    (model / "generation_config.json").write_text("{}")
+    assert base_id(model) != base_id(BASE)
+
+
+def test_what_has_not_changed_is_not_read_again(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    digest = model_folder._digest
+    monkeypatch.setattr(model_folder, "_digest", lambda folder, *rest: read.append(folder) or digest(folder, *rest))
+    monkeypatch.setenv("CAMPAIGN_HOME", str(tmp_path))
+    first = base_id(model)
+    assert (base_id(model), len(read)) == (first, 1)
+    # Of the same size with its old times: what a program can set back is not all that is looked at.
+    weights = model / "model.safetensors"
+    times = weights.stat()
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
+    changed = base_id(model)
+    assert changed != first and len(read) == 2
+    assert (base_id(model), len(read)) == (changed, 2)
+    for kept in ("{", "[]", json.dumps({str(model): 1})):
+        (tmp_path / "base-ids.json").write_text(kept)
+        assert base_id(model) == changed
+        assert str(model) in json.loads((tmp_path / "base-ids.json").read_text())
+    monkeypatch.setenv("CAMPAIGN_HOME", str(model / "model.safetensors" / "none"))
+    assert base_id(model) == changed
+
+
+@pytest.mark.parametrize(
+    ("command", "question", "answer"),
+    [
+        ("base-id", {}, {"id": base_id(BASE)}),
+        (
+            "check-tokens",
+            {"texts": ["the Lamp"]},
+            {"tokens": 2, "unknown": 1, "words": [{"word": "Lamp", "count": 1}]},
+        ),
+    ],
+)
+def test_commands_that_load_no_model(tmp_path: Path, command: str, question: dict, answer: dict) -> None:
+    source, out = tmp_path / "question.json", tmp_path / "answer.json"
+    source.write_text(json.dumps({"model": str(BASE), **question}))
+    probe = (
+        "import sys; from trainer.__main__ import main;"
+        f"code = main([{command!r}, '--in', {str(source)!r}, '--out', {str(out)!r}]);"
+        "print(code, sorted({'torch', 'transformers', 'numpy'} & set(sys.modules)))"
+    )
+    ended = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    *told, last = ended.stdout.splitlines()
+    assert last == "0 []" and json.loads(out.read_text()) == answer
+    if command == "base-id":
+        progress = json.loads(told[-1])
+        assert progress["done"] == progress["total"] == sum(path.stat().st_size for path in BASE.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("command", "question", "said"),
+    [
+        ("base-id", {}, "config.json is missing); make one with"),
+        ("fingerprint", {}, "base model /"),
+        ("check-tokens", {"texts": "one"}, 'check-tokens: texts "one": '),
+        ("check-model", {"target_modules": []}, "; name a causal language model that transformers knows"),
+    ],
+)
+def test_refusals_are_one_line_and_nothing_is_written(
+    tmp_path: Path, ask, capsys: pytest.CaptureFixture[str], command: str, question: dict, said: str
+) -> None:
+    folder = tmp_path / "none"
+    folder.mkdir()
+    assert ask(command, model=str(folder), **question) == (REFUSED, None)
+    err = capsys.readouterr().err
+    assert err.startswith(f"{command}: ") and said in err and err.count("\n") == 1
+
+
+WANTED = [
+    *(["q_proj"], ["self_attn.o_proj"], ["0.self_attn.q_proj"], ["proj"], ["lm_head"], ["q_norm"]),
+    *(["gate_proj"], ["experts"], ["experts.0.gate_proj"], ["gate_up_proj"], ["gate"]),
+    ["q_proj", "up_proj", "down_proj"],
+]
+
+
+@pytest.mark.parametrize("kind", ["moe", "lfm2"])
+def test_it_refuses_the_modules_that_the_trainer_refuses(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    model = request.getfixturevalue(f"tiny_{kind}_dir")
+    for wanted in WANTED:
+        found, unknown, choices = lora_modules(empty_model(str(model)), wanted)
+        job = parse_job(make_job(model, tmp_path, lora={**LORA, "target_modules": wanted}))
+        if unknown:
+            with pytest.raises(BadInput, match=f"{unknown[0]!r}.*; choose from {', '.join(choices)}"):
+                build_model(job)
+        else:
+            layers = {name for name, module in build_model(job).named_modules() if hasattr(module, "lora_A")}
+            assert {name.removeprefix("base_model.model.") for name in layers} == set(found)
+
+
+def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(tiny_moe_dir: Path, ask) -> None:
+    assert b"mlp.experts.0.gate_proj.weight" in (tiny_moe_dir / "model.safetensors").read_bytes()[:20_000]
+    assert ask("check-model", model=str(tiny_moe_dir), target_modules=["k_proj", "gate_proj"]) == (
+        0,
+        {
+            "modules": [{"name": f"model.layers.{n}.self_attn.k_proj", "in": 32, "out": 16} for n in (0, 1)],
+            "unknown": ["gate_proj"],
+            "choices": ["k_proj", "o_proj", "q_proj", "v_proj"],
+        },
+    )
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda text: text[:-100], r"is not whole: .*; download it anew"),
+        (lambda text: text[:100], r"is not whole"),
+        (lambda _: b"", r"is not whole"),
+        (lambda text: text + b"more", r"is not whole"),
+        (lambda _: b"<!doctype html><html>", r"is not whole"),
+        (lambda _: (4).to_bytes(8, "little") + b"{{}}", r"is not whole"),
+        (lambda _: POINTER, r"is a git-lfs pointer and not the file itself; run `git lfs pull` in "),
+    ],
+)
+def test_a_file_that_is_not_whole_is_named(
+    tiny_model_dir: Path, tmp_path: Path, ask, capsys: pytest.CaptureFixture[str], spoil: Callable, said: str
+) -> None:
+    model = Path(shutil.copytree(tiny_model_dir, tmp_path / "model"))
+    check_files(model)
+    weights = model / "model.safetensors"
+    weights.write_bytes(spoil(weights.read_bytes()))
+    with pytest.raises(BadInput, match=f"^base_model {weights} {said}"):
+        build_model(parse_job(make_job(model, tmp_path / "out")))
+    assert ask("check-model", model=str(model), target_modules=["q_proj"]) == (REFUSED, None)
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"check-model: {weights} ") and stderr.count("\n") == 1
+    assert main(["serve", "--model", str(model), "--port", "0"]) == 1
+    assert capsys.readouterr().err == stderr.replace("check-model: ", "serve: ")
+
+
+def test_any_file_may_be_a_pointer(tiny_model_dir: Path, tmp_path: Path) -> None:
+    model = Path(shutil.copytree(tiny_model_dir, tmp_path / "model"))
+    (model / "tokenizer.json").write_bytes(POINTER)
+    with pytest.raises(BadInput, match=r"tokenizer\.json is a git-lfs pointer"):
+        check_files(model)
+
+
+def test_a_blank_adapter_has_the_modules_and_the_rank_and_changes_nothing(
+    tiny_model_dir: Path, tmp_path: Path, ask
+) -> None:
+    blank = {"rank": 24, "output_dir": str(tmp_path / "blank")}
+    code, answer = ask("check-model", model=str(tiny_model_dir), target_modules=["q_proj", "w1"], blank=blank)
+    adapter = read_peft_folder(tmp_path / "blank")
+    assert code == 0 and list(adapter.factors) == sorted(one["name"] for one in answer["modules"])
+    assert adapter.config.r == 24 and all(not a.any() and not b.any() for a, b in adapter.factors.values())
+
+
+def counts(model: Path, *texts: str) -> dict[str, Any]:
+    return unknown_tokens(Texts(model=str(model), texts=list(texts)))
+
+
+def test_unknown_words_are_counted_the_most_frequent_first_and_ten_at_most() -> None:
+    assert counts(BASE, "return the red lamp", "ask for it if missing .")["unknown"] == 0
+    assert counts(BASE, "You would like a lamp", "Would you ?", "")["tokens"] == 8
+    many = counts(BASE, "often " * 3 + "twice twice", " ".join(f"w{n}" for n in range(20)), "often")
+    assert many["words"][:2] == [{"word": "often", "count": 4}, {"word": "twice", "count": 2}]
+    assert (len(many["words"]), many["unknown"], many["tokens"]) == (10, 26, 26)
+
+
+def test_tokenizers_of_other_kinds(tmp_path: Path) -> None:
+    assert counts(tmp_path, "anything") == {"tokens": 0, "unknown": 0, "words": []}
+    unigram = models.Unigram([("lamp", -1.0), ("<nothing>", -2.0)], unk_id=1, byte_fallback=False)
+    for model, text, unknown in ((unigram, "lamp desk", 1), (models.BPE(vocab={"a": 0}, merges=[]), "a a c", 0)):
+        tokenizer = Tokenizer(model)
+        tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+        tokenizer.save(str(tmp_path / "tokenizer.json"))
+        assert counts(tmp_path, text)["unknown"] == unknown
+    (tmp_path / "tokenizer.json").write_text("{")
+    with pytest.raises(BadInput, match=r"name a base model with a whole tokenizer\.json"):
+        counts(tmp_path, "anything")
+
+
+def test_rounding_moves_a_fingerprint_little_and_other_weights_move_it_far(tmp_path: Path) -> None:
+    model = AutoModelForCausalLM.from_pretrained(BASE)
+    own = fingerprint(Question(model=str(BASE)))
+    assert len(own["ids"]) == FINGERPRINT_IDS == len(own["logprobs"]) + 1
+
+    def off_by(other: torch.nn.Module, name: str) -> float:
+        other.save_pretrained(tmp_path / name)
+        theirs = fingerprint(Question(model=str(tmp_path / name)))
+        assert own["ids"] == theirs["ids"]
+        return median(abs(p - q) for p, q in zip(own["logprobs"], theirs["logprobs"], strict=True))
+
+    for n in (1, 7, FINGERPRINT_IDS - 1):  # each given those before it
+        logits = model(torch.tensor([own["ids"][:n]])).logits[0, -1]
+        assert own["logprobs"][n - 1] == pytest.approx(logits.log_softmax(-1)[own["ids"][n]].item(), abs=1e-3)
+    assert off_by(model, "same") == 0
+    assert 0 < off_by(AutoModelForCausalLM.from_pretrained(BASE, dtype=torch.bfloat16), "half") < 0.1
+    torch.manual_seed(1)
+    assert off_by(AutoModelForCausalLM.from_config(model.config), "random") > 1
