@@ -137,7 +137,7 @@ describe('a base model', () => {
   test('of a mixture of experts the checkpoint has a gate_proj for each expert, and the model none', async () => {
     const model = temporary();
     const make =
-      'import sys, pathlib; from trainer.tests.conftest import save_tiny_moe; save_tiny_moe(pathlib.Path(sys.argv[1]))';
+      'import sys; from trainer.tests.conftest import save_tiny_model as save; save(sys.argv[1], kind="moe")';
     execFileSync(pythonPath(), ['-c', make, model]);
     expect(readFileSync(join(model, 'model.safetensors')).includes('experts.0.gate_proj.weight')).toBe(true);
     expect((await at(model))['LoRA modules']).toMatchObject({
