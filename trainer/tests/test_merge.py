@@ -85,7 +85,7 @@ def test_it_is_the_weighted_sum_of_its_parts_and_pefts_cat(
     assert (logits["merged"] - logits["plain"]).abs().max() > 0.1
     # The scales are PEFT's.
     config = read_peft_folder(parts["odd"]).config
-    layers = {name: layer for name, layer in model.named_modules() if "odd" in getattr(layer, "scaling", {})}
+    layers = {name: layer for name, layer in model.named_modules() if "odd" in getattr(layer, "lora_A", ())}
     scales = {name.removeprefix("base_model.model."): layer.scaling["odd"] for name, layer in layers.items()}
     assert {module: config.scale(module) for module in scales} == pytest.approx(scales)
     assert len(set(scales.values())) == 3

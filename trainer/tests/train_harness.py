@@ -123,7 +123,7 @@ def _learn(pipes: list[DupFd], before: str, argv: list[str]) -> None:
     """In the learner's process, whose standard streams are the pipes."""
     for number, pipe in enumerate(pipes):
         os.dup2(pipe.detach(), number)
-    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    sys.stdin, sys.stdout, sys.stderr = (open(n, "w" if n else "r", closefd=False) for n in range(3))  # noqa: SIM115
     exec(before, {})
     from trainer.__main__ import main
 
