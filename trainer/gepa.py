@@ -181,14 +181,16 @@ def search(job: Job, channel: Channel) -> None:
     with only_trainer(Path(job.output_dir)):
         worker = Worker(job, channel)
         worker.begin()
+        reason: Exception | None = None
         try:
             _optimize(job, worker)
         except SearchEnded as ended:
-            if isinstance(ended.reason, Interrupted):
-                channel.send("interrupted", step=worker.step)
-                return
-            if ended.reason:
-                raise ended.reason from None
+            reason = ended.reason
+        if isinstance(reason, Interrupted):
+            channel.send("interrupted", step=worker.step)
+            return
+        if reason:
+            raise reason
         worker.end()
 
 
