@@ -2,17 +2,17 @@
 import { type Analysis, discoverCandidates, labelPass, readCandidates, selectCandidates } from '../analyst/steps';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
+import type { SelectionRule } from '../domain/campaign';
 import type { Environment } from '../domain/environment';
 import { type EnvironmentSpec, kindOf, type KindSpec } from '../domain/kinds';
 import { openingOf } from '../domain/messages';
+import type { SelectedCapability } from '../domain/results';
 import type { ScoredRollout } from '../domain/rollout';
 import { readScored } from '../rollout/read';
 import { asking, type Dependencies, working } from './context';
 import { leaked } from './leakage';
 import { taskText, TEST_TEXTS, testTexts } from './tasks';
 import type { Payer } from './types';
-import type { SelectionRule } from '../domain/campaign';
-import type { SelectedCapability } from '../domain/results';
 
 interface AnalysisInput extends Payer {
   target: EnvironmentSpec;
@@ -22,11 +22,13 @@ interface AnalysisInput extends Payer {
 }
 
 export async function discover(
-  { store, environments, kinds }: Dependencies,
-  { rule, campaign, budget, ...input }: AnalysisInput & { rule: SelectionRule },
+  deps: Dependencies,
+  { rule, ...input }: AnalysisInput & { rule: SelectionRule },
 ): Promise<{ ref: ArtifactRef; selects: 'by labels' | 'outright' }> {
-  const environment = await environments.paidBy({ campaign, budget, step: TEST_TEXTS }).get(input.target);
-  const analysis = await openAnalysis({ store, kinds }, input, environment);
+  const { store } = deps;
+  const { campaign, budget, target } = input;
+  const environment = await deps.environments.paidBy({ campaign, budget, step: TEST_TEXTS }).get(target);
+  const analysis = await openAnalysis(deps, input, environment);
   const ref = await discoverCandidates(analysis, {
     rule,
     quotable: (rollouts) => quotableOf({ store, environment, rollouts }),
@@ -36,11 +38,13 @@ export async function discover(
 }
 
 export async function label(
-  { store, environments, kinds }: Dependencies,
-  { candidates, pass, campaign, budget, ...input }: AnalysisInput & { candidates: ArtifactRef; pass: number },
+  deps: Dependencies,
+  { candidates, pass, ...input }: AnalysisInput & { candidates: ArtifactRef; pass: number },
 ): Promise<ArtifactRef> {
-  const analysis = await openAnalysis({ store, kinds }, input, await environments.get(input.target));
-  const work = () => asking({ campaign, budget, store, role: 'analyst', title: `labeling pass ${pass + 1}` });
+  const { campaign, budget, target } = input;
+  const analysis = await openAnalysis(deps, input, await deps.environments.get(target));
+  const payer = { campaign, budget, store: deps.store, role: 'analyst' as const };
+  const work = () => asking({ ...payer, title: `labeling pass ${pass + 1}` });
   return labelPass(analysis, { candidates, pass, work });
 }
 
@@ -59,7 +63,7 @@ export async function select(
   },
 ): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }> {
   const { progress } = working('read the labeling passes');
-  const { ref, selection } = await selectCandidates(rolloutsIn(store, rollouts), { ...input, progress });
+  const { ref, selection } = await selectCandidates(analysed(store, rollouts), { ...input, progress });
   const candidates = await readCandidates(store, input.candidates);
   return {
     ref,
@@ -70,7 +74,7 @@ export async function select(
   };
 }
 
-const rolloutsIn = (store: ArtifactStore, rollouts: ArtifactRef) => ({
+const analysed = (store: ArtifactStore, rollouts: ArtifactRef) => ({
   store,
   rollouts,
   readRollouts: () => readScored({ store, ref: rollouts }),
@@ -78,11 +82,11 @@ const rolloutsIn = (store: ArtifactStore, rollouts: ArtifactRef) => ({
 
 async function openAnalysis(
   { store, kinds }: Pick<Dependencies, 'store' | 'kinds'>,
-  input: Omit<AnalysisInput, keyof Payer>,
+  { analyst: spec, rollouts, seed }: AnalysisInput,
   environment: Environment,
 ): Promise<Analysis> {
-  const analyst = await kindOf(kinds.analysts, input.analyst).open(input.analyst, undefined);
-  return { ...rolloutsIn(store, input.rollouts), analyst, description: await environment.describe(), seed: input.seed };
+  const analyst = await kindOf(kinds.analysts, spec).open(spec, undefined);
+  return { ...analysed(store, rollouts), analyst, description: await environment.describe(), seed };
 }
 
 /**
@@ -94,9 +98,7 @@ async function quotableOf(o: {
   environment: Environment;
   rollouts: readonly ScoredRollout[];
 }): Promise<Set<string>> {
-  const { store, environment, rollouts } = o;
-  const tests = await testTexts({ store, environment, progress: working('read the test tasks').progress });
-  return new Set(
-    rollouts.flatMap(({ key, messages }) => (leaked(tests, taskText(openingOf(messages))) === undefined ? [key] : [])),
-  );
+  const tests = await testTexts({ ...o, progress: working('read the test tasks').progress });
+  const isQuotable = ({ messages }: ScoredRollout) => leaked(tests, taskText(openingOf(messages))) === undefined;
+  return new Set(o.rollouts.filter(isQuotable).map(({ key }) => key));
 }

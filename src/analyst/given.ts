@@ -1,18 +1,17 @@
 /**
- * The given analyst: capabilities that somebody else found, in a file, with or without the labels of their passes. Invariants: what is read is
- * whole, or BadInput names file, field, value and fix; its identity holds digests of what the files hold, so that an edited file is another
- * analyst and a moved one is not.
+ * The given analyst: capabilities that somebody else found, in a file, with or without the labels of their passes. Bad input is named by file,
+ * field, value and fix; its identity holds digests of what the files hold, so that an edited file is another analyst and a moved one is not.
  */
 import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
-import { type Candidate, capabilityNameSchema, type LabelPass } from '../domain/capability';
+import { capabilityNameSchema, type LabelPass } from '../domain/capability';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { defineKind, type Identity } from '../domain/kinds';
 import type { Analyst } from './analyst';
-import { type LabelFile, readLabelFiles } from './label-files';
+import { readLabelFiles } from './label-files';
 
 const fileSchema = z.strictObject({
   capabilities: z
@@ -23,33 +22,37 @@ const fileSchema = z.strictObject({
         examples: z.array(z.string()).default([]),
       }),
     )
-    .min(1),
-  /** Folder with run_NN.json; relative to the file. */
+    .min(1)
+    .superRefine((all, context) => {
+      const names = all.map(({ name }) => name);
+      const twice = names.findIndex((name, n) => names.indexOf(name) !== n);
+      const message = 'another one has this name; give each its own';
+      if (twice >= 0) context.addIssue({ code: 'custom', path: [twice, 'name'], message });
+    }),
+  /** Folder with run_NN.json; relative to the file. Without it the capabilities are selected outright. */
   labels: z.string().min(1).optional(),
 });
 
-interface GivenFile {
-  capabilities: Candidate[];
-  /** Absent: the capabilities are selected outright. */
-  labels?: { folder: string; passes: LabelPass[] };
-}
-
-const SHAPE = 'see docs/analysis.md for the shape';
-
-export async function readGivenFile(file: string): Promise<GivenFile> {
+export async function readGivenFile(file: string) {
   const { capabilities, labels } = parseFields(file, await readYaml(file));
-  const names = capabilities.map(({ name }) => name);
-  const twice = names.findIndex((name, n) => names.indexOf(name) !== n);
-  if (twice >= 0)
-    throw badInput(`${file}: capabilities.${twice}.name is "${names[twice]}" a second time; give each its own name`);
   if (labels === undefined) return { capabilities };
   const folder = resolve(dirname(file), labels);
-  const files = await readLabelFiles({ folder, field: `${file}: labels` });
-  for (const one of files) checkNames({ file, names, ...labelNames(one) });
-  return { capabilities, labels: { folder, passes: files.map(({ pass }) => pass) } };
+  const passes: LabelPass[] = [];
+  for (const { file: labelFile, pass } of await readLabelFiles({ folder, field: `${file}: labels` })) {
+    const names = capabilities.map(({ name }) => name);
+    const labeled = Object.keys(pass.labels);
+    const lacks = names.filter((name) => !labeled.includes(name)).join('", "');
+    const unknown = labeled.filter((name) => !names.includes(name)).join('", "');
+    if (lacks) throw badInput(`${labelFile}: labels has no "${lacks}" of ${file}; label it, or leave it out there`);
+    if (unknown)
+      throw badInput(`${labelFile}: labels has "${unknown}", which capabilities of ${file} lacks; add it there`);
+    passes.push(pass);
+  }
+  return { capabilities, labels: { folder, passes } };
 }
 
 const badInput = (message: string) => new OutsideFailure('BadInput', message);
+const SHAPE = 'see docs/analysis.md for the shape';
 
 /** JSON is YAML. */
 async function readYaml(file: string): Promise<unknown> {
@@ -67,32 +70,13 @@ async function readYaml(file: string): Promise<unknown> {
 }
 
 function parseFields(file: string, fields: unknown): z.infer<typeof fileSchema> {
-  const parsed = fileSchema.safeParse(fields);
-  if (parsed.success) return parsed.data;
-  const { path = [], message = '' } = parsed.error.issues[0] ?? {};
+  const { data, error } = fileSchema.safeParse(fields);
+  if (data) return data;
+  const { path = [], message = '' } = error.issues[0] ?? {};
   const value = path.reduce<unknown>((inner, name) => (inner as Record<PropertyKey, unknown> | null)?.[name], fields);
   const shown = value === undefined ? 'missing' : (JSON.stringify(value) ?? '').slice(0, 80);
-  throw badInput(
-    path.length === 0
-      ? `${file}: ${message}; ${SHAPE}`
-      : `${file}: ${path.join('.')} is ${shown}: ${message}; ${SHAPE}`,
-  );
-}
-
-const labelNames = ({ file, pass }: LabelFile) => ({ labelFile: file, labeled: Object.keys(pass.labels) });
-
-function checkNames(at: { file: string; names: string[]; labelFile: string; labeled: string[] }): void {
-  const { file, names, labelFile, labeled } = at;
-  const unlabeled = names.filter((name) => !labeled.includes(name));
-  const unknown = labeled.filter((name) => !names.includes(name));
-  if (unlabeled.length > 0)
-    throw badInput(
-      `${labelFile}: labels has no "${unlabeled.join('", "')}" of ${file}; label it, or leave it out there`,
-    );
-  if (unknown.length > 0)
-    throw badInput(
-      `${labelFile}: labels has "${unknown.join('", "')}", which capabilities of ${file} lacks; add it there`,
-    );
+  const field = path.length === 0 ? '' : `${path.join('.')} is ${shown}: `;
+  throw badInput(`${file}: ${field}${message}; ${SHAPE}`);
 }
 
 export const given = defineKind({
@@ -110,12 +94,15 @@ export const given = defineKind({
 
 async function openGiven(file: string, { kind, version }: Identity): Promise<Analyst> {
   const { capabilities, labels } = await readGivenFile(file);
-  const options = {
-    capabilities: digest(capabilities),
-    ...(labels && { labels: digest(labels.passes) }),
-  };
+  const files = labels?.passes.length ?? 0;
+  const tooFew = (passes: number) =>
+    `${file}: labels ${labels?.folder} holds ${files} files, not ${passes}; set selection.passes to ${files}`;
   return {
-    identity: { kind, version, options },
+    identity: {
+      kind,
+      version,
+      options: { capabilities: digest(capabilities), ...(labels && { labels: digest(labels.passes) }) },
+    },
     ignoresSeed: true,
     ...(labels ? { selects: 'by labels' } : { selects: 'outright', selected: capabilities.length }),
 
@@ -123,8 +110,7 @@ async function openGiven(file: string, { kind, version }: Identity): Promise<Ana
       const { length } = capabilities;
       if (length > maxCandidates)
         return `${file}: capabilities are ${length}, selection.maxCandidates is ${maxCandidates}; set it to ${length}`;
-      const files = labels?.passes.length ?? passes;
-      return files < passes ? tooFew(passes) : undefined;
+      return labels && files < passes ? tooFew(passes) : undefined;
     },
 
     async discover({ quotable }) {
@@ -134,15 +120,9 @@ async function openGiven(file: string, { kind, version }: Identity): Promise<Ana
     },
 
     async label({ pass }) {
-      if (!labels) throw new Error(`${file}: labels is missing, so there is no pass ${pass} to give`);
-      const found = labels.passes[pass];
-      if (found) return found;
-      throw new OutsideFailure('BadInput', tooFew(pass + 1));
+      const labeled = labels?.passes[pass];
+      if (labeled) return labeled;
+      throw badInput(tooFew(pass + 1));
     },
   };
-
-  function tooFew(passes: number): string {
-    const { folder, passes: files } = labels ?? { folder: '', passes: [] };
-    return `${file}: labels ${folder} holds ${files.length} files, not ${passes}; set selection.passes to ${files.length}`;
-  }
 }

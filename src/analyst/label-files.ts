@@ -1,8 +1,8 @@
 /**
- * Label files run_NN.json as the method's authors publish them. Invariant: a file that is not a whole, consistent labeling pass is
- * refused; nothing is repaired or left out.
+ * Label files run_NN.json as the method's authors publish them. A file that is not a complete, consistent labeling pass is refused; nothing is
+ * repaired or left out.
  */
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type LabelPass, labelPassSchema } from '../domain/capability';
 import { OutsideFailure, reasonOf } from '../domain/failures';
@@ -18,7 +18,10 @@ export interface LabelFile {
  * @throws BadInput; the message's first line names the cause and the fix, further lines are problems of the same kind.
  */
 export async function readLabelFiles({ folder, field }: { folder: string; field: string }): Promise<LabelFile[]> {
-  const names = (await listFolder({ folder, field }))
+  const entries = await readdir(folder).catch(() => {
+    throw badInput(`${field} ${folder}: no such folder; name the one with the files run_NN.json`);
+  });
+  const names = entries
     .flatMap((name) => {
       const number = /^run_(\d+)\.json$/.exec(name)?.[1];
       return number === undefined ? [] : [{ name, number: Number(number) }];
@@ -36,31 +39,21 @@ export async function readLabelFiles({ folder, field }: { folder: string; field:
 
 const badInput = (...lines: string[]) => new OutsideFailure('BadInput', lines.join('\n'));
 
-async function listFolder({ folder, field }: { folder: string; field: string }): Promise<string[]> {
-  const found = await stat(folder).catch(() => undefined);
-  if (!found?.isDirectory())
-    throw badInput(`${field} ${folder}: no such folder; name the one with the files run_NN.json`);
-  return readdir(folder);
-}
-
 async function readPass(file: string): Promise<LabelFile> {
-  const parsed = labelPassSchema.safeParse(await readJson(file));
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0];
-    throw badInput(
-      `${file}: ${issue?.path.join('.') || 'file'}: ${issue?.message}; see docs/analysis.md for the shape`,
-    );
-  }
-  const [problem, ...others] = checkPartition(parsed.data);
-  if (problem !== undefined) throw badInput(`${file}: ${problem}`, ...others);
-  return { file, pass: parsed.data };
-}
-
-async function readJson(file: string): Promise<unknown> {
   const text = await readFile(file, 'utf8');
+  let value: unknown;
   try {
-    return JSON.parse(text);
+    value = JSON.parse(text);
   } catch (error) {
     throw badInput(`${file}: not JSON (${reasonOf(error).replace(/\s*\n\s*/g, ' ')}); write the file again`);
   }
+  const { data: pass, error } = labelPassSchema.safeParse(value);
+  const [issue] = error?.issues ?? [];
+  if (!pass)
+    throw badInput(
+      `${file}: ${issue?.path.join('.') || 'file'}: ${issue?.message}; see docs/analysis.md for the shape`,
+    );
+  const [problem, ...others] = checkPartition(pass);
+  if (problem !== undefined) throw badInput(`${file}: ${problem}`, ...others);
+  return { file, pass };
 }

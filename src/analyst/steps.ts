@@ -1,7 +1,6 @@
 /**
- * The steps of an analysis, for whoever runs them: the activities of a campaign, and `campaign analyse` in its own process. Invariants: a step
- * looks up its result by what it is made of before it makes it, so that each finds what the other paid for; a labeling pass is used as it is or
- * not at all.
+ * The steps of an analysis, for whoever runs them: the activities of a campaign, and `campaign analyse` in its own process. A step looks up its
+ * result by what it is made of before it makes it, so that each finds what the other paid for; a labeling pass is used as it is or not at all.
  */
 import { digest } from '../artifacts/hash';
 import { keptJson, readJson } from '../artifacts/json';
@@ -10,13 +9,11 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { SelectionRule } from '../domain/campaign';
 import { discoverySchema, labelPassSchema, selectionSchema } from '../domain/capability';
 import type { Candidate, LabelPass, Selection } from '../domain/capability';
-import type { EnvironmentDescription } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import type { ScoredRollout } from '../domain/rollout';
 import { checkPartition, selectCapabilities, selectOutright } from '../domain/selection';
 import { requireDifference } from '../domain/transcript';
 import type { Work } from '../domain/work';
-import type { Ledger } from '../language-model/types';
 import type { Analyst, DiscoverInput } from './analyst';
 
 /** The rollouts that are analysed, as an artifact and read where they are needed. */
@@ -26,25 +23,21 @@ interface AnalysedRollouts {
   readRollouts: () => Promise<readonly ScoredRollout[]>;
 }
 
-export interface Analysis extends AnalysedRollouts {
+export interface Analysis extends AnalysedRollouts, Pick<DiscoverInput, 'description' | 'seed'> {
   analyst: Analyst;
-  description: EnvironmentDescription;
-  seed: number;
 }
 
-type Asking = Work & { ledger: Ledger };
-type Keyed = Pick<Analysis, 'rollouts' | 'description' | 'seed'> & {
-  analyst: Pick<Analyst, 'identity' | 'ignoresSeed'>;
-};
+/** Made where the step is not done already. */
+type OpenWork = () => Pick<DiscoverInput, 'progress' | 'signal' | 'ledger'>;
 
-export function candidatesKey(o: Keyed & Pick<DiscoverInput, 'rule'>): string {
-  const { analyst, rollouts: ref, description, seed, rule } = o;
-  const inputs = { form: '2', maker: analyst.identity, ref, version: description.version };
-  return `candidates/${digest({ ...inputs, maxCandidates: rule.maxCandidates, ...(!analyst.ignoresSeed && { seed }) })}`;
+export function candidatesKey(analysis: Analysis, { maxCandidates }: DiscoverInput['rule']): string {
+  const { analyst, rollouts: ref, description, seed } = analysis;
+  const inputs = { form: '2', maker: analyst.identity, ref, version: description.version, maxCandidates };
+  return `candidates/${digest({ ...inputs, ...(!analyst.ignoresSeed && { seed }) })}`;
 }
 
-export function labelsKey(o: Keyed & { candidates: ArtifactRef; pass: number }): string {
-  const { analyst, rollouts, candidates: ref, description, pass, seed } = o;
+export function labelsKey(analysis: Analysis, ref: ArtifactRef, pass: number): string {
+  const { analyst, rollouts, description, seed } = analysis;
   return `labels/${digest({ maker: analyst.identity, rollouts, ref, version: description.version, pass, seed })}`;
 }
 
@@ -53,15 +46,16 @@ export async function discoverCandidates(
   analysis: Analysis,
   o: Pick<DiscoverInput, 'rule'> & {
     quotable: (rollouts: readonly ScoredRollout[]) => Promise<ReadonlySet<string>>;
-    work: () => Asking;
+    work: OpenWork;
   },
 ): Promise<ArtifactRef> {
   const { store, analyst, description, seed } = analysis;
-  const key = candidatesKey({ ...analysis, rule: o.rule });
-  return keptJson(store, { key, producer: 'discover', inputs: [analysis.rollouts] }, async () => {
+  const { rule } = o;
+  const made = { key: candidatesKey(analysis, rule), producer: 'discover', inputs: [analysis.rollouts] };
+  return keptJson(store, made, async () => {
     const rollouts = await analysis.readRollouts();
     const quotable = await o.quotable(rollouts);
-    return analyst.discover({ rollouts, quotable, description, rule: o.rule, seed, ...o.work() });
+    return analyst.discover({ rollouts, quotable, description, rule, seed, ...o.work() });
   });
 }
 
@@ -71,34 +65,32 @@ export const readCandidates = async (store: ArtifactStore, ref: ArtifactRef): Pr
 /** One labeling pass over all candidates. */
 export async function labelPass(
   analysis: Analysis,
-  o: { candidates: ArtifactRef; pass: number; work: () => Asking },
+  { candidates: ref, pass, work }: { candidates: ArtifactRef; pass: number; work: OpenWork },
 ): Promise<ArtifactRef> {
-  const { store, analyst, description, seed, rollouts: ref } = analysis;
-  const { pass } = o;
-  const key = labelsKey({ ...analysis, ...o });
-  return keptJson(store, { key, producer: 'label', inputs: [ref, o.candidates] }, async () => {
-    const candidates = await readCandidates(store, o.candidates);
+  const { store, analyst, description, seed } = analysis;
+  const made = { key: labelsKey(analysis, ref, pass), producer: 'label', inputs: [analysis.rollouts, ref] };
+  return keptJson(store, made, async () => {
+    const candidates = await readCandidates(store, ref);
     const rollouts = await analysis.readRollouts();
-    const labels = await analyst.label({ rollouts, description, candidates, pass, seed, ...o.work() });
-    return checkedPass(labels, candidates);
+    const labels = await analyst.label({ rollouts, description, candidates, pass, seed, ...work() });
+    requirePartition(labels, candidates);
+    return labels;
   });
 }
 
-function checkedPass(pass: LabelPass, candidates: readonly Candidate[]): LabelPass {
-  const [problem] = checkPartition(pass);
+/** @throws LabelsInvalid where the lists are no partition of the trajectories, or are not of the candidates. */
+function requirePartition(pass: LabelPass, candidates: readonly Candidate[]): void {
+  const listed = (names: readonly string[]) => [...names].sort().join(', ');
+  const [wanted, labeled] = [listed(candidates.map(({ name }) => name)), listed(Object.keys(pass.labels))];
+  const other = wanted === labeled ? undefined : `the pass labels ${labeled}; the candidates are ${wanted}`;
+  const problem = checkPartition(pass)[0] ?? other;
   if (problem !== undefined) throw new OutsideFailure('LabelsInvalid', problem);
-  const [wanted, labeled] = [candidates.map(({ name }) => name), Object.keys(pass.labels)].map((names) =>
-    names.sort().join(', '),
-  );
-  if (wanted !== labeled)
-    throw new OutsideFailure('LabelsInvalid', `the pass labels ${labeled}; the candidates are ${wanted}`);
-  return pass;
 }
 
 /** Selection; without `labels` all candidates are selected as they are. */
 export async function selectCandidates(
   { store, rollouts, readRollouts }: AnalysedRollouts,
-  o: { rule: SelectionRule; candidates: ArtifactRef; labels?: readonly ArtifactRef[]; progress: Work['progress'] },
+  o: { rule: SelectionRule; candidates: ArtifactRef; labels?: readonly ArtifactRef[]; progress?: Work['progress'] },
 ): Promise<{ ref: ArtifactRef; selection: Selection }> {
   const { rule, candidates, labels } = o;
   const key = `selection/${digest({ version: '3', rule, rollouts, ref: candidates, labels })}`;
@@ -106,7 +98,7 @@ export async function selectCandidates(
   const ref = await keptJson(store, { key, producer: 'select', inputs }, async () => {
     const passes: LabelPass[] = [];
     for (const pass of labels ?? [])
-      o.progress(passes.push(await readJson(store, pass, labelPassSchema)), labels?.length ?? 0);
+      o.progress?.(passes.push(await readJson(store, pass, labelPassSchema)), inputs.length - 2);
     const selection = labels
       ? selectCapabilities({ passes, rule })
       : selectOutright(await readCandidates(store, candidates));

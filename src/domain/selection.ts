@@ -5,7 +5,7 @@
  * come, as in the published implementation, where a Delta that is exactly the threshold can miss it by the last bit.
  */
 import type { SelectionRule } from './campaign';
-import type { Candidate, Label, LabelPass, Selection } from './capability';
+import { type Candidate, commonest, type Label, type LabelPass, type Selection } from './capability';
 import { mean, populationStd, sumOf } from './statistics';
 
 const outcomes = ['failed', 'passed'] as const;
@@ -217,33 +217,54 @@ export interface Agreement {
 }
 
 /** By capability, over the passes that label it. */
-export function agreementOf(passes: readonly LabelPass[]): Record<string, Agreement> {
-  const labelings = passes.map(labelsOf);
-  const names = [...new Set(labelings.flatMap((labeling) => [...labeling.keys()]))].sort();
-  return Object.fromEntries(
-    names.map((name) => [name, krippendorffAlpha(unitsOf(labelings.flatMap((own) => own.get(name) ?? [])))]),
+export const agreementOf = (passes: readonly LabelPass[]): Record<string, Agreement> =>
+  Object.fromEntries(
+    [...readingsOf(passes)]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, own]) => [
+        name,
+        krippendorffAlpha([...own.values()].map((readings) => readings.map(({ label }) => label))),
+      ]),
   );
+
+/** What one pass says of a trajectory for a capability. */
+export interface Reading {
+  pass: LabelPass['attempt'];
+  label: Label;
+  /** For analysts that give reasons. */
+  reason?: string;
+  message?: number | undefined;
 }
 
-type Labeling = Map<string, Map<string, Label>>;
+const labelLists = { LACKING: 'lacking', PRESENT: 'present', NA: 'na' } as const;
+export const labelNames = Object.keys(labelLists) as (keyof typeof labelLists)[];
 
-/** Labels by trajectory, by capability. */
-export const labelsOf = (pass: LabelPass): Labeling =>
-  new Map(
-    Object.entries(pass.labels).map(([name, lists]) => {
-      const all: [Label, string[]][] = [
-        ['LACKING', [...lists.lacking_failed, ...lists.lacking_passed]],
-        ['PRESENT', [...lists.present_failed, ...lists.present_passed]],
-        ['NA', [...lists.na_failed, ...lists.na_passed]],
-      ];
-      return [name, new Map(all.flatMap(([label, ids]) => ids.map((id) => [id, label] as const)))];
-    }),
-  );
+/** By capability and trajectory, in the order of the passes; one that did not look at a trajectory says nothing of it. */
+export function readingsOf(passes: readonly LabelPass[]): Map<string, Map<string, Reading[]>> {
+  const all = new Map<string, Map<string, Reading[]>>();
+  for (const { attempt: pass, labels, reasons } of passes)
+    for (const [capability, lists] of Object.entries(labels)) {
+      const own = all.get(capability) ?? new Map<string, Reading[]>();
+      all.set(capability, own);
+      for (const label of labelNames)
+        for (const id of outcomes.flatMap((outcome) => lists[`${labelLists[label]}_${outcome}`])) {
+          const reading = { pass, label, ...reasons?.[capability]?.[id] };
+          if (!own.get(id)?.push(reading)) own.set(id, [reading]);
+        }
+    }
+  return all;
+}
 
-/** The labels of each trajectory. */
-function unitsOf(labelings: readonly Map<string, Label>[]): Label[][] {
-  const ids = [...new Set(labelings.flatMap((labels) => [...labels.keys()]))];
-  return ids.map((id) => labelings.flatMap((labels) => labels.get(id) ?? []));
+/** The label of most; in a tie PRESENT comes first, as within a pass, and LACKING last. */
+export function majorityOf(readings: readonly Pick<Reading, 'label'>[]): Label {
+  const votes = (label: Label) => readings.filter((reading) => reading.label === label).length;
+  return (['PRESENT', 'NA', 'LACKING'] as const).reduce((most, label) => (votes(label) > votes(most) ? label : most));
+}
+
+/** The readings that say LACKING, and the message that most of them cite. */
+export function lackingIn(readings: readonly Reading[]): { lacking: Reading[]; message: number | undefined } {
+  const lacking = readings.filter(({ label }) => label === 'LACKING');
+  return { lacking, message: commonest(lacking.flatMap(({ message }) => message ?? []))?.message };
 }
 
 /**

@@ -2,8 +2,7 @@
  * How good an analysis is, where it is known what was planted. Invariants: a capability counts as found by the hand-made mapping alone; a
  * candidate that is not selected counts neither for nor against.
  */
-import { majority, votesOf } from '../../src/cli/analyse/result';
-import { agreementOf, cohensKappa, labelsOf, passStatistics } from '../../src/domain/selection';
+import { agreementOf, cohensKappa, majorityOf, passStatistics, readingsOf } from '../../src/domain/selection';
 import type { Label, LabelPass, Selection } from '../../src/domain/capability';
 
 export interface ScoreInput {
@@ -49,16 +48,16 @@ export function scoreAnalysis(o: ScoreInput): Score {
   const meant = (skill: string) => mapping[skill] ?? [];
   const mistaken = selected.filter((name) => !planted.some((skill) => meant(skill).includes(name)));
   const missed = planted.filter((skill) => !meant(skill).some((name) => selected.includes(name)));
-  const votes = votesOf(passes);
+  const votes = readingsOf(passes);
   const alphas = agreementOf(passes);
-  const real = labelsOf(reference);
+  const real = readingsOf([reference]);
   const scores = Object.entries(mapping).flatMap(([skill, names]) =>
     names.flatMap((name): [string, CapabilityScore][] => {
       const [ours, theirs] = [votes.get(name), real.get(skill)];
       if (!ours || !theirs) return [];
       const pairs = [...ours].flatMap(([id, own]) => {
-        const [label, other] = [majority(own), theirs.get(id)];
-        return label && other ? [[label, other] as const] : [];
+        const [other] = theirs.get(id) ?? [];
+        return other ? [[majorityOf(own), other.label] as const] : [];
       });
       const score = {
         skill,

@@ -1,6 +1,6 @@
 /**
- * How far an analysis is, on stderr: one line that is drawn over on a terminal, a line a step elsewhere. Invariant: only what happened moves it,
- * and what comes from an endpoint can do nothing to the terminal.
+ * How far an analysis is, on stderr: one line that is drawn over on a terminal, a line a step elsewhere. Only what happened moves it, and what
+ * comes from an endpoint can do nothing to the terminal.
  */
 import { costOf } from '../../domain/endpoints';
 import type { Ledger } from '../../language-model/types';
@@ -16,109 +16,97 @@ interface Output {
 /** Pieces of replies come by the hundred a second. */
 const DRAW_EVERY_MS = 200;
 
-export class Progress {
-  private readonly live: boolean;
-  /** How much of each pass is done. */
-  private readonly shares: number[];
-  private endedPasses = 0;
-  private step = '';
-  private characters = 0;
-  private requests = 0;
-  private dollars: number | undefined;
-  private drawn = '';
-  private drawnAt = 0;
-  private lastLine = '';
+export type Progress = ReturnType<typeof showProgress>;
 
-  constructor(
-    private readonly passes: number,
-    private readonly out: Output,
-  ) {
-    this.live = out.isTTY === true;
-    this.shares = Array<number>(passes).fill(0);
+export function showProgress(passes: number, out: Output) {
+  const live = out.isTTY === true;
+  /** How much of each pass is done. */
+  const shares = Array<number>(passes).fill(0);
+  const paid: { requests: number; characters: number; dollars?: number } = { requests: 0, characters: 0 };
+  let [step, drawn, lastLine] = ['', '', ''];
+  let [drawnAt, passesEnded] = [0, 0];
+
+  function close(): void {
+    if (drawn !== '') out.write('\r\u001b[K');
+    drawn = '';
+  }
+
+  function line(text: string): void {
+    // Passes that run side by side meet the same trouble.
+    if (text === lastLine) return;
+    lastLine = text;
+    close();
+    out.write(`${plain(text)}\n`);
+    draw();
+  }
+
+  function draw(): void {
+    if (!live) return;
+    const parts = [
+      step,
+      paid.characters > 0 && `${wholeNumber(paid.characters)} characters received`,
+      paid.requests > 0 && `${wholeNumber(paid.requests)} requests`,
+      paid.dollars !== undefined && `$${paid.dollars.toFixed(2)}`,
+    ];
+    const text = plain(parts.filter(Boolean).join(' · ')).slice(0, Math.max(1, (out.columns || 80) - 1));
+    if (text === drawn) return;
+    close();
+    out.write((drawn = text));
+    drawnAt = Date.now();
   }
 
   /** A log would be full of counts and percents. */
-  discovering(done: number, total: number): void {
-    this.toStep(this.live ? `discovery: ${done} of ${total}` : 'discovery');
+  function toStep(text: string, count: string): void {
+    const next = live ? text + count : text;
+    if (next === step) return;
+    step = next;
+    if (live) draw();
+    else line(step);
   }
 
-  labeling(pass: number, done: number, total: number): void {
-    this.shares[pass] = total > 0 ? done / total : 0;
-    const share = this.shares.reduce((sum, one) => sum + one, 0) / this.passes;
-    const percent = this.live ? `, ${Math.floor(100 * share)}%` : '';
-    this.toStep(`labels: ${this.endedPasses} of ${this.passes} passes done${percent}`);
+  function labeling(pass: number, done: number, total: number): void {
+    shares[pass] = total > 0 ? done / total : 0;
+    const share = shares.reduce((sum, one) => sum + one, 0) / passes;
+    toStep(`labels: ${passesEnded} of ${passes} passes done`, `, ${Math.floor(100 * share)}%`);
   }
 
-  /** `reason`: why it failed and is left out. */
-  passEnded(pass: number, reason?: string): void {
-    this.endedPasses++;
-    if (reason !== undefined) this.line(`pass ${pass + 1} failed and is left out: ${reason.split('\n')[0]}`);
-    this.labeling(pass, 1, 1);
-  }
+  return {
+    discovering: (done: number, total: number): void => toStep('discovery', `: ${done} of ${total}`),
+    labeling,
 
-  /** A step is tried again after so long. */
-  waits(reason: string, waitMs: number): void {
-    this.line(`${reason.split('\n')[0]}; trying again in ${duration(waitMs / 1000)}`);
-    if (this.live) this.draw();
-  }
+    /** `reason`: why it failed and is left out. */
+    passEnded(pass: number, reason?: string): void {
+      passesEnded++;
+      if (reason !== undefined) line(`pass ${pass + 1} failed and is left out: ${reason.split('\n')[0]}`);
+      labeling(pass, 1, 1);
+    },
 
-  /** A piece of some reply has come. */
-  readonly received = (piece: string): void => {
-    this.characters += piece.length;
-    if (this.live && Date.now() - this.drawnAt >= DRAW_EVERY_MS) this.draw();
-  };
+    /** A step is tried again after so long. */
+    waits: (reason: string, waitMs: number): void =>
+      line(`${reason.split('\n')[0]}; trying again in ${duration(waitMs / 1000)}`),
 
-  /** Whether the endpoint has said anything yet. */
-  hasAnswer(): boolean {
-    return this.characters > 0;
-  }
+    /** A piece of some reply has come. */
+    received(piece: string): void {
+      paid.characters += piece.length;
+      if (Date.now() - drawnAt >= DRAW_EVERY_MS) draw();
+    },
 
-  /** The ledger, of which what is paid for is shown. */
-  counting(ledger: Ledger): Ledger {
-    return {
+    /** Whether the endpoint has said anything yet. */
+    hasAnswer: (): boolean => paid.characters > 0,
+
+    /** The ledger, of which what is paid for is shown. */
+    counting: (ledger: Ledger): Ledger => ({
       ...ledger,
-      keep: async (key, kept) => {
+      async keep(key, kept) {
         await ledger.keep(key, kept);
         const { dollars } = costOf(kept.reply.usage, kept.price);
-        this.requests++;
-        if (dollars !== undefined) this.dollars = (this.dollars ?? 0) + dollars;
-        if (this.live) this.draw();
+        paid.requests++;
+        if (dollars !== undefined) paid.dollars = (paid.dollars ?? 0) + dollars;
+        draw();
       },
-    };
-  }
+    }),
 
-  /** Nothing more will come. */
-  close(): void {
-    if (this.drawn !== '') this.out.write('\r\u001b[K');
-    this.drawn = '';
-  }
-
-  private toStep(step: string): void {
-    if (step === this.step) return;
-    this.step = step;
-    if (this.live) this.draw();
-    else this.line(step);
-  }
-
-  private line(text: string): void {
-    // Passes that run side by side meet the same trouble.
-    if (text === this.lastLine) return;
-    this.lastLine = text;
-    this.close();
-    this.out.write(`${plain(text)}\n`);
-  }
-
-  private draw(): void {
-    const parts = [
-      this.step,
-      this.characters > 0 && `${wholeNumber(this.characters)} characters received`,
-      this.requests > 0 && `${wholeNumber(this.requests)} requests`,
-      this.dollars !== undefined && `$${this.dollars.toFixed(2)}`,
-    ];
-    const text = plain(parts.filter(Boolean).join(' · ')).slice(0, Math.max(1, (this.out.columns || 80) - 1));
-    if (text === this.drawn) return;
-    this.close();
-    this.out.write((this.drawn = text));
-    this.drawnAt = Date.now();
-  }
+    /** Nothing more will come. */
+    close,
+  };
 }

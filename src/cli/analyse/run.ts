@@ -20,7 +20,7 @@ import { onInterrupt } from '../run/supervisor';
 import { loadConversations } from './conversations';
 import { checkClaim, claimOf, nameOf, placeOf, takeName, writeResult } from './folder';
 import { analysisText } from './page';
-import { Progress } from './progress';
+import { showProgress } from './progress';
 import { type Analysis, buildAnalysis } from './result';
 import { analystSpec, type SpecOptions } from './spec';
 import { type AnalysisResult, type Finished, finishedSteps, openAnalysis, reasonHere, runSteps } from './steps';
@@ -89,7 +89,7 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
   await checkClaim({ place, claim, store: kept });
   // A campaign that shares its replies may be deleted.
   const store = notingUsage(kept, () => name);
-  const analysis = await openAnalysis({ store, analyst, conversations });
+  const analysis = await openAnalysis(store, analyst, conversations);
   return { files: [...files], place, conversations, spec, analyst, rule, budget, store, claim, analysis };
 }
 
@@ -143,7 +143,7 @@ function estimateLines(plan: Plan, finished: Finished, left: number): string[] {
 }
 
 async function run({ place, budget, store, analysis, rule }: Plan, signal: AbortSignal): Promise<AnalysisResult> {
-  const progress = new Progress(rule.passes, process.stderr);
+  const progress = showProgress(rule.passes, process.stderr);
   const { name: campaign } = place;
   const ledger = openLedger({ store, campaign, budget, role: 'analyst', onText: progress.received });
   try {

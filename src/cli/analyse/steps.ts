@@ -1,7 +1,7 @@
 /**
- * The steps of an analysis in this process, over conversations instead of a campaign's base rollouts: the steps, keys and failure rules are
- * those of a campaign (analyst/steps.ts), only Temporal is missing. Invariants: a pass that can't be used is left out with its reason and never
- * filled in; what stops one pass for a reason that all of them share stops all of them.
+ * The steps of an analysis in this process, over conversations in place of base rollouts: steps, keys and failure rules are those of a campaign
+ * (analyst/steps.ts), only Temporal is missing. A pass that can't be used is left out with its reason and never filled in; what stops one pass for
+ * a reason that all of them share stops all of them.
  */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,9 +21,10 @@ import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { SelectionRule } from '../../domain/campaign';
 import { type Candidate, discoverySchema, labelPassSchema } from '../../domain/capability';
+import { forEachBounded } from '../../domain/concurrency';
 import { isFailure, OF_A_PASS, OutsideFailure, retryOf } from '../../domain/failures';
-import type { ScoredRollout } from '../../domain/rollout';
 import { backoffMs, ROUND } from '../../domain/retries';
+import type { ScoredRollout } from '../../domain/rollout';
 import type { Ledger } from '../../language-model/types';
 import type { Conversations } from './conversations';
 import type { Progress } from './progress';
@@ -39,13 +40,11 @@ export async function storeRollouts(store: ArtifactStore, rollouts: readonly Sco
   return store.put({ key, producer: 'analyse', inputs: [], mediaType: 'application/jsonl', body });
 }
 
-export async function openAnalysis(o: {
-  store: ArtifactStore;
-  analyst: Analyst;
-  conversations: Pick<Conversations, 'rollouts' | 'description'>;
-}): Promise<Analysis> {
-  const { store, analyst, conversations } = o;
-  const { rollouts, description } = conversations;
+export async function openAnalysis(
+  store: ArtifactStore,
+  analyst: Analyst,
+  { rollouts, description }: Pick<Conversations, 'rollouts' | 'description'>,
+): Promise<Analysis> {
   const ref = await storeRollouts(store, rollouts);
   return { store, analyst, description, seed: SEED, rollouts: ref, readRollouts: () => Promise.resolve(rollouts) };
 }
@@ -58,9 +57,9 @@ export interface Finished {
 
 export async function finishedSteps(analysis: Analysis, rule: SelectionRule): Promise<Finished> {
   const { store } = analysis;
-  const candidates = await store.find(candidatesKey({ ...analysis, rule }));
+  const candidates = await store.find(candidatesKey(analysis, rule));
   if (!candidates) return { passes: 0 };
-  const keys = Array.from({ length: rule.passes }, (_, pass) => labelsKey({ ...analysis, candidates, pass }));
+  const keys = Array.from({ length: rule.passes }, (_, pass) => labelsKey(analysis, candidates, pass));
   const passes = await Promise.all(keys.map((key) => store.find(key)));
   return { candidates: await readCandidates(store, candidates), passes: passes.filter(Boolean).length };
 }
@@ -78,23 +77,23 @@ export type AnalysisResult = Awaited<ReturnType<typeof runSteps>>;
 export async function runSteps(run: Running) {
   const { analysis, rule, ledger, progress, signal } = run;
   const { store } = analysis;
+  // Each request listens, and there are many.
+  setMaxListeners(0, signal);
   const candidates = await retried(run, () =>
     discoverCandidates(analysis, {
       rule,
       quotable: async (rollouts) => new Set(rollouts.map(({ key }) => key)),
-      work: () => ({ ledger, signal, progress: (done, total) => progress.discovering(done, total) }),
+      work: () => ({ ledger, signal, progress: progress.discovering }),
     }),
   );
   const discovery = await readJson(store, candidates, discoverySchema);
-  const ended = discovery.candidates.length === 0 ? [] : await labelPasses(run, candidates);
-  const labels = ended.flatMap(({ ref }) => ref ?? []);
-  const failures = ended.flatMap(({ pass, failure }) => (failure ? [{ pass, failure }] : []));
+  const { labels, failures } = discovery.candidates.length > 0 ? await labelPasses(run, candidates) : NOTHING_LABELED;
   // Without any pass there is nothing to show: whoever asked is there to see why, and to ask again.
   if (labels.length === 0 && failures[0]) {
     const { type, message } = failures[0].failure;
     throw new OutsideFailure(type, `all ${failures.length} labeling passes failed, the first: ${message}`);
   }
-  const { selection } = await selectCandidates(analysis, { rule, candidates, labels, progress: () => undefined });
+  const { selection } = await selectCandidates(analysis, { rule, candidates, labels });
   const passes = await Promise.all(labels.map((ref) => readJson(store, ref, labelPassSchema)));
   const failedPasses = failures.map(({ pass, failure }) => ({ pass, reason: reasonHere(failure) }));
   return { discovery, passes, failedPasses, selection };
@@ -106,43 +105,38 @@ export const reasonHere = ({ type, message }: OutsideFailure): string =>
     ? message.replace(/; raise .*/, '; give the same command with a higher --max-dollars: what was paid for is kept')
     : message;
 
-/** A pass has either. */
-interface EndedPass {
-  pass: number;
-  ref?: ArtifactRef;
-  failure?: OutsideFailure;
+interface LabeledPasses {
+  labels: ArtifactRef[];
+  failures: { pass: number; failure: OutsideFailure }[];
 }
+const NOTHING_LABELED: LabeledPasses = { labels: [], failures: [] };
 
 /** All passes side by side. */
-async function labelPasses(run: Running, candidates: ArtifactRef): Promise<EndedPass[]> {
+async function labelPasses(run: Running, candidates: ArtifactRef): Promise<LabeledPasses> {
   const { analysis, rule, ledger, progress } = run;
-  const stop = new AbortController();
-  const signal = AbortSignal.any([run.signal, stop.signal]);
-  // Each request listens, and there are many.
-  setMaxListeners(0, signal);
-  const endOf = async (pass: number): Promise<EndedPass> => {
-    const work = () => ({
-      ledger,
-      signal,
-      progress: (done: number, total: number) => progress.labeling(pass, done, total),
-    });
-    try {
-      const ref = await retried({ progress, signal }, () => labelPass(analysis, { candidates, pass, work }));
-      progress.passEnded(pass);
-      return { pass, ref };
-    } catch (failure) {
-      if (!isFailure(failure, ...OF_A_PASS)) {
-        stop.abort(failure);
-        throw failure;
+  const items = Array.from({ length: rule.passes }, (_, pass) => pass);
+  const ended: (ArtifactRef | OutsideFailure)[] = [];
+  await forEachBounded({
+    items,
+    concurrency: rule.passes,
+    signal: run.signal,
+    async work(pass, signal) {
+      const told = (done: number, total: number) => progress.labeling(pass, done, total);
+      const work = () => ({ ledger, signal, progress: told });
+      try {
+        ended[pass] = await retried({ progress, signal }, () => labelPass(analysis, { candidates, pass, work }));
+        progress.passEnded(pass);
+      } catch (failure) {
+        if (!isFailure(failure, ...OF_A_PASS)) throw failure;
+        ended[pass] = failure;
+        progress.passEnded(pass, reasonHere(failure));
       }
-      progress.passEnded(pass, reasonHere(failure));
-      return { pass, failure };
-    }
+    },
+  });
+  return {
+    labels: ended.filter((one) => !(one instanceof OutsideFailure)),
+    failures: ended.flatMap((failure, pass) => (failure instanceof OutsideFailure ? [{ pass, failure }] : [])),
   };
-  // Replies that are coming are kept: none is left behind.
-  const ended = await Promise.allSettled(Array.from({ length: rule.passes }, (_, pass) => endOf(pass)));
-  if (stop.signal.aborted) throw stop.signal.reason;
-  return ended.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 }
 
 /** An endpoint that never answered is given up so soon, since its address may be wrong. */

@@ -9,7 +9,7 @@ import { createControlActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import type { Analyst, AnalystKind, DiscoverInput } from '../../../src/analyst/analyst';
-import { Progress } from '../../../src/cli/analyse/progress';
+import { showProgress } from '../../../src/cli/analyse/progress';
 import { openAnalysis, runSteps, SEED, storeRollouts } from '../../../src/cli/analyse/steps';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
@@ -269,12 +269,12 @@ test('a kind that the worker does not know is told', async () => {
 describe('a campaign and `campaign analyse` over the same rollouts', () => {
   const analyst = { kind: 'counting', word: 'shared' };
   const open = () => kindOf([analystKind('1')], analyst).open(analyst, undefined) as Analyst;
-  const progress = new Progress(rule.passes, { write: () => true });
+  const progress = showProgress(rule.passes, { write: () => true });
   const analysed = async (name: string, own = open()) => {
     const description = await (await environments.get(target)).describe();
     const conversations = { rollouts: scored(name), description };
     const { signal } = new AbortController();
-    const analysis = await openAnalysis({ store, analyst: own, conversations });
+    const analysis = await openAnalysis(store, own, conversations);
     await runSteps({ analysis, rule, ledger: noLedger, progress, signal });
     return analysis.rollouts;
   };

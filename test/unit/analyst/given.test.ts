@@ -152,7 +152,7 @@ describe('the given analyst', () => {
     [
       'a name twice',
       { fields: { capabilities: [...capabilities, capabilities[0]] } },
-      /json: capabilities\.2\.name is "ask_user" a second time; give/,
+      /json: capabilities\.2\.name is "ask_user": another one has this name; give/,
     ],
     [
       'a folder that is not there',
