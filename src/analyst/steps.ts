@@ -97,8 +97,10 @@ export async function selectCandidates(
   const inputs = [rollouts, candidates, ...(labels ?? [])];
   const ref = await keptJson(store, { key, producer: 'select', inputs }, async () => {
     const passes: LabelPass[] = [];
-    for (const pass of labels ?? [])
-      o.progress?.(passes.push(await readJson(store, pass, labelPassSchema)), inputs.length - 2);
+    for (const pass of labels ?? []) {
+      passes.push(await readJson(store, pass, labelPassSchema));
+      o.progress?.(passes.length, inputs.length - 2);
+    }
     const selection = labels
       ? selectCapabilities({ passes, rule })
       : selectOutright(await readCandidates(store, candidates));

@@ -105,7 +105,7 @@ function readJsonLines(body: Buffer, name: string): FileContents {
 }
 
 /** A text may hold U+2028, which is no end of a line in JSON lines. */
-function* linesOf(body: Buffer): Generator<{ line: number; text: string }> {
+export function* linesOf(body: Buffer): Generator<{ line: number; text: string }> {
   for (let start = 0, line = 1; start < body.length; line++) {
     const found = body.indexOf(10, start);
     const end = found < 0 ? body.length : found;

@@ -1,31 +1,27 @@
 /**
- * The folder of an analysis: HOME/NAME, beside campaigns. Invariants: no campaign's folder is taken, nor an analysis's by a campaign; result, labels
- * by people and spending of a name are of the same conversations, and the name is taken before anything is asked; analysis.json stands beside what
- * it was made with, or it is not there: it goes first and comes last, so that after a kill the same command writes all of it anew.
+ * The folder of an analysis: HOME/NAME, beside campaigns. No campaign's folder is taken, nor an analysis's by a campaign; result, labels by people
+ * and spending of a name are of the same conversations, and the name is taken before anything is asked. analysis.json stands beside what it was
+ * made with, or it is not there: it goes first and comes last, so that after a kill the same command writes all of it anew.
  */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { readLabelFiles } from '../../analyst/label-files';
 import { asideIn, createFile, makeFolder, replaceFile } from '../../artifacts/durable-file';
-import { openStore } from '../../artifacts/open-store';
 import { digest } from '../../artifacts/hash';
-import { readJson } from '../../artifacts/json';
 import type { ArtifactStore } from '../../artifacts/store';
 import { campaignSchema } from '../../domain/campaign';
-import { type Candidate, type LabelPass, labelPassSchema } from '../../domain/capability';
+import type { Candidate, LabelPass } from '../../domain/capability';
 import { spentOf } from '../../language-model/ledger';
 import { messageOf, UserError } from '../errors';
 import { type Home, isReservedName } from '../project';
-import { findReport } from '../reports';
+import { compare } from './comparison';
 import type { Conversations } from './conversations';
 import { analysisHtml } from './page';
-import { compare, type HumanLabel, humanLabelsSchema } from './people';
+import { type HumanLabel, humanLabelsSchema } from './people';
 import { type Analysis, analysisSchema } from './result';
-
-const LABELS = 'labels';
 
 export type Place = ReturnType<typeof placeOf>;
 
@@ -39,7 +35,7 @@ export function placeOf({ root }: Pick<Home, 'root'>, name: string) {
     html: join(folder, 'analysis.html'),
     /** Candidates and passes, as the analyst `given` reads them. */
     capabilities: join(folder, 'capabilities.yaml'),
-    labels: join(folder, LABELS),
+    labels: join(folder, 'labels'),
     /** Which conversations the name stands for. */
     conversations: join(folder, 'conversations.json'),
     humanLabels: join(folder, 'human-labels.json'),
@@ -49,22 +45,18 @@ export function placeOf({ root }: Pick<Home, 'root'>, name: string) {
 }
 
 /** The name that was given, else the first file's. @throws UserError where it can't be used. */
-export function nameOf(home: Pick<Home, 'root'>, files: readonly string[], given?: string): string {
-  const name = given ?? fromFile(files[0] ?? '');
+export function nameOf(home: Pick<Home, 'root'>, [file = '']: readonly string[], given?: string): string {
+  const words = basename(file)
+    .replace(/\.\w+$/, '')
+    .toLowerCase()
+    .match(/[a-z0-9]+/g);
+  const name = given ?? (words?.join('-').slice(0, 63) || 'analysis');
   const parsed = campaignSchema.shape.name.safeParse(name);
   if (!parsed.success) throw new UserError(`--name is "${name}"; it must be ${parsed.error.issues[0]?.message}`);
   if (isReservedName(name) || existsSync(join(home.root, name, 'report.json')))
     throw new UserError(`${home.root} has a campaign or files of its own under "${name}"; give another --name`);
   return name;
 }
-
-const fromFile = (file: string): string =>
-  basename(file)
-    .replace(/\.\w+$/, '')
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .replace(/^-+|-+$/g, '')
-    .slice(0, 63) || 'analysis';
 
 /** Before a campaign starts. @throws UserError where an analysis has its name: they would share a folder, and what they spent. */
 export function refuseNameOfAnalysis({ home, name }: { home: Pick<Home, 'root'>; name: string }): void {
@@ -76,43 +68,48 @@ export function refuseNameOfAnalysis({ home, name }: { home: Pick<Home, 'root'>;
     );
 }
 
+/** What the conversations hold and how they are called, in any order; and where that was read. */
 const claimSchema = z.strictObject({ digest: z.string(), files: z.array(z.string()) });
-export type Claim = z.infer<typeof claimSchema>;
+type Claim = z.infer<typeof claimSchema>;
 
-/** By what the conversations hold and how they are called, in any order. */
 export const claimOf = ({ ids }: Pick<Conversations, 'ids'>, files: readonly string[]): Claim => ({
   digest: digest([...ids].sort(([a], [b]) => (a < b ? -1 : 1))),
   files: [...files],
 });
 
+interface Claiming {
+  place: Place;
+  claim: Claim;
+  store: ArtifactStore;
+}
+
 /** @throws UserError where the name is another's. */
-export async function checkClaim(o: { place: Place; claim: Claim; store: ArtifactStore }): Promise<void> {
-  const { place, claim, store } = o;
-  const before = readKept(place.conversations, claimSchema, 'give another --name');
-  if (!before) {
-    const used = existsSync(place.folder) && readdirSync(place.folder).length > 0;
-    if (used || (await spentOf({ store, campaign: place.name })).length > 0)
-      throw new UserError(
-        `"${place.name}" is the name of a campaign, or ${place.folder} holds what no analysis wrote; give another --name`,
-      );
-  } else if (before.digest !== claim.digest)
+export async function checkClaim({ place, claim, store }: Claiming): Promise<void> {
+  const before = readIn(place.conversations, claimSchema, 'give another --name');
+  if (before && before.digest !== claim.digest)
     throw new UserError(
       `"${place.name}" is the analysis of other conversations (${before.files.join(', ')}); give another --name, ` +
         `or remove ${place.folder} with its labels by people`,
     );
+  if (before) return;
+  const used = existsSync(place.folder) && readdirSync(place.folder).length > 0;
+  if (used || (await spentOf({ store, campaign: place.name })).length > 0)
+    throw new UserError(
+      `"${place.name}" is the name of a campaign, or ${place.folder} holds what no analysis wrote; give another --name`,
+    );
 }
 
-export async function takeName(o: { place: Place; claim: Claim; store: ArtifactStore }): Promise<void> {
-  const { place, claim } = o;
+export async function takeName(claiming: Claiming): Promise<void> {
+  const { place, claim } = claiming;
   const taken = await createFile({ path: place.conversations, body: jsonText(claim), aside: place.aside });
   // Somebody was first: with the same conversations?
-  if (!taken) await checkClaim(o);
+  if (!taken) await checkClaim(claiming);
 }
 
 const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** A file of the folder; undefined where it is not there. @throws UserError where it is damaged. */
-function readKept<Schema extends z.ZodType>(file: string, schema: Schema, fix: string): z.infer<Schema> | undefined {
+/** What a file of the folder holds; undefined where it is not there. @throws UserError where it is damaged. */
+function readIn<Schema extends z.ZodType>(file: string, schema: Schema, fix: string): z.infer<Schema> | undefined {
   if (!existsSync(file)) return undefined;
   try {
     return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
@@ -121,58 +118,22 @@ function readKept<Schema extends z.ZodType>(file: string, schema: Schema, fix: s
   }
 }
 
-const readAnalysis = ({ json }: Place): Analysis | undefined =>
-  readKept(json, analysisSchema, 'the same `campaign analyse FILE` writes it anew');
+export const readAnalysis = ({ json }: Place): Analysis | undefined =>
+  readIn(json, analysisSchema, 'the same `campaign analyse FILE` writes it anew');
 
 /** What people labeled, as it was imported. */
 export const readImported = ({ humanLabels }: Place): HumanLabel[] | undefined =>
-  readKept(humanLabels, humanLabelsSchema, 'import the labels again');
+  readIn(humanLabels, humanLabelsSchema, 'import the labels again');
 
 /** Kept beside an analysis or a campaign; the page of an analysis shows them. */
 export async function keepImported(place: Place, labels: readonly HumanLabel[]): Promise<void> {
   await replaceFile({ path: place.humanLabels, body: jsonText(labels), aside: place.aside });
-  if (existsSync(place.json)) await writePage(place);
+  await writePage(place);
 }
 
-/**
- * The labeling passes of an analysis or a campaign of the home, by default of the newest analysis. Trajectories are called as people call them:
- * conversations as in the user's files, rollouts by their keys. @throws UserError
- */
-export async function passesOf(
-  home: Pick<Home, 'root'>,
-  name = newestAnalysis(home.root),
-): Promise<{ place: Place; passes: LabelPass[] }> {
-  if (name === undefined)
-    throw new UserError(`no analysis in ${home.root}; make one with \`campaign analyse FILE\`, or give --name`);
-  const place = placeOf(home, name);
-  const analysis = readAnalysis(place);
-  const passes = analysis ? await passesIn(place, analysis) : await passesOfCampaign(place);
-  if (passes.length === 0) throw new UserError(`${name} has no labeling pass to compare with: nothing was labeled`);
-  return { place, passes };
-}
-
-function newestAnalysis(root: string): string | undefined {
-  const at = (name: string) => join(root, name, 'analysis.json');
-  const [newest] = (existsSync(root) ? readdirSync(root) : [])
-    .filter((name) => existsSync(at(name)))
-    .sort((a, b) => statSync(at(b)).mtimeMs - statSync(at(a)).mtimeMs);
-  return newest;
-}
-
-async function passesIn({ labels, name }: Place, { passes }: Analysis): Promise<LabelPass[]> {
-  if (passes === 0) return [];
-  return (await readLabelFiles({ folder: labels, field: name })).map(({ pass }) => pass);
-}
-
-/** A selection is made of rollouts, candidates and the passes. */
-async function passesOfCampaign({ root, name, folder }: Place): Promise<LabelPass[]> {
-  const [selection] = findReport({ home: root, name })?.report.selection?.from ?? [];
-  if (!selection)
-    throw new UserError(`${folder} holds neither an analysis nor a report with a selection; give another --name`);
-  const store = await openStore(root);
-  const { inputs } = await store.provenance(selection);
-  return Promise.all(inputs.slice(2).map((ref) => readJson(store, ref, labelPassSchema)));
-}
+/** The passes of an analysis, which call conversations as the user's files do. */
+export const passesIn = async ({ labels, name }: Place, { passes }: Analysis): Promise<LabelPass[]> =>
+  passes === 0 ? [] : (await readLabelFiles({ folder: labels, field: name })).map(({ pass }) => pass);
 
 /** @returns the file that `analyst.capabilities` names, if there are any. */
 export async function writeResult(o: {
@@ -194,7 +155,7 @@ export async function writeResult(o: {
     }
     const body = stringify({
       capabilities: candidates.map(({ name, definition }) => ({ name, definition })),
-      ...(passes.length > 0 && { labels: LABELS }),
+      ...(passes.length > 0 && { labels: basename(labels) }),
     });
     await replaceFile({ path: capabilities, body, aside });
   }
@@ -203,23 +164,20 @@ export async function writeResult(o: {
   return candidates.length === 0 ? undefined : capabilities;
 }
 
-/** The pass with the files' names of the conversations, which stand as ids in lists and as keys of records. */
-function withNames(pass: LabelPass, ids: ReadonlyMap<string, string>): LabelPass {
-  const named = (value: unknown): unknown => {
-    if (typeof value === 'string') return ids.get(value) ?? value;
-    if (Array.isArray(value)) return value.map(named);
-    if (typeof value !== 'object' || value === null) return value;
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [ids.get(key) ?? key, named(inner)]));
-  };
-  return named(pass) as LabelPass;
+/** A pass with the files' names of the conversations, which stand as ids in lists and as keys of records. */
+function withNames(value: unknown, ids: ReadonlyMap<string, string>): unknown {
+  if (typeof value === 'string') return ids.get(value) ?? value;
+  if (Array.isArray(value)) return value.map((inner) => withNames(inner, ids));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [ids.get(key) ?? key, withNames(inner, ids)]));
 }
 
-/** analysis.html, made anew from analysis.json, the labels and what people labeled. */
+/** analysis.html of an analysis, made anew from analysis.json, the passes and what people labeled. */
 async function writePage(place: Place): Promise<void> {
   const analysis = readAnalysis(place);
   if (!analysis) return;
   const labels = readImported(place);
   const passes = labels ? await passesIn(place, analysis) : [];
-  const comparison = labels && passes.length > 0 ? compare({ labels, passes }) : undefined;
+  const comparison = labels && passes.length > 0 ? compare(labels, passes) : undefined;
   await replaceFile({ path: place.html, body: analysisHtml(analysis, comparison), aside: place.aside });
 }

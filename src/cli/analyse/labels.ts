@@ -1,11 +1,17 @@
-/** `campaign labels`: what people labeled, checked, kept beside an analysis or a campaign, and held against its passes. */
-import { existsSync } from 'node:fs';
+/** `campaign labels`: what people labeled, kept beside an analysis or a campaign, and held against the passes. */
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { readJson } from '../../artifacts/json';
+import { openStore } from '../../artifacts/open-store';
+import { type LabelPass, labelPassSchema } from '../../domain/capability';
 import { terminalText } from '../../report/terminal';
 import { plain } from '../../terminal';
 import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
-import { keepImported, passesOf, readImported } from './folder';
-import { compare, comparisonBlocks, readHumanLabels } from './people';
+import { findReport } from '../reports';
+import { compare, comparisonBlocks } from './comparison';
+import { keepImported, passesIn, type Place, placeOf, readAnalysis, readImported } from './folder';
+import { readHumanLabels } from './people';
 
 export interface LabelsOptions extends CommonOptions {
   name?: string;
@@ -13,8 +19,8 @@ export interface LabelsOptions extends CommonOptions {
 
 /** @returns what is printed. */
 export async function importLabels(file: string, options: LabelsOptions): Promise<string> {
-  const { place, passes } = await passesOf(homeOf(options), options.name);
-  const labels = readHumanLabels({ file, passes });
+  const { place, passes } = await openPasses(options);
+  const labels = readHumanLabels(file, passes);
   await keepImported(place, labels);
   const page = existsSync(place.json) ? `, or see ${place.html}` : '';
   return plain(
@@ -25,13 +31,47 @@ export async function importLabels(file: string, options: LabelsOptions): Promis
 
 /** Of the file, else of those that were imported. */
 export async function compareLabels(file: string | undefined, options: LabelsOptions): Promise<string> {
-  const { place, passes } = await passesOf(homeOf(options), options.name);
-  const labels = file === undefined ? readImported(place) : readHumanLabels({ file, passes });
+  const { place, passes } = await openPasses(options);
+  const labels = file === undefined ? readImported(place) : readHumanLabels(file, passes);
   if (!labels)
     throw new UserError(
       `no labels by people are kept for ${place.name}; give a file, or import one with \`campaign labels import\``,
     );
-  const comparison = compare({ labels, passes });
+  const comparison = compare(labels, passes);
   if (options.json) return JSON.stringify(comparison, null, 2);
   return terminalText(comparisonBlocks(comparison), process.stdout.columns);
+}
+
+/**
+ * The labeling passes of an analysis or a campaign of the home, by default of the newest analysis. Trajectories are called as people call them:
+ * conversations as in the user's files, rollouts by their keys. @throws UserError
+ */
+async function openPasses(options: LabelsOptions): Promise<{ place: Place; passes: LabelPass[] }> {
+  const home = homeOf(options);
+  const name = options.name ?? newestAnalysis(home.root);
+  if (name === undefined)
+    throw new UserError(`no analysis in ${home.root}; make one with \`campaign analyse FILE\`, or give --name`);
+  const place = placeOf(home, name);
+  const analysis = readAnalysis(place);
+  const passes = analysis ? await passesIn(place, analysis) : await passesOfCampaign(place);
+  if (passes.length === 0) throw new UserError(`${name} has no labeling pass to compare with: nothing was labeled`);
+  return { place, passes };
+}
+
+function newestAnalysis(root: string): string | undefined {
+  const files = (existsSync(root) ? readdirSync(root) : [])
+    .map((name) => ({ name, file: join(root, name, 'analysis.json') }))
+    .filter(({ file }) => existsSync(file));
+  const changed = ({ file }: (typeof files)[number]) => statSync(file).mtimeMs;
+  return files.sort((a, b) => changed(b) - changed(a))[0]?.name;
+}
+
+/** A selection is made of rollouts, candidates and the passes. */
+async function passesOfCampaign({ root, name, folder }: Place): Promise<LabelPass[]> {
+  const [selection] = findReport({ home: root, name })?.report.selection?.from ?? [];
+  if (!selection)
+    throw new UserError(`${folder} holds neither an analysis nor a report with a selection; give another --name`);
+  const store = await openStore(root);
+  const { inputs } = await store.provenance(selection);
+  return Promise.all(inputs.slice(2).map((ref) => readJson(store, ref, labelPassSchema)));
 }

@@ -4,18 +4,11 @@
  */
 import { z } from 'zod';
 import { selectionRuleSchema } from '../../domain/campaign';
-import {
-  beginningOf,
-  type Citation,
-  commonest,
-  failureOriginSchema,
-  type Label,
-  type LabelPass,
-} from '../../domain/capability';
+import { beginningOf, type Citation, failureOriginSchema } from '../../domain/capability';
 import { budgetSchema, spentSchema } from '../../domain/endpoints';
 import type { Message } from '../../domain/messages';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
-import { agreementOf, labelsOf } from '../../domain/selection';
+import { agreementOf, lackingIn, majorityOf, readingsOf } from '../../domain/selection';
 import { quotedMessage } from '../../report/build/quotes';
 import { type ReportedMessage, reportedCitationSchema } from '../../report/capability-model';
 import type { Conversations } from './conversations';
@@ -103,128 +96,89 @@ export type AnalysedCapability = Analysis['capabilities'][number];
 export type AnalysedFailure = Analysis['failures'][number];
 export type Cited = z.infer<typeof citedSchema>;
 
-export const labelNames = ['LACKING', 'PRESENT', 'NA'] as const satisfies readonly Label[];
-type Votes = Record<Label, number>;
-
-/** What the passes say of each trajectory, by capability; passes that did not look at it count neither way. */
-export function votesOf(passes: readonly LabelPass[]): Map<string, Map<string, Votes>> {
-  const all = new Map<string, Map<string, Votes>>();
-  for (const pass of passes)
-    for (const [capability, labels] of labelsOf(pass)) {
-      const own = all.get(capability) ?? new Map<string, Votes>();
-      all.set(capability, own);
-      for (const [id, label] of labels) {
-        const votes = own.get(id) ?? { LACKING: 0, PRESENT: 0, NA: 0 };
-        own.set(id, { ...votes, [label]: votes[label] + 1 });
-      }
-    }
-  return all;
-}
-
-/** The label with most votes; in a tie PRESENT comes first, as within a pass, and LACKING last. */
-export const majority = (votes: Votes): Label =>
-  (['PRESENT', 'NA', 'LACKING'] as const).reduce((most, label) => (votes[label] > votes[most] ? label : most));
-
 export function buildAnalysis(
   o: Pick<Analysis, 'name' | 'files' | 'analyst' | 'rule' | 'budget' | 'spent'> & {
     conversations: Conversations;
     result: AnalysisResult;
   },
 ): Analysis {
-  const { conversations, result } = o;
-  const { rollouts, ids } = conversations;
-  const { passes, failedPasses, selection, discovery } = result;
+  const { rollouts, ids, counts, notes } = o.conversations;
+  const { passes, failedPasses, selection, discovery } = o.result;
   const nameOf = (key: string) => ids.get(key) ?? key;
   const byKey = new Map(rollouts.map((rollout) => [rollout.key, rollout]));
-  // A step that no conversation has is left out.
+  const readings = readingsOf(passes);
+  const agreement = agreementOf(passes);
+  const failed = rollouts.filter((rollout) => !isSuccess(rollout));
+
   const cite = ({ rollout: key, message, says }: Citation): Cited[] => {
     const rollout = byKey.get(key);
-    if (!rollout || message >= rollout.messages.length) return [];
+    if (!rollout) return [];
     const outcome = isSuccess(rollout) ? 'passed' : 'failed';
     return [{ conversation: nameOf(key), outcome, message, says, context: excerpt(rollout.messages, message) }];
   };
-  const failed = rollouts.filter((rollout) => !isSuccess(rollout));
-  const votes = votesOf(passes);
-  const agreement = agreementOf(passes);
+
+  /** For what a failed conversation is called LACKING, by whom and why. */
+  const lackedBy = (key: string): AnalysedFailure['lacking'] =>
+    [...readings]
+      .flatMap(([capability, all]) => {
+        const own = all.get(key) ?? [];
+        const { lacking, message } = lackingIn(own);
+        if (lacking.length === 0) return [];
+        const reasons = lacking.flatMap(({ pass, label: _, reason, ...at }) =>
+          // Numbered as it was asked for: passes that failed leave gaps.
+          reason === undefined ? [] : [{ pass: Number(pass), reason, ...at }],
+        );
+        return [{ capability, votes: lacking.length, passes: own.length, message, reasons }];
+      })
+      .sort((a, b) => b.votes - a.votes || (a.capability < b.capability ? -1 : 1));
+
+  const beginningIn = ({ key, messages }: ScoredRollout): AnalysedFailure['begins'] => {
+    const begins = beginningOf(passes.flatMap(({ failures }) => failures?.[key] ?? []));
+    if (!begins) return undefined;
+    const { of, message, votes, reason } = begins;
+    return { of, message, votes, reason, context: excerpt(messages, message) };
+  };
+
   return {
     name: o.name,
     madeAt: new Date().toISOString(),
     files: o.files,
     analyst: o.analyst,
-    conversations: conversations.counts,
-    notes: conversations.notes,
+    conversations: counts,
+    notes,
     rule: o.rule,
     passes: passes.length,
     failedPasses,
-    ...(selection.reason !== undefined && { reason: selection.reason }),
-    capabilities: selection.capabilities.map(({ name, selected, votes: count, passes: looked, coverage, delta }) => {
+    reason: selection.reason,
+    capabilities: selection.capabilities.map(({ name, selected, votes, passes: looked, coverage, delta }) => {
       const candidate = discovery.candidates.find((one) => one.name === name);
-      const alpha = agreement[name]?.alpha;
-      const lacks = ({ key }: ScoredRollout) => {
-        const own = votes.get(name)?.get(key);
-        return own !== undefined && majority(own) === 'LACKING';
-      };
+      const all = readings.get(name);
       return {
         name,
         definition: candidate?.definition ?? '',
         selected,
-        votes: count,
+        votes,
         passes: looked,
         coverage,
         delta,
-        ...(alpha !== undefined && { agreement: alpha }),
-        lacking: failed.filter(lacks).map(({ key }) => nameOf(key)),
+        agreement: agreement[name]?.alpha,
+        lacking: failed
+          .filter(({ key }) => majorityOf(all?.get(key) ?? []) === 'LACKING')
+          .map(({ key }) => nameOf(key)),
         citations: (candidate?.citations ?? []).flatMap(cite),
       };
     }),
-    failures: failed.map((rollout) => failureOf({ rollout, conversation: nameOf(rollout.key), passes, votes })),
+    failures: failed.map((rollout) => ({
+      conversation: nameOf(rollout.key),
+      task: rollout.task,
+      reward: rollout.reward,
+      messages: rollout.messages.length,
+      lacking: lackedBy(rollout.key),
+      begins: beginningIn(rollout),
+    })),
     faults: discovery.faults.map((fault) => ({ ...fault, citations: fault.citations.flatMap(cite) })),
     budget: o.budget,
     spent: o.spent,
-  };
-}
-
-/** What a failed conversation lacks, and where its failure begins. */
-function failureOf(o: {
-  rollout: ScoredRollout;
-  conversation: string;
-  passes: readonly LabelPass[];
-  votes: ReturnType<typeof votesOf>;
-}): AnalysedFailure {
-  const { rollout, conversation, passes } = o;
-  const { key, task, reward, messages } = rollout;
-  const has = (message: number | undefined) => message !== undefined && message < messages.length;
-  const lacking = [...o.votes].flatMap(([capability, all]) => {
-    const votes = all.get(key);
-    if (!votes || votes.LACKING === 0) return [];
-    const reasons = passes.flatMap((pass) => {
-      const given = pass.reasons?.[capability]?.[key];
-      if (!given || !pass.labels[capability]?.lacking_failed.includes(key)) return [];
-      const { reason, message } = given;
-      // Numbered as it was asked for: passes that failed leave gaps.
-      return [{ pass: Number(pass.attempt), reason, ...(has(message) && { message }) }];
-    });
-    const step = commonest(reasons.flatMap(({ message }) => message ?? []));
-    const looked = votes.LACKING + votes.PRESENT + votes.NA;
-    return [{ capability, votes: votes.LACKING, passes: looked, ...(step && { message: step.message }), reasons }];
-  });
-  const origins = passes.flatMap(({ failures }) => failures?.[key] ?? []);
-  const begins = beginningOf(origins.filter(({ message }) => has(message)));
-  return {
-    conversation,
-    task,
-    reward,
-    messages: messages.length,
-    lacking: lacking.sort((a, b) => b.votes - a.votes || (a.capability < b.capability ? -1 : 1)),
-    ...(begins && {
-      begins: {
-        of: begins.of,
-        message: begins.message,
-        votes: begins.votes,
-        reason: begins.reason,
-        context: excerpt(messages, begins.message),
-      },
-    }),
   };
 }
 

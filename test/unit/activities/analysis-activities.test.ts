@@ -153,7 +153,7 @@ test('what comes of a reply is progress; an endpoint that says when to come back
   onDiscover = async ({ ledger, progress }) => {
     progress(1, 3);
     ledger.onText?.(piece);
-    const isShown = () => heartbeats.some((beat) => (beat as { characters?: number }).characters);
+    const isShown = () => heartbeats.some((beat) => (beat as { characters?: number } | undefined)?.characters);
     while (!isShown()) await new Promise((resolve) => setTimeout(resolve, 50));
     throw new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 7000);
   };

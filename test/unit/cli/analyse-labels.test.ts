@@ -4,12 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { compareLabels, importLabels } from '../../../src/cli/analyse/labels';
-import { compare, type Comparison } from '../../../src/cli/analyse/people';
+import { compare, type Comparison } from '../../../src/cli/analyse/comparison';
 import { analyse } from '../../../src/cli/analyse/run';
-import { majority, votesOf } from '../../../src/cli/analyse/result';
 import { UserError } from '../../../src/cli/errors';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { type LabelPass, labelPassSchema } from '../../../src/domain/capability';
+import { majorityOf, readingsOf } from '../../../src/domain/selection';
 import { completeReport } from '../../../src/report/render';
 import { conversations, fileOf, OTHER, SKILL, startAnalyst } from '../../support/analyse-endpoint';
 import { reportFixture } from '../../support/report-fixture';
@@ -131,10 +131,10 @@ it('names every bad line', async () => {
     expect.stringMatching(/^FILE:2 conversation is "f9", which no pass labels for \w+; did you mean "f0"\?$/),
     `FILE:3 capability is "ask_for_missing_number"; did you mean "${SKILL}"?`,
     'FILE:4 label is "MAYBE"; it must be one of LACKING, PRESENT, NA',
-    'FILE:5 message is "two"; it must be a message\'s number, counted from 0, or be left out',
+    'FILE:5 message is "two"; it must be a message\'s number, or be left out; numbers count from 0',
     `FILE:7 labels f3 for ${SKILL} again, after line 6; leave one of them out`,
     expect.stringMatching(/^FILE:8 conversation is "p0", of which no pass says where it begins to fail; /),
-    'FILE:9 message is ""; without a capability it must be the number of the message where the failure begins, counted from 0',
+    'FILE:9 message is ""; it must be the number of the message where the failure begins; numbers count from 0',
     'FILE:11 marks where f1 begins to fail again, after line 10; leave one of them out',
     expect.stringMatching(/^FILE:12 capability is ""; /),
   ]);
@@ -183,7 +183,7 @@ describe('what passes say together', () => {
       labels: { a_b: { ...none, [`${label}_failed`]: ['x'] } },
       ...(message !== undefined && { reasons: { a_b: { x: { reason: 'r', message } } } }),
     });
-  const of = (...passes: LabelPass[]) => majority(votesOf(passes).get('a_b')!.get('x')!);
+  const of = (...passes: LabelPass[]) => majorityOf(readingsOf(passes).get('a_b')!.get('x')!);
 
   it('is the label of most, in doubt PRESENT', () => {
     expect(of(pass('lacking'), pass('lacking'), pass('present'))).toBe('LACKING');
@@ -193,7 +193,7 @@ describe('what passes say together', () => {
 
   it('counts message 0 as one', () => {
     const labels = [{ conversation: 'x', capability: 'a_b', label: 'LACKING' as const, message: 1 }];
-    const { rows } = compare({ labels, passes: [pass('lacking', 0), pass('lacking', 0)] });
+    const { rows } = compare(labels, [pass('lacking', 0), pass('lacking', 0)]);
     expect(rows[0]?.steps).toEqual({ compared: 1, same: 0, nextTo: 1 });
   });
 });
