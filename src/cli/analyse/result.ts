@@ -124,9 +124,9 @@ export function buildAnalysis(
         const own = all.get(key) ?? [];
         const { lacking, message } = lackingIn(own);
         if (lacking.length === 0) return [];
-        const reasons = lacking.flatMap(({ pass, label: _, reason, ...at }) =>
+        const reasons = lacking.flatMap(({ pass, reason, message: at }) =>
           // Numbered as it was asked for: passes that failed leave gaps.
-          reason === undefined ? [] : [{ pass: Number(pass), reason, ...at }],
+          reason === undefined ? [] : [{ pass: Number(pass), reason, message: at }],
         );
         return [{ capability, votes: lacking.length, passes: own.length, message, reasons }];
       })
