@@ -44,115 +44,99 @@ export interface Partners {
   judge?: Judge;
 }
 
-type Reply = { content: string; calls: Parameters<typeof toAssistantMessage>[1] };
+/** A judge's seed is always the same: what is asked determines what is answered. */
+const JUDGE_SEED = 0;
 
-interface OpenChatModel {
-  ask(request: UserTurn): Promise<Reply>;
-  /** What makes an answer unusable, as a failure. */
-  unusable(problem: string): OutsideFailure;
-}
-
-/** Throws BadInput if the key's variable is not set. */
-function openChatModel(role: PartnerRole, model: ChatModel): OpenChatModel {
-  const field = `target.${role}`;
-  const caller: Caller = { field, spec: model, failures: failures[role] };
-  const unusable = (problem: string) => callerFailure(caller, { type: caller.failures.failed, problem });
-  const endpoint = openEndpoint({ url: model.url, key: keyOf(`${field}.apiKeyEnv`, model.apiKeyEnv) });
-  // Not left to the connections: a request that waits for one is on the clock already.
-  const limited = createLimit(model.concurrency);
-
-  async function ask({ messages, tools, seed, signal, onUsage }: UserTurn): Promise<Reply> {
-    signal?.throwIfAborted();
-    const deadline = AbortSignal.timeout(model.timeoutSeconds * 1000);
-    const body = {
-      model: model.model,
-      messages: messages.map(toWireMessage),
-      ...(tools.length > 0 && { tools: toWireTools(tools) }),
-      max_tokens: model.maxTokens,
-      temperature: model.temperature,
-      top_p: model.topP,
-      seed,
+/** Throws BadInput if a key's variable is not set. */
+export function openPartners(models: { user?: ChatModel | undefined; judge?: ChatModel | undefined }): Partners {
+  const partners: Partners = {};
+  if (models.user) {
+    const { id, ask, unusable } = openChatModel('user', models.user);
+    const speak = async (turn: UserTurn): Promise<UserMessage> => {
+      const reply = await ask(turn);
+      const { content, toolCalls = [] } = toAssistantMessage(reply.content, reply.calls);
+      // To the policy a malformed call is a mistake of its own; from the user it would be nonsense that the agent has to hear.
+      if (toolCalls.length < reply.calls.length) throw unusable('a call with arguments that are no JSON object');
+      if (toolCalls.length === 0) return { role: 'user', content };
+      // The agent's calls are named `call_n` in the same conversation.
+      return { role: 'user', content, toolCalls: numbered(toolCalls, turn.messages, 'user_call') };
     };
-    let answer: unknown;
-    let told: ReturnType<typeof parseCompletion> | undefined;
-    try {
-      const own = AbortSignal.any(signal ? [signal, deadline] : [deadline]);
-      answer = await endpoint.json({ path: '/chat/completions', body, signal: own });
-      told = parseCompletion(answer);
-      if (told.finish === 'length')
-        throw unusable(`an answer cut off at ${model.maxTokens} tokens: raise ${field}.maxTokens`);
-      return { content: told.message.content ?? '', calls: told.message.tool_calls ?? [] };
-    } catch (error) {
-      signal?.throwIfAborted();
-      if (deadline.aborted) throw unusable(`no answer within ${model.timeoutSeconds} s (${field}.timeoutSeconds)`);
-      throw endpointFailure(caller, error);
-    } finally {
-      // Once it was asked it is paid for, whoever still wants the answer.
-      if (answer !== undefined || signal?.aborted || deadline.aborted)
-        onUsage?.(told?.usage ?? estimate(body, told?.message));
-    }
+    partners.user = { id, speak };
   }
-  return { unusable, ask: (request) => limited(() => ask(request)) };
+  if (models.judge) {
+    const { id, ask, unusable } = openChatModel('judge', models.judge);
+    const answer: Judge['answer'] = async (messages, outside) => {
+      const { content } = await ask({ messages, tools: [], seed: JUDGE_SEED, ...outside });
+      if (!content.trim()) throw unusable(NOTHING);
+      return content;
+    };
+    partners.judge = { id, answer };
+  }
+  return partners;
 }
 
-/** By what was asked and answered, where the endpoint does not tell it. */
-function estimate(asked: object, answered: object | undefined): ModelUsage {
-  const tokens = (value: object) => tokensOf(JSON.stringify(value).length);
-  return { promptTokens: tokens(asked), cachedTokens: 0, completionTokens: answered ? tokens(answered) : 0 };
-}
+const NOTHING = 'an empty answer: no words and no calls';
 
 const failures = {
   user: { unavailable: 'PartnerUnavailable', failed: 'UserSimulatorFailed', rejected: 'UserSimulatorRejected' },
   judge: { unavailable: 'PartnerUnavailable', failed: 'JudgeFailed', rejected: 'JudgeRejected' },
 } as const;
 
-/**
- * Model and sampling, not the address: a server that moves to another port must not make every rollout anew. Two models of one name are
- * told apart by serving them under different names.
- */
-const idOf = ({ model, temperature, topP, maxTokens }: ChatModel) =>
-  `${model} (temperature ${temperature}, top-p ${topP}, ${maxTokens} tokens)`;
+function openChatModel(role: PartnerRole, spec: ChatModel) {
+  const { model, url, temperature, topP, maxTokens, concurrency, timeoutSeconds } = spec;
+  const field = `target.${role}`;
+  const caller: Caller = { field, spec, failures: failures[role] };
+  /** What makes an answer unusable, as a failure. */
+  const unusable = (problem: string): OutsideFailure =>
+    callerFailure(caller, { type: caller.failures.failed, problem });
+  const endpoint = openEndpoint({ url, key: keyOf(`${field}.apiKeyEnv`, spec.apiKeyEnv) });
+  // Not left to the connections: a request that waits for one is on the clock already.
+  const limited = createLimit(concurrency);
 
-const NOTHING = 'an empty answer: no words and no calls';
-/** A judge's seed is always the same: what is asked determines what is answered. */
-const JUDGE_SEED = 0;
-
-/** Throws BadInput if a key's variable is not set. */
-export function openPartners(models: { user?: ChatModel | undefined; judge?: ChatModel | undefined }): Partners {
+  async function request({ messages, tools, seed, signal, onUsage }: UserTurn) {
+    signal?.throwIfAborted();
+    const deadline = AbortSignal.timeout(timeoutSeconds * 1000);
+    const body = {
+      model,
+      messages: messages.map(toWireMessage),
+      ...(tools.length > 0 && { tools: toWireTools(tools) }),
+      max_tokens: maxTokens,
+      temperature,
+      top_p: topP,
+      seed,
+    };
+    let answer: unknown;
+    let completion: ReturnType<typeof parseCompletion> | undefined;
+    try {
+      const own = AbortSignal.any(signal ? [signal, deadline] : [deadline]);
+      answer = await endpoint.json({ path: '/chat/completions', body, signal: own });
+      completion = parseCompletion(answer);
+      if (completion.finish === 'length')
+        throw unusable(`an answer cut off at ${maxTokens} tokens: raise ${field}.maxTokens`);
+      const { content, tool_calls: calls } = completion.message;
+      if (!content?.trim() && !calls?.length) throw unusable(NOTHING);
+      return { content: content ?? '', calls: calls ?? [] };
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (deadline.aborted) throw unusable(`no answer within ${timeoutSeconds} s (${field}.timeoutSeconds)`);
+      throw endpointFailure(caller, error);
+    } finally {
+      // Once it was asked it is paid for, whoever still wants the answer.
+      if (answer !== undefined || signal?.aborted || deadline.aborted)
+        onUsage?.(completion?.usage ?? estimate(body, completion?.message));
+    }
+  }
   return {
-    ...(models.user && { user: openUser(models.user) }),
-    ...(models.judge && { judge: openJudge(models.judge) }),
+    // Without the address: a server that moves to another port must not make every rollout anew. Two models of one name are told apart by
+    // serving them under different names.
+    id: `${model} (temperature ${temperature}, top-p ${topP}, ${maxTokens} tokens)`,
+    unusable,
+    ask: (turn: UserTurn) => limited(() => request(turn)),
   };
 }
 
-function openUser(spec: ChatModel): SimulatedUser {
-  const model = openChatModel('user', spec);
-  return {
-    id: idOf(spec),
-    async speak(turn) {
-      const reply = await model.ask(turn);
-      const { content, toolCalls = [] } = toAssistantMessage(reply.content, reply.calls);
-      // To the policy a malformed call is a mistake of its own; from the user it would be nonsense that the agent has to hear.
-      if (toolCalls.length < reply.calls.length) throw model.unusable('a call with arguments that are no JSON object');
-      if (toolCalls.length === 0 && !content.trim()) throw model.unusable(NOTHING);
-      // The agent's calls are named `call_n` in the same conversation.
-      return {
-        role: 'user',
-        content,
-        ...(toolCalls.length > 0 && { toolCalls: numbered(toolCalls, turn.messages, 'user_call') }),
-      };
-    },
-  };
-}
-
-function openJudge(spec: ChatModel): Judge {
-  const model = openChatModel('judge', spec);
-  return {
-    id: idOf(spec),
-    async answer(question, outside) {
-      const { content } = await model.ask({ messages: question, tools: [], seed: JUDGE_SEED, ...outside });
-      if (!content.trim()) throw model.unusable(NOTHING);
-      return content;
-    },
-  };
+/** By what was asked and answered, where the endpoint does not tell it. */
+function estimate(asked: object, answered: object | undefined): ModelUsage {
+  const tokens = (value: object) => tokensOf(JSON.stringify(value).length);
+  return { promptTokens: tokens(asked), cachedTokens: 0, completionTokens: answered ? tokens(answered) : 0 };
 }
