@@ -110,7 +110,13 @@ export class TrainingRecord {
     const { ref, scored, broken, promptTokens, completionTokens, branches = {} } = summary;
     const rewards = Object.entries(branches).map(([branch, { meanReward }]) => [branch, meanReward]);
     await this.append(batchSchema, {
-      ...{ kind: 'batch' as const, step, ref, scored, broken, promptTokens, completionTokens },
+      kind: 'batch',
+      step,
+      ref,
+      scored,
+      broken,
+      promptTokens,
+      completionTokens,
       ...(shared && { shared }),
       ...(rewards.length > 0 && { rewardByBranch: Object.fromEntries(rewards) }),
     });

@@ -66,7 +66,7 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
 const GAPS = 4;
 /** The longest name of a stage. */
 const LEAST_LABEL = 12;
-/** What is left of a title at least, and of what stands after the counts. */
+/** What is left at least of what stands after the counts. */
 const LEAST_WORDS = 4;
 
 /** Counts, rates and rewards: what somebody who watches looks for. */
@@ -79,20 +79,15 @@ function labelWidth(tree: readonly TreeLine[], columns: number): number {
   return Math.min(longest, Math.max(LEAST_LABEL, columns - GAPS - Math.max(0, ...counts)));
 }
 
-/** Where there is little room, counts go first, and of them names are cut before numbers. */
+/** What is cut is cut at its end: where there is little room, counts go first, and numbers before names that have none. */
 function fitted(detail: string, room: number): string {
   const parts = detail.split(BETWEEN);
   const counts = parts.filter(isCount);
-  const excess = width(counts.join(BETWEEN)) - room;
   if (width(detail) <= room || counts.length === 0) return detail;
-  const short = counts.map((part) => {
-    const [, title = '', count = ''] = /^(.+)( \d+\/\d+)$/.exec(part) ?? [];
-    return title && excess > 0 ? shortName(title, Math.max(LEAST_WORDS, title.length - excess)) + count : part;
-  });
-  const text = short.join(BETWEEN);
+  const numberFirst = (part: string) => (width(part) > room ? part.replace(/^(.+) (\d+\/\d+)$/, '$2 $1') : part);
+  const text = counts.map(numberFirst).join(BETWEEN);
   const rest = parts.filter((part) => !isCount(part)).join(BETWEEN);
-  const left = room - width(text) - BETWEEN.length;
-  return left < LEAST_WORDS || !rest ? text : text + BETWEEN + cut(rest, left);
+  return rest && width(text) + BETWEEN.length + LEAST_WORDS <= room ? text + BETWEEN + rest : text;
 }
 
 /** Capabilities and arms play rollouts of their own, which only the report counts. */

@@ -1,7 +1,7 @@
 import { type ChatModel, chatModelSchema } from '../../../src/domain/endpoints';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
 import { type Judge, openPartners, type SimulatedUser } from '../../../src/partners/partners';
-import { call, recorded, refuse, say, startChatServer, type ChatServer } from '../../support/chat-server';
+import { call, recorded, refuse, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 
 let server: ChatServer;
 beforeEach(async () => (server = await startChatServer()));
@@ -52,11 +52,8 @@ test('asks with the file’s sampling, and answers in words', async () => {
 
 test('calls are numbered through the conversation, apart from the agent’s', async () => {
   server.play = recorded(call('toggle_data', { on: true }));
-  expect(await user().speak(turn)).toEqual({
-    role: 'user',
-    content: '',
-    toolCalls: [{ id: 'user_call_1', name: 'toggle_data', arguments: { on: true } }],
-  });
+  const toolCalls = [{ id: 'user_call_1', name: 'toggle_data', arguments: { on: true } }];
+  expect(await user().speak(turn)).toEqual({ role: 'user', content: '', toolCalls });
 });
 
 test('a judge answers in words, with the same seed every time', async () => {
@@ -66,37 +63,29 @@ test('a judge answers in words, with the same seed every time', async () => {
   expect(server.requests[0]!.body).not.toHaveProperty('tools');
 });
 
-test.each([
-  ['nothing', say(' \n'), 'no words and no calls'],
-  ['no content', { role: 'assistant', content: null }, 'no words and no calls'],
-  ['a call that is not JSON', call('toggle_data', '{"on":'), 'no JSON object'],
-  ['an answer of another shape', { role: 'assistant', content: 3 }, 'choices.0.message.content'],
-])('%s is no answer of a user', async (_, reply, problem) => {
-  server.play = recorded(reply);
-  await expect(user().speak(turn)).rejects.toMatchObject({
-    type: 'UserSimulatorFailed',
-    retryable: true,
-    message: expect.stringContaining(problem),
-  });
-});
+/** Any answer, whole, with status 200. */
+const answerWith =
+  (body: string): Play =>
+  (_, response) =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end(body) as undefined;
+const cutOff = (message: object) => answerWith(JSON.stringify({ choices: [{ message, finish_reason: 'length' }] }));
+const CUT_OFF = 'an answer cut off at 1024 tokens: raise target.user.maxTokens';
+const toggle = { id: 'a', function: { name: 'toggle_data', arguments: '{}' } };
 
-test.each([
-  ['before the first word', { content: '' }],
-  ['in the middle of a text', { content: 'I would rather not' }],
-  ['after a call', { content: '', tool_calls: [{ id: 'a', function: { name: 'toggle_data', arguments: '{}' } }] }],
-])('what was cut off %s is no answer, and says which field to raise', async (_, message) => {
-  server.play = (_, response) =>
-    void response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ choices: [{ message, finish_reason: 'length' }] })) as undefined;
-  await expect(user().speak(turn)).rejects.toMatchObject({
-    type: 'UserSimulatorFailed',
-    message: expect.stringContaining('an answer cut off at 1024 tokens: raise target.user.maxTokens'),
-  });
-  await expect(judge({ maxTokens: 9 }).answer([])).rejects.toMatchObject({
-    type: 'JudgeFailed',
-    message: expect.stringContaining('an answer cut off at 9 tokens: raise target.judge.maxTokens'),
-  });
+test.each<[string, Play, string, string?]>([
+  ['nothing', recorded(say(' \n')), 'no words and no calls', 'no words and no calls'],
+  ['no content', recorded({ role: 'assistant', content: null }), 'no words and no calls', 'no words and no calls'],
+  ['a call that is not JSON', recorded(call('toggle_data', '{"on":')), 'no JSON object', 'no words and no calls'],
+  ['another shape', recorded({ role: 'assistant', content: 3 }), 'choices.0.message.content'],
+  ['no JSON', answerWith('<html>'), 'an HTML page'],
+  ['what was cut off before the first word', cutOff({ content: '' }), CUT_OFF],
+  ['what was cut off in the middle of a text', cutOff({ content: 'I would rather not' }), CUT_OFF],
+  ['what was cut off after a call', cutOff({ content: '', tool_calls: [toggle] }), CUT_OFF],
+])('%s is no answer', async (_, play, problem, ofJudge = problem.replace('.user.', '.judge.')) => {
+  server.play = play;
+  const failure = (type: string, words: string) => ({ type, retryable: true, message: expect.stringContaining(words) });
+  await expect(user().speak(turn)).rejects.toMatchObject(failure('UserSimulatorFailed', problem));
+  await expect(judge().answer([])).rejects.toMatchObject(failure('JudgeFailed', ofJudge));
 });
 
 test.each([
@@ -113,26 +102,18 @@ test.each([
   expect(server.requests).toHaveLength(2);
 });
 
-describe('keys', () => {
-  const variable = 'PARTNERS_TEST_KEY';
-  afterEach(() => delete process.env[variable]);
-
-  test('are sent, and never shown', async () => {
-    process.env[variable] = 'secret-1';
+test('a key is sent and never shown; one that is missing is found before anything is asked', async () => {
+  const apiKeyEnv = 'PARTNERS_TEST_KEY';
+  expect(() => judge({ apiKeyEnv })).toThrow(`target.judge.apiKeyEnv is ${apiKeyEnv}, and this variable is not set`);
+  process.env[apiKeyEnv] = 'secret-1';
+  try {
     server.play = refuse(401, 'Incorrect API key provided: secret-1');
-    const failure = await user({ apiKeyEnv: variable })
-      .speak(turn)
-      .catch((error: Error) => error);
-    expect(server.requests[0]!.authorization).toBe('Bearer secret-1');
-    expect(failure).toMatchObject({ message: expect.stringContaining(`provided: (key); put a key`) });
-  });
-
-  test('that are missing are found before anything is asked', () => {
-    expect(() => judge({ apiKeyEnv: variable })).toThrow(
-      `target.judge.apiKeyEnv is ${variable}, and this variable is not set`,
-    );
-    expect(server.requests).toEqual([]);
-  });
+    const message = expect.stringContaining('provided: (key); put a key') as string;
+    await expect(user({ apiKeyEnv }).speak(turn)).rejects.toMatchObject({ message });
+    expect(server.requests.map(({ authorization }) => authorization)).toEqual(['Bearer secret-1']);
+  } finally {
+    delete process.env[apiKeyEnv];
+  }
 });
 
 test('no endpoint, one that hangs up, one that is silent', async () => {
@@ -156,21 +137,12 @@ test('no more requests at once than the file allows, and waiting for a turn is n
   expect(server.atOnce).toBe(2);
 });
 
-test('what is not JSON is no answer', async () => {
-  server.play = (_, response) =>
-    void response.writeHead(200, { 'content-type': 'application/json' }).end('<html>') as undefined;
-  await expect(user().speak(turn)).rejects.toMatchObject({ type: 'UserSimulatorFailed' });
-});
-
 test('an abort ends what is asked and what waits to be asked', async () => {
   const abort = new AbortController();
-  server.play = () => undefined;
+  server.play = () => abort.abort(new Error('paused')) as undefined;
   const one = user({ concurrency: 1 });
   const turns = [1, 2].map((seed) => one.speak({ ...turn, seed, signal: abort.signal }));
-  setTimeout(() => abort.abort(new Error('paused')), 100);
-  for (const { status, reason } of (await Promise.allSettled(turns)) as PromiseRejectedResult[]) {
-    expect([status, String(reason)]).toEqual(['rejected', 'Error: paused']);
-  }
+  await Promise.all(turns.map((asked) => expect(asked).rejects.toThrow('paused')));
   expect(server.requests).toHaveLength(1);
 });
 

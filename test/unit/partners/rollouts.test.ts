@@ -52,22 +52,22 @@ function phone(over: { user?: Partial<ChatModel>; judge?: Partial<ChatModel> } =
 }
 
 async function play(environment = phone(), over: { attempts?: number; signal?: AbortSignal } = {}) {
-  const { summary, records } = await played({
+  const { summary: batch, records: rollouts } = await played({
     environment,
-    policy: { base: 'base', adapters: [] },
-    tasks: ['train-0'],
-    attempts: 1,
-    sampling: { temperature: 0, topP: 1, maxTokens: 16 },
-    seed: 3,
-    concurrency: 4,
-    purpose: 'test',
-    title: 'two parties',
-    maxAttempts: 2,
     store,
     client: agent,
+    policy: { base: 'base', adapters: [] },
+    seed: 3,
+    concurrency: 4,
+    tasks: ['train-0'],
+    attempts: 1,
+    maxAttempts: 2,
+    purpose: 'test',
+    title: 'two parties',
+    sampling: { temperature: 0, topP: 1, maxTokens: 16 },
     ...over,
   });
-  return { batch: summary, rollouts: records };
+  return { batch, rollouts };
 }
 
 const outline = (message: Message) =>
@@ -119,14 +119,15 @@ test('an endpoint that goes away stops the batch; it goes on from what was score
   expect(batch).toMatchObject({ scored: 4, broken: 0 });
 });
 
+const playing = (play: Play, of: 'user' | 'judge' = 'user') => ({ play, of });
 test.each([
-  ['500', () => (user!.play = refuse(500, 'oops')), 'UserSimulatorFailed'],
-  ['nothing', () => (user!.play = recorded(say(''))), 'UserSimulatorFailed'],
-  ['401', () => (user!.play = refuse(401, 'no key')), 'UserSimulatorRejected'],
-  ['500 of the judge', () => (judge!.play = refuse(500, 'oops')), 'JudgeFailed'],
-  ['silence of the judge', () => (judge!.play = recorded(say(''))), 'JudgeFailed'],
-])('a batch that only gets %s ends without a score', async (_, change, type) => {
-  change();
+  ['500', playing(refuse(500, 'oops')), 'UserSimulatorFailed'],
+  ['nothing', playing(recorded(say(''))), 'UserSimulatorFailed'],
+  ['401', playing(refuse(401, 'no key')), 'UserSimulatorRejected'],
+  ['500 of the judge', playing(refuse(500, 'oops'), 'judge'), 'JudgeFailed'],
+  ['silence of the judge', playing(recorded(say('')), 'judge'), 'JudgeFailed'],
+])('a batch that only gets %s ends without a score', async (_, { play: reply, of }, type) => {
+  (of === 'user' ? user! : judge!).play = reply;
   await expect(play()).rejects.toMatchObject({ type, message: expect.stringContaining('none of the first 1') });
 });
 

@@ -53,11 +53,22 @@ async function input(): Promise<TrainInput> {
   const body = JSON.stringify({ train: ['n-2'], validation: [], router: [], test: [] });
   const plan = await store().put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
   return {
-    ...{ name: 'trains', campaign: 'one', budget: {}, maker: { kind: 'test', version: '1', options: {} } },
+    name: 'trains',
+    campaign: 'one',
+    budget: {},
+    maker: { kind: 'test', version: '1', options: {} },
     environment: { kind: 'builtin', name: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
-    ...{ base: 'base@1', baseModelPath: 'models/base', training, seed: 1 },
-    ...{ maxTokens: 16, maxSteps: 8, concurrency: 2, maxAttempts: 1, heartbeatSeconds: 30, stallSeconds: 30 },
+    base: 'base@1',
+    baseModelPath: 'models/base',
+    training,
+    seed: 1,
+    maxTokens: 16,
+    maxSteps: 8,
+    concurrency: 2,
+    maxAttempts: 1,
+    heartbeatSeconds: 30,
+    stallSeconds: 30,
   };
 }
 
@@ -68,7 +79,11 @@ async function begin(
   from?: TrainInput['from'],
 ) {
   const { train: run } = createGpuActivities({
-    ...{ store: store(), home, python, client, kinds: registry },
+    store: store(),
+    home,
+    python,
+    client,
+    kinds: registry,
     environments: poolOf(async () => countingEnvironment()),
     gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
     merge: async () => Promise.reject(new Error('nothing is merged')),
