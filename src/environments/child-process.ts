@@ -6,13 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 
-export interface Child {
-  send(line: string): void;
-  kill(): void;
-  stderr(): string;
-  /** Closes its stdin, and kills it if it goes on. */
-  close(): Promise<void>;
-}
+export type Child = ReturnType<typeof startChild>;
 
 interface ChildOptions extends Pick<LineReader, 'onLine' | 'onTooLong'> {
   command: readonly string[];
@@ -30,7 +24,7 @@ const STDERR_LENGTH = 4 * 1024;
 /** Waits for the end of its input, which comes when this process is gone; then gives the group the time to see the end of theirs. */
 const GUARD = `read -r _; sleep ${CLOSE_MS / 1000}; kill -s KILL -- "-$1"`;
 
-export function startChild({ command, cwd, onLine, onTooLong, onEnd, onStartFailure }: ChildOptions): Child {
+export function startChild({ command, cwd, onLine, onTooLong, onEnd, onStartFailure }: ChildOptions) {
   const [program = '', ...args] = command;
   const child = spawn(program, args, { stdio: 'pipe', detached: true, ...(cwd !== undefined && { cwd }) });
   const guard = child.pid === undefined ? undefined : startGuard(child.pid);
@@ -66,10 +60,11 @@ export function startChild({ command, cwd, onLine, onTooLong, onEnd, onStartFail
   child.once('close', () => finish(() => onEnd(how)));
 
   return {
-    send: (line) => void child.stdin.write(`${line}\n`),
+    send: (line: string): void => void child.stdin.write(`${line}\n`),
     kill,
     stderr,
-    async close() {
+    /** Closes its stdin, and kills it if it goes on. */
+    async close(): Promise<void> {
       child.stdin.end();
       const timers = [
         setTimeout(kill, CLOSE_MS),

@@ -32,19 +32,7 @@ export interface Finding {
 }
 
 type Add = (check: string, problem: string, fix: string) => void;
-
-export interface Report {
-  findings: Finding[];
-  add: Add;
-  /** What is worth knowing of an environment that keeps its contract. */
-  note: Add;
-  /** Adds all problems of which the condition holds. */
-  addAll(check: string, rules: readonly (readonly [isWrong: boolean, problem: string, fix: string])[]): void;
-  /** True, and a finding, if the two are not the same. */
-  differs(o: { check: string; what: string; fix: string; one: unknown; other: unknown }): boolean;
-  /** Undefined, and a finding, if it throws. */
-  attempt<Result>(check: string, work: () => Promise<Result>): Promise<Result | undefined>;
-}
+export type Report = ReturnType<typeof createReport>;
 
 /** Ends the checks: whatever is asked next would fail in the same way, and late. */
 export class CannotGoOn extends Error {}
@@ -54,7 +42,7 @@ const DEATHS = 4;
 /** Longer than any message of ours with two quotes in it. */
 const LENGTH = 6_000;
 
-export function createReport(onNote: (note: Finding) => void): Report {
+export function createReport(onNote: (note: Finding) => void) {
   const findings: Finding[] = [];
   let deaths = 0;
   const add: Add = (check, problem, fix) => {
@@ -75,16 +63,20 @@ export function createReport(onNote: (note: Finding) => void): Report {
   return {
     findings,
     add,
+    /** What is worth knowing of an environment that keeps its contract. */
     note,
-    addAll(check, rules) {
+    /** Adds all problems of which the condition holds. */
+    addAll(check: string, rules: readonly (readonly [isWrong: boolean, problem: string, fix: string])[]): void {
       for (const [isWrong, problem, fix] of rules) if (isWrong) add(check, problem, fix);
     },
-    differs({ check, what, fix, one, other }) {
-      const difference = firstDifference(one, other);
-      if (difference !== undefined) add(check, `${what}: ${difference}`, fix);
+    /** True, and a finding, if the two are not the same. */
+    differs(o: { check: string; what: string; fix: string; one: unknown; other: unknown }): boolean {
+      const difference = firstDifference(o.one, o.other);
+      if (difference !== undefined) add(o.check, `${o.what}: ${difference}`, o.fix);
       return difference !== undefined;
     },
-    async attempt(check, work) {
+    /** Undefined, and a finding, if it throws. */
+    async attempt<Result>(check: string, work: () => Promise<Result>): Promise<Result | undefined> {
       try {
         return await work();
       } catch (error) {
@@ -184,26 +176,11 @@ export function strict(environment: Environment, onRequest: OnRequest = () => un
 
 export const SEED = 1;
 
-export interface Played {
-  results: StepResult[];
-  /** Undefined where only a judge could say. */
-  evaluation: Evaluation | undefined;
-}
+export type Player = ReturnType<typeof playerOf>;
 
 /** Episodes of a task that are opened, played and closed. */
-export interface Player {
-  open(task: string): Promise<Episode>;
-  start(task: string): Promise<ResetResult>;
-  /** What one message is answered. */
-  answer(task: string, message: AssistantMessage): Promise<StepResult>;
-  /** Of an episode in which nothing is done. */
-  untouched(task: string): Promise<Evaluation | undefined>;
-  /** Says all of the script, or as much as the episode lasts. */
-  play(task: string, script: readonly AssistantMessage[]): Promise<Played>;
-}
-
-export function playerOf(environment: Environment): Player {
-  const open = (task: string) => environment.reset({ id: task, seed: SEED });
+export function playerOf(environment: Environment) {
+  const open = (task: string): Promise<Episode> => environment.reset({ id: task, seed: SEED });
   async function within<Result>(task: string, work: (episode: Episode) => Promise<Result>): Promise<Result> {
     const episode = await open(task);
     try {
@@ -214,14 +191,17 @@ export function playerOf(environment: Environment): Player {
   }
   return {
     open,
-    start: (task) => within(task, async ({ start }) => start),
-    answer: (task, message) => within(task, (episode) => episode.step(message)),
-    untouched: (task) => within(task, (episode) => evaluationOf(episode, 'agent_stop')),
-    play: (task, script) => within(task, (episode) => playIn(episode, script)),
+    start: (task: string) => within(task, async ({ start }) => start),
+    /** What one message is answered. */
+    answer: (task: string, message: AssistantMessage) => within(task, (episode) => episode.step(message)),
+    /** Of an episode in which nothing is done. */
+    untouched: (task: string) => within(task, (episode) => evaluationOf(episode, 'agent_stop')),
+    play: (task: string, script: readonly AssistantMessage[]) => within(task, (episode) => playIn(episode, script)),
   };
 }
 
-export async function playIn(episode: Episode, script: readonly AssistantMessage[]): Promise<Played> {
+/** Says all of the script, or as much as the episode lasts. The evaluation is undefined where only a judge could say. */
+export async function playIn(episode: Episode, script: readonly AssistantMessage[]) {
   const results: StepResult[] = [];
   for (const message of script) {
     const result = await episode.step(message);
