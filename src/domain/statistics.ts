@@ -5,7 +5,7 @@
  */
 
 /** FNV-1a over UTF-16 code units: 32 bits. */
-function hash(text: string, basis: number): number {
+export function hash(text: string, basis = 0x811c9dc5): number {
   let h = basis;
   for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
   return h >>> 0;

@@ -1,4 +1,5 @@
 /** Seeded randomness of tasks: the same seed draws the same values on every machine. */
+import { hash } from '../domain/statistics';
 
 export interface Random {
   next(): number;
@@ -10,16 +11,15 @@ export interface Random {
   chance(probability: number): boolean;
 }
 
-/** 32-bit FNV-1a hash of a text with a final mix, as an unsigned integer. */
-export function hash(text: string): number {
-  let h = 0x811c9dc5;
-  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
-  h = Math.imul(h ^ (h >>> 16), 0x45d9f3b);
-  return (h ^ (h >>> 16)) >>> 0;
+/** A text's FNV-1a with a final mix, as an unsigned integer. */
+export function mixedHash(text: string): number {
+  const h = hash(text);
+  const mixed = Math.imul(h ^ (h >>> 16), 0x45d9f3b);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
 }
 
 export function random(seed: string): Random {
-  let state = hash(seed);
+  let state = mixedHash(seed);
   const next = (): number => {
     state = (state + 0x6d2b79f5) | 0;
     let t = Math.imul(state ^ (state >>> 15), 1 | state);

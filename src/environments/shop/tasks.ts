@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import type { Split } from '../../domain/environment';
-import { hash, random, type Random } from '../random';
+import { mixedHash, random, type Random } from '../random';
 import type { Database, Item, Status } from './database';
 import { CITIES, COLORS, KINDS, PRICES, TEXTS } from './tools';
 
@@ -158,7 +158,8 @@ function drawTask({ id, seed, setting }: { id: string; seed: string; setting: Se
   return { id, skills, firstMessage: sentences.join(' '), requests, database };
 }
 
-export const splitOf = (firstMessage: string): Split => (hash(`split ${firstMessage}`) % 4 === 0 ? 'test' : 'train');
+export const splitOf = (firstMessage: string): Split =>
+  mixedHash(`split ${firstMessage}`) % 4 === 0 ? 'test' : 'train';
 
 interface Stream {
   stream: string;
