@@ -1,6 +1,6 @@
 /**
- * What the files hold, read and counted before anything is asked. Invariants: conversations that give no contrast are refused here, for nothing;
- * one that no request can hold is left out, and named.
+ * What the files hold, read and counted before anything is asked. Conversations that give no contrast are refused here, for nothing; one that no
+ * request can hold is left out, and named.
  */
 import { stat } from 'node:fs/promises';
 import type { Analyst } from '../../analyst/analyst';
@@ -16,6 +16,9 @@ export interface Conversations extends ReturnType<typeof toRollouts> {
   counts: { total: number; failed: number; passed: number; tokens: number };
 }
 
+/** Conversations that are left out by name; of more there is the number. */
+const MOST_NAMES = 10;
+
 /** @throws UserError, or BadInput that names each bad line. */
 export async function loadConversations(o: {
   files: readonly string[];
@@ -29,36 +32,39 @@ export async function loadConversations(o: {
   const { conversations, notes } = await readConversations({ files, scorer });
   const all = toRollouts({ conversations, name });
   const { rollouts, description, ids } = all;
-  const counts = countsOf(rollouts);
+  requireContrast(rollouts);
   const unsuited = analyst.unsuited?.(description, rule);
   if (unsuited !== undefined) throw new UserError(unsuited);
-  const known = { ...all, counts, notes: [...notes, ...all.notes] };
+
   const tooLong = new Set(analyst.tooLong?.({ rollouts, description, rule }));
-  if (tooLong.size === 0) return known;
-  const names = [...tooLong].slice(0, MOST_NAMES).map((key) => ids.get(key) ?? key);
-  const note =
-    `left out, too long for a request: ${names.join(', ')}${tooLong.size > MOST_NAMES ? ` and ${tooLong.size - MOST_NAMES} more` : ''}; ` +
-    'raise contextTokens with --config, or lower maxTokens, messageChars or argumentChars';
   const fitting = rollouts.filter(({ key }) => !tooLong.has(key));
-  return { ...known, rollouts: fitting, counts: countsOf(fitting, note), notes: [...known.notes, note] };
+  const names = [...tooLong].slice(0, MOST_NAMES).map((key) => ids.get(key) ?? key);
+  const more = tooLong.size > names.length ? ` and ${tooLong.size - names.length} more` : '';
+  const leftOut =
+    `left out, too long for a request: ${names.join(', ')}${more}; ` +
+    'raise contextTokens with --config, or lower maxTokens, messageChars or argumentChars';
+  if (tooLong.size > 0) requireContrast(fitting, leftOut);
+
+  const total = fitting.length;
+  const passed = fitting.filter(isSuccess).length;
+  const tokens = fitting.reduce((sum, { messages }) => sum + tokensOf(JSON.stringify(messages).length), 0);
+  return {
+    ...all,
+    rollouts: fitting,
+    counts: { total, failed: total - passed, passed, tokens },
+    notes: [...notes, ...all.notes, ...(tooLong.size > 0 ? [leftOut] : [])],
+  };
 }
 
-const MOST_NAMES = 10;
-
 /** @throws UserError without failures or without successes. */
-function countsOf(rollouts: readonly ScoredRollout[], ...notes: string[]): Conversations['counts'] {
-  const total = rollouts.length;
-  const passed = rollouts.filter(isSuccess).length;
-  if (passed === 0 || passed === total) {
-    const missing = passed === 0 ? 'passed' : 'failed';
-    throw new UserError(
-      `none of ${total} conversations ${missing}: lacking capabilities show by contrast; add some that ${missing} ` +
-        '(success is a reward of 1, or passed: true)',
-      notes,
-    );
-  }
-  const tokens = rollouts.reduce((sum, { messages }) => sum + tokensOf(JSON.stringify(messages).length), 0);
-  return { total, failed: total - passed, passed, tokens };
+function requireContrast(rollouts: readonly ScoredRollout[], ...notes: string[]): void {
+  const missing = rollouts.some(isSuccess) ? 'failed' : 'passed';
+  if (rollouts.some(isSuccess) && !rollouts.every(isSuccess)) return;
+  throw new UserError(
+    `none of ${rollouts.length} conversations ${missing}: lacking capabilities show by contrast; add some that ${missing} ` +
+      '(success is a reward of 1, or passed: true)',
+    notes,
+  );
 }
 
 /** A text of Node can't be longer, and all files are read into memory. */

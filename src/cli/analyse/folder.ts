@@ -135,14 +135,13 @@ export async function keepImported(place: Place, labels: readonly HumanLabel[]):
 export const passesIn = async ({ labels, name }: Place, { passes }: Analysis): Promise<LabelPass[]> =>
   passes === 0 ? [] : (await readLabelFiles({ folder: labels, field: name })).map(({ pass }) => pass);
 
-/** @returns the file that `analyst.capabilities` names, if there are any. */
 export async function writeResult(o: {
   place: Place;
   analysis: Analysis;
   candidates: readonly Candidate[];
   passes: readonly LabelPass[];
   ids: ReadonlyMap<string, string>;
-}): Promise<string | undefined> {
+}): Promise<void> {
   const { place, analysis, candidates, passes, ids } = o;
   const { aside, json, html, capabilities, labels } = place;
   await makeFolder(aside);
@@ -161,7 +160,6 @@ export async function writeResult(o: {
   }
   await replaceFile({ path: json, body: jsonText(analysis), aside });
   await writePage(place);
-  return candidates.length === 0 ? undefined : capabilities;
 }
 
 /** A pass with the files' names of the conversations, which stand as ids in lists and as keys of records. */

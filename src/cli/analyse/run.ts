@@ -1,12 +1,11 @@
 /**
- * `campaign analyse`: from files of conversations to pages. Invariants: files and fields are checked, and the cost is told, before anything is
- * asked; nothing is asked without a yes; what was paid for is kept, so that the same command goes on; a result is written whole or not at all.
+ * `campaign analyse`: from files of conversations to pages. Files and fields are checked, and the cost is told, before anything is asked; nothing
+ * is asked without a yes; what was paid for is kept, so that the same command goes on.
  */
-import type { AnalystKind } from '../../analyst/analyst';
 import { openStore } from '../../artifacts/open-store';
 import { notingUsage } from '../../artifacts/usage';
 import { type SelectionRule, selectionRuleSchema } from '../../domain/campaign';
-import { type Budget, costOf, languageModelFields } from '../../domain/endpoints';
+import { type Budget, costOf } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';
 import { keyOf } from '../../language-model/endpoint';
 import { openLedger, spentOf } from '../../language-model/ledger';
@@ -21,9 +20,9 @@ import { loadConversations } from './conversations';
 import { checkClaim, claimOf, nameOf, placeOf, takeName, writeResult } from './folder';
 import { analysisText } from './page';
 import { showProgress } from './progress';
-import { type Analysis, buildAnalysis } from './result';
+import { buildAnalysis } from './result';
 import { analystSpec, type SpecOptions } from './spec';
-import { type AnalysisResult, type Finished, finishedSteps, openAnalysis, reasonHere, runSteps } from './steps';
+import { type AnalysisResult, finishedSteps, openAnalysis, reasonHere, runSteps } from './steps';
 
 export interface AnalyseOptions extends SpecOptions, CommonOptions {
   passes?: number;
@@ -43,12 +42,8 @@ export async function analyse(files: readonly string[], options: AnalyseOptions)
   const { signal } = interruption;
   try {
     const plan = await prepare(files, options);
-    const finished = await finishedSteps(plan.analysis, plan.rule);
-    const left = finished.candidates?.length === 0 ? 0 : plan.rule.passes - finished.passes;
-    const isFinished = finished.candidates !== undefined && left === 0;
-    if (!isFinished) keyOf('--api-key-env', plan.spec.apiKeyEnv);
-    for (const line of estimateLines(plan, finished, left)) tell(line);
-    if (!isFinished && !options.yes && !(await confirmed('go on', signal))) {
+    for (const line of estimateLines(plan)) tell(line);
+    if (!plan.isDone && !options.yes && !(await confirmed('go on', signal))) {
       tell('nothing was asked, and nothing is spent');
       return 1;
     }
@@ -70,7 +65,8 @@ type Plan = Awaited<ReturnType<typeof prepare>>;
 async function prepare(files: readonly string[], options: AnalyseOptions) {
   const home = homeOf(options);
   const rule = ruleOf(options);
-  const kind = askingKind();
+  const kind = registry.analysts.find(({ languageModel }) => languageModel !== undefined);
+  if (!kind) throw new Error('no kind of analyst asks a language model');
   const spec = analystSpec(options, kind);
   const budget: Budget = options.maxDollars === undefined ? {} : { dollars: options.maxDollars };
   if (budget.dollars !== undefined && !spec.price)
@@ -83,23 +79,28 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
     `${wholeNumber(total)} conversations: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens`,
   );
   for (const note of conversations.notes) tell(`note: ${note}`);
-  const place = placeOf(home, name);
   const kept = await openStore(home.root);
-  const claim = claimOf(conversations, files);
-  await checkClaim({ place, claim, store: kept });
+  const claiming = { place: placeOf(home, name), claim: claimOf(conversations, files), store: kept };
+  await checkClaim(claiming);
   // A campaign that shares its replies may be deleted.
   const store = notingUsage(kept, () => name);
   const analysis = await openAnalysis(store, analyst, conversations);
-  return { files: [...files], place, conversations, spec, analyst, rule, budget, store, claim, analysis };
-}
 
-/** The kind of analyst that asks a language model, whatever it is called. */
-function askingKind(): AnalystKind {
-  const kind = registry.analysts.find(({ options }) =>
-    Object.keys(languageModelFields).every((field) => field in options),
-  );
-  if (!kind) throw new Error('no kind of analyst asks a language model');
-  return kind;
+  const finished = await finishedSteps(analysis, rule);
+  const { candidates } = finished;
+  const passes = candidates?.length === 0 ? 0 : rule.passes - finished.passes;
+  const isDone = candidates !== undefined && passes === 0;
+  if (!isDone) keyOf('--api-key-env', spec.apiKeyEnv);
+  const planned = analyst.estimate?.({ ...conversations, rule, candidates });
+  const sum = (field: 'requests' | 'promptTokens' | 'completionTokens') =>
+    planned ? (candidates ? 0 : planned.discovery[field]) + passes * planned.pass[field] : 0;
+  const left = {
+    requests: sum('requests'),
+    promptTokens: sum('promptTokens'),
+    completionTokens: sum('completionTokens'),
+  };
+  const made = { analyst, analysis, finished, isDone, left };
+  return { files: [...files], name, conversations, spec, rule, budget, ...claiming, ...made, store };
 }
 
 /** Votes that are not given are as many of the passes as the method asks for, 8 of 10. */
@@ -112,27 +113,21 @@ function ruleOf(given: Pick<AnalyseOptions, 'passes' | 'votes'>): SelectionRule 
   return { ...usual, passes, votes };
 }
 
-/** How much it will take, what that depends on, and what leaves the machine; `left`: passes. */
-function estimateLines(plan: Plan, finished: Finished, left: number): string[] {
-  const { analyst, conversations, rule, spec } = plan;
-  const { candidates, passes } = finished;
-  const planned = analyst.estimate?.({ ...conversations, rule, candidates });
-  const sum = (field: 'requests' | 'promptTokens' | 'completionTokens') =>
-    planned ? (candidates ? 0 : planned.discovery[field]) + left * planned.pass[field] : 0;
-  const [requests, promptTokens, completionTokens] = [sum('requests'), sum('promptTokens'), sum('completionTokens')];
-  const { dollars } = costOf({ promptTokens, completionTokens, cachedTokens: 0 }, spec.price);
+/** How much it will take, what that depends on, and what leaves the machine. */
+function estimateLines({ spec, finished: { candidates, passes }, left }: Plan): string[] {
+  const { dollars } = costOf({ ...left, cachedTokens: 0 }, spec.price);
   // To two digits: more would pretend.
   const rounded = (count: number) => wholeNumber(Number(count.toPrecision(2)));
   const done = [
-    ...(candidates ? [`discovery (${candidates.length} candidates)`] : []),
-    ...(passes > 0 ? [`${passes} passes`] : []),
-  ];
+    candidates && `discovery (${candidates.length} candidates)`,
+    passes > 0 ? `${passes} passes` : undefined,
+  ].filter((step) => step !== undefined);
   return [
-    `estimate: about ${wholeNumber(requests)} requests to ${spec.model}, ${rounded(promptTokens)} tokens in, ${rounded(completionTokens)} out` +
+    `estimate: about ${wholeNumber(left.requests)} requests to ${spec.model}, ${rounded(left.promptTokens)} tokens in, ${rounded(left.completionTokens)} out` +
       (dollars === undefined ? '' : `, ${dollarsText(dollars)}`),
     '  More if the model reasons at length or answers have to be repaired; less where the endpoint caches prompts.' +
       (spec.price ? '' : ' Dollars with --price-input and --price-output.'),
-    ...(requests > 0
+    ...(left.requests > 0
       ? [
           `  Sent to ${spec.url}: policy, tools and conversations, of each message its first ${wholeNumber(spec.messageChars)} ` +
             `characters and of a call's arguments ${wholeNumber(spec.argumentChars)}.`,
@@ -142,10 +137,9 @@ function estimateLines(plan: Plan, finished: Finished, left: number): string[] {
   ];
 }
 
-async function run({ place, budget, store, analysis, rule }: Plan, signal: AbortSignal): Promise<AnalysisResult> {
+async function run({ name, budget, store, analysis, rule }: Plan, signal: AbortSignal): Promise<AnalysisResult> {
   const progress = showProgress(rule.passes, process.stderr);
-  const { name: campaign } = place;
-  const ledger = openLedger({ store, campaign, budget, role: 'analyst', onText: progress.received });
+  const ledger = openLedger({ store, campaign: name, budget, role: 'analyst', onText: progress.received });
   try {
     return await runSteps({ analysis, rule, ledger: progress.counting(ledger), progress, signal });
   } finally {
@@ -155,34 +149,23 @@ async function run({ place, budget, store, analysis, rule }: Plan, signal: Abort
 
 /** @returns what is printed. */
 async function write(plan: Plan, result: AnalysisResult, { json }: AnalyseOptions): Promise<string> {
-  const { place, conversations, spec, store } = plan;
-  const { name } = place;
+  const { place, name, rule, conversations, spec, store } = plan;
   const { kind, version } = plan.analyst.identity;
   const spent = await spentOf({ store, campaign: name });
-  const analysis = buildAnalysis({ ...plan, name, analyst: { kind, version, model: spec.model }, result, spent });
-  const { discovery, passes } = result;
-  const given = await writeResult({
-    place,
-    analysis,
-    candidates: discovery.candidates,
-    passes,
-    ids: conversations.ids,
-  });
+  const analysis = buildAnalysis({ ...plan, analyst: { kind, version, model: spec.model }, result, spent });
+  const { passes, discovery } = result;
+  const { candidates } = discovery;
+  await writeResult({ place, analysis, candidates, passes, ids: conversations.ids });
   if (json) return JSON.stringify(analysis, null, 2);
-  return plain([analysisText(analysis), '', place.html, ...goOn(analysis, given)].join('\n'));
-}
-
-/** Lines of a campaign file that goes on from here. */
-function goOn({ passes, rule }: Analysis, given: string | undefined): string[] {
-  if (given === undefined) return [];
   const usual = selectionRuleSchema.parse({});
-  const isUsual = passes === usual.passes && rule.votes === usual.votes;
-  return [
+  const isUsual = passes.length === usual.passes && rule.votes === usual.votes;
+  const goOn = [
     '',
     'a campaign goes on from here with',
-    `  analyst: { kind: given, capabilities: ${JSON.stringify(given)} }`,
-    ...(isUsual ? [] : [`  selection: { passes: ${passes}, votes: ${rule.votes} }`]),
+    `  analyst: { kind: given, capabilities: ${JSON.stringify(place.capabilities)} }`,
+    ...(isUsual ? [] : [`  selection: { passes: ${passes.length}, votes: ${rule.votes} }`]),
   ];
+  return plain([analysisText(analysis), '', place.html, ...(candidates.length > 0 ? goOn : [])].join('\n'));
 }
 
 /** Failures speak of a campaign file's fields; here they are flags. */

@@ -168,15 +168,22 @@ describe('what is wrong with an answer', () => {
     expect(defectsOf(found(capability({ definition: general })))).toEqual([]);
   });
 
+  const named = (name: string) => found(capability({ name }));
+  const defined = (definition: string) => found(capability({ definition }));
+  const lacking = (...steps: object[]) => found(capability({ lacking: steps }));
+  const shows = (...steps: object[]) => found(capability({ shown: steps }));
+  const blames = (of: string, message: number) => ({
+    capabilities: [],
+    faults: [{ of, what: 'x', steps: [step('r1', message)] }],
+  });
+  const VALUE = 'a value of a task; say the skill without any';
+  const POLICY = 'r1.0 is the policy, which is no part of the trajectory; its messages are 1 to 4';
   it.each<[unknown, string]>([
     ['none', 'there is no JSON in it; give the answer as one JSON value'],
     [[], 'the answer: Invalid input: expected object, received array'],
     [{ capabilities: [] }, 'faults: Invalid input: expected array, received undefined'],
-    [found(capability({ definition: ' ' })), 'capabilities.0.definition: it is empty; say it in a sentence'],
-    [
-      found(capability({ name: 'Ask2' })),
-      'capabilities.0.name is "Ask2": a capability name is snake_case with 2-5 words of letters a-z',
-    ],
+    [defined(' '), 'capabilities.0.definition: it is empty; say it in a sentence'],
+    [named('Ask2'), 'capabilities.0.name is "Ask2": a capability name is snake_case with 2-5 words of letters a-z'],
     [
       found(capability(), capability()),
       'capabilities.1.name is "ask_before_acting", as that of entry 0; each skill is named once: merge the two, or rename one',
@@ -185,64 +192,31 @@ describe('what is wrong with an answer', () => {
       found(capability(), capability({ name: 'do_this' }), capability({ name: 'do_that' })),
       'capabilities has 3 entries; at most 2 are wanted: merge or drop',
     ],
+    [lacking(), 'capabilities.0.lacking is empty; cite at least one step of a trajectory that FAILED'],
+    [shows(), 'capabilities.0.shown is empty; cite at least one step of a trajectory that PASSED'],
     [
-      found(capability({ lacking: [] })),
-      'capabilities.0.lacking is empty; cite at least one step of a trajectory that FAILED',
-    ],
-    [
-      found(capability({ shown: [] })),
-      'capabilities.0.shown is empty; cite at least one step of a trajectory that PASSED',
-    ],
-    [
-      found(capability({ lacking: [step('r2')] })),
+      lacking(step('r2')),
       'capabilities.0.lacking.0: r2 is no trajectory that FAILED; cite one that did, or leave the step out',
     ],
     [
-      found(capability({ shown: [step('r1')] })),
+      shows(step('r1')),
       'capabilities.0.shown.0: r1 is no trajectory that PASSED; cite one that did, or leave the step out',
     ],
+    [lacking(step('r7')), 'capabilities.0.lacking.0: there is no trajectory "r7" here; the ids are r1, r2, r3, r4'],
+    [lacking(step('r1', 5)), 'capabilities.0.lacking.0: r1 has no message 5; its messages are 1 to 4'],
+    [lacking(step('r1', -1)), 'capabilities.0.lacking.0: r1 has no message -1; its messages are 1 to 4'],
+    [lacking(step('r1', 0)), `capabilities.0.lacking.0: ${POLICY}`],
+    [blames('agent', 2), 'faults.0.of: Invalid option: expected one of "environment"|"user"'],
+    [blames('user', 9), 'faults.0.steps.0: r1 has no message 9; its messages are 1 to 4'],
+    [defined('Orders above 500 need a yes.'), `capabilities.0.definition holds "500", ${VALUE}`],
+    [defined('Writes to ann@example.com first.'), `capabilities.0.definition holds "ann@example.com", ${VALUE}`],
+    [defined('Takes seat 4b.'), `capabilities.0.definition holds "4b", ${VALUE}`],
     [
-      found(capability({ lacking: [step('r7')] })),
-      'capabilities.0.lacking.0: there is no trajectory "r7" here; the ids are r1, r2, r3, r4',
-    ],
-    [
-      found(capability({ lacking: [step('r1', 5)] })),
-      'capabilities.0.lacking.0: r1 has no message 5; its messages are 1 to 4',
-    ],
-    [
-      found(capability({ lacking: [step('r1', -1)] })),
-      'capabilities.0.lacking.0: r1 has no message -1; its messages are 1 to 4',
-    ],
-    [
-      found(capability({ lacking: [step('r1', 0)] })),
-      'capabilities.0.lacking.0: r1.0 is the policy, which is no part of the trajectory; its messages are 1 to 4',
-    ],
-    [
-      { capabilities: [], faults: [{ of: 'agent', what: 'x', steps: [step('r1')] }] },
-      'faults.0.of: Invalid option: expected one of "environment"|"user"',
-    ],
-    [
-      { capabilities: [], faults: [{ of: 'user', what: 'x', steps: [step('r1', 9)] }] },
-      'faults.0.steps.0: r1 has no message 9; its messages are 1 to 4',
-    ],
-    [
-      found(capability({ definition: 'Orders above 500 need a yes.' })),
-      'capabilities.0.definition holds "500", a value of a task; say the skill without any',
-    ],
-    [
-      found(capability({ definition: 'Writes to ann@example.com first.' })),
-      'capabilities.0.definition holds "ann@example.com", a value of a task; say the skill without any',
-    ],
-    [
-      found(capability({ definition: 'Takes seat 4b.' })),
-      'capabilities.0.definition holds "4b", a value of a task; say the skill without any',
-    ],
-    [
-      found(capability({ definition: 'Calls find_flight first.' })),
+      defined('Calls find_flight first.'),
       'capabilities.0.definition names the tool find_flight; say the skill so that it holds where tools have other names',
     ],
     [
-      found(capability({ definition: 'word '.repeat(200).trim() })),
+      defined('word '.repeat(200).trim()),
       'capabilities.0.definition has 999 characters; at most 800, in 2 or 3 sentences',
     ],
   ])('%j: %s', (answer, defect) => {
@@ -250,8 +224,7 @@ describe('what is wrong with an answer', () => {
   });
 
   it('is told in full up to thirty defects', () => {
-    const lacking = Array.from({ length: 40 }, () => step('r7'));
-    const defects = defectsOf(found(capability({ lacking })));
+    const defects = defectsOf(lacking(...Array.from({ length: 40 }, () => step('r7'))));
     expect(defects).toHaveLength(31);
     expect(defects.at(-1)).toBe('and 10 more of this kind: check the whole answer');
   });
@@ -263,8 +236,9 @@ describe('several chunks', () => {
     [0, 1].map((attempt) => trajectory({ task, attempt, passed: attempt > 0 })),
   );
   const chunked = { chunkTokens: 80 };
+  const shownIn = (asked: string) => /Failed: (r\d+).\nPassed: (r\d+)./.exec(asked)?.slice(1) ?? [];
   const proposalFor = (asked: string) => {
-    const [, failed = '', passed = ''] = /Failed: (r\d+).\nPassed: (r\d+)./.exec(asked) ?? [];
+    const [failed = '', passed = ''] = shownIn(asked);
     const name = { r1: 'ask_before_acting', r3: 'ask_before_writing', r5: 'read_all_results' }[failed];
     return found(capability({ name, lacking: [step(failed)], shown: [step(passed)] }));
   };
@@ -330,7 +304,7 @@ describe('several chunks', () => {
     const { analyst, work } = analystAsking(
       (asked) => {
         if (!asked.includes('<proposals>')) {
-          const [, failed = '', passed = ''] = /Failed: (r\d+).\nPassed: (r\d+)./.exec(asked) ?? [];
+          const [failed = '', passed = ''] = shownIn(asked);
           const says = 'word '.repeat(100);
           return found(
             capability({
