@@ -4,9 +4,10 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parse, stringify } from 'yaml';
+import { stringify } from 'yaml';
 import { openStore } from '../artifacts/open-store';
 import { sha256 } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
@@ -17,6 +18,7 @@ import { plain } from '../terminal';
 import { type Asked, queryNames, updateNames, workflowIds } from '../workflows/messages';
 import { confirmed } from './confirm';
 import { messageOf, UserError } from './errors';
+import { readInput } from './input';
 import { type CommonOptions, homeOf } from './options';
 import { type Temporal, withTemporal } from './temporal';
 import { takeSnapshot } from './watch/snapshot';
@@ -26,15 +28,15 @@ export interface PendingApproval extends Asked {
   workflowId: string;
 }
 
-const storeOf = (options: CommonOptions): Promise<ArtifactStore> => openStore(homeOf(options).root);
 const print = (text: string): void => console.log(plain(text));
 
 /** `campaign approvals`. */
 export const listApprovals = (campaign: string, options: CommonOptions): Promise<void> =>
   withTemporal(options, async (temporal) => {
     const pending = await pendingApprovals(temporal, campaign);
-    const folder = join(homeOf(options).root, campaign);
-    const { shown, page } = await showApprovals(pending, { campaign, folder, store: await storeOf(options) });
+    const home = homeOf(options);
+    const folder = join(home.root, campaign);
+    const { shown, page } = await showApprovals(pending, { campaign, folder, store: await openStore(home.root) });
     if (options.json) return print(JSON.stringify({ campaign, page, waits: shown }));
     if (shown.length === 0) return print(`nothing of campaign ${campaign} waits for approval`);
     for (const { view, commands } of shown)
@@ -55,9 +57,7 @@ export const approve = (campaign: string, what: string[], { edit, yes, ...option
     const chosen = choose({ campaign, pending, what, verb: 'approve', edits: edit !== undefined });
     const [first] = chosen;
     const edited =
-      edit === undefined || !first
-        ? {}
-        : await readEdit({ file: edit, approval: first.approval, store: await storeOf(options) });
+      edit !== undefined && first ? await readEdit(edit, first.approval, await openStore(homeOf(options).root)) : {};
     const as = edit === undefined ? '' : ` as it stands in ${edit}`;
     await requireYes(`approve ${chosen.map(subjectOf).join('; ')}${as}`, yes);
     for (const one of chosen) await decide(temporal, one, { kind: 'approve', ...edited });
@@ -157,16 +157,15 @@ async function requireYes(what: string, yes = false): Promise<void> {
 type Edit = Pick<Approval, 'capabilities' | 'module'>;
 
 /** Reads `--edit FILE`: a list of capabilities, or the text of a module. @throws UserError for a wrong file, before anything is decided. */
-async function readEdit(o: { file: string; approval: PendingApproval; store: ArtifactStore }): Promise<Edit> {
-  const { file, approval, store } = o;
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (error) {
-    throw new UserError(`--edit: cannot read ${file} (${messageOf(error)})`);
+async function readEdit(file: string, { environment }: PendingApproval, store: ArtifactStore): Promise<Edit> {
+  if (!environment) {
+    const fix = 'it is a list of capabilities, each {name, definition}: those to go on with';
+    return { capabilities: readInput({ file, named: `--edit ${file}`, schema: editedCapabilitiesSchema, fix }) };
   }
-  if (!approval.environment) return { capabilities: parseCapabilities(text, file) };
-  const { candidate, rounds } = approval.environment;
+  const { candidate, rounds } = environment;
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new UserError(`--edit ${file} cannot be read: ${messageOf(error)}`);
+  });
   if (text.trim() === '') throw new UserError(`${file} is empty; it is to hold the environment of ${candidate.name}`);
   const module = await store.put({
     key: `edited-module/${sha256(text)}`,
@@ -176,22 +175,6 @@ async function readEdit(o: { file: string; approval: PendingApproval; store: Art
     body: text,
   });
   return { module };
-}
-
-function parseCapabilities(text: string, file: string): NonNullable<Approval['capabilities']> {
-  let value: unknown;
-  try {
-    value = parse(text);
-  } catch (error) {
-    throw new UserError(`${file} is not YAML: ${messageOf(error)}`);
-  }
-  const { data, error } = editedCapabilitiesSchema.safeParse(value);
-  if (data) return data;
-  const [issue] = error.issues;
-  const problem = [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ');
-  throw new UserError(
-    `${file}: ${problem}; it is a list of capabilities, each {name, definition}: those to go on with`,
-  );
 }
 
 /** A worker answers at once, unless it is being started. */

@@ -11,9 +11,9 @@ import { type Identity, type Kind, kindOf, type KindSpec } from '../domain/kinds
 import { type PresetName, presetNames, presets } from '../domain/presets';
 import { LAST_STAGE, type Stage, stages } from '../domain/work';
 import { type Registry, registry as allKinds } from '../registry';
-import { findRemoved, parseFields } from './campaign-issues';
-import { campaignFileSchema } from './campaign-schema';
+import { campaignFileSchema, findRemoved } from './campaign-schema';
 import { messageOf, UserError } from './errors';
+import { parseFields, type Problem } from './input';
 import { isReservedName } from './project';
 
 type Fields = Record<string, unknown>;
@@ -34,7 +34,7 @@ export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; r
   const { file, overrides = {}, registry = allKinds } = o;
   const { fields, lineOf } = readYaml(file);
   const { preset = 'paper', ...own } = fields;
-  const refuse = (problems: { path: PropertyKey[]; text: string }[]): never => {
+  const refuse = (problems: Problem[]): never => {
     const [first, ...others] = problems.map(({ path, text }) => `${file}:${lineOf(path)} ${text}`);
     throw new UserError(first ?? `${file}: not a campaign file`, others);
   };

@@ -1,4 +1,7 @@
-/** What a campaign file may say: the campaign's fields, with those of the kinds that there are for each part; and its JSON schema, for editors. */
+/**
+ * What a campaign file may say: the campaign's fields, with those of the kinds that there are for each part; what earlier versions
+ * could say; and the JSON schema, for editors.
+ */
 import { z } from 'zod';
 import {
   armNameSchema,
@@ -11,6 +14,7 @@ import {
 import { kindOf, specSchemaOf, type KindFields } from '../domain/kinds';
 import { presetNames } from '../domain/presets';
 import { registry as allKinds, type Registry } from '../registry';
+import { dotted, type Problem } from './input';
 
 /** What comes out is a complete campaign: the options of every part have the values that their kind gives them. */
 export function campaignFileSchema(registry: Registry) {
@@ -61,6 +65,37 @@ function partSchema(kinds: readonly KindFields[], defaultKind: string, common: z
   );
   if (!first) throw new Error('there must be at least one kind');
   return z.discriminatedUnion('kind', [first, ...others]).prefault({ kind: defaultKind });
+}
+
+const UNPAID = 'measured without benefit';
+
+/** Paths as in messages, `[]` for any entry of a list; with `value`, one value of the field alone. */
+export const removed: readonly { path: string; value?: string; why: string }[] = [
+  { path: 'arms[].kind', value: 'distill', why: `${UNPAID} (docs/decisions.md)` },
+  { path: 'arms[].kind', value: 'trace_then_target', why: `${UNPAID} (docs/decisions.md)` },
+  { path: 'arms[].kind', value: 'trace_then_joint', why: 'composites.share does the same (docs/decisions.md)' },
+  { path: 'router.labels', why: 'it is a kind of its own, router.kind: label_tokens' },
+  { path: 'router.moeGates', why: 'there is one gate, and it is a kind of its own, router.kind: moe_gate' },
+  { path: 'router.learnedWeights', why: `${UNPAID} (docs/decisions.md)` },
+  { path: 'calibration.easierShare', why: 'no environment was ever accepted with them (docs/decisions.md)' },
+  { path: 'composites.environment', why: '`mixed` is what there is; `written` paid nothing (docs/decisions.md)' },
+  { path: 'evaluation.plainRequests', why: 'no policy ever collapsed (docs/decisions.md)' },
+];
+
+/** One problem per removed field, or value of a field, in what a file says. */
+export function findRemoved(fields: unknown, path: PropertyKey[] = []): Problem[] {
+  if (typeof fields !== 'object' || fields === null) return [];
+  return Object.entries(fields).flatMap(([key, value]) => {
+    const here = [...path, Array.isArray(fields) ? Number(key) : key];
+    const name = dotted(here, () => '[]');
+    const gone = removed.find((one) => one.path === name && (one.value ?? value) === value);
+    const what = [dotted(here), ...(gone?.value === undefined ? [] : [gone.value])].join(' ');
+    const fix = here[0] === 'arms' ? 'delete the arm' : 'delete the line';
+    return [
+      ...(gone ? [{ path: here, text: `${what}: removed in 0.2: ${gone.why}; ${fix}` }] : []),
+      ...findRemoved(value, here),
+    ];
+  });
 }
 
 export interface JsonSchemaNode {

@@ -102,7 +102,7 @@ export async function campaignsOf(temporal: Temporal | undefined, options: Commo
 }
 
 /** The list of campaigns, as `status` without a name prints it. */
-export async function listLines(temporal: Temporal | undefined, options: CommonOptions): Promise<string[]> {
+async function listLines(temporal: Temporal | undefined, options: CommonOptions): Promise<string[]> {
   const campaigns = await campaignsOf(temporal, options);
   if (options.json) return [JSON.stringify({ server: temporal !== undefined, campaigns })];
   if (campaigns.length === 0) return [noCampaigns(options)];
@@ -122,7 +122,7 @@ const noCampaigns = (options: CommonOptions): string =>
   `no campaigns in ${homeOf(options).root} yet; start one with \`campaign run FILE\``;
 
 /** The campaign that runs, if there is one only; else the only one there is. */
-export async function onlyCampaign(temporal: Temporal | undefined, options: CommonOptions): Promise<string> {
+async function onlyCampaign(temporal: Temporal | undefined, options: CommonOptions): Promise<string> {
   const campaigns = await campaignsOf(temporal, options);
   const running = campaigns.filter(({ status }) => /running|paused/.test(status));
   const [only, another] = running.length > 0 ? running : campaigns;
@@ -157,13 +157,32 @@ export function statusLines(status: CampaignStatus): string[] {
 /** The same facts as one JSON object. */
 export const statusJson = ({ snapshot, ...rest }: CampaignStatus): string => JSON.stringify({ ...snapshot, ...rest });
 
-/** Follows a campaign that runs; of one that has ended, or that no server knows, the last frame. */
-export async function watchCampaign(options: CommonOptions, name: string): Promise<void> {
-  const output = createProgressOutput({ json: options.json, campaign: name });
-  let status: CampaignStatus | undefined;
-  // The home's next server may be at another address.
-  while (!status) status = await watchOnServer(options, name, output);
-  for (const line of footerLines(status)) output.note('campaign', line);
+/** `campaign status`: of one campaign, or of all. */
+export const showStatus = (name: string | undefined, options: CommonOptions): Promise<string> =>
+  withServer(options, async (temporal) => {
+    if (name === undefined) return (await listLines(temporal, options)).join('\n');
+    const status = await readStatus(temporal, options, name);
+    return options.json ? statusJson(status) : statusLines(status).join('\n');
+  });
+
+/**
+ * `campaign watch`: follows a campaign that runs, by default the only one; of one that has ended, or that no server knows, the last frame. How it
+ * ended is what it tells, not its exit code.
+ */
+export async function watchCampaign(named: string | undefined, options: CommonOptions): Promise<void> {
+  // Without a reader it would go on for nobody, and it holds nothing.
+  const leave = (): never => process.exit();
+  process.stdout.once('error', leave);
+  try {
+    const name = named ?? (await withServer(options, (temporal) => onlyCampaign(temporal, options)));
+    const output = createProgressOutput({ json: options.json, campaign: name });
+    let status: CampaignStatus | undefined;
+    // The home's next server may be at another address.
+    while (!status) status = await watchOnServer(options, name, output);
+    for (const line of footerLines(status)) output.note('campaign', line);
+  } finally {
+    process.stdout.off('error', leave);
+  }
 }
 
 /** @returns undefined if another server has taken the place of the one that was asked. */

@@ -1,7 +1,9 @@
-/** What a machine needs, and what a campaign does: the list that `campaign doctor` and `campaign run` go through. Nothing stays running. */
-import type { Check, CheckItem } from '../checks/check';
-import type { Campaign, Stage } from '../domain/campaign';
+/** `campaign doctor`, and the list of checks that it and `campaign run` go through. Nothing stays running. */
+import { type Check, type CheckItem, runChecks } from '../checks/check';
+import type { Campaign } from '../domain/campaign';
+import type { Stage } from '../domain/work';
 import { wrap } from '../terminal';
+import { loadCampaign } from './campaign-file';
 import { languageModelChecks } from './checks/language-models';
 import {
   buildCheck,
@@ -15,52 +17,48 @@ import {
 } from './checks/machine';
 import { modelChecks, serverTrials } from './checks/model';
 import { bridgeChecks, targetChecks } from './checks/target';
+import { type CommonOptions, homeOf } from './options';
 import { type PortOptions, temporalPort, uiPort } from './ports';
 import type { Home } from './project';
 
-/** What has to be there for `campaign run`. */
-export function runRequirements(o: {
-  home: Home;
-  campaign: Campaign;
-  until: Stage | undefined;
-  /** Whether the home's own Temporal server is started. */
-  temporal: boolean;
-}): CheckItem[] {
-  const { home, campaign, until, temporal } = o;
-  return [
-    homeCheck(home, campaign),
-    buildCheck(),
-    ...pythonChecks(),
-    ...(temporal ? [temporalCheck()] : []),
-    ...modelChecks(campaign),
-    ...bridgeChecks(campaign),
-    ...targetChecks({ campaign, home, until }),
-    ...languageModelChecks(campaign, { asks: false }),
-  ];
+/** @returns the exit code. */
+export async function doctor(file: string | undefined, options: CommonOptions & PortOptions): Promise<number> {
+  const campaign = file === undefined ? undefined : loadCampaign({ file });
+  const checks = await runChecks(checksOf({ home: homeOf(options), doctor: options, campaign }));
+  console.log(options.json ? JSON.stringify(checks) : doctorLines(checks, process.stdout.columns).join('\n'));
+  return checks.every(({ ok }) => ok) ? 0 : 1;
 }
 
-/** The machine; with a campaign, also what that needs: language models and the policy server are tried, and an embedded one is started once. */
-export function doctorChecks(o: { home: Home; ports: PortOptions; campaign?: Campaign | undefined }): CheckItem[] {
-  const { home, ports, campaign } = o;
+/**
+ * What has to be there: on the machine, and for a campaign where there is one. A doctor looks closer: it asks language models and the base's
+ * tokenizer, tries the policy server's adapters, and starts an embedded server once.
+ */
+export function checksOf(o: {
+  home: Home;
+  campaign?: Campaign | undefined;
+  /** The ports that the user named for a doctor to look at; undefined for `campaign run`, which chooses them itself. */
+  doctor?: PortOptions | undefined;
+  until?: Stage | undefined;
+  /** Whether a Temporal cluster is there already. */
+  cluster?: boolean;
+}): CheckItem[] {
+  const { home, campaign, doctor, until, cluster = false } = o;
   const machine = [
-    nodeCheck(),
-    memoryCheck(),
+    ...(doctor ? [nodeCheck(), memoryCheck()] : []),
     homeCheck(home, campaign),
     buildCheck(),
     ...pythonChecks(),
-    temporalCheck(),
-    portCheck(temporalPort, ports.temporalPort),
-    portCheck(uiPort, ports.uiPort),
+    ...(cluster ? [] : [temporalCheck()]),
+    ...(doctor ? [portCheck(temporalPort, doctor.temporalPort), portCheck(uiPort, doctor.uiPort)] : []),
   ];
   if (!campaign) return machine;
   return [
     ...machine,
     ...modelChecks(campaign),
     ...bridgeChecks(campaign),
-    ...targetChecks({ campaign, home, asksTokenizer: true }),
-    ...languageModelChecks(campaign, { asks: true }),
-    gpuCheck(campaign),
-    ...serverTrials(campaign, home),
+    ...targetChecks({ campaign, home, until, asksTokenizer: doctor !== undefined }),
+    ...languageModelChecks(campaign, { asks: doctor !== undefined }),
+    ...(doctor ? [gpuCheck(campaign), ...serverTrials(campaign, home)] : []),
   ];
 }
 

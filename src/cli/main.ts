@@ -2,31 +2,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
 import { isCode } from '../artifacts/durable-file';
-import { approvalCommands } from './commands/approval';
-import { analyseCommand } from './commands/analyse';
-import { compareCommand } from './commands/compare';
-import { controlCommands } from './commands/control';
-import { deleteCommand } from './commands/delete';
-import { doctorCommands } from './commands/doctor';
-import { duCommand } from './commands/du';
-import { environmentCommands } from './commands/env';
-import { labelsCommands } from './commands/labels';
-import { lineageCommand } from './commands/lineage';
-import { listCommand } from './commands/list';
-import { planCommand } from './commands/plan';
-import { pruneCommand } from './commands/prune';
-import { reportCommand } from './commands/report';
-import { runCommands } from './commands/run';
-import { selectCommand } from './commands/select';
-import { startCommand } from './commands/start';
-import { statusCommands } from './commands/status';
+import { addCommands } from './commands';
 import { messageOf, renderError, UserError } from './errors';
-import { DEFAULT_HOME, examples } from './options';
+import { DEFAULT_HOME, examplesText } from './options';
 import { version } from './project';
 
 const USAGE = 2;
 
-/** All commands. Only what their help needs is loaded: an action imports its own modules. */
 export function createProgram(): Command {
   const program = new Command('campaign')
     .description('find what a language-model agent lacks, and train it: the TRACE method as one durable workflow')
@@ -45,33 +27,16 @@ export function createProgram(): Command {
     })
     .addHelpText(
       'after',
-      examples(
+      examplesText([
         ['campaign doctor campaigns/mine.yaml', 'what is missing on this machine?'],
         ['campaign plan campaigns/mine.yaml', 'what will it cost?'],
         ['campaign run campaigns/mine.yaml', 'everything; after a stop, the same command goes on'],
         ['campaign run --help', 'options and examples of one command'],
-      ),
+      ]),
     )
     .showSuggestionAfterError()
     .exitOverride();
-  runCommands(program);
-  planCommand(program);
-  doctorCommands(program);
-  statusCommands(program);
-  listCommand(program);
-  duCommand(program);
-  deleteCommand(program);
-  pruneCommand(program);
-  controlCommands(program);
-  approvalCommands(program);
-  reportCommand(program);
-  compareCommand(program);
-  lineageCommand(program);
-  analyseCommand(program);
-  labelsCommands(program);
-  selectCommand(program);
-  environmentCommands(program);
-  startCommand(program);
+  addCommands(program);
   return program;
 }
 

@@ -1,7 +1,6 @@
-/** Options that every command has, and what they stand for. */
-import { Command, InvalidArgumentError } from 'commander';
+/** Options that every command has, how the values of options are read, and examples in helps. */
+import { type Command, InvalidArgumentError } from 'commander';
 import { stages, type Stage } from '../domain/work';
-import { temporalPort, uiPort } from './ports';
 import { homeAt, type Home } from './project';
 
 export interface CommonOptions {
@@ -21,55 +20,46 @@ export const homeOf = (options: CommonOptions): Home => homeAt(options.home);
 
 export const namespace = (): string => process.env['TEMPORAL_NAMESPACE'] ?? 'default';
 
-/** Options of commands that start a campaign. */
-export const campaignOptions = (command: Command): Command =>
-  command
-    .option('--until <stage>', 'stop after this stage', stageName)
-    .option('--seed <seed>', "seed, instead of the file's; it is added to the name", wholeNumber(0))
-    .option('--training-seed <seed>', 'seed of trainings alone; it is added to the name as -s<seed>', wholeNumber(0))
-    .option('--name <name>', "name, instead of the file's")
-    .option('--force', 'run even if the base-model check fails');
+/** A command line, and what it does. */
+export type Example = readonly [command: string, effect?: string];
 
-/** The options that name ports of Temporal and its UI: `PortOptions`. */
-export function portOptions(command: Command): Command {
-  const port = wholeNumber(0, 65535);
-  for (const { name, flag, preferred } of [temporalPort, uiPort])
-    command.option(
-      `${flag} <port>`,
-      `port of the ${name}; 0: any free one (default: ${preferred}, if it is free)`,
-      port,
-    );
-  return command;
-}
+/** For the end of a command's help. */
+export const examplesText = (lines: readonly Example[]): string =>
+  ['', lines.length > 1 ? 'Examples:' : 'Example:']
+    .concat(lines.map(([command, effect]) => (effect ? `  # ${effect}\n  ${command}` : `  ${command}`)))
+    .join('\n');
 
-/** Commander's parser for whole numbers in a range. */
+/** A whole number in a range. */
 export const wholeNumber =
   (low: number, high = Number.MAX_SAFE_INTEGER) =>
   (text: string): number => {
     const number = Number(text);
-    if (!/^\d+$/.test(text) || number < low || number > high)
-      throw new InvalidArgumentError(
-        `It must be a whole number from ${low}${high < Number.MAX_SAFE_INTEGER ? ` to ${high}` : ''}.`,
-      );
-    return number;
+    if (/^\d+$/.test(text) && number >= low && number <= high) return number;
+    const range = `from ${low}${high < Number.MAX_SAFE_INTEGER ? ` to ${high}` : ''}`;
+    throw new InvalidArgumentError(`It must be a whole number ${range}.`);
   };
 
-/** Commander's parser for two or more different whole numbers. */
+/** Two or more different whole numbers. */
 export const seedList = (text: string): number[] => {
   const seeds = text.split(',').map((seed) => wholeNumber(0)(seed.trim()));
-  if (seeds.length < 2 || new Set(seeds).size < seeds.length)
-    throw new InvalidArgumentError('It must be two or more different seeds, such as 1,2,3.');
-  return seeds;
+  if (seeds.length > 1 && new Set(seeds).size === seeds.length) return seeds;
+  throw new InvalidArgumentError('It must be two or more different seeds, such as 1,2,3.');
 };
 
-const stageName = (text: string): Stage => {
+export const stageName = (text: string): Stage => {
   const stage = stages.find((one) => one === text);
-  if (!stage) throw new InvalidArgumentError(`It must be one of ${stages.join(', ')}.`);
-  return stage;
+  if (stage) return stage;
+  throw new InvalidArgumentError(`It must be one of ${stages.join(', ')}.`);
 };
 
-/** Command lines, each with what it does, for the end of a command's help. */
-export const examples = (...lines: [command: string, effect?: string][]): string =>
-  ['', lines.length > 1 ? 'Examples:' : 'Example:']
-    .concat(lines.map(([command, effect]) => (effect ? `  # ${effect}\n  ${command}` : `  ${command}`)))
-    .join('\n');
+export const dollars = (text: string): number => {
+  const number = Number(text);
+  if (text.trim() !== '' && number >= 0 && Number.isFinite(number)) return number;
+  throw new InvalidArgumentError('It must be an amount of dollars, such as 2.5.');
+};
+
+export const moreDollars = (text: string): number => {
+  const number = dollars(text);
+  if (number > 0) return number;
+  throw new InvalidArgumentError('It must be more than 0 dollars.');
+};

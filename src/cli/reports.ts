@@ -71,15 +71,18 @@ export function readReport(named: Named): Report {
   return readReportFile(file, 'the same `campaign run FILE` writes it anew');
 }
 
+/** @throws UserError that names the campaigns with one. */
+export function requireReported({ home, name }: Named): void {
+  const names = reported(home);
+  if (names.includes(name)) return;
+  const known = names.length > 0 ? `campaigns with one: ${names.join(', ')}` : 'no campaign there has one';
+  throw new UserError(`campaign '${name}' has no report in ${home}; ${known}`);
+}
+
 /** The report of campaign `name`, or the newest; undefined if the home has none. @throws UserError for a wrong name or a broken file. */
 export function findReport({ home, name }: { home: string; name?: string | undefined }): FoundReport | undefined {
-  const names = reported(home);
-  if (name !== undefined && !names.includes(name)) {
-    const known = names.length > 0 ? `campaigns with one: ${names.join(', ')}` : 'no campaign there has one';
-    throw new UserError(`campaign '${name}' has no report in ${home}; ${known}`);
-  }
-  const chosen = name ?? names[0];
-  return chosen === undefined
-    ? undefined
-    : { name: chosen, folder: join(home, chosen), report: readReport({ home, name: chosen }) };
+  if (name !== undefined) requireReported({ home, name });
+  const chosen = name ?? reported(home)[0];
+  if (chosen === undefined) return undefined;
+  return { name: chosen, folder: join(home, chosen), report: readReport({ home, name: chosen }) };
 }

@@ -58,27 +58,25 @@ export async function connect({ address, namespace }: TemporalAddress): Promise<
   }
 }
 
-/** Address of the server to talk to: the named cluster, else the one that runs for this home. */
+/** Address of the server to talk to: the named cluster, else the one that runs for this home. @throws UserError if there is none. */
 export function addressOf(options: CommonOptions): TemporalAddress {
-  const address = options.temporalAddress ?? serverOf(homeOf(options));
-  if (!address)
-    throw new UserError(
-      `no Temporal server of ${homeOf(options).root} is running; start it with \`campaign serve\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,
-    );
-  return { address, namespace: namespace() };
-}
-
-async function using<T, C extends Temporal | undefined>(temporal: C, work: (temporal: C) => Promise<T>): Promise<T> {
-  try {
-    return await work(temporal);
-  } finally {
-    await temporal?.close();
-  }
+  const home = homeOf(options);
+  const address = options.temporalAddress ?? serverOf(home);
+  if (address) return { address, namespace: namespace() };
+  throw new UserError(
+    `no Temporal server of ${home.root} is running; start it with \`campaign serve\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,
+  );
 }
 
 /** `work` with a connection to that server. */
-export const withTemporal = async <T>(options: CommonOptions, work: (temporal: Temporal) => Promise<T>): Promise<T> =>
-  using(await connect(addressOf(options)), work);
+export async function withTemporal<T>(options: CommonOptions, work: (temporal: Temporal) => Promise<T>): Promise<T> {
+  const temporal = await connect(addressOf(options));
+  try {
+    return await work(temporal);
+  } finally {
+    await temporal.close();
+  }
+}
 
 /** The same for a command that files of the home can answer: without a connection if the home's own server does not run. */
 export async function withServer<T>(
@@ -87,11 +85,17 @@ export async function withServer<T>(
 ): Promise<T> {
   if (options.temporalAddress) return withTemporal(options, work);
   const address = serverOf(homeOf(options));
-  const isAway = (error: unknown) => {
+  let temporal: Temporal | undefined;
+  try {
+    temporal = address ? await connect({ address, namespace: namespace() }) : undefined;
+  } catch (error) {
     if (!(error instanceof UserError)) throw error;
-    return undefined;
-  };
-  return using(address ? await connect({ address, namespace: namespace() }).catch(isAway) : undefined, work);
+  }
+  try {
+    return await work(temporal);
+  } finally {
+    await temporal?.close();
+  }
 }
 
 /** What gRPC's codes say of a server that is away, that starts or that has too much to do: CANCELLED, UNKNOWN, DEADLINE_EXCEEDED, RESOURCE_EXHAUSTED, ABORTED, INTERNAL, UNAVAILABLE. */
@@ -104,7 +108,7 @@ export const isServerAway = (error: unknown): boolean => AWAY.includes(grpcCode(
 export const isNoAnswer = (error: unknown): boolean => grpcCode(error) !== undefined;
 
 /** The client wraps what gRPC says. */
-function grpcCode(error: unknown): number | undefined {
+export function grpcCode(error: unknown): number | undefined {
   for (let at = error; at instanceof Error; at = at.cause) if (isGrpcServiceError(at)) return at.code;
   return undefined;
 }
@@ -145,23 +149,19 @@ export interface Digests {
 /** What the memo holds of a start, for a later command to compare with what its file says. */
 interface StartMemo {
   /** Of the stage after which it stops. */
-  configDigest?: string;
-  terms?: string;
-  until?: Stage | null;
+  configDigest?: string | undefined;
+  /** Of the terms that it was started with. */
+  terms?: string | undefined;
+  until?: Stage | null | undefined;
 }
 
-export interface CampaignState {
+/** What the memo says: `paused`, and whose workers it waits for once it is prepared (`pool`) too. */
+export interface CampaignState extends Memo, Omit<StartMemo, 'until'> {
   status: WorkflowExecutionDescription['status']['name'];
   runId: string;
   /** That of its store. */
   taskQueue: string;
-  /** Whose workers it waits for, once it is prepared. */
-  pool?: string | undefined;
-  configDigest?: string | undefined;
-  /** Digest of the terms that it was started with. */
-  terms?: string | undefined;
   until?: Stage | undefined;
-  paused?: boolean | undefined;
 }
 
 /** The latest run of a campaign; undefined if there was none. */
@@ -187,9 +187,9 @@ export async function startCampaign(
 ): Promise<void> {
   const { campaign, store, configDigests, terms, until, force } = start;
   const { workflow } = temporal.client;
-  const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
   const configDigest = configDigests[until ?? LAST_STAGE];
-  const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms, until });
+  const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
+  const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms });
   const before = await campaignState(temporal, campaign.name);
   if (before?.status === 'FAILED' && before.paused)
     await workflow.signalWithStart('campaign', { ...options, signal: signalNames.pause });
@@ -200,15 +200,16 @@ export async function startCampaign(
 
 function startOptions(
   input: CampaignInput,
-  { taskQueue, configDigest, terms, until }: Pick<CampaignState, 'taskQueue' | 'configDigest' | 'terms' | 'until'>,
+  { taskQueue, configDigest, terms }: Pick<CampaignState, 'taskQueue' | 'configDigest' | 'terms'>,
 ): WorkflowStartOptions {
   const { name, seed } = input.campaign;
+  const memo: StartMemo = { configDigest, terms, until: input.until ?? null };
   const attribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
   return {
     workflowId: workflowIds.campaign(name),
     taskQueue,
     args: [input],
-    memo: { configDigest, terms, until: until ?? null },
+    memo: { ...memo },
     typedSearchAttributes: new TypedSearchAttributes([{ key: attribute, value: name }]),
     staticSummary: `campaign ${name}, seed ${seed}`,
     workflowIdReusePolicy: 'ALLOW_DUPLICATE',
@@ -230,20 +231,19 @@ export async function retryCampaign(
   if (state.status === 'RUNNING')
     throw new UserError(`campaign ${name} is running; what fails in it can be done again when it has ended`);
   const { campaign, until, force } = await inputOf(temporal, name, state);
-  const restart = async (kept: CampaignInput['kept'], again: string[]) => {
+  const restart = async (again: string[], kept?: CampaignInput['kept']) => {
     const input = { campaign, ...(until && { until }), ...(force && { force }), ...(kept && { kept }) };
-    const options = startOptions(input, state);
-    if (again.length > 0) await temporal.client.workflow.start('campaign', options);
+    if (again.length > 0) await temporal.client.workflow.start('campaign', startOptions(input, state));
     return again;
   };
   if (state.status !== 'COMPLETED') {
-    if (only === undefined) return restart(undefined, [name]);
+    if (only === undefined) return restart([name]);
     throw new UserError(
       `campaign ${name} has ended as ${state.status.toLowerCase()} as a whole: \`campaign retry ${name}\` starts it again`,
     );
   }
   const { failed, children } = (await temporal.client.workflow.getHandle(name).result()) as CampaignResult;
-  if (only === undefined) return restart(undefined, failed);
+  if (only === undefined) return restart(failed);
   const child = children.find((one) => one.name === only);
   if (!child)
     throw new UserError(
@@ -252,10 +252,8 @@ export async function retryCampaign(
   if (child.status !== 'failed') return [];
   const others = children.filter((one) => one !== child);
   const kept = await Promise.all(others.map(({ workflowId }) => resultOfChild(temporal, workflowId)));
-  return restart(
-    kept.flatMap((one) => one ?? []),
-    [only],
-  );
+  const ended = kept.flatMap((one) => one ?? []);
+  return restart([only], ended);
 }
 
 async function inputOf({ client }: Temporal, name: string, { runId }: CampaignState): Promise<CampaignInput> {
@@ -271,14 +269,13 @@ async function inputOf({ client }: Temporal, name: string, { runId }: CampaignSt
 type EndedChild = EndedCapability | EndedArm;
 
 /** What a child came to, whether it failed or not; undefined of one that was never started. */
-const resultOfChild = ({ client }: Temporal, workflowId: string): Promise<EndedChild | undefined> =>
-  client.workflow
-    .getHandle(workflowId)
-    .result()
-    .then(
-      (result) => result as EndedChild,
-      (error: Error) => childFailureIn<EndedChild>(error.cause),
-    );
+async function resultOfChild({ client }: Temporal, workflowId: string): Promise<EndedChild | undefined> {
+  try {
+    return (await client.workflow.getHandle(workflowId).result()) as EndedChild;
+  } catch (error) {
+    return childFailureIn<EndedChild>((error as Error).cause);
+  }
+}
 
 /** Whether somebody takes up workflows there. */
 export async function hasWorkers({ client }: Temporal, queue: string): Promise<boolean> {

@@ -1,30 +1,36 @@
-/** What of a home belongs to which campaign: `campaign list`, `du`, `delete` and `prune`. Bytes are those on disk; together they are the home's. */
+/** What of a home belongs to which campaign. Bytes are those on disk; together they are the home's. Reads only. */
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join, relative, sep } from 'node:path';
 import { walk } from '../artifacts/contents';
 import { openStore } from '../artifacts/open-store';
-import { isAlone, type Share, usageOf } from '../artifacts/usage';
+import { isAlone, type Share, type Usage, usageOf } from '../artifacts/usage';
 import { UserError } from './errors';
 import { type Home, isReservedName } from './project';
 
-/** Kinds of what a home holds, by the first part of keys in the store; what is not named here is `results`. */
-const kinds: Record<string, readonly string[]> = {
-  adapters: ['adapter', 'merge', 'gated', 'blank-adapter'],
-  rollouts: ['rollouts', 'outcomes'],
-  replies: ['reply'],
-  journals: ['journals'],
-  unreferenced: ['unreferenced'],
+/** Kinds of what a store holds, by the first part of its keys; what is not named here is `results`. */
+const storeKinds: Record<string, string> = {
+  adapter: 'adapters',
+  merge: 'adapters',
+  gated: 'adapters',
+  'blank-adapter': 'adapters',
+  rollouts: 'rollouts',
+  outcomes: 'rollouts',
+  reply: 'replies',
+  journals: 'journals',
+  unreferenced: 'unreferenced',
+  rest: 'other',
 };
-const kindOf = (part: string): string =>
-  Object.keys(kinds).find((kind) => kinds[kind]!.includes(part)) ?? (part === 'rest' ? 'other' : 'results');
+/** Of a home's other folders and files, by their names. */
+const homeKind = (name: string): string =>
+  ['trainings', 'logs'].includes(name) ? name : name.startsWith('temporal.db') ? 'temporal' : 'other';
 
-export interface Used {
+interface Used {
   /** Nobody else uses it: it goes with the campaign. */
   alone: number;
   shared: number;
 }
 
-export interface CampaignUse extends Used {
+interface CampaignUse extends Used {
   name: string;
   /** Whether it has noted what it uses; else its figures are those of its folder alone. */
   isKnown: boolean;
@@ -32,91 +38,69 @@ export interface CampaignUse extends Used {
   changedMs: number;
 }
 
-export interface HomeUse {
+interface HomeUse {
   bytes: number;
   /** All of the home, by kind. */
   kinds: Record<string, number>;
   campaigns: CampaignUse[];
 }
 
-/** A training's folder is called after what is learned and the beginning of its id. */
-const trainingOf = (folder: string): string => /-([0-9a-f]{12})$/.exec(folder)?.[1] ?? folder;
-
-export interface TrainingFolder {
+interface TrainingFolder {
   path: string;
   users: ReadonlySet<string>;
   /** Its result is in the store: the folder is for resuming, and for a look. */
   isStored: boolean;
 }
 
-/** Folders of trainings, and the campaigns that have asked for them. */
-export function trainingFolders(
-  home: Home,
-  { noted, contents }: Pick<Awaited<ReturnType<typeof usageOf>>, 'noted' | 'contents'>,
-): TrainingFolder[] {
+/** Folders of trainings, each called after what is learned and the beginning of its id, and the campaigns that have asked for them. */
+export function trainingFolders(home: Home, { noted, contents }: Pick<Usage, 'noted' | 'contents'>): TrainingFolder[] {
   const root = join(home.root, 'trainings');
   const idOf = (key: string) => /(?:^|:)training\/([0-9a-f]{12})[0-9a-f]*$/.exec(key)?.[1];
-  const stored = new Set(contents.entries.flatMap(({ key }) => idOf(key) ?? []));
-  return (existsSync(root) ? readdirSync(root) : []).map((name) => ({
-    path: join(root, name),
-    users: new Set(
-      [...noted].flatMap(([user, keys]) => ([...keys].some((key) => idOf(key) === trainingOf(name)) ? [user] : [])),
-    ),
-    isStored: stored.has(trainingOf(name)),
-  }));
+  const stored = new Set(contents.entries.map(({ key }) => idOf(key)));
+  const usersOf = (id: string) => [...noted].filter(([, keys]) => [...keys].some((key) => idOf(key) === id));
+  return (existsSync(root) ? readdirSync(root) : []).map((name) => {
+    const id = /-([0-9a-f]{12})$/.exec(name)?.[1] ?? name;
+    return { path: join(root, name), users: new Set(usersOf(id).map(([user]) => user)), isStored: stored.has(id) };
+  });
 }
 
-/** Folders of campaigns: whatever lies beside the home's own. */
-const campaignFolders = (home: Home): string[] =>
-  (existsSync(home.root) ? readdirSync(home.root, { withFileTypes: true }) : [])
-    .filter((entry) => entry.isDirectory() && !isReservedName(entry.name))
-    .map(({ name }) => name);
+/** @throws UserError if there is no home. */
+export function requireHome({ root }: Home): void {
+  if (!existsSync(root)) throw new UserError(`there is no home ${root}; name another with --home`);
+}
 
 /** @throws UserError if there is no home. */
 export async function homeUse(home: Home): Promise<HomeUse> {
-  if (!existsSync(home.root)) throw new UserError(`there is no home ${home.root}; name another with --home`);
+  requireHome(home);
   const usage = await usageOf(await openStore(home.root));
-  const folders = campaignFolders(home);
+  // Folders of campaigns: whatever lies beside the home's own.
+  const folders = readdirSync(home.root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !isReservedName(entry.name))
+    .map(({ name }) => name);
   const trainings = new Map(trainingFolders(home, usage).map((one) => [basename(one.path), one.users]));
-  const names = [...new Set([...folders, ...usage.noted.keys()])].sort();
   const changed = new Map<string, number>();
-  const shares: Share[] = usage.shares.map((share) => ({ ...share, kind: kindOf(share.kind) }));
+  const shares: Share[] = usage.shares.map((share) => ({ ...share, kind: storeKinds[share.kind] ?? 'results' }));
   for (const { path, isFolder, bytes, names: links, changedMs } of await walk(home.root)) {
     const [top = '', below = ''] = relative(home.root, path).split(sep);
     if (top === 'artifacts') continue;
     const isCampaign = folders.includes(top);
     if (isCampaign) changed.set(top, Math.max(changedMs, changed.get(top) ?? 0));
     const users = isCampaign ? new Set([top]) : (top === 'trainings' && trainings.get(below)) || new Set<string>();
-    const kind = isCampaign
-      ? 'reports'
-      : top === 'trainings' || top === 'logs'
-        ? top
-        : top.startsWith('temporal.db')
-          ? 'temporal'
-          : 'other';
+    const kind = isCampaign ? 'reports' : homeKind(top);
     // A checkpoint's weights are the store's, under another name.
     if (isFolder || links === 1) shares.push({ kind, bytes, users, mayBeUsed: false });
   }
-  const campaigns = names.map((name) => {
-    const own = shares.filter(({ users }) => users.has(name));
-    const byKind: Record<string, Used> = {};
-    for (const share of own) {
-      const used = (byKind[share.kind] ??= { alone: 0, shared: 0 });
-      used[isAlone(share, name) ? 'alone' : 'shared'] += share.bytes;
-    }
-    const sum = (of: keyof Used) => Object.values(byKind).reduce((total, used) => total + used[of], 0);
-    return {
-      name,
-      isKnown: usage.noted.has(name),
-      alone: sum('alone'),
-      shared: sum('shared'),
-      kinds: byKind,
-      changedMs: changed.get(name) ?? 0,
-    };
+  const kinds: HomeUse['kinds'] = {};
+  for (const { kind, bytes } of shares) kinds[kind] = (kinds[kind] ?? 0) + bytes;
+  const names = [...new Set([...folders, ...usage.noted.keys()])].sort();
+  const campaigns = names.map((name): CampaignUse => {
+    const [total, byKind]: [Used, CampaignUse['kinds']] = [{ alone: 0, shared: 0 }, {}];
+    for (const share of shares.filter(({ users }) => users.has(name)))
+      for (const used of [total, (byKind[share.kind] ??= { alone: 0, shared: 0 })])
+        used[isAlone(share, name) ? 'alone' : 'shared'] += share.bytes;
+    return { name, isKnown: usage.noted.has(name), ...total, kinds: byKind, changedMs: changed.get(name) ?? 0 };
   });
-  const all: Record<string, number> = {};
-  for (const { kind, bytes } of shares) all[kind] = (all[kind] ?? 0) + bytes;
-  return { bytes: Object.values(all).reduce((sum, bytes) => sum + bytes, 0), kinds: all, campaigns };
+  return { bytes: Object.values(kinds).reduce((sum, bytes) => sum + bytes, 0), kinds, campaigns };
 }
 
 /** @throws UserError that names those there are. */

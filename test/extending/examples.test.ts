@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { byLength } from '../../examples/by-length';
 import { phrases } from '../../examples/phrases';
-import { checkModule } from '../../src/cli/checks/environment';
+import { checkModule } from '../../src/cli/environment-check';
 import type { Message } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { checkPartition } from '../../src/domain/selection';

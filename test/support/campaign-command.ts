@@ -1,21 +1,13 @@
 /** Runs commands in this process; what they print comes back as text, and their exit code. */
 import { Command } from 'commander';
-import { approvalCommands } from '../../src/cli/commands/approval';
-import { controlCommands } from '../../src/cli/commands/control';
-import { reportCommand } from '../../src/cli/commands/report';
-import { statusCommands } from '../../src/cli/commands/status';
+import { addCommands } from '../../src/cli/commands';
 import { setColumns } from './columns';
 
-const overHome = [statusCommands, controlCommands, approvalCommands, reportCommand];
-
-/** `status`, `watch`, `pause` and its like, `report` and the commands of approval, over a home. */
+/** Over a home. */
 export const campaignCommand = (home: string, ...argv: string[]): Promise<{ text: string; code: number }> =>
-  runCommand(overHome, '--home', home, ...argv);
+  runCommand('--home', home, ...argv);
 
-export async function runCommand(
-  commands: readonly ((program: Command) => void)[],
-  ...argv: string[]
-): Promise<{ text: string; code: number }> {
+export async function runCommand(...argv: string[]): Promise<{ text: string; code: number }> {
   const lines: string[] = [];
   const restoreColumns = setColumns(undefined);
   const log = jest.spyOn(console, 'log').mockImplementation((text: string) => void lines.push(text));
@@ -26,7 +18,7 @@ export async function runCommand(
     .option('--home <folder>')
     .option('--temporal-address <address>')
     .exitOverride();
-  for (const add of commands) add(program);
+  addCommands(program);
   // It is the process's, and so of all tests that run in it.
   const before = process.exitCode;
   process.exitCode = undefined;

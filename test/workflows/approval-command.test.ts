@@ -138,7 +138,7 @@ test('from what waits to what was decided', async () => {
       return run('approve', name, '--edit', copy, '--yes');
     };
     await expect(edit('[{name: [')).rejects.toThrow(/is not YAML/);
-    await expect(edit('[{name: x}]')).rejects.toThrow(/0\.definition: .*it is a list of capabilities/);
+    await expect(edit('[{name: x}]')).rejects.toThrow(/\[0\]\.definition is missing; .*it is a list of capabilities/);
     await expect(edit(list.replace(CHILD, 'another_one'))).rejects.toThrow(
       /unknown capability another_one; those that/,
     );

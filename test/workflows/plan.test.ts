@@ -1,6 +1,6 @@
 /** `campaign plan` counts the rollouts that the workflows ask for: the same campaign, run with activities that only count. */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { plannedRollouts } from '../../src/cli/plan/estimate';
+import { countWork } from '../../src/cli/plan/estimate';
 import type { RollOutInput } from '../../src/activities/types';
 import { quiet, start, timeSkipping, withWorkers } from './environment';
 import { config, fakeActivities, summary } from './fake-activities';
@@ -49,6 +49,6 @@ test('every purpose, rollout for rollout', async () => {
     return trained;
   };
   await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  const planned = plannedRollouts({ campaign, tasks, capabilities: 2 });
+  const planned = countWork({ campaign, tasks, capabilities: 2 }).purposes;
   expect(made).toEqual(Object.fromEntries(planned.map(({ purpose, rollouts }) => [purpose, rollouts.low])));
 });

@@ -9,7 +9,7 @@ import type { AnalystKind } from '../../analyst/analyst';
 import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
 import { type KindSpec, specSchemaOf } from '../../domain/kinds';
 import { changePaths } from '../campaign-file';
-import { parseFields } from '../campaign-issues';
+import { parseFields } from '../input';
 import { messageOf, UserError } from '../errors';
 
 export interface SpecOptions {

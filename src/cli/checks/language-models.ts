@@ -5,7 +5,6 @@
 import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import type { ChatModel, LanguageModelSpec } from '../../domain/endpoints';
-import type { PartnerRole } from '../../domain/environment';
 import { kindOf } from '../../domain/kinds';
 import { describeSpec } from '../../environments/open';
 import { keyOf } from '../../language-model/endpoint';
@@ -13,24 +12,17 @@ import { openLanguageModel } from '../../language-model/model';
 import { openPartners } from '../../partners/partners';
 import { type Registry, registry as allKinds } from '../../registry';
 
-interface AskedModel {
-  /** Of the campaign file. */
-  field: string;
-  model: LanguageModelSpec;
-}
-
-/** Each once. That an arm has none to ask, a check of its own says. */
-function languageModelsOf(campaign: Campaign, kinds: Registry): AskedModel[] {
+/** By the campaign file's field. That an arm has none to ask, a check of its own says. */
+function languageModelsOf(campaign: Campaign, kinds: Registry): Map<string, LanguageModelSpec> {
   const { analyst, synthesizer, arms } = campaign;
-  const ofParts = {
-    analyst: kindOf(kinds.analysts, analyst).languageModel?.(analyst),
-    synthesizer: kindOf(kinds.synthesizers, synthesizer).languageModel?.(synthesizer),
-  };
-  const models: AskedModel[] = Object.entries(ofParts).flatMap(([field, model]) => (model ? [{ field, model }] : []));
+  const models = new Map<string, LanguageModelSpec>();
+  const add = (field: string, model: LanguageModelSpec | undefined) => model && models.set(field, model);
+  add('analyst', kindOf(kinds.analysts, analyst).languageModel?.(analyst));
+  add('synthesizer', kindOf(kinds.synthesizers, synthesizer).languageModel?.(synthesizer));
   for (const spec of arms)
     try {
       const asked = kindOf(kinds.arms, spec).languageModel?.(spec, campaign);
-      if (asked && !models.some(({ field }) => field === asked.field)) models.push(asked);
+      add(asked?.field ?? '', asked?.model);
     } catch {
       continue;
     }
@@ -45,38 +37,36 @@ interface ModelChecks {
 
 export function languageModelChecks(campaign: Campaign, { asks, kinds = allKinds }: ModelChecks): CheckItem[] {
   const { target, budget } = campaign;
+  const { user, judge } = describeSpec(target, kinds.environments);
   const requirePrice = (field: string, { price }: Pick<ChatModel, 'price'>) => {
     if (budget.dollars === undefined || price !== undefined) return;
-    throw new Lack(
-      `budget.dollars is ${budget.dollars}, and ${field}.price is missing`,
-      'set it, or budget.tokens instead',
-    );
+    const problem = `budget.dollars is ${budget.dollars}, and ${field}.price is missing`;
+    throw new Lack(problem, 'set it, or budget.tokens instead');
   };
-  const { user, judge } = describeSpec(target, kinds.environments);
-  const partner = (name: string, role: PartnerRole, model: ChatModel): CheckItem => ({
+  const partner = (name: string, role: 'user' | 'judge', model: ChatModel): CheckItem => ({
     name,
     fix: `start it, or correct target.${role} in the campaign file`,
     async run() {
       requirePrice(`target.${role}`, model);
-      const question = [{ role: 'user', content: 'Say OK.' } as const];
       const partners = openPartners({ [role]: model });
-      await partners.user?.speak({ messages: question, tools: [], seed: 0 });
-      await partners.judge?.answer(question);
+      await partners.user?.speak({ messages: [QUESTION], tools: [], seed: 0 });
+      await partners.judge?.answer([QUESTION]);
       return `${model.model} at ${model.url} answers`;
     },
   });
-  const missing: CheckItem = {
-    name: 'simulated user',
-    fix: 'name its url and model there',
-    run() {
-      throw new Lack('target.user is missing');
-    },
-  };
-  return [
-    ...(!user && kindOf(kinds.environments, target).needsUser ? [missing] : []),
-    ...(user ? [partner('simulated user', 'user', user)] : []),
-    ...(judge ? [partner('judge', 'judge', judge)] : []),
-    ...languageModelsOf(campaign, kinds).map(({ field, model }): CheckItem => ({
+  const items: CheckItem[] = [];
+  if (user) items.push(partner('simulated user', 'user', user));
+  else if (kindOf(kinds.environments, target).needsUser)
+    items.push({
+      name: 'simulated user',
+      fix: 'name its url and model there',
+      run() {
+        throw new Lack('target.user is missing');
+      },
+    });
+  if (judge) items.push(partner('judge', 'judge', judge));
+  for (const [field, model] of languageModelsOf(campaign, kinds))
+    items.push({
       name: `language model of the ${field}`,
       afterRollouts: true,
       fix: `correct ${field} in the campaign file (docs/language-models.md)`,
@@ -87,10 +77,11 @@ export function languageModelChecks(campaign: Campaign, { asks, kinds = allKinds
         await ask(field, model);
         return `${model.model} at ${model.url} answers`;
       },
-    })),
-  ];
+    });
+  return items;
 }
 
+const QUESTION = { role: 'user', content: 'Say OK.' } as const;
 /** An endpoint that is up answers a short question sooner. */
 const PATIENCE_SECONDS = 60;
 
@@ -98,7 +89,7 @@ async function ask(field: string, model: LanguageModelSpec): Promise<void> {
   const nothing = async () => undefined;
   const timeoutSeconds = Math.min(model.timeoutSeconds, PATIENCE_SECONDS);
   await openLanguageModel(field, { ...model, timeoutSeconds }).ask(
-    { messages: [{ role: 'user', content: 'Say OK.' }], seed: 0 },
+    { messages: [QUESTION], seed: 0 },
     {
       ledger: { find: nothing, permit: nothing, keep: nothing, count: nothing },
       step: 'doctor',

@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
+import { jsonText } from '../../domain/messages';
 import { messageOf } from '../errors';
 import { type NamedPort, portProblem } from '../ports';
 import { type Home, projectRoot, pythonPath, temporalPath } from '../project';
@@ -21,14 +22,15 @@ const NEEDED_DISK_GIB = 2;
  * thousands; adapters of every training step come on top.
  */
 const FULL_SIZE_DISK_GIB = 50;
-const NODE = { major: 20, minor: 19 };
+
+const isAtLeast = ([major = 0, minor = 0]: readonly number[], least: readonly [number, number]): boolean =>
+  major > least[0] || (major === least[0] && minor >= least[1]);
 
 export const nodeCheck = (version = process.versions.node): CheckItem => ({
   name: 'Node',
-  fix: `install Node ${NODE.major}.${NODE.minor} or newer`,
+  fix: 'install Node 20.19 or newer',
   run() {
-    const [major = 0, minor = 0] = version.split('.').map(Number);
-    if (major > NODE.major || (major === NODE.major && minor >= NODE.minor)) return version;
+    if (isAtLeast(version.split('.').map(Number), [20, 19])) return version;
     throw new Lack(`version ${version}`);
   },
 });
@@ -60,34 +62,35 @@ export const temporalCheck = (): CheckItem => ({
   async run() {
     const path = temporalPath();
     if (!path) throw new Lack('no `temporal` on the PATH or in .venv/bin');
-    try {
-      return `${(await run(path, ['--version'], { timeout: 20_000 })).stdout.trim()} (${path})`;
-    } catch (error) {
-      throw new Lack(`${path} does not run: ${messageOf(error)}`);
-    }
+    return `${(await outputOf(path, ['--version'])).trim()} (${path})`;
   },
 });
 
-/** `asked`: as the user gave it. Where none was named, `campaign run` finds a free one: a taken port is no lack. */
-export const portCheck = (
-  { name, flag, preferred }: Pick<NamedPort, 'name' | 'flag' | 'preferred'>,
-  asked?: number,
-): CheckItem => ({
+/** What a program prints. @throws Lack where it does not run. */
+const outputOf = (program: string, args: string[], timeout = 20_000): Promise<string> =>
+  run(program, args, { timeout }).then(
+    ({ stdout }) => stdout,
+    (error: unknown) => {
+      throw new Lack(`${program} does not run: ${messageOf(error).slice(0, 200)}`);
+    },
+  );
+
+/** `named`: by the user. Where none was, `campaign run` finds a free one: a taken port is no lack. */
+export const portCheck = ({ name, flag, preferred }: NamedPort, named?: number): CheckItem => ({
   name,
   fix: `choose another one with ${flag} PORT, or 0 for a free one`,
   async run() {
-    if (asked === 0) return 'a free port is taken';
-    const problem = await portProblem(asked ?? preferred);
-    if (!problem) return `port ${asked ?? preferred} is free`;
-    if (asked !== undefined) throw new Lack(problem);
+    if (named === 0) return 'a free port is taken';
+    const problem = await portProblem(named ?? preferred);
+    if (!problem) return `port ${named ?? preferred} is free`;
+    if (named !== undefined) throw new Lack(problem);
     return `${problem}, a free one is taken instead`;
   },
 });
 
 /** The nearest folder that there is: a home need not exist yet. */
-function existing(folder: string): string {
-  return existsSync(folder) || folder === dirname(folder) ? folder : existing(dirname(folder));
-}
+const existing = (folder: string): string =>
+  existsSync(folder) || folder === dirname(folder) ? folder : existing(dirname(folder));
 
 export function freeBytes(folder: string): number {
   const { bavail, bsize } = statfsSync(existing(folder));
@@ -100,14 +103,9 @@ export const homeCheck = ({ root }: Home, campaign?: Campaign, freeAt = freeByte
   fix: 'choose a folder that can be written with --home',
   run() {
     const folder = existing(root);
-    let free: number;
-    try {
-      if (!statSync(folder).isDirectory()) throw new Error(`${folder} is not a folder`);
-      accessSync(folder, constants.W_OK);
-      free = freeAt(folder) / GiB;
-    } catch (error) {
-      throw new Lack(`${root}: ${messageOf(error)}`);
-    }
+    if (!statSync(folder).isDirectory()) throw new Lack(`${root}: ${folder} is not a folder`);
+    accessSync(folder, constants.W_OK);
+    const free = freeAt(folder) / GiB;
     const text = `${root}, ${free.toFixed(1)} GiB free`;
     if (free < NEEDED_DISK_GIB)
       throw new Lack(text, `free ${NEEDED_DISK_GIB} GiB, or choose another folder with --home`);
@@ -134,52 +132,46 @@ const probeSchema = z.object({
 
 export function pythonChecks(python = pythonPath()): CheckItem[] {
   const wanted = requiredPackages();
-  let found: z.infer<typeof probeSchema> = { python: [0, 0, 0], packages: {} };
-  const interpreter: CheckItem = {
-    name: 'Python',
-    fix: INSTALL,
-    async run() {
-      if (!existsSync(python)) throw new Lack(`there is no ${python}`);
-      try {
-        const { stdout } = await run(python, ['-c', PROBE, ...wanted.keys()], { timeout: 30_000 });
-        found = probeSchema.parse(JSON.parse(stdout));
-      } catch (error) {
-        throw new Lack(`${python} does not run: ${messageOf(error).slice(0, 200)}`);
-      }
-      const [major, minor] = found.python;
-      const version = found.python.join('.');
-      if (major > 3 || (major === 3 && minor >= 11)) return `${version} (${python})`;
-      const fix = 'run `make install`, which finds or fetches Python 3.11 or newer';
-      throw new Lack(`${python} is version ${version}`, fix);
+  let packages: z.infer<typeof probeSchema>['packages'] = {};
+  return [
+    {
+      name: 'Python',
+      fix: INSTALL,
+      async run() {
+        if (!existsSync(python)) throw new Lack(`there is no ${python}`);
+        const output = await outputOf(python, ['-c', PROBE, ...wanted.keys()], 30_000);
+        const probe = jsonText.pipe(probeSchema).safeParse(output).data;
+        if (!probe) throw new Lack(`${python} does not run: it printed ${output.slice(0, 200)}`);
+        ({ packages } = probe);
+        const version = probe.python.join('.');
+        if (isAtLeast(probe.python, [3, 11])) return `${version} (${python})`;
+        const fix = 'run `make install`, which finds or fetches Python 3.11 or newer';
+        throw new Lack(`${python} is version ${version}`, fix);
+      },
     },
-  };
-  const packages: CheckItem = {
-    name: 'Python packages',
-    needs: ['Python'],
-    fix: INSTALL,
-    run() {
-      const wrong = [...wanted].flatMap(([name, pinned]) => {
-        const version = found.packages[name];
-        if (!version) return [`${name} is missing`];
-        // A local suffix (2.13.0+cpu) names a build, not a version.
-        return pinned && version.split('+')[0] !== pinned ? [`${name} is ${version}, not ${pinned}`] : [];
-      });
-      if (wrong.length > 0) throw new Lack(wrong.join(', '));
-      return [...wanted.keys()].map((name) => `${name} ${found.packages[name]}`).join(', ');
+    {
+      name: 'Python packages',
+      needs: ['Python'],
+      fix: INSTALL,
+      run() {
+        const wrong = [...wanted].flatMap(([name, pinned]) => {
+          const version = packages[name];
+          if (!version) return [`${name} is missing`];
+          // A local suffix (2.13.0+cpu) names a build, not a version.
+          return pinned && version.split('+')[0] !== pinned ? [`${name} is ${version}, not ${pinned}`] : [];
+        });
+        if (wrong.length > 0) throw new Lack(wrong.join(', '));
+        return [...wanted.keys()].map((name) => `${name} ${packages[name]}`).join(', ');
+      },
     },
-  };
-  return [interpreter, packages];
+  ];
 }
 
 /** Names and pinned versions of trainer/requirements.in. */
 function requiredPackages(): Map<string, string | undefined> {
-  const lines = readFileSync(join(projectRoot, 'trainer/requirements.in'), 'utf8').split('\n');
-  return new Map(
-    lines.flatMap((line) => {
-      const [, name, version] = /^([A-Za-z0-9._-]+)(?:==([^\s;#]+))?/.exec(line) ?? [];
-      return name ? [[name, version] as const] : [];
-    }),
-  );
+  const text = readFileSync(join(projectRoot, 'trainer/requirements.in'), 'utf8');
+  const lines = text.matchAll(/^([A-Za-z0-9._-]+)(?:==([^\s;#]+))?/gm);
+  return new Map([...lines].map(([, name = '', version]) => [name, version]));
 }
 
 export function gpuCheck(
@@ -193,11 +185,8 @@ export function gpuCheck(
     fix: `use a machine with ${needed} for the trainers, or lower ${layout}`,
     async run() {
       if (needed === 0) return undefined;
-      const query = ['--query-gpu=index,name,memory.total', '--format=csv,noheader'];
-      const { stdout } = await run(program, query, { timeout: 20_000 }).catch((error: unknown) => {
-        throw new Lack(`${program} does not answer (${messageOf(error)}); ${needed} GPUs needed`);
-      });
-      const all = stdout.trim().split('\n').filter(Boolean);
+      const listed = await outputOf(program, ['--query-gpu=index,name,memory.total', '--format=csv,noheader']);
+      const all = listed.trim().split('\n').filter(Boolean);
       const own = visible?.split(',').filter(Boolean).length ?? all.length;
       const text = `${own} of ${all.length} for trainers (CUDA_VISIBLE_DEVICES ${visible ?? 'not set'}), ${all[0] ?? 'none'}`;
       if (Math.min(own, all.length) >= needed) return text;

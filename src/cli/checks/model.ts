@@ -8,6 +8,7 @@ import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
 import type { Campaign } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
+import { jsonText } from '../../domain/messages';
 import { baseModelId, checkTokens, loraModules, servedBase } from '../../policy/base-model';
 import { createPolicyClient, tryAdapter } from '../../policy/client';
 import { openPolicyServer } from '../../policy/server';
@@ -34,13 +35,14 @@ export function modelChecks({ baseModel, policyServer, training }: Campaign, pyt
       run() {
         if (!existsSync(path)) throw new Lack(`there is no folder ${path}`, hubFix(path));
         const files = readdirSync(path);
-        const missing = [
-          ...(files.includes('config.json') ? [] : ['config.json']),
-          ...(files.some((file) => /\.(safetensors|bin)$/.test(file)) ? [] : ['weights (*.safetensors)']),
-          ...(files.some((file) => /^tokenizer/.test(file)) ? [] : ['a tokenizer']),
-        ];
-        if (missing.length > 0) throw new Lack(`${path} lacks ${missing.join(', ')}`);
-        return path;
+        const parts = {
+          'config.json': /^config\.json$/,
+          'weights (*.safetensors)': /\.(safetensors|bin)$/,
+          'a tokenizer': /^tokenizer/,
+        };
+        const missing = Object.entries(parts).filter(([, pattern]) => !files.some((file) => pattern.test(file)));
+        if (missing.length === 0) return path;
+        throw new Lack(`${path} lacks ${missing.map(([part]) => part).join(', ')}`);
       },
     },
     {
@@ -72,13 +74,12 @@ function hubFix(path: string): string | undefined {
   );
 }
 
-/** What the target shows, held against the base's chat template and tokenizer. */
+/** What the target shows, held against the base's chat template and, where `texts` are given, its tokenizer. */
 export function shownChecks(o: {
   campaign: Campaign;
   describe: () => Promise<EnvironmentDescription | undefined>;
-  /** Without it the tokenizer is not asked. */
-  texts?: () => Promise<readonly string[] | undefined>;
-  python?: string;
+  texts?: (() => Promise<readonly string[] | undefined>) | undefined;
+  python?: string | undefined;
 }): CheckItem[] {
   const { describe, texts, python = pythonPath() } = o;
   const { baseModel, policyServer } = o.campaign;
@@ -92,24 +93,32 @@ export function shownChecks(o: {
       return templateText(path, description.tools.length);
     },
   };
-  const tokenizer = (ask: () => Promise<readonly string[] | undefined>): CheckItem => ({
+  if (!texts) return [template];
+  const tokenizer: CheckItem = {
     name: 'base tokenizer',
     needs: [...askable, 'LoRA modules'],
     fix: CORRECT,
     async run() {
-      const shown = await ask();
+      const shown = await texts();
       if (!shown) return undefined;
       const tokens = await checkTokens({ python, model: path, texts: shown });
       if (isUnknown(tokens)) throw new Lack(tokensText(tokens), `${TOKENS_FIX}, or run with --force`);
       return tokensText(tokens);
     },
-  });
-  return [template, ...(texts ? [tokenizer(texts)] : [])];
+  };
+  return [template, tokenizer];
 }
+
+const tokenizerConfigSchema = jsonText.pipe(
+  z.object({ chat_template: z.union([z.string(), z.array(z.object({ template: z.string() }))]) }),
+);
 
 function templateText(path: string, tools: number): string {
   const file = join(path, 'chat_template.jinja');
-  const template = templateOf(path, file);
+  const read = (from: string) => (existsSync(from) ? readFileSync(from, 'utf8') : undefined);
+  const configured = tokenizerConfigSchema.safeParse(read(join(path, 'tokenizer_config.json'))).data?.chat_template;
+  const template =
+    read(file) ?? (Array.isArray(configured) ? configured.map((one) => one.template).join('\n') : configured);
   if (template === undefined) throw new Lack(`${path} has none`, `write ${file} (docs/models.md)`);
   if (tools === 0) return 'the target has no tools to show';
   // A template can use nothing but what it names.
@@ -120,29 +129,13 @@ function templateText(path: string, tools: number): string {
   );
 }
 
-const templatesSchema = z.object({
-  chat_template: z.union([z.string(), z.array(z.object({ template: z.string() }))]).optional(),
-});
-
-function templateOf(path: string, file: string): string | undefined {
-  if (existsSync(file)) return readFileSync(file, 'utf8');
-  try {
-    const config: unknown = JSON.parse(readFileSync(join(path, 'tokenizer_config.json'), 'utf8'));
-    const { chat_template: found } = templatesSchema.parse(config);
-    return Array.isArray(found) ? found.map(({ template }) => template).join('\n') : found;
-  } catch {
-    return undefined;
-  }
-}
-
-type Vllm = Extract<Campaign['policyServer'], { kind: 'vllm' }>;
-
 const connection = (url: string, concurrency: number) => {
   const apiKey = process.env['POLICY_SERVER_API_KEY'];
   return { url, concurrency, ...(apiKey && { apiKey }) };
 };
 
-async function servedText({ url, model, contextTokens }: Vllm): Promise<string> {
+async function servedText(asked: Extract<Campaign['policyServer'], { kind: 'vllm' }>): Promise<string> {
+  const { url, model, contextTokens } = asked;
   const server = openPolicyServer(connection(url, 1));
   try {
     await server.health();
@@ -171,25 +164,24 @@ const LIKELY_SUMMED = 4;
 
 /** What starts or loads something: a vLLM is asked the campaign's own way to take adapters, and an embedded server is started once. */
 export function serverTrials(campaign: Campaign, home: Home, python = pythonPath()): CheckItem[] {
+  const { policyServer, baseModel } = campaign;
   const needs = [...askable, 'LoRA modules', 'policy server'];
-  if (campaign.policyServer.kind === 'vllm') {
-    const { url } = campaign.policyServer;
-    return [{ name: 'adapters', needs, run: () => adaptersText({ campaign, home, python, url }) }];
-  }
-  const { spec } = policyServerService({ ...campaign.policyServer, model: campaign.baseModel.path });
+  if (policyServer.kind === 'vllm')
+    return [{ name: 'adapters', needs, run: () => adaptersText({ campaign, home, python, url: policyServer.url }) }];
+  const { spec } = policyServerService({ ...policyServer, model: baseModel.path });
   return [{ name: 'policy server start', needs, run: () => startText(new Service(spec, home.logs), home) }];
 }
 
 async function adaptersText(o: { campaign: Campaign; home: Home; python: string; url: string }) {
   const { campaign, home, python, url } = o;
-  const { baseModel, training } = campaign;
-  const { r, targetModules } = training.lora;
+  const { r, targetModules } = campaign.training.lora;
+  const { path: model } = campaign.baseModel;
   const store = await openStore(home.root);
   // That it serves the base is held against the weights once a campaign has begun.
-  const baseId = await baseModelId({ python, model: baseModel.path, home: home.root });
+  const baseId = await baseModelId({ python, model, home: home.root });
   const merge = () => Promise.reject(new Error('nothing is merged here'));
   const client = createPolicyClient({ ...connection(url, 32), store, merge, baseId });
-  const trial = { store, client, python, base: servedBase(baseId, campaign), model: baseModel.path, targetModules };
+  const trial = { store, client, python, base: servedBase(baseId, campaign), model, targetModules };
   try {
     await tryAdapter({ ...trial, rank: r });
     return await tryAdapter({ ...trial, rank: LIKELY_SUMMED * r }).then(

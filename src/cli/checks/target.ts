@@ -29,8 +29,10 @@ export function targetChecks(o: {
   const kinds = registry.environments;
   let asked: ReturnType<typeof askTarget> | undefined;
   const ask = () => (asked ??= askTarget({ campaign, home, kinds, withTexts: asksTokenizer }));
-  const known = <T>(pick: (opened: Awaited<ReturnType<typeof ask>>) => T) => ask().then(pick, () => undefined);
-  const describe = () => known(({ description }) => description);
+  /** Undefined where it can't be asked, which a check of its own says. */
+  const answer = () => ask().catch(() => undefined);
+  const describe = async () => (await answer())?.description;
+  const texts = asksTokenizer ? async () => (await answer())?.texts : undefined;
   return [
     {
       name: 'target environment',
@@ -47,16 +49,11 @@ export function targetChecks(o: {
     {
       name: 'notes of the target',
       async run() {
-        const notes = (await describe())?.notes ?? [];
+        const { notes = [] } = (await describe()) ?? {};
         return notes.length > 0 ? { warning: notes.join('; ') } : undefined;
       },
     },
-    ...shownChecks({
-      campaign,
-      describe,
-      ...(asksTokenizer && { texts: () => known(({ texts }) => texts) }),
-      ...(python !== undefined && { python }),
-    }),
+    ...shownChecks({ campaign, describe, texts, python }),
     ...partChecks({ campaign, describe, registry }),
   ];
 }
@@ -68,30 +65,28 @@ export function bridgeChecks(
 ): CheckItem[] {
   const { root = projectRoot, kinds = environments, named } = o;
   const { python, folders = [] } = kindOf(kinds, target);
-  const bridge = ({ environment, command }: NonNullable<typeof python>): CheckItem => ({
-    name: 'bridge',
-    fix: `run \`${command}\``,
-    run() {
-      // The stamp is made last: a broken installation has none.
-      if (existsSync(join(root, environment, '.installed'))) return environment;
-      throw new Lack(`${environment} is not installed`);
-    },
-  });
-  return [
-    ...(python ? [bridge(python)] : []),
-    ...folders.flatMap(({ option, name, holds }): CheckItem[] => {
-      const path = target[option];
-      if (typeof path !== 'string') return [];
-      return [
-        {
-          name,
-          fix: `name a checkout in ${named ?? `target.${option}`}`,
-          run() {
-            if (existsSync(join(path, holds))) return path;
-            throw new Lack(existsSync(path) ? `${path} holds no ${holds}` : `there is no folder ${path}`);
-          },
-        },
-      ];
-    }),
-  ];
+  const items: CheckItem[] = [];
+  if (python)
+    items.push({
+      name: 'bridge',
+      fix: `run \`${python.command}\``,
+      run() {
+        // The stamp is made last: a broken installation has none.
+        if (existsSync(join(root, python.environment, '.installed'))) return python.environment;
+        throw new Lack(`${python.environment} is not installed`);
+      },
+    });
+  for (const { option, name, holds } of folders) {
+    const path = target[option];
+    if (typeof path !== 'string') continue;
+    items.push({
+      name,
+      fix: `name a checkout in ${named ?? `target.${option}`}`,
+      run() {
+        if (existsSync(join(path, holds))) return path;
+        throw new Lack(existsSync(path) ? `${path} holds no ${holds}` : `there is no folder ${path}`);
+      },
+    });
+  }
+  return items;
 }

@@ -1,7 +1,6 @@
 /** `campaign plan`: the target's tasks, earlier reports and the base model's weights, put together. It reads only, and starts no service. */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { parse } from 'yaml';
 import { runChecks } from '../../checks/check';
 import { partChecks } from '../../checks/parts';
 import type { Campaign } from '../../domain/campaign';
@@ -13,12 +12,12 @@ import type { Report } from '../../report/model';
 import { wrapText } from '../../terminal';
 import { loadCampaign } from '../campaign-file';
 import { freeBytes } from '../checks/machine';
-import { messageOf, UserError } from '../errors';
-import { type CommonOptions, homeOf } from '../options';
+import { readInput } from '../input';
 import { targetTasks } from '../open-target';
+import { type CommonOptions, homeOf } from '../options';
 import { pythonPath } from '../project';
 import { allReports } from '../reports';
-import { type CampaignPlan, estimate } from './estimate';
+import { countWork, estimate, type PlannedWork } from './estimate';
 import { plannedQuestions } from './language-models';
 import { type RatesFile, ratesFileSchema, ratesOf, trajectoryTokens } from './rates';
 import { type DiskPlan, planText } from './text';
@@ -37,27 +36,22 @@ export async function plan(path: string, options: PlanOptions): Promise<number> 
   const { name, note, tasks, description } = target;
   const parts = await runChecks(partChecks({ campaign, describe: async () => description, registry }));
   const reports = allReports(home.root).filter((report) => isLike(report, campaign, name));
-  const rates = ratesOf({ campaign, reports, gigabytes: weightBytes(campaign.baseModel.path) / 1e9, file });
   const given = await selectedBefore(campaign);
   const capabilities = options.capabilities ?? given ?? publishedRun.capabilities;
-  const counted = estimate({ campaign, tasks, capabilities, rates });
-  const disk = await plannedDisk({ campaign, plan: counted, home: home.root });
-  const languageModels = plannedQuestions({
-    campaign,
-    rollouts: tasks.train * campaign.rollouts.perTask,
-    capabilities,
-    purposes: counted.purposes,
-    description,
-    trajectory: await trajectoryTokens(reports, home),
-  });
-  console.log(
-    options.json
-      ? JSON.stringify({ campaign: campaign.name, target: name, note, parts, ...counted, disk, languageModels })
-      : wrapText(
-          planText({ campaign, target, parts, plan: counted, disk, given, languageModels }),
-          process.stdout.columns,
-        ),
-  );
+  const work = countWork({ campaign, tasks, capabilities });
+  const gigabytes = weightBytes(campaign.baseModel.path) / 1e9;
+  const counted = estimate(campaign, work, ratesOf({ campaign, reports, gigabytes, file }));
+  const disk = await plannedDisk({ campaign, work, home: home.root });
+  const trajectory = await trajectoryTokens(reports, home);
+  const languageModels = plannedQuestions({ campaign, work, description, trajectory });
+  if (options.json)
+    console.log(
+      JSON.stringify({ campaign: campaign.name, target: name, note, parts, ...counted, disk, languageModels }),
+    );
+  else {
+    const text = planText({ campaign, target, parts, work, plan: counted, disk, given, languageModels });
+    console.log(wrapText(text, process.stdout.columns));
+  }
   return parts.every(({ ok }) => ok) ? 0 : 1;
 }
 
@@ -76,26 +70,12 @@ const isLike = ({ campaign }: Report, { baseModel }: Campaign, target: string): 
 
 /** 0 where there is no such folder yet: `doctor` says so. */
 const weightBytes = (folder: string): number =>
-  existsSync(folder)
-    ? readdirSync(folder)
-        .filter((name) => name.endsWith('.safetensors'))
-        .reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
-    : 0;
+  (existsSync(folder) ? readdirSync(folder) : [])
+    .filter((name) => name.endsWith('.safetensors'))
+    .reduce((all, name) => all + statSync(join(folder, name)).size, 0);
 
-/** @throws UserError with the file, the field and what is right. */
-function readRates(path: string): RatesFile {
-  let value: unknown;
-  try {
-    value = parse(readFileSync(path, 'utf8'));
-  } catch (error) {
-    throw new UserError(`--rates ${path}: ${messageOf(error)}; name a YAML or JSON file`);
-  }
-  const { data, error } = ratesFileSchema.safeParse(value);
-  if (data) return data;
-  const [issue] = error.issues;
-  const field = issue?.path.join('.') || 'file';
-  throw new UserError(`--rates ${path}: ${field}: ${issue?.message}; docs/plan.md has the form`);
-}
+const readRates = (file: string): RatesFile =>
+  readInput({ file, named: `--rates ${file}`, schema: ratesFileSchema, fix: 'docs/plan.md has the form' });
 
 /** Factors A and B, in float32. */
 const BYTES = 4;
@@ -107,16 +87,17 @@ const CHECKPOINT = 3;
 /** Undefined where the base model, or the Python that would look at it, is not there yet. */
 export async function plannedDisk(o: {
   campaign: Campaign;
-  plan: CampaignPlan;
+  work: Pick<PlannedWork, 'purposes'>;
   home: string;
 }): Promise<DiskPlan | undefined> {
   const { baseModel, training } = o.campaign;
   const { r, targetModules } = training.lora;
+  if (!existsSync(baseModel.path)) return undefined;
   const asked = { python: pythonPath(), model: baseModel.path, targetModules };
-  const { modules = [] } = (existsSync(baseModel.path) && (await loraModules(asked).catch(() => undefined))) || {};
+  const { modules } = await loraModules(asked).catch(() => ({ modules: [] }));
   if (modules.length === 0) return undefined;
-  const adapterBytes = modules.reduce((sum, module) => sum + (module.in + module.out) * r * BYTES, 0);
-  const rollouts = o.plan.purposes.find(({ purpose }) => purpose === 'training')?.rollouts.high ?? 0;
+  const adapterBytes = modules.reduce((all, module) => all + (module.in + module.out) * r * BYTES, 0);
+  const rollouts = o.work.purposes.find(({ purpose }) => purpose === 'training')?.rollouts.high ?? 0;
   const steps = rollouts / (training.groupsPerStep * training.groupSize);
   const bytes = adapterBytes * steps * (COPIES + CHECKPOINT / training.checkpointEvery);
   return { adapterBytes, bytes, freeBytes: freeBytes(o.home) };

@@ -21,6 +21,14 @@ export interface Range {
 export const range = (of: (end: keyof Range) => number): Range => ({ low: of('low'), high: of('high') });
 const exactly = (value: number): Range => ({ low: value, high: value });
 
+/** Ends with ends; a number is both. */
+const folded =
+  (fold: (all: number, one: number) => number, start: number) =>
+  (...values: (Range | number)[]): Range =>
+    range((end) => values.map((one) => (typeof one === 'number' ? one : one[end])).reduce(fold, start));
+export const sum = folded((all, one) => all + one, 0);
+export const product = folded((all, one) => all * one, 1);
+
 /** Whether a gradient follows the rollout. */
 export const rolloutKinds = ['rollout', 'training'] as const;
 export type RolloutKind = (typeof rolloutKinds)[number];
@@ -36,10 +44,10 @@ type Table<Value> = Record<RolloutKind, Record<Quantity, Value>>;
 export type Rates = Table<Rate>;
 type Assumption = Omit<Rate, 'basis'>;
 
-const amount = z.number().nonnegative();
-const kindRates = z.strictObject({ seconds: amount, promptTokens: amount, completionTokens: amount }).partial();
+const amount = z.number().nonnegative().optional();
+const kindRates = z.strictObject({ seconds: amount, promptTokens: amount, completionTokens: amount }).optional();
 /** A file of rates: any of them, by kind. */
-export const ratesFileSchema = z.strictObject({ rollout: kindRates, training: kindRates }).partial();
+export const ratesFileSchema = z.strictObject({ rollout: kindRates, training: kindRates });
 export type RatesFile = z.infer<typeof ratesFileSchema>;
 
 /** Measured rates first, then the file's, then assumptions. `gigabytes`: of the base model's weights. */
@@ -61,9 +69,12 @@ export function ratesOf(o: {
     if (file && given !== undefined) return { ...exactly(given), basis: 'file', source: file.path };
     return { ...assumed[kind][quantity], basis: 'assumed' };
   };
-  const byQuantity = (kind: RolloutKind) =>
-    Object.fromEntries(quantities.map((quantity) => [quantity, rate(kind, quantity)])) as Rates[RolloutKind];
-  return { rollout: byQuantity('rollout'), training: byQuantity('training') };
+  const ratesFor = (kind: RolloutKind): Rates[RolloutKind] => ({
+    seconds: rate(kind, 'seconds'),
+    promptTokens: rate(kind, 'promptTokens'),
+    completionTokens: rate(kind, 'completionTokens'),
+  });
+  return { rollout: ratesFor('rollout'), training: ratesFor('training') };
 }
 
 /** What one report tells of the cost of a rollout; undefined where it tells nothing. */
@@ -72,8 +83,8 @@ export function measured({ rollouts, cost }: Report, kind: RolloutKind, quantity
   const counted = (rollouts?.byPurpose ?? []).filter(
     (one) => (one.purpose === 'training') === (kind === 'training') && one[quantity] !== undefined,
   );
-  const n = counted.reduce((sum, { scored }) => sum + scored.n, 0);
-  return n === 0 ? undefined : counted.reduce((sum, one) => sum + (one[quantity]?.value ?? 0), 0) / n;
+  const n = counted.reduce((all, { scored }) => all + scored.n, 0);
+  return n === 0 ? undefined : counted.reduce((all, one) => all + (one[quantity]?.value ?? 0), 0) / n;
 }
 
 const DEMO = 'the demo, seed 2 (docs/results.md): its model, its environment, two cores';
@@ -99,18 +110,13 @@ function onTwoCores({ rollouts }: Campaign, gigabytes: number): Table<Assumption
     const [least, more] = [demo.seconds[kind], larger * perGigabyte[kind]];
     return { low: least + more, high: least + 2 * more, source: more > least ? weights : DEMO };
   };
+  const source = larger === 0 ? DEMO : CHAT;
   const { promptTokens, completionTokens } = demo;
-  const longest = Math.max(completionTokens, rollouts.sampling.maxTokens);
-  const tokens =
-    larger === 0
-      ? {
-          promptTokens: { ...exactly(promptTokens), source: DEMO },
-          completionTokens: { ...exactly(completionTokens), source: DEMO },
-        }
-      : {
-          promptTokens: { low: 50, high: promptTokens, source: CHAT },
-          completionTokens: { low: completionTokens, high: longest, source: CHAT },
-        };
+  const longest = larger === 0 ? completionTokens : Math.max(completionTokens, rollouts.sampling.maxTokens);
+  const tokens = {
+    promptTokens: { low: larger === 0 ? promptTokens : 50, high: promptTokens, source },
+    completionTokens: { low: completionTokens, high: longest, source },
+  };
   return { rollout: { seconds: seconds('rollout'), ...tokens }, training: { seconds: seconds('training'), ...tokens } };
 }
 
@@ -156,7 +162,7 @@ export async function trajectoryTokens(reports: readonly Report[], home: Home): 
       return rollout?.status === 'scored' ? [tokensOf(compactOne({ rollout, id: 'r100' }).length)] : [];
     });
     if (lengths.length === 0) continue;
-    const mean = lengths.reduce((sum, length) => sum + length, 0) / lengths.length;
+    const mean = lengths.reduce((all, length) => all + length, 0) / lengths.length;
     return {
       ...exactly(mean),
       basis: 'measured',

@@ -1,14 +1,14 @@
 /** The plan as text: what is made and spent, stage by stage, and on what each rate rests. */
-import type { Check } from '../../checks/check';
+import { type Check, textOf } from '../../checks/check';
 import { armName, type Campaign } from '../../domain/campaign';
 import { publishedRun } from '../../domain/presets';
 import { purposeNames } from '../../domain/rollout';
 import { duration, MISSING, shortPercent, wholeNumber } from '../../report/format';
 import { alignColumns } from '../../terminal';
 import { describedText, type TargetTasks } from '../open-target';
-import { compositesOf, type CampaignPlan, type StageCost } from './estimate';
+import type { CampaignPlan, PlannedWork } from './estimate';
 import type { LanguageModelPlan } from './language-models';
-import { quantities, type Range, range, type Rate, rolloutKinds } from './rates';
+import { quantities, type Range, type Rate, rolloutKinds, sum } from './rates';
 
 export interface DiskPlan {
   adapterBytes: number;
@@ -33,22 +33,21 @@ const short: Format = (value) => {
 };
 const gigabytes: Format = (bytes) => `${(bytes / 1e9).toFixed(1)} GB`;
 
-interface Column<Row> {
-  title: string;
-  range: (row: Row) => Range | undefined;
-  text: Format;
-  /** In the place of a range that there is not. */
-  without?: string;
-}
+type Column<Key> = readonly [title: string, figure: Key, text: Format, without?: string];
 
-const tableOf = <Row>(title: string, columns: readonly Column<Row>[], rows: readonly [string, Row][]): string[] =>
+/** A row has a range for each column, or what is said in its place. */
+const tableOf = <Key extends string>(
+  title: string,
+  columns: readonly Column<Key>[],
+  rows: readonly (readonly [name: string, figures: Partial<Record<Key, Range>>])[],
+): string[] =>
   alignColumns(
     [
-      [title, ...columns.map((column) => column.title)],
-      ...rows.map(([name, row]) => [
+      [title, ...columns.map(([column]) => column)],
+      ...rows.map(([name, figures]) => [
         name,
-        ...columns.map(({ range, text, without = MISSING }) => {
-          const value = range(row);
+        ...columns.map(([, figure, text, without = MISSING]) => {
+          const value = figures[figure];
           return value ? between(value, text) : without;
         }),
       ]),
@@ -56,42 +55,33 @@ const tableOf = <Row>(title: string, columns: readonly Column<Row>[], rows: read
     { numbers: true },
   );
 
-const rollouts = { title: 'rollouts', range: (row: { rollouts: Range }) => row.rollouts, text: wholeNumber };
-const spent = (title: string, quantity: keyof StageCost, text: Format): Column<StageCost> => ({
-  title,
-  range: (cost) => (cost.rollouts.high > 0 ? cost[quantity] : undefined),
-  text,
-});
-const stageColumns = [
-  spent('rollouts', 'rollouts', wholeNumber),
-  spent('prompt tokens', 'promptTokens', short),
-  spent('completion tokens', 'completionTokens', short),
-  spent('wall time', 'wallSeconds', duration),
-];
-const gpuColumn = spent('GPU-hours', 'gpuHours', rounded);
+const spent = [
+  ['rollouts', 'rollouts', wholeNumber],
+  ['prompt tokens', 'promptTokens', short],
+  ['completion tokens', 'completionTokens', short],
+  ['wall time', 'wallSeconds', duration],
+  ['GPU-hours', 'gpuHours', rounded],
+] as const;
+const asked = [
+  ['requests', 'requests', wholeNumber],
+  ['prompt tokens', 'promptTokens', short],
+  ['reply tokens', 'completionTokens', short],
+  ['dollars', 'dollars', rounded, 'no price'],
+] as const;
 
-type Questions = Pick<LanguageModelPlan['questions'][number], 'requests' | 'promptTokens' | 'completionTokens'> & {
-  dollars?: Range;
-};
-const questionColumns: Column<Questions>[] = [
-  { title: 'requests', range: ({ requests }) => requests, text: wholeNumber },
-  { title: 'prompt tokens', range: ({ promptTokens }) => promptTokens, text: short },
-  { title: 'reply tokens', range: ({ completionTokens }) => completionTokens, text: short },
-  { title: 'dollars', range: ({ dollars }) => dollars, text: rounded, without: 'no price' },
-];
-
-export function languageModelLines({ questions, total, trajectory, budget }: LanguageModelPlan): string[] {
+function languageModelLines({ questions, total, trajectory, budget }: LanguageModelPlan): string[] {
   if (questions.length === 0) return [];
-  const sum = (of: 'promptTokens' | 'completionTokens') =>
-    range((end) => questions.reduce((all, one) => all + one[of][end], 0));
-  const all = { ...total, promptTokens: sum('promptTokens'), completionTokens: sum('completionTokens') };
-  const rows = questions.map((one): [string, Questions] => [`${one.field}: ${one.step}`, one]);
+  const all = {
+    ...total,
+    promptTokens: sum(...questions.map(({ promptTokens }) => promptTokens)),
+    completionTokens: sum(...questions.map(({ completionTokens }) => completionTokens)),
+  };
+  const rows = questions.map((one) => [`${one.field}: ${one.step}`, one] as const);
+  const isShown = questions.some(({ step }) => step !== 'rollouts');
   return [
     '',
-    ...tableOf('language models', questionColumns, [...rows, ['all', all]]),
-    ...(questions.every(({ step }) => step === 'rollouts')
-      ? []
-      : [rateLine('tokens of a base rollout shown to them', trajectory)]),
+    ...tableOf('language models', asked, [...rows, ['all', all]]),
+    ...(isShown ? [rateLine('tokens of a base rollout shown to them', trajectory)] : []),
     ...(budget === undefined ? [] : [budget]),
   ];
 }
@@ -103,11 +93,14 @@ const rateLine = (name: string, rate: Rate): string =>
 
 /** The file's counts are upper limits: where the target has fewer, both are said. */
 function tasksLine({ rollouts, validation, router, evaluation }: Campaign, tasks: TargetTasks['tasks']): string {
-  const of = (has: number, asked: number) => (has < asked ? `${has} of ${asked}` : `${has}`);
-  return (
-    `tasks: ${of(tasks.train, rollouts.tasks)} train, ${of(tasks.validation, validation.targetTasks)} validation, ` +
-    `${of(tasks.router, router.tasks)} router, ${of(tasks.test, evaluation.tasks)} test`
-  );
+  const parts = [
+    ['train', tasks.train, rollouts.tasks],
+    ['validation', tasks.validation, validation.targetTasks],
+    ['router', tasks.router, router.tasks],
+    ['test', tasks.test, evaluation.tasks],
+  ] as const;
+  const texts = parts.map(([part, has, most]) => `${has < most ? `${has} of ${most}` : has} ${part}`);
+  return `tasks: ${texts.join(', ')}`;
 }
 
 /** How the budget compares with the published one, where the target is one of its benchmarks. */
@@ -124,9 +117,9 @@ function publishedLines({ training }: Campaign, target: TargetTasks, capabilitie
 
 /** What of the target analyst and synthesizer lack, and what comes of it. */
 const checkLines = (parts: readonly Check[]): string[] =>
-  parts.flatMap(({ name, ok, warning, detail, fix }) =>
-    ok ? (warning ? [`warning: ${name}: ${detail}`] : []) : [`error: ${name}: ${detail}; ${fix}`],
-  );
+  parts
+    .filter(({ ok, warning }) => !ok || warning)
+    .map((check) => `${check.ok ? 'warning' : 'error'}: ${check.name}: ${textOf(check)}`);
 
 /** The other files of a campaign are small beside its adapters. */
 function diskLines(disk: DiskPlan | undefined): string[] {
@@ -137,21 +130,19 @@ function diskLines(disk: DiskPlan | undefined): string[] {
   return [bytes > freeBytes ? `warning: ${text}; free some, or choose another folder with --home` : text];
 }
 
-function notes(campaign: Campaign, capabilities: number): string[] {
-  const { arms, calibration, composites } = campaign;
-  return [
+function notes({ arms, calibration, composites }: Campaign, { composite }: Pick<PlannedWork, 'composite'>): string[] {
+  const lines = [
     `calibration takes 1 to ${calibration.maxRounds} rounds a capability, with hints too where it is too hard; what is not calibrated is not trained`,
-    ...(compositesOf(campaign, capabilities) > 0
-      ? [
-          `composite: one more adapter, on the environments mixed, in the upper ends; it takes about ${shortPercent(composites.share)} of their training rollouts (composites.share, to whole checkpoints)`,
-        ]
-      : []),
-    ...(arms.length > 0
-      ? [
-          `arms (${arms.map(armName).join(', ')}): each is planned with the budget of trace, all capabilities trained to their last step`,
-        ]
-      : []),
   ];
+  if (composite > 0)
+    lines.push(
+      `composite: one more adapter, on the environments mixed, in the upper ends; it takes about ${shortPercent(composites.share)} of their training rollouts (composites.share, to whole checkpoints)`,
+    );
+  if (arms.length > 0)
+    lines.push(
+      `arms (${arms.map(armName).join(', ')}): each is planned with the budget of trace, all capabilities trained to their last step`,
+    );
+  return lines;
 }
 
 export function planText(o: {
@@ -159,33 +150,40 @@ export function planText(o: {
   target: TargetTasks;
   /** Analyst and synthesizer, held against the target. */
   parts: readonly Check[];
+  work: Pick<PlannedWork, 'composite'>;
   plan: CampaignPlan;
   disk?: DiskPlan | undefined;
   /** Capabilities that are selected whatever the rollouts show. */
   given?: number | undefined;
   languageModels: LanguageModelPlan;
 }): string {
-  const { campaign, target, parts, plan, languageModels } = o;
+  const { campaign, target, parts, work, plan, given, languageModels } = o;
   const { gpus, tasks, rates, purposes, stages, total, capabilities } = plan;
   const withGpus = gpus.policyServer + gpus.trainers > 0;
-  const stageRows = stages.map(({ stage, ...cost }): [string, StageCost] => [stage, cost]);
+  const count =
+    capabilities === given
+      ? `the ${given} capabilities that it is given (--capabilities N for another number)`
+      : `${capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`;
+  const costs = [...stages.map(({ stage, ...cost }) => [stage, cost] as const), ['all', total] as const];
   return [
-    capabilities === o.given
-      ? `${campaign.name}: planned for the ${o.given} capabilities that it is given (--capabilities N for another number)`
-      : `${campaign.name}: planned for ${capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`,
+    `${campaign.name}: planned for ${count}`,
     [target.note, ...(target.description ? [describedText(target.description)] : [])].join(', '),
     ...checkLines(parts),
     tasksLine(campaign, tasks),
     ...(withGpus ? [`GPUs: ${gpus.policyServer} policy server, ${gpus.trainers} trainers, held all the time`] : []),
     '',
-    ...tableOf('stage', withGpus ? [...stageColumns, gpuColumn] : stageColumns, [...stageRows, ['all', total]]),
+    ...tableOf(
+      'stage',
+      withGpus ? spent : spent.slice(0, -1),
+      costs.map(([name, cost]) => [name, cost.rollouts.high > 0 ? cost : {}]),
+    ),
     '',
     ...tableOf(
       'purpose',
-      [rollouts],
-      purposes.map((one) => [purposeNames[one.purpose], one]),
+      spent.slice(0, 1),
+      purposes.map(({ purpose, rollouts }) => [purposeNames[purpose], { rollouts }]),
     ),
-    ...notes(campaign, capabilities),
+    ...notes(campaign, work),
     ...publishedLines(campaign, target, capabilities),
     ...diskLines(o.disk),
     ...languageModelLines(languageModels),

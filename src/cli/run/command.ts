@@ -10,8 +10,8 @@ import { reportText } from '../../report/sections/report';
 import { shortEpisode } from '../../report/terminal';
 import { loadCampaign } from '../campaign-file';
 import { homeCheck, temporalCheck } from '../checks/machine';
-import { compareReports, writeComparison } from '../commands/compare';
-import { runRequirements } from '../doctor';
+import { compareReports, writeComparison } from '../compare';
+import { checksOf } from '../doctor';
 import { requireAll, UserError } from '../errors';
 import { homeOf } from '../options';
 import { pythonPath } from '../project';
@@ -38,8 +38,8 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   const home = homeOf(options);
   const { campaign, ...start } = await readStart({ file, home, options });
   const { until } = options;
-  const temporal = !options.temporalAddress;
-  const checks = await runChecks(runRequirements({ home, campaign, until, temporal }), { until });
+  const cluster = options.temporalAddress !== undefined;
+  const checks = await runChecks(checksOf({ home, campaign, until, cluster }), { until });
   requireAll(checks);
   const work = async (supervisedRun: SupervisedRun) => {
     for (const warning of warningsOf(checks)) supervisedRun.output.note('campaign', `warning: ${warning}`);

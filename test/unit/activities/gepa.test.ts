@@ -9,7 +9,7 @@ import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { runChecks } from '../../../src/checks/check';
 import { languageModelChecks } from '../../../src/cli/checks/language-models';
-import { plannedRollouts } from '../../../src/cli/plan/estimate';
+import { countWork } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { languageModelSchema } from '../../../src/domain/endpoints';
 import { registry } from '../../../src/registry';
@@ -68,18 +68,17 @@ describe('its language model', () => {
     const training = { steps: 10, groupsPerStep: 10, groupSize: 10 };
     const read = campaign({ reflection: model, minibatchSize: 5, validationTasks: 40 }, { training });
     const tasks = { train: 400, validation: 60, router: 10, test: 10 };
-    const [counted] = plannedRollouts({ campaign: read, tasks, capabilities: 2 }).filter(
-      ({ purpose }) => purpose === 'training',
-    );
-    expect(counted!.rollouts.high).toBe(2 * (2 * 1000));
+    const work = countWork({ campaign: read, tasks, capabilities: 2 });
+    expect(work.purposes.find(({ purpose }) => purpose === 'training')!.rollouts.high).toBe(2 * (2 * 1000));
     const trajectory = { low: 500, high: 1000, basis: 'assumed', source: 'test' } as const;
-    const plan = plannedQuestions({ campaign: read, rollouts: 400, capabilities: 2, purposes: [], trajectory });
+    const plan = plannedQuestions({ campaign: read, work, trajectory });
     expect(plan.questions).toMatchObject([
       { field: 'arms.gepa', step: 'reflection', requests: { low: 40, high: 500 } },
     ]);
-    expect(() =>
-      plannedQuestions({ campaign: campaign({}), rollouts: 4, capabilities: 1, purposes: [], trajectory }),
-    ).toThrow(/reflection is missing/);
+    const without = { campaign: campaign({}), tasks, capabilities: 1 };
+    expect(() => plannedQuestions({ ...without, work: countWork(without), trajectory })).toThrow(
+      /reflection is missing/,
+    );
   });
 });
 

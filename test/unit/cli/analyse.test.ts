@@ -12,19 +12,17 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Command } from 'commander';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { isAlone, usageOf } from '../../../src/artifacts/usage';
 import { storeRollouts } from '../../../src/cli/analyse/steps';
-import { analyseCommand } from '../../../src/cli/commands/analyse';
 import { openLedger } from '../../../src/language-model/ledger';
 import { openGiven } from '../../support/open-given';
 import { analyse, type AnalyseOptions } from '../../../src/cli/analyse/run';
 import { type Analysis, analysisSchema } from '../../../src/cli/analyse/result';
 import { UserError } from '../../../src/cli/errors';
-import { homeAt } from '../../../src/cli/project';
+import { moreDollars } from '../../../src/cli/options';
 import { runCampaign } from '../../../src/cli/run/command';
-import { startFile } from '../../../src/cli/commands/start';
+import { startFile } from '../../../src/cli/start';
 import {
   asksForLabels,
   conversation,
@@ -412,8 +410,7 @@ describe('a name', () => {
     const refused =
       /^name is "library", and .*library is an analysis of conversations .*; give the campaign another name, in its file or with --name$/;
     await expect(runCampaign(file, { home })).rejects.toThrow(refused);
-    const at = { address: 'nowhere:1', namespace: 'default' };
-    await expect(startFile({ file, at, home: homeAt(home), options: {} })).rejects.toThrow(refused);
+    await expect(startFile(file, { home, temporalAddress: 'nowhere:1' })).rejects.toThrow(refused);
   });
 });
 
@@ -465,11 +462,6 @@ it('keeps conversations that are longer together than a text can be', async () =
   expect(bodies).toEqual([Buffer.from('{"key":"a","n":1}\n{"key":"b","n":2}\n')]);
 });
 
-it.each(['0', '0.0', '-1', 'x'])('takes no budget of %s dollars', async (given) => {
-  const program = new Command().exitOverride().configureOutput({ writeErr: () => {} });
-  analyseCommand(program);
-  program.commands.forEach((command) => command.exitOverride().configureOutput({ writeErr: () => {} }));
-  await expect(program.parseAsync(['analyse', 'x', '--max-dollars', given], { from: 'user' })).rejects.toThrow(
-    /must be/,
-  );
-});
+it.each(['0', '0.0', '-1', 'x'])('takes no budget of %s dollars', (given) =>
+  expect(() => moreDollars(given)).toThrow(/must be/),
+);

@@ -8,7 +8,7 @@ import { loadCampaign } from '../../../src/cli/campaign-file';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { main } from '../../../src/cli/main';
 import { targetTasks } from '../../../src/cli/open-target';
-import { estimate, plannedRollouts } from '../../../src/cli/plan/estimate';
+import { countWork, estimate } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { plannedDisk } from '../../../src/cli/plan/plan';
 import { measured, ratesOf, trajectoryTokens } from '../../../src/cli/plan/rates';
@@ -28,14 +28,15 @@ jest.setTimeout(180_000);
 
 const shipped = (name: string) =>
   loadCampaign({ file: join(resolve(__dirname, '../../..'), 'campaigns', `${name}.yaml`) });
+const demo = shipped('demo');
 const home = homeAt(mkdtempSync(join(tmpdir(), 'plan-')));
 const trajectory = { low: 500, high: 1000, basis: 'assumed', source: 'test' } as const;
 const tasks = { train: 340, validation: 60, router: 200, test: 200 };
-const rangesOf = (campaign: Campaign, capabilities: number, kinds = registry) =>
-  Object.fromEntries(
-    plannedRollouts({ campaign, tasks, capabilities, kinds }).map(({ purpose, rollouts }) => [purpose, rollouts]),
-  );
-const countsOf = (...o: Parameters<typeof rangesOf>) =>
+const workOf = (campaign: Campaign, capabilities: number, kinds = registry) =>
+  countWork({ campaign, tasks, capabilities, kinds });
+const rangesOf = (...o: Parameters<typeof workOf>) =>
+  Object.fromEntries(workOf(...o).purposes.map(({ purpose, rollouts }) => [purpose, rollouts]));
+const countsOf = (...o: Parameters<typeof workOf>) =>
   Object.fromEntries(Object.entries(rangesOf(...o)).map(([purpose, { low }]) => [purpose, low]));
 
 /** Rollouts of a finished demo. */
@@ -51,52 +52,49 @@ const demoPurposes: Record<Purpose, number> = {
 /** A finished demo campaign, as far as rates go. */
 function demoReport(): Report {
   const draft = reportFixture();
-  const count = (id: string, value: number, n = value) => figure(id, value, n, { unit: 'count' });
-  draft.rollouts!.byPurpose = purposes
-    .map((purpose, i) => [purpose, demoPurposes[purpose], i] as const)
-    .map(([purpose, n, i]) => ({
+  draft.rollouts!.byPurpose = purposes.map((purpose, i) => {
+    const n = demoPurposes[purpose];
+    const tokens = (name: string, value: number) =>
+      figure(`rollouts.p${i}.${name}`, value * n, n, { unit: 'tokens' as const });
+    return {
       purpose,
-      scored: count(`rollouts.p${i}.scored`, n),
-      broken: count(`rollouts.p${i}.broken`, 0, n),
-      promptTokens: figure(`rollouts.p${i}.prompt_tokens`, 300 * n, n, { unit: 'tokens' }),
-      completionTokens: figure(`rollouts.p${i}.completion_tokens`, 20 * n, n, { unit: 'tokens' }),
-    }));
+      scored: figure(`rollouts.p${i}.scored`, n, n, { unit: 'count' }),
+      broken: figure(`rollouts.p${i}.broken`, 0, n, { unit: 'count' }),
+      promptTokens: tokens('prompt_tokens', 300),
+      completionTokens: tokens('completion_tokens', 20),
+    };
+  });
   draft.cost!.secondsPerRollout = { rollout: 0.0095, training: 0.03 };
   return completeReport(draft);
 }
 
 describe('rollouts', () => {
-  test('are those of the finished demo: three capabilities, one calibration round each', () => {
+  const published = { training: 2 * 5120 };
+  test.each<[string, Campaign, number, object]>([
     // At least: where no pair of adapters gains, three fewer policies are tested.
-    expect(countsOf(shipped('demo'), 3)).toEqual({ ...demoPurposes, test: demoPurposes.test - 600 });
-    expect(rangesOf(shipped('demo'), 3)['test']!.high).toBe(demoPurposes.test);
+    ['of the finished demo, one calibration round each', demo, 3, { ...demoPurposes, test: 2000 - 600 }],
+    ['of the base alone without a capability', demo, 0, { base_rollouts: 340, outcome_matrix: 200, test: 400 }],
+    ['of the published set-up, and as many on the target', shipped('tau2-qwen3-30b'), 4, published],
+    ['of its other benchmark', shipped('toolsandbox-qwen3-30b'), 4, published],
+  ])('%s', (_what, campaign, capabilities, counts) => {
+    expect(countsOf(campaign, capabilities)).toMatchObject(counts);
+    if (capabilities === 0) expect(countsOf(campaign, capabilities)).toEqual(counts);
   });
 
-  test('of a gate are counted on the router’s and the test’s tasks, where there are adapters to add', () => {
-    const demo = shipped('demo');
-    const gated = { ...demo, router: { ...demo.router, kind: 'moe_gate' } };
-    const more = (capabilities: number) =>
-      (['outcome_matrix', 'test'] as const).map(
-        (purpose) => countsOf(gated, capabilities)[purpose]! - countsOf(demo, capabilities)[purpose]!,
-      );
-    expect([more(2), more(1)]).toEqual([
-      [200, 200],
-      [0, 0],
-    ]);
-  });
+  test('of the demo are at most as many as it made', () => expect(rangesOf(demo, 3)['test']!.high).toBe(2000));
 
-  test('without a selected capability are those of the base alone', () => {
-    expect(countsOf(shipped('demo'), 0)).toEqual({ base_rollouts: 340, outcome_matrix: 200, test: 400 });
-  });
-
-  test('of the published set-up are 5,120 trainings for four capabilities, and as many on the target', () => {
-    for (const name of ['tau2-qwen3-30b', 'toolsandbox-qwen3-30b'])
-      expect(countsOf(shipped(name), 4)).toMatchObject({ training: 2 * 5120 });
+  test.each([
+    [2, 200],
+    [1, 0],
+  ])('of a gate over %i adapters are %i on the router’s and on the test’s tasks', (capabilities, more) => {
+    const [gated, plain] = [{ ...demo, router: { ...demo.router, kind: 'moe_gate' } }, demo].map((campaign) =>
+      countsOf(campaign, capabilities),
+    );
+    for (const purpose of ['outcome_matrix', 'test']) expect(gated![purpose]! - plain![purpose]!).toBe(more);
   });
 
   test('of a composite are in the upper ends, with the training rollouts of trace as they are', () => {
-    const ranges = (share: number, capabilities = 3) =>
-      rangesOf({ ...shipped('demo'), composites: { share } }, capabilities);
+    const ranges = (share: number, capabilities = 3) => rangesOf({ ...demo, composites: { share } }, capabilities);
     const [without, third] = [ranges(0), ranges(1 / 3)];
     for (const [purpose, { low }] of Object.entries(without)) expect(third[purpose]!.low).toBe(low);
     expect(third['training']).toEqual(without['training']);
@@ -108,21 +106,24 @@ describe('rollouts', () => {
     expect(ranges(1 / 3, 1)).toEqual(ranges(0, 1));
   });
 
-  test('of each arm are what its kind says, within the budget of trace', () => {
-    const demo = shipped('demo');
-    demo.training.steps = 24;
-    const planned = (arms: Campaign['arms'], kinds = registry) => countsOf({ ...demo, arms }, 3, kinds);
-    const none = planned([]);
-    /** What an arm adds. */
-    const added = (...arms: Campaign['arms']) =>
-      ['training', 'held_out', 'test', 'outcome_matrix'].map((purpose) => planned(arms)[purpose]! - none[purpose]!);
+  const whole = [4608, 9 * 60, 200, 0];
+  test.each<[string, Campaign['arms'], number[]]>([
+    ...['grpo_target', 'grpo_single', 'joint'].map((kind): [string, Campaign['arms'], number[]] => [
+      kind,
+      [{ kind }],
+      whole,
+    ]),
+    ['environments', [{ kind: 'environments', modules: 'x' }], whole],
+    ['two of one kind', [{ kind: 'joint' }, { kind: 'joint', name: 'again' }], whole.map((n) => 2 * n)],
+    ['somebody else’s, routable', [{ kind: 'fixed_prompt' }], [0, 60, 200, 200]],
+  ])('of the arms: %s adds what its kind says, within the budget of trace', (_what, arms, added) => {
+    const kinds = { ...registry, arms: [...registry.arms, fixedPrompt] };
+    const planned = (some: Campaign['arms']) =>
+      countsOf({ ...demo, training: { ...demo.training, steps: 24 }, arms: some }, 3, kinds);
+    const [none, all] = [planned([]), planned(arms)];
     expect(none['training']).toBe(4608);
-    const whole = [4608, 9 * 60, 200, 0];
-    for (const kind of ['grpo_target', 'grpo_single', 'joint']) expect(added({ kind })).toEqual(whole);
-    expect(added({ kind: 'environments', modules: 'x' })).toEqual(whole);
-    expect(added({ kind: 'joint' }, { kind: 'joint', name: 'again' })).toEqual(whole.map((n) => 2 * n));
-    const foreign = planned([{ kind: 'fixed_prompt' }], { ...registry, arms: [...registry.arms, fixedPrompt] });
-    expect([foreign['training'], foreign['outcome_matrix']]).toEqual([none['training'], none['outcome_matrix']! + 200]);
+    const columns = ['training', 'held_out', 'test', 'outcome_matrix'];
+    expect(columns.map((purpose) => all[purpose]! - none[purpose]!)).toEqual(added);
   });
 });
 
@@ -135,7 +136,7 @@ describe('rates', () => {
     const stopped = demoReport();
     stopped.rollouts!.byPurpose = stopped.rollouts!.byPurpose.slice(0, 1);
     stopped.cost!.secondsPerRollout = { rollout: 0.019 };
-    const rates = ratesOf({ campaign: shipped('demo'), reports: [stopped], file, gigabytes: 0 });
+    const rates = ratesOf({ campaign: demo, reports: [stopped], file, gigabytes: 0 });
     const source = 'campaign demo of 2026-01-05';
     expect(rates.rollout.seconds).toEqual({ low: 0.019, high: 0.019, basis: 'measured', source });
     expect(rates.training.seconds).toEqual({ low: 2, high: 2, basis: 'file', source: 'rates.yaml' });
@@ -143,22 +144,24 @@ describe('rates', () => {
     for (const kind of Object.values(rates)) for (const rate of Object.values(kind)) expect(rate.source).not.toBe('');
   });
 
-  test('what nothing has measured takes longer with a larger base model', () => {
-    const seconds = (gigabytes: number) => {
-      const { rollout, training } = ratesOf({ campaign: shipped('demo'), reports: [], gigabytes });
-      return [rollout.seconds, training.seconds].flatMap(({ low, high }) => [low, high]);
-    };
-    expect(seconds(0.004)).toEqual([0.011, 0.011, 0.016, 0.016]);
-    expect(seconds(0.538)).toEqual([0.225, 0.44, 0.475, 0.93].map((value) => expect.closeTo(value, 2) as number));
+  test.each([
+    [0.004, [0.011, 0.011, 0.016, 0.016]],
+    [0.538, [0.225, 0.44, 0.475, 0.93]],
+  ])('of a base model of %d GB that nothing has measured take so long', (gigabytes, seconds) => {
+    const { rollout, training } = ratesOf({ campaign: demo, reports: [], gigabytes });
+    const ends = [rollout.seconds, training.seconds].flatMap(({ low, high }) => [low, high]);
+    expect(ends).toEqual(seconds.map((value) => expect.closeTo(value, 2) as number));
+  });
+
+  test('of a larger model assume as long an answer as may be', () => {
     const campaign = shipped('real');
     const { completionTokens } = ratesOf({ campaign, reports: [], gigabytes: 0.538 }).rollout;
     expect(completionTokens).toMatchObject({ low: 20, high: campaign.rollouts.sampling.maxTokens, basis: 'assumed' });
   });
 
   test('times rollouts are what is planned', () => {
-    const campaign = shipped('demo');
-    const rates = ratesOf({ campaign, reports: [demoReport()], gigabytes: 0 });
-    const { total } = estimate({ campaign, tasks, capabilities: 3, rates });
+    const rates = ratesOf({ campaign: demo, reports: [demoReport()], gigabytes: 0 });
+    const { total } = estimate(demo, workOf(demo, 3), rates);
     expect(total.wallSeconds.low).toBeCloseTo(0.03 * 6144 + 0.0095 * (11_668 - 6144), 1);
     expect(total.promptTokens.low).toBeCloseTo(300 * 11_668);
     expect(total.gpuHours.high).toBe(0);
@@ -182,16 +185,8 @@ describe('rates', () => {
 
 describe('language models', () => {
   const price = { input: 1, cachedInput: 0.1, output: 10 };
-  const model = (more: object = {}) => ({ kind: 'llm', url: 'http://127.0.0.1:2/v1', model: 'm', ...more });
-  const campaign = (parts: object) =>
-    campaignFileSchema(registry).parse({
-      name: 'x',
-      target: { kind: 'builtin', name: 'shop' },
-      baseModel: { path: '/base' },
-      selection: { passes: 10, maxCandidates: 10 },
-      calibration: { maxRounds: 5 },
-      ...parts,
-    });
+  const endpoint = { url: 'http://127.0.0.1:2/v1', model: 'm' };
+  const model = (more: object = {}) => ({ kind: 'llm', ...endpoint, ...more });
   const description = {
     name: 'x',
     version: '1',
@@ -200,15 +195,26 @@ describe('language models', () => {
     maxSteps: 9,
     hasReference: false,
   };
-  const planOf = (parts: object) =>
-    plannedQuestions({
-      campaign: campaign(parts),
-      rollouts: 400,
-      capabilities: 3,
-      purposes: [],
-      description,
-      trajectory,
+  /** With so many rollouts of a purpose. */
+  const planOf = (
+    parts: object,
+    counts: Partial<Record<Purpose, [number, number]>> = { base_rollouts: [400, 400] },
+  ) => {
+    const campaign = campaignFileSchema(registry).parse({
+      name: 'x',
+      target: { kind: 'builtin', name: 'shop' },
+      baseModel: { path: '/base' },
+      selection: { passes: 10, maxCandidates: 10 },
+      calibration: { maxRounds: 5 },
+      ...parts,
     });
+    const purposesOf = Object.entries(counts).map(([purpose, [low, high]]) => ({
+      ...({ stage: 'rollouts', kind: 'rollout', purpose: purpose as Purpose } as const),
+      rollouts: { low, high },
+    }));
+    const work = { capabilities: 3, arms: [], purposes: purposesOf };
+    return plannedQuestions({ campaign, work, description, trajectory });
+  };
 
   test.each<[object, Record<string, [number, number]>]>([
     // 200,000 to 400,000 tokens of trajectories in chunks of 60,000; at most 40 trajectories a labeling question.
@@ -224,9 +230,8 @@ describe('language models', () => {
     [{}, {}],
   ])('are asked by chunks, passes and rounds, a quarter more to mend their answer: %j', (parts, requests) => {
     const { questions } = planOf(parts);
-    expect(Object.fromEntries(questions.map((one) => [one.step, [one.requests.low, one.requests.high]]))).toEqual(
-      requests,
-    );
+    const asked = questions.map((one) => [one.step, [one.requests.low, one.requests.high]]);
+    expect(Object.fromEntries(asked)).toEqual(requests);
   });
 
   test('read the target and all trajectories in every pass; passes come from the cache at best', () => {
@@ -240,22 +245,11 @@ describe('language models', () => {
   });
 
   test('play users and judges in the rollouts that are planned', () => {
-    const spec = { url: 'http://127.0.0.1:2/v1', model: 'm' };
-    const target = { kind: 'process', command: ['x'], user: { ...spec, price }, judge: spec };
-    const rollouts = (purpose: Purpose, low: number, high = low) =>
-      ({ stage: 'rollouts', purpose, kind: 'rollout', rollouts: { low, high } }) as const;
-    const { questions } = plannedQuestions({
-      campaign: campaign({ target, arms: [] }),
-      rollouts: 100,
-      capabilities: 1,
-      purposes: [
-        rollouts('base_rollouts', 100),
-        rollouts('test', 50, 60),
-        rollouts('calibration', 900),
-        rollouts('held_out', 40),
-      ],
-      trajectory,
-    });
+    const target = { kind: 'process', command: ['x'], user: { ...endpoint, price }, judge: endpoint };
+    const { questions } = planOf(
+      { target, arms: [] },
+      { base_rollouts: [100, 100], test: [50, 60], calibration: [900, 900], held_out: [40, 40] },
+    );
     expect(questions).toMatchObject([
       { field: 'target.user', step: 'rollouts', requests: { low: 150 * 2, high: 200 * 12 } },
       { field: 'target.judge', step: 'rollouts', requests: { low: 150, high: 200 * 5 } },
@@ -280,53 +274,45 @@ describe('language models', () => {
 describe('the text', () => {
   const campaign = shipped('tau2-qwen3-30b');
   const target = { name: 'tau2-bench', tasks, note: 'target', isPublished: true };
-  const plan = estimate({
-    campaign,
-    tasks,
-    capabilities: 4,
-    rates: ratesOf({ campaign, reports: [], gigabytes: 0 }),
-  });
-  const languageModels = plannedQuestions({
-    campaign,
-    rollouts: 74,
-    capabilities: 4,
-    purposes: plan.purposes,
-    trajectory,
-  });
+  const work = workOf(campaign, 4);
+  const plan = estimate(campaign, work, ratesOf({ campaign, reports: [], gigabytes: 0 }));
+  const languageModels = plannedQuestions({ campaign, work, trajectory });
   const textOf = (o: Partial<Parameters<typeof planText>[0]> = {}) =>
-    planText({ campaign, target, parts: [], plan, languageModels, ...o });
+    planText({ campaign, target, parts: [], work, plan, languageModels, ...o });
 
-  test('names the layout, the published budget, what users are asked and every rate', () => {
-    const text = textOf({ parts: [{ name: 'synthesizer', ok: true, warning: true, detail: 'ends none' }] });
-    expect(text).toMatch(/^target\.user: rollouts .* no price$/m);
-    expect(text).toContain('\nwarning: synthesizer: ends none\n');
-    expect(text).toMatch(/^GPUs: \d policy server, \d trainers, held all the time$/m);
-    expect(text).toMatch(/5,120 in all; published: 5,120 for 4 capabilities/);
-    expect(text).toMatch(/^arms \(grpo_target\): each is planned with the budget of trace/m);
-    expect(text.match(/^ {2}(rollout|training), .*; assumed, /gm)).toHaveLength(6);
-    expect(textOf({ campaign: { ...campaign, arms: [] }, target: { ...target, isPublished: false } })).not.toMatch(
-      /published:|arms \(/,
-    );
+  test.each([
+    /^target\.user: rollouts .* no price$/m,
+    /^warning: synthesizer: ends none$/m,
+    /^GPUs: \d policy server, \d trainers, held all the time$/m,
+    /5,120 in all; published: 5,120 for 4 capabilities/,
+    /^arms \(grpo_target\): each is planned with the budget of trace/m,
+    /(^ {2}(rollout|training), .*; assumed, .*\n){6}/m,
+  ])('says %s', (line) => {
+    expect(textOf({ parts: [{ name: 'synthesizer', ok: true, warning: true, detail: 'ends none' }] })).toMatch(line);
   });
 
-  test('warns of too little disk', () => {
-    const disk = (freeBytes: number) => textOf({ disk: { adapterBytes: 19.5e6, bytes: 11e9, freeBytes } });
-    expect(disk(12e9)).toContain("\ndisk: 11.0 GB for adapters (19.5 MB; every step's is kept), 12.0 GB are free\n");
-    expect(disk(9e9)).toContain('\nwarning: disk: 11.0 GB for adapters');
+  test('says nothing of arms and published figures that there are not', () => {
+    const text = textOf({ campaign: { ...campaign, arms: [] }, target: { ...target, isPublished: false } });
+    expect(text).not.toMatch(/published:|arms \(/);
+  });
+
+  test.each([
+    [12e9, "\ndisk: 11.0 GB for adapters (19.5 MB; every step's is kept), 12.0 GB are free\n"],
+    [9e9, '\nwarning: disk: 11.0 GB for adapters'],
+  ])('with %d bytes free warns of too little disk', (freeBytes, line) => {
+    expect(textOf({ disk: { adapterBytes: 19.5e6, bytes: 11e9, freeBytes } })).toContain(line);
   });
 });
 
 test('on the disk every step has its adapter twice, every checkpoint three times; of the trained modules alone', async () => {
-  const campaign = shipped('demo');
-  const rates = ratesOf({ campaign, reports: [], gigabytes: 0 });
-  const plan = estimate({ campaign, tasks, capabilities: 3, rates });
-  const disk = (targetModules: string[], path = campaign.baseModel.path) => {
-    const training = { ...campaign.training, lora: { ...campaign.training.lora, targetModules } };
-    const changed = { ...campaign, training, baseModel: { path } };
-    return plannedDisk({ campaign: changed, plan, home: join(home.root, 'there/later') });
+  const work = workOf(demo, 3);
+  const disk = (targetModules: string[], path = demo.baseModel.path) => {
+    const training = { ...demo.training, lora: { ...demo.training.lora, targetModules } };
+    const campaign = { ...demo, training, baseModel: { path } };
+    return plannedDisk({ campaign, work, home: join(home.root, 'there/later') });
   };
-  const { groupsPerStep, groupSize, checkpointEvery, lora } = campaign.training;
-  const steps = plan.purposes.find(({ purpose }) => purpose === 'training')!.rollouts.high / groupsPerStep / groupSize;
+  const { groupsPerStep, groupSize, checkpointEvery, lora } = demo.training;
+  const steps = demoPurposes.training / groupsPerStep / groupSize;
   // In two layers with attention, and in all four.
   const adapterBytes = (2 * (128 + 128) + 4 * (464 + 128)) * lora.r * 4;
   const found = await disk(['q_proj', 'w2']);
@@ -337,14 +323,13 @@ test('on the disk every step has its adapter twice, every checkpoint three times
 });
 
 test('a target that is not there leaves the file’s counts; one that has fewer tasks than are skipped is refused', async () => {
-  const campaign = shipped('demo');
   const command = [process.execPath, '-e', 'process.exit(3)'];
-  const { tasks: counts, note } = await targetTasks({ ...campaign, target: { kind: 'process', command } }, home);
+  const { tasks: counts, note } = await targetTasks({ ...demo, target: { kind: 'process', command } }, home);
   expect(counts).toEqual(tasks);
   expect(note).toMatch(/can't be asked for its tasks .*upper limits/);
   const smoke = { train: 120, validation: 12, router: 30, test: 30 };
   expect((await targetTasks(shipped('smoke'), home)).tasks).toEqual(smoke);
-  const skipping = { ...campaign, evaluation: { ...campaign.evaluation, skip: 100_000 } };
+  const skipping = { ...demo, evaluation: { ...demo.evaluation, skip: 100_000 } };
   await expect(targetTasks(skipping, home)).rejects.toThrow(
     /^evaluation\.skip is 100000, but the target has \d+ test tasks; lower it to \d+ or less$/,
   );
@@ -375,15 +360,18 @@ describe('the command', () => {
     writeFileSync(file, text);
     return file;
   };
-  const baseModel = `baseModel: { path: ${resolve('models/base')} }`;
-  const demo = resolve('campaigns/demo.yaml');
+  /** Of the demo's preset, on this target. */
+  const campaignOn = (name: string, target: string, more: string): string =>
+    fileWith(
+      `${name}.yaml`,
+      `name: ${name}\npreset: demo\ntarget: ${target}\nbaseModel: { path: ${resolve('models/base')} }\n${more}\n`,
+    );
+  const demoFile = resolve('campaigns/demo.yaml');
 
   test('fails for what the analyst needs and the target lacks, and warns of what the synthesizer does', async () => {
-    const ledger = `[${process.execPath}, ${resolve('test/support/ledger.mjs')}, no reference]`;
-    const target = `target: { kind: process, command: ${ledger} }`;
+    const ledger = `{ kind: process, command: [${process.execPath}, ${resolve('test/support/ledger.mjs')}, no reference] }`;
     const counts = 'training: { groupsPerStep: 1 }\nvalidation: { targetTasks: 2 }';
-    const file = fileWith('ledger.yaml', `name: ledger\npreset: demo\n${target}\n${baseModel}\n${counts}\n`);
-    const { code, text } = await planned(file);
+    const { code, text } = await planned(campaignOn('ledger', ledger, counts));
     expect(code).toBe(1);
     expect(text).toContain('no reference actions, no rules, output schemas of 0 of 2 tools');
     expect(text).toMatch(/^error: analyst: .*reference actions.*; change the field analyst of the campaign file$/m);
@@ -394,18 +382,14 @@ describe('the command', () => {
   });
 
   test('takes those tasks that there are, and the capabilities that are given outright', async () => {
-    const target = 'target: { kind: builtin, name: shop }';
-    const file = fileWith(
-      'many.yaml',
-      `name: many\npreset: demo\n${target}\n${baseModel}\nrollouts: { tasks: 99999 }\n`,
-    );
-    expect((await planned(file)).text).toMatch(/^tasks: 340 of 99999 train, 60 validation, 200 router, 200 test$/m);
+    const many = campaignOn('many', '{ kind: builtin, name: shop }', 'rollouts: { tasks: 99999 }');
+    expect((await planned(many)).text).toMatch(/^tasks: 340 of 99999 train, 60 validation, 200 router, 200 test$/m);
     const { text } = await planned(resolve('campaigns/real.yaml'));
     expect(text).toMatch(/^real: planned for the 6 capabilities that it is given /);
   });
 
   test('on a terminal folds sentences, and neither words nor tables', async () => {
-    const [{ code, text }, folded] = [await planned(demo), await planned(demo, { columns: 60 })];
+    const [{ code, text }, folded] = [await planned(demoFile), await planned(demoFile, { columns: 60 })];
     expect(code).toBe(0);
     expect(text).toMatch(/^demo: planned for 4 capabilities; how many /);
     expect(text).not.toMatch(/^(error|warning): /m);
@@ -418,11 +402,9 @@ describe('the command', () => {
 
   test('names the mistake in a rates file on one line', async () => {
     const rates = fileWith('rates.yaml', 'rollout: { second: 3 }\n');
-    expect(await planned(demo, { more: ['--rates', rates] })).toEqual({
+    expect(await planned(demoFile, { more: ['--rates', rates] })).toEqual({
       code: 1,
-      text: expect.stringMatching(
-        /^campaign: --rates .*rates\.yaml: rollout: .*second.*; docs\/plan\.md has the form\n$/,
-      ),
+      text: `campaign: --rates ${rates}: unknown field 'rollout.second'; did you mean 'seconds'?; docs/plan.md has the form\n`,
     });
   });
 });

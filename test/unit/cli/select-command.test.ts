@@ -1,15 +1,14 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Command } from 'commander';
-import { selectCommand } from '../../../src/cli/commands/select';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import { UserError } from '../../../src/cli/errors';
+import { createProgram } from '../../../src/cli/main';
 import { runCommand } from '../../support/campaign-command';
 
 const fixtures = join(__dirname, '../../fixtures/labels');
 
-const run = async (...args: string[]): Promise<string> => (await runCommand([selectCommand], 'select', ...args)).text;
+const run = async (...args: string[]): Promise<string> => (await runCommand('select', ...args)).text;
 
 async function failure(...args: string[]): Promise<UserError> {
   try {
@@ -125,9 +124,8 @@ describe('campaign select', () => {
 });
 
 it('names in its help the rule of a campaign file', () => {
-  const program = new Command();
-  selectCommand(program);
-  const help = program.commands[0]!.helpInformation().replace(/\s+/g, ' ');
+  const command = createProgram().commands.find((one) => one.name() === 'select')!;
+  const help = command.helpInformation().replace(/\s+/g, ' ');
   const { rho, delta, votes } = selectionRuleSchema.parse({});
   for (const [option, value] of Object.entries({ rho, delta, votes }))
     expect(help).toMatch(new RegExp(`--${option} [^-]*\\(default: ${value}\\)`));

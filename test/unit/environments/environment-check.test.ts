@@ -1,7 +1,7 @@
 /** `campaign env check`: honest environments pass; of those with one violation it is the violation that is found. */
 import { join } from 'node:path';
 import type { Environment } from '../../../src/domain/environment';
-import { checkAloud } from '../../../src/cli/checks/environment';
+import { checkAloud } from '../../../src/cli/environment-check';
 import { checkEnvironment, type Finding } from '../../../src/environments/conformance';
 import { exampleOf, jsonSchema, valueProblem } from '../../../src/environments/json-schema';
 import { openProcessEnvironment } from '../../../src/environments/process';

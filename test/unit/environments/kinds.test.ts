@@ -1,7 +1,7 @@
 /** Kinds of environments: opened by what they tell of themselves, whoever they are from. */
 import { resolve } from 'node:path';
 import type { ArtifactStore } from '../../../src/artifacts/store';
-import { specOfArguments, argumentsUsage } from '../../../src/cli/environment-arguments';
+import { specOfArguments, argumentsUsage } from '../../../src/cli/environment-check';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { defineKind, modulesOf, sandboxSpec } from '../../../src/domain/kinds';
 import { environments } from '../../../src/environments';

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { checkModule, isModuleFile, rendered } from '../../../src/cli/checks/environment';
+import { checkModule, isModuleFile, rendered } from '../../../src/cli/environment-check';
 import type { AssistantMessage, Message, ToolSchema } from '../../../src/domain/messages';
 import { callWith, recordsIn } from '../../../src/sandbox/copied-values';
 import { attackLine, attackPolicies, attacksIn, type Attack } from '../../../src/sandbox/attacks';

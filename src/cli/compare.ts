@@ -1,35 +1,34 @@
 /** `campaign compare`: several runs of one campaign, of one target and one base model, as one comparison. Reads reports only. */
-import type { Command } from 'commander';
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { Comparison } from '../../report/comparison';
-import type { Report, SolverMatrix } from '../../report/model';
-import { messageOf, UserError } from '../errors';
-import { allOptions, examples, homeOf } from '../options';
+import { readJson } from '../artifacts/json';
+import { openStore } from '../artifacts/open-store';
+import { figuresIn } from '../domain/figure';
+import { type Comparison, comparisonOf } from '../report/comparison';
+import { type Report, type SolverMatrix, solverMatrixSchema } from '../report/model';
+import { comparisonHtml, comparisonText } from '../report/sections/comparison';
+import { messageOf, UserError } from './errors';
+import { type CommonOptions, homeOf } from './options';
+import { writeInto } from './project';
+import { readReport, readReportFile, requireReported } from './reports';
 
 const DEFAULT_LEVEL = 0.95;
 
-export function compareCommand(program: Command): void {
-  program
-    .command('compare <report...>')
-    .description('compare several runs of one campaign: names of campaigns, or files report.json')
-    .option('--json', 'print JSON instead of a table')
-    .option('--out <dir>', 'write comparison.json and comparison.html there')
-    .addHelpText('after', examples(['campaign compare demo-1 demo-2 demo-3 --out comparison', 'three seeds']))
-    .action(async (named: string[], _options: unknown, command: Command) => {
-      const { json, out, ...options } = allOptions<{ out?: string }>(command);
-      const { comparisonText } = await import('../../report/sections/comparison.js');
-      const comparison = await compareReports({ home: homeOf(options).root, named });
-      if (out !== undefined) await writeComparison(comparison, resolve(out));
-      console.log(json ? JSON.stringify(comparison, null, 2) : comparisonText(comparison, process.stdout.columns));
-    });
+export async function showComparison(named: string[], options: CommonOptions & { out?: string }): Promise<string> {
+  const comparison = await compareReports({ home: homeOf(options).root, named });
+  if (options.out !== undefined) await writeComparison(comparison, resolve(options.out));
+  return options.json ? JSON.stringify(comparison, null, 2) : comparisonText(comparison, process.stdout.columns);
 }
 
-interface Named {
-  /** On the command line. */
-  given: string;
-  report: Report;
-}
+/** Writes comparison.json and comparison.html. */
+export const writeComparison = (comparison: Comparison, folder: string): Promise<void> =>
+  writeInto(folder, {
+    'comparison.json': `${JSON.stringify(comparison, null, 2)}\n`,
+    'comparison.html': comparisonHtml(comparison),
+  });
+
+/** `given`: on the command line. */
+type Named = { given: string; report: Report };
 
 /** `named`: campaigns of the home, files report.json, or folders that hold one. */
 export async function compareReports({ home, named }: { home: string; named: string[] }): Promise<Comparison> {
@@ -37,9 +36,7 @@ export async function compareReports({ home, named }: { home: string; named: str
     throw new UserError(
       `compare takes two reports or more, not ${named.length}: names of campaigns, or files report.json`,
     );
-  const { figuresIn } = await import('../../domain/figure.js');
-  const { comparisonOf } = await import('../../report/comparison.js');
-  const reports = await Promise.all(named.map(async (given) => ({ given, report: await readNamed(home, given) })));
+  const reports = named.map((given): Named => ({ given, report: readNamed(home, given) }));
   checkAlike(reports);
   const names = reports.map(({ report }) => report.campaign.name);
   const runs = await Promise.all(
@@ -54,25 +51,15 @@ export async function compareReports({ home, named }: { home: string; named: str
   return comparisonOf({ runs, level });
 }
 
-/** Writes comparison.json and comparison.html. */
-export async function writeComparison(comparison: Comparison, folder: string): Promise<void> {
-  const { comparisonHtml } = await import('../../report/sections/comparison.js');
-  const { writeInto } = await import('../project.js');
-  const json = `${JSON.stringify(comparison, null, 2)}\n`;
-  await writeInto(folder, { 'comparison.json': json, 'comparison.html': comparisonHtml(comparison) });
-}
-
 /** A name of the home's goes before a folder of the same name here. */
-async function readNamed(home: string, given: string): Promise<Report> {
-  const { findReport, readReportFile } = await import('../reports.js');
-  if (!existsSync(join(home, given, 'report.json')) && existsSync(given)) {
-    const file = resolve(statSync(given).isDirectory() ? join(given, 'report.json') : given);
-    if (!existsSync(file)) throw new UserError(`${given} holds no report.json`);
-    return readReportFile(file);
+function readNamed(home: string, given: string): Report {
+  if (existsSync(join(home, given, 'report.json')) || !existsSync(given)) {
+    requireReported({ home, name: given });
+    return readReport({ home, name: given });
   }
-  const found = findReport({ home, name: given });
-  if (!found) throw new UserError(`no report in ${home}`);
-  return found.report;
+  const file = resolve(statSync(given).isDirectory() ? join(given, 'report.json') : given);
+  if (!existsSync(file)) throw new UserError(`${given} holds no report.json`);
+  return readReportFile(file);
 }
 
 /** @throws UserError for one run that is named twice, and for runs of several targets or base models. */
@@ -99,15 +86,10 @@ async function matrixOf(home: string, given: string, { solverMatrix, campaign }:
   if (!solverMatrix)
     throw new UserError(`${given} has no evaluated arms: it came to stage ${campaign.stage}; run it to its end`);
   if (solverMatrix.inline) return solverMatrix.inline;
-  try {
-    const { openStore } = await import('../../artifacts/open-store.js');
-    const { solverMatrixSchema } = await import('../../report/model.js');
-    const store = await openStore(home);
-    return solverMatrixSchema.parse(JSON.parse((await store.read(solverMatrix.from)).toString('utf8')));
-  } catch (error) {
+  return readJson(await openStore(home), solverMatrix.from, solverMatrixSchema).catch((error: unknown) => {
     throw new UserError(
       `the outcomes of ${given}, on ${solverMatrix.tasks} test tasks, are not in its report, and ${home} does not have them ` +
         `(${messageOf(error)}); give the campaign's own home with --home`,
     );
-  }
+  });
 }

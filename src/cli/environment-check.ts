@@ -1,30 +1,35 @@
 /**
- * `campaign env check`: an environment by the conformance checks, or a synthesized module as a campaign would check it. Standard output is for the
- * verdict alone, progress goes to stderr.
+ * `campaign env`: an environment by the conformance checks, or a synthesized module as a campaign would check it. Standard output is for the verdict
+ * alone, progress goes to stderr. Options go through the schema that reads campaign files.
  */
 import { readFile } from 'node:fs/promises';
-import { openStore } from '../../artifacts/open-store';
-import { runChecks } from '../../checks/check';
-import { selectionRuleSchema } from '../../domain/campaign';
-import type { Environment, EnvironmentDescription } from '../../domain/environment';
-import { reasonOf } from '../../domain/failures';
-import type { EnvironmentSpec } from '../../domain/kinds';
-import { callText, type Message } from '../../domain/messages';
-import { checkEnvironment, type Finding } from '../../environments/conformance';
-import type { EnvironmentContext } from '../../environments/kinds';
-import { describeSpec, openEnvironment } from '../../environments/open';
-import { serveEnvironment } from '../../environments/serve';
-import { registry } from '../../registry';
-import { withModule } from '../../sandbox/module';
-import { unlessItFails } from '../../sandbox/sandbox';
-import { play, type ScriptedEpisode } from '../../sandbox/episodes';
-import { selfTest } from '../../sandbox/self-test';
-import { staticFindings, withoutTypes } from '../../sandbox/source';
-import { plain } from '../../terminal';
-import { builtinSpec, specOfArguments } from '../environment-arguments';
-import { requireAll, UserError } from '../errors';
-import { type CommonOptions, homeOf } from '../options';
-import { bridgeChecks } from './target';
+import { resolve } from 'node:path';
+import { openStore } from '../artifacts/open-store';
+import { runChecks } from '../checks/check';
+import { selectionRuleSchema } from '../domain/campaign';
+import type { Environment, EnvironmentDescription } from '../domain/environment';
+import { reasonOf } from '../domain/failures';
+import { type EnvironmentSpec, specSchemaOf } from '../domain/kinds';
+import { callText, type Message } from '../domain/messages';
+import { environments } from '../environments';
+import { builtin, builtinNames } from '../environments/builtin';
+import { checkEnvironment, type Finding } from '../environments/conformance';
+import type { EnvironmentContext, EnvironmentKind } from '../environments/kinds';
+import { describeSpec, openEnvironment } from '../environments/open';
+import { processKind } from '../environments/process';
+import { serveEnvironment } from '../environments/serve';
+import { registry } from '../registry';
+import { play, type ScriptedEpisode } from '../sandbox/episodes';
+import { withModule } from '../sandbox/module';
+import { unlessItFails } from '../sandbox/sandbox';
+import { selfTest } from '../sandbox/self-test';
+import { staticFindings, withoutTypes } from '../sandbox/source';
+import { plain } from '../terminal';
+import { changePaths } from './campaign-file';
+import { bridgeChecks } from './checks/target';
+import { nearest, requireAll, UserError } from './errors';
+import { parseFields } from './input';
+import { type CommonOptions, homeOf } from './options';
 
 export interface CheckOptions extends CommonOptions {
   /** Seconds that a request may be left unanswered. */
@@ -58,7 +63,7 @@ export async function envCheck(args: string[], options: CheckOptions, separated:
     silenceSeconds: describeSpec(spec).silenceSeconds,
     say,
   });
-  const problems = findings.map(({ check, problem, fix }) => `${check}: ${problem}; ${fix}`);
+  const problems = findings.map(findingText);
   print(findings, problems.length > 0 ? problems : [`${args.join(' ')} keeps the contract`]);
   return problems.length > 0 ? 1 : 0;
 }
@@ -72,6 +77,56 @@ const openHere = async (
   options: CommonOptions,
   context: Omit<EnvironmentContext, 'store'> = {},
 ) => openEnvironment(spec, { store: await openStore(homeOf(options).root), ...context });
+
+export const argumentsUsage = (kinds = environments): string =>
+  [
+    'NAME',
+    'FILE.js',
+    ...kinds.flatMap(({ kind, checkArguments }) => (checkArguments ? [`${kind} ${checkArguments.usage}`] : [])),
+    '-- COMMAND [ARGUMENT...]',
+  ].join(' | ');
+
+/**
+ * A kind with its arguments, the name of a built-in environment, or a program's command line. What comes after `--` (`separated`) is always
+ * the last.
+ */
+export function specOfArguments(o: {
+  args: readonly string[];
+  separated: boolean;
+  kinds?: readonly EnvironmentKind[];
+}): EnvironmentSpec {
+  const { args, separated, kinds = environments } = o;
+  const [first, ...rest] = args;
+  if (first === undefined) throw new UserError(`name an environment: ${argumentsUsage(kinds)}`);
+  const named = separated ? undefined : kinds.find(({ kind }) => kind === first);
+  if (!named?.checkArguments)
+    return !separated && args.length === 1 ? builtinSpec(first) : parsed(processKind, { command: args });
+  const { usage, example, variable = '', options } = named.checkArguments;
+  const set = process.env[variable];
+  const given = rest.length === 0 && set ? [set] : rest;
+  if (usage.endsWith('...') ? given.length > 0 : given.length === 1) return parsed(named, options(given));
+  const or = variable && ` (or set ${variable})`;
+  throw new UserError(`${first} takes ${usage}${or}, not "${rest.join(' ')}"; ${exampleOf(first, example)}`);
+}
+
+function builtinSpec(name: string): EnvironmentSpec {
+  if (builtinNames.includes(name)) return parsed(builtin, { name });
+  const guess = nearest(name, builtinNames);
+  const fix = guess ? `did you mean ${guess}?` : `there is: ${builtinNames.join(', ')}.`;
+  throw new UserError(`there is no built-in environment ${name}; ${fix} A program is named after --`);
+}
+
+/** Paths count from the working directory. */
+function parsed(kind: EnvironmentKind, options: Record<string, unknown>): EnvironmentSpec {
+  const { data, problems } = parseFields(specSchemaOf([kind]), { kind: kind.kind, ...options });
+  if (data) return changePaths(data as EnvironmentSpec, kind, (path) => resolve(path));
+  const example = kind.checkArguments ? `; ${exampleOf(kind.kind, kind.checkArguments.example)}` : '';
+  throw new UserError(`${kind.kind}: ${problems[0]?.text}${example}`);
+}
+
+const exampleOf = (kind: string, example: string): string => `for example: campaign env check ${kind} ${example}`;
+
+const findingText = ({ check, problem, fix }: Finding): string => `${check}: ${problem}; ${fix}`;
 
 export async function checkAloud(o: {
   /** Called twice: each time for a process of its own. */
@@ -95,25 +150,20 @@ export async function checkAloud(o: {
         onRequest: (method, seconds) => (slowest[method] = Math.max(slowest[method] ?? 0, seconds)),
         isUserPlayed,
         onCheck: (check) => say(`${((performance.now() - started) / 1000).toFixed(1).padStart(6)} s  ${check}`),
-        onNote: ({ check, problem, fix }) => void notes.push(`${check}: ${problem}; ${fix}`),
+        onNote: (note) => void notes.push(findingText(note)),
       },
     );
     const times = Object.entries(slowest);
     if (times.length > 0)
       say(`slowest: ${times.map(([method, seconds]) => `${method} ${seconds.toFixed(2)} s`).join(', ')}`);
-    const late = times.filter(([, seconds]) => seconds > silenceSeconds);
-    for (const note of [
-      ...late.map(
+    const late = times
+      .filter(([, seconds]) => seconds > silenceSeconds)
+      .map(
         ([method, seconds]) =>
           `${method}: took ${seconds.toFixed(1)} s, and a campaign kills the process after ${silenceSeconds} s without an answer; set target.silenceSeconds to ${Math.ceil(2 * seconds)} in the campaign file, or make it faster`,
-      ),
-      ...notes,
-      ...(description?.notes ?? []),
-      ...(description && findings.length === 0
-        ? lacksOf(description).map((lack) => `it keeps the contract, but ${lack}`)
-        : []),
-    ])
-      say(`note: ${note}`);
+      );
+    const lacks = description && findings.length === 0 ? lacksOf(description) : [];
+    for (const note of [...late, ...notes, ...(description?.notes ?? []), ...lacks]) say(`note: ${note}`);
     return findings;
   } finally {
     await environment.close().catch(() => undefined);
@@ -134,7 +184,7 @@ function lacksOf(description: EnvironmentDescription): string[] {
         return [];
       }
       const why = part instanceof Promise ? undefined : part.unsuited?.(description, rule);
-      return why === undefined ? [] : [`${name} ${kind.kind} can't work on it: ${why}`];
+      return why === undefined ? [] : [`it keeps the contract, but ${name} ${kind.kind} can't work on it: ${why}`];
     }),
   );
 }
@@ -156,19 +206,14 @@ export async function checkModule({ file, say }: { file: string; say: (line: str
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw new UserError(`${file} cannot be read (${reasonOf(error)}); name a module, or a program after --`);
   });
-  const plain = file.endsWith('ts') ? withoutTypes(text) : { source: text };
-  if ('problem' in plain) return { passed: false, static: [plain.problem], selfTest: [] };
-  const { source } = plain;
-  const found = staticFindings(source);
+  const read = file.endsWith('ts') ? withoutTypes(text) : { source: text };
+  if ('problem' in read) return { passed: false, static: [read.problem], selfTest: [] };
+  const found = staticFindings(read.source);
   say('self-test and audit: 102 seeds, some seconds');
-  const { findings } = await selfTest({ source });
-  const episode = await solved(source);
-  return {
-    passed: found.length === 0 && findings.length === 0,
-    static: found,
-    selfTest: findings,
-    ...(episode && { episode }),
-  };
+  const { findings } = await selfTest(read);
+  const passed = found.length === 0 && findings.length === 0;
+  const episode = await solved(read.source);
+  return { passed, static: found, selfTest: findings, ...(episode && { episode }) };
 }
 
 const solved = (source: string): Promise<ModuleCheck['episode']> =>
@@ -181,22 +226,14 @@ const solved = (source: string): Promise<ModuleCheck['episode']> =>
 
 /** For people. */
 export function rendered({ static: text, selfTest: played, episode }: ModuleCheck): string[] {
-  const parts = { 'static checks': text, 'self-test and audit': played };
-  const branch = episode?.branch === undefined ? '' : `, branch ${episode.branch}`;
-  return [
-    ...Object.entries(parts).flatMap(([name, findings]) => [
-      `${name}: ${findings.length === 0 ? 'nothing found' : `${findings.length} found`}`,
-      ...findings.map((finding) => `- ${finding}`),
-    ]),
-    ...(episode
-      ? [
-          '',
-          'the reference solution of seed 0:',
-          ...episode.messages.flatMap(turn),
-          `reward ${episode.reward} ${JSON.stringify(episode.breakdown)}${branch}`,
-        ]
-      : []),
-  ];
+  const lines = Object.entries({ 'static checks': text, 'self-test and audit': played }).flatMap(([name, findings]) => [
+    `${name}: ${findings.length === 0 ? 'nothing found' : `${findings.length} found`}`,
+    ...findings.map((finding) => `- ${finding}`),
+  ]);
+  if (!episode) return lines;
+  const branch = episode.branch === undefined ? '' : `, branch ${episode.branch}`;
+  const end = `reward ${episode.reward} ${JSON.stringify(episode.breakdown)}${branch}`;
+  return [...lines, '', 'the reference solution of seed 0:', ...episode.messages.flatMap(turn), end];
 }
 
 function turn(message: Message): string[] {

@@ -1,0 +1,168 @@
+/**
+ * `campaign list` and `du` show what a home holds. `campaign delete` removes a campaign's history, what it alone uses, and its folder: interrupted at any moment, the same command ends it, and
+ * nothing that another campaign uses is removed. `campaign prune` removes what no campaign needs.
+ */
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { walk } from '../artifacts/contents';
+import { openStore } from '../artifacts/open-store';
+import { removeNotes, removeUsed, usageOf } from '../artifacts/usage';
+import { taskQueues } from '../domain/work';
+import { alignColumns, plain } from '../terminal';
+import { searchAttributeNames } from '../workflows/messages';
+import { campaignsOf } from './campaign-status';
+import { confirmed } from './confirm';
+import { UserError } from './errors';
+import { type CommonOptions, homeOf } from './options';
+import { temporalPath } from './project';
+import { acquireLock } from './run/processes';
+import { type ServeOptions, supervised, type SupervisedRun } from './run/supervisor';
+import { startTemporal } from './run/temporal-server';
+import { grpcCode, type Temporal, withServer } from './temporal';
+import { campaignIn, homeUse, requireHome, sizeText, trainingFolders } from './usage';
+import { timeText } from './watch/output';
+
+/** `campaign list`: the campaigns of a home, where they stand and what they take. */
+export async function listHome(options: CommonOptions): Promise<void> {
+  const home = homeOf(options);
+  const use = await homeUse(home);
+  const rows = await withServer(options, (temporal) => campaignsOf(temporal, options));
+  const campaigns = use.campaigns.map(({ kinds, changedMs, ...one }) => ({
+    ...one,
+    state: rows.find(({ name }) => name === one.name)?.status ?? 'unknown',
+    changedMs,
+    kinds,
+  }));
+  if (options.json) return console.log(JSON.stringify({ home: home.root, bytes: use.bytes, campaigns }));
+  if (campaigns.length === 0) return console.log(`no campaigns in ${home.root}`);
+  const lines = campaigns.map(({ name, state, changedMs, alone, shared, isKnown }) => [
+    plain(name),
+    state,
+    changedMs === 0 ? '' : timeText(changedMs),
+    sizeText(alone),
+    isKnown ? sizeText(shared) : 'unknown',
+  ]);
+  console.log(alignColumns([['campaign', 'state', 'last change', 'alone', 'shared'], ...lines]).join('\n'));
+  console.log(`${sizeText(use.bytes)} in ${home.root}`);
+  if (campaigns.some(({ isKnown }) => !isKnown))
+    console.log('unknown: run before uses were noted; what is in the store counts as used by it');
+}
+
+/** `campaign du`: what takes room, by kind, of the home or of one campaign. */
+export async function showUse(name: string | undefined, options: CommonOptions): Promise<void> {
+  const home = homeOf(options);
+  const use = await homeUse(home);
+  const shown = name === undefined ? use : campaignIn(use, name, home);
+  if (options.json) return console.log(JSON.stringify(shown));
+  const print = (rows: string[][]) => console.log(alignColumns(rows, { numbers: true }).join('\n'));
+  if (!('name' in shown)) {
+    const rows = Object.entries(shown.kinds).sort(([, a], [, b]) => b - a);
+    return print([...rows, ['all', shown.bytes] as const].map(([kind, bytes]) => [kind, sizeText(bytes)]));
+  }
+  const rows = Object.entries(shown.kinds).sort(([, a], [, b]) => b.alone + b.shared - a.alone - a.shared);
+  const lines = [...rows, ['all', shown] as const].map(([kind, used]) => [
+    kind,
+    sizeText(used.alone),
+    sizeText(used.shared),
+  ]);
+  print([['', 'alone', 'shared'], ...lines]);
+  if (!shown.isKnown) console.log(`what ${name} uses of the store is unknown: it was run before uses were noted`);
+}
+
+export type DeleteOptions = ServeOptions & { yes?: boolean };
+
+/** @returns the exit code. */
+export async function deleteCampaign(name: string, options: DeleteOptions): Promise<number> {
+  const home = homeOf(options);
+  const before = await homeUse(home);
+  const { alone, isKnown } = campaignIn(before, name, home);
+  const what = `delete campaign ${name} of ${home.root} and the ${sizeText(alone)} that it alone uses`;
+  if (!options.yes && !(await confirmed(what))) throw new UserError('nothing was deleted');
+  const code = await supervised({ options, work: (run) => remove(run, name, isKnown) });
+  if (code === 0) console.log(`${sizeText(before.bytes - (await homeUse(home)).bytes)} freed`);
+  return code;
+}
+
+async function remove(run: SupervisedRun, name: string, isKnown: boolean): Promise<number> {
+  const { home, output } = run;
+  const store = await openStore(home.root);
+  await deleteHistory(run, name, await store.id());
+  if (isKnown) {
+    const trainings = trainingFolders(home, await usageOf(store));
+    await removeUsed(store, name);
+    for (const { path, users } of trainings)
+      if (users.size === 1 && users.has(name)) await rm(path, { recursive: true, force: true });
+  } else {
+    const why = 'it was run before uses were noted, and others may need them';
+    output.note('campaign', `what it has in ${join(home.root, 'artifacts')} and its trainings stay: ${why}`);
+  }
+  await rm(join(home.root, name), { recursive: true, force: true });
+  await removeNotes(store, name);
+  output.note('campaign', `campaign ${name} is deleted; logs in ${home.logs} are of all campaigns and stay`);
+  return 0;
+}
+
+async function deleteHistory(run: SupervisedRun, name: string, store: string): Promise<void> {
+  const { home, options, output } = run;
+  const isCluster = options.temporalAddress !== undefined;
+  if (!isCluster && !existsSync(home.temporalDatabase)) return;
+  if (!isCluster && !temporalPath())
+    return output.note('campaign', `its history stays in ${home.temporalDatabase}: no Temporal CLI is installed`);
+  const { temporal } = await startTemporal(run);
+  try {
+    await deleteExecutions(temporal, { name, store, isCluster });
+  } finally {
+    await temporal.close();
+  }
+}
+
+/** gRPC's code of what is gone already, where the list is behind. */
+const NOT_FOUND = 5;
+
+/**
+ * Asks the server to delete the campaign and its children; it has written that down when it answers, and does it in its own time.
+ * @throws UserError if the campaign runs on a cluster; what a home's own server holds as running, nobody runs while we hold the home.
+ */
+async function deleteExecutions(
+  { client }: Temporal,
+  { name, store, isCluster }: { name: string; store: string; isCluster: boolean },
+): Promise<void> {
+  const { namespace } = client.options;
+  const query = `${searchAttributeNames.campaign} = ${JSON.stringify(name)}`;
+  for await (const { workflowId, runId, status, taskQueue } of client.workflow.list({ query })) {
+    if (taskQueue !== taskQueues.control(store)) continue; // another home's
+    if (status.name === 'RUNNING') {
+      if (isCluster) throw new UserError(`campaign ${name} is running; \`campaign cancel ${name}\` ends it`);
+      await client.workflow.getHandle(workflowId, runId).terminate('deleted');
+    }
+    const execution = { namespace, workflowExecution: { workflowId, runId } };
+    await client.workflowService.deleteWorkflowExecution(execution).catch((error: unknown) => {
+      if (grpcCode(error) !== NOT_FOUND) throw error;
+    });
+  }
+}
+
+/** Says what goes, or would go. */
+export async function prune({ dryRun = false, ...options }: CommonOptions & { dryRun?: boolean }): Promise<void> {
+  const home = homeOf(options);
+  requireHome(home);
+  const release = acquireLock(home);
+  try {
+    const store = await openStore(home.root);
+    let bytes = 0;
+    for (const { path, isStored } of trainingFolders(home, await usageOf(store))) {
+      if (!isStored) continue;
+      const files = (await walk(path)).filter(({ names }) => names === 1);
+      const size = files.reduce((sum, file) => sum + file.bytes, 0);
+      bytes += size;
+      console.log(`${path}  ${sizeText(size)}`);
+      if (!dryRun) await rm(path, { recursive: true, force: true });
+    }
+    const swept = await store.sweep({ dryRun });
+    console.log(`${swept.files} files of the store  ${sizeText(swept.bytes)}`);
+    console.log(`${sizeText(bytes + swept.bytes)} ${dryRun ? 'would be freed' : 'freed'}`);
+  } finally {
+    release();
+  }
+}

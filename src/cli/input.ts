@@ -1,0 +1,95 @@
+/** What is wrong with an input, as sentences: which field, which value, what is expected (zod's own words), and a fix where there is one. */
+import { readFileSync } from 'node:fs';
+import { parse, YAMLParseError } from 'yaml';
+import { z } from 'zod';
+import { hasCredentials } from '../domain/endpoints';
+import { messageOf, nearest, UserError } from './errors';
+
+/** `path` leads to the field in the file. */
+export interface Problem {
+  path: PropertyKey[];
+  text: string;
+}
+
+type Parsed<Data> = { data: Data; problems?: never } | { data?: never; problems: Problem[] };
+
+/** What the schema makes of fields, or one problem for each wrong field. */
+export function parseFields<Data>(schema: z.ZodType<Data>, fields: unknown): Parsed<Data> {
+  const { data, error } = schema.safeParse(fields, { error: expectedText });
+  if (!error) return { data: data as Data };
+  return { problems: error.issues.flatMap((issue) => problemsOf(issue, fields)) };
+}
+
+/** What a schema makes of a YAML or JSON file. `named`: what messages call it; `fix`: what its form is. @throws UserError with all problems. */
+export function readInput<Data>(o: { file: string; named?: string; schema: z.ZodType<Data>; fix: string }): Data {
+  const { file, named = file, schema, fix } = o;
+  let fields: unknown;
+  try {
+    fields = parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const cause = error instanceof YAMLParseError ? 'is not YAML' : 'cannot be read';
+    throw new UserError(`${named} ${cause}: ${messageOf(error)}`);
+  }
+  const { data, problems } = parseFields(schema, fields);
+  if (!problems) return data;
+  const [first = named, ...others] = problems.map(({ text }) => `${named}: ${text}`);
+  throw new UserError(`${first}; ${fix}`, others);
+}
+
+/** What zod does not explain in its own words; of unknown fields a line each. */
+const expectedText: z.core.$ZodErrorMap = (issue) => {
+  const { input } = issue;
+  if (issue.code === 'unrecognized_keys') {
+    const { shape = {} } = (issue.inst as Partial<z.ZodObject> | undefined) ?? {};
+    const known = Object.keys(shape);
+    const guesses = issue.keys.map((key) => nearest(key, known));
+    return guesses.map((one) => (one ? `did you mean '${one}'?` : `allowed here: ${known.join(', ')}`)).join('\n');
+  }
+  if (issue.code === 'invalid_union') {
+    const choices = choicesOf(issue as object);
+    return `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`;
+  }
+  if (issue.code === 'invalid_format' && issue.format === 'url') return 'a URL such as http://127.0.0.1:8000';
+  if (issue.code !== 'invalid_type' || typeof input !== 'string') return undefined;
+  if (issue.expected === 'array') return `a list, such as [${input.trim().split(/\s+/).join(', ')}]`;
+  const { inst } = issue as { inst?: z.core.$ZodType };
+  const kinds = choicesOf({ values: [...(inst?._zod.propValues?.['kind'] ?? [])] });
+  return kinds[0] === undefined ? undefined : `an object, such as { kind: ${nearest(input, kinds) ?? kinds[0]} }`;
+};
+
+/** Words that are allowed. A part's default kind may be left out, which a union holds as undefined. */
+const choicesOf = ({ values, options = values ?? [] }: { values?: unknown; options?: unknown }): string[] =>
+  (options as unknown[]).filter((one) => one !== undefined).map(String);
+
+/** `Too big: expected number to be <=1`, without what it was: that is said before it. */
+const ZODS = /^(?:Invalid \w+|Too big|Too small): (expected .*?)(?:, received .*)?$/;
+
+function problemsOf(issue: z.core.$ZodIssue, fields: unknown): Problem[] {
+  const { path, message } = issue;
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key, n) => {
+      const at = [...path, key];
+      return { path: at, text: `unknown field '${dotted(at)}'; ${message.split('\n')[n]}` };
+    });
+  const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], fields);
+  const is = value === undefined ? 'missing' : shown(value, path.at(-1));
+  const expected = ZODS.exec(message)?.[1] ?? `it must be ${message}`;
+  const guess = typeof value === 'string' ? nearest(value, choicesOf(issue as object)) : undefined;
+  const hint = guess === undefined ? '' : `; did you mean '${guess}'?`;
+  return [{ path: [...path], text: `${dotted(path) || 'the file'} is ${is}; ${expected}${hint}` }];
+}
+
+/** As it stands in the file, but for what is or may be a key. */
+function shown(value: unknown, name: PropertyKey = ''): string {
+  const hidden = (field: PropertyKey, text: unknown) =>
+    typeof text === 'string' && (field === 'apiKeyEnv' || hasCredentials(text)) ? '(not shown)' : text;
+  const own = hidden(name, value);
+  return own === value ? JSON.stringify(value, hidden) : String(own);
+}
+
+/** `arms[1].kind`. */
+export const dotted = (path: readonly PropertyKey[], index = (n: number): string => `[${n}]`): string =>
+  path
+    .map((key) => (typeof key === 'number' ? index(key) : `.${String(key)}`))
+    .join('')
+    .replace(/^\./, '');

@@ -1,0 +1,35 @@
+/** `campaign start`: starts a campaign on a cluster that is up already. It decides about a known name as `campaign run` does. */
+import { taskQueues } from '../domain/work';
+import { type CommonOptions, homeOf } from './options';
+import { type Decision, decide, readStart, type StartOptions } from './run/campaign';
+import { addressOf, campaignState, connect, hasWorkers, registerSearchAttributes, startCampaign } from './temporal';
+
+const decisions: Record<Decision, string> = {
+  start: 'started',
+  attach: 'is running already',
+  show: 'has ended already',
+};
+
+export async function startFile(file: string, options: StartOptions & CommonOptions): Promise<void> {
+  const home = homeOf(options);
+  const at = addressOf(options);
+  const { until, force } = options;
+  const read = await readStart({ file, home, options });
+  const { name } = read.campaign;
+  const start = { ...read, store: await read.store(), until, force };
+  const temporal = await connect(at);
+  try {
+    await registerSearchAttributes(temporal, at);
+    const decision = decide(await campaignState(temporal, name), { ...start, name });
+    if (decision === 'start') await startCampaign(temporal, start);
+    const queue = taskQueues.control(start.store);
+    const isWaiting = decision !== 'show' && !(await hasWorkers(temporal, queue));
+    const waitsFor = isWaiting ? `control workers of ${home.root} (${queue})` : undefined;
+    const status = decisions[decision];
+    if (options.json) return console.log(JSON.stringify({ campaign: name, status, waitsFor }));
+    console.log(`campaign ${name} ${status}; \`campaign watch ${name}\` follows it`);
+    if (waitsFor) console.log(`none of the ${waitsFor} runs now: it waits until one is started`);
+  } finally {
+    await temporal.close();
+  }
+}
