@@ -104,25 +104,24 @@ describe('a base model', () => {
   const at = (path: string, modules?: string[], python = pythonPath()) =>
     look(modelChecks(campaign(modules && { training: { lora: { targetModules: modules } } }, path), python));
 
-  test('whose folder is not there, or is not whole', async () => {
-    expect((await at('/no/such/model'))['base model']).toEqual({
-      ok: false,
-      detail: 'there is no folder /no/such/model',
-      fix: 'make one with `make base-model` or `make real-model`, or correct baseModel.path in the campaign file',
-    });
-    const model = temporary();
-    writeFileSync(join(model, 'config.json'), '{}');
-    expect((await at(model))['base model']?.detail).toBe(`${model} lacks weights (*.safetensors), a tokenizer`);
-    for (const file of ['model.safetensors', 'tokenizer.json']) writeFileSync(join(model, file), '');
-    expect((await at(model))['base model']?.ok).toBe(true);
-  });
-
-  test('that is a name on the Hugging Face hub', async () => {
-    const fixOf = async (path: string) => (await at(path))['base model']?.fix;
-    expect(await fixOf(join(temporary(), 'Qwen/Qwen2.5-0.5B-Instruct'))).toBe(
-      'if Qwen/Qwen2.5-0.5B-Instruct is its name on the Hugging Face hub, download it with `.venv/bin/hf download Qwen/Qwen2.5-0.5B-Instruct --local-dir models/Qwen2.5-0.5B-Instruct` and name that folder in baseModel.path',
-    );
-    expect(await fixOf(join(temporary(), 'models/Qwen2.5-0.5B-Instruct'))).toMatch(/^make one with/);
+  const make = 'make one with `make base-model` or `make real-model`, or correct baseModel.path in the campaign file';
+  const hub =
+    'if Qwen/Qwen2.5 is its name on the Hugging Face hub, download it with `.venv/bin/hf download Qwen/Qwen2.5 --local-dir models/Qwen2.5` and name that folder in baseModel.path';
+  const whole = ['config.json', 'model.safetensors', 'tokenizer.json'];
+  test.each<[path: string, files: string[] | undefined, lacks: string | undefined, fix: string | undefined]>([
+    ['no/such/model', undefined, 'there is no folder PATH', make],
+    // A name on the Hugging Face hub; a folder of models is none.
+    ['Qwen/Qwen2.5', undefined, 'there is no folder PATH', hub],
+    ['models/Qwen2.5', undefined, 'there is no folder PATH', make],
+    ['model', ['config.json'], 'PATH lacks weights (*.safetensors), a tokenizer', make],
+    ['model', whole, undefined, undefined],
+  ])('at %s with files %j', async (path, files, lacks, fix) => {
+    const folder = join(temporary(), path);
+    if (files) mkdirSync(folder, { recursive: true });
+    for (const file of files ?? []) writeFileSync(join(folder, file), '');
+    const { 'base model': check } = await at(folder);
+    if (lacks === undefined) expect(check).toEqual({ ok: true, detail: folder });
+    else expect(check).toEqual({ ok: false, detail: lacks.replace('PATH', folder), fix });
   });
 
   test('a LoRA trains modules that the base has', async () => {
@@ -473,28 +472,25 @@ describe('language models', () => {
   });
 });
 
-describe('GPUs', () => {
-  const asking = (gpuSlots: number, gpusPerTrainer: number) => campaign({ workers: { gpuSlots, gpusPerTrainer } });
-  const program = programThatSays('0, A100, 81920 MiB\n1, A100, 81920 MiB\n2, A100, 81920 MiB\n3, A100, 81920 MiB');
-  const gpus = async (...o: Parameters<typeof gpuCheck>) => (await look([gpuCheck(...o)]))['GPUs'];
-
-  test('are counted against the layout', async () => {
-    expect(await gpus(asking(2, 0))).toBeUndefined();
-    expect(await gpus(asking(1, 4), { program, visible: '0,1,2,3' })).toMatchObject({ ok: true });
-    expect(await gpus(asking(1, 2), { program, visible: '2,3' })).toMatchObject({
-      ok: true,
-      detail: expect.stringContaining('2 of 4'),
-    });
-    expect(await gpus(asking(2, 2), { program, visible: '2,3' })).toEqual({
+const gpus = programThatSays('0, A100, 81920 MiB\n1, A100, 81920 MiB\n2, A100, 81920 MiB\n3, A100, 81920 MiB');
+test.each<[slots: number, each: number, Parameters<typeof gpuCheck>[1], object | undefined]>([
+  [2, 0, {}, undefined],
+  [1, 4, { program: gpus, visible: '0,1,2,3' }, { ok: true }],
+  [1, 2, { program: gpus, visible: '2,3' }, { ok: true, detail: expect.stringContaining('2 of 4') }],
+  [
+    2,
+    2,
+    { program: gpus, visible: '2,3' },
+    {
       ok: false,
       detail: expect.stringMatching(/4 needed$/),
       fix: 'use a machine with 4 for the trainers, or lower workers.gpuSlots 2 x workers.gpusPerTrainer 2',
-    });
-    expect(await gpus(asking(1, 1), { program: '/none/nvidia-smi' })).toMatchObject({
-      ok: false,
-      detail: expect.stringContaining('nvidia-smi'),
-    });
-  });
+    },
+  ],
+  [1, 1, { program: '/none/nvidia-smi' }, { ok: false, detail: expect.stringContaining('nvidia-smi does not run') }],
+])('GPUs are counted against the layout: %i slots of %i, %j', async (gpuSlots, gpusPerTrainer, machine, found) => {
+  const item = gpuCheck(campaign({ workers: { gpuSlots, gpusPerTrainer } }), machine);
+  expect(await runChecks([item])).toMatchObject(found ? [found] : []);
 });
 
 describe('the machine', () => {
