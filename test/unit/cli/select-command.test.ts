@@ -11,13 +11,9 @@ const fixtures = join(__dirname, '../../fixtures/labels');
 const run = async (...args: string[]): Promise<string> => (await runCommand('select', ...args)).text;
 
 async function failure(...args: string[]): Promise<UserError> {
-  try {
-    await run(...args);
-  } catch (error) {
-    if (error instanceof UserError) return error;
-    throw error;
-  }
-  throw new Error('the command did not fail');
+  const error: unknown = await run(...args).catch((thrown: unknown) => thrown);
+  if (error instanceof UserError) return error;
+  throw new Error(`the command did not fail as it should: ${error}`);
 }
 
 function folderWith(files: Record<string, string>): string {
@@ -89,33 +85,18 @@ describe('campaign select', () => {
     expect(evidence.join('\n')).toMatch(/"check_order_status": in none of .*_failed: f9;/);
   });
 
+  const valid = ['--labels', join(fixtures, 'valid')];
+  const pass = (labels: object) =>
+    folderWith({ 'run_00.json': JSON.stringify({ attempt: 0, totals: { total_failed: 1, total_passed: 1 }, labels }) });
   it.each([
     ['a missing folder', ['--labels', join(fixtures, 'nowhere')], /nowhere: no such folder; name/],
     ['an empty folder', ['--labels', folderWith({})], /no file run_NN\.json; name/],
     ['broken JSON', ['--labels', folderWith({ 'run_00.json': '{' })], /run_00\.json: not JSON .*; write/],
-    [
-      'no capability',
-      [
-        '--labels',
-        folderWith({ 'run_00.json': '{"attempt":0,"totals":{"total_failed":1,"total_passed":1},"labels":{}}' }),
-      ],
-      /no capability in any of 1 files; /,
-    ],
-    [
-      'a missing list',
-      [
-        '--labels',
-        folderWith({ 'run_00.json': '{"attempt":0,"totals":{"total_failed":1,"total_passed":1},"labels":{"a_b":{}}}' }),
-      ],
-      /run_00\.json: labels\.a_b\.lacking_failed: .*; see/,
-    ],
-    [
-      'a bad fraction',
-      ['--labels', join(fixtures, 'valid'), '--rho', '1.5'],
-      /--rho is "1\.5"; give a number from 0 to 1/,
-    ],
-    ['an empty fraction', ['--labels', join(fixtures, 'valid'), '--delta', ''], /--delta is ""; give a number/],
-    ['bad votes', ['--labels', join(fixtures, 'valid'), '--votes', '2.5'], /--votes is "2\.5"; give a whole number/],
+    ['no capability', ['--labels', pass({})], /no capability in any of 1 files; /],
+    ['a missing list', ['--labels', pass({ a_b: {} })], /run_00\.json: labels\.a_b\.lacking_failed: .*; see/],
+    ['a bad fraction', [...valid, '--rho', '1.5'], /--rho is "1\.5"; give a number from 0 to 1/],
+    ['an empty fraction', [...valid, '--delta', ''], /--delta is ""; give a number/],
+    ['bad votes', [...valid, '--votes', '2.5'], /--votes is "2\.5"; give a whole number/],
   ])('refuses %s in one line', async (_, args, message) => {
     const error = await failure(...args);
     expect(error.message).toMatch(message);
