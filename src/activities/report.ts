@@ -8,7 +8,8 @@ import type { Work } from '../domain/work';
 import { REPORT_VERSION } from '../report/model';
 import type { CampaignRecord } from '../domain/results';
 import { spentOf } from '../language-model/ledger';
-import { batchesByPurpose, buildReport } from '../report/build/report';
+import { batchesOf, refsOf } from '../report/build/evidence';
+import { buildReport } from '../report/build/report';
 import { renderReport } from '../report/render';
 import { type Dependencies, working } from './context';
 import { asideIn } from '../artifacts/durable-file';
@@ -62,7 +63,7 @@ export async function writeReport(
 }
 
 const inputsOf = (record: CampaignRecord) => [
-  ...batchesByPurpose(record).flatMap(({ batches }) => batches.map((batch) => batch.ref)),
+  ...refsOf(batchesOf(record)),
   ...(record.selection ? [record.selection.selection] : []),
   ...(record.router?.router ? [record.router.router] : []),
 ];

@@ -232,7 +232,7 @@ async function showApprovals(
       const list = selection.selected.map(({ candidate: { name, definition } }) => ({ name, definition }));
       const text = `# To go on with: word definitions anew; what is not in the list is left out.\n${stringify(list)}`;
       copy = { name: `capabilities-${version}.yaml`, text };
-      view = { waiting, capabilities: await capabilitiesView({ store, rollouts, found: selection }) };
+      view = { waiting, capabilities: await capabilitiesView({ store, rollouts, result: selection }) };
     }
     const file = join(copies, copy.name);
     if (!existsSync(file)) writeFileSync(file, copy.text);

@@ -1,6 +1,6 @@
 /** What an analysis found: in short on the terminal, with the conversations on the page. */
 import { type Block, type Blocks, details, fold, heading, list, note, paragraph, table } from '../../report/blocks';
-import { languageModelCost } from '../../report/build/report';
+import { languageModelCost } from '../../report/build/cost';
 import { wholeNumber } from '../../report/format';
 import { pageHtml } from '../../report/html';
 import { languageModelBlocks } from '../../report/sections/run';
@@ -168,7 +168,7 @@ const faultsBlocks = ({ faults }: Analysis): Blocks =>
       ];
 
 function costBlocks({ spent, budget, analyst, name }: Analysis): Blocks {
-  const { languageModel } = languageModelCost(spent, { budget });
+  const languageModel = languageModelCost(spent, budget);
   return languageModel
     ? [heading('Cost'), ...languageModelBlocks(languageModel, `asked so far of ${analyst.model} for ${name}`)]
     : details(heading('Cost'), paragraph('Nothing was paid for under this name.', 'quiet'));

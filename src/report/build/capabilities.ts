@@ -2,113 +2,98 @@
 import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText } from '../../domain/approval';
 import type { ArtifactRef } from '../../domain/artifacts';
-import { type Composite, partNames } from '../../domain/capability';
-import { type TaskMeans, together } from '../../domain/paired-statistics';
+import { acceptedWithHints, type Measures, type SynthesisRound } from '../../domain/calibration';
+import { partNames } from '../../domain/capability';
 import type { Figure } from '../../domain/figure';
+import { type TaskMeans, together } from '../../domain/paired-statistics';
 import { policyNames, sumName } from '../../domain/policies';
-import type { ReportDraft } from '../model';
+import type { CampaignRecord, CapabilityResult } from '../../domain/results';
+import { calibrationsOf } from '../adapters';
 import type {
   BandFigures,
   CalibrationFigures,
   CapabilityDraft,
   ReportedCandidate,
-  ReportedCapability,
-  ReportedEpisode,
   ReportedRound,
-  ReportedVersion,
 } from '../capability-model';
-import type { CampaignRecord, CapabilityResult } from '../../domain/results';
-import type { RolloutSummary, ScoredRollout } from '../../domain/rollout';
-import { acceptedWithHints, type Measures, type SynthesisRound } from '../../domain/calibration';
-import { readRollouts, readTaskMeans } from '../../rollout/read';
-import { calibrationsOf } from '../adapters';
-import { byBranch, differenceFigure, type Level, nothing, plainFigure, rateFigure, slug } from './figures';
+import type { ReportDraft } from '../model';
+import { calibrationBatches, type Evidence } from './evidence';
+import { branchesOf, differenceFigure, nothing, ofBranch, rateFigure, slug } from './figures';
+import { episodesByOutcome, versionOf } from './quotes';
 import { reportedTraining } from './training';
-import { diffOf, episodeOf, outcomeOf } from './quotes';
-import { calibrationBatches } from './rollout-counts';
 
-export async function capabilitiesOf(o: {
+interface Sources {
   store: ArtifactStore;
   record: CampaignRecord;
-  candidates: ReportedCandidate[];
-  level: Level;
-}): Promise<Pick<ReportDraft, 'capabilities' | 'bands'>> {
-  const { store, record, candidates, level } = o;
-  const { selection, campaign } = record;
+  evidence: Evidence;
+}
+
+export async function capabilitiesOf(
+  o: Sources & { candidates: readonly ReportedCandidate[] },
+): Promise<Pick<ReportDraft, 'capabilities' | 'bands'>> {
+  const { record, candidates } = o;
+  const { selection, campaign, capabilities: results = [] } = record;
   if (!selection) return {};
-  const capabilities: CapabilityDraft[] = [];
-  for (const { candidate } of selection.selected) {
-    const reported = candidates.find(({ name }) => name === candidate.name);
-    if (!reported) throw new Error(`capability ${candidate.name} is selected but not in the selection`);
-    const result = record.capabilities?.find(({ name }) => name === candidate.name);
-    capabilities.push({
-      ...reported,
+  const composite = selection.composite?.candidate;
+  const known: CapabilityDraft[] = [
+    ...selection.selected.map(({ candidate: { name, definition } }) => {
+      const candidate = candidates.find((one) => one.name === name);
+      if (!candidate) throw new Error(`capability ${name} is selected but not in the selection`);
       // As it was approved.
-      definition: candidate.definition,
-      ...(result && (await reportedResult({ store, result, level, record }))),
-    });
-  }
-  if (selection.composite) {
-    const result = record.capabilities?.find(({ name }) => name === selection.composite?.candidate.name);
-    capabilities.push({
-      ...compositeCandidate(selection.composite),
-      ...(result && (await reportedResult({ store, result, level, record }))),
-    });
+      return { ...candidate, definition };
+    }),
+    ...(composite
+      ? [{ ...unlabeled(composite, 0), selected: true, parts: composite.parts, mixed: composite.mixed }]
+      : []),
+  ];
+  const capabilities: CapabilityDraft[] = [];
+  for (const one of known) {
+    const result = results.find(({ name }) => name === one.name);
+    capabilities.push({ ...one, ...(result && (await reportedResult(o, result))) });
   }
   return { capabilities, bands: campaign.calibration };
 }
 
-/** What no pass labels or votes for. */
-function compositeCandidate({ candidate }: Composite): ReportedCandidate & Pick<ReportedCapability, 'parts' | 'mixed'> {
-  const { name, definition, parts, mixed } = candidate;
-  const id = `selection.${slug(name)}`;
-  return {
-    name,
-    definition,
-    votes: 0,
-    passes: 0,
-    coverage: nothing(`${id}.coverage`),
-    delta: nothing(`${id}.delta`),
-    selected: true,
-    ...(parts && { parts }),
-    ...(mixed && { mixed }),
-  };
+/** What no pass labels, or votes for. */
+export function unlabeled(
+  { name, definition }: { name: string; definition: string },
+  passes: number,
+): Omit<ReportedCandidate, 'selected'> {
+  const [coverage, delta] = ['coverage', 'delta'].map((what) => nothing(`selection.${slug(name)}.${what}`)) as [
+    Figure,
+    Figure,
+  ];
+  return { name, definition, votes: 0, passes, coverage, delta };
 }
 
-async function reportedResult(o: {
-  store: ArtifactStore;
-  result: CapabilityResult;
-  level: Level;
-  record: CampaignRecord;
-}): Promise<Omit<CapabilityDraft, keyof ReportedCandidate>> {
-  const { store, result, level, record } = o;
-  const { campaign } = record;
-  const id = `capabilities.${slug(result.name)}`;
+async function reportedResult(
+  o: Sources,
+  result: CapabilityResult,
+): Promise<Omit<CapabilityDraft, keyof ReportedCandidate>> {
+  const { store, record, evidence } = o;
+  const { name, status, workflowId, reason, parts, trained } = result;
+  const id = `capabilities.${slug(name)}`;
   const rounds: ReportedRound[] = [];
-  for (const one of result.rounds) {
-    const previous = result.rounds[rounds.length - 1]?.module;
-    rounds.push(await reportedRound({ store, id, round: one, ...(previous && { previous }) }));
-  }
-  const kept = rounds.flatMap(calibrationsOf).at(-1);
-  const episodes = await episodesOf(store, result.rounds);
-  const { trained, parts } = result;
+  for (const [n, round] of result.rounds.entries())
+    rounds.push(await reportedRound({ store, id, round, previous: result.rounds[n - 1]?.module }));
+  const batch = calibrationBatches(result.rounds).at(-1);
+  const episodes = batch ? await episodesByOutcome({ store, ref: batch.ref }) : [];
   // It trained on the last round's version.
-  const hints = acceptedWithHints(result.rounds.at(-1) ?? {}) ? campaign.training.hintShare : 0;
-  const adapter = trained?.best.policy.adapters[0]?.ref;
+  const hints = acceptedWithHints(result.rounds.at(-1) ?? {}) ? record.campaign.training.hintShare : 0;
   return {
-    status: result.status,
-    workflowId: result.workflowId,
+    status,
+    workflowId,
     // Without the pairs of which a part came to no adapter.
     ...(parts && { parts }),
-    ...(result.reason !== undefined && { reason: result.reason }),
-    ...(rounds.length > 0 && { rounds }),
-    ...(kept && { calibration: kept }),
-    ...(episodes.length > 0 && { episodes }),
+    reason,
+    rounds: rounds.length > 0 ? rounds : undefined,
+    calibration: rounds.flatMap(calibrationsOf).at(-1),
+    episodes: episodes.length > 0 ? episodes : undefined,
     ...(trained && {
-      training: await reportedTraining({ store, id, work: trained, level, hints }),
-      ...(await judged({ store, record, level, id, name: result.name, parts, trained })),
+      training: reportedTraining({ evidence, id, work: trained, hints: hints || undefined }),
+      ...validated(o, { ...result, trained }),
+      adapter: trained.best.policy.adapters[0]?.ref,
     }),
-    ...(adapter && { adapter }),
   };
 }
 
@@ -118,197 +103,130 @@ async function reportedRound(o: {
   id: string;
   round: SynthesisRound;
   /** The module of the round before. */
-  previous?: ArtifactRef;
+  previous: ArtifactRef | undefined;
 }): Promise<ReportedRound> {
-  const { store, id, round: one, previous } = o;
-  const { round, module, selfTest, aided = [], decision } = one;
-  const at = `${id}.calibration.round-${round}`;
-  const calibration = calibrationFigures({ id: at, round: one });
-  const withAids = aided.flatMap((each) => calibrationFigures({ id: `${at}-hints`, round: { round, ...each } }) ?? []);
+  const { round, module, selfTest, aided = [], decision } = o.round;
+  const id = `${o.id}.calibration.round-${round}`;
+  const withHints = aided.flatMap((each) => calibrationFigures(`${id}-hints`, { round, ...each }) ?? []);
   return {
     round,
     selfTest,
-    ...(calibration && { calibration }),
-    ...(withAids.length > 0 && { aided: withAids }),
-    version: await versionOf({ store, module, ...(previous && { previous }) }),
-    ...(decision && { decision: decisionText(decision) }),
+    calibration: calibrationFigures(id, o.round),
+    aided: withHints.length > 0 ? withHints : undefined,
+    version: await versionOf(o.store, module, o.previous),
+    decision: decision && decisionText(decision),
   };
 }
 
-async function judged(o: Judged): Promise<Pick<CapabilityDraft, 'validation' | 'onTarget'>> {
-  const validated = await validation(o);
-  return { validation: validated, onTarget: await onTarget(o, validated.target.difference) };
+const measureUnits: Record<keyof BandFigures, Figure['unit']> = {
+  meanReward: 'reward',
+  successRate: 'fraction',
+  allSuccess: 'fraction',
+  allZero: 'fraction',
+  constant: 'fraction',
+  informative: 'fraction',
+  rewardStd: 'reward',
+};
+
+function calibrationFigures(
+  id: string,
+  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & { hints?: number },
+): CalibrationFigures | undefined {
+  const { calibration, calibrationRollouts } = round;
+  if (!calibration || !calibrationRollouts) return undefined;
+  const { accepted, verdict, reasons, passAt, passAtIntervals, branches, judged } = calibration;
+  const from = [calibrationRollouts.ref];
+  type Interval = Measures['intervals']['meanReward'] | undefined;
+  const overSeeds = (interval: Interval) => interval && { ...interval, method: 'over seeds' };
+  const figuresOf = (prefix: string, measures: Measures): BandFigures => {
+    const intervals: Partial<Record<keyof BandFigures, Interval>> = measures.intervals;
+    const figures = Object.entries(measureUnits).map(([name, unit]) => {
+      const measure = name as keyof BandFigures;
+      const at = `${prefix}.${name.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`)}`;
+      const interval = overSeeds(intervals[measure]);
+      return [name, { id: at, value: measures[measure], n: measures.seeds, unit, interval, from }];
+    });
+    return Object.fromEntries(figures) as BandFigures;
+  };
+  const passed = Object.entries(passAt).map(([k, value]): [string, Figure] => {
+    const interval = overSeeds(passAtIntervals[k]);
+    return [k, { id: `${id}.pass_at_${k}`, value, n: calibration.seeds, unit: 'fraction', interval, from }];
+  });
+  return {
+    round: round.round,
+    hints: round.hints,
+    ...{ accepted, verdict, reasons },
+    ...figuresOf(id, calibration),
+    passAt: Object.fromEntries(passed),
+    branches:
+      branches &&
+      Object.entries(branches).map(([branch, measures]) => ({
+        branch,
+        ...figuresOf(`${id}.branch.${branch}`, measures),
+      })),
+    judged: judged && { text: judged.text, ...figuresOf(`${id}.judged`, judged.measures) },
+  };
 }
 
-interface Judged {
-  store: ArtifactStore;
-  /** Of the capability. */
-  id: string;
-  name: string;
-  parts: CapabilityResult['parts'];
-  trained: NonNullable<CapabilityResult['trained']>;
-  record: CampaignRecord;
-  level: Level;
-}
-
-async function validation(o: {
-  store: ArtifactStore;
-  id: string;
-  trained: NonNullable<CapabilityResult['trained']>;
-  level: Level;
-}): Promise<NonNullable<ReportedCapability['validation']>> {
-  const { store, id, trained, level } = o;
-  const compare = (where: string, before: TaskMeans, after: TaskMeans) => {
+/** On held-out seeds of its own environment, and on all tasks of the target that it was tried on, each against what its training started from. */
+function validated(
+  { record, evidence }: Sources,
+  { name, parts, trained }: CapabilityResult & { trained: NonNullable<CapabilityResult['trained']> },
+): Pick<CapabilityDraft, 'validation' | 'onTarget'> {
+  const { level, means, test } = evidence;
+  const id = `capabilities.${slug(name)}`;
+  const compared = (where: string, control: TaskMeans, treatment: TaskMeans) => {
     const at = `${id}.validation.${where}`;
     return {
-      before: rateFigure({ id: `${at}.before`, means: before, level }),
-      after: rateFigure({ id: `${at}.after`, means: after, level }),
-      difference: differenceFigure({ id: `${at}.difference`, treatment: after, control: before, level }),
+      before: rateFigure(`${at}.before`, control, level),
+      after: rateFigure(`${at}.after`, treatment, level),
+      difference: differenceFigure({ id: `${at}.difference`, treatment, control, level }),
     };
   };
-  const both = ({ before, after }: { before: RolloutSummary; after: RolloutSummary }) =>
-    Promise.all([readTaskMeans(store, before.ref), readTaskMeans(store, after.ref)]);
-  const seeds = await both(trained.synthesized);
-  const branches = byBranch(...seeds).map(({ branch, parts: [before, after] }) => ({
-    branch,
-    ...compare(`synthesized.${branch}`, before!, after!),
-  }));
-  const target = compare('target', ...(await both(trained.target)));
-  return {
-    synthesized: compare('synthesized', ...seeds),
-    ...(branches.length > 0 && { branches }),
-    target,
-  };
-}
-
-/** The batches of the target's tasks on which both it and what its training started from were tried: base, or the sum of a composite's parts. */
-async function onTarget(
-  { store, id, name, parts, trained, record, level }: Judged,
-  heldOut: Figure | undefined,
-): Promise<NonNullable<ReportedCapability['onTarget']>> {
-  const inOrder = (record.capabilities ?? []).map((one) => one.name);
-  const control = parts ? sumName(inOrder.filter((one) => partNames({ parts }).includes(one))) : policyNames.base;
-  const matrix = new Map(record.router?.outcomes.map(({ option, rollouts }) => [option, rollouts]));
-  const test = new Map(record.evaluation?.policies.map((policy) => [policy.name, policy.rollouts]));
-  const { best, target } = trained;
-  const batches = [
-    { of: 'held_out', before: target.before, after: target.after },
-    { of: 'router', before: matrix.get(control), after: matrix.get(name) },
-    { of: 'test', before: test.get(control), after: test.get(name) },
-  ] as const;
-  const reported: NonNullable<ReportedCapability['onTarget']>['batches'] = [];
-  const judging: { treatment: TaskMeans; control: TaskMeans }[] = [];
-  for (const { of, before, after } of batches) {
-    if (!before || !after) continue;
-    const pair = { treatment: await readTaskMeans(store, after.ref), control: await readTaskMeans(store, before.ref) };
-    const chose = best.heldOut.ref.sha256 === after.ref.sha256;
-    const figure = of === 'held_out' ? heldOut : undefined;
-    const difference = figure ?? differenceFigure({ id: `${id}.on_target.${of}`, ...pair, level });
-    reported.push({ of, difference, ...(chose && { chose }) });
-    if (!chose) judging.push(pair);
-  }
-  const from = judging.flatMap((pair) => [...pair.treatment.from, ...pair.control.from]);
-  const all = judging.length > 0 && differenceFigure({ id: `${id}.on_target`, ...together(judging), from, level });
-  return { batches: reported, ...(all && { all }) };
-}
-
-type Interval = Measures['intervals']['meanReward'];
-
-function calibrationFigures(o: {
-  /** Begins the ids of its figures. */
-  id: string;
-  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & { hints?: number };
-}): CalibrationFigures | undefined {
-  const { id } = o;
-  const { round, hints, calibration: report, calibrationRollouts: rollouts } = o.round;
-  if (!report || !rollouts) return undefined;
-  const { accepted, verdict, reasons, passAt, passAtIntervals, branches = {}, judged } = report;
-  const figure = (o: { id: string; value: number; n: number; unit?: Figure['unit']; interval?: Interval }): Figure => {
-    const { interval, ...plain } = o;
-    return {
-      ...plainFigure({ unit: 'fraction', ...plain, from: [rollouts.ref] }),
-      ...(interval && { interval: { ...interval, method: 'over seeds' } }),
-    };
-  };
-  const figuresOf = (prefix: string, { seeds: n, intervals, ...of }: Measures): BandFigures => ({
-    meanReward: figure({
-      id: `${prefix}.mean_reward`,
-      value: of.meanReward,
-      n,
-      unit: 'reward',
-      interval: intervals.meanReward,
+  const { synthesized, target, best } = trained;
+  const seeds = [means(synthesized.before.ref), means(synthesized.after.ref)] as const;
+  const onTasks = [means(target.before.ref), means(target.after.ref)] as const;
+  const validation = {
+    synthesized: compared('synthesized', ...seeds),
+    branches: branchesOf(...seeds).map((branch) => {
+      const [before, after] = seeds.map((side) => ofBranch(side, branch)) as [TaskMeans, TaskMeans];
+      return { branch, ...compared(`synthesized.${branch}`, before, after) };
     }),
-    successRate: figure({
-      id: `${prefix}.success_rate`,
-      value: of.successRate,
-      n,
-      interval: intervals.successRate,
-    }),
-    allSuccess: figure({ id: `${prefix}.all_success`, value: of.allSuccess, n, interval: intervals.allSuccess }),
-    allZero: figure({ id: `${prefix}.all_zero`, value: of.allZero, n, interval: intervals.allZero }),
-    constant: figure({ id: `${prefix}.constant`, value: of.constant, n, interval: intervals.constant }),
-    informative: figure({ id: `${prefix}.informative`, value: of.informative, n, interval: intervals.informative }),
-    rewardStd: figure({ id: `${prefix}.reward_std`, value: of.rewardStd, n, unit: 'reward' }),
+    target: compared('target', ...onTasks),
+  };
+
+  // A composite began as the sum of its parts, the others as the base.
+  const partsOf = partNames({ parts: parts ?? [] });
+  const inOrder = (record.capabilities ?? []).map((one) => one.name).filter((one) => partsOf.includes(one));
+  const start = parts ? sumName(inOrder) : policyNames.base;
+  const matrix = new Map(record.router?.outcomes.map(({ option, rollouts }) => [option, means(rollouts.ref)]));
+  const tried = (
+    [
+      ['held_out', ...onTasks],
+      ['router', matrix.get(start), matrix.get(name)],
+      ['test', test.get(start), test.get(name)],
+    ] as const
+  ).flatMap(([of, control, treatment]) => {
+    if (!control || !treatment) return [];
+    const difference =
+      of === 'held_out'
+        ? validation.target.difference
+        : differenceFigure({ id: `${id}.on_target.${of}`, treatment, control, level });
+    // Tasks that chose its iteration can't judge it as well.
+    const chose = treatment === means(best.heldOut.ref) ? (true as const) : undefined;
+    return [{ batch: { of, difference, chose }, treatment, control }];
   });
-  const named = Object.entries(branches);
+  const judging = tried.filter(({ batch }) => !batch.chose);
+  const sides = together(judging);
+  const from = judging.flatMap(({ treatment, control }) => [...treatment.from, ...control.from]);
+  const all = differenceFigure({
+    id: `${id}.on_target`,
+    treatment: { ...sides.treatment, from },
+    control: { ...sides.control, from: [] },
+    level,
+  });
   return {
-    round,
-    ...(hints !== undefined && { hints }),
-    accepted,
-    verdict,
-    reasons,
-    ...figuresOf(id, report),
-    passAt: Object.fromEntries(
-      Object.entries(passAt).map(([k, value]) => {
-        const interval = passAtIntervals[k];
-        return [k, figure({ id: `${id}.pass_at_${k}`, value, n: report.seeds, ...(interval && { interval }) })];
-      }),
-    ),
-    ...(named.length > 0 && {
-      branches: named.map(([branch, measures]) => ({ branch, ...figuresOf(`${id}.branch.${branch}`, measures) })),
-    }),
-    ...(judged && { judged: { text: judged.text, ...figuresOf(`${id}.judged`, judged.measures) } }),
+    validation: { ...validation, branches: validation.branches.length > 0 ? validation.branches : undefined },
+    onTarget: { batches: tried.map(({ batch }) => batch), all: judging.length > 0 ? all : undefined },
   };
-}
-
-/** Lines of a diff. */
-const LONGEST_DIFF = 1500;
-
-/** The last line of a module that was written: why training there should transfer. */
-const RATIONALE = /\n\/\/ Rationale: ([^\n]*)\n*$/;
-
-export async function versionOf(o: {
-  store: ArtifactStore;
-  module: ArtifactRef;
-  /** The module of the round before. */
-  previous?: ArtifactRef;
-}): Promise<ReportedVersion> {
-  const { store, module, previous } = o;
-  const text = async (ref: ArtifactRef): Promise<string> => (await store.read(ref)).toString('utf8');
-  const whole = await text(module);
-  const source = whole.replace(RATIONALE, '\n');
-  const rationale = RATIONALE.exec(whole)?.[1];
-  const changes = previous && diffOf({ before: (await text(previous)).replace(RATIONALE, '\n'), after: source });
-  const lines = changes?.lines.slice(0, LONGEST_DIFF) ?? [];
-  const missing = (changes?.lines.length ?? 0) - lines.length;
-  return {
-    module,
-    lines: source.split('\n').length - 1,
-    ...(rationale !== undefined && { rationale }),
-    ...(changes && { changes: { ...changes, lines, ...(missing > 0 && { missing }) } }),
-  };
-}
-
-/** Of the last calibration: the first success and the first failure. */
-async function episodesOf(store: ArtifactStore, rounds: readonly SynthesisRound[]): Promise<ReportedEpisode[]> {
-  const batch = calibrationBatches(rounds).at(-1);
-  if (!batch) return [];
-  const first = new Map<ReportedEpisode['outcome'], ScoredRollout>();
-  for await (const rollout of readRollouts({ store, ref: batch.ref })) {
-    if (rollout.status !== 'scored' || rollout.messages.length === 0) continue;
-    const outcome = outcomeOf(rollout);
-    if (!first.has(outcome)) first.set(outcome, rollout);
-    if (first.size === 2) break;
-  }
-  return [...first.values()].map(episodeOf);
 }

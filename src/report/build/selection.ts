@@ -3,252 +3,209 @@
  * faults of the environment or the simulated user. Invariants: an analyst that gives none of it has nothing here; a trajectory counts for a
  * labeling pass only if that pass looked at it.
  */
+import { readJson } from '../../artifacts/json';
 import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText } from '../../domain/approval';
+import type { ArtifactRef } from '../../domain/artifacts';
 import {
   beginningOf,
+  type Candidate,
   commonest,
   type Discovery,
   discoverySchema,
-  type Fault,
   type LabelPass,
   labelPassSchema,
   type Selection,
   selectionSchema,
 } from '../../domain/capability';
-import type { ReportDraft } from '../model';
-import type { ReportedCandidate, ReportedEvidence, ReportedFaults, ReportedSelection } from '../capability-model';
-import type { CampaignRecord, SelectionResult } from '../../domain/results';
-import { nothing, plainFigure, readArtifact, slug } from './figures';
-import { citationOf, type Labeled, readLabeled, trajectoryOf } from './quotes';
-import type { z } from 'zod';
-import { agreementOf } from '../../domain/selection';
-import type { ArtifactRef } from '../../domain/artifacts';
 import type { Figure } from '../../domain/figure';
+import type { CampaignRecord, SelectionResult } from '../../domain/results';
+import { agreementOf } from '../../domain/selection';
+import type { ReportedCandidate, ReportedCitation, ReportedEvidence, ReportedFaults } from '../capability-model';
+import type { ReportDraft } from '../model';
+import { unlabeled } from './capabilities';
+import { countFigure, nothing, slug } from './figures';
+import { citationOf, type Labeled, readLabeled, trajectoryOf } from './quotes';
 
 export async function selectionOf(
   store: ArtifactStore,
-  { selection: found, campaign, baseRollouts: { ref: labeled } }: CampaignRecord,
+  { selection: result, campaign, baseRollouts: { ref } }: CampaignRecord,
 ): Promise<Pick<ReportDraft, 'selection'>> {
-  if (!found) return {};
-  const [schema, what] = [selectionSchema, 'a selection'];
-  const selection = await readArtifact({ store, ref: found.selection, schema, what });
-  const shown = await readFound({ store, found, selection });
-  const quotes = await readLabeled({ store, ref: labeled, quoted: quotedIn(shown) });
-  const { failed, passed } = quotes;
-  const outcome = (name: string, value: number) =>
-    plainFigure({ id: `selection.${name}`, value, n: failed + passed, unit: 'count', from: [labeled] });
+  if (!result) return {};
+  const read = await readSelection({ store, result, rollouts: ref });
+  const { failed, passed } = read.labeled;
+  const outcome = (name: string, value: number) => countFigure(`selection.${name}`, value, [ref], failed + passed);
   return {
     selection: {
       rule: campaign.selection,
       failed: outcome('failed', failed),
       passed: outcome('passed', passed),
-      candidates: candidatesOf({ shown, found, selection }),
-      passes: allPasses(found),
-      failedPasses: found.failedPasses,
-      ...(selection.reason !== undefined && { reason: selection.reason }),
-      ...(found.noComposite !== undefined && { noComposite: found.noComposite }),
-      ...(found.decision && { decision: decisionText(found.decision) }),
-      ...shownOf({ ...shown, found, labeled: quotes }),
-      from: [found.selection],
+      candidates: candidatesOf(read, result),
+      passes: passesOf(result),
+      failedPasses: result.failedPasses,
+      reason: read.selection.reason,
+      noComposite: result.noComposite,
+      decision: result.decision && decisionText(result.decision),
+      evidence: read.evidence.length > 0 ? read.evidence : undefined,
+      faults: read.faults,
+      from: [result.selection],
     },
   };
 }
 
-const allPasses = ({ labels, failedPasses }: SelectionResult): number => labels.length + failedPasses.length;
+/** All labeling passes, also those that failed. */
+export const passesOf = ({ labels, failedPasses }: SelectionResult): number => labels.length + failedPasses.length;
 
 /** In the order of the selection; where nothing was labeled, of the candidates. */
-function candidatesOf(o: { shown: Found; found: SelectionResult; selection: Selection }): ReportedCandidate[] {
-  const { shown, found, selection } = o;
-  const { candidates } = shown.discovery;
-  const passes = allPasses(found);
+function candidatesOf({ selection, discovery, passes }: ReadSelection, result: SelectionResult): ReportedCandidate[] {
   // As they were approved, where somebody was asked.
-  const taken = new Map(found.selected.map(({ candidate }) => [candidate.name, candidate.definition]));
-  if (found.labels.length === 0)
-    return candidates.map(({ name, definition }) => ({
-      name,
-      definition: taken.get(name) ?? definition,
-      votes: 0,
-      passes,
-      coverage: nothing(`selection.${slug(name)}.coverage`),
-      delta: nothing(`selection.${slug(name)}.delta`),
-      selected: taken.has(name),
-    }));
-  const agreements = agreementFigures(shown, found);
-  return selection.capabilities.map((c) => {
-    const agreement = agreements.get(c.name);
-    const figure = (name: 'coverage' | 'delta') =>
-      plainFigure({
-        id: `selection.${slug(c.name)}.${name}`,
-        value: c[name].mean,
-        std: c[name].std,
-        n: c.passes,
-        unit: name === 'coverage' ? 'fraction' : 'difference',
-        from: [found.selection],
-      });
+  const selected = new Map(result.selected.map(({ candidate }) => [candidate.name, candidate.definition]));
+  const definitions = new Map([...discovery.candidates.map((one) => [one.name, one.definition] as const), ...selected]);
+  const named = (name: string) => ({
+    ...unlabeled({ name, definition: definitions.get(name) ?? '' }, passesOf(result)),
+    selected: selected.has(name),
+  });
+  if (result.labels.length === 0) return discovery.candidates.map(({ name }) => named(name));
+  const agreements = agreementFigures({ discovery, passes }, result.labels);
+  return selection.capabilities.map(({ name, votes, passes: n, coverage, delta }) => {
+    const figure = (what: string, { mean, std }: { mean: number; std: number }, unit: Figure['unit']): Figure => {
+      return { id: `selection.${slug(name)}.${what}`, value: mean, std, n, unit, from: [result.selection] };
+    };
     return {
-      name: c.name,
-      definition: taken.get(c.name) ?? candidates.find(({ name }) => name === c.name)?.definition ?? '',
-      votes: c.votes,
-      passes,
-      coverage: figure('coverage'),
-      delta: figure('delta'),
-      ...(agreement && { agreement }),
-      selected: taken.has(c.name),
+      ...named(name),
+      votes,
+      coverage: figure('coverage', coverage, 'fraction'),
+      delta: figure('delta', delta, 'difference'),
+      agreement: agreements.get(name),
     };
   });
 }
 
-/** Trajectories that are shown of those that are put down to faults. */
-const EXAMPLES = 8;
-
-export interface Found {
-  discovery: Discovery;
-  passes: LabelPass[];
-  /** By selected capability, where passes give reasons. */
-  lacking: ReadonlyMap<string, Lacking[]>;
-  faulty: FaultVotes[];
-}
-
-export async function readFound(o: {
-  store: ArtifactStore;
-  found: SelectionResult;
-  selection: Selection;
-}): Promise<Found> {
-  const { store, found, selection } = o;
-  const read = <S extends z.ZodType>(ref: ArtifactRef, schema: S, what: string) =>
-    readArtifact({ store, ref, schema, what });
-  const discovery = await read(found.candidates, discoverySchema, 'what discovery found');
-  const passes: LabelPass[] = [];
-  for (const ref of found.labels) passes.push(await read(ref, labelPassSchema, 'a labeling pass'));
-  const lacking = selection.capabilities.flatMap(({ name, selected, evidence }) => {
-    const shown = selected ? evidence.flatMap((id) => lackingOf(passes, name, id) ?? []) : [];
-    return shown.length > 0 ? [[name, shown] as const] : [];
-  });
-  return { discovery, passes, lacking: new Map(lacking), faulty: faultyTrajectories(passes) };
-}
-
 /** Of the passes on each candidate, where the analyst cites steps or gives reasons. */
-function agreementFigures({ discovery, passes }: Found, { labels }: SelectionResult): Map<string, Figure> {
-  const cites = [...discovery.candidates, ...discovery.faults].some(({ citations = [] }) => citations.length > 0);
+function agreementFigures(
+  { discovery, passes }: Pick<ReadSelection, 'discovery' | 'passes'>,
+  from: ArtifactRef[],
+): Map<string, Figure> {
+  const cites = citationsIn(discovery).length > 0;
   const gives = passes.some(({ reasons, failures }) => reasons ?? failures);
   if (passes.length < 2 || (!cites && !gives)) return new Map();
   return new Map(
-    Object.entries(agreementOf(passes)).map(([name, { alpha, units }]) => {
+    Object.entries(agreementOf(passes)).map(([name, { alpha, units: n }]) => {
       const id = `selection.${slug(name)}.agreement`;
-      return [name, alpha === undefined ? nothing(id) : plainFigure({ id, value: alpha, n: units, from: labels })];
+      return [name, alpha === undefined ? nothing(id) : { id, value: alpha, n, from }];
     }),
   );
 }
 
-/** Keys of the rollouts whose messages it quotes. */
-export function quotedIn({ discovery, lacking, faulty }: Found): Set<string> {
-  const cited = [...discovery.candidates, ...discovery.faults].flatMap(({ citations = [] }) => citations);
-  const all = [...cited, ...[...lacking.values()].flat(), ...faulty.slice(0, EXAMPLES)];
-  return new Set(all.map(({ rollout }) => rollout));
+/** Trajectories that are shown of those that are put down to faults, and of a selected capability as examples. */
+const SHOWN_FAULTS = 8;
+const EXAMPLES = 3;
+
+interface ReadSelection {
+  selection: Selection;
+  discovery: Discovery;
+  passes: LabelPass[];
+  /** The labeled rollouts. */
+  labeled: Labeled;
+  /** By selected capability, keys of the first of its trajectories. */
+  examples: ReadonlyMap<string, string[]>;
+  /** Of the candidates, where the analyst cites or gives reasons. */
+  evidence: ReportedEvidence[];
+  faults: ReportedFaults | undefined;
 }
 
-export function shownOf(
-  of: Found & { found: SelectionResult; labeled: Labeled },
-): Pick<ReportedSelection, 'evidence' | 'faults'> {
-  const { discovery, passes, faulty, labeled } = of;
-  const { faults } = discovery;
-  const evidence = evidenceOf(of);
-  return {
-    ...(evidence.length > 0 && { evidence }),
-    ...((faults.length > 0 || faulty.length > 0) && {
-      faults: {
-        found: faults.map((fault) => ({
-          ...fault,
-          citations: fault.citations.map((citation) => citationOf(citation, labeled)),
-        })),
-        ...(passes.length > 0 && { trajectories: faultyOf(of) }),
-      },
+/** `rollouts`: the batch that was labeled. */
+export async function readSelection(o: {
+  store: ArtifactStore;
+  result: SelectionResult;
+  rollouts: ArtifactRef;
+}): Promise<ReadSelection> {
+  const { store, result, rollouts } = o;
+  const selection = await readJson(store, result.selection, selectionSchema);
+  const discovery = await readJson(store, result.candidates, discoverySchema);
+  const passes = await Promise.all(result.labels.map((ref) => readJson(store, ref, labelPassSchema)));
+  const examples = new Map(result.selected.map(({ candidate }) => [candidate.name, examplesOf(candidate, selection)]));
+  const lacking = new Map(
+    selection.capabilities.flatMap(({ name, selected, evidence }) => {
+      const reasons = selected ? evidence.flatMap((id) => lackingOf(passes, name, id) ?? []) : [];
+      return reasons.length > 0 ? [[name, reasons] as const] : [];
     }),
-  };
-}
-
-const evidenceOf = ({ discovery, lacking, labeled }: Found & { labeled: Labeled }): ReportedEvidence[] =>
-  discovery.candidates.flatMap(({ name, citations = [] }) => {
-    const lacks = lacking.get(name)?.map(({ rollout, message, reason, ...counts }) => ({
-      ...citationOf({ rollout, message, says: reason }, labeled),
-      ...counts,
-    }));
-    if (citations.length === 0 && !lacks) return [];
+  );
+  const faulty = faultyTrajectories(passes);
+  const quoted = [...citationsIn(discovery), ...[...lacking.values()].flat(), ...faulty.slice(0, SHOWN_FAULTS)];
+  const keys = new Set([...quoted.map(({ rollout }) => rollout), ...[...examples.values()].flat()]);
+  const labeled = await readLabeled({ store, ref: rollouts }, keys);
+  const evidence = discovery.candidates.flatMap(({ name, citations = [] }): ReportedEvidence[] => {
+    const reasons = lacking.get(name);
+    if (citations.length === 0 && !reasons) return [];
     const cited = citations.map((citation) => citationOf(citation, labeled));
-    return [{ capability: name, citations: cited, ...(lacks && { lacking: lacks }) }];
+    return [
+      { capability: name, citations: cited, lacking: reasons?.map((one) => ({ ...one, ...citationOf(one, labeled) })) },
+    ];
   });
+  const votes = { passes: result.labels, faulty, labeled };
+  return { selection, discovery, passes, labeled, examples, evidence, faults: faultsOf(discovery.faults, votes) };
+}
 
-function faultyOf({
-  faulty,
-  found,
-  labeled,
-}: Found & { found: SelectionResult; labeled: Labeled }): NonNullable<ReportedFaults['trajectories']> {
-  const figure = (of: FaultVotes['of']) =>
-    plainFigure({
-      id: `selection.faults.${of}`,
-      value: faulty.filter((one) => one.of === of).length,
-      n: labeled.failed,
-      unit: 'count',
-      from: found.labels,
-    });
+const citationsIn = ({ candidates, faults }: Discovery) =>
+  [...candidates, ...faults].flatMap(({ citations = [] }) => citations);
+
+function examplesOf({ name, examples }: Candidate, { capabilities }: Selection): string[] {
+  const evidence = capabilities.find((one) => one.name === name)?.evidence ?? [];
+  return (evidence.length > 0 ? evidence : examples).slice(0, EXAMPLES);
+}
+
+/** What discovery found, and what the passes put down to it. */
+function faultsOf(
+  found: Discovery['faults'],
+  { passes, faulty, labeled }: { passes: ArtifactRef[]; faulty: readonly FaultVotes[]; labeled: Labeled },
+): ReportedFaults | undefined {
+  if (found.length === 0 && faulty.length === 0) return undefined;
+  const count = (of: FaultVotes['of']): Figure => {
+    const { length } = faulty.filter((one) => one.of === of);
+    return countFigure(`selection.faults.${of}`, length, passes, labeled.failed);
+  };
+  const examples = faulty.slice(0, SHOWN_FAULTS).map((one) => ({ ...one, ...trajectoryOf(one.rollout, labeled) }));
   return {
-    environment: figure('environment'),
-    user: figure('user'),
-    examples: faulty.slice(0, EXAMPLES).map((one) => ({ ...one, ...trajectoryOf(one.rollout, labeled) })),
+    found: found.map((fault) => ({ ...fault, citations: fault.citations.map((one) => citationOf(one, labeled)) })),
+    trajectories: passes.length > 0 ? { environment: count('environment'), user: count('user'), examples } : undefined,
   };
 }
 
-type Labels = LabelPass['labels'][string];
-
-const holds = (labels: Labels, id: string): boolean => Object.values(labels).some((list) => list.includes(id));
-
-export interface Lacking {
-  rollout: string;
-  message?: number;
-  reason: string;
-  lacking: number;
-  passes: number;
-  citing: number;
-}
+type Lacking = Omit<
+  NonNullable<ReportedEvidence['lacking']>[number],
+  Exclude<keyof ReportedCitation, 'rollout' | 'message' | 'says'>
+>;
 
 /** Of a failed trajectory: how many passes label it LACKING, and why. Undefined where no pass gives a reason. */
-export function lackingOf(passes: readonly LabelPass[], capability: string, id: string): Lacking | undefined {
-  const looking = passes.flatMap((pass) => {
-    const labels = pass.labels[capability];
-    return labels && holds(labels, id) ? [{ labels, reason: pass.reasons?.[capability]?.[id] }] : [];
-  });
-  const lacking = looking.filter(({ labels }) => labels.lacking_failed.includes(id));
-  const reasons = lacking.flatMap(({ reason }) => (reason ? [reason] : []));
-  const step = commonest(reasons.flatMap((reason) => reason.message ?? []));
-  const message = step?.message;
-  const told = reasons.find((reason) => reason.message === message);
-  if (!told) return undefined;
-  return {
-    rollout: id,
-    ...(message !== undefined && { message }),
-    reason: told.reason,
-    lacking: lacking.length,
-    passes: looking.length,
-    citing: step?.votes ?? 0,
-  };
+function lackingOf(passes: readonly LabelPass[], capability: string, rollout: string): Lacking | undefined {
+  const looking = passes.flatMap(({ labels: { [capability]: labels }, reasons }) =>
+    labels && Object.values(labels).some((ids) => ids.includes(rollout))
+      ? [{ lacks: labels.lacking_failed.includes(rollout), reason: reasons?.[capability]?.[rollout] }]
+      : [],
+  );
+  const lacking = looking.filter(({ lacks }) => lacks);
+  const reasons = lacking.flatMap(({ reason }) => reason ?? []);
+  const step = commonest(reasons.flatMap(({ message }) => message ?? []));
+  const first = reasons.find(({ message }) => message === step?.message);
+  if (!first) return undefined;
+  const counts = { lacking: lacking.length, passes: looking.length, citing: step?.votes ?? 0 };
+  return { rollout, message: step?.message, says: first.reason, ...counts };
 }
 
-interface FaultVotes {
-  rollout: string;
-  of: Fault['of'];
-  reason: string;
-  votes: number;
-  passes: number;
-}
+type FaultVotes = Pick<
+  NonNullable<ReportedFaults['trajectories']>['examples'][number],
+  'rollout' | 'of' | 'reason' | 'votes' | 'passes'
+>;
 
 /** Failed trajectories that the passes put down to the environment or the user more often than to the agent, sorted as text. */
-export function faultyTrajectories(passes: readonly LabelPass[]): FaultVotes[] {
-  const ids = new Set(passes.flatMap(({ failures = {} }) => Object.keys(failures)));
-  return [...ids].sort().flatMap((rollout): FaultVotes[] => {
-    const told = passes.flatMap(({ failures }) => failures?.[rollout] ?? []);
-    const found = beginningOf(told);
-    if (!found || found.of === 'agent') return [];
-    return [{ rollout, of: found.of, reason: found.reason, votes: found.blaming, passes: told.length }];
+function faultyTrajectories(passes: readonly LabelPass[]): FaultVotes[] {
+  const keys = new Set(passes.flatMap(({ failures = {} }) => Object.keys(failures)));
+  return [...keys].sort().flatMap((rollout): FaultVotes[] => {
+    const origins = passes.flatMap(({ failures }) => failures?.[rollout] ?? []);
+    const begins = beginningOf(origins);
+    if (!begins || begins.of === 'agent') return [];
+    const { of, reason, blaming } = begins;
+    return [{ rollout, of, reason, votes: blaming, passes: origins.length }];
   });
 }

@@ -7,7 +7,7 @@ import type { TaskMeans } from '../../../src/domain/paired-statistics';
 import type { PublishedArm } from '../../../src/domain/presets';
 import { type ReportDraft, reportSchema, type TaskGroup } from '../../../src/report/model';
 import { tau2, toolsandbox } from '../../../src/environments/benchmarks';
-import { groupsOf, publishedOf } from '../../../src/report/build/figures';
+import { groupsOf, publishedOf } from '../../../src/report/build/groups';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { reportText } from '../../../src/report/sections/report';
@@ -49,7 +49,7 @@ async function groups(): Promise<TaskGroup[]> {
     ['base', await column('base', [0, 0.5, 1, 0])],
     ['trace', await column('trace', [1, 1, 1, 0.25])],
   ]);
-  return groupsOf({ columns, tasks, level }).groups ?? [];
+  return groupsOf({ columns, tasks, level, id: 'groups' }).groups ?? [];
 }
 
 test('one row a group with evaluated tasks, by name, and all tasks at the end', async () => {
@@ -76,7 +76,7 @@ test('one row a group with evaluated tasks, by name, and all tasks at the end', 
 
 test('a target without groups has no such tables', async () => {
   const columns = new Map([['base', await column('base', [0, 0.5, 1, 0])]]);
-  expect(groupsOf({ columns, tasks: tasks.map(({ id, split }) => ({ id, split })), level })).toEqual({});
+  expect(groupsOf({ columns, tasks: tasks.map(({ id, split }) => ({ id, split })), level, id: 'groups' })).toEqual({});
 });
 
 test('a figure of a group leads back to its rollouts', async () => {

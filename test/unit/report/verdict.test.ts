@@ -396,19 +396,23 @@ describe('statement of an adapter', () => {
   }
 
   const level = { confidence: 0.95, seed: 1 };
-  const overBatch = (id: string, batch: Omit<Parameters<typeof differenceFigure>[0], 'id' | 'level'>): Figure =>
+  const overBatch = (id: string, batch: ReturnType<typeof batchOf>): Figure =>
     differenceFigure({ id, ...batch, level });
 
   /** `own`: seeds of its environment; the others by batch: tasks, and how many each side alone solves. */
   function adapter(o: { own: [number, number, number] } & Partial<Record<Batch, [number, number, number]>>) {
     const { own, ...batches } = o;
     const pairs = Object.entries(batches).map(([of, counts]) => [of as Batch, batchOf(of, ...counts)] as const);
+    const all = together(pairs.map(([, pair]) => pair));
     const capability: CapabilityDraft = structuredClone(reportFixture().capabilities![0]!);
     capability.name = 'ask_first';
     capability.validation!.synthesized.difference = overBatch('own', batchOf('own', ...own));
     capability.onTarget = {
       batches: pairs.map(([of, pair]) => ({ of, difference: overBatch(of, pair) })),
-      all: overBatch('all', { ...together(pairs.map(([, pair]) => pair)), from: [ref('all')] }),
+      all: overBatch('all', {
+        treatment: { ...all.treatment, from: [ref('all')] },
+        control: { ...all.control, from: [] },
+      }),
     };
     return capability;
   }

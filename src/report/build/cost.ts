@@ -1,0 +1,127 @@
+/**
+ * What a campaign has cost: rollouts and tokens by purpose, seconds, and language models. Invariant: a rollout that batches share counts once, for
+ * the first purpose that it was made for, so that the purposes add up to the total.
+ */
+import type { Campaign, Stage } from '../../domain/campaign';
+import { stages } from '../../domain/campaign';
+import { payingRoles, type Spent, sumOf } from '../../domain/endpoints';
+import type { Figure } from '../../domain/figure';
+import type { CampaignRecord, RouterResult } from '../../domain/results';
+import { causesOf, purposes } from '../../domain/rollout';
+import { median } from '../../domain/statistics';
+import type { ReportDraft } from '../model';
+import { batchesOf, countGroups, type Evidence, refsOf } from './evidence';
+import { countFigure } from './figures';
+
+type Cost = NonNullable<ReportDraft['cost']>;
+
+export function rolloutsAndCost(o: {
+  record: CampaignRecord;
+  evidence: Evidence;
+  /** By step: what language models cost. */
+  spent: readonly Spent[];
+}): Pick<ReportDraft, 'rollouts' | 'cost'> {
+  const { record, evidence, spent } = o;
+  const { stageSeconds, campaign } = record;
+  const batches = batchesOf(record);
+  const groups = purposes
+    .map((purpose) => ({ purpose, batches: batches.filter((batch) => batch.purpose === purpose) }))
+    .filter((group) => group.batches.length > 0);
+  const counts = countGroups(
+    evidence,
+    groups.map((group) => group.batches),
+  );
+  const all = groups.map((group, n) => ({ ...group, count: counts[n]! }));
+
+  const sum = (
+    id: string,
+    over: typeof all,
+    field: 'scored' | 'broken' | 'promptTokens' | 'completionTokens',
+  ): Figure => ({
+    id,
+    value: over.reduce((total, { count }) => total + count[field], 0),
+    n: over.reduce((total, { count }) => total + count.scored + count.broken, 0),
+    unit: field.endsWith('Tokens') ? 'tokens' : 'count',
+    from: refsOf(over.flatMap((group) => group.batches)),
+  });
+
+  const causes = causesOf(all.flatMap(({ count }) => count.causes));
+  const brokenByError = causes.map(({ type: errorType, message, task, count }, n) => {
+    const earlier = causes.slice(0, n).filter(({ type }) => type === errorType).length;
+    const id = `rollouts.broken_by_error.${errorType.toLowerCase()}${earlier > 0 ? `_${earlier + 1}` : ''}`;
+    const having = all.filter((group) => group.count.causes.some(({ type }) => type === errorType));
+    const from = having
+      .flatMap((group) => group.batches)
+      .filter(({ ref }) =>
+        evidence.outcomes(ref).some((one) => one.status === 'broken' && one.error.type === errorType),
+      );
+    return { errorType, message, task, rollouts: countFigure(id, count, refsOf(from)) };
+  });
+  return {
+    rollouts: {
+      scored: sum('rollouts.scored', all, 'scored'),
+      broken: sum('rollouts.broken', all, 'broken'),
+      brokenByError,
+      byPurpose: all.map((group) => ({
+        purpose: group.purpose,
+        scored: sum(`rollouts.${group.purpose}.scored`, [group], 'scored'),
+        broken: sum(`rollouts.${group.purpose}.broken`, [group], 'broken'),
+        promptTokens: sum(`rollouts.${group.purpose}.prompt_tokens`, [group], 'promptTokens'),
+        completionTokens: sum(`rollouts.${group.purpose}.completion_tokens`, [group], 'completionTokens'),
+      })),
+    },
+    cost: {
+      wallSeconds: stages.flatMap((stage) => {
+        const seconds = stageSeconds[stage];
+        return seconds === undefined ? [] : [{ stage, seconds }];
+      }),
+      secondsPerRollout: secondsPerRollout(record, evidence),
+      rollouts: sum('cost.rollouts', all, 'scored'),
+      promptTokens: sum('cost.prompt_tokens', all, 'promptTokens'),
+      completionTokens: sum('cost.completion_tokens', all, 'completionTokens'),
+      languageModel: languageModelCost(spent, campaign.budget),
+    },
+  };
+}
+
+/** Stages that do little else than rollouts without gradient. */
+const PLAIN_STAGES: readonly Stage[] = ['rollouts', 'router', 'evaluation'];
+
+function secondsPerRollout(record: CampaignRecord, evidence: Evidence): Cost['secondsPerRollout'] {
+  const { baseRollouts, router, evaluation, stageSeconds } = record;
+  const others: Pick<RouterResult['outcomes'][number], 'rollouts'>[] = [
+    ...(router?.outcomes ?? []),
+    ...(evaluation?.policies ?? []),
+  ];
+  const batches = [baseRollouts, ...others.map(({ rollouts }) => rollouts)];
+  const played = batches.reduce((sum, { scored, broken, reused = 0 }) => sum + scored + broken - reused, 0);
+  const seconds = PLAIN_STAGES.reduce((sum, stage) => sum + (stageSeconds[stage] ?? 0), 0);
+  const rollout = played > 0 ? seconds / played : undefined;
+  const training = secondsPerTrainingRollout(record, evidence);
+  return rollout === undefined && training === undefined ? undefined : { rollout, training };
+}
+
+/** The median step over its rollouts; trainings that run side by side share the time. Undefined of learners that do not time their steps. */
+function secondsPerTrainingRollout(record: CampaignRecord, { metrics }: Evidence): number | undefined {
+  const { training, workers } = record.campaign;
+  const timed = batchesOf(record).flatMap(({ ref, counted }) => {
+    const steps = (counted ? metrics(ref) : []).flatMap(({ rollouts_seconds: played, update_seconds: updated }) =>
+      played === undefined || updated === undefined ? [] : [played + updated],
+    );
+    return steps.length > 0 ? [steps] : [];
+  });
+  if (timed.length === 0) return undefined;
+  return (
+    median(timed.flat()) / (training.groupsPerStep * training.groupSize) / Math.min(workers.gpuSlots, timed.length)
+  );
+}
+
+/** Undefined where nothing was asked. */
+export function languageModelCost(steps: readonly Spent[], budget: Campaign['budget']): Cost['languageModel'] {
+  if (steps.length === 0) return undefined;
+  const roles = payingRoles.flatMap((role) => {
+    const own = steps.filter((step) => step.role === role);
+    return own.length > 0 ? [{ role, ...sumOf(own) }] : [];
+  });
+  return { roles, steps: [...steps], total: { step: 'all', ...sumOf(steps) }, budget };
+}

@@ -1,0 +1,202 @@
+/**
+ * What a report is made from: the batches of a campaign, each with its purpose and its owner, and what they hold, each read once. A training
+ * stands here by its metrics, with the counts that its activity returned, since its batches are behind them.
+ */
+import { z } from 'zod';
+import type { ArtifactStore } from '../../artifacts/store';
+import type { ArtifactRef } from '../../domain/artifacts';
+import type { SynthesisRound } from '../../domain/calibration';
+import { branchSchema } from '../../domain/environment';
+import { jsonText } from '../../domain/messages';
+import { type Outcome, taskMeans } from '../../domain/outcomes';
+import type { TaskMeans } from '../../domain/paired-statistics';
+import { policyNames } from '../../domain/policies';
+import type { CampaignRecord, TrainingSummary } from '../../domain/results';
+import { type BrokenCause, causesIn, causesOf, type Purpose, type RolloutSummary } from '../../domain/rollout';
+import { readOutcomes } from '../../rollout/read';
+import type { Level } from './figures';
+
+interface Counts {
+  scored: number;
+  broken: number;
+  promptTokens: number;
+  completionTokens: number;
+}
+
+export interface Batch {
+  purpose: Purpose;
+  ref: ArtifactRef;
+  /** The capability or arm that it was made for; absent where it is for several. */
+  owner?: string;
+  /** Of a training, without the campaign's base rollouts that it found again. */
+  counted?: Counts;
+}
+
+/** A round's calibration rollouts, without hints first. */
+export const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSummary[] =>
+  rounds.flatMap(({ calibrationRollouts, aided = [] }) =>
+    [calibrationRollouts, ...aided.map((one) => one.calibrationRollouts)].filter((batch) => batch !== undefined),
+  );
+
+/** Every batch of the campaign, by purpose. */
+export function batchesOf(record: CampaignRecord): Batch[] {
+  const { baseRollouts, baseHeldOut, capabilities = [], arms = [], router, evaluation } = record;
+  const trained = [...capabilities.map((one) => ({ name: one.name, ...one.trained })), ...arms];
+  const rows = (purpose: Purpose, summaries: readonly (RolloutSummary | undefined)[], owner?: string): Batch[] =>
+    summaries.flatMap((summary) => (summary ? [{ purpose, ref: summary.ref, ...(owner && { owner }) }] : []));
+  return [
+    ...rows('base_rollouts', [baseRollouts]),
+    ...capabilities.flatMap(({ name, rounds }) => rows('calibration', calibrationBatches(rounds), name)),
+    ...trained.flatMap(({ name, training }): Batch[] =>
+      training ? [{ purpose: 'training', ref: training.metrics, owner: name, counted: countsOf(training) }] : [],
+    ),
+    ...rows('held_out', [baseHeldOut]),
+    ...trained.flatMap(({ name, iterations = [] }) =>
+      rows(
+        'held_out',
+        iterations.map(({ heldOut }) => heldOut),
+        name,
+      ),
+    ),
+    ...capabilities.flatMap(({ name, parts, trained: work }) => {
+      if (!work) return [];
+      const { synthesized, target } = work;
+      // What the base does on the target is held out for all capabilities at once.
+      return rows('held_out', [synthesized.before, synthesized.after, parts && target.before, target.after], name);
+    }),
+    ...rows('outcome_matrix', router?.outcomes.map(({ rollouts }) => rollouts) ?? []),
+    ...rows('test', evaluation?.policies.map(({ rollouts }) => rollouts) ?? []),
+  ];
+}
+
+const countsOf = ({ shared, brokenRollouts, ...all }: TrainingSummary): Counts => ({
+  scored: all.rollouts - (shared?.rollouts ?? 0),
+  broken: brokenRollouts,
+  promptTokens: all.promptTokens - (shared?.promptTokens ?? 0),
+  completionTokens: all.completionTokens - (shared?.completionTokens ?? 0),
+});
+
+/** Each once, in the order given: equal policies share their batches. */
+export const refsOf = (batches: readonly { ref: ArtifactRef }[]): ArtifactRef[] => [
+  ...new Map(batches.map(({ ref }) => [ref.sha256, ref])).values(),
+];
+
+export interface Evidence {
+  level: Level;
+  outcomes(ref: ArtifactRef): readonly Outcome[];
+  means(ref: ArtifactRef): TaskMeans;
+  metrics(ref: ArtifactRef): readonly MetricsLine[];
+  /** By policy, on the test tasks; last the bound of routing, where all that the router can choose was evaluated. */
+  test: ReadonlyMap<string, TaskMeans>;
+}
+
+export async function readEvidence(store: ArtifactStore, record: CampaignRecord): Promise<Evidence> {
+  const { evaluation, router, campaign, capabilities = [] } = record;
+  const batches = new Map<string, { outcomes: readonly Outcome[]; means: TaskMeans }>();
+  const metrics = new Map<string, MetricsLine[]>();
+  // A capability may have begun before the base's held-out batch was made anew.
+  const starts = capabilities.flatMap(({ trained }) => trained?.target.before ?? []);
+  const all: Pick<Batch, 'ref' | 'counted'>[] = [...batchesOf(record), ...starts.map(({ ref }) => ({ ref }))];
+  for (const { ref, counted } of all) {
+    if (counted) metrics.set(ref.sha256, await readMetrics(store, ref));
+    else if (!batches.has(ref.sha256)) {
+      const outcomes = await readOutcomes({ store, ref });
+      batches.set(ref.sha256, { outcomes, means: taskMeans(outcomes, ref) });
+    }
+  }
+  const lookUp = <Content>(read: ReadonlyMap<string, Content>, ref: ArtifactRef): Content => {
+    const content = read.get(ref.sha256);
+    if (!content) throw new Error(`${ref.uri} was not read: batchesOf does not name it`);
+    return content;
+  };
+  const means = (ref: ArtifactRef) => lookUp(batches, ref).means;
+  const test = new Map(evaluation?.policies.map(({ name, rollouts }) => [name, means(rollouts.ref)]));
+  const options = (router?.options ?? [policyNames.base]).map((option) => test.get(option));
+  if (options.every((option) => option !== undefined)) test.set(policyNames.ceiling, bestOf(options));
+  return {
+    level: levelOf(campaign),
+    outcomes: (ref) => lookUp(batches, ref).outcomes,
+    means,
+    metrics: (ref) => lookUp(metrics, ref),
+    test,
+  };
+}
+
+const levelOf = ({ evaluation, seed }: CampaignRecord['campaign']): Level => ({
+  confidence: evaluation.confidence,
+  seed,
+});
+
+/** Of each task the best mean of any of them: the bound of routing between them. */
+function bestOf(options: readonly TaskMeans[]): TaskMeans {
+  const best = (field: 'success' | 'reward') => {
+    const means = new Map<string, number>();
+    for (const option of options)
+      for (const [task, value] of option[field]) means.set(task, Math.max(value, means.get(task) ?? 0));
+    return means;
+  };
+  return {
+    success: best('success'),
+    reward: best('reward'),
+    branch: new Map(options.flatMap(({ branch }) => [...branch])),
+    trials: Math.max(0, ...options.map(({ trials }) => trials)),
+    from: options.flatMap(({ from }) => from),
+  };
+}
+
+/** A line of a learner's metrics.jsonl, to which the worker has added the branches. */
+const metricsLine = jsonText.pipe(
+  z.looseObject({
+    step: z.number().int(),
+    reward: z.number(),
+    reward_by_branch: z.record(branchSchema, z.number()).default({}),
+    rollouts_seconds: z.number().optional(),
+    update_seconds: z.number().optional(),
+  }),
+);
+export type MetricsLine = z.output<typeof metricsLine>;
+
+async function readMetrics(store: ArtifactStore, ref: ArtifactRef): Promise<MetricsLine[]> {
+  const lines = (await store.read(ref)).toString('utf8').split('\n').filter(Boolean);
+  return lines.map((line, n) => {
+    const { data, error } = metricsLine.safeParse(line);
+    if (data) return data;
+    const problem = z.prettifyError(error);
+    throw new Error(`${ref.uri}, line ${n + 1}: ${problem}; a learner's metrics have step and reward in every line`);
+  });
+}
+
+export interface Count extends Counts {
+  /** Why rollouts broke, the most frequent causes first. */
+  causes: BrokenCause[];
+}
+
+/**
+ * A count of each group, in the order given. A rollout that several batches hold counts once, in the first group that has it; one that is broken
+ * in one batch and scored in another is a scored one.
+ */
+export function countGroups(
+  { outcomes }: Evidence,
+  groups: readonly (readonly { ref: ArtifactRef; counted?: Partial<Counts> }[])[],
+): Count[] {
+  const held = groups.map((batches) => batches.flatMap(({ ref, counted }) => (counted ? [] : outcomes(ref))));
+  const scored = new Set(held.flat().flatMap(({ status, key }) => (status === 'scored' ? [key] : [])));
+  const known = new Set<string>();
+  return groups.map((batches, n) => {
+    const count = { scored: 0, broken: 0, promptTokens: 0, completionTokens: 0 };
+    for (const { counted = {} } of batches)
+      for (const field of Object.keys(count) as (keyof Counts)[]) count[field] += counted[field] ?? 0;
+    const causes: BrokenCause[] = [];
+    for (const outcome of held[n]!) {
+      if (known.has(outcome.key) || (outcome.status === 'broken' && scored.has(outcome.key))) continue;
+      known.add(outcome.key);
+      count[outcome.status] += 1;
+      if (outcome.status === 'broken') causes.push(...causesIn([outcome]));
+      else {
+        count.promptTokens += outcome.promptTokens;
+        count.completionTokens += outcome.completionTokens;
+      }
+    }
+    return { ...count, causes: causesOf(causes) };
+  });
+}

@@ -1,0 +1,59 @@
+/** Arms by group of tasks, where the target names groups, and published figures of the same groups. */
+import type { Task } from '../../domain/environment';
+import type { TaskMeans } from '../../domain/paired-statistics';
+import { OVERALL, type PublishedArm, publishedRun } from '../../domain/presets';
+import type { ReportDraft, TaskGroup } from '../model';
+import { type Level, only, rateFigure, rewardFigure, slug } from './figures';
+
+/** A row a group of evaluated tasks, by name; the last is all tasks. */
+export function groupsOf(o: {
+  /** By arm. */
+  columns: ReadonlyMap<string, TaskMeans>;
+  tasks: readonly Task[];
+  level: Level;
+  /** Begins the ids of the figures. */
+  id: string;
+}): { groups?: TaskGroup[] } {
+  const { columns, tasks, level, id } = o;
+  const evaluated = new Set([...columns.values()].flatMap(({ reward }) => [...reward.keys()]));
+  const members = new Map<string, Set<string>>();
+  for (const task of tasks)
+    for (const name of evaluated.has(task.id) ? (task.groups ?? []) : []) {
+      const group = slug(name);
+      members.set(group, (members.get(group) ?? new Set()).add(task.id));
+    }
+  members.delete(OVERALL);
+  if (members.size === 0) return {};
+  const rows = [...members].sort(([a], [b]) => (a < b ? -1 : 1));
+  return {
+    groups: [...rows, [OVERALL, evaluated] as const].map(([group, ids]) => ({
+      group,
+      tasks: ids.size,
+      arms: [...columns].map(([arm, means]) => {
+        const own = only(means, (task) => ids.has(task));
+        const at = `${id}.${group}.${slug(arm)}`;
+        return {
+          arm,
+          successRate: rateFigure(`${at}.success_rate`, own, level),
+          meanReward: rewardFigure(`${at}.mean_reward`, own, level),
+        };
+      }),
+    })),
+  };
+}
+
+/** Published figures of the same groups; `overall` only where it is over the same ones. */
+export function publishedOf(
+  published: readonly PublishedArm[],
+  groups: readonly TaskGroup[] = [],
+): Pick<ReportDraft, 'published'> {
+  const ours = groups.map(({ group }) => group).filter((group) => group !== OVERALL);
+  const arms = published.flatMap(({ arm, cells }) => {
+    const parts = cells.map(({ group }) => group).filter((group) => group !== OVERALL);
+    const same = parts.length === 0 || (parts.length === ours.length && parts.every((part) => ours.includes(part)));
+    const shown = cells.filter(({ group }) => (group === OVERALL ? same : ours.includes(group)));
+    return shown.length > 0 ? [{ arm, cells: shown }] : [];
+  });
+  const { source, setUp } = publishedRun;
+  return arms.length > 0 ? { published: { source, setUp, arms } } : {};
+}

@@ -1,0 +1,147 @@
+/**
+ * What was spent to come to each arm. Invariants: test rollouts are nobody's; what was made for several capabilities (base rollouts, the base on
+ * held-out tasks, the outcome matrix) is the routed policy's alone; what a baseline trained beyond the rollouts of trace counts for nothing.
+ */
+import type { ArtifactRef } from '../../domain/artifacts';
+import { partNames } from '../../domain/capability';
+import type { Figure } from '../../domain/figure';
+import { policyNames } from '../../domain/policies';
+import {
+  type ArmResult,
+  type CampaignRecord,
+  type CapabilityResult,
+  rolloutsOfTrace,
+  withinBudget,
+} from '../../domain/results';
+import type { Purpose } from '../../domain/rollout';
+import type { Arm } from '../model';
+import { batchesOf, countGroups, type Evidence, refsOf } from './evidence';
+import { countFigure, nothing, slug } from './figures';
+
+export type Spent = Pick<Arm, 'trainingRollouts' | 'evaluatedRollouts' | 'trainedTo' | 'allRollouts' | 'step'>;
+
+interface Training {
+  /** To choose what is evaluated from. */
+  rollouts: number;
+  /** To its end, whatever of it counts. */
+  trainedTo: number;
+  from: ArtifactRef[];
+}
+
+/** What an arm was made of: trainings, and all batches, trainings among them. */
+interface Work {
+  trainings: Training[];
+  batches: { ref: ArtifactRef; counted?: { scored: number; broken: number } }[];
+}
+
+const together = (works: readonly Work[]): Work => ({
+  trainings: works.flatMap(({ trainings }) => trainings),
+  batches: works.flatMap(({ batches }) => batches),
+});
+
+const rolloutsOf = ({ trainings }: Work, field: 'rollouts' | 'trainedTo' = 'rollouts'): number =>
+  trainings.reduce((sum, training) => sum + training[field], 0);
+
+/** By role; and `budget`, the training rollouts that the iterations of baselines were held to. */
+export function spendingOf(record: CampaignRecord, evidence: Evidence) {
+  const { capabilities = [], arms = [], router } = record;
+  const budget = rolloutsOfTrace(record);
+  const batches = batchesOf(record);
+  const batchesFor = (owner: string | undefined, purpose?: Purpose) =>
+    batches.filter((one) => one.owner === owner && (purpose === undefined || one.purpose === purpose));
+
+  const capabilityWork = ({ name, trained }: CapabilityResult): Work => {
+    const own = trained?.training;
+    const training = own && { rollouts: own.rollouts, trainedTo: own.rollouts, from: [own.metrics] };
+    return { trainings: training ? [training] : [], batches: batchesFor(name) };
+  };
+
+  /** Of one without an evaluated iteration all that it did counts. */
+  const armWork = ({ best, training, iterations = [], builtOn = [] }: ArmResult): Work => {
+    const counting = best ? withinBudget(iterations, budget) : iterations;
+    const trainedTo = training?.rollouts ?? iterations.at(-1)?.rollouts ?? 0;
+    const rollouts = best ? (counting.at(-1)?.rollouts ?? 0) : 0;
+    const scored = best ? rollouts : trainedTo;
+    const broken = training && scored === training.rollouts ? training.brokenRollouts : 0;
+    // What no trainer made is known by the rollouts that evaluated it.
+    const from = training ? [training.metrics] : iterations.map(({ heldOut }) => heldOut.ref);
+    return {
+      trainings: [{ rollouts, trainedTo, from }],
+      batches: [
+        ...from.slice(0, 1).map((ref) => ({ ref, counted: { scored, broken } })),
+        ...counting.map(({ heldOut: { ref } }) => ({ ref })),
+        ...capabilities.flatMap(({ name }) => (builtOn.includes(name) ? batchesFor(name, 'calibration') : [])),
+      ],
+    };
+  };
+
+  const routable = arms.filter(({ name, best }) => best && router?.options.includes(name));
+  const routing = together([
+    { trainings: [], batches: [...batchesFor(undefined, 'base_rollouts'), ...batchesFor(undefined, 'held_out')] },
+    ...capabilities.map(capabilityWork),
+    ...routable.map(armWork),
+  ]);
+
+  const spentOn = (arm: string, work: Work, evaluated?: number): Spent => {
+    const id = `arms.${slug(arm)}.rollouts`;
+    const from = work.trainings.flatMap((training) => training.from);
+    const spent = (what: string, value: number): Figure => countFigure(`${id}.${what}`, value, value > 0 ? from : []);
+    const [rollouts, trainedTo] = [rolloutsOf(work), rolloutsOf(work, 'trainedTo')];
+    const { scored, broken } = countGroups(evidence, [work.batches])[0]!;
+    return {
+      trainingRollouts: spent('training', rollouts),
+      evaluatedRollouts: evaluated !== undefined && evaluated < rollouts ? spent('evaluated', evaluated) : undefined,
+      trainedTo: trainedTo > rollouts ? spent('trained_to', trainedTo) : undefined,
+      allRollouts: countFigure(`${id}.all`, scored, refsOf(work.batches), scored + broken),
+    };
+  };
+
+  return {
+    base: (): Spent => spentOn(policyNames.base, together([])),
+    /** Of a composite with what its parts have cost, which it was trained from. */
+    adapter(capability: CapabilityResult): Spent {
+      const { name, parts = [], trained } = capability;
+      const before = together(
+        capabilities.filter((one) => partNames({ parts }).includes(one.name)).map(capabilityWork),
+      );
+      const work = together([before, capabilityWork(capability)]);
+      const spent = spentOn(name, work, trained && rolloutsOf(before) + trained.best.rollouts);
+      return { ...spent, step: trained?.best.step };
+    },
+    /** Adding costs nothing but what the parts have cost. */
+    sum: (name: string, parts: readonly CapabilityResult[]): Spent =>
+      spentOn(name, together(parts.map(capabilityWork))),
+    /** The adapters, and the outcomes that the gate was trained on: those of all other options. */
+    gate(): Spent {
+      const outcomes = router?.outcomes.filter(({ option }) => option !== policyNames.gate) ?? [];
+      const learnedOn = outcomes.map(({ rollouts: { ref } }) => ({ ref }));
+      const adapters = capabilities.filter(({ parts }) => !parts).map(capabilityWork);
+      return spentOn(policyNames.gate, together([...adapters, { trainings: [], batches: learnedOn }]));
+    },
+    routed: (): Spent =>
+      spentOn(
+        policyNames.routed,
+        together([routing, { trainings: [], batches: batchesFor(undefined, 'outcome_matrix') }]),
+      ),
+    /** Without the outcome matrix: nobody has to choose. */
+    bound: (): Spent => spentOn(policyNames.ceiling, routing),
+    /** Of one that failed it may not be known. */
+    baseline(arm: ArmResult): Spent {
+      const { name, best } = arm;
+      const work = armWork(arm);
+      const spent = spentOn(name, work, best?.rollouts);
+      const id = `arms.${slug(name)}.rollouts`;
+      return {
+        ...spent,
+        ...(!best && { trainingRollouts: nothing(`${id}.training`) }),
+        ...(work.batches.length === 0 && { allRollouts: nothing(`${id}.all`) }),
+        step: best?.step,
+      };
+    },
+    budget: (): Figure => {
+      const owners = [...capabilities, ...routable].map(({ name }) => name);
+      const from = owners.flatMap((name) => batchesFor(name, 'training').map(({ ref }) => ref));
+      return countFigure('budget.training_rollouts', budget, from);
+    },
+  };
+}
