@@ -65,16 +65,17 @@ interface Evaluated {
   successRate: number;
 }
 
-/** Runs are of one target and base model (check.ts); the order of arms is the first run's. */
+/** Runs are of one target and base model (commands/compare.ts checks it); the order of arms is the first run's. */
 export function comparisonOf({ runs, level }: { runs: readonly Run[]; level: number }): Comparison {
   const [first] = runs as readonly [Run, ...Run[]];
   const { target, baseModel } = first.report.campaign;
   const names = [...new Set(runs.flatMap(({ report }) => (report.arms ?? []).map(({ name }) => name)))];
-  const found = names.map((name) => ({ name, evaluated: evaluatedIn(runs, name) }));
-  const base = found.find(({ evaluated }) => evaluated[0]?.arm.role === 'base')?.name;
-  const isRouted = ({ evaluated }: (typeof found)[number]) => evaluated[0]?.arm.role === 'routed';
-  const isOther = ({ evaluated }: (typeof found)[number]) =>
-    evaluated[0]?.arm.role === 'base' || evaluated[0]?.arm.role === 'baseline';
+  const found = names.flatMap((name) => {
+    const evaluated = evaluatedIn(runs, name);
+    return evaluated[0] ? [{ name, evaluated, role: evaluated[0].arm.role }] : [];
+  });
+  const namesOf = (...roles: Role[]) => found.filter(({ role }) => roles.includes(role)).map(({ name }) => name);
+  const [base] = namesOf('base');
   return {
     target,
     baseModel,
@@ -87,33 +88,30 @@ export function comparisonOf({ runs, level }: { runs: readonly Run[]; level: num
       configSha256: campaign.configSha256,
       tasks: matrix.tasks.length,
     })),
-    arms: found.flatMap(({ name, evaluated }) => (evaluated[0] ? [armOf({ runs, name, evaluated, base, level })] : [])),
-    differences: found
-      .filter(isRouted)
-      .flatMap(({ name: arm }) =>
-        found.filter(isOther).flatMap(({ name: against }) => pairOf({ runs, arm, against, level }) ?? []),
-      ),
+    arms: found.map(({ name, evaluated }) => armOf({ runs, name, evaluated, base, level })),
+    differences: namesOf('routed').flatMap((arm) =>
+      namesOf('base', 'baseline').flatMap((against) => pairOf({ runs, arm, against, level }) ?? []),
+    ),
   };
 }
 
-function evaluatedIn(runs: readonly Run[], name: string): Evaluated[] {
-  return runs.flatMap((run) => {
+const evaluatedIn = (runs: readonly Run[], name: string): Evaluated[] =>
+  runs.flatMap((run) => {
     const arm = run.report.arms?.find((one) => one.name === name);
     const successRate = arm?.successRate?.value ?? null;
     return arm && successRate !== null ? [{ run, arm, successRate }] : [];
   });
-}
 
-function armOf(o: {
+interface ArmQuestion {
   runs: readonly Run[];
   name: string;
   evaluated: readonly Evaluated[];
   base: string | undefined;
   level: number;
-}): ComparedArm {
-  const { runs, name, evaluated, base, level } = o;
+}
+
+function armOf({ runs, name, evaluated, base, level }: ArmQuestion): ComparedArm {
   const [{ arm }] = evaluated as readonly [Evaluated, ...Evaluated[]];
-  const own = sharedOutcomes(runs, [name]);
   const toBase = base === undefined || base === name ? undefined : pairOf({ runs, arm: name, against: base, level });
   const byRun = evaluated.map(({ run, arm: { trainingRollouts, allRollouts }, successRate }) => ({
     run: run.name,
@@ -121,32 +119,31 @@ function armOf(o: {
     trainingRollouts: trainingRollouts.value ?? 0,
     allRollouts: allRollouts.value ?? 0,
   }));
-  const successRate = rateOver({ own, level });
+  const meanOf = (what: 'successRate' | 'trainingRollouts' | 'allRollouts') => mean(byRun.map((run) => run[what]));
   return {
     name,
     role: arm.role,
     ...(arm.kind !== undefined && { kind: arm.kind }),
     missing: runs.map((run) => run.name).filter((run) => !byRun.some((one) => one.run === run)),
-    successRate: successRate ?? { value: mean(byRun.map((run) => run.successRate)) },
+    successRate: rateOver({ own: sharedOutcomes(runs, [name]), level }) ?? { value: meanOf('successRate') },
     ...(toBase && { differenceToBase: toBase.difference }),
-    trainingRollouts: mean(byRun.map((run) => run.trainingRollouts)),
-    allRollouts: mean(byRun.map((run) => run.allRollouts)),
-    heldOut: wayOf(evaluated.map((one) => one.arm)),
+    trainingRollouts: meanOf('trainingRollouts'),
+    allRollouts: meanOf('allRollouts'),
+    heldOut: wayOf(evaluated),
     byRun,
   };
 }
 
 /** Held-out success by the training rollouts spent: of every iteration, where an arm has them. */
-function wayOf(arms: readonly Arm[]): WayPoint[] {
+function wayOf(evaluated: readonly Evaluated[]): WayPoint[] {
   const points = new Map<number, number[]>();
-  for (const { training, heldOut, trainingRollouts } of arms) {
-    const own = training
-      ? training.iterations.map((iteration) => [iteration.rollouts.value, iteration.successRate?.value] as const)
-      : [[trainingRollouts.value, heldOut?.value] as const];
-    for (const [rollouts, successRate] of own)
-      if (typeof rollouts === 'number' && typeof successRate === 'number')
-        points.set(rollouts, [...(points.get(rollouts) ?? []), successRate]);
-  }
+  for (const { arm } of evaluated)
+    for (const { rollouts, successRate } of arm.training?.iterations ?? [
+      { rollouts: arm.trainingRollouts, successRate: arm.heldOut },
+    ]) {
+      const [x, y] = [rollouts.value, successRate?.value ?? null];
+      if (x !== null && y !== null) points.set(x, [...(points.get(x) ?? []), y]);
+    }
   return [...points]
     .sort(([a], [b]) => a - b)
     .map(([rollouts, values]) => ({ rollouts, successRate: mean(values), runs: values.length }));
@@ -156,28 +153,20 @@ function pairOf(o: { runs: readonly Run[]; arm: string; against: string; level: 
   const { runs, arm, against, level } = o;
   const shared = sharedOutcomes(runs, [arm, against]);
   const byTask = ([own, other]: number[]): number => (own as number) - (other as number);
-  const rows = shared.map(({ values }) => values.map(byTask));
   const difference = differenceOver({ rows: rowsOf(shared, byTask), level });
   if (!difference) return undefined;
-  const byRun = shared.map(({ run, test }, i) => ({
-    run: run.name,
-    difference: mean(rows[i] as number[]),
-    ...(test && { test }),
-    ...(isOnePolicy(run, arm, against) && { samePolicy: true as const }),
-  }));
-  return {
-    arm,
-    against,
-    difference,
-    standing: byRun.every((run) => run.samePolicy) ? 'same_policy' : standingOf(difference),
-    byRun,
-  };
+  const byRun = shared.map(({ run, values, test }) => {
+    const [own, other] = [arm, against].map((name) => run.report.arms?.find((one) => one.name === name));
+    return {
+      run: run.name,
+      difference: mean(values.map(byTask)),
+      ...(test && { test }),
+      ...(samePolicy(own, other) && { samePolicy: true as const }),
+    };
+  });
+  const isOne = byRun.every((run) => run.samePolicy);
+  return { arm, against, difference, standing: isOne ? 'same_policy' : standingOf(difference), byRun };
 }
-
-const isOnePolicy = ({ report: { arms = [] } }: Run, arm: string, against: string): boolean => {
-  const named = (name: string): Arm | undefined => arms.find((one) => one.name === name);
-  return samePolicy(named(arm), named(against));
-};
 
 /** A mean over runs and tasks. `runs`: draws; those that share both seeds are one. */
 export interface Span {
@@ -189,7 +178,32 @@ export interface Span {
   tasks: number;
 }
 
-/** Shares of the trials solved, by task; a task of which an arm has no scored rollout is not there. */
+interface Shared {
+  run: Run;
+  /** By task, of each arm: the share of its trials solved. */
+  values: number[][];
+  test?: PairedTest;
+}
+
+/** Of the runs that have all of the arms: what each of them came to on the tasks that all of these runs have scored rollouts of. */
+export function sharedOutcomes(runs: readonly Run[], arms: readonly string[]): Shared[] {
+  const having = runs
+    .filter(({ matrix }) => arms.every((arm) => matrix.options.includes(arm)))
+    .map((run) => ({ run, columns: columnsOf(run.matrix, arms) }));
+  const [first, ...others] = having;
+  const tasks = [...(first?.columns.keys() ?? [])]
+    .filter((task) => others.every(({ columns }) => columns.has(task)))
+    .sort();
+  return having.map(({ run, columns }) => {
+    const values = tasks.map((task) => columns.get(task) as number[]);
+    if (arms.length !== 2 || tasks.length === 0) return { run, values };
+    const side = (arm: number) => new Map(values.map((row, task) => [`${task}`, row[arm] as number]));
+    const { test } = pairedDifference({ treatment: side(0), control: side(1) });
+    return { run, values, ...(test && { test }) };
+  });
+}
+
+/** A task of which an arm has no scored rollout is not there. */
 function columnsOf({ tasks, options, outcomes }: SolverMatrix, arms: readonly string[]): Map<string, number[]> {
   const places = arms.map((arm) => options.indexOf(arm));
   return new Map(
@@ -200,41 +214,19 @@ function columnsOf({ tasks, options, outcomes }: SolverMatrix, arms: readonly st
   );
 }
 
-/** Of the runs that have all of the arms: what each of them came to, task by task, on the tasks that all of these runs share. */
-export function sharedOutcomes(
-  runs: readonly Run[],
-  arms: readonly string[],
-): { run: Run; values: number[][]; test?: PairedTest }[] {
-  const having = runs
-    .filter(({ matrix }) => arms.every((arm) => matrix.options.includes(arm)))
-    .map((run) => ({ run, columns: columnsOf(run.matrix, arms) }));
-  const [first, ...others] = having;
-  const tasks = [...(first?.columns.keys() ?? [])]
-    .filter((task) => others.every(({ columns }) => columns.has(task)))
-    .sort();
-  return having.map(({ run, columns }) => {
-    const values = tasks.map((task) => columns.get(task) as number[]);
-    const side = (place: number) => new Map(tasks.map((task, i) => [task, values[i]?.[place] as number]));
-    const test =
-      arms.length === 2 && tasks.length > 0
-        ? pairedDifference({ treatment: side(0), control: side(1) }).test
-        : undefined;
-    return { run, values, ...(test && { test }) };
-  });
-}
-
-/** By what runs were drawn: those that share both seeds are one draw, however often it was made. */
-const drawOf = ({ report: { campaign } }: Run): string => `${campaign.seed} ${campaign.trainingSeed ?? campaign.seed}`;
-
-/** A row of each draw: runs of the same seeds are one, their mean. */
-export function rowsOf(own: readonly { run: Run; values: number[][] }[], of: (values: number[]) => number): number[][] {
+/** A row of each draw: runs that share both seeds are one draw, however often it was made, and count as their mean. */
+function rowsOf(own: readonly Shared[], of: (values: number[]) => number): number[][] {
   const draws = new Map<string, number[][]>();
-  for (const { run, values } of own) draws.set(drawOf(run), [...(draws.get(drawOf(run)) ?? []), values.map(of)]);
+  for (const { run, values } of own) {
+    const { seed, trainingSeed = seed } = run.report.campaign;
+    const draw = `${seed} ${trainingSeed}`;
+    draws.set(draw, [...(draws.get(draw) ?? []), values.map(of)]);
+  }
   return [...draws.values()].map(meansByTask);
 }
 
 /** Success of one arm: over the tasks, by their means over the draws. */
-export function rateOver({ own, level }: { own: ReturnType<typeof sharedOutcomes>; level: number }): Span | undefined {
+export function rateOver({ own, level }: { own: readonly Shared[]; level: number }): Span | undefined {
   const rows = rowsOf(own, ([value]) => value as number);
   const taskMeans = meansByTask(rows);
   if (taskMeans.length === 0) return undefined;
