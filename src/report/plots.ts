@@ -2,19 +2,18 @@
 import { shortName, shortPercent, wholeNumber } from './format';
 import { markup, type Markup } from './markup';
 
-/** A measured value: `others` are the runs that it is the mean of. */
-interface Measured {
-  value: number;
+/** Ends of its interval, where it has one. */
+interface Ends {
   low?: number | undefined;
   high?: number | undefined;
-  others?: readonly number[];
 }
 
 export interface IntervalRow {
   name: string;
   /** Style of its mark. */
   role: string;
-  measured?: Measured | undefined;
+  /** `others` are the runs that it is the mean of. */
+  measured?: Ends & { value: number; others?: readonly number[] };
   /** What stands beside it. */
   text: string;
   /** What a pointer shows. */
@@ -26,9 +25,7 @@ interface Point {
   y: number;
 }
 
-export interface Mark extends Point {
-  low?: number | undefined;
-  high?: number | undefined;
+export interface Mark extends Point, Ends {
   /** The line whose style it has. */
   line: number;
   size?: 'small' | 'large';
@@ -37,23 +34,25 @@ export interface Mark extends Point {
   title: string;
 }
 
-export type Plot =
-  | {
-      kind: 'intervals';
-      label: string;
-      rows: readonly IntervalRow[];
-      reference?: { value: number; name: string } | undefined;
-    }
-  | {
-      kind: 'lines';
-      label: string;
-      width: number;
-      height: number;
-      x: { label: string; high: number };
-      y: { high: number; percent?: boolean };
-      lines: readonly { name: string; points: readonly Point[] }[];
-      marks: readonly Mark[];
-    };
+interface Intervals {
+  kind: 'intervals';
+  label: string;
+  rows: readonly IntervalRow[];
+  reference?: { value: number; name: string } | undefined;
+}
+
+interface Lines {
+  kind: 'lines';
+  label: string;
+  width: number;
+  height: number;
+  x: { label: string; high: number };
+  y: { high: number; percent?: boolean };
+  lines: readonly { name: string; points: readonly Point[] }[];
+  marks: readonly Mark[];
+}
+
+export type Plot = Intervals | Lines;
 
 export type Scale = (value: number) => number;
 
@@ -77,8 +76,7 @@ export const ticks = (high: number, about: number): number[] => {
 export const shareEnd = (values: readonly number[]): number =>
   Math.min(1, Math.ceil(Math.max(0.1, ...values) * 10) / 10);
 
-type Anchor = 'start' | 'middle' | 'end';
-export const text = (at: Point & { anchor?: Anchor; class?: string }, content: string): Markup =>
+export const text = (at: Point & { anchor?: 'start' | 'middle' | 'end'; class?: string }, content: string): Markup =>
   markup`<text x="${at.x}" y="${at.y}" text-anchor="${at.anchor ?? 'start'}" class="${at.class ?? ''}">${content}</text>`;
 
 export const line = (from: Point, to: Point, style: string): Markup =>
@@ -89,10 +87,10 @@ const dot = (at: Point, r: number, style: string): Markup =>
 
 /** The svg element of a plot; `label` is what a screen reader says. */
 export const svg = (
-  size: { width: number; height: number; label: string },
-  ...content: (Markup | Markup[])[]
+  { width, height, label }: { width: number; height: number; label: string },
+  ...content: (Markup | Markup[] | false)[]
 ): Markup =>
-  markup`<svg viewBox="0 0 ${size.width} ${size.height}" width="${size.width}" height="${size.height}" role="img" aria-label="${size.label}">${content}</svg>`;
+  markup`<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${label}">${content}</svg>`;
 
 /** Room for row labels, left of every plot with rows. */
 export const LABELS = 258;
@@ -103,76 +101,67 @@ export const rowLabel = ({ y, name, strong }: { y: number; name: string; strong?
 
 export const drawPlot = (plot: Plot): Markup => (plot.kind === 'intervals' ? intervals(plot) : lines(plot));
 
-const [TOP, ROW, RIGHT, WIDTH] = [26, 30, 650, 900];
-const AXIS = 34;
+const [TOP, ROW, RIGHT, WIDTH, AXIS] = [26, 30, 650, 900, 34];
+const MARGIN = { left: 46, right: 14, top: 14, bottom: 38 };
+const [LEGEND, STYLES] = [16, 5];
 
 export const plotHeight = (plot: Plot): number =>
   plot.kind === 'intervals' ? TOP + plot.rows.length * ROW + AXIS : plot.height + LEGEND * plot.lines.length;
 
-function intervals(plot: Extract<Plot, { kind: 'intervals' }>): Markup {
+function intervals(plot: Intervals): Markup {
   const { rows, label, reference } = plot;
   const high = shareEnd(rows.flatMap(({ measured }) => [measured?.value ?? 0, measured?.high ?? 0]));
   const x = linear({ domain: [0, high], range: [LABELS, RIGHT] });
   const bottom = TOP + rows.length * ROW;
-  const vertical = (value: number, style: string): Markup =>
-    line({ x: x(value), y: TOP - 4 }, { x: x(value), y: bottom }, style);
+  /** A line at a value, and its text at one end. */
+  const vertical = (value: number, style: string, y: number, content: string): Markup =>
+    markup`${line({ x: x(value), y: TOP - 4 }, { x: x(value), y: bottom }, style)}${text({ x: x(value), y, anchor: 'middle', class: 'tick' }, content)}`;
   return svg(
     { width: WIDTH, height: plotHeight(plot), label },
-    ticks(high, 6).map(
-      (t) =>
-        markup`${vertical(t, 'grid')}${text({ x: x(t), y: bottom + 18, anchor: 'middle', class: 'tick' }, shortPercent(t))}`,
-    ),
-    reference === undefined
-      ? []
-      : [
-          vertical(reference.value, 'reference'),
-          text({ x: x(reference.value), y: TOP - 10, anchor: 'middle', class: 'tick' }, reference.name),
-        ],
+    ticks(high, 6).map((tick) => vertical(tick, 'grid', bottom + 18, shortPercent(tick))),
+    reference !== undefined && vertical(reference.value, 'reference', TOP - 10, reference.name),
     rows.map(({ name, role, measured, text: beside, title }, n) => {
       const y = TOP + (n + 0.5) * ROW;
-      const { value, low, high: upper, others = [] } = measured ?? {};
-      return markup`<g><title>${title}</title>${rowLabel({ y: y + 4, name, strong: role === 'routed' })}${
-        low !== undefined && upper !== undefined && line({ x: x(low), y }, { x: x(upper), y }, role)
-      }${others.map((other) => dot({ x: x(other), y }, 2, role))}${
-        value !== undefined && dot({ x: x(value), y }, 5, `${role}${role === 'bound' || role === 'sum' ? ' open' : ''}`)
-      }${text({ x: RIGHT + 20, y: y + 4 }, beside)}</g>`;
+      const open = role === 'bound' || role === 'sum' ? ' open' : '';
+      const marks = measured && [
+        spread(measured, (end) => ({ x: x(end), y }), role),
+        (measured.others ?? []).map((other) => dot({ x: x(other), y }, 2, role)),
+        dot({ x: x(measured.value), y }, 5, `${role}${open}`),
+      ];
+      return markup`<g><title>${title}</title>${rowLabel({ y: y + 4, name, strong: role === 'routed' })}${marks}${text({ x: RIGHT + 20, y: y + 4 }, beside)}</g>`;
     }),
   );
 }
 
-const MARGIN = { left: 46, right: 14, top: 14, bottom: 38 };
-const LEGEND = 16;
-const STYLES = 5;
-const RADIUS = { small: 2, large: 5.5 };
+const spread = ({ low, high }: Ends, at: (end: number) => Point, style: string): Markup | false =>
+  low !== undefined && high !== undefined && line(at(low), at(high), style);
 
-function lines(plot: Extract<Plot, { kind: 'lines' }>): Markup {
+function lines(plot: Lines): Markup {
   const { width, height, label } = plot;
   const [right, bottom] = [width - MARGIN.right, height - MARGIN.bottom];
   const x = linear({ domain: [0, plot.x.high], range: [MARGIN.left, right] });
   const y = linear({ domain: [0, plot.y.high], range: [bottom, MARGIN.top] });
   const style = (n: number): string => `line-${n % STYLES}`;
+  const tick = (at: Point, anchor: 'start' | 'middle' | 'end', content: string): Markup =>
+    text({ ...at, anchor, class: 'tick' }, content);
   return svg(
     { width, height: plotHeight(plot), label },
-    ticks(plot.y.high, 5).map(
-      (t) =>
-        markup`${line({ x: MARGIN.left, y: y(t) }, { x: right, y: y(t) }, 'grid')}${text({ x: MARGIN.left - 6, y: y(t) + 4, anchor: 'end', class: 'tick' }, plot.y.percent ? shortPercent(t) : String(t))}`,
-    ),
-    ticks(plot.x.high, 4).map((t) =>
-      text({ x: x(t), y: bottom + 16, anchor: 'middle', class: 'tick' }, wholeNumber(t)),
-    ),
-    text({ x: right, y: bottom + 31, anchor: 'end', class: 'tick' }, plot.x.label),
+    ticks(plot.y.high, 5).map((t) => {
+      const name = plot.y.percent ? shortPercent(t) : String(t);
+      return markup`${line({ x: MARGIN.left, y: y(t) }, { x: right, y: y(t) }, 'grid')}${tick({ x: MARGIN.left - 6, y: y(t) + 4 }, 'end', name)}`;
+    }),
+    ticks(plot.x.high, 4).map((t) => tick({ x: x(t), y: bottom + 16 }, 'middle', wholeNumber(t))),
+    tick({ x: right, y: bottom + 31 }, 'end', plot.x.label),
     plot.lines.map(({ name, points }, n) => {
       const at = { x: MARGIN.left, y: height + LEGEND * (n + 0.5) };
       const path = points.map((p, i) => markup`${i === 0 ? 'M' : 'L'}${x(p.x)} ${y(p.y)}`);
-      return markup`${path.length > 1 && markup`<path d="${path}" class="curve ${style(n)}"/>`}${line(at, { x: at.x + 16, y: at.y }, style(n))}${text({ x: at.x + 22, y: at.y + 4, class: 'tick' }, name)}`;
+      const curve = path.length > 1 && markup`<path d="${path}" class="curve ${style(n)}"/>`;
+      return markup`${curve}${line(at, { x: at.x + 16, y: at.y }, style(n))}${tick({ x: at.x + 22, y: at.y + 4 }, 'start', name)}`;
     }),
-    plot.marks.map(
-      ({ low, high, line: n, size, open, title, ...at }) =>
-        markup`<g><title>${title}</title>${
-          low !== undefined &&
-          high !== undefined &&
-          line({ x: x(at.x), y: y(low) }, { x: x(at.x), y: y(high) }, style(n))
-        }${dot({ x: x(at.x), y: y(at.y) }, size === undefined ? 3.5 : RADIUS[size], `${style(n)}${open ? ' open' : ''}`)}</g>`,
-    ),
+    plot.marks.map(({ line: n, size, open, title, ...at }) => {
+      const radius = size === undefined ? 3.5 : { small: 2, large: 5.5 }[size];
+      const point = dot({ x: x(at.x), y: y(at.y) }, radius, `${style(n)}${open ? ' open' : ''}`);
+      return markup`<g><title>${title}</title>${spread(at, (end) => ({ x: x(at.x), y: y(end) }), style(n))}${point}</g>`;
+    }),
   );
 }
