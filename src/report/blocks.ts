@@ -98,6 +98,13 @@ export function table<Row>(rows: readonly Row[], columns: readonly (Column<Row> 
   };
 }
 
+/** A table of rows that are cells already. */
+export const grid = (heads: readonly string[], rows: readonly (readonly Line[])[]): Block =>
+  table(
+    rows,
+    heads.map((head, n) => [head, (row) => row[n]]),
+  );
+
 export const piecesOf = (line: Line): Piece[] =>
   (Array.isArray(line) ? (line as readonly (Piece | undefined)[]) : [line as Piece | undefined]).filter(
     (piece) => piece !== undefined && piece !== '',

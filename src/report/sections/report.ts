@@ -9,6 +9,7 @@ import {
   type Blocks,
   details,
   fold,
+  grid,
   heading,
   type Line,
   list,
@@ -102,16 +103,16 @@ function armsBlocks({ arms, budget, comparisons = [] }: Report): Blocks {
     comparisons.length > 0 && paragraph(`p: ${TEST}.`, 'quiet'),
     ...details(
       heading('Why test rollouts ended', 3),
-      table(ended, [['arm', ({ name }) => name], ...reasons.map(countOf)]),
+      grid(
+        ['arm', ...reasons.map((reason) => reason.replaceAll('_', ' '))],
+        ended.map(({ name, stopReasons = [] }) => [
+          name,
+          ...reasons.map((reason) => stopReasons.find((one) => one.reason === reason)?.rollouts),
+        ]),
+      ),
     ),
   ];
 }
-
-const countOf = (reason: string) =>
-  [
-    reason.replaceAll('_', ' '),
-    ({ stopReasons = [] }: Arm) => stopReasons.find((one) => one.reason === reason)?.rollouts,
-  ] as const;
 
 /** So many sums stand among the other arms; of more the best, so many. */
 const [MOST_SUMS, BEST_SUMS] = [4, 3];
@@ -198,25 +199,23 @@ type Measure = 'successRate' | 'meanReward';
 
 /** Rows of our own arms, then of published ones that have a figure of one of the groups. */
 function groupsTable(groups: readonly TaskGroup[], published: Report['published'], measure: Measure): Block {
-  const own = (groups[0]?.arms ?? []).map(({ arm }) => ({
-    name: arm,
-    cell: ({ arms }: TaskGroup): Line => arms.find((one) => one.arm === arm)?.[measure],
-  }));
-  const theirs = (published?.arms ?? []).map(({ arm, cells }) => ({
-    name: `${arm}, published`,
-    cell: ({ group }: TaskGroup): Line =>
+  const own = (groups[0]?.arms ?? []).map(({ arm }) => [
+    arm,
+    ...groups.map(({ arms }) => arms.find((one) => one.arm === arm)?.[measure]),
+  ]);
+  const theirs = (published?.arms ?? []).map(({ arm, cells }) => {
+    const texts = groups.map(({ group }) =>
       publishedText(
         cells.find((one) => one.group === group),
         measure,
       ),
-  }));
-  const rows = [...own, ...theirs.filter(({ cell }) => groups.some(cell))];
-  return table(rows, [
-    [measure === 'successRate' ? 'solved' : 'mean reward', ({ name }) => name],
-    ...groups.map(
-      (group) => [`${group.group} (${group.tasks})`, ({ cell }: (typeof rows)[number]) => cell(group)] as const,
-    ),
-  ]);
+    );
+    return [`${arm}, published`, ...texts];
+  });
+  return grid(
+    [measure === 'successRate' ? 'solved' : 'mean reward', ...groups.map(({ group, tasks }) => `${group} (${tasks})`)],
+    [...own, ...theirs.filter(([, ...texts]) => texts.some(Boolean))],
+  );
 }
 
 type PublishedCell = NonNullable<Report['published']>['arms'][number]['cells'][number];

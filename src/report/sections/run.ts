@@ -7,7 +7,7 @@ import type { ReportedTraining } from '../capability-model';
 import { dollarsText, duration, figureTitle, percent, wholeNumber } from '../format';
 import type { Report } from '../model';
 import type { Mark, Plot } from '../plots';
-import { type Block, type Blocks, details, heading, type Line, note, paragraph, plot, table } from '../blocks';
+import { type Block, type Blocks, details, grid, heading, type Line, note, paragraph, plot, table } from '../blocks';
 
 const CURVES =
   'Lines: mean reward of the training rollouts by step, and the same by branch of the instances, where there are branches. Marks: held-out mean reward of the iterations, with its interval; the large filled one is the best and was kept. ' +
@@ -81,26 +81,23 @@ export function routerBlocks({ router, capabilities }: Report): Blocks {
   const { crossValidation: cv, choices = [], errors, regret, latency, constant } = router;
   const noSums = noSumsText(router, capabilities);
   const everything = constant === undefined ? '' : `, gives every conversation to ${constant}`;
-  const routed = cv.forms?.map(
-    ({ form, successRate, kept }) => [`${form}${kept ? ', kept' : ''}`, successRate] as const,
-  );
-  const policies = [
-    ...(routed ?? [['routed', cv.routed] as const]),
-    [`best single: ${cv.bestSingle.option}`, cv.bestSingle.successRate] as const,
-    ['base', cv.base] as const,
-    ['union ceiling', cv.unionCeiling] as const,
-  ];
+  const forms = cv.forms?.map(({ form, successRate, kept }) => [`${form}${kept ? ', kept' : ''}`, successRate]);
   return details(
     heading('Router'),
     paragraph(
       `Kind: ${router.kind}${everything}. In cross-validation on the train split it ${router.helps ? 'helps' : 'does not help'}.`,
     ),
     noSums !== undefined && paragraph(`No adapters were added up: ${noSums}.`),
-    table(policies, [
-      ['policy', ([policy]) => policy],
-      ['cross-validated success', ([, successRate]) => successRate],
-    ]),
-    routed && note(FORMS),
+    grid(
+      ['policy', 'cross-validated success'],
+      [
+        ...(forms ?? [['routed', cv.routed]]),
+        [`best single: ${cv.bestSingle.option}`, cv.bestSingle.successRate],
+        ['base', cv.base],
+        ['union ceiling', cv.unionCeiling],
+      ],
+    ),
+    forms && note(FORMS),
     heading('Choices on the test split', 3),
     table(choices, [
       ['option', ({ option }) => option],
@@ -137,25 +134,20 @@ type Cost = NonNullable<Report['cost']>;
 
 function rolloutsTable(rollouts: NonNullable<Report['rollouts']>, cost: Cost | undefined): Block {
   const { scored, broken, byPurpose, brokenByError } = rollouts;
-  const causes = brokenByError.map(({ errorType, task, message, rollouts: of }) => ({
-    name: `broken by ${errorType}, as at task ${task}: ${message}`,
-    cells: ['', of, '', ''] as Line[],
-  }));
-  const rows = [
-    ...byPurpose.map(({ purpose, ...of }) => ({
-      name: purposeNames[purpose] as string,
-      cells: [of.scored, of.broken, of.promptTokens, of.completionTokens] as Line[],
-    })),
-    { name: 'all', cells: [scored, broken, cost?.promptTokens, cost?.completionTokens] },
-    ...causes,
-  ];
-  return table(rows, [
-    ['rollouts', ({ name }) => name],
-    ['scored', ({ cells }) => cells[0]],
-    ['broken', ({ cells }) => cells[1]],
-    ['prompt tokens', ({ cells }) => cells[2]],
-    ['completion tokens', ({ cells }) => cells[3]],
-  ]);
+  return grid(
+    ['rollouts', 'scored', 'broken', 'prompt tokens', 'completion tokens'],
+    [
+      ...byPurpose.map((of) => [purposeNames[of.purpose], of.scored, of.broken, of.promptTokens, of.completionTokens]),
+      ['all', scored, broken, cost?.promptTokens, cost?.completionTokens],
+      ...brokenByError.map((of) => [
+        `broken by ${of.errorType}, as at task ${of.task}: ${of.message}`,
+        '',
+        of.rollouts,
+        '',
+        '',
+      ]),
+    ],
+  );
 }
 
 function leakageBlocks(leakage: NonNullable<Report['leakage']>): Block[] {
@@ -168,22 +160,22 @@ function leakageBlocks(leakage: NonNullable<Report['leakage']>): Block[] {
   ];
 }
 
+const secondsText = (seconds: number | undefined) =>
+  seconds === undefined ? undefined : `${seconds.toPrecision(2)} s`;
+
 function costTable({ wallSeconds, secondsPerRollout = {}, rollouts }: Cost): Block {
   const { rollout, training } = secondsPerRollout;
-  const seconds = (value: number | undefined) => (value === undefined ? undefined : `${value.toPrecision(2)} s`);
-  const rows: [string, Line][] = [
-    ...wallSeconds.map((one): [string, Line] => [`wall time, ${one.stage}`, duration(one.seconds)]),
-    ['wall time, sum of the stages', duration(wallSeconds.reduce((sum, one) => sum + one.seconds, 0))],
-    ['wall time of a rollout that was played', seconds(rollout)],
-    ['wall time of a training rollout with its gradient', seconds(training)],
+  const all = wallSeconds.reduce((sum, { seconds }) => sum + seconds, 0);
+  const rows: Line[][] = [
+    ...wallSeconds.map(({ stage, seconds }) => [`wall time, ${stage}`, duration(seconds)]),
+    ['wall time, sum of the stages', duration(all)],
+    ['wall time of a rollout that was played', secondsText(rollout)],
+    ['wall time of a training rollout with its gradient', secondsText(training)],
     ['rollouts', rollouts],
   ];
-  return table(
-    rows.filter(([, value]) => value !== undefined),
-    [
-      ['cost', ([what]) => what],
-      ['', ([, value]) => value],
-    ],
+  return grid(
+    ['cost', ''],
+    rows.filter(([, value]) => value),
   );
 }
 
