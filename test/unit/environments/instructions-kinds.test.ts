@@ -124,61 +124,40 @@ test('what is asked for is said, with its parameters, and in several ways', () =
 
 describe('which go together', () => {
   const one = (kind: string, demands: Demands = {}) => ({ kind, demands });
+  const start = one('start_with', { start: 'Imagine' });
+  const sentences = (n: number) => one('sentences', { sentences: n });
+  const least = one('least_words', { least: 40 });
 
   test('the table names kinds that there are', () => {
-    const names = new Set(KINDS.map(({ name }) => name));
-    expect(EXCLUSIVE.flat().filter((name) => !names.has(name))).toEqual([]);
+    const names = KINDS.map(({ name }) => name);
+    expect(names).toEqual(expect.arrayContaining(EXCLUSIVE.flat()));
   });
 
-  test('none with itself, nor with one that it excludes', () => {
-    expect(goTogether([one('bold'), one('bold')])).toBe(false);
-    expect(goTogether([one('lowercase'), one('question'), one('uppercase')])).toBe(false);
-    expect(goTogether([one('lowercase'), one('question'), one('title')])).toBe(true);
-  });
-
-  test('not with a word or a length that contradicts', () => {
-    const start = one('start_with', { start: 'Imagine' });
-    expect(goTogether([start, one('avoid_letter', { letter: 'g' })])).toBe(false);
-    expect(goTogether([start, one('avoid_letter', { letter: 'k' })])).toBe(true);
-    expect(goTogether([one('include_word', { include: ['can'] }), one('avoid_word', { avoid: 'can' })])).toBe(false);
-    expect(goTogether([one('sentences', { sentences: 1 }), one('least_words', { least: 40 })])).toBe(false);
-    expect(goTogether([one('sentences', { sentences: 3 }), one('least_words', { least: 40 })])).toBe(true);
-    expect(goTogether([one('sentences', { sentences: 3 }), one('most_words', { most: 10 })])).toBe(false);
-  });
+  test.each([
+    ['one with itself', false, [one('bold'), one('bold')]],
+    ['one with what it excludes', false, [one('lowercase'), one('question'), one('uppercase')]],
+    ['others', true, [one('lowercase'), one('question'), one('title')]],
+    ['a word that holds the letter', false, [start, one('avoid_letter', { letter: 'g' })]],
+    ['a word without the letter', true, [start, one('avoid_letter', { letter: 'k' })]],
+    ['the same word', false, [one('include_word', { include: ['can'] }), one('avoid_word', { avoid: 'can' })]],
+    ['one sentence of forty words', false, [sentences(1), least]],
+    ['three sentences of forty words', true, [sentences(3), least]],
+    ['three sentences in ten words', false, [sentences(3), one('most_words', { most: 10 })]],
+  ])('%s: %p', (_, together, instructions) => expect(goTogether(instructions)).toBe(together));
 });
 
 test('words, lines and stems are counted as a reader counts', () => {
-  expect(wordsOf("Don't stop: well-known 1,000.5 (U2)… naïve_word")).toEqual([
-    "Don't",
-    'stop',
-    'well-known',
-    '1,000.5',
-    'U2',
-    'naïve',
-    'word',
-  ]);
+  const words = ["Don't", 'stop', 'well-known', '1,000.5', 'U2', 'naïve', 'word'];
+  expect(wordsOf("Don't stop: well-known 1,000.5 (U2)… naïve_word")).toEqual(words);
   expect(plainWords('It’s HERE')).toEqual(["it's", 'here']);
   expect(sentencesOf('1. Bees fly.\n2. They hum\n- and sting')).toEqual(['Bees fly.', 'They hum', 'and sting']);
   expect(sentencesOf('bees fly... then they hum.')).toHaveLength(2);
   expect(sentencesOf('Bees fly... then they hum.')).toHaveLength(1);
-  expect([bulletsOf('- a\n-b\n– c'), numbersOf('1. a\n2.b\n10) c')]).toEqual([
-    ['a', 'c'],
-    [1, 10],
-  ]);
+  expect(bulletsOf('- a\n-b\n– c')).toEqual(['a', 'c']);
+  expect(numbersOf('1. a\n2.b\n10) c')).toEqual([1, 10]);
   expect(paragraphsOf('\n\n a \n\n')).toEqual(['a']);
-  for (const [one, other] of [
-    ['bees', 'bee'],
-    ['bee’s'.replace('’', "'"), 'bee'],
-    ['stories', 'story'],
-    ['swimming', 'swim'],
-    ['danced', 'dance'],
-    ['horses', 'horse'],
-  ])
-    expect(stem(one!)).toBe(stem(other!));
-  for (const [one, other] of [
-    ['bee', 'be'],
-    ['star', 'start'],
-    ['ship', 'shop'],
-  ])
-    expect(stem(one!)).not.toBe(stem(other!));
+  const stems = (text: string) => text.split(' ').map(stem);
+  const same = ["bees bee's stories swimming danced horses", 'bee bee story swim dance horse'] as const;
+  expect(stems(same[0])).toEqual(stems(same[1]));
+  for (const pair of ['bee be', 'star start', 'ship shop']) expect(new Set(stems(pair)).size).toBe(2);
 });

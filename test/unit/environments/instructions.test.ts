@@ -31,9 +31,11 @@ async function played(task: InstructionTask, policy: Policy): Promise<{ messages
     if (result.done) return { messages, evaluation: await episode.evaluate(result.stopReason!) };
   }
 }
-const rewards = async (policy: Policy, of = tasks) =>
-  (await Promise.all(of.map((task) => played(task, policy)))).map(({ evaluation }) => evaluation.reward);
-const solved = async (policy: Policy) => (await rewards(policy)).filter((reward) => reward === 1).length;
+/** How many of the tasks it solves. */
+async function solved(policy: Policy, some = tasks): Promise<number> {
+  const all = await Promise.all(some.map((task) => played(task, policy)));
+  return all.filter(({ evaluation }) => evaluation.reward === 1).length;
+}
 const find = (kinds: string[]): InstructionTask =>
   drawTasks('train', 2000).find(
     ({ turns }) => turns.length === 1 && turns[0]!.instructions.map(({ kind }) => kind).join() === kinds.join(),
@@ -44,11 +46,8 @@ describe('tasks', () => {
     const words = ({ own }: (typeof TOPICS.train)[number]) => own.map(stem);
     const known = new Set(TOPICS.train.flatMap(words));
     expect(TOPICS.test.flatMap(words).filter((word) => known.has(word))).toEqual([]);
-    for (const [split, drawn] of [
-      ['train', train],
-      ['test', test_],
-    ] as const)
-      for (const { topic } of drawn) expect(TOPICS[split]).toContain(topic);
+    expect(TOPICS.train).toEqual(expect.arrayContaining(train.map(({ topic }) => topic)));
+    expect(TOPICS.test).toEqual(expect.arrayContaining(test_.map(({ topic }) => topic)));
   });
 
   test('are the same ones each time, the first of more', () => {
@@ -86,8 +85,8 @@ describe('the scripted writer', () => {
   test('fails where one instruction is left out', async () => {
     // An answer to the second message alone, or to the first alone.
     const first = tasks.filter(({ turns }) => turns.length > 1 && !turns[1]!.reworded);
-    const all = await rewards((task) => writtenAnswer({ ...task, turns: task.turns.slice(0, 1) }, 0), first);
-    expect(all.filter((reward) => reward === 1).length).toBeLessThan(0.35 * first.length);
+    const count = await solved((task) => writtenAnswer({ ...task, turns: task.turns.slice(0, 1) }, 0), first);
+    expect(count).toBeLessThan(0.35 * first.length);
   });
 });
 
@@ -95,24 +94,21 @@ describe('an answer must be an answer', () => {
   const request: Policy = ({ turns }, turn) => turns[turn]!.text;
   const filler = 'It is a thing that many of us know well and that we can all see or hear about from time to time';
 
-  test.each<[string, Policy, number]>([
-    ['nothing', () => '', 0],
-    ['the request', request, 0],
-    ['all requests', ({ turns }) => turns.map(({ text }) => text).join(' '), 0],
-    ["the topic's name over and over", ({ topic }) => Array(12).fill(topic.name).join(' '), 0],
-    ["the topic's words as a list", ({ topic }) => [...topic.own, ...topic.related, ...topic.own].join(' '), 0],
-    ['one sentence over and over', ({ topic }) => Array(4).fill(`We like ${topic.name} a lot.`).join(' '), 0],
-    ['a fixed long text', () => `${filler}. ${filler.replace('thing', 'place')}.`, 0],
-  ])('%s', async (_name, policy, most) => {
-    expect(await solved(policy)).toBeLessThanOrEqual(most);
-  });
+  test.each<[string, Policy]>([
+    ['nothing', () => ''],
+    ['the request', request],
+    ['all requests', ({ turns }) => turns.map(({ text }) => text).join(' ')],
+    ["the topic's name over and over", ({ topic }) => Array(12).fill(topic.name).join(' ')],
+    ["the topic's words as a list", ({ topic }) => [...topic.own, ...topic.related, ...topic.own].join(' ')],
+    ['one sentence over and over', ({ topic }) => Array(4).fill(`We like ${topic.name} a lot.`).join(' ')],
+    ['a fixed long text', () => `${filler}. ${filler.replace('thing', 'place')}.`],
+  ])('%s', async (_name, policy) => expect(await solved(policy)).toBe(0));
 
   test('the same plain sentences about the topic keep only what asks for little', async () => {
     const plain: Policy = ({ topic }) =>
       `We often talk about ${topic.name} and ${topic.related[0]} here. It makes us glad.`;
     const count = await solved(plain);
-    expect(count).toBeGreaterThan(30);
-    expect(count).toBeLessThan(0.25 * tasks.length);
+    expect([count > 30, count < 0.25 * tasks.length]).toEqual([true, true]);
   });
 
   test('each part is told in the breakdown', async () => {
@@ -123,14 +119,14 @@ describe('an answer must be an answer', () => {
     const parts = ['include_word', 'long_enough', 'on_topic', 'no_repetition', 'own_words', 'prose', 'answered'];
     const whole = Object.fromEntries(parts.map((part) => [part, 1]));
     expect(await of(good)).toEqual({ reward: 1, breakdown: whole });
-    expect(await of(good.replace(word!, 'lake'))).toEqual({ reward: 0, breakdown: { ...whole, include_word: 0 } });
+    for (const [part, text] of [
+      ['include_word', good.replace(word!, 'lake')],
+      ['no_repetition', `${good} ${good}`],
+      ['on_topic', `We saw a ${word} that was as big as it could be and then went home.`],
+    ] as const)
+      expect(await of(text)).toEqual({ reward: 0, breakdown: { ...whole, [part]: 0 } });
     expect(await of(`${task.topic.name} ${word}`)).toMatchObject({ reward: 0, breakdown: { long_enough: 0 } });
-    expect(await of(`${good} ${good}`)).toEqual({ reward: 0, breakdown: { ...whole, no_repetition: 0 } });
-    expect((await of(`We saw a ${word} that was as big as it could be and then went home.`)).breakdown).toEqual({
-      ...whole,
-      on_topic: 0,
-    });
-    expect((await of(task.turns[0]!.text)).breakdown).toMatchObject({ own_words: 0 });
+    expect(await of(task.turns[0]!.text)).toMatchObject({ reward: 0, breakdown: { own_words: 0 } });
   });
 });
 
@@ -143,12 +139,8 @@ describe('two turns', () => {
     const { messages, evaluation } = await played(added!, writtenAnswer);
     expect(messages.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user', 'assistant']);
     expect(messages[3]!.content).toBe(added!.turns[1]!.text);
-    expect(Object.keys(evaluation.breakdown)).toEqual(
-      expect.arrayContaining([
-        ...added!.turns.flatMap((turn) => turn.instructions.map(({ kind }) => kind)),
-        'first_answer',
-      ]),
-    );
+    const kinds = added!.turns.flatMap((turn) => turn.instructions.map(({ kind }) => kind));
+    expect(Object.keys(evaluation.breakdown)).toEqual(expect.arrayContaining([...kinds, 'first_answer']));
   });
 
   test('a first answer that is none, or a last one that is missing, has no reward', async () => {

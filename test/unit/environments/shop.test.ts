@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { AssistantMessage, ToolCall } from '../../../src/domain/messages';
-import type { Episode } from '../../../src/domain/environment';
 import { openEnvironment } from '../../../src/environments/open';
 import {
   createShop,
@@ -22,17 +21,8 @@ const calls = (...made: Omit<ToolCall, 'id'>[]): AssistantMessage => ({
   content: '',
   toolCalls: made.map((c, i) => ({ id: `call_${i}`, ...c })),
 });
-const find = (wanted: (task: ShopTask) => boolean): ShopTask => {
-  const task = tasks.find(wanted);
-  if (!task) throw new Error('no such task');
-  return task;
-};
+const find = (wanted: (task: ShopTask) => boolean): ShopTask => tasks.find(wanted)!;
 const only = (skill: Skill) => (task: ShopTask) => task.skills.length === 1 && task.skills[0] === skill;
-const finish = async (episode: Episode, ...messages: AssistantMessage[]) => {
-  let last = await episode.step(messages[0] as AssistantMessage);
-  for (const message of messages.slice(1)) last = await episode.step(message);
-  return { last, evaluation: await episode.evaluate(last.stopReason ?? 'user_stop') };
-};
 
 describe('tasks', () => {
   const of = (parameters: Partial<ShopParameters>) => [...shopTasks(parameters).values()];
@@ -167,20 +157,13 @@ describe('episodes', () => {
     expect(await episode.step(look)).toMatchObject({ done: true, stopReason: 'max_steps' });
     expect(await episode.evaluate('max_steps')).toMatchObject({ reward: 0, breakdown: { db: 1, info: 0 } });
   });
-
-  test('open episodes do not disturb each other', async () => {
-    const task = find(only('tell'));
-    const [a, b] = [await shop.reset({ id: task.id, seed: 1 }), await shop.reset({ id: task.id, seed: 1 })];
-    await a.step(calls(...referenceOf(task).actions));
-    expect((await b.evaluate('user_stop')).breakdown['db']).toBe(0);
-    expect((await a.evaluate('user_stop')).breakdown['db']).toBe(1);
-  });
 });
 
 describe('reward', () => {
   const score = async (task: ShopTask, said: string, ...made: Omit<ToolCall, 'id'>[]) => {
-    const messages = made.length > 0 ? [calls(...made), text(said)] : [text(said)];
-    return (await finish(openEpisode(task), ...messages)).evaluation;
+    const episode = openEpisode(task);
+    if (made.length > 0) await episode.step(calls(...made));
+    return episode.evaluate((await episode.step(text(said))).stopReason!);
   };
 
   test('what is forbidden must be denied and left undone', async () => {
@@ -198,13 +181,11 @@ describe('reward', () => {
     const { actions, tell } = referenceOf(task);
     const amount = tell[0] ?? '';
     const wrong = String(Number(amount) + 5);
-    const told = async (said: string): Promise<number> => (await score(task, said, ...actions)).reward;
-    expect(await told(`it is ${amount} .`)).toBe(1);
-    expect(await told('done .')).toBe(0);
-    expect(await told(`it is ${wrong} .`)).toBe(0);
-    expect(await told(`it is ${amount} or ${wrong} .`)).toBe(0);
-    expect(await told(`it is 1${amount} .`)).toBe(0);
-    expect(await told(`it is ${amount} , not allowed .`)).toBe(0);
+    expect(await score(task, `it is ${amount} .`, ...actions)).toMatchObject({ reward: 1 });
+    const amiss = [wrong, `${amount} or ${wrong}`, `1${amount}`, `${amount} , not allowed`].map(
+      (said) => `it is ${said} .`,
+    );
+    for (const said of ['done .', ...amiss]) expect(await score(task, said, ...actions)).toMatchObject({ reward: 0 });
   });
 
   test('the order of writes does not matter, one write too many does', async () => {
