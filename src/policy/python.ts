@@ -2,7 +2,7 @@
  * Runs a subcommand of the Python package to its end, and sees from outside whether a process works: its processor time grows, its children's with it.
  * Invariant: however it fails, an OutsideFailure says in whose words; one that sleeps, is stopped or waits for a lock shows nothing, and fails, too.
  */
-import { execFile, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -81,16 +81,12 @@ const ended = (program: Program): Promise<End> =>
         if (told) onProgress(told.done, told.total);
       });
     const unwatch = watchProcess({
-      pid: child.pid,
-      everySeconds: Math.min(LOOK_SECONDS, idleSeconds / 3),
-      onLook: (idle) => {
-        if (idle < idleSeconds) return;
-        unwatch();
-        child.kill('SIGKILL');
+      child,
+      idleSeconds,
+      onKill: (still) => {
         // What it has started may hold the pipes: they are not waited for.
         for (const pipe of [child.stdout, child.stderr]) pipe?.destroy();
-        const still = `used no processor time for ${Math.round(idle)} s and was killed`;
-        broken(new OutsideFailure('PythonFailed', `trainer ${args[0]} ${still}`));
+        broken(new OutsideFailure('PythonFailed', `trainer ${args[0]} ${still} and was killed`));
       },
     });
     child.once('error', (error) => {
@@ -108,37 +104,46 @@ const ended = (program: Program): Promise<End> =>
 const run = promisify(execFile);
 
 interface Watched {
-  /** Undefined where it could not be started. */
-  pid: number | undefined;
-  everySeconds: number;
-  /** After every look: the seconds since it was last seen to work; 0 where it has worked since the look before. */
-  onLook: (idleSeconds: number) => void;
+  child: ChildProcess;
+  /** How long it may stand still. */
+  idleSeconds: number;
+  /** How long it may take in all. */
+  seconds?: number;
+  /** Told how long it stood still, or nothing of one that took too long. */
+  onKill: (still: string | undefined) => void;
 }
 
-/** Looks at a process until the function that it returns is called. */
-export function watchProcess({ pid, everySeconds, onLook }: Watched): () => void {
+/** Kills a process that stands still, or takes too long, until the function that it returns is called. */
+export function watchProcess({ child, idleSeconds, seconds = Infinity, onKill }: Watched): () => void {
+  const begun = performance.now();
   let time: number | undefined;
-  let worked = performance.now();
+  let worked = begun;
   let looking = false;
   let ended = false;
   const look = async (): Promise<void> => {
     if (looking) return;
     looking = true;
     const before = time;
-    time = pid === undefined ? 0 : await processTime(pid);
+    time = child.pid === undefined ? 0 : await processTime(child.pid);
     looking = false;
     if (ended || before === undefined) return;
+    const now = performance.now();
     // It is less where a child has gone that nobody waited for.
-    const works = time > 0 && time !== before;
-    if (works) worked = performance.now();
-    onLook(works ? 0 : (performance.now() - worked) / 1000);
+    if (time > 0 && time !== before) worked = now;
+    const idle = (now - worked) / 1000;
+    const isLate = now - begun > seconds * 1000;
+    if (!isLate && idle < idleSeconds) return;
+    end();
+    child.kill('SIGKILL');
+    onKill(isLate ? undefined : `used no processor time for ${Math.round(idle)} s`);
   };
   void look();
-  const timer = setInterval(() => void look(), everySeconds * 1000);
-  return () => {
+  const timer = setInterval(() => void look(), Math.min(LOOK_SECONDS, idleSeconds / 8) * 1000);
+  const end = (): void => {
     ended = true;
     clearInterval(timer);
   };
+  return end;
 }
 
 /** Processor time that a process and its children have used, in a unit of the platform; 0 where it is gone. */

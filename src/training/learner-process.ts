@@ -69,7 +69,6 @@ const START_SECONDS = 600;
 const STOP_SECONDS = 60;
 /** Of the heartbeat limit, how long a learner may stand still: it has to be gone before its step is given to another. */
 const PATIENCE = 0.8;
-const LOOK_SECONDS = 2;
 
 export interface LearnerLimits {
   /** Silence after which the server gives the step to another worker. */
@@ -93,7 +92,6 @@ export class LearnerProcess {
   private readonly exited: Promise<void>;
   /** Why it could not be started. */
   private broken: Error | undefined;
-  private killed = false;
 
   /** Runs in the project's folder; `log` collects stderr; `env` is added to the environment. */
   constructor({ command, log, env, limits }: LearnerCommand) {
@@ -132,7 +130,7 @@ export class LearnerProcess {
   /** Asks it to save and waits; one that takes too long or stands still is killed. Safe to call at any time. */
   async stop(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
-    if (!this.killed) this.child.kill('SIGTERM');
+    this.child.kill('SIGTERM');
     this.child.stdin?.end();
     const end = this.watch(this.limits.stopSeconds, () => undefined);
     await limited(this.exited);
@@ -142,28 +140,16 @@ export class LearnerProcess {
   private whileItWorks<T>(awaited: Promise<T>, { seconds, late }: { seconds: number; late: string }): Promise<T> {
     const worked = new Promise<T>((done, broken) => {
       const end = this.watch(seconds, (still) =>
-        broken(new OutsideFailure('TrainerHung', `the trainer ${still ?? late}`)),
+        broken(new OutsideFailure('TrainerHung', `the trainer ${still ? `has ${still}` : late}`)),
       );
       void awaited.then(done, broken).finally(end);
     });
     return limited(worked);
   }
 
-  /** Kills it once it stands still, or has taken so long. @returns a function that ends the watch. */
   private watch(seconds: number, onKill: (still: string | undefined) => void): () => void {
-    const { heartbeatSeconds } = this.limits;
-    const begun = performance.now();
-    return watchProcess({
-      pid: this.child.pid,
-      everySeconds: Math.min(LOOK_SECONDS, heartbeatSeconds / 10),
-      onLook: (idle) => {
-        const isLate = performance.now() - begun > seconds * 1000;
-        if (!isLate && idle < PATIENCE * heartbeatSeconds) return;
-        this.killed = true;
-        this.child.kill('SIGKILL');
-        onKill(isLate ? undefined : `has used no processor time for ${Math.round(idle)} s`);
-      },
-    });
+    const idleSeconds = PATIENCE * this.limits.heartbeatSeconds;
+    return watchProcess({ child: this.child, idleSeconds, seconds, onKill });
   }
 }
 

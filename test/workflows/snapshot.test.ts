@@ -166,17 +166,6 @@ test('what needs a person is told by the server alone, and with workers in words
   expect(tree(await takeSnapshot(temporal, 'asking'))).toMatch(/^ {2}needs attention: approval$/m);
 });
 
-test('a campaign that failed says why, in the words of the innermost failure', async () => {
-  const prepare = () => Promise.reject(ApplicationFailure.nonRetryable('the target has no train tasks', 'BadInput'));
-  await beside(['control'], { prepare }, async () => {
-    const handle = await start(env, { campaign: config({ name: 'failed' }) });
-    await expect(handle.result()).rejects.toThrow();
-  });
-  const failed = await takeSnapshot(temporal, 'failed');
-  expect(failed).toMatchObject({ status: 'FAILED', failure: 'the target has no train tasks', activities: [] });
-  expect(failed.closedAt).toBeGreaterThan(failed.startedAt);
-});
-
 test('code that fails is told from a worker that is away, and ends a run', async () => {
   const workflowsPath = resolve(__dirname, '..', 'fixtures', 'failing-code', 'workflows.ts');
   const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });

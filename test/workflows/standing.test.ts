@@ -50,6 +50,7 @@ test('one that failed: watch shows the last frame and why, with exit code 0', as
   const watched = await campaignCommand(home, 'watch', 'failed');
   expect(watched.code).toBe(0);
   expect(jsonLines(watched.text)[0]).toMatchObject({ status: 'failed', detail: 'the target has no train tasks' });
+  expect((await look('failed')).activities).toEqual([]);
   const { text } = await campaignCommand(home, 'status', 'failed');
   expect(text).toMatch(/^failed · failed \d+s/);
   expect(text).toMatch(/why: the target has no train tasks\n[^\n]*\n`campaign run FILE` goes on from what is done$/);
@@ -121,8 +122,7 @@ test('one that only the home knows is told by its files; a list has both', async
   expect(await listed()).toMatch(/^moved +failed +started .* as of /m);
   // A cluster that is named has campaigns of other homes.
   expect((await campaignCommand(home, '--temporal-address', address(), 'status')).text).not.toContain('moved');
-  await expect(campaignCommand(home, 'watch', 'nobody')).rejects.toThrow(
-    /there is no campaign nobody in .*known: .*begun/,
-  );
+  // An unknown name is told with both kinds.
+  await expect(campaignCommand(home, 'watch', 'nobody')).rejects.toThrow(/no campaign nobody in .*known: .*begun/);
   await handle.terminate();
 });

@@ -70,9 +70,9 @@ test('one that is stopped from outside is ended, and leaves its place', async ()
 });
 
 test('one that works and says nothing has its own limits: until it is ready, and with the turn', async () => {
-  const late = start(['work', '600'], { startSeconds: 3 });
+  const late = start(['work', '600'], { startSeconds: 3, heartbeatSeconds: 30 });
   await expect(said(late.learner)).rejects.toMatchObject(hung(/was not ready after 3 s/));
-  const silent = start([...READY, 'work', '600'], { stallSeconds: 3 });
+  const silent = start([...READY, 'work', '600'], { stallSeconds: 3, heartbeatSeconds: 30 });
   await expect(said(silent.learner)).rejects.toMatchObject(hung(/said nothing for 3 s \(workers\.stallSeconds\)/));
 });
 

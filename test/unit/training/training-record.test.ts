@@ -88,14 +88,6 @@ test.each([1, 3])(
   },
 );
 
-test('one that is not there either is done again, from the checkpoint before', async () => {
-  await trained();
-  tear(3);
-  rmSync(join(checkpoint(2), 'adapter_model.safetensors'));
-  await expect((await record()).result(2)).rejects.toMatchObject(lost('the adapter', 2));
-  expect([1, 2].map((step) => existsSync(checkpoint(step)))).toEqual([true, false]);
-});
-
 test('a step whose rollouts are recorded nowhere is done again; recorded again, all is well', async () => {
   const before = await trained();
   tear(2);
