@@ -195,7 +195,10 @@ function watchOnServer(
   const { root } = home;
   const address = serverOf(home);
   // A server that its supervisor starts again is waited for.
-  const isGone = () => serverOf(home) !== address && (serverOf(home) !== undefined || !liveHolder(home));
+  const isGone = () => {
+    const now = serverOf(home);
+    return now !== address && (now !== undefined || !liveHolder(home));
+  };
   return withServer(options, async (temporal) => {
     const status = await readStatus(temporal, options, name);
     if (!temporal || status.snapshot.asOf !== undefined || status.snapshot.status !== 'RUNNING') {

@@ -47,17 +47,14 @@ const campaign = () => ({
     rollouts: { scored: 2000, broken: 1 },
   } as NonNullable<Snapshot['progress']>,
   children: [
-    {
-      ...ask,
-      progress: { name: 'ask', phase: 'train', round: 1, detail: 'waiting for a gpu slot', paused: false },
-      activities: [activity({ heartbeat, heartbeatAt: now - 1000 })],
-    },
-    {
-      ...grpo,
-      progress: { name: 'grpo_target', phase: 'train', round: 1, detail: '', paused: false },
-      activities: [activity({ attempt: 2, lastFailure: 'the trainer is gone', heartbeatAt: now - 65_000 })],
-    },
+    trains(ask, activity({ heartbeat, heartbeatAt: now - 1000 })),
+    trains(grpo, activity({ attempt: 2, lastFailure: 'the trainer is gone', heartbeatAt: now - 65_000 })),
   ] as [Snapshot['children'][number], Snapshot['children'][number]],
+});
+const trains = (child: typeof ask | typeof grpo, ...activities: ActivitySnapshot[]): Snapshot['children'][number] => ({
+  ...child,
+  progress: { name: child.name, phase: 'train', round: 1, detail: 'waiting for a gpu slot', paused: false },
+  activities,
 });
 const silent = (over: Partial<Snapshot> = {}): Snapshot => ({ ...campaign(), progress: undefined, ...over });
 
@@ -127,12 +124,6 @@ describe('the tree on a terminal', () => {
     );
   });
 
-  it('shows what the calibration of a child came to', () => {
-    const trained = campaign();
-    trained.children[0].progress!.calibration = '18%, with hints 21%';
-    expect(frame(trained)[4]).toMatch(/ask +train · step 12\/24 .* · calibration 18%, with hints 21%$/);
-  });
-
   it('shows what needs a person, and attempts that the workflow counts', () => {
     const troubled = campaign();
     const away = { type: 'PolicyServerUnavailable', reason: 'connect ECONNREFUSED' };
@@ -157,19 +148,19 @@ describe('the tree on a terminal', () => {
     expect(frame({ ...troubled, progress: undefined })).toContain('  needs attention: PolicyServerUnavailable');
   });
 
-  it('shows what waits for approval, since when and how to approve it', () => {
+  it('shows what waits for approval, since when, how to approve it, and what the calibration came to', () => {
     const waiting = { of: 'a', since: now - 2.5 * 3_600_000, reminded: false };
     const asking = campaign();
     Object.assign(asking.progress.stages[1]!, { status: 'running' });
     asking.progress.waiting = { what: 'capabilities', names: ['ask_a', 'tell_b', 'find_c'], ...waiting };
     const environment = { what: 'environment', names: ['ask'], round: 2, ...waiting, reminded: true };
-    Object.assign(asking.children[0].progress!, { phase: 'approval', waiting: environment });
+    Object.assign(asking.children[0].progress!, { phase: 'approval', waiting: environment, calibration: '18%' });
     const lines = frame(asking, { columns: 140 });
     expect(lines[2]).toMatch(
       / waits for approval of 3 capabilities since 2 h: campaign approve demo · ask_for_missing_identifier$/,
     );
     expect(lines[4]).toMatch(
-      / reminder: waits for approval of its environment, round 2, since 2 h: campaign approve demo ask$/,
+      / reminder: waits for approval of its environment, round 2, since 2 h: campaign approve demo ask · calibration 18%$/,
     );
   });
 
