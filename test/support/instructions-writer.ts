@@ -3,8 +3,7 @@
  * demands, never how that is checked, and its texts have at most about fifty words.
  */
 import { leastWords } from '../../src/environments/instructions/answer';
-import { merged } from '../../src/environments/instructions/combinations';
-import type { Demands } from '../../src/environments/instructions/kinds';
+import { type Demands, merged } from '../../src/environments/instructions/kinds';
 import type { InstructionTask } from '../../src/environments/instructions/tasks';
 import { plainWords } from '../../src/environments/instructions/text';
 import type { Topic } from '../../src/environments/instructions/topics';

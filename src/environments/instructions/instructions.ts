@@ -7,8 +7,7 @@ import type { Evaluation, StepResult, StopReason } from '../../domain/environmen
 import type { AssistantMessage } from '../../domain/messages';
 import { inProcess, taskCounts } from '../in-process';
 import { answerChecks, isReworded } from './answer';
-import { merged } from './combinations';
-import { kindNamed } from './kinds';
+import { kindNamed, merged } from './kinds';
 import { drawTasks, groupOf, type InstructionTask } from './tasks';
 
 const NO_TOOLS = 'error : there are no tools ; answer with text';

@@ -4,8 +4,7 @@
  */
 import type { Split } from '../../domain/environment';
 import { random, type Random } from '../random';
-import { goTogether } from './combinations';
-import { type Demands, kindNamed, KINDS } from './kinds';
+import { type Demands, goTogether, kindNamed, KINDS } from './kinds';
 import { TOPICS, type Topic } from './topics';
 
 interface Instruction {

@@ -1,6 +1,5 @@
 /** The checkers of the target `instructions`: each kind with texts that keep it and texts that don't. */
-import { EXCLUSIVE, goTogether } from '../../../src/environments/instructions/combinations';
-import { type Demands, kindNamed, KINDS } from '../../../src/environments/instructions/kinds';
+import { type Demands, EXCLUSIVE, goTogether, kindNamed, KINDS } from '../../../src/environments/instructions/kinds';
 import {
   bulletsOf,
   numbersOf,
