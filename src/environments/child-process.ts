@@ -84,9 +84,11 @@ export const startProblem = ({ error, cwd }: { error: unknown; cwd?: string | un
       ? error.message
       : String(error);
 
+/** Without the mark of a service in its environment: whoever ends what a killed worker has left leaves the guard to its work. */
 function startGuard(pid: number): ChildProcess {
   const guard = spawn('/bin/sh', ['-c', GUARD, 'environment-guard', String(pid)], {
     detached: true,
+    env: { PATH: process.env['PATH'] },
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   guard.on('error', () => undefined);
