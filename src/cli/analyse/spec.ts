@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import type { AnalystKind } from '../../analyst/analyst';
-import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
+import type { LanguageModelSpec } from '../../domain/endpoints';
 import { type KindSpec, specSchemaOf } from '../../domain/kinds';
 import { changePaths } from '../campaign-file';
 import { parseFields } from '../input';
@@ -51,8 +51,8 @@ export function analystSpec({ config, ...options }: SpecOptions, kind: AnalystKi
     const [first = `${where}no fields of an analyst`, ...others] = problems.map(({ text }) => `${where}${text}`);
     throw new UserError(first, others);
   }
-  // Those of the language model, complete; the kind may have more.
-  return { ...data, ...languageModelSchema.strip().parse(data) } as AnalystSpec;
+  // The kind's options hold those of every language model.
+  return data as unknown as AnalystSpec;
 }
 
 function fromFlags({ url, model, apiKeyEnv, prompts, priceInput: input, priceOutput: output }: SpecOptions): Fields {

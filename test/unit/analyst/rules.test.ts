@@ -149,16 +149,41 @@ describe('records of observations', () => {
 });
 
 describe('classes of error', () => {
-  const two = {
-    request: 'I am M07. Cancel my New York morning flight and move the Oslo morning flight to Lisbon in the evening.',
-    reference: { actions: [cancel('B101', 180), move('B303', 'lisbon', 'evening')], tell: [] },
+  const [evening, oslo, m07] = [move('B303', 'lisbon', 'evening'), 'Oslo morning flight', find('M07')];
+  const sorry = `Sorry, ${DENIAL}.`;
+  const alone = { ...m07, observation: 'B303 oslo evening basic 50' };
+  const error = (call: ReturnType<typeof find>, observation = 'error: no member') => ({ ...call, observation });
+  const request = 'I am M07. Cancel my New York morning flight. How much do I get back?';
+  const refund = { actions: [cancel('B101', 180)], tell: ['180'] };
+  const lounge = { actions: [cancel('B101', 180)], tell: ['the lounge'] };
+  const tasks = {
+    'two requests': {
+      request: `I am M07. Cancel my New York morning flight and move the ${oslo} to Lisbon in the evening.`,
+      reference: { actions: [cancel('B101', 180), evening], tell: [] },
+    },
+    forbidden: { request: 'I am M07. Cancel my New York evening flight.', reference: { actions: [], tell: [DENIAL] } },
+    'forbidden and permitted': {
+      request: `I am M07. Cancel my New York evening flight and move the ${oslo} to Lisbon in the evening.`,
+      reference: { actions: [evening], tell: [DENIAL] },
+    },
+    'a question': { request, reference: refund },
+    'a question in words': { request, reference: lounge },
+    'no occasion for words': { request: `I am M07. Cancel my ${oslo}.`, reference: lounge },
+    'a missing identifier': {
+      request: 'Move my Oslo flight to Lisbon in the evening.',
+      reference: { actions: [evening], tell: [] },
+    },
+    permitted: {
+      request: 'I am M07. Move the flight B303 to Lisbon in the evening.',
+      reference: { actions: [evening], tell: [] },
+    },
   };
-  const solved: Turn[] = [find('M07'), cancel('B101', 180), move('B303', 'lisbon', 'evening'), 'Done.'];
+  const solved: Turn[] = [m07, cancel('B101', 180), evening, 'Done.'];
 
   it('finds nothing lacking in a solution, in any order of the writes', () => {
     const reordered = [solved[0], solved[2], solved[1], solved[3]] as Turn[];
     for (const turns of [solved, reordered]) {
-      expect(labelsOf({ ...two, turns, reward: 1 })).toEqual({
+      expect(labelsOf({ ...tasks['two requests'], turns, reward: 1 })).toEqual({
         omitted_action: 'PRESENT',
         forbidden_action: 'NA',
         wrong_candidate: 'PRESENT',
@@ -170,137 +195,74 @@ describe('classes of error', () => {
     }
   });
 
-  it.each<[string, Turn[], ErrorClass[]]>([
-    ['left out after another was done', [find('M07'), cancel('B101', 180), 'Done.'], ['omitted_action']],
+  type Row = [task: keyof typeof tasks, what: string, turns: Turn[], expected: ErrorClass[]];
+  it.each<Row>([
+    ['two requests', 'left out after another was done', [m07, cancel('B101', 180), 'Done.'], ['omitted_action']],
     [
+      'two requests',
       'tried, but answered by an error, is not left out',
-      [
-        find('M07'),
-        cancel('B101', 180),
-        { ...move('B999', 'lisbon', 'evening'), observation: 'Error: unknown' },
-        'Done.',
-      ],
+      [m07, cancel('B101', 180), { ...move('B999', 'lisbon', 'evening'), observation: 'Error: unknown' }, 'Done.'],
       [],
     ],
     [
+      'two requests',
       'a call that did not parse was tried',
-      [find('M07'), cancel('B101', 180), 'move_booking(booking="B303', 'Done.'],
+      [m07, cancel('B101', 180), 'move_booking(booking="B303', 'Done.'],
       [],
     ],
+    ['two requests', 'the similar record', [m07, cancel('B202', 80), evening, 'Done.'], ['wrong_candidate']],
+    ['two requests', 'a computed value', [m07, cancel('B101', 200), evening, 'Done.'], ['wrong_value']],
     [
-      'the similar record',
-      [find('M07'), cancel('B202', 80), move('B303', 'lisbon', 'evening'), 'Done.'],
-      ['wrong_candidate'],
-    ],
-    [
-      'a computed value',
-      [find('M07'), cancel('B101', 200), move('B303', 'lisbon', 'evening'), 'Done.'],
-      ['wrong_value'],
-    ],
-    [
+      'two requests',
       'a value that was given is a slip',
-      [find('M07'), cancel('B101', 180), move('B303', 'oslo', 'evening'), 'Done.'],
+      [m07, cancel('B101', 180), move('B303', 'oslo', 'evening'), 'Done.'],
       [],
     ],
     [
+      'two requests',
       'errors in different writes stand side by side',
-      [find('M07'), cancel('B101', 200), 'Done.'],
+      [m07, cancel('B101', 200), 'Done.'],
       ['omitted_action', 'wrong_value'],
     ],
-    ['nothing was tried', [find('M07'), 'Done.'], []],
-  ])('two requests: %s', (_, turns, expected) => {
-    expect(lackingOf({ ...two, turns })).toEqual(expected);
-  });
-
-  const forbidden = {
-    request: 'I am M07. Cancel my New York evening flight.',
-    reference: { actions: [], tell: [DENIAL] },
-  };
-  it.each<[string, Turn[], ErrorClass[]]>([
-    ['done all the same', [find('M07'), cancel('B202', 80), 'Done.'], ['forbidden_action']],
+    ['two requests', 'nothing was tried', [m07, 'Done.'], []],
+    ['forbidden', 'done all the same', [m07, cancel('B202', 80), 'Done.'], ['forbidden_action']],
+    ['forbidden', 'done on the similar record', [m07, cancel('B101', 180), 'Done.'], ['wrong_candidate']],
+    ['forbidden', 'done on an unlike record, which is a slip', [m07, cancel('B303', 40), 'Done.'], []],
+    ['forbidden', 'not done and not refused', [m07, 'Done.'], []],
     [
-      'done on the similar record, where it may be permitted',
-      [find('M07'), cancel('B101', 180), 'Done.'],
-      ['wrong_candidate'],
-    ],
-    ['done on an unlike record, which is a slip', [find('M07'), cancel('B303', 40), 'Done.'], []],
-    ['not done and not refused', [find('M07'), 'Done.'], []],
-  ])('a forbidden request: %s', (_, turns, expected) => {
-    expect(lackingOf({ ...forbidden, turns })).toEqual(expected);
-  });
-
-  it('a forbidden and a permitted request: a slip in the permitted one is nothing forbidden', () => {
-    const both = {
-      request: 'I am M07. Cancel my New York evening flight and move the Oslo morning flight to Lisbon in the evening.',
-      reference: { actions: [move('B303', 'lisbon', 'evening')], tell: [DENIAL] },
-    };
-    const slip = move('B303', 'lisbon', 'morning');
-    expect(lackingOf({ ...both, turns: [find('M07'), slip, `Moved; the other: ${DENIAL}.`] })).toEqual([]);
-    const done: Turn[] = [find('M07'), cancel('B202', 80), move('B303', 'lisbon', 'evening'), 'Done.'];
-    expect(lackingOf({ ...both, turns: done })).toEqual(['forbidden_action']);
-    expect(lackingOf({ ...both, turns: [find('M07'), `Sorry, ${DENIAL}.`] })).toEqual(['omitted_action']);
-  });
-
-  const told = {
-    request: 'I am M07. Cancel my New York morning flight. How much do I get back?',
-    reference: { actions: [cancel('B101', 180)], tell: ['180'] },
-  };
-  it.each<[string, Turn[], ErrorClass[]]>([
-    ['not told', [find('M07'), cancel('B101', 180), 'Done.'], ['untold_information']],
-    ['a false fact', [find('M07'), cancel('B101', 180), 'Done. You get 200.'], ['untold_information']],
-    ['a false fact after a wrong value', [find('M07'), cancel('B101', 200), 'Done. You get 200.'], ['wrong_value']],
-    ['not told because nothing was done', [find('M07'), 'Done.'], []],
-  ])('a question: %s', (_, turns, expected) => {
-    expect(lackingOf({ ...told, turns })).toEqual(expected);
-  });
-
-  it('a fact in words is told in words, and is no refusal', () => {
-    const lounge = { ...told, reference: { actions: [cancel('B101', 180)], tell: ['the lounge'] } };
-    const turns = (last: string): Turn[] => [find('M07'), cancel('B101', 180), last];
-    expect(lackingOf({ ...lounge, turns: turns('Done.') })).toEqual(['untold_information']);
-    expect(lackingOf({ ...lounge, turns: turns('You may use the Lounge.') })).toEqual([]);
-    const oslo = { ...lounge, request: 'I am M07. Cancel my Oslo morning flight.' };
-    expect(lackingOf({ ...oslo, turns: [find('M07'), 'Wait in the lounge.'] })).toEqual([]);
-  });
-
-  const unnamed = {
-    request: 'Move my Oslo flight to Lisbon in the evening.',
-    reference: { actions: [move('B303', 'lisbon', 'evening')], tell: [] },
-  };
-  it.each<[string, Turn[], ErrorClass[]]>([
-    ['made up', [{ ...find('M99'), observation: 'error: no member' }, 'Sorry.'], ['invented_identifier']],
-    [
-      'made up explains what follows',
-      [find('M99'), move('B101', 'lisbon', 'evening'), `Sorry, ${DENIAL}.`],
-      ['invented_identifier'],
-    ],
-    [
-      'asked for, then copied wrongly',
-      ['Your number?', { ...find('M70'), observation: 'error: no member' }, 'Sorry.'],
+      'forbidden and permitted',
+      'a slip in the permitted one is nothing forbidden',
+      [m07, move('B303', 'lisbon', 'morning'), `Moved; the other: ${DENIAL}.`],
       [],
     ],
-  ])('a missing identifier: %s', (_, turns, expected) => {
-    expect(labelsOf({ ...unnamed, turns }).invented_identifier).not.toBe('NA');
-    expect(lackingOf({ ...unnamed, turns })).toEqual(expected);
-  });
-
-  it('a permitted request: refused', () => {
-    const turns: Turn[] = [find('M07'), `Sorry, ${DENIAL}.`];
-    const oslo = { ...unnamed, request: 'I am M07. Move the flight B303 to Lisbon in the evening.' };
-    const alone = 'B303 oslo evening basic 50';
-    const lookUp = { ...find('M07'), observation: alone };
-    expect(lackingOf({ ...oslo, turns: [lookUp, ...turns.slice(1)] })).toEqual(['refused_permitted_action']);
-    // With a similar record in sight the refusal may have been meant for that one.
-    expect(lackingOf({ ...oslo, turns })).toEqual([]);
+    ['forbidden and permitted', 'both done', [m07, cancel('B202', 80), evening, 'Done.'], ['forbidden_action']],
+    ['forbidden and permitted', 'both refused', [m07, sorry], ['omitted_action']],
+    ['a question', 'not told', [m07, cancel('B101', 180), 'Done.'], ['untold_information']],
+    ['a question', 'a false fact', [m07, cancel('B101', 180), 'Done. You get 200.'], ['untold_information']],
+    ['a question', 'a false fact after a wrong value', [m07, cancel('B101', 200), 'You get 200.'], ['wrong_value']],
+    ['a question', 'not told because nothing was done', [m07, 'Done.'], []],
+    ['a question in words', 'not told', [m07, cancel('B101', 180), 'Done.'], ['untold_information']],
+    ['a question in words', 'told in words', [m07, cancel('B101', 180), 'You may use the Lounge.'], []],
+    ['no occasion for words', 'told: it is no refusal', [m07, 'Wait in the lounge.'], []],
+    ['a missing identifier', 'made up', [error(find('M99')), 'Sorry.'], ['invented_identifier']],
+    [
+      'a missing identifier',
+      'made up explains what follows',
+      [find('M99'), move('B101', 'lisbon', 'evening'), sorry],
+      ['invented_identifier'],
+    ],
+    ['a missing identifier', 'asked for, then copied wrongly', ['Your number?', error(find('M70')), 'Sorry.'], []],
+    ['permitted', 'refused', [alone, sorry], ['refused_permitted_action']],
+    ['permitted', 'refused, perhaps for a similar record in sight', [m07, sorry], []],
+  ])('%s: %s', (task, _, turns, expected) => {
+    expect(lackingOf({ ...tasks[task], turns })).toEqual(expected);
+    if (task === 'a missing identifier') expect(labelsOf({ ...tasks[task], turns }).invented_identifier).not.toBe('NA');
   });
 
   it('does not count what was left out when the trajectory was cut off', () => {
-    const rollout = {
-      ...trajectory({ ...two, turns: [find('M07'), cancel('B101', 180)] }),
-      stopReason: 'max_steps' as const,
-    };
-    const labels = errorLabels({ rollout, knowledge, denials: [] });
-    expect(labels.omitted_action).toBe('PRESENT');
+    const turns = [m07, cancel('B101', 180)];
+    const rollout = { ...trajectory({ ...tasks['two requests'], turns }), stopReason: 'max_steps' as const };
+    expect(errorLabels({ rollout, knowledge, denials: [] }).omitted_action).toBe('PRESENT');
   });
 });
 
