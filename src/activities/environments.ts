@@ -4,9 +4,9 @@
  */
 import { canonical } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
-import type { ChatModel, ModelUsage } from '../domain/endpoints';
+import { modelsWithout, type ChatModel, type ModelUsage } from '../domain/endpoints';
 import type { Environment, Episode, PartnerRole } from '../domain/environment';
-import { withoutPrices, type EnvironmentSpec } from '../domain/kinds';
+import type { EnvironmentSpec } from '../domain/kinds';
 import type { EnvironmentKind } from '../environments/kinds';
 import { describeSpec, openEnvironment } from '../environments/open';
 import { openLedger } from '../language-model/ledger';
@@ -58,7 +58,8 @@ export class EnvironmentPool {
 
   /** For whoever plays no episode. */
   get(spec: EnvironmentSpec): Promise<Environment> {
-    const key = canonical(withoutPrices(spec));
+    // What models cost decides nothing of what is played.
+    const key = canonical(modelsWithout(['price'], spec));
     const known = this.open.get(key);
     if (known) return known;
     const opening = Promise.resolve(openEnvironment(spec, { store: this.store, kinds: this.kinds }));

@@ -7,6 +7,7 @@ import { dirname, relative, resolve } from 'node:path';
 import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { digest } from '../artifacts/hash';
 import type { Campaign } from '../domain/campaign';
+import { modelsWithout } from '../domain/endpoints';
 import { type Identity, type Kind, kindOf, type KindSpec } from '../domain/kinds';
 import { type PresetName, presetNames, presets } from '../domain/presets';
 import { LAST_STAGE, type Stage, stages } from '../domain/work';
@@ -80,6 +81,9 @@ const usedFrom: Record<keyof Campaign, Stage | null> = {
   approval: null,
 };
 
+/** A model is what it is asked, not where and at which pace. */
+const ENDPOINT_FIELDS = ['url', 'apiKeyEnv', 'concurrency', 'requestsPerMinute', 'timeoutSeconds', 'price'];
+
 /** By stage: what a campaign that ends after it depends on. A part that can't be opened leaves out its stage and those after it. */
 export type ConfigDigests = Partial<Record<Stage, string>>;
 
@@ -99,7 +103,7 @@ export async function configDigests(o: {
   const { analyst, synthesizer } = campaign;
   const folder = dirname(resolve(file));
   const portable = withPaths({ campaign, registry, change: (path) => relative(folder, path) });
-  const fields = { ...(withoutEndpoints(portable) as Campaign), ...withoutMeans(campaign) };
+  const fields = { ...(modelsWithout(ENDPOINT_FIELDS, portable) as Campaign), ...withoutMeans(campaign) };
   const identities: Partial<Record<keyof Campaign, () => Promise<Identity>>> = {
     analyst: async () => (await kindOf(registry.analysts, analyst).open(analyst, undefined)).identity,
     synthesizer: async () => (await kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined)).identity,
@@ -129,17 +133,6 @@ function withoutMeans({ policyServer, rollouts }: Campaign): object {
     policyServer: kind === 'vllm' ? { kind, contextTokens: policyServer.contextTokens } : { kind },
     rollouts: { ...rollouts, concurrency: undefined, maxAttempts: undefined, maxBrokenShare: undefined },
   };
-}
-
-const ENDPOINT_FIELDS = new Set(['url', 'apiKeyEnv', 'concurrency', 'requestsPerMinute', 'timeoutSeconds', 'price']);
-
-/** The same with every language model (whatever has a `url` and a `model`) as what it is asked, not where and at which pace. */
-function withoutEndpoints(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withoutEndpoints);
-  if (typeof value !== 'object' || value === null) return value;
-  const isModel = 'url' in value && 'model' in value;
-  const kept = Object.entries(value).filter(([name]) => !(isModel && ENDPOINT_FIELDS.has(name)));
-  return Object.fromEntries(kept.map(([name, field]) => [name, withoutEndpoints(field)]));
 }
 
 /** Digest of what may be changed under one name: what may be spent, what waits for approval, and how many rollouts may break. */

@@ -57,33 +57,29 @@ export interface TargetTasks {
   description?: EnvironmentDescription;
 }
 
-/** Asks the target; one that can't be opened gives the file's own counts, which are upper limits. @throws UserError if the file asks for more than it has. */
+/** The file's counts, which are upper limits. */
+export const mostTasks = ({ rollouts, validation, router, evaluation }: Campaign): Prepared['tasks'] => ({
+  train: rollouts.tasks,
+  validation: validation.targetTasks,
+  router: router.tasks,
+  test: evaluation.tasks,
+});
+
+/** Asks the target; one that can't be opened gives the file's own counts. @throws UserError if the file asks for more than it has. */
 export async function targetTasks(campaign: Campaign, home: Home): Promise<TargetTasks> {
   const { label, isPublished } = describeSpec(campaign.target);
   let opened: OpenedTarget;
   try {
     opened = await askTarget({ campaign, home });
   } catch (error) {
-    const { rollouts, validation, router, evaluation } = campaign;
-    const tasks = {
-      train: rollouts.tasks,
-      validation: validation.targetTasks,
-      router: router.tasks,
-      test: evaluation.tasks,
-    };
     const note = `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`;
-    return { name: label, tasks, note, isPublished };
+    return { name: label, tasks: mostTasks(campaign), note, isPublished };
   }
   const { description, train, test } = opened;
   const { name, version } = description;
   try {
-    const split = splitTasks({ campaign, armKinds: registry.arms, train, test });
-    const tasks = {
-      train: split.train.length,
-      validation: split.validation.length,
-      router: split.router.length,
-      test: split.test.length,
-    };
+    const split = Object.entries(splitTasks({ campaign, armKinds: registry.arms, train, test }));
+    const tasks = Object.fromEntries(split.map(([part, ids]) => [part, ids.length])) as Prepared['tasks'];
     const note = `target ${name} ${version}: ${train.length} train and ${test.length} test tasks`;
     return { name, tasks, note, description, isPublished };
   } catch (error) {

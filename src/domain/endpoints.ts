@@ -189,3 +189,12 @@ export const total = (parts: readonly Cost[]): Total => {
 /** Where an endpoint does not say: four characters a token, as in English. */
 export const CHARACTERS_A_TOKEN = 4;
 export const tokensOf = (characters: number): number => Math.ceil(characters / CHARACTERS_A_TOKEN);
+
+/** The same with every model in it (whatever has a `url` and a `model`) without these of its fields. */
+export function modelsWithout(fields: readonly string[], value: unknown): unknown {
+  if (Array.isArray(value)) return value.map((one) => modelsWithout(fields, one));
+  if (typeof value !== 'object' || value === null) return value;
+  const isModel = 'url' in value && 'model' in value;
+  const kept = Object.entries(value).filter(([name]) => !(isModel && fields.includes(name)));
+  return Object.fromEntries(kept.map(([name, field]) => [name, modelsWithout(fields, field)]));
+}

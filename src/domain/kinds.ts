@@ -91,16 +91,6 @@ export const sandboxSpec = (module: ArtifactRef): EnvironmentSpec => ({ kind: SA
 /** Task `<n>/seed-<k>` is seed k of the module at n. */
 export const mixtureSpec = (modules: readonly MixedModule[]): EnvironmentSpec => ({ kind: MIXTURE, modules });
 
-/** What decides what is played there. What its users and judges cost does not. */
-export function withoutPrices(spec: EnvironmentSpec): EnvironmentSpec {
-  const unpriced = { ...spec };
-  for (const role of ['user', 'judge']) {
-    const model = spec[role];
-    if (typeof model === 'object' && model !== null) unpriced[role] = { ...model, price: undefined };
-  }
-  return unpriced;
-}
-
 /** The modules of a synthesized environment; none of any other. */
 export function modulesOf({ kind, module, modules }: EnvironmentSpec): ArtifactRef[] {
   if (kind === SANDBOX) return [artifactRefSchema.parse(module)];

@@ -2,10 +2,11 @@
 import { type Check, textOf } from '../../checks/check';
 import { armName, type Campaign } from '../../domain/campaign';
 import { publishedRun } from '../../domain/presets';
+import { type Subset, subsets } from '../../domain/results';
 import { purposeNames } from '../../domain/rollout';
 import { duration, MISSING, shortPercent, wholeNumber } from '../../report/format';
 import { alignColumns } from '../../terminal';
-import { describedText, type TargetTasks } from '../open-target';
+import { describedText, mostTasks, type TargetTasks } from '../open-target';
 import type { CampaignPlan, PlannedWork } from './estimate';
 import type { LanguageModelPlan } from './language-models';
 import { quantities, type Range, type Rate, rolloutKinds, sum } from './rates';
@@ -91,16 +92,11 @@ const basisNames = { measured: 'measured in', file: 'from', assumed: 'assumed,' 
 const rateLine = (name: string, rate: Rate): string =>
   `${name}: ${between(rate, rounded)}; ${basisNames[rate.basis]} ${rate.source}`;
 
-/** The file's counts are upper limits: where the target has fewer, both are said. */
-function tasksLine({ rollouts, validation, router, evaluation }: Campaign, tasks: TargetTasks['tasks']): string {
-  const parts = [
-    ['train', tasks.train, rollouts.tasks],
-    ['validation', tasks.validation, validation.targetTasks],
-    ['router', tasks.router, router.tasks],
-    ['test', tasks.test, evaluation.tasks],
-  ] as const;
-  const texts = parts.map(([part, has, most]) => `${has < most ? `${has} of ${most}` : has} ${part}`);
-  return `tasks: ${texts.join(', ')}`;
+/** Where the target has fewer tasks than the file asks for, both are said. */
+function tasksLine(campaign: Campaign, tasks: TargetTasks['tasks']): string {
+  const most = mostTasks(campaign);
+  const text = (part: Subset) => (tasks[part] < most[part] ? `${tasks[part]} of ${most[part]}` : tasks[part]);
+  return `tasks: ${subsets.map((part) => `${text(part)} ${part}`).join(', ')}`;
 }
 
 /** How the budget compares with the published one, where the target is one of its benchmarks. */
