@@ -470,6 +470,20 @@ describe('language models', () => {
       'budget.dollars is 3, and analyst.price is missing',
     ]);
   });
+
+  test('a target that plays its user itself needs none; of a benchmark it is asked with its own key', async () => {
+    const detail = async (...users: object[]) => {
+      const models = users.map((more) => ['user', { url: server.url, model: 'm', ...more }]);
+      const target = { kind: 'tau2', domains: ['mock'], ...Object.fromEntries(models) };
+      return (await ask({ target }, false))['simulated user']?.detail;
+    };
+    expect(await ask({ target: { kind: 'process', command: ['x'] } }, false)).toEqual({});
+    expect(await detail()).toBe('target.user is missing');
+    expect(await detail({ apiKeyEnv: 'NOT_SET' })).toMatch(/apiKeyEnv is NOT_SET, and this variable is not set/);
+    expect(await detail({ url: `http://127.0.0.1:${await freePort()}/v1` })).toContain('ECONNREFUSED');
+    server.play = answered(401, '{"error":{"message":"no key"}}');
+    expect(await detail({})).toContain('target.user.apiKeyEnv');
+  });
 });
 
 const gpus = programThatSays('0, A100, 81920 MiB\n1, A100, 81920 MiB\n2, A100, 81920 MiB\n3, A100, 81920 MiB');
