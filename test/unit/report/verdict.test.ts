@@ -89,15 +89,7 @@ describe('verdict', () => {
     expect(sentence.behind).toEqual(['arms.trace.difference_to_base']);
   });
 
-  test('a difference whose interval holds zero is no difference', () => {
-    const draft = reportFixture();
-    const trace = draft.arms!.find(({ name }) => name === 'trace')!;
-    trace.differenceToBase!.value = 0.02;
-    Object.assign(trace.differenceToBase!.interval!, { low: -0.04, high: 0.08 });
-    expect(texts(draft)).toContain('trace cannot be told from base: +2.0 pt (95% interval -4.0 to +8.0, n 200).');
-  });
-
-  test('says with how many tasks, and with the p of the test that the interval is of', () => {
+  test('a difference whose interval holds zero is no difference; it says with how many tasks and the p of the test that the interval is of', () => {
     const draft = reportFixture();
     const { differenceToBase } = draft.arms!.find(({ role }) => role === 'routed')!;
     differenceToBase!.value = 0.02;
@@ -159,12 +151,6 @@ describe('verdict', () => {
     expect(texts(untried).join('\n')).toContain('Of 3 tasks that trace fails, base alone solves 0');
   });
 
-  test('counts what the router could not choose', () => {
-    const draft = reportFixture();
-    Object.assign(draft.router!.errors!, { value: 3 });
-    expect(texts(draft)).toContain('The router failed on 3 test rollouts.');
-  });
-
   test('tells adapters that show no gain, failed arms, leakage and how far the campaign came', () => {
     const draft = reportFixture();
     draft.leakage!.passed = false;
@@ -198,9 +184,11 @@ describe('verdict', () => {
   });
 });
 
-test('an option that it can not choose is said with the reason', () => {
+test('what the router could not choose is counted, and an option that it can not choose is said with the reason', () => {
   const draft = reportFixture();
+  Object.assign(draft.router!.errors!, { value: 3 });
   draft.router!.failed = [{ name: 'tell_the_price', reason: 'BadInput: another rank' }];
+  expect(texts(draft)).toContain('The router failed on 3 test rollouts.');
   expect(texts(draft)).toContain('The router can not choose tell_the_price: BadInput: another rank.');
 });
 
