@@ -61,12 +61,12 @@ function readFromFiles({ home, name }: { home: string; name: string }): (Snapsho
   const last = readStatusFile({ home, name });
   if (last) return { ...last.snapshot, asOf: last.at };
   if (!reported(home).includes(name)) return undefined;
-  const { startedAt, finishedAt = startedAt, status, stage } = readReport({ home, name }).campaign;
+  const { startedAt, finishedAt, status, stage } = readReport({ home, name }).campaign;
   const closedAt = Date.parse(finishedAt);
   return {
     name,
     runId: '',
-    status: status === 'failed' ? 'FAILED' : 'COMPLETED',
+    status: 'COMPLETED',
     paused: false,
     startedAt: Date.parse(startedAt),
     closedAt,

@@ -18,7 +18,7 @@ const units = z.number().int().nonnegative();
 const testSchema = z.strictObject({ better: units, worse: units, p: z.number().min(0).max(1) });
 
 /** `fraction` and `difference` (of two fractions) are in 0..1 here and shown as percent and points. */
-const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens', 'milliseconds', 'nats']);
+const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens', 'milliseconds']);
 
 export const figureSchema = z
   .strictObject({

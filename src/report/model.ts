@@ -16,6 +16,7 @@ import {
 import { artifactRefSchema } from '../domain/artifacts';
 import { calibrationBandsSchema, stages } from '../domain/campaign';
 import { budgetSchema, costSchema, payingRoleSchema, spentSchema } from '../domain/endpoints';
+import { publishedArmSchema } from '../domain/presets';
 import { purposeSchema } from '../domain/rollout';
 
 const count = z.number().int().nonnegative();
@@ -95,24 +96,11 @@ export const MAX_INLINE_TASKS = 400;
 
 const seconds = z.number().nonnegative();
 
-/** Figures of others on the same target (published.ts): not measured here, so none is a `Figure`. */
+/** Figures of others on the same target: not measured here, so none is a `Figure`. */
 const publishedSchema = z.strictObject({
   source: z.string(),
   setUp: z.string(),
-  arms: z.array(
-    z.strictObject({
-      arm: z.string(),
-      cells: z.array(
-        z.strictObject({
-          group: z.string(),
-          tasks: count,
-          successRate: z.number(),
-          solved: count.optional(),
-          meanReward: z.number().optional(),
-        }),
-      ),
-    }),
-  ),
+  arms: z.array(publishedArmSchema),
 });
 
 const reportedRouterSchema = z.strictObject({
@@ -193,12 +181,11 @@ const reportShape = z.strictObject({
     baseModel: z.string(),
     target: z.strictObject({ name: z.string(), version: z.string(), notes: z.array(z.string()).optional() }),
     startedAt: z.iso.datetime(),
-    finishedAt: z.iso.datetime().optional(),
-    status: z.enum(['running', 'stopped_at_stage', 'completed', 'failed']),
+    finishedAt: z.iso.datetime(),
+    status: z.enum(['stopped_at_stage', 'completed']),
     /** The last stage that the campaign came to. */
     stage: z.enum(stages),
-    reason: z.string().optional(),
-    workflowId: z.string().optional(),
+    workflowId: z.string(),
   }),
   /** What the look at the base model found: a base that can't work on the target, where the campaign was forced to go on. */
   baseCheck: z.strictObject({ findings: z.array(z.string()).min(1), from: z.array(artifactRefSchema) }).optional(),

@@ -155,16 +155,10 @@ function regretSentence({ regret }: NonNullable<Judged['router']>): VerdictSente
 }
 
 function reservations({ campaign, leakage, rollouts }: Judged): Sentences {
-  const { status, stage, reason } = campaign;
-  const ended: Partial<Record<typeof status, string>> = {
-    running: `The campaign is still running (stage ${stage}).`,
-    stopped_at_stage: `The campaign was stopped after stage ${stage}; later stages are absent.`,
-    failed: `The campaign failed at stage ${stage}${reason === undefined ? '' : `: ${reason}`}.`,
-  };
-  const text = ended[status];
   const leaks = leakage?.hits.length === 1 ? '1 text contains' : `${leakage?.hits.length} texts contain`;
   return [
-    text !== undefined && say(text),
+    campaign.status === 'stopped_at_stage' &&
+      say(`The campaign was stopped after stage ${campaign.stage}; later stages are absent.`),
     leakage !== undefined &&
       !leakage.passed &&
       say(

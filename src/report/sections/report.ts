@@ -53,7 +53,6 @@ function headBlocks({ campaign, baseCheck, verdict }: Report): Blocks {
     ['Started', campaign.startedAt],
     ['Finished', campaign.finishedAt],
     ['Workflow', campaign.workflowId],
-    ['Reason', campaign.reason],
     ['Base rollouts', baseCheck && { lineage: baseCheck.from }],
   ];
   return [
