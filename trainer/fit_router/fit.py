@@ -6,7 +6,7 @@ one adapter, sums of more and more."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.stats import permutation_test
@@ -15,55 +15,15 @@ from trainer.command import BadInput, tell_progress
 
 from .labels import Labels
 from .outcomes import Matrix, Outcomes, matrix_of
-from .ridge import TIE, Ridge, folds_of
+from .ridge import TIE, RidgeModel, choices, folds_of
 
 LEVEL = 0.05
 RESAMPLES = 9999
 
 
-class Fitted(Protocol):
-    def predictions(self, texts: list[str]) -> np.ndarray:
-        """Each option's predicted success, (texts, options)."""
-
-    def to_json(self, options: list[str]) -> dict[str, Any]:
-        """What TypeScript computes the predictions from."""
-
-
-class Form(Protocol):
-    """A way to predict each option's success from a text. What it chooses for itself (a penalty, say) it chooses on the
-    tasks that it is fitted on: `rates[t, o]` is the share of trials that option o solved at task t."""
-
-    name: str
-
-    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int) -> Fitted: ...
-
-
-class Constant:
-    """The option that solves the most tasks, whatever the text."""
-
-    name = "constant"
-
-    def __init__(self, rates: np.ndarray | None = None) -> None:
-        self._rates = rates
-
-    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int) -> Constant:
-        return Constant(rates.mean(axis=0))
-
-    def predictions(self, texts: list[str]) -> np.ndarray:
-        return np.tile(self._rates, (len(texts), 1))
-
-    def to_json(self, options: list[str]) -> dict[str, Any]:
-        return {"form": self.name}
-
-
-def choices(predicted: np.ndarray) -> np.ndarray:
-    """For each row of predictions the index of the first option that is as good as the best."""
-    return (predicted >= predicted.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
-
-
 def fit_router(given: Outcomes, *, folds: int, seed: int) -> dict[str, Any]:
     """The router as plain JSON: the form that was kept, its parameters, the cross-validation of both forms, and
-    `constant` where routing does not help. Tells progress in models that are fitted. Raises BadInput."""
+    `constant` where routing does not help. Tells progress in folds. Raises BadInput."""
     if folds < 2:
         raise BadInput(f"--folds {folds}: cross-validation needs at least 2")
     matrix = matrix_of(given)
@@ -77,29 +37,29 @@ def fit_router(given: Outcomes, *, folds: int, seed: int) -> dict[str, Any]:
 
 def _fit(matrix: Matrix, folds: int, seed: int) -> dict[str, Any]:
     texts, rates = matrix.texts, matrix.rates
-    forms: list[Form] = [Constant(), Ridge() if matrix.labels is None else Labels(matrix)]
+    labels = None if matrix.labels is None else Labels(matrix)
+
+    def fitted(tasks: np.ndarray | range) -> Any:
+        given = [texts[i] for i in tasks], rates[list(tasks)]
+        return labels.fit(*given) if labels else RidgeModel.fit(*given, seed=seed)
+
     splits = folds_of(texts, folds, seed)
-    total = 2 * len(splits) + 1
-    routed = {form.name: np.empty(len(rates)) for form in forms}
-    for number, (train, test) in enumerate(splits):
-        for offset, form in enumerate(forms, start=1):
-            fitted = form.fit([texts[i] for i in train], rates[train], seed=seed)
-            predicted = fitted.predictions([texts[i] for i in test])
-            routed[form.name][test] = rates[test, choices(predicted)]
-            tell_progress(2 * number + offset, total)
-    constant, learned = routed.values()
-    helps = _is_better(learned, constant, seed)
-    kept = forms[helps]
-    parameters = kept.fit(texts, rates, seed=seed).to_json(matrix.options)
-    tell_progress(total, total)
-    best = matrix.options[int(choices(rates.mean(axis=0, keepdims=True))[0])]
+    constant, routed = np.empty(len(rates)), np.empty(len(rates))
+    for number, (train, test) in enumerate(splits, start=1):
+        constant[test] = rates[test, _best(rates[train])]
+        routed[test] = rates[test, fitted(train).chosen([texts[i] for i in test])]
+        tell_progress(number, len(splits) + 1)
+    helps, best = _is_better(routed, constant, seed), matrix.options[_best(rates)]
+    form = "labels" if labels else "ridge"
+    parameters = fitted(range(len(texts))).to_json(matrix.options) if helps else {"form": "constant"}
+    tell_progress(len(splits) + 1, len(splits) + 1)
     return {
         **({} if helps else {"constant": best}),
         "crossValidation": {
             "helps": helps,
-            "form": kept.name,
-            "forms": [{"form": name, **_summary(values)} for name, values in routed.items()],
-            "routed": _summary(routed[kept.name]),
+            "form": parameters["form"],
+            "forms": [{"form": "constant", **_summary(constant)}, {"form": form, **_summary(routed)}],
+            "routed": _summary(routed if helps else constant),
             "base": _summary(rates[:, 0]),
             # Chosen within the folds as well: its success on the tasks that chose it would be too good.
             "bestSingle": {"option": best, **_summary(constant)},
@@ -108,6 +68,11 @@ def _fit(matrix: Matrix, folds: int, seed: int) -> dict[str, Any]:
         },
         "parameters": parameters,
     }
+
+
+def _best(rates: np.ndarray) -> int:
+    """The option that solves the most tasks."""
+    return int(choices(rates.mean(axis=0, keepdims=True))[0])
 
 
 def _is_better(routed: np.ndarray, constant: np.ndarray, seed: int) -> bool:

@@ -4,6 +4,7 @@ no label is left to the base model."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,27 +22,26 @@ PENALTY = 0.01
 
 
 class Labels:
-    """Temperature, prior, k and p, all chosen on the tasks that it is fitted on: they are few numbers."""
-
-    name = "labels"
+    """The base model's answers by text, and the options that labels add up to."""
 
     def __init__(self, outcomes: Matrix) -> None:
         assert outcomes.labels is not None
-        self.answers, self.options = outcomes.labels, outcomes.options
+        self.names, self.neighbours = outcomes.labels.names, outcomes.labels.neighbours
         self._logprobs = dict(zip(outcomes.texts, outcomes.labels.logprobs, strict=True))
-        self._option_of = {frozenset(_parts(option)): n for n, option in enumerate(outcomes.options)}
+        self._options = [frozenset(option.split("+")) for option in outcomes.options]
+        self._base = outcomes.options.index(BASE)
 
-    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int) -> FittedLabels:
+    def fit(self, texts: list[str], rates: np.ndarray) -> FittedLabels:
+        """Temperature, prior, k and p, all chosen on these tasks: they are few numbers."""
         needed = np.array([self._needed(row) for row in rates])
         best: FittedLabels | None = None
         most = -1.0
-        for index in range(len(self.answers.neighbours)):
+        for index in range(len(self.neighbours)):
             logprobs = self.logprobs(texts, index)
             temperature, prior = _calibrated(logprobs, needed)
             for nucleus in NUCLEI:
                 fitted = FittedLabels(self, index, temperature, prior, nucleus)
-                chosen = fitted.chosen(logprobs)
-                solved = float(rates[np.arange(len(texts)), chosen].mean())
+                solved = float(rates[np.arange(len(texts)), fitted.chosen(texts)].mean())
                 if solved > most + TIE:
                     best, most = fitted, solved
         assert best is not None
@@ -49,74 +49,57 @@ class Labels:
 
     def logprobs(self, texts: list[str], index: int) -> np.ndarray:
         """Log-probs [texts, names]; -inf of what was no candidate, NaN in rows that could not be labelled."""
-        rows = []
-        for text in texts:
-            row = np.array([-np.inf if one is None else one for one in self._logprobs[text][index]])
-            rows.append(row if np.isfinite(row).any() else np.full(len(row), np.nan))
-        return np.array(rows)
+        rows = np.array([self._logprobs[text][index] for text in texts], dtype=float)  # null becomes NaN
+        unlabelled = np.isnan(rows).all(axis=1, keepdims=True)
+        return np.where(np.isnan(rows) & ~unlabelled, -np.inf, rows)
 
     def option(self, names: list[str]) -> int:
         """Of the most likely names first: the sum of as many of them as there is a sum of."""
-        for count in range(len(names), 0, -1):
-            option = self._option_of.get(frozenset(names[:count]))
-            if option is not None:
-                return option
-        raise ValueError(f"options: none is {names[0]!r} alone; every adapter is an option")
+        if not names or names[0] == BASE:
+            return self._base
+        adapters = [name for name in names if name != BASE]
+        sums = (frozenset(adapters[:count]) for count in range(len(adapters), 0, -1))
+        return next(self._options.index(one) for one in sums if one in self._options)
 
     def _needed(self, rates: np.ndarray) -> np.ndarray:
         """The parts of the first option, and so of the smallest, that solved the task; nothing if none did."""
-        solved = next(
-            (parts for n, option in enumerate(self.options) if rates[n] > 0.5 and (parts := _parts(option))), ()
-        )
-        needed = np.array([float(name in solved) for name in self.answers.names])
+        solved = next((option for option, rate in zip(self._options, rates, strict=True) if rate > 0.5), frozenset())
+        needed = np.array([float(name in solved) for name in self.names])
         return needed / max(needed.sum(), 1)
 
 
+@dataclass(frozen=True)
 class FittedLabels:
-    def __init__(self, form: Labels, index: int, temperature: float, prior: np.ndarray, nucleus: float) -> None:
-        self.form, self.index = form, index
-        self.temperature, self.prior, self.nucleus = temperature, prior, nucleus
+    labels: Labels
+    index: int
+    temperature: float
+    prior: np.ndarray
+    nucleus: float
 
-    def chosen(self, logprobs: np.ndarray) -> np.ndarray:
-        """Of each row the option."""
-        names = self.form.answers.names
-        chosen = np.full(len(logprobs), self.form.options.index(BASE))
+    def chosen(self, texts: list[str]) -> np.ndarray:
+        """The option of each text."""
+        names, logprobs = self.labels.names, self.labels.logprobs(texts, self.index)
         known = ~np.isnan(logprobs).any(axis=1)
         likely = softmax(logprobs[known] / self.temperature + self.prior, axis=1)
         order = np.argsort(-np.round(likely, 9), axis=1, kind="stable")
         ordered = np.take_along_axis(likely, order, axis=1)
         inside = np.cumsum(ordered, axis=1) - ordered < self.nucleus - TIE
-        # Only few nuclei are different from one another.
-        nuclei, which = np.unique(np.where(inside, order, -1), axis=0, return_inverse=True)
-        found = [
-            self.form.options.index(BASE)
-            if names[nucleus[0]] == BASE
-            else self.form.option([names[n] for n in nucleus if n >= 0 and names[n] != BASE])
-            for nucleus in nuclei
+        chosen = np.full(len(logprobs), self.labels.option([]))
+        chosen[known] = [
+            self.labels.option([names[n] for n in row[within]]) for row, within in zip(order, inside, strict=True)
         ]
-        chosen[known] = np.array(found, dtype=int)[which.ravel()]
         return chosen
-
-    def predictions(self, texts: list[str]) -> np.ndarray:
-        chosen = self.chosen(self.form.logprobs(texts, self.index))
-        predicted = np.zeros((len(texts), len(self.form.options)))
-        predicted[np.arange(len(texts)), chosen] = 1
-        return predicted
 
     def to_json(self, options: list[str]) -> dict[str, Any]:
         return {
-            "form": Labels.name,
+            "form": "labels",
             "options": options,
-            "names": self.form.answers.names,
-            "neighbours": self.form.answers.neighbours[self.index],
+            "names": self.labels.names,
+            "neighbours": self.labels.neighbours[self.index],
             "temperature": self.temperature,
             "prior": self.prior.tolist(),
             "nucleus": self.nucleus,
         }
-
-
-def _parts(option: str) -> list[str]:
-    return option.split("+")
 
 
 def _calibrated(logprobs: np.ndarray, needed: np.ndarray) -> tuple[float, np.ndarray]:
@@ -124,19 +107,18 @@ def _calibrated(logprobs: np.ndarray, needed: np.ndarray) -> tuple[float, np.nda
     # What was needed can be said only where it was a candidate.
     known = np.isfinite(np.where(needed > 0, logprobs, 0)).all(axis=1) & (needed.sum(axis=1) > 0)
     logprobs, needed = logprobs[known], needed[known]
-
-    def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
-        scores = logprobs / np.exp(values[0]) + values[1:]
-        likely = np.where(needed > 0, log_softmax(scores, axis=1), 0)
-        rest = softmax(scores, axis=1) - needed
-        slope = np.append(-np.where(np.isfinite(logprobs), rest * scaled(values[0]), 0).sum(), rest.sum(axis=0))
-        penalty = PENALTY * len(logprobs)
-        return float(penalty * np.sum(values**2) - np.sum(needed * likely)), slope + 2 * penalty * values
-
-    def scaled(heat: float) -> np.ndarray:
-        return np.where(np.isfinite(logprobs), logprobs, 0) / np.exp(heat)
-
     if len(logprobs) == 0:
         return 1.0, np.zeros(needed.shape[1])
+    candidate = np.isfinite(logprobs)
+    penalty = PENALTY * len(logprobs)
+
+    def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
+        scaled = logprobs / np.exp(values[0])
+        scores = scaled + values[1:]
+        likely = np.where(needed > 0, log_softmax(scores, axis=1), 0)
+        rest = softmax(scores, axis=1) - needed
+        slope = np.append(-(rest * np.where(candidate, scaled, 0)).sum(), rest.sum(axis=0))
+        return float(penalty * np.sum(values**2) - np.sum(needed * likely)), slope + 2 * penalty * values
+
     found = minimize(loss, np.zeros(1 + needed.shape[1]), jac=True, bounds=[(-4, 4)] * (1 + needed.shape[1])).x
     return float(np.exp(found[0])), found[1:]

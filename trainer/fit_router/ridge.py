@@ -28,29 +28,16 @@ INNER_FOLDS = 3
 """Of the cross-validation that chooses the penalty."""
 
 
+def choices(predicted: np.ndarray) -> np.ndarray:
+    """For each row of predictions the index of the first option that is as good as the best."""
+    return (predicted >= predicted.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+
+
 def folds_of(texts: list[str], folds: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """(train, test) indices; identical texts are in one fold. At most as many folds as there are different texts."""
     groups = np.unique(texts, return_inverse=True)[1]
     splitter = GroupKFold(min(folds, int(groups.max()) + 1), shuffle=True, random_state=seed)
     return list(splitter.split(texts, groups=groups))
-
-
-class Ridge:
-    """With the penalty that predicts best in an inner cross-validation."""
-
-    name = "ridge"
-
-    def fit(self, texts: list[str], rates: np.ndarray, *, seed: int) -> RidgeModel:
-        losses = np.zeros(len(PENALTIES))
-        for train, test in folds_of(texts, INNER_FOLDS, seed) if len(set(texts)) > 1 else []:
-            words, solve = prepared([texts[i] for i in train], rates[train])
-            features = words.transform([texts[i] for i in test]).toarray()
-            for index, penalty in enumerate(PENALTIES):
-                coef, intercepts = solve(penalty)
-                losses[index] += np.sum((features @ coef + intercepts - rates[test]) ** 2)
-        words, solve = prepared(texts, rates)
-        coef, intercepts = solve(PENALTIES[int(np.argmin(losses))])
-        return RidgeModel(words, coef.T, intercepts)
 
 
 @dataclass(frozen=True)
@@ -61,12 +48,33 @@ class RidgeModel:
     coef: np.ndarray
     intercepts: np.ndarray
 
+    @classmethod
+    def fit(cls, texts: list[str], rates: np.ndarray, *, seed: int) -> RidgeModel:
+        """With the penalty that predicts best in an inner cross-validation; `rates[t, o]` is the share of trials that
+        option o solved at task t."""
+        losses = np.zeros(len(PENALTIES))
+        for train, test in folds_of(texts, INNER_FOLDS, seed) if len(set(texts)) > 1 else []:
+            words, solve = prepared([texts[i] for i in train], rates[train])
+            features = words.transform([texts[i] for i in test]).toarray()
+            for index, penalty in enumerate(PENALTIES):
+                coef, intercepts = solve(penalty)
+                losses[index] += np.sum((features @ coef + intercepts - rates[test]) ** 2)
+        words, solve = prepared(texts, rates)
+        coef, intercepts = solve(PENALTIES[int(np.argmin(losses))])
+        return cls(words, coef.T, intercepts)
+
     def predictions(self, texts: list[str]) -> np.ndarray:
+        """Each option's predicted success, (texts, options)."""
         return self.words.transform(texts) @ self.coef.T + self.intercepts
 
+    def chosen(self, texts: list[str]) -> np.ndarray:
+        """The option of each text."""
+        return choices(self.predictions(texts))
+
     def to_json(self, options: list[str]) -> dict[str, Any]:
+        """What TypeScript computes the predictions from."""
         return {
-            "form": Ridge.name,
+            "form": "ridge",
             "words": {
                 "lowercase": True,
                 "tokenPattern": TOKEN_PATTERN,

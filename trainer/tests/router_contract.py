@@ -9,9 +9,9 @@ import random
 from pathlib import Path
 from typing import Any
 
-from trainer.fit_router.fit import choices, fit_router
+from trainer.fit_router.fit import fit_router
 from trainer.fit_router.outcomes import Outcomes, matrix_of
-from trainer.fit_router.ridge import Ridge
+from trainer.fit_router.ridge import RidgeModel, choices
 
 FILE = Path(__file__).parent / "fixtures" / "router_contract.json"
 CASES = [
@@ -47,7 +47,7 @@ def contract() -> dict[str, Any]:
     """The router fitted with a ridge, and for each case the predictions and the option."""
     outcomes = outcomes_of(synthetic_outcomes())
     matrix = matrix_of(outcomes)
-    fitted = Ridge().fit(matrix.texts, matrix.rates, seed=1)
+    fitted = RidgeModel.fit(matrix.texts, matrix.rates, seed=1)
     predicted = fitted.predictions(CASES)
     cases = [
         {
