@@ -10,6 +10,7 @@ rollout engine measured: whatever GEPA swallows, no failure of the worker's is t
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -36,19 +37,14 @@ class Job(Closed):
     output_dir: str = Field(min_length=1)
     seed: int = Field(ge=0)
     train: list[str] = Field(min_length=1)
-    """Task ids that minibatches are drawn from."""
     validation: list[str] = Field(min_length=1)
-    """Task ids that every accepted candidate is evaluated on."""
     prompt: str
-    """Where the search begins; empty: the base model without a prompt of its own."""
     place: Literal["before", "instead"]
     minibatch_size: int = Field(ge=1)
     candidate_selection: Literal["pareto", "current_best", "epsilon_greedy", "top_k_pareto"]
     acceptance: Literal["strict_improvement", "improvement_or_equal"]
     merges: int = Field(ge=0)
-    """How often two candidates are merged at most; 0: never."""
     reflection_chars: int = Field(ge=1)
-    """The most characters of one question to the reflection model."""
 
 
 class Rollout(Strict):
@@ -82,80 +78,69 @@ class NoReply(Exception):
 
 
 class Worker:
+    """The gpu worker as GEPA needs it: rollouts of prompts, replies of the reflection model, checkpoints."""
+
     def __init__(self, job: Job, channel: Channel) -> None:
         self._job, self._channel = job, channel
         self._output = Path(job.output_dir)
-        self._known: dict[tuple[str, str], Rollout] = {}
-        self._asked: dict[str, int] = {}
-        self._refused: dict[str, str] = {}
-        self._told = True
+        self._rollouts: dict[tuple[str, str], Rollout] = {}
+        self._times_asked: Counter[str] = Counter()
+        self._refusals: dict[str, str] = {}
+        self._reported = 0
+        """The last step whose checkpoint was sent."""
         self.step = 0
         self.best: str | None = None
 
     @property
     def spent(self) -> int:
         """Rollouts until now."""
-        return len(self._known)
-
-    def begin(self) -> None:
-        (self._output / METRICS).unlink(missing_ok=True)
-        self._channel.send("ready", step=0)
-
-    def end(self) -> None:
-        self.tell_best()
-        self._channel.send("done", step=self.step)
+        return len(self._rollouts)
 
     def rollouts(self, prompt: str, tasks: list[str]) -> tuple[list[Rollout], int]:
         """A rollout of each task with this prompt, and how many of them are new. Raises SearchEnded."""
-        new = [task for task in dict.fromkeys(tasks) if (prompt, task) not in self._known]
+        new = [task for task in dict.fromkeys(tasks) if (prompt, task) not in self._rollouts]
         if new:
             self._roll_out(prompt, new)
-        return [self._known[prompt, task] for task in tasks], len(new)
+        return [self._rollouts[prompt, task] for task in tasks], len(new)
 
     def reply(self, prompt: str) -> str:
         """What the reflection model says. Raises NoReply or SearchEnded."""
         # GEPA tries a failed question again at once (`_propose_texts_batch_safe`): that is no new question.
-        if (refusal := self._refused.pop(prompt, None)) is not None:
+        if (refusal := self._refusals.pop(prompt, None)) is not None:
             raise NoReply(refusal)
-        self.tell_best()
-        again = self._asked.get(prompt, 0)
-        self._asked[prompt] = again + 1
-        answer = self._ask(
-            "reply",
-            {"reply": "text", "no_reply": "problem", "spent": "id"},
-            messages=[{"role": "user", "content": prompt}],
-            again=again,
-        )
+        answers = {"reply": "text", "no_reply": "problem", "spent": "id"}
+        messages, again = [{"role": "user", "content": prompt}], self._times_asked[prompt]
+        self._times_asked[prompt] += 1
+        answer = self._ask("reply", answers, messages=messages, again=again)
         if answer["type"] == "no_reply":
-            self._refused[prompt] = answer["problem"]
+            self._refusals[prompt] = answer["problem"]
             raise NoReply(answer["problem"])
         return str(answer["text"])
 
-    def tell_best(self) -> None:
-        """Tells the checkpoint of the last step: once what GEPA makes of its rollouts is known."""
-        if self._told or self.best is None:
-            return
-        self._told = True
-        self._channel.send("checkpoint", step=self.step, policy=self._policy(self.best))
+    def send_best(self) -> None:
+        """Sends the checkpoint of the last step: once what GEPA makes of its rollouts is known."""
+        if self._reported < self.step and self.best is not None:
+            self._reported = self.step
+            self._channel.send("checkpoint", step=self.step, policy=self._policy(self.best))
 
     def _roll_out(self, prompt: str, tasks: list[str]) -> None:
-        self.tell_best()
-        policy = self._policy(prompt)
-        fields = {"tasks": tasks, "group_size": 1, "policy": policy, "content": "messages"}
-        answer = self._ask("rollouts", {"rollouts": "file", "spent": "id"}, **fields)
+        fields = {"tasks": tasks, "group_size": 1, "policy": self._policy(prompt), "content": "messages"}
+        file = Path(self._ask("rollouts", {"rollouts": "file", "spent": "id"}, **fields)["file"])
         try:
-            rollouts = _read(Path(answer["file"]), tasks)
+            groups = read_input(_Batch, file, name="batch file").groups
+            if [group.task for group in groups] != tasks:
+                raise BadInput(f"groups of {file}: not of the tasks {json.dumps(tasks)}, in this order")
         except BadInput as error:
             raise SearchEnded(ProtocolError(str(error))) from error
-        self._known.update(((prompt, task), rollout) for task, rollout in zip(tasks, rollouts, strict=True))
+        self._rollouts |= {(prompt, group.task): group.rollouts[0] for group in groups}
         self.step += 1
-        self._told = False
-        reward = sum(rollout.reward for rollout in rollouts) / len(rollouts)
+        reward = sum(group.rollouts[0].reward for group in groups) / len(groups)
         metrics = {"reward": reward, "rollouts": self.spent}
         append_metrics(self._output, self.step, metrics)
         self._channel.send("step", step=self.step, metrics=metrics)
 
     def _ask(self, type: str, answers: dict[str, str], **fields: Any) -> dict[str, Any]:
+        self.send_best()
         try:
             answer = self._channel.ask(type, answers=answers, step=self.step, **fields)
         except (Interrupted, RolloutsFailed, ProtocolError) as error:
@@ -168,19 +153,13 @@ class Worker:
         return {"prompt": {"text": prompt, "place": self._job.place}} if prompt else {"base": True}
 
 
-def _read(path: Path, tasks: list[str]) -> list[Rollout]:
-    """The rollouts of a batch file, in the order of `tasks`. Raises BadInput for anything else."""
-    groups = read_input(_Batch, path, name="batch file").groups
-    if [group.task for group in groups] != tasks:
-        raise BadInput(f"groups of {path}: not of the tasks {json.dumps(tasks)}, in this order")
-    return [group.rollouts[0] for group in groups]
-
-
 def search(job: Job, channel: Channel) -> None:
     """Searches until done or interrupted and says so. Raises FolderBusy, RolloutsFailed or ProtocolError."""
-    with only_trainer(Path(job.output_dir)):
+    output = Path(job.output_dir)
+    with only_trainer(output):
+        (output / METRICS).unlink(missing_ok=True)
+        channel.send("ready", step=0)
         worker = Worker(job, channel)
-        worker.begin()
         reason: Exception | None = None
         try:
             _optimize(job, worker)
@@ -191,16 +170,18 @@ def search(job: Job, channel: Channel) -> None:
             return
         if reason:
             raise reason
-        worker.end()
+        worker.send_best()
+        channel.send("done", step=worker.step)
 
 
 def _optimize(job: Job, worker: Worker) -> None:
+    adapter = CampaignAdapter(job, worker)
     passes = -(-len(job.train) // job.minibatch_size)
     gepa.optimize(
         seed_candidate={PROMPT: job.prompt},
         trainset=job.train,
         valset=job.validation,
-        adapter=CampaignAdapter(job, worker),
+        adapter=adapter,
         reflection_lm=worker.reply,
         candidate_selection_strategy=job.candidate_selection,
         acceptance_criterion=job.acceptance,
@@ -208,21 +189,10 @@ def _optimize(job: Job, worker: Worker) -> None:
         use_merge=job.merges > 0,
         max_merge_invocations=job.merges,
         stop_callbacks=[Idle(worker, IDLE_PASSES * passes)],
-        callbacks=[Best(worker)],
+        callbacks=[adapter],
         track_best_outputs=False,
         seed=job.seed,
     )
-
-
-class Best:
-    """Hears of every candidate that was evaluated on the validation tasks."""
-
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
-
-    def on_valset_evaluated(self, event: Any) -> None:
-        if event["is_best_program"]:
-            self._worker.best = event["candidate"][PROMPT]
 
 
 class Idle:
@@ -239,7 +209,7 @@ class Idle:
 
 
 class CampaignAdapter:
-    """What GEPA evaluates candidates with, and what it reflects on."""
+    """What GEPA evaluates candidates with and reflects on, and whom it tells of the best one."""
 
     propose_new_texts = None
 
@@ -257,6 +227,11 @@ class CampaignAdapter:
             trajectories=rollouts if capture_traces else None,
             num_metric_calls=new,
         )
+
+    def on_valset_evaluated(self, event: Any) -> None:
+        """GEPA's callback: a candidate was evaluated on the validation tasks."""
+        if event["is_best_program"]:
+            self._worker.best = event["candidate"][PROMPT]
 
     def make_reflective_dataset(
         self, candidate: Candidate, eval_batch: EvaluationBatch[Rollout, None], components_to_update: list[str]
