@@ -51,11 +51,11 @@ def arguments() -> argparse.Namespace:
 
 def bench_engine(args: argparse.Namespace, model: Path, adapters: list[Path]) -> dict:
     """No HTTP, no text: token ids straight into the engine, the next turn from its own callback."""
+    from trainer.serve.engine import Engine
     from trainer.serve.messages import GenerationRequest, Outcome, RequestError
-    from trainer.serve.worker import build
 
     options = {"max_batch": args.clients, "threads": args.threads, "prefix_cache_mb": args.prefix_cache_mb}
-    engine = build(str(model), model_name="base", device="auto", **options)
+    engine = Engine(model, **options)
     for n, path in enumerate(adapters):
         engine.registry.load(f"adapter-{n}", str(path))
     script, eos = Script(args.system, args.task, args.tool, list(words_of(model).values())), min(engine.eos)
@@ -92,8 +92,7 @@ def bench_engine(args: argparse.Namespace, model: Path, adapters: list[Path]) ->
     figures = tally.figures()
     delta = {k: v - before[k] for k, v in vars(engine.metrics).items() if isinstance(v, int | float)}
     stop.set()
-    engine.stop()
-    engine.join(10)
+    engine.stop(10)
     return figures | _batch_figures(delta)
 
 

@@ -36,10 +36,10 @@ def generation(model: Path, adapter: Path, rounds: int, threads: int) -> dict[st
     from peft import PeftModel
     from transformers import AutoModelForCausalLM
 
+    from trainer.serve.engine import Engine
     from trainer.serve.messages import GenerationRequest
-    from trainer.serve.worker import build
 
-    engine = build(str(model), model_name="base", max_batch=64, threads=threads, prefix_cache_mb=256, device="cpu")
+    engine = Engine(model, max_batch=64, threads=threads, prefix_cache_mb=256)
     engine.registry.load("adapter", str(adapter))
     engine.start()
     plain = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(model), adapter).eval()
@@ -77,6 +77,5 @@ def generation(model: Path, adapter: Path, rounds: int, threads: int) -> dict[st
             tokens, seconds = timed(functools.partial(work, number))
             assert tokens == SAMPLED * len(rows)
             times[side].append(seconds)
-    engine.stop()
-    engine.join(10)
+    engine.stop(10)
     return {side: found[1:] for side, found in times.items()}

@@ -7,6 +7,7 @@ caught (no memory, a full disk, a defect), which may be gone the next time: src/
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import shutil
@@ -80,6 +81,12 @@ def blaming(field: str) -> Iterator[None]:
         yield
     except BadInput as error:
         raise BadInput(f"{field} {error}") from error
+
+
+def sha256(file: Path) -> str:
+    """Of a file's content."""
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def write_whole(path: Path, content: bytes) -> None:

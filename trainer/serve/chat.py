@@ -9,25 +9,26 @@ import math
 import re
 from pathlib import Path
 
+from trainer.command import BadInput
+from trainer.model_folder import eos_ids
 from trainer.serve.messages import BadRequest
 
 
 class ChatFormat:
     """Chat template and tokenizer of a model folder."""
 
-    def __init__(self, folder: Path, eos: frozenset[int]) -> None:
-        """`eos`: the ids that end a turn; what is shown to clients leaves them out."""
+    def __init__(self, folder: Path) -> None:
+        """Raises BadInput for a folder without tokenizer, chat template or end of turns."""
         # Not AutoTokenizer: its import brings torch along, which the front has no use for.
         from transformers import PreTrainedTokenizerFast
 
         if not (folder / "tokenizer.json").is_file():
-            raise ValueError(
-                f"--model {folder}: no tokenizer.json there; save the model's fast tokenizer into the folder"
-            )
+            raise BadInput(f"{folder}: no tokenizer.json there; save the model's fast tokenizer into the folder")
         self._tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
         if not self._tokenizer.chat_template:
-            raise ValueError(f"--model {folder}: no chat template there; add chat_template.jinja to the folder")
-        self.eos = eos
+            raise BadInput(f"{folder}: no chat template there; add chat_template.jinja to the folder")
+        self.eos = eos_ids(folder)
+        """The ids that end a turn; what is shown to clients leaves them out."""
         self._tokens = self._tokenizer.convert_ids_to_tokens(list(range(len(self._tokenizer))))
 
     def prompt_ids(self, messages: list[dict], tools: list[dict] | None) -> list[int]:

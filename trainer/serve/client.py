@@ -17,10 +17,10 @@ from trainer.serve.messages import GenerationRequest, Outcome, Ready, RequestErr
 
 
 class EngineClient:
-    """Starts the generation process and talks to it. All methods but the constructor belong to one event loop."""
+    """Starts the generation process and talks to it, on one event loop."""
 
     def __init__(self, options: dict[str, Any]) -> None:
-        """Starts the process; `options` are those of worker.build."""
+        """Starts the process; `options` are those of Engine."""
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "trainer.serve.worker", str(theirs.fileno()), json.dumps(options)]
         self._process = subprocess.Popen(
@@ -34,16 +34,13 @@ class EngineClient:
         theirs.close()
         self._worker = Connection(ours.detach())
         self._numbers = count(1)
-        self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._loop = asyncio.get_running_loop()
+        self._ready = self._loop.create_future()
+        self._pending: dict[int, asyncio.Future[Any]] = {0: self._ready}
         self._closed: RequestError | None = None
         self.gone = asyncio.Event()
         """Set when the process has ended or `close` was called."""
-
-    def listen(self) -> None:
-        """Begins to take results in; call it on the event loop, before anything else."""
-        loop = asyncio.get_running_loop()
-        self._pending[0] = self._ready = loop.create_future()
-        loop.add_reader(self._worker.fileno(), self._receive)
+        self._loop.add_reader(self._worker.fileno(), self._receive)
 
     async def ready(self) -> Ready:
         """Waits until the model is loaded. Raises RequestError with the reason why it cannot be served."""
@@ -67,18 +64,13 @@ class EngineClient:
         if self._closed is not None:
             return
         self._closed = error
-        asyncio.get_running_loop().remove_reader(self._worker.fileno())
+        self._loop.remove_reader(self._worker.fileno())
         self._worker.close()
         for future in self._pending.values():
             if not future.done():
                 future.set_exception(error)
         self._pending.clear()
         self.gone.set()
-
-    @property
-    def alive(self) -> bool:
-        """Whether requests can be served."""
-        return self._closed is None
 
     def kill(self, seconds: float) -> None:
         """Waits for the process after `close`, and ends it if it takes longer."""
@@ -91,8 +83,7 @@ class EngineClient:
     def _send(self, operation: str, arguments: Any) -> tuple[int, asyncio.Future[Any]]:
         if self._closed is not None:
             raise self._closed
-        number = next(self._numbers)
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        number, future = next(self._numbers), self._loop.create_future()
         if operation != "cancel":  # which is not answered
             self._pending[number] = future
         try:

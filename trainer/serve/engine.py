@@ -8,8 +8,10 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
+from transformers.utils import logging as transformers_logging
 
 from trainer.serve.adapters import Adapter, AdapterRegistry
 from trainer.serve.batch import Batch, Generation, StepMetrics
@@ -23,17 +25,22 @@ log = logging.getLogger(__name__)
 class Engine:
     """Serves requests from `start` to `stop`. Methods may be called from any thread."""
 
-    def __init__(self, runner: ModelRunner, *, base_name: str, cache_bytes: int, threads: int) -> None:
-        self.registry = AdapterRegistry(base_name, runner.mix.linears)
+    def __init__(self, model: Path, *, max_batch: int, threads: int, prefix_cache_mb: int) -> None:
+        """Loads a model. Raises ValueError for an unusable one."""
+        transformers_logging.set_verbosity_error()
+        transformers_logging.disable_progress_bar()
+        torch.set_num_threads(threads)
+        runner = ModelRunner(model, slots=max_batch)
+        self.registry = AdapterRegistry(runner.mix.linears)
         self.metrics = StepMetrics()
         self.context, self.eos = runner.context, runner.eos
-        self._batch = Batch(runner, cache=PrefixCache(cache_bytes), metrics=self.metrics)
+        self._batch = Batch(runner, cache=PrefixCache(prefix_cache_mb << 20), metrics=self.metrics)
         self._mix = runner.mix
         self._threads = threads
         self._inbox: deque[Generation | Adapter] = deque()
         self._wake = threading.Condition()
         self._stopping = False
-        self._thread = threading.Thread(target=self.run, name="generation", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="generation", daemon=True)
 
     def start(self) -> None:
         """Starts the generation thread."""
@@ -43,29 +50,20 @@ class Engine:
         """Queues a request. `on_done` is called once, on the generation thread, or at once when the engine is stopping.
         Raises NotFound for an unknown model. Set `cancelled` of what is returned to give the request up."""
         generation = Generation(request, self.registry.get(request.model), on_done)
-        with self._wake:
-            if not self._stopping:
-                self._inbox.append(generation)
-                self._wake.notify()
-                return generation
-        generation.done(Unavailable.stopping())
+        if not self._put(generation):
+            generation.done(Unavailable())
         return generation
 
     def unload(self, name: str) -> None:
         """Forgets an adapter; its running requests finish with it. Raises NotFound."""
-        adapter = self.registry.unload(name)
-        with self._wake:
-            self._inbox.append(adapter)
-            self._wake.notify()
+        self._put(self.registry.unload(name))
 
-    def stop(self) -> None:
-        """Fails all requests with Unavailable and ends the thread. Returns at once."""
+    def stop(self, seconds: float) -> None:
+        """Fails all requests with Unavailable, and waits for the thread: a process must not exit while it is inside a
+        forward pass."""
         with self._wake:
             self._stopping = True
             self._wake.notify()
-
-    def join(self, seconds: float) -> None:
-        """Waits for the thread to end after `stop`: a process must not exit while it is inside a forward pass."""
         self._thread.join(seconds)
 
     def gauges(self) -> dict[str, int]:
@@ -77,14 +75,20 @@ class Engine:
             "prefix_cache_bytes": self._batch.cache.bytes,
         }
 
+    def _put(self, item: Generation | Adapter) -> bool:
+        """Whether the thread will see the item."""
+        with self._wake:
+            if not self._stopping:
+                self._inbox.append(item)
+                self._wake.notify()
+            return not self._stopping
+
     @torch.inference_mode()
-    def run(self) -> None:
-        """The thread's loop."""
+    def _run(self) -> None:
         torch.set_num_threads(self._threads)
         while True:
             with self._wake:
-                while not (self._inbox or self._batch.waiting or self._batch.running or self._stopping):
-                    self._wake.wait()
+                self._wake.wait_for(lambda: self._inbox or self._batch.waiting or self._batch.running or self._stopping)
                 arrived = list(self._inbox)
                 self._inbox.clear()
                 stopping = self._stopping
@@ -95,7 +99,7 @@ class Engine:
                 else:
                     self._batch.add(item)
             if stopping:
-                self._batch.fail_all(Unavailable.stopping())
+                self._batch.fail_all(Unavailable())
                 return
             try:
                 self._batch.step()

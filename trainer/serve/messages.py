@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+BASE = "base"
+"""The base model's name in requests."""
+
 
 @dataclass(frozen=True)
 class GenerationRequest:
@@ -14,13 +17,13 @@ class GenerationRequest:
 
     prompt: list[int]
     model: str
-    """The base model's name or an adapter's."""
+    """BASE or an adapter's name."""
     max_tokens: int
     temperature: float = 1.0
     top_p: float = 1.0
     seed: int | None = None
     likeliest: int = 0
-    """So many of the likeliest ids are told at every token."""
+    """How many of the likeliest ids are reported at every token."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,6 @@ class Ready:
     """The generation process serves requests; what the front must know of its model."""
 
     context: int
-    eos: frozenset[int]
     base_id: str
 
 
@@ -56,40 +58,25 @@ class RequestError(Exception):
     def __str__(self) -> str:
         return self.args[0]
 
-    def body(self) -> dict:
-        """OpenAI's error object."""
-        return {"error": {"message": str(self), "type": self.type, "param": self.param, "code": self.code}}
-
 
 class BadRequest(RequestError):
-    """The request cannot be served as it is."""
-
     status, type = 400, "BadRequestError"
 
 
 class NotFound(RequestError):
-    """The request names something that is not there."""
-
     status, type = 404, "NotFoundError"
 
 
 class MethodNotAllowed(RequestError):
-    """The path exists, the method on it does not."""
-
     status, type = 405, "MethodNotAllowedError"
 
 
 class TooLarge(RequestError):
-    """The body is over the limit."""
-
     status, type = 413, "RequestTooLargeError"
 
 
 class Unavailable(RequestError):
-    """The server is going down."""
-
     status, type = 503, "ServiceUnavailableError"
 
-    @classmethod
-    def stopping(cls) -> Unavailable:
-        return cls("the server is shutting down; send the request to another one")
+    def __init__(self, message: str = "the server is shutting down; send the request to another one", *_: None) -> None:
+        super().__init__(message)

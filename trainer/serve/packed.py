@@ -20,6 +20,7 @@ import torch
 import torch.nn.functional as F
 from transformers import AttentionInterface, AutoModelForCausalLM, PretrainedConfig, PreTrainedModel
 
+from trainer.model_folder import eos_ids
 from trainer.serve.adapters import Adapter, LoraMix
 from trainer.serve.state import StatePool
 
@@ -191,17 +192,15 @@ def _packed_convolution(module: torch.nn.Module):
 class ModelRunner:
     """A causal LM with room for `slots` rows."""
 
-    def __init__(self, folder: Path, *, slots: int, device: str = "auto") -> None:
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
-        self.device = torch.device(device)
+    def __init__(self, folder: Path, *, slots: int) -> None:
+        self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         # Half precision has no fast kernels on most CPUs.
         dtype = torch.float32 if self.device.type == "cpu" else "auto"
         self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(self.device).eval()
         config = self.model.config
         self.context: int = config.max_position_embeddings
         self.slots = slots
-        self.eos = _eos_ids(self.model)
+        self.eos = eos_ids(folder)
         try:
             self._prepare()
         except Exception as error:  # an architecture may break anywhere in its own forward
@@ -258,10 +257,3 @@ def _check_attention(config: PretrainedConfig) -> None:
     kinds = getattr(config, "layer_types", None)
     if "sliding_attention" in kinds if kinds else window and window < config.max_position_embeddings:
         raise ValueError(f"its layers attend to the last {window} tokens (sliding_window), here to all before them")
-
-
-def _eos_ids(model: torch.nn.Module) -> frozenset[int]:
-    eos = model.generation_config.eos_token_id
-    if eos is None:
-        raise ValueError("the model names no eos_token_id; set it in its generation_config.json")
-    return frozenset(eos if isinstance(eos, list) else [eos])

@@ -84,13 +84,12 @@ class ChatRequest(Strict):
         return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools or []]
 
 
-class LoadRequest(Strict):
-    lora_name: str = Field(min_length=1)
-    lora_path: str = Field(min_length=1)
-
-
 class UnloadRequest(Strict):
     lora_name: str = Field(min_length=1)
+
+
+class LoadRequest(UnloadRequest):
+    lora_path: str = Field(min_length=1)
 
 
 Body = TypeVar("Body", bound=BaseModel)

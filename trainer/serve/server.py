@@ -25,10 +25,12 @@ from pathlib import Path
 
 import uvicorn
 
+from trainer.command import blaming
 from trainer.model_folder import check_files, model_at
 from trainer.serve.chat import ChatFormat
 from trainer.serve.client import EngineClient
 from trainer.serve.messages import (
+    BASE,
     BadRequest,
     GenerationRequest,
     MethodNotAllowed,
@@ -45,8 +47,6 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 5
 MAX_BODY_BYTES = 8 * 1024 * 1024
-ADAPTER_CONFIGS = ("adapter_config.json", "gate.json")
-"""What makes a folder one that can be loaded."""
 
 Answer = tuple[str, bytes]
 Receive = Callable[[], Awaitable[dict]]
@@ -59,7 +59,7 @@ def main(argv: list[str]) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
     try:
         check_files(model_at(args.model, name="--model"))
-        asyncio.run(serve(args, _bind(args.host, args.port)))
+        asyncio.run(serve(args, _bound(args.host, args.port)))
     except (ValueError, OSError, RequestError) as error:  # what a user can cure: one line, no traceback
         print(f"serve: {error}", file=sys.stderr)
         return 1
@@ -74,14 +74,11 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--model", type=Path, required=True, metavar="DIR", help="model folder (transformers format)")
-    add("--model-name", default="base", metavar="NAME", help="the base model's name in requests")
-    add("--adapters-dir", type=Path, metavar="DIR", help="load every adapter folder in DIR under its name")
     add("--host", default="127.0.0.1", help="address to listen on")
     add("--port", type=int, default=8000, help="0 picks a free one")
     add("--max-batch", type=_positive, default=64, metavar="N", help="rows generated together")
     add("--threads", type=_positive, default=1, metavar="N", help="CPU threads of the forward pass")
     add("--prefix-cache-mb", type=int, default=256, metavar="MB", help="0 switches the prefix cache off")
-    add("--device", default="auto", help="auto, cpu or cuda")
     add("--exit-with-parent", action="store_true", help="stop at the end of stdin")
     return parser.parse_args(argv)
 
@@ -93,8 +90,9 @@ def _positive(text: str) -> int:
     return number
 
 
-def _bind(host: str, port: int) -> socket.socket:
-    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that does not listen yet: clients are refused until the model is loaded."""
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))
@@ -107,14 +105,13 @@ def _bind(host: str, port: int) -> socket.socket:
 
 async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
     """Serves on a bound socket until it is told to stop. Raises RequestError or ValueError for what a user can cure."""
-    options = ("model_name", "max_batch", "threads", "prefix_cache_mb", "device")
-    engine = EngineClient({"model": str(args.model)} | {name: getattr(args, name) for name in options})
-    engine.listen()
+    options = ("max_batch", "threads", "prefix_cache_mb")
+    engine = EngineClient({"model": str(args.model), **{name: getattr(args, name) for name in options}})
     stopped = asyncio.Event()
 
     def stop() -> None:
         stopped.set()
-        engine.close(Unavailable.stopping())
+        engine.close(Unavailable())
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -133,12 +130,10 @@ async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
 
 async def _serve(args: argparse.Namespace, listener: socket.socket, engine: EngineClient) -> None:
     ready = await engine.ready()
-    chat = ChatFormat(args.model, ready.eos)
-    if args.adapters_dir is not None:
-        for config in sorted(config for name in ADAPTER_CONFIGS for config in args.adapters_dir.glob(f"*/{name}")):
-            await engine.call("load", (config.parent.name, str(config.parent)))
+    with blaming("--model"):
+        chat = ChatFormat(args.model)
     config = uvicorn.Config(
-        App(engine=engine, chat=chat, ready=ready, base_name=args.model_name),
+        App(engine, chat, ready),
         lifespan="off",
         log_level="warning",
         access_log=False,
@@ -182,9 +177,8 @@ class ClientGone(Exception):
 class App:
     """A plain ASGI application (HTTP only; lifespan is switched off) with the routes of docs/policy-server.md."""
 
-    def __init__(self, *, engine: EngineClient, chat: ChatFormat, ready: Ready, base_name: str) -> None:
-        self._engine, self._chat = engine, chat
-        self._base, self._base_id, self._context = base_name, ready.base_id, ready.context
+    def __init__(self, engine: EngineClient, chat: ChatFormat, ready: Ready) -> None:
+        self._engine, self._chat, self._ready = engine, chat, ready
         self._outcomes: Counter[str] = Counter()
         self._numbers = count()
         self._started = int(time.time())
@@ -205,10 +199,10 @@ class App:
             return
         except RequestError as error:
             self._outcomes["error" if error.status >= 500 else "refused"] += 1
-            status, (kind, body) = error.status, _json(error.body())
+            status, (kind, body) = error.status, _json(_error_body(error))
         except Exception as error:  # a bug here must not look like a network failure
             log.exception("request failed")
-            status, (kind, body) = 500, _json(RequestError(repr(error)).body())
+            status, (kind, body) = 500, _json(_error_body(RequestError(repr(error))))
         headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
@@ -224,12 +218,12 @@ class App:
 
     async def _complete(self, body: bytes, receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
-        if request.model != self._base:
+        if request.model != BASE:
             await self._engine.call("find", request.model)
         prompt = self._chat.prompt_ids(for_template(request.messages), request.offered_tools())
-        room = self._context - len(prompt)
+        room = self._ready.context - len(prompt)
         if room < 1:
-            held = f"the context holds {self._context} and a sample needs one; send fewer"
+            held = f"the context holds {self._ready.context} and a sample needs one; send fewer"
             raise BadRequest(f"messages: {len(prompt)} tokens, {held}", "messages", "context_length_exceeded")
         generation = GenerationRequest(
             prompt=prompt,
@@ -261,10 +255,15 @@ class App:
             finished.cancel()
 
     async def _models(self, _body: bytes, _receive: Receive) -> Answer:
-        card = {"object": "model", "created": self._started, "owned_by": "campaign", "max_model_len": self._context}
-        models = [{"id": self._base, "root": self._base_id, "parent": None, **card}]
+        card = {
+            "object": "model",
+            "created": self._started,
+            "owned_by": "campaign",
+            "max_model_len": self._ready.context,
+        }
+        models = [{"id": BASE, "root": self._ready.base_id, "parent": None, **card}]
         adapters = await self._engine.call("names")
-        models += [{"id": name, "root": name, "parent": self._base, **card} for name in adapters]
+        models += [{"id": name, "root": name, "parent": BASE, **card} for name in adapters]
         return _json({"object": "list", "data": models})
 
     async def _load(self, body: bytes, _receive: Receive) -> Answer:
@@ -278,13 +277,18 @@ class App:
         return _text(f"Success: LoRA adapter '{request.lora_name}' removed successfully.")
 
     async def _health(self, _body: bytes, _receive: Receive) -> Answer:
-        if not self._engine.alive:
+        if self._engine.gone.is_set():
             raise Unavailable("the generation process has ended; start the server again")
         return _text("")
 
     async def _metrics(self, _body: bytes, _receive: Receive) -> Answer:
         counters, gauges = await self._engine.call("metrics")
         return _text(exposition(requests=self._outcomes, counters=counters, gauges=gauges))
+
+
+def _error_body(error: RequestError) -> dict:
+    """OpenAI's error object."""
+    return {"error": {"message": str(error), "type": error.type, "param": error.param, "code": error.code}}
 
 
 def _json(value: object) -> Answer:

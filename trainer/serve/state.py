@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import logging
 from array import array
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from dataclasses import dataclass
+from operator import itemgetter
 from weakref import WeakSet
 
 import torch
@@ -146,11 +147,7 @@ class PrefixCache:
         self.limit = limit
         self.bytes = 0
         self._entries: OrderedDict[Key, Snapshot] = OrderedDict()
-        self._lengths: dict[Adapter | None, Counter[int]] = {}
         self._unloaded: WeakSet[Adapter] = WeakSet()
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
     def __contains__(self, key: Key) -> bool:
         return key in self._entries
@@ -161,38 +158,29 @@ class PrefixCache:
 
     def longest(self, key: Key, below: int) -> Snapshot | None:
         """The snapshot of the longest kept prefix of the key's ids that is shorter than `below` tokens."""
-        adapter, blob = key
-        width = array("i").itemsize
-        for length in sorted(self._lengths.get(adapter, ()), reverse=True):
-            if length < below:
-                found = (adapter, blob[: width * length])
-                if found in self._entries:
-                    self._entries.move_to_end(found)
-                    return self._entries[found]
-        return None
+        adapter, ids = key
+        prefixes = [
+            (snapshot.length, kept)
+            for kept, snapshot in self._entries.items()
+            if kept[0] is adapter and snapshot.length < below and ids.startswith(kept[1])
+        ]
+        if not prefixes:
+            return None
+        _, longest = max(prefixes, key=itemgetter(0))
+        self._entries.move_to_end(longest)
+        return self._entries[longest]
 
     def put(self, key: Key, snapshot: Snapshot) -> None:
         """Keeps a snapshot if it fits at all, and drops the entries that were not used for longest."""
         if key in self._entries or snapshot.bytes > self.limit or not self.keeps(key[0]):
             return
         self._entries[key] = snapshot
-        self._lengths.setdefault(key[0], Counter())[snapshot.length] += 1
         self.bytes += snapshot.bytes
         while self.bytes > self.limit:
-            self._drop(next(iter(self._entries)))
+            self.bytes -= self._entries.popitem(last=False)[1].bytes
 
     def forget(self, adapter: Adapter) -> None:
         """Drops all entries of an adapter that was unloaded, and takes no others."""
         self._unloaded.add(adapter)
         for key in [key for key in self._entries if key[0] is adapter]:
-            self._drop(key)
-
-    def _drop(self, key: Key) -> None:
-        snapshot = self._entries.pop(key)
-        self.bytes -= snapshot.bytes
-        lengths = self._lengths[key[0]]
-        lengths[snapshot.length] -= 1
-        if not lengths[snapshot.length]:
-            del lengths[snapshot.length]
-        if not lengths:
-            del self._lengths[key[0]]
+            self.bytes -= self._entries.pop(key).bytes

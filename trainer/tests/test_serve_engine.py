@@ -72,7 +72,7 @@ def test_greedy_takes_the_most_likely_token_and_the_likeliest_are_those_of_the_p
 def test_stopping_fails_what_is_in_flight_and_what_comes_later(tiny_model_dir):
     with running_engine(tiny_model_dir, max_batch=1) as engine:
         futures = [submitted(engine, GenerationRequest(words(n, 10), "base", 200, seed=n)) for n in range(4)]
-        engine.stop()
+        engine.stop(10)
         futures.append(submitted(engine, GenerationRequest(words(0, 10), "base", 5)))
         assert sum(isinstance(future.result(30), Unavailable) for future in futures) >= 4
 

@@ -91,7 +91,7 @@ def test_calls_are_rendered_as_the_policy_server_renders_them(tiny_model_dir: Pa
     base = with_template(tiny_model_dir, tmp_path / "base", "{{ m.content or '' }}", shown)
     [row] = rows_of(SftJob.model_validate(make_job(base, tmp_path, [{"messages": TALK}])))
     *before, last = for_template(ChatRequest.model_validate({"model": "base", "messages": TALK[:5]}).messages)
-    chat = ChatFormat(base, frozenset())
+    chat = ChatFormat(base)
     assert row.input_ids == chat.prompt_ids(before, None) + chat.answer_ids(before, last, None)
 
 

@@ -19,9 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trainer.command import write_whole
-
-from .job import sha256
+from trainer.command import sha256, write_whole
 
 MANIFEST, METRICS = "manifest.json", "metrics.jsonl"
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import AfterValidator, Field, ValidationError
 
-from trainer.command import BadInput, Strict, first_problem
+from trainer.command import BadInput, Strict, blaming, first_problem
 from trainer.serve.chat import ChatFormat
 from trainer.serve.messages import BadRequest
 from trainer.serve.protocol import Message, for_template
@@ -56,13 +56,9 @@ class Row(NamedTuple):
 def rows_of(job: SftJob) -> list[Row]:
     """Rows of all conversations, in the file's order. Raises BadInput."""
     base = Path(job.base_model)
-    config = json.loads((base / "config.json").read_text())
-    generation = base / "generation_config.json"
-    eos = (json.loads(generation.read_text()) if generation.is_file() else config).get("eos_token_id")
-    if eos is None:
-        raise BadInput(f"base_model {base}: names no eos_token_id; set it in its generation_config.json")
-    chat = ChatFormat(base, frozenset(eos if isinstance(eos, list) else [eos]))
-    context = config.get("max_position_embeddings")
+    with blaming("base_model"):
+        chat = ChatFormat(base)
+    context = json.loads((base / "config.json").read_bytes()).get("max_position_embeddings")
     rows = [row for conversation in _conversations(job) for row in _rows(conversation, chat, context)]
     if not rows:
         raise BadInput(f"conversations {job.conversations}: holds no turn of the assistant's; name a file that does")

@@ -14,7 +14,6 @@ import math
 import random
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +25,9 @@ from trl import GRPOConfig, GRPOTrainer
 from .batch import Batch, micro_batches, training_batch
 from .channel import Channel
 from .job import Job, read_groups
-from .learn import Diverged, TellsAndSaves, common_settings, learn, output_of, policy_of, save_adapter
+from .learn import Diverged, TellsAndSaves, common_settings, learn, policy_of, save_adapter
 from .logps import SampledLogps
 from .model import build_model
-
-Collect = Callable[[int, list[str]], Batch]
-"""Rollouts for one step: (finished steps, task ids) -> batch. May raise Interrupted."""
 
 
 def run(job: Job, channel: Channel) -> None:
@@ -54,32 +50,11 @@ def tasks_of_all_steps(job: Job) -> list[str]:
 
 def make_trainer(job: Job, channel: Channel) -> CapabilityTrainer:
     """Model, data and TRL trainer of a job; the trainer's every step asks `channel` for its rollouts."""
-    model = build_model(job)
-    vocabulary = model.get_input_embeddings().num_embeddings
-
-    def collect(step: int, tasks: list[str]) -> Batch:
-        weights = output_of(job) / "weights"
-        shutil.rmtree(weights, ignore_errors=True)
-        save_adapter(model, adapter := weights / f"step-{step}")
-        size = job.group_size
-        answer = channel.ask(
-            "rollouts",
-            step=step,
-            tasks=tasks,
-            group_size=size,
-            policy=policy_of(adapter),
-            answers={"rollouts": "file"},
-        )
-        groups = read_groups(Path(answer["file"]), tasks=tasks, group_size=size, vocabulary=vocabulary)
-        return training_batch(groups, job.advantage)
-
     return CapabilityTrainer(
-        model=model,
+        model=build_model(job),
         args=grpo_config(job),
         train_dataset=Dataset.from_dict({"prompt": tasks_of_all_steps(job)}),
         processing_class=AutoTokenizer.from_pretrained(job.base_model),
-        collect=collect,
-        tokens_per_forward=job.tokens_per_forward,
         job=job,
         channel=channel,
     )
@@ -107,18 +82,26 @@ def _no_rewards(**_: Any) -> list[float]:
 
 
 class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
-    """`collect` brings a step's batch."""
-
-    def __init__(self, *, collect: Collect, tokens_per_forward: int, **kwargs: Any) -> None:
-        super().__init__(reward_funcs=_no_rewards, **kwargs)
-        self._collect = collect
-        self._tokens_per_forward = tokens_per_forward
+    def __init__(self, *, job: Job, **kwargs: Any) -> None:
+        super().__init__(reward_funcs=_no_rewards, job=job, **kwargs)
+        self._tokens_per_forward = job.tokens_per_forward
         self._step_metrics: dict[str, float] = {}
         self._update_started = 0.0
         self._micro: dict[str, torch.Tensor] = {}
         self._at_one, self._gap = torch.empty(0), 0.0
         # In half precision TRL's forward computes under autocast.
         self._sampled = None if self.args.bf16 else SampledLogps(self.model.get_base_model())
+
+    def _collect(self, step: int, tasks: list[str]) -> Batch:
+        """Rollouts of a step, under the weights as they are. Raises what asking for them does."""
+        weights, size = self._output / "weights", self._job.group_size
+        shutil.rmtree(weights, ignore_errors=True)
+        save_adapter(self.model, adapter := weights / f"step-{step}")
+        fields = {"tasks": tasks, "group_size": size, "policy": policy_of(adapter)}
+        answer = self._channel.ask("rollouts", step=step, **fields, answers={"rollouts": "file"})
+        vocabulary = self.model.get_input_embeddings().num_embeddings
+        groups = read_groups(Path(answer["file"]), tasks=tasks, group_size=size, vocabulary=vocabulary)
+        return training_batch(groups, self._job.advantage)
 
     def training_step(
         self, model: torch.nn.Module, inputs: list[dict[str, str]], num_items_in_batch: Any = None

@@ -13,7 +13,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from trainer.command import BadInput, Closed, Strict, read_input
+from trainer.command import BadInput, Closed, Strict, read_input, sha256
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 """Of a PEFT folder."""
@@ -94,12 +94,6 @@ class Job(LoraJob):
         if tasks and groups > len(tasks):
             raise ValueError(f"a step takes each task at most once; there are {len(tasks)} tasks: lower it to that")
         return groups
-
-
-def sha256(file: Path) -> str:
-    """Of a file's content."""
-    with file.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
 
 
 def set_threads(threads: int) -> None:

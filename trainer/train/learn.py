@@ -11,7 +11,7 @@ import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -39,17 +39,7 @@ class Diverged(RuntimeError):
     """The loss or its gradient is not finite; the last whole checkpoint is good."""
 
 
-class Trainable(Protocol):
-    """A trainer with TellsAndSaves."""
-
-    state: Any
-
-    def train(self, *, resume_from_checkpoint: str | None) -> Any: ...
-
-    def save_checkpoint(self) -> None: ...
-
-
-def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[], Trainable]) -> None:
+def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[], TellsAndSaves]) -> None:
     """Trains until done or interrupted and says so.
 
     Raises FolderBusy, BadInput, DamagedBatch, RolloutsFailed, ProtocolError or Diverged."""
@@ -68,25 +58,24 @@ def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[], Trai
         if checkpoint:  # once more: the worker that heard of it may have died since
             channel.send("checkpoint", step=step, policy=policy_of(checkpoint))
         # What checkpoint-0 holds follows from the job, and resuming it, transformers would make one draw twice.
-        if trainer and not _train(trainer, checkpoint if step > 0 else None):
-            channel.send("interrupted", step=trainer.state.global_step)
-            return
+        if trainer:
+            try:
+                _train(trainer, checkpoint if step > 0 else None)
+            except Interrupted:
+                channel.send("interrupted", step=trainer.state.global_step)
+                return
         shutil.rmtree(output / "weights", ignore_errors=True)
         channel.send("done", step=steps)
 
 
-def _train(trainer: Trainable, checkpoint: Path | None) -> bool:
-    """Trains to the end (True) or to an interruption (False), and saves."""
+def _train(trainer: TellsAndSaves, checkpoint: Path | None) -> None:
+    """Trains on, and saves whatever ends it between two steps."""
     try:
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    except Interrupted:
-        trainer.save_checkpoint()
-        return False
-    except (RolloutsFailed, ProtocolError, BadInput, DamagedBatch):
+    except (Interrupted, RolloutsFailed, ProtocolError, BadInput, DamagedBatch):
         trainer.save_checkpoint()
         raise
     trainer.save_checkpoint()
-    return True
 
 
 def output_of(job: LoraJob) -> Path:
@@ -107,7 +96,8 @@ class TellsAndSaves:
         super().__init__(**kwargs)
         self.remove_callback(PrinterCallback)
         self.processing_class = None  # checkpoints hold no tokenizer
-        self._channel, self._output, self._fingerprint = channel, output_of(job), job.fingerprint()
+        self._job, self._channel, self._output = job, channel, output_of(job)
+        self._fingerprint = job.fingerprint()
 
     def metrics_of_step(self) -> dict[str, float]:
         """Of the step that has just been finished, beside loss, grad_norm and learning_rate."""
