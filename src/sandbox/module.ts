@@ -11,6 +11,7 @@ import {
   MORE_MESSAGES,
   MOST_ANSWERS,
   MOST_ENTRIES,
+  MOST_EXPORTS,
   MOST_STEPS,
   MOST_TOOLS,
   NAME_CHARS,
@@ -61,6 +62,7 @@ const tool = toolSchema.extend({
 const [action, fact] = [referenceSchema.shape.actions.element, referenceSchema.shape.tell.element];
 
 const results = {
+  exports: list(z.string(), MOST_EXPORTS).transform((names) => names.map((name) => quoted(name, NAME_CHARS))),
   describe: z.strictObject({
     policy: fit,
     tools: list(tool, MOST_TOOLS).refine(
@@ -116,9 +118,10 @@ export function openModule(options: { source: string } & SandboxOptions) {
     throw new SandboxError(`${name}: ${path}: ${quoted(issue?.message ?? '', QUOTED_CHARS / 2)}`);
   }
   return {
-    exports: sandbox.exports,
     spent: sandbox.spent,
     close: sandbox.close,
+    /** Names that the module exports. */
+    exports: () => call('exports', []),
     async describe() {
       const description = await call('describe', []);
       const { length } = JSON.stringify(description);

@@ -13,8 +13,6 @@ import {
   KILL_WALL_MS,
   MEMORY_PAGES,
   MOST_DEPTH,
-  MOST_EXPORTS,
-  NAME_CHARS,
   quoted,
   QUOTED_CHARS,
   RESULT_CHARS,
@@ -45,10 +43,11 @@ export interface SandboxOptions {
 }
 
 export interface Sandbox {
-  /** Calls an exported function with JSON arguments; resolves to its JSON result, undefined included. Rejects with SandboxError. */
+  /**
+   * Calls an exported function with JSON arguments; resolves to its JSON result, undefined included. Rejects with SandboxError. `exports` is the
+   * list of the names that there are.
+   */
   call(name: string, args: unknown[]): Promise<unknown>;
-  /** Names that the module exports. */
-  exports(): Promise<string[]>;
   spent(): { cpuMs: number; functions: { name: string; calls: number; ms: number }[] };
   close(): Promise<void>;
 }
@@ -172,12 +171,6 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
 
   return {
     call: ask,
-    async exports() {
-      const names = await ask('exports', []);
-      const isList = Array.isArray(names) && names.length <= MOST_EXPORTS && names.every((n) => typeof n === 'string');
-      if (!isList) throw new SandboxError(`exports: not a list of up to ${MOST_EXPORTS} names`);
-      return names.map((name) => quoted(name, NAME_CHARS));
-    },
     spent: () => ({ cpuMs, functions: [...functions].map(([name, spent]) => ({ name, ...spent })) }),
     async close() {
       closed = true;

@@ -1,20 +1,17 @@
+/** Code in a sandbox: what it cannot reach, what its failures cost the other calls, and what it cannot do to its host. */
 import { execFileSync } from 'node:child_process';
-import { openModule, type EnvironmentModule } from '../../../src/sandbox/module';
-import { openSandbox, SandboxError, type Sandbox } from '../../../src/sandbox/sandbox';
-import { sandboxEnvironment } from '../../../src/sandbox/episodes';
-import { seedOf, seedTasks } from '../../../src/domain/seeds';
+import { isDeep, isUnfit, MOST_DEPTH, quoted } from '../../../src/sandbox/limits';
+import { openModule } from '../../../src/sandbox/module';
+import { openSandbox, SandboxError, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox';
+import { closedAfterwards } from '../../support/opened';
 
-const open: { close(): Promise<void> }[] = [];
-const sandboxOf = (source: string, options: object = {}): Sandbox => {
-  const sandbox = openSandbox({ source, callMs: 200, killMs: 1_500, ...options });
-  open.push(sandbox);
-  return sandbox;
-};
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((s) => s.close()));
-});
+jest.setTimeout(60_000);
 
-describe('sandbox', () => {
+const sandboxOf = (source: string, options: SandboxOptions = {}): Sandbox =>
+  closedAfterwards(openSandbox({ source, ...options }));
+const messageOf = (call: Promise<unknown>): Promise<string> => call.then(String, (error: Error) => error.message);
+
+describe('a call that fails', () => {
   const hostile = `
     export const loop = () => { for (;;) {} };
     export const bomb = () => { const a = []; for (;;) a.push(new Uint8Array(1e6)); };
@@ -23,49 +20,74 @@ describe('sandbox', () => {
     export const stack = () => stack();
     export const boom = () => { throw new Error('no such item'); };
     export const big = () => 'x'.repeat(2000000);
+    export const later = async () => ({});
     export const fine = (n) => n + 1;`;
+  const limits = { callMs: 200, killMs: 1_500 };
 
-  it.each([
+  it.each<[string, RegExp, SandboxOptions?]>([
     ['loop', /longer than its limit/],
+    // It cannot be interrupted in time: its thread is killed.
+    ['loop', /no answer within 1000 ms/, { callMs: 60_000, killMs: 1_000 }],
     ['bomb', /out of memory/],
     ['strings', /no answer|out of memory|longer than its limit/],
     ['builtin', /no answer|memory|longer/],
     ['stack', /stack/],
     ['boom', /Error: no such item/],
     ['big', /2000002 characters/],
+    ['later', /^later: a promise was returned/],
     ['missing', /no function missing/],
-  ])('%s fails that call only', async (name, message) => {
-    const sandbox = sandboxOf(hostile);
-    const answers = await Promise.allSettled([
-      sandbox.call('fine', [1]),
-      sandbox.call(name, []),
-      sandbox.call('fine', [2]),
+  ])('leaves the others alone: %s', async (name, message, options = limits) => {
+    const sandbox = sandboxOf(hostile, options);
+    const calls = [sandbox.call('fine', [1]), sandbox.call(name, []), sandbox.call('fine', [2])];
+    const [before, failed, after] = await Promise.allSettled(calls);
+    expect([before, after]).toEqual([
+      { status: 'fulfilled', value: 2 },
+      { status: 'fulfilled', value: 3 },
     ]);
-    expect(answers[0]).toEqual({ status: 'fulfilled', value: 2 });
-    expect(answers[2]).toEqual({ status: 'fulfilled', value: 3 });
-    const { reason } = answers[1] as PromiseRejectedResult;
+    const { reason } = failed as PromiseRejectedResult;
     expect(reason).toBeInstanceOf(SandboxError);
-    expect(reason).toMatchObject({ type: 'BadEnvironment', retryable: false });
-    expect(reason.message).toMatch(message);
+    expect(reason).toMatchObject({ type: 'BadEnvironment', retryable: false, message: expect.stringMatching(message) });
   });
 
-  it('kills the thread of a call that cannot be interrupted, and answers the others', async () => {
-    const sandbox = sandboxOf(hostile, { callMs: 60_000, killMs: 1_000 });
-    const waiting = [sandbox.call('fine', [1]), sandbox.call('loop', []), sandbox.call('fine', [2])];
-    const answers = await Promise.allSettled(waiting);
-    expect(answers.map((a) => a.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
-    expect((answers[1] as PromiseRejectedResult).reason.message).toMatch(/no answer within 1000 ms/);
+  it('says what was thrown in one printable line, and its thread goes on, whatever that looked like', async () => {
+    const sandbox = sandboxOf(`
+      const long = new Error('\\u001b]0;owned\\u0007\\u202e\\r\\nhidden' + 'x'.repeat(5e6));
+      const thrown = [{ name: 'RuntimeError', message: 'x' }, Promise.resolve(1), { get message() { throw 1; } }, new Error('interrupted'), long];
+      export const spoof = (n) => { throw thrown[n]; };
+      export const fine = () => 1;`);
+    await sandbox.call('fine', []);
+    const messages = await Promise.all([0, 1, 2, 3, 4].map((n) => messageOf(sandbox.call('spoof', [n]))));
+    expect(messages).toEqual([
+      'spoof: RuntimeError: x',
+      'spoof: an object without a message was thrown',
+      'spoof: something was thrown that cannot be read',
+      'spoof: Error: interrupted',
+      expect.stringMatching(/^spoof: Error: ]0;owned hiddenx+…$/),
+    ]);
+    expect(messages[4]!.length).toBeLessThan(320);
+    expect(sandbox.spent().functions).toContainEqual(expect.objectContaining({ name: 'spoof', calls: 5 }));
   });
 
-  it.each(['process', 'require', 'fetch', 'Date', 'setTimeout', 'XMLHttpRequest', 'std', 'os', 'console'])(
-    'has no %s',
-    async (name) => {
-      const sandbox = sandboxOf(`export const type = () => typeof globalThis[${JSON.stringify(name)}];`);
-      expect(await sandbox.call('type', [])).toBe('undefined');
-    },
-  );
+  it('has a module that does not load, loops while loading, or is closed', async () => {
+    expect(await messageOf(sandboxOf('export const = 1').call('f', []))).toMatch(/SyntaxError/);
+    expect(await messageOf(sandboxOf('for (;;) {}', limits).call('f', []))).toMatch(/longer than its limit/);
+    const sandbox = sandboxOf('export const a = 1;');
+    expect(await sandbox.call('exports', [])).toEqual(['a']);
+    const waiting = expect(sandbox.call('b', [])).rejects.toThrow(/closed/);
+    await sandbox.close();
+    await waiting;
+    await expect(sandbox.call('b', [])).rejects.toThrow(/closed/);
+  });
+});
 
-  it('has no way out through constructors, imports or Math.random', async () => {
+describe('the world outside', () => {
+  it('is not there', async () => {
+    const names = ['process', 'require', 'fetch', 'Date', 'setTimeout', 'XMLHttpRequest', 'std', 'os', 'console'];
+    const sandbox = sandboxOf('export const types = (names) => names.map((name) => typeof globalThis[name]);');
+    expect(await sandbox.call('types', [names])).toEqual(names.map(() => 'undefined'));
+  });
+
+  it('is reached by no constructor, import or Math.random', async () => {
     const sandbox = sandboxOf(`
       export const outside = () => Function('return typeof process + typeof require + typeof globalThis.Date')();
       export const random = () => Math.random();
@@ -73,32 +95,39 @@ describe('sandbox', () => {
     expect(await sandbox.call('outside', [])).toBe('undefinedundefinedundefined');
     await expect(sandbox.call('random', [])).rejects.toThrow(/not a function/);
     expect(await sandbox.call('imported', [])).toBe('asked');
-    await expect(sandboxOf(`import 'node:fs';`).exports()).rejects.toThrow(SandboxError);
+    await expect(sandboxOf(`import 'node:fs';`).call('f', [])).rejects.toThrow(SandboxError);
+  });
+});
+
+describe('built-ins', () => {
+  it.each([
+    ['JSON.stringify', `JSON.stringify = () => '{';`],
+    ['JSON.parse', 'JSON.parse = () => 5;'],
+    ['JSON', 'globalThis.JSON = { parse() {}, stringify() {} };'],
+    ['JSON by a getter', `Object.defineProperty(globalThis, 'JSON', { get() { for (;;) {} } });`],
+    ['Object.keys', 'Object.keys = () => 5;'],
+    ['iteration', 'Array.prototype[Symbol.iterator] = function* () { for (;;) yield 1; };'],
+  ])('%s: a module that replaces it while it loads is refused', async (_, text) => {
+    await expect(sandboxOf(`${text} export const f = () => 1;`).call('f', [])).rejects.toThrow(
+      /^f: the module replaces .* while it loads/,
+    );
   });
 
-  it('reports a module that does not load, loops while loading, or is closed', async () => {
-    await expect(sandboxOf('export const = 1').exports()).rejects.toThrow(/SyntaxError/);
-    await expect(sandboxOf('for (;;) {}').exports()).rejects.toThrow(/longer than its limit/);
-    const sandbox = sandboxOf('export const a = 1;');
-    expect(await sandbox.exports()).toEqual(['a']);
-    const waiting = expect(sandbox.call('b', [])).rejects.toThrow(/closed/);
-    await sandbox.close();
-    await waiting;
-    await expect(sandbox.call('b', [])).rejects.toThrow(/closed/);
-  });
-
-  it('forgets what a call writes into large buffers that the module left empty', async () => {
+  it('that are replaced in a call, or frozen, or that JSON asks, change nothing for the host', async () => {
     const sandbox = sandboxOf(`
-      const [first, second] = [new Uint8Array(4 << 20), new Uint8Array(2 << 20)];
-      export const f = () => [++first[2e6], ++second[1e6]];
-      export const g = () => { const fresh = new Uint8Array(4 << 20); return ++fresh[2e6]; };`);
-    for (let n = 0; n < 3; n += 1) {
-      expect(await sandbox.call('f', [])).toEqual([1, 1]);
-      expect(await sandbox.call('g', [])).toBe(1);
-    }
+      Object.freeze(Object.prototype);
+      export const replace = () => { JSON.stringify = () => '{'; JSON.parse = null; Reflect.apply = null; return [1]; };
+      export const odd = () => ({ toJSON: () => 'said' });`);
+    expect(await sandbox.call('replace', [])).toEqual([1]);
+    expect(await sandbox.call('odd', [])).toBe('said');
+    expect(await sandbox.call('replace', [])).toEqual([1]);
+    const source = 'Array.prototype.toJSON = () => 5; export const f = () => 1;';
+    await expect(closedAfterwards(openModule({ source })).exports()).rejects.toThrow(/^exports: result: a list/);
   });
+});
 
-  it('forgets everything between calls: module variables, globals, prototypes, used memory', async () => {
+describe('the next call', () => {
+  it('finds nothing of the one before: module variables, globals, prototypes, used memory', async () => {
     const sandbox = sandboxOf(`
       let calls = 0; const seen = new Map();
       export const visit = () => {
@@ -114,99 +143,62 @@ describe('sandbox', () => {
     }
   });
 
-  it('cuts an error that quotes a long text', async () => {
-    const sandbox = sandboxOf(`export const quote = () => { throw new Error('x'.repeat(1e6)); };`);
-    await expect(sandbox.call('quote', [])).rejects.toThrow(/^quote: Error: x{293}…$/);
+  it('finds large buffers as empty as the module left them', async () => {
+    const sandbox = sandboxOf(`
+      const [first, second] = [new Uint8Array(4 << 20), new Uint8Array(2 << 20)];
+      export const f = () => [++first[2e6], ++second[1e6]];
+      export const g = () => { const fresh = new Uint8Array(4 << 20); return ++fresh[2e6]; };`);
+    for (let n = 0; n < 3; n += 1) {
+      expect(await sandbox.call('f', [])).toEqual([1, 1]);
+      expect(await sandbox.call('g', [])).toBe(1);
+    }
+  });
+
+  it('has the same stack after the interpreter itself overflowed', async () => {
+    const sandbox = sandboxOf(`
+      export const depth = () => { let n = 0; const f = () => { n += 1; f(); }; try { f(); } catch {} return n; };
+      export const deep = () => eval('"\`\${'.repeat(2e4));
+      export const nested = () => { eval('('.repeat(1e5)); };`);
+    const before = await sandbox.call('depth', []);
+    for (const name of ['deep', 'nested', 'nested']) await expect(sandbox.call(name, [])).rejects.toThrow(SandboxError);
+    expect(await sandbox.call('depth', [])).toBe(before);
+  });
+
+  it('has as much memory after one that used it up', async () => {
+    const sandbox = sandboxOf(`
+      export const fill = () => { const a = []; try { for (;;) a.push(new Uint8Array(1e5)); } catch {} const n = a.length; a.length = 0; return n; };
+      export const bomb = () => { const a = []; for (;;) a.push([a.length]); };`);
+    const first = await sandbox.call('fill', []);
+    await expect(sandbox.call('bomb', [])).rejects.toThrow(/memory/);
+    expect(await sandbox.call('fill', [])).toBe(first);
   });
 });
 
-const counter = `
-  export const describe = () => ({ policy: 'count .', tools: [{ name: 'add', description: '', parameters: {} }], maxSteps: 3 });
-  export const make = (seed) => ({ seed, count: 0 });
-  export const start = (state) => [{ role: 'system', content: 'count .' }, { role: 'user', content: 'to ' + state.seed }];
-  export const step = (state, message) => ({
-    state: { ...state, count: state.count + 1 }, messages: [{ role: 'user', content: message.content }], done: message.content === 'end',
+describe('results and texts', () => {
+  it('are not too deep, by their brackets outside of texts', async () => {
+    const sandbox = sandboxOf(
+      'export const nested = (n) => { let a = 1; for (let i = 0; i < n; i += 1) a = i % 2 ? [a] : { a }; return a; };',
+    );
+    expect(JSON.stringify(await sandbox.call('nested', [MOST_DEPTH]))).toHaveLength(MOST_DEPTH * 4 + 1);
+    await expect(sandbox.call('nested', [MOST_DEPTH + 1])).rejects.toThrow(
+      /^nested: the result is nested more than 200/,
+    );
+    const texts = ['[[1]]    ', '[[[1]]]', '[[],[],[],[],[]]', JSON.stringify(['[[[[', '\\"[[[[', '{'])];
+    expect(texts.map((text) => isDeep(text, 2))).toEqual([false, true, false, false]);
+    expect(isDeep(texts[3]!, 1)).toBe(false);
   });
-  export const reward = (state) => ({ reward: state.count / 4, breakdown: {} });
-  export const reference = () => ({ actions: [], tell: [] });
-  export const solve = () => [{ role: 'assistant', content: 'end' }];`;
-const openCounter = (text = counter): Promise<Awaited<ReturnType<typeof sandboxEnvironment>>> => {
-  const module: EnvironmentModule = openModule({ source: text });
-  open.push(module);
-  return sandboxEnvironment({ module, version: 'f'.repeat(64) });
-};
-const say = (content: string) => ({ role: 'assistant' as const, content });
 
-describe('a process', () => {
-  it('waits for calls under way, and ends with an idle sandbox open', () => {
-    const program = `
-      const { transformFileSync } = require('@swc/core');
-      require.extensions['.ts'] = (module, file) => module._compile(transformFileSync(file, {
-        jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }).code, file);
-      require('./src/sandbox/sandbox.ts').openSandbox({ source: 'export const f = () => 7;' }).call('f', []).then(console.log);`;
-    expect(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8', timeout: 60_000 })).toBe('7\n');
+  it('are one printable line where they are quoted', () => {
+    expect(quoted('a\u009b31m\n b')).toBe('a 31m b');
+    expect(['plain \t\r\n é 😀', 'a\0b', '\u007f', '\udc00'].map(isUnfit)).toEqual([false, true, true, true]);
   });
 });
 
-describe('sandbox environment', () => {
-  it('runs interleaved episodes independently and ends them by the step limit', async () => {
-    const environment = await openCounter();
-    const [a, b] = await Promise.all([
-      environment.reset({ id: 'seed-1', seed: 0 }),
-      environment.reset({ id: 'seed-2', seed: 0 }),
-    ]);
-    expect(a.start.messages[1]).toEqual({ role: 'user', content: 'to 1' });
-    await a.step(say('x'));
-    await a.step(say('y'));
-    expect(await b.step(say('end'))).toMatchObject({ done: true, stopReason: 'user_stop' });
-    expect(await a.step(say('z'))).toMatchObject({ done: true, stopReason: 'max_steps' });
-    expect((await a.evaluate('max_steps')).reward).toBe(0.75);
-    expect(await b.evaluate('user_stop')).toEqual({
-      reward: 0.25,
-      breakdown: {},
-      reference: { actions: [], tell: [] },
-    });
-  });
-
-  it('knows its tasks', async () => {
-    const environment = await openCounter();
-    const train = await environment.tasks('train');
-    const test = await environment.tasks('test');
-    expect(train[0]).toEqual({ id: 'seed-10000', split: 'train' });
-    expect(test[0]).toEqual({ id: 'seed-1000000', split: 'test' });
-    expect(new Set([...train, ...test].map((t) => t.id)).size).toBe(train.length + test.length);
-    await expect(environment.reset({ id: 'seed--1', seed: 0 })).rejects.toThrow(/task "seed--1"/);
-    expect(seedTasks({ from: 3, count: 2 }).map(seedOf)).toEqual([3, 4]);
-    for (const task of ['seed-9999999999', 'seed-7-easier', '7']) expect(() => seedOf(task)).toThrow(RangeError);
-  });
-
-  it('leaves pairs of seeds out', () => {
-    expect(seedTasks({ from: 0, count: 6, without: [3, 4] }).map(seedOf)).toEqual([0, 1, 6, 7, 8, 9]);
-  });
-
-  it('gives the hint of an instance, where the module has hints', async () => {
-    const startOf = async (text?: string) => {
-      const environment = await openCounter(text);
-      return (await environment.reset({ id: 'seed-1', seed: 0 })).start;
-    };
-    const hint = `export const hint = (state) => 'as far as ' + state.seed + ' .';`;
-    expect((await startOf(`${counter}\n${hint}`)).hint).toBe('as far as 1 .');
-    expect('hint' in (await startOf())).toBe(false);
-  });
-
-  it.each([
-    ['NaN', 'NaN'],
-    ['1.5', '1.5'],
-    ['a string', '"1"'],
-  ])('a reward that is %s is a failure of the environment', async (_, value) => {
-    const environment = await openCounter(counter.replace('state.count / 4', value));
-    const episode = await environment.reset({ id: 'seed-1', seed: 0 });
-    await expect(episode.evaluate('user_stop')).rejects.toThrow(/^reward: result\.reward:/);
-  });
-
-  it('names the function and the field of a malformed result', async () => {
-    const environment = await openCounter(counter.replace('content: message.content', `content: ''`));
-    const episode = await environment.reset({ id: 'seed-1', seed: 0 });
-    await expect(episode.step(say('x'))).rejects.toThrow(/^step: result\.messages\.0\.content:/);
-  });
+test('a process waits for calls under way, and ends with an idle sandbox open', () => {
+  const program = `
+    const { transformFileSync } = require('@swc/core');
+    require.extensions['.ts'] = (module, file) => module._compile(transformFileSync(file, {
+      jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }).code, file);
+    require('./src/sandbox/sandbox.ts').openSandbox({ source: 'export const f = () => 7;' }).call('f', []).then(console.log);`;
+  expect(execFileSync(process.execPath, ['-e', program], { encoding: 'utf8', timeout: 60_000 })).toBe('7\n');
 });

@@ -45,21 +45,16 @@ const moduleOf = (changes: Partial<typeof parts> = {}): string => Object.values(
 const findingsOf = async (changes: Partial<typeof parts>): Promise<string> =>
   (await selfTest({ source: moduleOf(changes) })).findings.join('\n');
 
-const rewarding = (text: string): Partial<typeof parts> => ({
-  reward: parts.reward.replace('reward: right(s) ?', `reward: right(s) || ${text} ?`),
-});
+const changing = (name: keyof typeof parts, from: string | RegExp, to: string): Partial<typeof parts> => {
+  const changed = parts[name].replace(from, () => to);
+  expect(changed).not.toBe(parts[name]);
+  return { [name]: changed };
+};
+const rewarding = (text: string) => changing('reward', 'reward: right(s) ?', `reward: right(s) || ${text} ?`);
 
 describe('self-test', () => {
-  const changing = (name: keyof typeof parts, from: string | RegExp, to: string): Partial<typeof parts> => {
-    const changed = parts[name].replace(from, to);
-    expect(changed).not.toBe(parts[name]);
-    return { [name]: changed };
-  };
-
   it.each<[string, () => Partial<typeof parts>, RegExp]>([
-    ['a constant text that pays', () => rewarding(`s.said === 'done .'`), /always saying "done \."/],
-    ['a reward for nothing', () => rewarding('s.said === undefined'), /doing nothing succeeds on 100%/],
-    ['a call that pays', () => rewarding('s.looked || s.washed >= 2'), /calling wash over and over succeeds on 100%/],
+    // Solutions and instances.
     [
       'a reference that fails',
       () => changing('solve', '{ house, colour })', `{ house, colour: 'red' })`),
@@ -70,20 +65,64 @@ describe('self-test', () => {
       () => changing('solve', `, { role: 'assistant', content: 'done .' }`, ''),
       /seed 0 is not done after the last message/,
     ],
-    ['a reward above 1', () => changing('reward', '? 1 :', '? 1.5 :'), /the module fails: reward: result.reward/],
-    ['a reward that is NaN', () => changing('reward', '? 1 :', '? NaN :'), /the module fails: reward: result.reward/],
-    ['one instance only', () => changing('make', '(seed) =>', '(_, seed = 1) =>'), /make: 1 distinct instances of 102/],
-    ['unseeded randomness', () => changing('make', 'mix(seed)', 'Math.random()'), /\w+: TypeError: not a function/],
-    ['another shape', () => changing('step', `state.colour + ' '`, `state.colour + ', '`), /shape of its outputSchema/],
-    ['an empty observation', () => changing('step', `: 'ok'`, `: ''`), /the module fails: step/],
     [
-      'an endless loop',
-      () => changing('reward', '(s) => s', '(s) => { for (;;) {} }; const never = (s) => s'),
-      /longer than its limit/,
+      'a longer solution than steps',
+      () => changing('describe', 'maxSteps: 6', 'maxSteps: 2'),
+      /maxSteps 2 is below the 3/,
     ],
+    ['one instance only', () => changing('make', '(seed) =>', '(_, seed = 1) =>'), /make: 1 distinct instances of 102/],
+    [
+      'instances that differ where nobody sees',
+      () => changing('make', `'h' + String(mix(seed) % 100).padStart(2, '0')`, `'h01', nonce: mix(seed)`),
+      /make: \d+ distinct instances/,
+    ],
+    [
+      'held-out instances that training shows',
+      () => changing('make', '(seed) =>', '(n, seed = mix(n) % 300) =>'),
+      /^make: \d+ of 34 held-out seeds give an instance of one of 100 training seeds, e\.g\. seed 10000\d\d that of seed 100\d\d: draw/,
+    ],
+    ['another shape', () => changing('step', `state.colour + ' '`, `state.colour + ', '`), /shape of its outputSchema/],
+    // What the sandbox refuses is a finding.
+    ['a reward above 1', () => changing('reward', '? 1 :', '? 1.5 :'), /the module fails: reward: result.reward/],
     ['a missing function', () => ({ solve: '' }), /does not export solve/],
     ['no module', () => ({ helpers: '{' }), /the module fails.*SyntaxError/],
     ['too few tools', () => changing('helpers', /\{ name: 'wash'.*\n/, '\n'), /describe: 2 tools: offer 3 to 5/],
+    // Policies that must not pay.
+    ['a constant text that pays', () => rewarding(`s.said === 'done .'`), /always saying "done \."/],
+    ['a reward for nothing', () => rewarding('s.said === undefined'), /doing nothing succeeds on 100%/],
+    ['a call that pays', () => rewarding('s.looked || s.washed >= 2'), /calling wash over and over succeeds on 100%/],
+    [
+      'an echo that pays',
+      () => rewarding(`s.said === 'house ' + s.house + ' , please'`),
+      /saying what the user says succeeds on 100%/,
+    ],
+    [
+      'twenty words that pay',
+      () => rewarding(`(s.said ?? '').split(' ').length >= 20`),
+      /saying twenty words succeeds on 100%/,
+    ],
+    ['an empty message that pays', () => rewarding(`s.said === ''`), /an empty message succeeds on 100%/],
+    [
+      'any value that pays',
+      () => rewarding('s.painted !== null'),
+      /the solution with another colour in paint succeeds on 100%/,
+    ],
+    ['a write twice that pays', () => rewarding('s.washed >= 2'), /every write twice succeeds on 100%/],
+    [
+      'more writes than were asked for',
+      () => changing('reward', ' && s.washed === 0', ''),
+      /every write on every record succeeds on 100%/,
+    ],
+    [
+      'words without a write',
+      () => rewarding('s.looked && s.said'),
+      /the solution without its writes succeeds on 100%/,
+    ],
+    [
+      'a shortcut that some seeds have',
+      () => ({ shortcuts: 'export const shortcuts = (seed) => (seed === 0 ? {} : { always: solve(seed) });' }),
+      /shortcut "always" succeeds on 100%/,
+    ],
   ])('finds %s', async (_, changes, finding) => {
     const { passed, findings } = await selfTest({ source: moduleOf(changes()) });
     expect(passed).toBe(false);
@@ -166,48 +205,6 @@ describe('the audit', () => {
     const [done, total] = reports.at(-1)!;
     expect(done).toBe(total);
     expect(reports.length).toBeGreaterThan(500);
-  });
-
-  it.each<[string, Partial<typeof parts>, RegExp]>([
-    ['an echo', rewarding(`s.said === 'house ' + s.house + ' , please'`), /saying what the user says succeeds on 100%/],
-    ['twenty words', rewarding(`(s.said ?? '').split(' ').length >= 20`), /saying twenty words succeeds on 100%/],
-    ['an empty message', rewarding(`s.said === ''`), /an empty message succeeds on 100%/],
-    ['any colour', rewarding('s.painted !== null'), /the solution with another colour in paint succeeds on 100%/],
-    ['washing', rewarding('s.washed >= 2'), /every write twice succeeds on 100%/],
-    [
-      'what nobody asked for',
-      { reward: parts.reward.replace(' && s.washed === 0', '') },
-      /every write on every record succeeds on 100%/,
-    ],
-    ['no write', rewarding('s.looked && s.said'), /the solution without its writes succeeds on 100%/],
-    [
-      'a shortcut of one seed only',
-      { shortcuts: 'export const shortcuts = (seed) => (seed === 0 ? {} : { always: solve(seed) });' },
-      /shortcut "always" succeeds on 100%/,
-    ],
-    [
-      'more messages than steps',
-      { describe: parts.describe.replace('maxSteps: 6', 'maxSteps: 2') },
-      /maxSteps 2 is below the 3 messages/,
-    ],
-    [
-      'a difference that nobody sees',
-      { make: parts.make.replace(`'h' + String(mix(seed) % 100).padStart(2, '0')`, `'h01', nonce: mix(seed)`) },
-      /make: \d+ distinct instances/,
-    ],
-    [
-      'what training shows',
-      { make: parts.make.replace('(seed) =>', '(n, seed = mix(n) % 300) =>') },
-      /^make: \d+ of 34 held-out seeds give an instance of one of 100 training seeds, e\.g\. seed 10000\d\d that of seed 100\d\d: draw/,
-    ],
-    [
-      'unanswered calls',
-      { step: parts.step.replace('toolCallId: id', `toolCallId: 'z'`) },
-      /"z", which is no open call/,
-    ],
-    ['a silent step', { step: parts.step.replace('done: false, messages', 'done: false, messages: []') }, /./],
-  ])('finds a module that pays for %s', async (_, changes, finding) => {
-    expect(await findingsOf(changes)).toMatch(finding);
   });
 
   it('finds one branch of the solutions that pays on most instances', async () => {

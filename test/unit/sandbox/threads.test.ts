@@ -1,13 +1,12 @@
 /** Who gets a thread, and for how long; and whose time counts. */
-import { openSandbox, type Sandbox } from '../../../src/sandbox/sandbox';
+import { openSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox';
 import { type Claim, threadSlots } from '../../../src/sandbox/threads';
+import { closedAfterwards } from '../../support/opened';
 
 jest.setTimeout(60_000);
 
-const open: Sandbox[] = [];
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((s) => s.close()));
-});
+const sandboxOf = (source: string, options: SandboxOptions = {}): Sandbox =>
+  closedAfterwards(openSandbox({ source, ...options }));
 
 describe('thread slots', () => {
   const claimOf = (name: string, granted: string[], idleSince?: number) => {
@@ -67,7 +66,7 @@ describe('sandboxes', () => {
   it('share few threads: all calls are answered, whoever has more of them', async () => {
     const threads = threadSlots({ most: 2, idleMs: 50, turnMs: 100 });
     const source = 'export const f = (n) => { for (let i = 0; i < 3e4; i += 1); return n; };';
-    open.push(...Array.from({ length: 5 }, () => openSandbox({ source, threads })));
+    const open = Array.from({ length: 5 }, () => sandboxOf(source, { threads }));
     const answers = await Promise.all(
       open.map((sandbox, n) =>
         Promise.all(Array.from({ length: n === 0 ? 300 : 3 }, (_, i) => sandbox.call('f', [i]))),
@@ -80,8 +79,7 @@ describe('sandboxes', () => {
   const onLinux = process.platform === 'linux' ? it : it.skip;
   onLinux('count CPU time, so that a call among many others has the time that it would have alone', async () => {
     const source = 'export const work = (n) => { let s = 0; for (let i = 0; i < n; i += 1) s += i % 7; return s; };';
-    const among = openSandbox({ source, callMs: 400, killMs: 2_000 });
-    open.push(among);
+    const among = sandboxOf(source, { callMs: 400, killMs: 2_000 });
     await among.call('work', [1e5]);
     const took = async (n: number): Promise<number> => {
       const before = among.spent().functions.find(({ name }) => name === 'work')?.ms ?? 0;
@@ -91,19 +89,18 @@ describe('sandboxes', () => {
     const each = Math.min(await took(1e6), await took(1e6), await took(1e6));
     const n = Math.round((1e6 * 200) / each);
     // Three times as many threads as cores on a machine with two: the call takes longer than its limit on the wall.
-    const { length } = Array.from({ length: 6 }, () => {
-      open.push(openSandbox({ source: 'export const loop = () => { for (;;) {} };', callMs: 800, killMs: 2_000 }));
-    });
-    const loops = open.slice(-length).map((sandbox) => sandbox.call('loop', []).catch((e: Error) => e.message));
+    const looping = () => sandboxOf('export const loop = () => { for (;;) {} };', { callMs: 800, killMs: 2_000 });
+    const loops = Array.from({ length: 6 }, () =>
+      looping()
+        .call('loop', [])
+        .catch((e: Error) => e.message),
+    );
     expect(await among.call('work', [n])).toBeGreaterThan(0);
     for (const message of await Promise.all(loops)) expect(message).toMatch(/longer than its limit/);
   });
 
   it('tell where the time went', async () => {
-    const sandbox = openSandbox({
-      source: 'export const slow = () => { for (let i = 0; i < 3e6; i += 1); return 1; };',
-    });
-    open.push(sandbox);
+    const sandbox = sandboxOf('export const slow = () => { for (let i = 0; i < 3e6; i += 1); return 1; };');
     for (let n = 0; n < 3; n += 1) await sandbox.call('slow', []);
     const { cpuMs, functions } = sandbox.spent();
     expect(functions).toEqual([{ name: 'slow', calls: 3, ms: expect.any(Number) }]);

@@ -1,8 +1,6 @@
 /** Code that a model wrote is read on this side too, before and beside the sandbox: whatever it is, it holds nobody up and breaks only itself. */
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
-import { openModule } from '../../../src/sandbox/module';
-import { sandboxEnvironment } from '../../../src/sandbox/episodes';
 import { staticFindings, withoutTypes } from '../../../src/sandbox/source';
 import { rationaleIn } from '../../../src/synthesis/llm/read-module';
 
@@ -80,31 +78,4 @@ describe('a rationale', () => {
       expect(rationaleIn(text)).toBeUndefined();
     expect(rationaleIn(`Rationale: a${'* '.repeat(5e5)}b`)).toHaveLength(1_000_002);
   });
-});
-
-describe('hints', () => {
-  const withHint = (hint: string): string => `
-    const tools = ['a', 'b', 'c'].map((name) => ({ name, description: '', parameters: {} }));
-    export const describe = () => ({ policy: 'p', tools, maxSteps: 3 });
-    export const make = (seed) => ({ seed });
-    export const start = () => Array.from({ length: 10 }, () => ({ role: 'user', content: 'x'.repeat(50_000) }));
-    export const step = (state) => ({ state, done: true, messages: [] });
-    export const reward = () => ({ reward: 1, breakdown: {} });
-    export const reference = () => ({ actions: [{ name: 'a', arguments: { a: 1 } }], tell: [] });
-    export const solve = () => [{ role: 'assistant', content: 'x' }];
-    export const hint = ${hint};`;
-
-  it.each([`() => ' '`, `({ seed }) => { throw new Error('no hint'); }`])(
-    'that fail are none, and their episodes are played: %s',
-    async (hint) => {
-      const environment = await sandboxEnvironment({ module: openModule({ source: withHint(hint) }), version: 'v' });
-      const { start } = await environment.reset({ id: 'seed-1', seed: 0 });
-      expect(start.messages).toHaveLength(10);
-      expect(start).not.toHaveProperty('hint');
-      await environment.close();
-      const good = await sandboxEnvironment({ module: openModule({ source: withHint(`() => 'look'`) }), version: 'v' });
-      expect((await good.reset({ id: 'seed-1', seed: 0 })).start.hint).toBe('look');
-      await good.close();
-    },
-  );
 });
