@@ -1,9 +1,9 @@
 /**
  * Worker thread that runs one module in QuickJS (WebAssembly). Every call sees the module as it was right after
  * loading: QuickJS keeps all of its state in the WebAssembly memory, which is copied back before each call, at a
- * fiftieth of a fresh context's price. It may import packages and thread-clock.ts only: from sources, threads.ts
- * compiles these two files.
+ * fiftieth of a fresh context's price. It may import packages only: from sources, threads.ts compiles this one file.
  */
+import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   DefaultIntrinsics,
@@ -14,7 +14,6 @@ import {
   type QuickJSWASMModule,
   RELEASE_SYNC,
 } from 'quickjs-emscripten';
-import { CallTimer, DONE, ownThread, RUNNING } from './thread-clock';
 
 /** Node's global; its type is in no library that is loaded here. */
 declare const WebAssembly: { Memory: new (pages: { initial: number; maximum: number }) => Memory };
@@ -32,8 +31,8 @@ export interface SandboxWorkerData {
   limits: SandboxLimits;
   /** QuickJS, compiled: a WebAssembly.Module. */
   interpreter: object;
-  /** Of two numbers, shared: RUNNING, DONE (loading is one more). */
-  progress: Int32Array;
+  /** Shared with the other side, a number each: the id of the call that began last, and how many calls are done (loading is one). */
+  progress: { running: Int32Array; done: Int32Array };
 }
 export interface SandboxRequest {
   id: number;
@@ -65,6 +64,61 @@ const OVERTIME = 'the call ran longer than its limit and was interrupted';
 const NO_MEMORY = 'InternalError: out of memory';
 /** What the prelude tells where the memory has run out, or may have. */
 const OUT_OF_MEMORY = new Set([NO_MEMORY, 'null was thrown, or the call is out of memory']);
+
+/** CPU time of this thread, for which the wall clock stands in where the kernel tells none. */
+const ownCpuMs = ((): (() => number) => {
+  const bytes = Buffer.alloc(64);
+  try {
+    const file = openSync('/proc/thread-self/schedstat', 'r');
+    const read = (): number => msOf(bytes.toString('latin1', 0, readSync(file, bytes, 0, bytes.length, 0)));
+    if (read() > 0) return read;
+  } catch {
+    // Another system.
+  }
+  return () => performance.now();
+})();
+
+/** Nanoseconds on a CPU are the first of its numbers. */
+function msOf(schedstat: string): number {
+  return parseInt(schedstat, 10) / 1e6;
+}
+
+/** What other threads know this one by: a folder of the kernel's, if it is one that tells CPU times. */
+function ownThread(): string | undefined {
+  try {
+    const thread = `/proc/${readlinkSync('/proc/thread-self')}`;
+    return msOf(readFileSync(`${thread}/schedstat`, 'latin1')) > 0 ? thread : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Interrupts a call that has used its CPU time. The clock is asked at the interpreter's first look (some 10,000 operations into a call)
+ * and then only when, at the earliest, the time can be over.
+ */
+class CallTimer {
+  interrupted = false;
+  private first: number | undefined;
+  private next = 0;
+
+  constructor(private readonly limit: number) {}
+
+  start(): void {
+    this.interrupted = false;
+    this.first = undefined;
+    this.next = 0;
+  }
+
+  over(): boolean {
+    const now = performance.now();
+    if (now < this.next) return false;
+    const used = ownCpuMs();
+    const left = this.limit - (used - (this.first ??= used));
+    this.next = now + Math.max(left, 1);
+    return (this.interrupted = left <= 0);
+  }
+}
 
 interface LoadedModule {
   context: QuickJSContext;
@@ -135,7 +189,7 @@ async function serve(): Promise<void> {
   } catch (error) {
     loaded = failureOf(error);
   }
-  Atomics.add(progress, DONE, 1);
+  Atomics.add(progress.done, 0, 1);
   let replies: SandboxReply[] = [];
   let since = 0;
   let ended = false;
@@ -145,7 +199,7 @@ async function serve(): Promise<void> {
   };
   port.on('message', ({ id, name, args }: SandboxRequest) => {
     if (ended) return;
-    Atomics.store(progress, RUNNING, id);
+    Atomics.store(progress.running, 0, id);
     const started = performance.now();
     let answer: { json?: string } | { error: string; fatal: boolean };
     try {
@@ -157,7 +211,7 @@ async function serve(): Promise<void> {
       answer = failureOf(error);
       ended = 'error' in answer && answer.fatal;
     }
-    Atomics.add(progress, DONE, 1);
+    Atomics.add(progress.done, 0, 1);
     const now = performance.now();
     if (replies.length === 0) {
       since = started;

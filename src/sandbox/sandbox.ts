@@ -18,7 +18,6 @@ import {
   RESULT_CHARS,
 } from './limits';
 import type { SandboxReply, SandboxRequest, ThreadUp } from './sandbox-worker';
-import { DONE, RUNNING } from './thread-clock';
 import { processThreads, startThread, type ThreadSlots, watchThread } from './threads';
 
 /** The module did something that no environment may do. The episode is broken; there is no reward. */
@@ -75,17 +74,18 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
   const claim = { granted: start, giveBack: drop, idleSince: () => idleSince };
 
   function start(): void {
-    const progress = new Int32Array(new SharedArrayBuffer(8));
+    const shared = (): Int32Array => new Int32Array(new SharedArrayBuffer(4));
+    const progress = { running: shared(), done: shared() };
     const started = startThread({ source, limits, progress });
     worker = started;
-    running = () => pending.get(Atomics.load(progress, RUNNING)) ?? [...pending.values()][0];
+    running = () => pending.get(Atomics.load(progress.running, 0)) ?? [...pending.values()][0];
     started.on('message', (message: ThreadUp | SandboxReply[]) => {
       if (worker !== started) return;
       if ('thread' in message)
         endWatch = watchThread({
           thread: message.thread,
           limits: { cpuMs: killMs, wallMs: KILL_WALL_MS },
-          progress: () => (pending.size > 0 ? Atomics.load(progress, DONE) : undefined),
+          progress: () => (pending.size > 0 ? Atomics.load(progress.done, 0) : undefined),
           used: (ms) => void (cpuMs += ms),
           kill: (reason) => blame(started, reason),
         });

@@ -9,7 +9,6 @@ import { Worker } from 'node:worker_threads';
 import type * as swc from '@swc/core';
 import { IDLE_MS, MOST_THREADS, TURN_MS } from './limits';
 import type { SandboxWorkerData } from './sandbox-worker';
-import { cpuMsOf } from './thread-clock';
 
 /** V8's own heap in the thread: it holds a module's text and one call's texts. The module's values are in the WebAssembly memory. */
 const resourceLimits = { maxOldGenerationSizeMb: 256 };
@@ -34,18 +33,24 @@ function compileInterpreter(): object {
 
 let program: string | undefined;
 
-/** The worker and the files that it imports, as one text: a thread has no loader for sources. */
+/** A thread has no loader for sources. */
 function compile(): string {
   // eslint-disable-next-line @typescript-eslint/no-require-imports -- a development dependency: a build must not ask for it
   const { transformSync } = require('@swc/core') as typeof swc;
-  const files = ['thread-clock', 'sandbox-worker'].map((name) => {
-    const { code } = transformSync(readFileSync(join(__dirname, `${name}.ts`), 'utf8'), {
-      jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
-      module: { type: 'commonjs' },
-    });
-    return `loaded['./${name}'] = ((exports) => {\n${code}\nreturn exports; })({});`;
-  });
-  return `const loaded = {}; const outside = require;\n{ const require = (id) => loaded[id] ?? outside(id);\n${files.join('\n')} }`;
+  return transformSync(readFileSync(join(__dirname, 'sandbox-worker.ts'), 'utf8'), {
+    jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
+    module: { type: 'commonjs' },
+  }).code;
+}
+
+/** CPU time of another thread of this process: the wall clock's where the kernel does not tell, NaN once the thread has ended. */
+function cpuMsOf(thread: string | undefined): number {
+  if (thread === undefined) return performance.now();
+  try {
+    return parseInt(readFileSync(`${thread}/schedstat`, 'latin1'), 10) / 1e6;
+  } catch {
+    return NaN;
+  }
 }
 
 const WATCH_MS = 100;
