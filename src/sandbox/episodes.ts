@@ -11,22 +11,25 @@ import { SandboxError, unlessItFails } from './sandbox';
 
 /** An episode of a seed. It breaks where the module says more than EPISODE_CHARS in it. */
 export async function beginEpisode(module: EnvironmentModule, seed: number) {
-  const episode = { state: await module.make(seed), start: [] as Message[], step };
   let chars = 0;
-  function heed(messages: readonly Message[]): void {
+  const count = (messages: readonly Message[]): void => {
     for (const { content } of messages) chars += content.length;
     if (chars > EPISODE_CHARS)
       throw new SandboxError(`step: the episode's messages have ${chars} characters, more than ${EPISODE_CHARS}`);
-  }
-  async function step(message: AssistantMessage) {
-    const result = await module.step(episode.state, message);
-    heed(result.messages);
-    episode.state = result.state;
-    return result;
-  }
-  episode.start = await module.start(episode.state);
-  heed(episode.start);
-  return episode;
+  };
+  let state = await module.make(seed);
+  const start = await module.start(state);
+  count(start);
+  return {
+    start,
+    state: () => state,
+    async step(message: AssistantMessage) {
+      const result = await module.step(state, message);
+      count(result.messages);
+      state = result.state;
+      return result;
+    },
+  };
 }
 
 /** Opens a module that was stored as one file. Rejects if the module cannot be loaded or does not describe itself. */
@@ -56,7 +59,7 @@ export async function sandboxEnvironment(o: { module: EnvironmentModule; version
   async function reset(task: string): Promise<Episode> {
     const episode = await beginEpisode(module, seedOf(task));
     // None where it fails or is blank: rollouts that are not hinted need none, and the self-test finds it.
-    const hint = hasHints ? await unlessItFails(module.hint(episode.state)) : undefined;
+    const hint = hasHints ? await unlessItFails(module.hint(episode.state())) : undefined;
     let steps = 0;
     return {
       start: { messages: episode.start, tools, maxSteps, ...(hint !== undefined && { hint }) },
@@ -67,7 +70,7 @@ export async function sandboxEnvironment(o: { module: EnvironmentModule; version
         return steps < maxSteps ? { messages, done } : { messages, done: true, stopReason: 'max_steps' };
       },
       async evaluate() {
-        const { state } = episode;
+        const state = episode.state();
         const [evaluation, reference] = await Promise.all([module.reward(state), module.reference(state)]);
         return { ...evaluation, reference };
       },
@@ -117,7 +120,7 @@ export async function play(
 ): Promise<ScriptedEpisode> {
   const episode = await beginEpisode(module, seed);
   const { start } = episode;
-  const made = createHash('sha256').update(JSON.stringify(episode.state)).digest('hex');
+  const made = createHash('sha256').update(JSON.stringify(episode.state())).digest('hex');
   const messages = [...start];
   let done = false;
   for (let step = 0; step < maxSteps && !done; step += 1) {
@@ -127,7 +130,7 @@ export async function play(
     messages.push(message, ...result.messages);
     done = result.done;
   }
-  return { seed, made, start, messages, done, ...(await module.reward(episode.state)) };
+  return { seed, made, start, messages, done, ...(await module.reward(episode.state())) };
 }
 
 /** A conversation on one line of at most `most` characters, without the policy. */

@@ -128,11 +128,12 @@ function classCharacters(text: string): string[] {
   return ranges.every((range) => range.length > 0) ? ranges.flat() : [];
 }
 
-/** A regular expression's source that matches the vocabulary's values. For a target's own schemas: a module's are compared by hasShape(). */
-export function expressionOf({ parts }: Pick<Vocabulary, 'parts'>): string {
-  const escaped = (option: string): string => option.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-  return parts.map((options) => `(?:${options.map(escaped).join('|')})`).join('');
-}
+/** A regular expression's source that matches the text as it is. */
+export const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+/** One that matches the vocabulary's values. For a target's own schemas: a module's are compared by hasShape(). */
+export const expressionOf = ({ parts }: Pick<Vocabulary, 'parts'>): string =>
+  parts.map((options) => `(?:${options.map(escaped).join('|')})`).join('');
 
 /** Texts of which one stands at a place, by length; `any`: any text of a character or more. */
 type Part = 'any' | ReadonlyMap<number, ReadonlySet<string>>;

@@ -4,7 +4,7 @@
  */
 import type { EnvironmentDescription } from '../../domain/environment';
 import type { JsonSchema, Message } from '../../domain/messages';
-import { expressionOf, type Vocabulary, vocabularyOf } from '../../sandbox/vocabulary';
+import { escaped, expressionOf, type Vocabulary, vocabularyOf } from '../../sandbox/vocabulary';
 import { slotsOf, type World } from './world';
 
 export interface Wording {
@@ -109,10 +109,10 @@ function skeletonMaker(world: World): (message: string) => string | undefined {
   for (const [name, vocabulary] of said) vocabularies.set(name, vocabulary);
   const filled = (text: string): string => fill(text, (slot) => expressionOf(vocabularies.get(slot) ?? { parts: [] }));
   const replacements: [RegExp, string][] = [
-    ...(ask ? [[ask.answer.split('%').map(quoted).join(expressionOf(lookup.keyVocabulary)), '{key}']] : []),
+    ...(ask ? [[ask.answer.split('%').map(escaped).join(expressionOf(lookup.keyVocabulary)), '{key}']] : []),
     ...(tell ? [[filled(tell.question), '{question}']] : []),
     ...writes.flatMap((w) =>
-      w.arguments.flatMap((a) => (a.from === 'computed' ? [[quoted(a.marker), '{marker}']] : [])),
+      w.arguments.flatMap((a) => (a.from === 'computed' ? [[escaped(a.marker), '{marker}']] : [])),
     ),
     ...writes.map((w) => [filled(w.request), '{request}']),
   ].map(([source, slot]) => [new RegExp(source ?? '', 'g'), slot ?? '']);
@@ -127,13 +127,11 @@ function skeletonMaker(world: World): (message: string) => string | undefined {
   };
 }
 
-const quoted = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
-
 /** A regular expression's source for `text`, with each slot's place taken by `expression(slot)`. */
 function fill(text: string, expression: (slot: string) => string): string {
   const slots = slotsOf(text);
   return text
     .split(/\{\w+\}/)
-    .map((literal, i) => quoted(literal) + (slots[i] === undefined ? '' : expression(slots[i])))
+    .map((literal, i) => escaped(literal) + (slots[i] === undefined ? '' : expression(slots[i])))
     .join('');
 }

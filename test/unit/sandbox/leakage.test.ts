@@ -11,6 +11,7 @@ import {
   showable,
 } from '../../../src/sandbox/leakage';
 import { openModule } from '../../../src/sandbox/module';
+import { closedAfterwards } from '../../support/opened';
 import { scoredRollout } from '../../support/scored-rollout';
 
 /** Always the same ones. */
@@ -68,30 +69,11 @@ test('other work goes on while rollouts are looked through', async () => {
   expect(turns).toBeGreaterThanOrEqual(50);
 });
 
-describe('leaks', () => {
-  it('are words with four digits, found in a megabyte too', () => {
-    expect(identifiersIn('gift-card-4821-x-- see __W5918442_ and 2024-05-01, 1234 credit_card_7815826')).toEqual([
-      '4821-x',
-      '__W5918442',
-      'credit_card_7815826',
-    ]);
-    for (const text of ['a'.repeat(1e6), `a1234${'-'.repeat(1e6)}b`, `${'-'.repeat(1e6)}a`, 'a-'.repeat(5e5)])
-      expect(identifiersIn(text).length).toBeLessThan(2);
-  });
-
-  it('are found at any place of a long message', async () => {
-    const task = 'Please cancel the order of the red bicycle.';
-    const source = `
-      export const make = () => 0;
-      export const start = (state) => [{ role: 'user', content: '${'a'.repeat(40)} '.repeat(700) + '${task}' + ' b'.repeat(500) }];
-      export const step = (state) => ({ state, done: true, messages: [] });
-      export const reward = () => ({ reward: 1, breakdown: {} });
-      export const solve = () => [{ role: 'assistant', content: 'x' }];`;
-    const module = openModule({ source });
-    expect(await leaksOf(module, { seeds: [3], forbidden: [messageHash(task)] })).toEqual([{ seed: 3, who: 'a user' }]);
-    expect(await leaksOf(module, { seeds: [3], forbidden: [messageHash('another text')] })).toEqual([]);
-    await module.close();
-  });
+test('identifiers are words with four digits, found in a megabyte too', () => {
+  const text = 'gift-card-4821-x-- see __W5918442_ and 2024-05-01, 1234 credit_card_7815826';
+  expect(identifiersIn(text)).toEqual(['4821-x', '__W5918442', 'credit_card_7815826']);
+  for (const long of ['a'.repeat(1e6), `a1234${'-'.repeat(1e6)}b`, `${'-'.repeat(1e6)}a`, 'a-'.repeat(5e5)])
+    expect(identifiersIn(long).length).toBeLessThan(2);
 });
 
 describe('the text of a test task', () => {
@@ -106,24 +88,27 @@ describe('the text of a test task', () => {
     expect(quotesTask('const what = "the red bicycle";', forbidden)).toBe(false);
   });
 
+  const user = (content: string) => `{ role: 'user', content: ${content} }`;
   it.each([
-    ['a tool', `{ role: 'tool', toolCallId: '1', content: 'note: ' + said }`, `'none'`],
-    ['the hint', `{ role: 'user', content: 'yes' }`, 'said'],
-  ])('is found where %s says it', async (who, answer, hint) => {
-    const module = openModule({
-      source: `
-        const said = ${JSON.stringify(task)};
-        export const make = (seed) => ({ seed });
-        export const start = () => [{ role: 'user', content: 'hello' }];
-        export const step = (state) => ({ state, done: true, messages: [${answer}] });
-        export const reward = () => ({ reward: 1, breakdown: {} });
-        export const hint = () => ${hint};
-        export const solve = () => [{ role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'a', arguments: {} }] }];`,
-    });
-    expect(await leaksOf(module, { seeds: [4], forbidden })).toEqual([{ seed: 4, who }]);
-    expect(await leaksOf(module, { seeds: [4], forbidden: [messageHash('something else that nobody says')] })).toEqual(
-      [],
+    ['a user', { first: `'a '.repeat(700) + said + ' b'.repeat(500)` }],
+    ['a tool', { answer: `{ role: 'tool', toolCallId: '1', content: 'note: ' + said }` }],
+    ['the hint', { hint: 'said' }],
+  ])('is found where %s says it, anywhere in a message', async (who, says) => {
+    const { first = `'hello'`, answer = user(`'yes'`), hint = `'none'` } = says as Record<string, string>;
+    const module = closedAfterwards(
+      openModule({
+        source: `
+          const said = ${JSON.stringify(task)};
+          export const make = (seed) => ({ seed });
+          export const start = () => [${user(first)}];
+          export const step = (state) => ({ state, done: true, messages: [${answer}] });
+          export const reward = () => ({ reward: 1, breakdown: {} });
+          export const hint = () => ${hint};
+          export const solve = () => [{ role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'a', arguments: {} }] }];`,
+      }),
     );
-    await module.close();
+    expect(await leaksOf(module, { seeds: [4], forbidden })).toEqual([{ seed: 4, who }]);
+    const others = [messageHash('something else that nobody says')];
+    expect(await leaksOf(module, { seeds: [4], forbidden: others })).toEqual([]);
   });
 });
