@@ -9,6 +9,7 @@ import { selfTest } from '../../../src/sandbox/self-test';
 import { given } from '../../../src/synthesis/given';
 import type { Synthesizer } from '../../../src/synthesis/synthesizer';
 import { question } from '../../fixtures/synthesis/generate';
+import { closedAfterwards } from '../../support/opened';
 import { library } from '../../fixtures/synthesis/library';
 
 jest.setTimeout(60_000);
@@ -100,17 +101,13 @@ describe('examples', () => {
     ).write({ ...question(capability, library), candidate: candidate! });
     expect(rationale).toMatch(/^Every second user wants a task removed/);
     expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
-    const module = openModule({ source });
-    try {
-      const levels = new Set<number>();
-      for (let seed = 0; seed < 10; seed += 1) {
-        const [call, answer] = await module.solve(seed);
-        for (const script of [[], [call!], [answer!], [call!, answer!]])
-          levels.add((await play(module, { seed, script })).reward);
-      }
-      expect([...levels].sort()).toEqual([0, 0.1, expect.closeTo(0.15), 1]);
-    } finally {
-      await module.close();
+    const module = closedAfterwards(openModule({ source }));
+    const levels = new Set<number>();
+    for (let seed = 0; seed < 10; seed += 1) {
+      const [call, answer] = await module.solve(seed);
+      for (const script of [[], [call!], [answer!], [call!, answer!]])
+        levels.add((await play(module, { seed, script })).reward);
     }
+    expect([...levels].sort()).toEqual([0, 0.1, expect.closeTo(0.15), 1]);
   });
 });

@@ -15,6 +15,7 @@ import { ownCode } from '../../../src/synthesis/llm/read-module';
 import type { ReviseInput, WriteInput } from '../../../src/synthesis/synthesizer';
 import { question } from '../../fixtures/synthesis/generate';
 import { readFixtureRollouts } from '../../support/fixture-rollouts';
+import { closedAfterwards } from '../../support/opened';
 import { scoredRollout } from '../../support/scored-rollout';
 
 jest.setTimeout(60_000);
@@ -163,9 +164,7 @@ describe('a module that was written', () => {
     expect(source).toMatch(/^const targetTools = \{"find_user_id_by_email":/);
     expect(source.slice(source.indexOf('\n') + 1).trim()).toBe(code.trim());
     expect(progress).toHaveBeenLastCalledWith(2, 2);
-    const module = openModule({ source });
-    const { tools } = await module.describe();
-    await module.close();
+    const { tools } = await closedAfterwards(openModule({ source })).describe();
     for (const tool of tools) expect(tool).toEqual(description.tools.find(({ name }) => name === tool.name));
   });
 
@@ -259,12 +258,11 @@ describe('a module that was written', () => {
   });
 
   it('whose users say the text of a test task is sent back', async () => {
-    const module = openModule({ source: byHand });
+    const module = closedAfterwards(openModule({ source: byHand }));
     const seeds = [0, 10_000].flatMap((from) => Array.from({ length: 8 }, (_, n) => from + n));
     const forbidden = await Promise.all(
       seeds.map(async (seed) => messageHash((await module.start(await module.make(seed)))[1]!.content)),
     );
-    await module.close();
     const { synthesizer, questions } = asked([fenced(code), fenced(code)]);
     await expect(synthesizer.write(input({ forbidden }))).rejects.toMatchObject({ type: 'CannotSynthesize' });
     expect(questions[1]!.messages.at(-1)!.content).toMatch(

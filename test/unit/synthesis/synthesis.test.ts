@@ -13,6 +13,7 @@ import { selfTest } from '../../../src/sandbox/self-test';
 import { startKnobs, turn } from '../../../src/synthesis/generators/params';
 import { wordingOf } from '../../../src/synthesis/generators/wording';
 import { worldOf } from '../../../src/synthesis/generators/world';
+import { closedAfterwards } from '../../support/opened';
 import { capabilityNames, generate, openGenerators, regenerate, shopTarget } from '../../fixtures/synthesis/generate';
 import { library } from '../../fixtures/synthesis/library';
 
@@ -31,17 +32,9 @@ const report = (success: number) =>
 
 let shop: EnvironmentDescription;
 let rollouts: ScoredRollout[];
-const opened: EnvironmentModule[] = [];
-const open = (source: string): EnvironmentModule => {
-  const module = openModule({ source });
-  opened.push(module);
-  return module;
-};
+const open = (source: string): EnvironmentModule => closedAfterwards(openModule({ source }));
 beforeAll(async () => {
   ({ description: shop, rollouts } = await shopTarget());
-});
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((module) => module.close()));
 });
 
 /** A module's bytes are the key of all that was calibrated and trained on it: a change of its text needs a new version of the kind. */
