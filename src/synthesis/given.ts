@@ -6,10 +6,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { sha256 } from '../artifacts/hash';
-import { OutsideFailure } from '../domain/failures';
 import { defineKind, type Identity } from '../domain/kinds';
 import { moduleFiles } from '../sandbox/source';
-import type { Synthesizer, SynthesizerKind } from './synthesizer';
+import { cannotSynthesize, type Synthesizer, type SynthesizerKind } from './synthesizer';
 
 export const given: SynthesizerKind = defineKind({
   kind: 'given',
@@ -38,8 +37,7 @@ function openGiven(o: { folder: string; texts: ReadonlyMap<string, string>; iden
     async write({ candidate: { name }, progress }) {
       const source = texts.get(`${name}.js`);
       if (source === undefined) {
-        throw new OutsideFailure(
-          'CannotSynthesize',
+        throw cannotSynthesize(
           `there is no ${join(folder, `${name}.js`)}; the folder holds ${[...texts.keys()].join(', ')}`,
         );
       }
@@ -49,7 +47,7 @@ function openGiven(o: { folder: string; texts: ReadonlyMap<string, string>; iden
 
     async revise({ candidate: { name } }) {
       const file = join(folder, `${name}.js`);
-      throw new OutsideFailure('CannotSynthesize', `mend ${file} and run the campaign under another name (--name)`);
+      throw cannotSynthesize(`mend ${file} and run the campaign under another name (--name)`);
     },
   };
 }

@@ -5,6 +5,7 @@
 import type { RoundFeedback } from '../domain/calibration';
 import type { Candidate, Lacking } from '../domain/capability';
 import type { EnvironmentDescription } from '../domain/environment';
+import { OutsideFailure } from '../domain/failures';
 import type { LanguageModelSpec } from '../domain/endpoints';
 import type { Identity, Kind, KindSpec } from '../domain/kinds';
 import type { ScoredRollout } from '../domain/rollout';
@@ -34,6 +35,9 @@ export interface SynthesizedModule {
   /** Why training here should transfer; one or two sentences. */
   rationale: string;
 }
+
+/** There is nothing (more) to write; `why` says what helps. */
+export const cannotSynthesize = (why: string): OutsideFailure => new OutsideFailure('CannotSynthesize', why);
 
 /** Both throw an OutsideFailure `CannotSynthesize` where there is nothing (more) to write; the message says why. */
 export interface Synthesizer {

@@ -2,8 +2,8 @@
  * The capabilities that have a generator: the special case, which needs the capability, and its twin, which differs in
  * one thing only and does not; doing the special thing in a twin is wrong.
  */
-import { OutsideFailure } from '../../domain/failures';
 import type { Vocabulary } from '../../sandbox/vocabulary';
+import { cannotSynthesize } from '../synthesizer';
 import { slotsOf, type World, type Write } from './world';
 
 export interface Plan {
@@ -40,8 +40,7 @@ const wordsIn = ({ words }: Vocabulary): number => words.filter(Boolean).length;
 const onRecord = (world: World): Write[] => world.writes.filter((w) => w.onRecord);
 
 function some(writes: Write[], need: string): Write[] {
-  if (writes.length === 0)
-    throw new OutsideFailure('CannotSynthesize', `the target has ${need}: describe one by a rule of its describe()`);
+  if (writes.length === 0) throw cannotSynthesize(`the target has ${need}: describe one by a rule of its describe()`);
   return writes;
 }
 
@@ -85,8 +84,7 @@ export const generatorsByName = {
     requested: (world) => {
       const named = namedField(world);
       if (world.lookup.fields.some(({ name, vocabulary }) => name === named && wordsIn(vocabulary) < 2))
-        throw new OutsideFailure(
-          'CannotSynthesize',
+        throw cannotSynthesize(
           `"${named}" has fewer than two words to tell similar records apart: give its pattern two groups`,
         );
       return onRecord(world);
@@ -112,10 +110,7 @@ export const generatorsByName = {
     twin: plain,
     requested: (world) => {
       if (!world.tell)
-        throw new OutsideFailure(
-          'CannotSynthesize',
-          'the target has no tell rule on a field of its records: add one to describe()',
-        );
+        throw cannotSynthesize('the target has no tell rule on a field of its records: add one to describe()');
       return onRecord(world);
     },
     rationale:
@@ -127,10 +122,7 @@ export const generatorsByName = {
     twin: plain,
     requested: (world) => {
       if (!world.ask)
-        throw new OutsideFailure(
-          'CannotSynthesize',
-          'the target has no ask rule for the key of its look-up: add one to describe()',
-        );
+        throw cannotSynthesize('the target has no ask rule for the key of its look-up: add one to describe()');
       return onRecord(world);
     },
     rationale:
@@ -142,10 +134,7 @@ export const generatorsByName = {
 /** Throws `CannotSynthesize` if the capability has no generator. */
 export function generatorNamed(name: string): Generator {
   if (Object.hasOwn(generatorsByName, name)) return generatorsByName[name as keyof typeof generatorsByName];
-  throw new OutsideFailure(
-    'CannotSynthesize',
-    `there is no generator for "${name}", only for ${Object.keys(generatorsByName).join(', ')}`,
-  );
+  throw cannotSynthesize(`there is no generator for "${name}", only for ${Object.keys(generatorsByName).join(', ')}`);
 }
 
 /** The record's field that users name: the one in the requests with the most words to choose from. */
@@ -155,9 +144,6 @@ export function namedField(world: World): string {
     .filter((field) => slots.has(field.name))
     .sort((a, b) => wordsIn(b.vocabulary) - wordsIn(a.vocabulary));
   if (!best)
-    throw new OutsideFailure(
-      'CannotSynthesize',
-      "no request names a field of a record: put one in braces in the write tools' descriptions",
-    );
+    throw cannotSynthesize("no request names a field of a record: put one in braces in the write tools' descriptions");
   return best.name;
 }

@@ -3,9 +3,10 @@
  * module is policy text, schemas, rules and wording, never a record, a value or a text of one of the target's tasks.
  */
 import type { EnvironmentDescription } from '../../domain/environment';
-import { isFailure, OutsideFailure } from '../../domain/failures';
+import { isFailure } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import type { ToolSchema } from '../../domain/messages';
+import { cannotSynthesize } from '../synthesizer';
 import type { ReviseInput, SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
 import { generatorNamed, namedField } from './capabilities';
 import { type Knobs, knobsOf, moduleSource, type Params, startKnobs, turn } from './params';
@@ -84,15 +85,13 @@ function revised({ round, previous }: ReviseInput): { knobs: Knobs; why: string 
   const found = (against.length === 0 ? calibration?.reasons : against.slice(0, 3))?.join('; ') ?? '';
   const before = knobsOf(source);
   if (!before)
-    throw new OutsideFailure(
-      'CannotSynthesize',
+    throw cannotSynthesize(
       `the module was not made by the generators (its first line holds no params of theirs), so they can't mend it, and there is still: ${found}; ${OTHERS}`,
     );
   const after = against.length === 0 && calibration ? turn(before, calibration) : before;
   if (JSON.stringify(after) !== JSON.stringify(before))
     return { knobs: after, why: ` Round ${round}, after "${found}":` };
-  throw new OutsideFailure(
-    'CannotSynthesize',
+  throw cannotSynthesize(
     `the generator has no more to turn (${JSON.stringify(before)}), and there is still: ${found}; ${OTHERS}`,
   );
 }
@@ -103,7 +102,7 @@ function forCapability(name: string, world: World) {
     return { ...generator, requested: generator.requested(world).map(({ tool }) => tool) };
   } catch (error) {
     if (!isFailure(error, 'CannotSynthesize')) throw error;
-    throw new OutsideFailure('CannotSynthesize', `${error.message}; ${OTHERS}`);
+    throw cannotSynthesize(`${error.message}; ${OTHERS}`);
   }
 }
 

@@ -3,10 +3,10 @@
  * writes act on. Tools with an argument that neither record, request nor account can fill are left out.
  */
 import type { EnvironmentDescription } from '../../domain/environment';
-import { OutsideFailure } from '../../domain/failures';
 import type { JsonSchema, ToolSchema } from '../../domain/messages';
 import { policyRulesOf, policyRulesProblem, type PolicyRule } from '../../environments/policy-rules';
 import { type Vocabulary, vocabularyOf } from '../../sandbox/vocabulary';
+import { cannotSynthesize } from '../synthesizer';
 
 type Argument = { name: string } & (
   | { from: 'record' }
@@ -40,8 +40,7 @@ export const slotsOf = (text: string): string[] => [...text.matchAll(/\{(\w+)\}/
 function drawable(name: string, schema: JsonSchema): Vocabulary {
   const vocabulary = vocabularyOf(schema);
   if (vocabulary) return vocabulary;
-  throw new OutsideFailure(
-    'CannotSynthesize',
+  throw cannotSynthesize(
     `cannot draw values of "${name}" from ${JSON.stringify(schema)}: give an enum, a range, or a pattern of groups and classes`,
   );
 }
@@ -49,15 +48,14 @@ function drawable(name: string, schema: JsonSchema): Vocabulary {
 /** Throws `CannotSynthesize` if no look-up tool has records that a describable write acts on, or a rule has a wrong form. */
 export function worldOf(description: EnvironmentDescription): World {
   const wrong = policyRulesProblem(description);
-  if (wrong !== undefined) throw new OutsideFailure('CannotSynthesize', wrong);
+  if (wrong !== undefined) throw cannotSynthesize(wrong);
   const worlds = description.tools
     .filter((tool) => tool.annotations?.readOnlyHint && tool.outputSchema)
     .flatMap((tool) => around(tool, description))
     .sort((a, b) => b.writes.length - a.writes.length);
   const [world] = worlds;
   if (!world?.writes.some((write) => write.onRecord)) {
-    throw new OutsideFailure(
-      'CannotSynthesize',
+    throw cannotSynthesize(
       `no read-only tool of "${description.name}" returns records that a write acts on: give one an outputSchema with the write's ` +
         'arguments, and each write a description that says the request with its arguments in braces',
     );

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { digest } from '../../artifacts/hash';
 import { languageModelFields, languageModelOf } from '../../domain/endpoints';
-import { isFailure, OutsideFailure, reasonOf } from '../../domain/failures';
+import { isFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import { answerOf } from '../../language-model/answer';
 import { openLanguageModel } from '../../language-model/model';
@@ -14,6 +14,7 @@ import type { Asking, ChatMessage, LanguageModel } from '../../language-model/ty
 import { attacksIn, MOST_ATTACKS, type Attack } from '../../sandbox/attacks';
 import { showable } from '../../sandbox/leakage';
 import { OFFERED_TOOLS } from '../../sandbox/limits';
+import { cannotSynthesize } from '../synthesizer';
 import type { SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
 import { attacksOn } from './attack';
 import { examplesText, questionOf, revisionOf, type Room } from './question';
@@ -101,7 +102,7 @@ async function moduleFor(
     return answer;
   };
   const written = await answerOf({ model, messages, seed, read, repairs, asking, prompts }).catch((error: unknown) => {
-    if (isFailure(error, 'AnswerInvalid')) throw new OutsideFailure('CannotSynthesize', reasonOf(error));
+    if (isFailure(error, 'AnswerInvalid')) throw cannotSynthesize(reasonOf(error));
     throw error;
   });
   progress(1, 2);
