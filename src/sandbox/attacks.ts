@@ -4,9 +4,9 @@
  */
 import { z } from 'zod';
 import type { AssistantMessage, Message, ToolSchema } from '../domain/messages';
-import { callWith, jsonOf, valuesNamed } from './copied-values';
+import { assistantMessages, callAll, callWith, contentsFrom, jsonOf, valuesNamed } from './conversation';
 import { quoted } from './limits';
-import { assistantMessages, type AuditPolicy, callAll, contentsFrom, SHORTCUT } from './policies';
+import { type AuditPolicy, SHORTCUT } from './policies';
 
 /** What was tried against one version is tried against every later one: five for each of forty rounds. */
 export const MOST_ATTACKS = 200;

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment, Episode } from '../domain/environment';
-import { type AssistantMessage, callText, type Message } from '../domain/messages';
+import type { AssistantMessage, Message } from '../domain/messages';
 import { LISTED, seedOf, seedTasks } from '../domain/seeds';
-import { EPISODE_CHARS, quoted } from './limits';
+import { EPISODE_CHARS } from './limits';
 import { type EnvironmentModule, openModule } from './module';
 import { SandboxError, unlessItFails } from './sandbox';
 
@@ -131,15 +131,4 @@ export async function play(
     done = result.done;
   }
   return { seed, made, start, messages, done, ...(await module.reward(episode.state())) };
-}
-
-/** A conversation on one line of at most `most` characters, without the policy. */
-export function conversationLine(messages: readonly Message[], most: number): string {
-  const turns = messages.flatMap((message) => {
-    if (message.role === 'system') return [];
-    const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
-    const speaker = message.role === 'assistant' ? 'agent' : message.role;
-    return `${speaker}: ${quoted([message.content, ...calls.map(callText)].filter(Boolean).join(' '))}`;
-  });
-  return quoted(turns.join(' | '), most);
 }

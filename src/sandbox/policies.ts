@@ -3,8 +3,20 @@
  * what it is about; some do what the reference solutions do, with one thing wrong.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { AssistantMessage, JsonSchema, Message, ToolSchema } from '../domain/messages';
-import { argumentsIn, callWith, recordsIn, valuesNamed } from './copied-values';
+import type { AssistantMessage, JsonSchema, Message, ToolCall, ToolSchema } from '../domain/messages';
+import {
+  argumentsIn,
+  assistantMessages,
+  callAll,
+  callsIn,
+  callWith,
+  contentsFrom,
+  isWrite,
+  type NewCall,
+  recordsIn,
+  say,
+  valuesNamed,
+} from './conversation';
 import type { Script, ScriptedEpisode } from './episodes';
 import { quoted } from './limits';
 import { vocabularyOf } from './vocabulary';
@@ -32,29 +44,7 @@ export interface AuditPolicy {
   isEvidence?: true;
 }
 
-export type Call = NonNullable<AssistantMessage['toolCalls']>[number];
-type NewCall = Omit<Call, 'id'>;
-
-export const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
 const twice = (text: string): Script => [say(text), say(text)];
-
-/** One message with these calls, under ids of their own. */
-export const callAll = (calls: readonly NewCall[]): AssistantMessage => ({
-  role: 'assistant',
-  content: '',
-  toolCalls: calls.map((call, n) => ({ ...call, id: `call_${n}` })),
-});
-
-export const isWrite = ({ annotations }: ToolSchema): boolean => annotations?.readOnlyHint !== true;
-
-export const assistantMessages = (messages: readonly Message[]): AssistantMessage[] =>
-  messages.filter((m) => m.role === 'assistant');
-
-export const callsIn = (messages: readonly Message[]): Call[] =>
-  assistantMessages(messages).flatMap((m) => m.toolCalls ?? []);
-
-export const contentsFrom = (messages: readonly Message[], role: 'user' | 'tool'): string[] =>
-  messages.flatMap((m) => (m.role === role ? [m.content] : []));
 
 /** What policies are made from: the tools, and the reference solutions that were played. */
 interface Audited {
@@ -294,7 +284,7 @@ const kindOf = (call: NewCall, { writesBy }: Audited): string => (writesBy(call)
 
 /** The calls of another instance's solution, with this one's identifiers: its own call of that kind, else one on what it shows. */
 function ownCalls(
-  calls: readonly Call[],
+  calls: readonly ToolCall[],
   o: { audit: Audited; conversation: readonly Message[]; instance: ScriptedEpisode },
 ): NewCall[] {
   const { audit, conversation, instance } = o;
@@ -342,7 +332,7 @@ export function changedSolutions({ writes }: Pick<Audited, 'writes'>): AuditPoli
     Object.entries(tool.parameters.properties ?? {}).map(([field, schema]): AuditPolicy => {
       const vocabulary = vocabularyOf(schema);
       const values = vocabulary && [0, -1].map((n) => vocabulary.parts.map((options) => options.at(n) ?? '').join(''));
-      const change = (call: Call, messages: readonly Message[]): Call => {
+      const change = (call: ToolCall, messages: readonly Message[]): ToolCall => {
         if (call.name !== tool.name || !(field in call.arguments)) return call;
         const given = call.arguments[field];
         const other = values

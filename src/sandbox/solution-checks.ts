@@ -1,13 +1,12 @@
 /** What the reference solutions and the hints show of a module: each check gives its findings. */
 import { createHash } from 'node:crypto';
-import type { Message, ToolSchema } from '../domain/messages';
+import type { ToolSchema } from '../domain/messages';
 import { SUCCESS } from '../domain/rollout';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../domain/seeds';
-import { jsonOf } from './copied-values';
+import { answersIn, assistantMessages, callsIn, jsonOf } from './conversation';
 import type { ScriptedEpisode } from './episodes';
 import { quoted } from './limits';
 import type { EnvironmentModule } from './module';
-import { assistantMessages, callsIn } from './policies';
 import { hasShape, recordShape } from './vocabulary';
 
 interface Solutions {
@@ -100,7 +99,8 @@ function observationFindings({ solved, tools }: Solutions): string[] {
   return tools.flatMap(({ name, outputSchema }) => {
     const seeds = new Map<string, number>();
     for (const { seed, messages } of solved)
-      for (const content of resultsOf(messages, name)) if (!seeds.has(content)) seeds.set(content, seed);
+      for (const { tool, content } of answersIn(messages))
+        if (tool === name && !seeds.has(content)) seeds.set(content, seed);
     const shape = outputSchema && recordShape(outputSchema);
     for (const [content, seed] of seeds) {
       const problem = shape
@@ -117,18 +117,6 @@ const SHAPE_PROBLEMS: Record<string, string> = {
   false: 'does not have the shape of its outputSchema',
   unknown: 'takes too long to compare with its outputSchema: make observations shorter, or fields less alike',
 };
-
-/** Each call is answered before the assistant speaks again. */
-function resultsOf(messages: readonly Message[], tool: string): string[] {
-  const open = new Set<string>();
-  return messages.flatMap((message) => {
-    if (message.role === 'assistant') {
-      open.clear();
-      for (const { id, name } of message.toolCalls ?? []) if (name === tool) open.add(id);
-    }
-    return message.role === 'tool' && open.has(message.toolCallId) ? [message.content] : [];
-  });
-}
 
 const HINT_CHARS = 600;
 /** Values that are looked for in an instance, their characters, and those of its first messages in which they are. */

@@ -2,12 +2,12 @@
  * Scripted policies that are right to a degree, made of a module's own reference solutions, to see whether its reward tells them apart.
  * Invariants: they know nothing of the module but its interface; the same module gives the same figures.
  */
-import { type Call, callsIn, isWrite, assistantMessages, say } from '../../src/sandbox/policies';
+import { callsIn, isWrite, assistantMessages, say } from '../../src/sandbox/conversation';
 import { openModule } from '../../src/sandbox/module';
 import { play, type ScriptedEpisode } from '../../src/sandbox/episodes';
 import { changedSolutions } from '../../src/sandbox/policies';
 import { seededRandom } from '../../src/domain/statistics';
-import type { AssistantMessage } from '../../src/domain/messages';
+import type { AssistantMessage, ToolCall } from '../../src/domain/messages';
 
 export interface Grade {
   policy: string;
@@ -33,7 +33,7 @@ export async function gradeModule({ source, seeds }: { source: string; seeds: nu
   try {
     const { tools } = await module.describe();
     const writes = new Set(tools.filter(isWrite).map(({ name }) => name));
-    const isA = ({ name }: Call): boolean => writes.has(name);
+    const isA = ({ name }: ToolCall): boolean => writes.has(name);
     const whole = await Promise.all(
       Array.from({ length: seeds }, async (_, seed) => play(module, { seed, script: await module.solve(seed) })),
     );
@@ -94,7 +94,7 @@ function gradeOf(policy: string, episodes: readonly ScriptedEpisode[]): Grade {
 /** The messages with the first writes only. */
 function withFirst(o: {
   messages: AssistantMessage[];
-  isA: (call: Call) => boolean;
+  isA: (call: ToolCall) => boolean;
   most: number;
 }): AssistantMessage[] {
   let done = 0;

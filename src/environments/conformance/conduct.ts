@@ -4,7 +4,7 @@
  */
 import { type Environment, type Episode, splitSchema, type StepResult } from '../../domain/environment';
 import type { AssistantMessage, JsonSchema, ToolSchema } from '../../domain/messages';
-import { argumentsIn, jsonOf } from '../../sandbox/copied-values';
+import { argumentsIn, jsonOf } from '../../sandbox/conversation';
 import { hasShape, recordShape } from '../../sandbox/vocabulary';
 import { quoted } from '../contract';
 import { valueProblem } from '../json-schema';

@@ -9,16 +9,15 @@ import type { ToolSchema } from '../../domain/messages';
 import { SUCCESS } from '../../domain/rollout';
 import { codeIn, type Read } from '../../language-model/answer';
 import { type Attack, attackLine } from '../../sandbox/attacks';
-import { jsonOf } from '../../sandbox/copied-values';
+import { type Answer, answersIn, conversationLine, jsonOf } from '../../sandbox/conversation';
 import { copiedIdentifiers, LEAKING_SHARE, leaksOf, quotesTask } from '../../sandbox/leakage';
 import { mayOffer, OFFERED_TOOLS } from '../../sandbox/limits';
 import { type EnvironmentModule, missingExports, withModule } from '../../sandbox/module';
-import { play, conversationLine } from '../../sandbox/episodes';
+import { play } from '../../sandbox/episodes';
 import { SandboxError } from '../../sandbox/sandbox';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../../domain/seeds';
 import { staticFindings, withoutTypes } from '../../sandbox/source';
 import type { SynthesizedModule } from '../synthesizer';
-import { answersIn, type Sample } from './target';
 
 const LANGUAGES = ['javascript', 'js', 'mjs', 'typescript', 'ts'];
 const TYPED = ['typescript', 'ts'];
@@ -107,7 +106,7 @@ function withTools(code: string, { tools }: EnvironmentDescription): string {
 
 export interface Target {
   description: EnvironmentDescription;
-  samples: readonly Sample[];
+  samples: readonly Answer[];
   forbidden: readonly string[];
   /** All that the model was shown of the target's data. */
   shown: string;
@@ -178,7 +177,7 @@ function* toolDefects(tools: readonly ToolSchema[], description: EnvironmentDesc
 const plain = (value: unknown): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)));
 
 /** Where the target's tool answers with JSON objects, so does the module's, with the fields that all of the target's have. */
-function* shapeDefects(own: readonly Sample[], samples: readonly Sample[]): Generator<string> {
+function* shapeDefects(own: readonly Answer[], samples: readonly Answer[]): Generator<string> {
   for (const tool of new Set(own.map((one) => one.tool))) {
     const real = objectsOf(samples, tool);
     if (real.length === 0) continue;
@@ -188,7 +187,7 @@ function* shapeDefects(own: readonly Sample[], samples: readonly Sample[]): Gene
       yield `step: ${tool} answers "${example}", and the target's answers with JSON: answer with JSON.stringify of an object of the same fields`;
       continue;
     }
-    const spaced = (tools: readonly Sample[]): boolean =>
+    const spaced = (tools: readonly Answer[]): boolean =>
       tools.some((one) => one.tool === tool && /^\{"[^"]*": /.test(one.content));
     if (spaced(samples) !== spaced(own))
       yield `step: ${tool} answers "${example}", and the target's JSON is written ${spaced(samples) ? 'with' : 'without'} a space after colons and commas: write it so`;
@@ -201,7 +200,7 @@ function* shapeDefects(own: readonly Sample[], samples: readonly Sample[]): Gene
   }
 }
 
-const objectsOf = (samples: readonly Sample[], tool: string): object[] =>
+const objectsOf = (samples: readonly Answer[], tool: string): object[] =>
   samples.flatMap((sample) => {
     const value = sample.tool === tool ? jsonOf(sample.content) : undefined;
     return value && !Array.isArray(value) ? [value] : [];

@@ -3,16 +3,9 @@
  * order.
  */
 import type { EnvironmentDescription } from '../../domain/environment';
-import { argumentsOf, type Message, type ToolCall } from '../../domain/messages';
 import type { ScoredRollout } from '../../domain/rollout';
 import { cut } from '../../domain/transcript';
-import { jsonOf } from '../../sandbox/copied-values';
-
-export interface Sample {
-  tool: string;
-  given: string;
-  content: string;
-}
+import { type Answer, answersIn, jsonOf } from '../../sandbox/conversation';
 
 /** Of the agent's tools; the first ones kept for each tool are of different kinds, as far as there are some. */
 const MOST_SAMPLES = 3;
@@ -20,30 +13,19 @@ const MOST_SAMPLES = 3;
 const GIVEN_CHARS = 200;
 const USER_CHARS = 300;
 
-export function samplesOf(rollouts: readonly ScoredRollout[]): Sample[] {
-  const all = new Map<string, Map<string, Sample>>();
+export function samplesOf(rollouts: readonly ScoredRollout[]): Answer[] {
+  const all = new Map<string, Map<string, Answer>>();
   for (const sample of rollouts.flatMap(({ messages }) => answersIn(messages))) {
-    const known = all.get(sample.tool) ?? new Map<string, Sample>();
+    const known = all.get(sample.tool) ?? new Map<string, Answer>();
     if (!known.has(sample.content)) known.set(sample.content, sample);
     all.set(sample.tool, known);
   }
   return [...all.keys()].sort().flatMap((tool) => varied([...(all.get(tool)?.values() ?? [])]));
 }
 
-/** What the agent's calls were answered, in order; ids may come up again in later messages. */
-export function answersIn(messages: readonly Message[]): Sample[] {
-  const open = new Map<string, ToolCall>();
-  return messages.flatMap((message) => {
-    if (message.role === 'assistant') for (const call of message.toolCalls ?? []) open.set(call.id, call);
-    const call = message.role === 'tool' && message.requestor !== 'user' ? open.get(message.toolCallId) : undefined;
-    if (!call) return [];
-    return [{ tool: call.name, given: argumentsOf(call), content: message.content }];
-  });
-}
-
 /** One of each kind in turn: JSON, an error, other text. */
-function varied(samples: readonly Sample[]): Sample[] {
-  const kindOf = ({ content }: Sample): string =>
+function varied(samples: readonly Answer[]): Answer[] {
+  const kindOf = ({ content }: Answer): string =>
     jsonOf(content) ? 'json' : /^\W*error/i.test(content) ? 'error' : 'text';
   const kinds = ['json', 'text', 'error'].map((kind) => samples.filter((sample) => kindOf(sample) === kind));
   const turns = Array.from({ length: MOST_SAMPLES }, (_, n) => kinds.flatMap((kind) => kind[n] ?? [])).flat();
@@ -55,7 +37,7 @@ export const policyText = ({ policy }: EnvironmentDescription): string => policy
 export const toolsText = ({ tools }: EnvironmentDescription): string =>
   tools.map((tool) => JSON.stringify(tool)).join('\n') || '(the target has no tools)';
 
-export function samplesText(samples: readonly Sample[], { most, chars }: { most: number; chars: number }): string {
+export function samplesText(samples: readonly Answer[], { most, chars }: { most: number; chars: number }): string {
   const tools = [...new Set(samples.map(({ tool }) => tool))];
   const shown = tools.flatMap((tool) => samples.filter((sample) => sample.tool === tool).slice(0, most));
   return shown

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { checkModule, isModuleFile, rendered } from '../../../src/cli/environment-check';
 import type { AssistantMessage, Message, ToolSchema } from '../../../src/domain/messages';
-import { callWith, recordsIn } from '../../../src/sandbox/copied-values';
+import { callWith, recordsIn } from '../../../src/sandbox/conversation';
 import { attackLine, attackPolicies, attacksIn, type Attack } from '../../../src/sandbox/attacks';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { readFixtureRollouts } from '../../support/fixture-rollouts';

@@ -1,6 +1,67 @@
-/** Arguments that a policy copies from what it has read, without knowing what it is about. */
-import type { JsonSchema, Message, ToolSchema } from '../domain/messages';
+/**
+ * What was said, called and answered in a conversation; and calls that a policy makes of it by copying, without knowing what it is about.
+ */
+import {
+  argumentsOf,
+  type AssistantMessage,
+  callText,
+  type JsonSchema,
+  type Message,
+  type ToolCall,
+  type ToolSchema,
+} from '../domain/messages';
+import { quoted } from './limits';
 import { valuesIn, vocabularyOf } from './vocabulary';
+
+export type NewCall = Omit<ToolCall, 'id'>;
+
+export const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
+
+/** One message with these calls, under ids of their own. */
+export const callAll = (calls: readonly NewCall[]): AssistantMessage => ({
+  role: 'assistant',
+  content: '',
+  toolCalls: calls.map((call, n) => ({ ...call, id: `call_${n}` })),
+});
+
+export const isWrite = ({ annotations }: ToolSchema): boolean => annotations?.readOnlyHint !== true;
+
+export const assistantMessages = (messages: readonly Message[]): AssistantMessage[] =>
+  messages.filter((m) => m.role === 'assistant');
+
+export const callsIn = (messages: readonly Message[]): ToolCall[] =>
+  assistantMessages(messages).flatMap((m) => m.toolCalls ?? []);
+
+export const contentsFrom = (messages: readonly Message[], role: 'user' | 'tool'): string[] =>
+  messages.flatMap((m) => (m.role === role ? [m.content] : []));
+
+export interface Answer {
+  tool: string;
+  given: string;
+  content: string;
+}
+
+/** What the agent's calls were answered, in order; ids may come up again in later messages. */
+export function answersIn(messages: readonly Message[]): Answer[] {
+  const open = new Map<string, ToolCall>();
+  return messages.flatMap((message) => {
+    if (message.role === 'assistant') for (const call of message.toolCalls ?? []) open.set(call.id, call);
+    const call = message.role === 'tool' && message.requestor !== 'user' ? open.get(message.toolCallId) : undefined;
+    if (!call) return [];
+    return [{ tool: call.name, given: argumentsOf(call), content: message.content }];
+  });
+}
+
+/** A conversation on one line of at most `most` characters, without the policy. */
+export function conversationLine(messages: readonly Message[], most: number): string {
+  const turns = messages.flatMap((message) => {
+    if (message.role === 'system') return [];
+    const calls = message.role === 'assistant' ? (message.toolCalls ?? []) : [];
+    const speaker = message.role === 'assistant' ? 'agent' : message.role;
+    return `${speaker}: ${quoted([message.content, ...calls.map(callText)].filter(Boolean).join(' '))}`;
+  });
+  return quoted(turns.join(' | '), most);
+}
 
 const READ = { text: 2_000, observation: 20_000, records: 16, objects: 64, fields: 40, depth: 6 };
 
