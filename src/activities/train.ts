@@ -55,7 +55,8 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
         const from = await initialAdapter(deps, start, steps);
         const init_adapter = from ? await store.folder(from) : null;
         return {
-          job: { ...job, base_model: input.baseModelPath, init_adapter, output_dir: folder },
+          // A killed host costs one update: the learner saves every step, of which those at `checkpointEvery` are candidates.
+          job: { ...job, checkpoint_every: 1, base_model: input.baseModelPath, init_adapter, output_dir: folder },
           learning: {
             base,
             from,

@@ -8,6 +8,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asideIn, replaceFile } from '../artifacts/durable-file';
 import { keptJson } from '../artifacts/json';
+import { workerIdentity } from '../artifacts/place';
 import type { ArtifactStore } from '../artifacts/store';
 import { type FailureType, OutsideFailure } from '../domain/failures';
 import { LEARNER } from '../domain/retries';
@@ -80,18 +81,23 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
   const jobFile = join(folder, 'job.json');
   await replaceFile({ path: jobFile, body: JSON.stringify(job, null, 1), aside: asideIn(home) });
   const command = [python, '-m', 'trainer', program, '--job', jobFile];
-  const journal = await store.journal(key);
+  const journal = await store.journal(key, workerIdentity());
   try {
     Context.current().cancellationSignal.throwIfAborted();
+    const record = new TrainingRecord({ ...learning, store, journal, id, folder });
+    await record.restore();
     const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, limits });
     try {
-      const learned = await new Learning({ ...learning, deps, name, id, folder, journal, process, show }).run();
+      const learned = await new Learning({ ...learning, deps, name, folder, record, process, show }).run();
       const result = { ...learned, checkpoints: run.select?.(learned.checkpoints) ?? learned.checkpoints };
-      if (!run.isUnfinished?.())
+      if (!run.isUnfinished?.()) {
         await keptJson(store, { key, producer: 'train', inputs: refsOf(result) }, () => result);
+        await record.removeStates();
+      }
       return await summaryOf(store, result);
     } finally {
       await process.stop();
+      await record.uploaded();
     }
   } finally {
     await journal.close();
@@ -105,7 +111,6 @@ const died = (why: string) => new OutsideFailure('TrainerDied', `the trainer ${w
 
 /** Answers one learner until it ends. */
 export class Learning {
-  private readonly record: TrainingRecord;
   private readonly progress: TrainHeartbeat;
   private readonly context = Context.current();
   /** Something was done in this attempt that the next one would do again. The first attempt has waited for its slot. */
@@ -113,15 +118,15 @@ export class Learning {
 
   constructor(
     private readonly o: LearningOptions &
-      Pick<TrainingRecordOptions, 'journal' | 'id' | 'folder'> & {
+      Pick<TrainingRecordOptions, 'folder'> & {
         deps: Pick<LearnerDependencies, 'store' | 'home' | 'client'>;
         name: string;
+        record: TrainingRecord;
         process: LearnerProcess;
         show: LearnerRun['show'];
       },
   ) {
-    const { deps, steps } = o;
-    this.record = new TrainingRecord({ ...o, store: deps.store });
+    const { steps } = o;
     this.progress = { kind: 'train', step: 0, ...(steps && { steps }), waitsFor: 'the trainer to start' };
   }
 
@@ -147,10 +152,10 @@ export class Learning {
           if (typeof message.metrics['reward'] === 'number') this.progress.reward = message.metrics['reward'];
           break;
         case 'checkpoint':
-          await this.patiently(() => this.record.addCheckpoint(message));
+          await this.patiently(() => this.o.record.addCheckpoint(message));
           break;
         case 'done':
-          return this.patiently(() => this.record.result(message.step));
+          return this.patiently(() => this.o.record.result(message.step));
         case 'interrupted':
           cancellationSignal.throwIfAborted();
           throw died(`was stopped at step ${message.step}`);
@@ -170,11 +175,11 @@ export class Learning {
     const { folder, batch, deps, name } = this.o;
     const { step, tasks, group_size: groupSize, content } = request;
     if (!batch) throw died('asks for rollouts, and it learns from what it was given');
-    if (!(await this.patiently(() => this.record.permit(request)))) return { type: 'spent' };
+    if (!(await this.patiently(() => this.o.record.permit(request)))) return { type: 'spent' };
     const { maskReadOnlyTurns, everyStepAnew, ...options } = batch;
     const file = join(folder, 'batch.json');
     await this.patiently(async (onScored) => {
-      const policy = await this.record.policy(request);
+      const policy = await this.o.record.policy(request);
       const { summary, records, outcomes } = await rollOut({
         ...options,
         ...(everyStepAnew && { step }),
@@ -198,7 +203,7 @@ export class Learning {
       if (failure) throw failure;
       // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
       const shared = !everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
-      await this.record.addBatch(step, summary, { shared });
+      await this.o.record.addBatch(step, summary, { shared });
       const aside = asideIn(deps.home);
       await writeTrainingBatch({ records: await records(), tasks, groupSize, content, maskReadOnlyTurns, file, aside });
     });
@@ -257,8 +262,8 @@ export class Learning {
   private readonly heartbeat = (): void => this.o.show({ ...this.progress });
 }
 
-/** Another worker's server may have the right base model; a step that was lost is done again by another learner. */
-const forAnotherAttempt: FailureType[] = ['WrongBaseModel', 'TrainerDied'];
+/** Another worker's server may have the right base model; a step that was lost is done again by another learner; and what another has taken over is its. */
+const forAnotherAttempt: FailureType[] = ['WrongBaseModel', 'TrainerDied', 'Superseded'];
 
 /** What a learner waits for, by the failure's type. */
 const awaited: Partial<Record<FailureType, string>> = {
@@ -275,4 +280,5 @@ const awaited: Partial<Record<FailureType, string>> = {
   LanguageModelUnavailable: 'the language model',
   LanguageModelFailed: 'the language model',
   DiskFull: 'room on the disk',
+  StoreUnavailable: 'the store',
 };

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { LearnerProcess } from '../../src/training/learner-process';
 import { Learning } from '../../src/training/run-learner';
+import { TrainingRecord } from '../../src/training/result';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { progress } from '../../src/activities/context';
 import type { ArtifactStore, Journal } from '../../src/artifacts/store';
@@ -33,20 +34,20 @@ const promptable = scriptedPolicy(({ messages }) => {
 
 function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journal; environment?: Environment }) {
   const { command, store, journal, environment = countingEnvironment() } = o;
+  const kept = { base: 'base@1', checkpointEvery: 2 };
   return new Learning({
     show: progress,
     deps: { store, client: promptable, home: folder },
-    id: 'two-prompts',
     name: 'two-prompts',
     folder,
-    journal,
+    record: new TrainingRecord({ store, journal, id: 'two-prompts', folder, ...kept }),
     process: new LearnerProcess({
       command,
       log: join(folder, 'learner.log'),
       env: {},
       limits: { heartbeatSeconds: 30, stallSeconds: 30 },
     }),
-    base: 'base@1',
+    ...kept,
     batch: {
       environment,
       sampling: { temperature: 1, topP: 1, maxTokens: 16 },
@@ -59,7 +60,6 @@ function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journ
       everyStepAnew: false,
     },
     steps: 2,
-    checkpointEvery: 2,
   });
 }
 

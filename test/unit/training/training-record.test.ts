@@ -58,8 +58,8 @@ async function trained(): Promise<TrainingResult> {
 test('where a step was done again and again, the last one counts, whatever it was', async () => {
   const [a, b] = [await batch('a', 1), await batch('b', 5)];
   for (const one of [a, b, a]) await (await record()).addBatch(0, one);
-  const { rollouts } = await (await record()).result(1);
-  expect(rollouts).toBe(1);
+  const { rollouts, superseded } = await (await record()).result(1);
+  expect([rollouts, superseded?.rollouts]).toEqual([1, 5]);
   // What is told twice in a row stands once.
   await (await record()).addBatch(0, a);
   expect(lines()).toHaveLength(3);
