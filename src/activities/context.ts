@@ -29,7 +29,12 @@ export interface Dependencies {
 /** Of the activities that make rollouts. */
 export type PolicyDependencies = Dependencies & { client: PolicyClient };
 /** Of the activities that train. */
-export type GpuDependencies = PolicyDependencies & { gpus: GpuGroups; merge: Merge };
+export type GpuDependencies = PolicyDependencies & {
+  gpus: GpuGroups;
+  merge: Merge;
+  /** How long Temporal has not answered this worker. */
+  silentMs?: () => number;
+};
 
 type Details = AnalysisHeartbeat | RolloutHeartbeat | TrainHeartbeat;
 const shown = new WeakMap<Context, Details>();

@@ -29,6 +29,8 @@ interface LearnerDependencies {
   /** The Python interpreter of the trainer's virtual environment. */
   python: string;
   client: PolicyClient;
+  /** How long Temporal has not answered this worker. */
+  silentMs?: () => number;
 }
 
 /** How a learner's rollouts are made, and what of it is kept. */
@@ -86,9 +88,10 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
     Context.current().cancellationSignal.throwIfAborted();
     const record = new TrainingRecord({ ...learning, store, journal, id, folder });
     await record.restore();
+    const { signal, end } = untilSilent(deps, limits);
     const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, limits });
     try {
-      const learned = await new Learning({ ...learning, deps, name, folder, record, process, show }).run();
+      const learned = await new Learning({ ...learning, deps, name, folder, record, process, show, signal }).run();
       const result = { ...learned, checkpoints: run.select?.(learned.checkpoints) ?? learned.checkpoints };
       if (!run.isUnfinished?.()) {
         await keptJson(store, { key, producer: 'train', inputs: refsOf(result) }, () => result);
@@ -96,12 +99,29 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
       }
       return await summaryOf(store, result);
     } finally {
+      end();
       await process.stop();
       await record.uploaded();
     }
   } finally {
     await journal.close();
   }
+}
+
+/**
+ * Aborts with the step's cancellation, or once Temporal has not answered for the step's heartbeat limit: by then another worker may have the step, and
+ * what this one would do is done twice.
+ */
+function untilSilent({ silentMs = () => 0 }: LearnerDependencies, { heartbeatSeconds }: LearnerRun['limits']) {
+  const cutOff = new AbortController();
+  const look = () => {
+    if (silentMs() <= heartbeatSeconds * 1000) return;
+    const problem = `Temporal has not answered for ${heartbeatSeconds} s (workers.heartbeatSeconds)`;
+    cutOff.abort(new OutsideFailure('Superseded', `${problem}: another worker may have this step`));
+  };
+  const timer = setInterval(look, 1000);
+  const signal = AbortSignal.any([Context.current().cancellationSignal, cutOff.signal]);
+  return { signal, end: () => clearInterval(timer) };
 }
 
 /** What a learner may say of its own end; anything else is a TrainerDied. */
@@ -123,6 +143,8 @@ export class Learning {
         name: string;
         record: TrainingRecord;
         process: LearnerProcess;
+        /** Aborts where it is to stop. */
+        signal: AbortSignal;
         show: LearnerRun['show'];
       },
   ) {
@@ -131,10 +153,9 @@ export class Learning {
   }
 
   async run(): Promise<TrainingResult> {
-    const { process, folder } = this.o;
-    const { cancellationSignal } = this.context;
-    cancellationSignal.addEventListener('abort', () => void process.stop(), { once: true });
-    if (cancellationSignal.aborted) void process.stop(); // the event has passed
+    const { process, folder, signal } = this.o;
+    signal.addEventListener('abort', () => void process.stop(), { once: true });
+    if (signal.aborted) void process.stop(); // the event has passed
     for await (const message of process.messages()) {
       this.waitsFor(undefined);
       switch (message.type) {
@@ -157,7 +178,7 @@ export class Learning {
         case 'done':
           return this.patiently(() => this.o.record.result(message.step));
         case 'interrupted':
-          cancellationSignal.throwIfAborted();
+          signal.throwIfAborted();
           throw died(`was stopped at step ${message.step}`);
         case 'error': {
           const { type, message: text } = message.error;
@@ -166,7 +187,7 @@ export class Learning {
       }
       this.heartbeat();
     }
-    cancellationSignal.throwIfAborted();
+    signal.throwIfAborted();
     throw died(`exited without an error message; see ${join(folder, 'trainer.log')}`);
   }
 
@@ -190,7 +211,7 @@ export class Learning {
         attempts: groupSize,
         store: deps.store,
         client: deps.client,
-        signal: this.context.cancellationSignal,
+        signal: this.o.signal,
         onProgress: ({ done, total, broken, turns }) => {
           this.progress.rollouts = { done, total };
           if (turns > 0) delete this.progress.waitsFor;
@@ -228,7 +249,7 @@ export class Learning {
    */
   private async patiently<Result>(attempt: (onMore: (done: number) => void) => Promise<Result>): Promise<Result> {
     const patienceMs = this.context.info.attempt > 1 && !this.hasPlace ? 0 : LEARNER.patienceMs;
-    const signal = this.context.cancellationSignal;
+    const { signal } = this.o;
     let most = 0;
     let failures: { since: number; count: number } | undefined;
     for (;;) {

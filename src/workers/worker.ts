@@ -97,26 +97,47 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
     const slots = Number(env['CAMPAIGN_GPU_SLOTS'] ?? 1);
     const perTrainer = Number(env['CAMPAIGN_GPUS_PER_TRAINER'] ?? 0);
     const gpus = dealGpus({ slots, perTrainer, visible: env['CUDA_VISIBLE_DEVICES'] });
-    const deps = { ...(await policyDependencies()), gpus };
+    const server = serverWatch();
+    const deps = { ...(await policyDependencies()), gpus, silentMs: server.silentMs };
     return runWorker(deps, {
       taskQueue: taskQueues.gpu(pool()),
       activities: createGpuActivities(deps),
       maxConcurrentActivityTaskExecutions: slots,
       stopsWhenFaulty: true,
+      onConnected: server.begin,
     });
   },
 };
+
+/** How often Temporal is asked whether it is there. */
+const ASK_MS = 3_000;
+
+/** Knows how long Temporal has not answered, which the worker's own heartbeats do not tell. */
+function serverWatch() {
+  let answeredAt = performance.now();
+  return {
+    silentMs: () => performance.now() - answeredAt,
+    begin: (connection: NativeConnection) => {
+      const ask = async () => {
+        const asked = connection.withDeadline(Date.now() + ASK_MS, () => connection.workflowService.getSystemInfo({}));
+        await asked.then(() => (answeredAt = performance.now())).catch(() => undefined);
+      };
+      setInterval(() => void ask(), ASK_MS).unref();
+    },
+  };
+}
 
 interface Options extends Omit<WorkerOptions, 'connection'> {
   activities: object;
   /** Whether it leaves, with an exit code of its own, once it fails all that it takes. */
   stopsWhenFaulty?: boolean;
+  onConnected?: (connection: NativeConnection) => void;
 }
 
 /** Runs until it is asked to stop. */
 export async function runWorker(
   deps: Pick<Dependencies, 'store' | 'environments'>,
-  { activities, stopsWhenFaulty, ...options }: Options,
+  { activities, stopsWhenFaulty, onConnected, ...options }: Options,
 ): Promise<void> {
   const stop = (): void => {
     if (worker.getState() === 'RUNNING') worker.shutdown();
@@ -127,6 +148,7 @@ export async function runWorker(
     stop();
   };
   const connection = await NativeConnection.connect({ address: env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233' });
+  onConnected?.(connection);
   const worker = await Worker.create({
     connection,
     namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',

@@ -1,4 +1,5 @@
 /** The process protocol is no trainer's alone: a learner that compares prompts runs through the same activity code. */
+import { Context } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -37,6 +38,7 @@ function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journ
   const kept = { base: 'base@1', checkpointEvery: 2 };
   return new Learning({
     show: progress,
+    signal: Context.current().cancellationSignal,
     deps: { store, client: promptable, home: folder },
     name: 'two-prompts',
     folder,
