@@ -113,6 +113,10 @@ test-python: install build bridges ## Tests of the Python packages
 test-faults: install build ## Campaigns disturbed in every way: docs/development.md (ONLY=regexp of scenarios, FAULT_SEED=n)
 	FAULT_SEED=$(or $(FAULT_SEED),1) ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/faults/suite.ts'
 
+.PHONY: test-hosts
+test-hosts: install build s3-server ## Campaigns on hosts that share no disk, killed and cut off (ONLY=regexp of scenarios)
+	ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/hosts/suite.ts'
+
 .PHONY: soak
 soak: install build ## Campaigns again and again under random disturbances (SECONDS=n, 3600; FAULT_SEED=n)
 	FAULT_SEED=$(or $(FAULT_SEED),1) node -r ./test/support/register.cjs test/faults/soak.ts $(or $(SECONDS),3600)

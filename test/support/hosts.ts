@@ -1,0 +1,197 @@
+/**
+ * Hosts with nothing in common but an S3 server, Temporal and HTTP: each has a home, a policy server and workers of its own, and reaches the two others
+ * by wires that can be cut. Killed, a host is gone whole, at once.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { homeAt, type Home } from '../../src/cli/project';
+import { repository } from './campaign-run';
+import { python } from './embedded-server';
+
+export interface Wire {
+  port: number;
+  /** Nothing goes through, as in a network that drops everything; connections are not ended. */
+  cut(): void;
+  mend(): void;
+  /** Every piece comes so much later. */
+  delay(ms: number): void;
+  close(): void;
+}
+
+export async function startWire(target: number): Promise<Wire> {
+  const pairs = new Set<[Socket, Socket]>();
+  let isCut = false;
+  let delayMs = 0;
+  const pass = (from: Socket, to: Socket) =>
+    from.on('data', (bytes) => {
+      if (isCut) return;
+      if (delayMs === 0) to.write(bytes);
+      else setTimeout(() => to.writable && to.write(bytes), delayMs);
+    });
+  const server = createServer((near) => {
+    const far = connect(target, '127.0.0.1');
+    const pair: [Socket, Socket] = [near, far];
+    pairs.add(pair);
+    pass(near, far);
+    pass(far, near);
+    for (const [one, other] of [pair, [far, near] as const]) {
+      one.on('error', () => other.destroy());
+      one.on('close', () => {
+        pairs.delete(pair);
+        other.destroy();
+      });
+    }
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut: () => (isCut = true),
+    mend() {
+      isCut = false;
+      // What was lost on the way is not made up for: both sides begin anew.
+      for (const [near, far] of pairs) for (const one of [near, far]) one.destroy();
+    },
+    delay: (ms) => (delayMs = ms),
+    close() {
+      server.close();
+      for (const [near, far] of pairs) for (const one of [near, far]) one.destroy();
+    },
+  };
+}
+
+export class Host {
+  readonly home: Home;
+  private readonly processes: ChildProcess[] = [];
+
+  private constructor(
+    readonly name: string,
+    folder: string,
+    readonly temporal: Wire,
+    readonly s3: Wire,
+    private readonly settings: Record<string, string>,
+  ) {
+    this.home = homeAt(join(folder, name));
+    mkdirSync(this.home.root, { recursive: true });
+  }
+
+  static async make(o: {
+    name: string;
+    folder: string;
+    temporalPort: number;
+    s3Port: number;
+    settings: Record<string, string>;
+  }): Promise<Host> {
+    const wires = await Promise.all([startWire(o.temporalPort), startWire(o.s3Port)]);
+    return new Host(o.name, o.folder, ...wires, o.settings);
+  }
+
+  /** What a process of this host has in its environment. */
+  get env(): NodeJS.ProcessEnv {
+    return {
+      ...process.env,
+      ...this.settings,
+      AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${this.s3.port}`,
+      TEMPORAL_ADDRESS: `127.0.0.1:${this.temporal.port}`,
+      CAMPAIGN_HOME: this.home.root,
+      CAMPAIGN_PYTHON: python,
+    };
+  }
+
+  /** A process of its own group, with all that it starts; the first line that `isReady`. */
+  private async start(program: string, args: string[], isReady: RegExp, env = this.env): Promise<string> {
+    const child = spawn(program, args, { cwd: repository, env, stdio: ['pipe', 'pipe', 'ignore'], detached: true });
+    this.processes.push(child);
+    for await (const line of createInterface({ input: child.stdout })) {
+      if (!isReady.test(line)) continue;
+      child.stdout.resume();
+      return line;
+    }
+    throw new Error(`${this.name}: ${args.join(' ')} ended before it was ready`);
+  }
+
+  private worker(kind: string, more: NodeJS.ProcessEnv = {}): Promise<string> {
+    return this.start(process.execPath, [join(repository, 'dist/workers/worker.js'), kind], /^\{"type":"ready"/, {
+      ...this.env,
+      ...more,
+    });
+  }
+
+  control = (): Promise<string> => this.worker('control');
+
+  /** A policy server of its own, and the workers that need one. */
+  async gpu(pool: string, model: string): Promise<void> {
+    const serve = ['-m', 'trainer', 'serve', '--model', model, '--port', '0', '--threads', '1', '--exit-with-parent'];
+    const { url } = JSON.parse(await this.start(python, serve, /"url"/)) as { url: string };
+    const settings = { POLICY_SERVER_URL: url, CAMPAIGN_POOL: pool };
+    await Promise.all(['rollouts', 'gpu'].map((kind) => this.worker(kind, settings)));
+  }
+
+  /** The host vanishes: no process has time for anything. */
+  kill(): void {
+    for (const { pid } of this.processes.splice(0)) {
+      try {
+        if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+      } catch {
+        // It is gone.
+      }
+    }
+  }
+
+  /** All of its processes are asked to stop, as by a notice of preemption. */
+  async stop(): Promise<void> {
+    const ended = this.processes.splice(0).map((child) => {
+      const end = new Promise((done) => child.once('exit', done));
+      child.kill('SIGTERM');
+      child.stdin?.end();
+      return end;
+    });
+    await Promise.all(ended);
+  }
+
+  close(): void {
+    this.kill();
+    this.temporal.close();
+    this.s3.close();
+  }
+
+  /** Trainings that were begun here, and the steps that each has finished here. */
+  trainings(): { name: string; steps: number; pid: number }[] {
+    const folder = join(this.home.root, 'trainings');
+    if (!existsSync(folder)) return [];
+    return readdirSync(folder).map((name) => {
+      const read = (file: string) => {
+        const path = join(folder, name, file);
+        return existsSync(path) ? readFileSync(path, 'utf8') : '';
+      };
+      return { name, steps: read('metrics.jsonl').split('\n').filter(Boolean).length, pid: Number(read('.lock')) };
+    });
+  }
+
+  /** Whether the learner of a training lives. */
+  isTraining(pid: number): boolean {
+    try {
+      process.kill(pid, 0);
+      return !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    } catch {
+      return false;
+    }
+  }
+}
+
+export async function until<Result>(
+  what: string,
+  seconds: number,
+  look: () => Promise<Result> | Result,
+): Promise<NonNullable<Result>> {
+  const end = performance.now() + seconds * 1000;
+  for (;;) {
+    const found = await look();
+    if (found) return found;
+    if (performance.now() > end) throw new Error(`${what}: not within ${seconds} s`);
+    await sleep(100);
+  }
+}
