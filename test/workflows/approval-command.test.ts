@@ -166,7 +166,7 @@ test('from what waits to what was decided', async () => {
     expect(second).toContain('Round 1: rejected: too easy to guess');
     expect(second).toMatch(/-const version = 1;\n\+const version = 2;\n const same = 1;/);
     expect(second).toMatch(
-      /task-b: passed, reward 1\.00[^]*task-c: failed, reward 0\.50[^]*task-a: failed, reward 0\.00/,
+      /task-b: passed, reward 1\.00[^]*task-a: failed, reward 0\.00[^]*task-c: failed, reward 0\.50/,
     );
     expect(readFileSync(join(home, name, 'approval.html'), 'utf8')).toMatch(
       /<span class="removed">-const version = 1;<\/span>\n<span class="added">\+const version = 2;/,
