@@ -11,73 +11,108 @@ import argparse
 import hashlib
 import json
 import platform
+import random
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 import transformers
-from transformers import AutoModelForCausalLM, PreTrainedModel
+from transformers import AutoModelForCausalLM, PreTrainedModel, PreTrainedTokenizerFast
 
 from trainer.base_model.measure import gate_failures, measure, most_success, needs_training, summary
 from trainer.base_model.play import Player, demonstrations, play
-from trainer.base_model.text import build_tokenizer
-from trainer.base_model.training import Workshop, create, save
+from trainer.base_model.text import build_tokenizer, to_row, vary_prompt
+from trainer.base_model.training import BATCH_SIZE, SEED, create, train
+from trainer.command import whole_folder
 
 SKILLS = ("complete_all", "refuse", "choose", "tell", "compute", "ask")
 DEFAULT_LACKS = {"complete_all": 0.75, "refuse": 0.75, "tell": 0.75}
+
+# For each round and for the planting.
+DEMONSTRATIONS = 24_000
+# Steps of each round of the foundation, which lacks nothing.
+FOUNDATION_ROUNDS, FOUNDATION_RATE = (2500, 4000, 1500), 3e-3
+# Steps of one round with the planted lacks; rounds are added, up to so many, until what is not planted is whole.
+PLANTING_STEPS, PLANTING_ROUNDS, PLANTING_RATE = 700, 5, 1e-3
 # Most rows go without the system turn: half the tokens, the same look-ups. The last round has it in all, like rollouts.
 PROMPT_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """All that determines the weights (on one machine and device), and the gate on success."""
+class Workshop:
+    """The real environment, and how training is run and reported in it."""
 
-    lacks: dict[str, float]
-    seed: int = 1
-    # Steps of each round of the foundation, which lacks nothing.
-    foundation_rounds: tuple[int, ...] = (2500, 4000, 1500)
-    # Steps of one round with the planted lacks; rounds are added, up to so many, until what is not planted is whole.
-    steps: int = 700
-    planting_rounds: int = 5
-    # For each round and for the planting.
-    demonstrations: int = 24_000
-    batch_size: int = 16
-    foundation_learning_rate: float = 3e-3
-    learning_rate: float = 1e-3
-    # The most that the base may solve of `train`, sampled; None: what the lacks leave (measure.most_success).
-    max_success: float | None = None
+    player: Player
+    environment: dict
+    tokenizer: PreTrainedTokenizerFast
+
+    def train(
+        self, model: PreTrainedModel, *, seed: int, lacks: dict[str, float], prompts: float, steps: int, rate: float
+    ) -> float:
+        """Trains in place on demonstrations with varied prompts, reporting success by skill on held-out tasks; all but
+        a share `prompts` of them go without the system turn. Returns the last steps' mean loss."""
+        tools, rng, rows = self.environment["tools"], random.Random(SEED), []
+        _, *demos = demonstrations(DEMONSTRATIONS, seed, lacks)
+        for demo in demos:
+            messages, shown = vary_prompt(demo["messages"], tools, rng)
+            rows.append(to_row(self.tokenizer, messages, shown, rng.random() < prompts))
+        held_out = self.player.tasks("held-out", "train", 96)
+        return train(
+            model,
+            rows,
+            steps=steps,
+            learning_rate=rate,
+            report=lambda: summary(self.measured(model, held_out, temperature=1.0)),
+        )
+
+    def measured(self, model: PreTrainedModel, tasks: list[dict], *, temperature: float) -> dict:
+        """Success on tasks, each played once."""
+        return measure(play(model, self.tokenizer, self.player, self.environment["tools"], tasks, temperature))
+
+    def save(self, out: Path, model: PreTrainedModel, record: dict) -> None:
+        """Writes weights, tokenizer and base.json; a folder is never half a model."""
+        with whole_folder(out) as folder:
+            model.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+            (folder / "base.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
-def build(recipe: Recipe, *, out: Path, cache: Path, device: str, threads: int, report_every: float) -> dict:
+def build(lacks: dict[str, float], *, out: Path, cache: Path) -> dict:
     """Writes the base to `out` and returns its record (base.json)."""
-    torch.set_num_threads(threads)
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.set_num_threads(2)
+    device = "cuda" if torch.cuda.is_available() else "cpu"
     began = time.monotonic()
     # The vocabulary is the same for all lacks: what a mistaken demonstration says is among the environment's words.
-    head, *clean = demonstrations(5000, recipe.seed, {})
-    environment, tools = head["environment"], head["environment"]["tools"]
+    head, *clean = demonstrations(5000, SEED, {})
+    environment = head["environment"]
     tokenizer = build_tokenizer(environment, [*head["words"], *(m["content"] for d in clean for m in d["messages"])])
     with Player() as player:
-        workshop = Workshop(player, tools, tokenizer, recipe.batch_size, recipe.seed, report_every)
-        model = foundation(workshop, environment, recipe, cache, device)
+        workshop = Workshop(player, environment, tokenizer)
+        model = foundation(workshop, cache, device)
         tasks = player.tasks("train", "train", 400)
-        for number in range(recipe.planting_rounds):
-            _, *planted = demonstrations(recipe.demonstrations, recipe.seed + 1000 + 10 * number, recipe.lacks)
-            loss = workshop.train(model, workshop.rows(planted, 1.0), recipe.steps, recipe.learning_rate)
-            torch.manual_seed(recipe.seed)
-            sampled = measure(play(model, tokenizer, player, tools, tasks * 2, 1.0))
+        for number in range(PLANTING_ROUNDS):
+            seed = SEED + 1000 + 10 * number
+            loss = workshop.train(model, seed=seed, lacks=lacks, prompts=1.0, steps=PLANTING_STEPS, rate=PLANTING_RATE)
+            torch.manual_seed(SEED)
+            sampled = workshop.measured(model, tasks * 2, temperature=1.0)
             print(f"planting round {number}: {summary(sampled)}", file=sys.stderr, flush=True)
-            if not needs_training(sampled, recipe.lacks):
+            if not needs_training(sampled, lacks):
                 break
-        greedy = measure(play(model, tokenizer, player, tools, tasks, 0.0))
-    bound = most_success(tasks, recipe.lacks) if recipe.max_success is None else recipe.max_success
+        greedy = workshop.measured(model, tasks, temperature=0.0)
+    bound = most_success(tasks, lacks)
     record = {
         "environment": {"name": environment["name"], "version": environment["version"]},
-        **asdict(recipe),
+        "lacks": lacks,
+        "seed": SEED,
+        "foundation_rounds": FOUNDATION_ROUNDS,
+        "steps": PLANTING_STEPS,
+        "planting_rounds": PLANTING_ROUNDS,
+        "demonstrations": DEMONSTRATIONS,
+        "batch_size": BATCH_SIZE,
+        "foundation_learning_rate": FOUNDATION_RATE,
+        "learning_rate": PLANTING_RATE,
         "max_success": bound,
         "planted_in_rounds": number + 1,
         "loss": loss,
@@ -91,22 +126,22 @@ def build(recipe: Recipe, *, out: Path, cache: Path, device: str, threads: int, 
         },
         "train_sampled": sampled,
         "train_greedy": greedy,
-        "gate_failures": gate_failures(sampled, recipe.lacks, bound),
+        "gate_failures": gate_failures(sampled, lacks, bound),
     }
-    save(out, model, tokenizer, record)
+    workshop.save(out, model, record)
     print(f"wrote {out}: {summary(sampled)}", file=sys.stderr)
     return record
 
 
-def foundation(workshop: Workshop, environment: dict, recipe: Recipe, cache: Path, device: str) -> PreTrainedModel:
+def foundation(workshop: Workshop, cache: Path, device: str) -> PreTrainedModel:
     """The model after rounds of so many steps, each with its own warm-up and decay, cached by round."""
-    model = create(workshop.tokenizer, workshop.seed).to(device)
-    rate, rounds = recipe.foundation_learning_rate, recipe.foundation_rounds
-    settings = [recipe.demonstrations, rate, workshop.batch_size, workshop.seed, PROMPT_SHARE]
+    model = create(workshop.tokenizer).to(device)
+    settings = [DEMONSTRATIONS, FOUNDATION_RATE, BATCH_SIZE, SEED, PROMPT_SHARE]
+    vocabulary = sorted(workshop.tokenizer.get_vocab().items())
     # What the weights follow from; the environment as a whole, so that a new version makes a new foundation.
-    origin = [environment, sorted(workshop.tokenizer.get_vocab().items()), model.config.to_json_string(), settings]
-    for number, steps in enumerate(rounds):
-        last = number > 0 and number == len(rounds) - 1
+    origin = [workshop.environment, vocabulary, model.config.to_json_string(), settings]
+    for number, steps in enumerate(FOUNDATION_ROUNDS):
+        last = number == len(FOUNDATION_ROUNDS) - 1
         origin.append([steps, "full prompts"] if last else steps)
         key = hashlib.sha256(json.dumps(origin, sort_keys=True).encode()).hexdigest()[:12]
         folder = cache / f"round-{number}-{key}"
@@ -115,9 +150,9 @@ def foundation(workshop: Workshop, environment: dict, recipe: Recipe, cache: Pat
             model = AutoModelForCausalLM.from_pretrained(folder).to(device)
             continue
         print(f"foundation round {number}: {steps} steps", file=sys.stderr)
-        _, *demos = demonstrations(recipe.demonstrations, workshop.seed + 10 * number, {})
-        workshop.train(model, workshop.rows(demos, 1.0 if last else PROMPT_SHARE), steps, rate)
-        save(folder, model, workshop.tokenizer, {"rounds": rounds[: number + 1]})
+        prompts, seed = 1.0 if last else PROMPT_SHARE, SEED + 10 * number
+        workshop.train(model, seed=seed, lacks={}, prompts=prompts, steps=steps, rate=FOUNDATION_RATE)
+        workshop.save(folder, model, {"rounds": FOUNDATION_ROUNDS[: number + 1]})
     return model
 
 
@@ -142,24 +177,9 @@ def main(argv: list[str] | None = None) -> int:
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder to write")
     add("--lack", type=parse_lack, action="append", metavar="NAME=FRACTION", help="plant a lack; repeatable")
-    add("--seed", type=int, default=1)
-    add("--foundation-rounds", type=int, nargs="+", metavar="STEPS", help="steps without lacks, by round")
-    add("--steps", type=int, help="steps of a round with the planted lacks")
     add("--cache", type=Path, default=Path(".cache/base_model"), help="keeps the foundation for other bases")
-    add("--max-success", type=float, help="gate: sampled success on train (default: what the lacks leave, and 0.05)")
-    add("--report-every", type=float, default=60, help="seconds between progress lines")
-    add("--device", default="auto", choices=["auto", "cpu", "cuda"])
-    add("--threads", type=int, default=2)
     args = parser.parse_args(argv)
-    given = {"seed": args.seed, "foundation_rounds": args.foundation_rounds and tuple(args.foundation_rounds)}
-    given |= {"steps": args.steps, "max_success": args.max_success}
-    record = build(
-        Recipe(
-            lacks=dict(args.lack) if args.lack else DEFAULT_LACKS,
-            **{name: value for name, value in given.items() if value is not None},
-        ),
-        **{name: getattr(args, name) for name in ("out", "cache", "device", "threads", "report_every")},
-    )
+    record = build(dict(args.lack) if args.lack else DEFAULT_LACKS, out=args.out, cache=args.cache)
     print(json.dumps(record, indent=1))
     for failure in record["gate_failures"]:
         print(f"base_model: gate missed: {failure}", file=sys.stderr)

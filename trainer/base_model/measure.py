@@ -43,7 +43,7 @@ def expected_success(tasks: list[dict], lacks: dict[str, float]) -> float:
 
 
 def most_success(tasks: list[dict], lacks: dict[str, float]) -> float:
-    """The gate's upper bound where none is given: a base that solves more does not lack what was planted."""
+    """The gate's upper bound: a base that solves more does not lack what was planted."""
     return round(min(1.0, expected_success(tasks, lacks) + MARGIN), 4)
 
 
@@ -79,7 +79,7 @@ def gate_failures(measured: dict, lacks: dict[str, float], max_success: float) -
     missed = needs_training(measured, lacks)
     if not MIN_SUCCESS <= total <= max_success:
         band = f"[{MIN_SUCCESS}, {max_success}]"
-        missed.append(f"success on train is {total}, outside {band}: change --lack or --max-success")
+        missed.append(f"success on train is {total}, outside {band}: change --lack")
     return missed
 
 

@@ -6,7 +6,7 @@ Invariant: nothing of the environment is written a second time in Python; needs 
 import json
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -80,12 +80,11 @@ MAX_NEW_TOKENS = 40
 
 @dataclass
 class Rollout:
-    """One played episode; `turns` are (prompt ids, sampled ids) of each assistant turn."""
+    """One played episode."""
 
     task: dict
     messages: list[dict]
     evaluation: dict | None = None
-    turns: list[tuple[list[int], list[int]]] = field(default_factory=list)
 
     @property
     def reward(self) -> float:
@@ -128,8 +127,6 @@ def play(
         prompts = [tokenizer.encode(render(tokenizer, rollouts[i].messages, tools, True)) for i in running]
         sampled = generate(model, tokenizer, prompts, temperature)
         replies = {i: parse(tokenizer.decode(ids), tools) for i, ids in zip(running, sampled, strict=True)}
-        for i, prompt, ids in zip(running, prompts, sampled, strict=True):
-            rollouts[i].turns.append((prompt, ids))
         for i, result in zip(list(running), player.step(replies), strict=True):
             rollouts[i].messages += [replies[i], *result["messages"]]
             rollouts[i].evaluation = result.get("evaluation")
