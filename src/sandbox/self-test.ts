@@ -83,6 +83,7 @@ async function* examine(o: { source: string; names: readonly string[]; stage: St
       maxSteps,
       hasHints: names.includes('hint'),
       solved,
+      each: stage.each,
       again: () => stage.solve(TESTED_SEEDS.slice(0, TWICE)),
       moreTraining: () => stage.solve(MORE_TRAINING),
     });

@@ -15,6 +15,8 @@ interface Solutions {
   maxSteps: number;
   hasHints: boolean;
   solved: readonly ScriptedEpisode[];
+  /** Work on each item, some at a time. */
+  each<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]>;
   /** The first of `solved`, played once more. */
   again(): Promise<ScriptedEpisode[]>;
   /** Solutions of further training seeds. */
@@ -123,14 +125,15 @@ const HINT_CHARS = 600;
 const LOOKED = { values: 64, valueChars: 200, chars: 20_000 };
 
 /** At most one finding of each kind. */
-async function hintFindings({ module, solved, tools, hasHints }: Solutions): Promise<string[]> {
+async function hintFindings({ module, solved, tools, hasHints, each }: Solutions): Promise<string[]> {
   const found = new Map<string, string>();
-  for (const episode of hasHints ? solved : []) {
+  const hinted = await each(hasHints ? solved : [], async (episode) => {
     const state = await module.make(episode.seed);
-    const secrets = await secretsOf(module, episode, state);
-    const hint = await module.hint(state);
+    return { seed: episode.seed, secrets: await secretsOf(module, episode, state), hint: await module.hint(state) };
+  });
+  for (const { seed, secrets, hint } of hinted) {
     const note = (kind: string, problem: string | undefined | false): void => {
-      if (problem && !found.has(kind)) found.set(kind, `hint: seed ${episode.seed}${problem}`);
+      if (problem && !found.has(kind)) found.set(kind, `hint: seed ${seed}${problem}`);
     };
     const holds = wordsIn(hint.slice(0, HINT_CHARS));
     const tool = tools.find(({ name }) => holds(name));
