@@ -5,6 +5,7 @@
 import { asyncLocalStorage } from '@temporalio/activity';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createControlActivities, createGpuActivities, createRolloutActivities } from '../activities';
 import type { Dependencies, PolicyDependencies } from '../activities/context';
 import { EnvironmentPool } from '../activities/environments';
@@ -134,6 +135,21 @@ interface Options extends Omit<WorkerOptions, 'connection'> {
   onConnected?: (connection: NativeConnection) => void;
 }
 
+/** A server that is just being started again is waited for. */
+const CONNECT_MS = 60_000;
+
+async function connected(address: string): Promise<NativeConnection> {
+  const end = performance.now() + CONNECT_MS;
+  for (;;) {
+    try {
+      return await NativeConnection.connect({ address });
+    } catch (error) {
+      if (performance.now() > end) throw error;
+      await sleep(500);
+    }
+  }
+}
+
 /** Runs until it is asked to stop. */
 export async function runWorker(
   deps: Pick<Dependencies, 'store' | 'environments'>,
@@ -147,7 +163,7 @@ export async function runWorker(
     process.exitCode = FAULTY;
     stop();
   };
-  const connection = await NativeConnection.connect({ address: env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233' });
+  const connection = await connected(env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233');
   onConnected?.(connection);
   const worker = await Worker.create({
     connection,

@@ -3,7 +3,7 @@
  * nothing half-written and no process is left. Invariant: each violation is a sentence of its own; none is the only good end.
  */
 import { readFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { digest } from '../../src/artifacts/hash';
 import type { Home } from '../../src/cli/project';
@@ -13,7 +13,7 @@ import { type Report, reportSchema } from '../../src/report/model';
 import { isSuccess, type Rollout } from '../../src/domain/rollout';
 import { readScored } from '../../src/rollout/read';
 import { CampaignRun } from './campaign-run';
-import { artifacts, filesBelow, namesIn, stepsOf, StoredKeys, trainingsOf, wholeObject } from './faults-home';
+import { artifacts, filesBelow, namesIn, StoredKeys, trainingsOf, wholeObject } from './faults-home';
 import { processesOf } from './faults-processes';
 
 export const CAMPAIGN = 'faults';
@@ -129,14 +129,14 @@ function playedTwice(home: Home, report: Report, { madeAgain }: Allowances): str
   return found;
 }
 
+/** By what results are made of: a learner's own folder is not read again once it has ended. */
 function trainedTwice(home: Home): string[] {
-  return trainingsOf(home).flatMap((training) => {
-    const { steps } = JSON.parse(readFileSync(join(training, 'job.json'), 'utf8')) as { steps?: number };
-    const done = stepsOf(training).map(({ step }) => step);
-    // A search ends with its rollouts.
-    const wanted = Array.from({ length: steps ?? done.length }, (_, n) => n + 1);
-    if (done.join() === wanted.join()) return [];
-    return [`${basename(training)}/metrics.jsonl has the steps ${done.join()} instead of 1 to ${wanted.length}`];
+  return new StoredKeys(home).matching(/^training\/[0-9a-f]+\/metrics\/\d+\//).flatMap(({ key, ref }) => {
+    const done = (wholeObject(home, ref.sha256) ?? '').split('\n').filter(Boolean);
+    const steps = done.map((line) => (JSON.parse(line) as { step: number }).step);
+    const wanted = Array.from({ length: Number(key.split('/')[3]) }, (_, n) => n + 1);
+    if (steps.length === 0 || steps.join() === wanted.join()) return [];
+    return [`${key} has the steps ${steps.join()} instead of 1 to ${wanted.length}`];
   });
 }
 
