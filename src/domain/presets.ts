@@ -3,7 +3,7 @@
  * it leaves out has the schema's default, which is the paper's value. No published figure was measured by this project; whatever shows one says so
  * and names the source.
  */
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { campaignSchema } from './campaign';
 
 type PresetValues = Omit<Partial<z.input<typeof campaignSchema>>, 'name' | 'seed' | 'target' | 'baseModel'>;
@@ -83,24 +83,3 @@ export const publishedRun = {
   gpus: [4, 8],
   gpu: 'A100-80GB',
 } as const;
-
-/** Of all tasks. */
-export const OVERALL = 'overall';
-
-const count = z.number().int().nonnegative();
-export const publishedArmSchema = z.strictObject({
-  arm: z.string(),
-  /** One for each group of tasks. */
-  cells: z.array(
-    z.strictObject({
-      group: z.string(),
-      tasks: count,
-      /** Share of the tasks with reward >= 1. */
-      successRate: z.number(),
-      /** The number of those tasks, where the source gives that. */
-      solved: count.optional(),
-      meanReward: z.number().optional(),
-    }),
-  ),
-});
-export type PublishedArm = z.infer<typeof publishedArmSchema>;

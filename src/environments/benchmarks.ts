@@ -5,7 +5,7 @@
  */
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { OVERALL, type PublishedArm } from '../domain/presets';
+import { OVERALL, type PublishedArm } from '../domain/figure';
 import type { ProcessCommand } from './connection';
 import type { EnvironmentKind } from './kinds';
 import { processOptions, programKind } from './process';

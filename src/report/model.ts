@@ -4,7 +4,7 @@
  * follows from its role, never from its name.
  */
 import { z } from 'zod';
-import { type Figure, figureSchema, figuresIn } from '../domain/figure';
+import { type Figure, figureSchema, figuresIn, publishedArmSchema } from '../domain/figure';
 import {
   type CapabilityDraft,
   reportedCapabilitySchema,
@@ -16,7 +16,6 @@ import {
 import { artifactRefSchema } from '../domain/artifacts';
 import { calibrationBandsSchema, stages } from '../domain/campaign';
 import { budgetSchema, costSchema, payingRoleSchema, spentSchema } from '../domain/endpoints';
-import { publishedArmSchema } from '../domain/presets';
 import { purposeSchema } from '../domain/rollout';
 
 const count = z.number().int().nonnegative();
@@ -197,6 +196,10 @@ const reportShape = z.strictObject({
       brokenByError: z.array(
         z.strictObject({ errorType: z.string(), message: z.string(), task: z.string(), rollouts: figureSchema }),
       ),
+      /** Played for training steps that were then done again with other rollouts, as after a host was lost: in none of the others. */
+      superseded: z
+        .strictObject({ scored: figureSchema, promptTokens: figureSchema, completionTokens: figureSchema })
+        .optional(),
       byPurpose: z.array(
         z.strictObject({
           purpose: purposeSchema,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { TaskMeans } from '../../../src/domain/paired-statistics';
-import type { PublishedArm } from '../../../src/domain/presets';
+import type { PublishedArm } from '../../../src/domain/figure';
 import { type ReportDraft, reportSchema, type TaskGroup } from '../../../src/report/model';
 import { tau2, toolsandbox } from '../../../src/environments/benchmarks';
 import { groupsOf, publishedOf } from '../../../src/report/build/groups';
