@@ -105,14 +105,9 @@ export class Bucket {
     );
   }
 
-  /** Whether it is there; false of what was removed. */
   async has(path: string): Promise<boolean> {
-    const head = await this.ask(
-      `looking for ${this.address(path)}`,
-      () => this.client.send(new HeadObjectCommand(this.at(path))),
-      404,
-    );
-    return (head?.ContentLength ?? 0) > 0;
+    const head = () => this.client.send(new HeadObjectCommand(this.at(path)));
+    return (await this.ask(`looking for ${this.address(path)}`, head, 404)) !== undefined;
   }
 
   /** The tag of what was put: by `when`, unless something is there (IfNoneMatch), or while what is there is that (IfMatch). */
@@ -178,8 +173,7 @@ export class Bucket {
       );
       for (const { Key: key = '', Size: bytes = 0, LastModified, ETag: etag = '' } of page?.Contents ?? []) {
         const path = key.slice(this.prefix.length);
-        if (bytes > 0)
-          files.push({ path, isFolder: false, names: 1, bytes, changedMs: LastModified?.getTime() ?? 0, etag });
+        files.push({ path, isFolder: false, names: 1, bytes, changedMs: LastModified?.getTime() ?? 0, etag });
       }
       token = page?.NextContinuationToken;
       isLast = token === undefined;

@@ -95,11 +95,14 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     const source = join(root, 'source');
     mkdirSync(join(source, 'nested'), { recursive: true });
     writeFileSync(join(source, 'config.json'), '{}');
+    writeFileSync(join(source, 'empty'), '');
     writeFileSync(join(source, 'nested', 'weights'), Buffer.from([0, 255, 10]));
     const stores = [open(), open()];
     const ref = await stores[0]!.putFolder({ key: 'adapter', producer: 'train', inputs: [], folder: source });
     expect(ref.uri).toBe(`artifact-tree:${ref.sha256}`);
     expect(ref.bytes).toBe(5);
+    expect(await open().find('adapter')).toEqual(ref);
+    expect(readFileSync(join(await open().folder(ref), 'empty'))).toHaveLength(0);
     const folders = await Promise.all([...stores, ...stores].map((store) => store.folder(ref)));
     expect(new Set(folders).size).toBe(kind === 'folder' ? 1 : 2);
     expect(readFileSync(join(folders[0]!, 'nested', 'weights'))).toEqual(Buffer.from([0, 255, 10]));
