@@ -87,8 +87,10 @@ class Scene {
     until(`${host.name} has trained ${steps} steps`, 600, () => host.trainings().find((one) => one.steps >= steps));
 
   async report(): Promise<Report> {
-    const status = async () => JSON.parse(await this.command('status', this.name, '--json')) as { status: string };
-    await until('the campaign ends', 1200, async () => (await status()).status === 'COMPLETED');
+    // On a busy machine a look may find nobody in time.
+    const status = () => this.command('status', this.name, '--json').catch(() => '{}');
+    const hasEnded = async () => (JSON.parse(await status()) as { status?: string }).status === 'COMPLETED';
+    await until('the campaign ends', 1200, hasEnded);
     const text = await this.command('report', this.name, '--json');
     return reportSchema.parse(JSON.parse(text));
   }
@@ -175,7 +177,8 @@ const scenarios: Record<string, () => Promise<void>> = {
     await scene.gpu(scene.two);
     await until('its learner ends', HEARTBEAT_SECONDS + 10, () => !scene.one.isTraining(pid));
     console.log(`the learner ended ${((performance.now() - cutAt) / 1000).toFixed(1)} s after the cut`);
-    await until('another goes on', 120, () => scene.two.trainings().some((one) => one.name === name));
+    // The other training may come first.
+    await until('another goes on', 300, () => scene.two.trainings().some((one) => one.name === name));
     scene.one.temporal.mend();
     await expectWhole(scene);
   },
