@@ -88,8 +88,8 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
     Context.current().cancellationSignal.throwIfAborted();
     const record = new TrainingRecord({ ...learning, store, journal, id, folder });
     await record.restore();
-    const { signal, end } = untilSilent(deps, limits);
     const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, limits });
+    const { signal, end } = untilSilent(deps, limits);
     try {
       const learned = await new Learning({ ...learning, deps, name, folder, record, process, show, signal }).run();
       const result = { ...learned, checkpoints: run.select?.(learned.checkpoints) ?? learned.checkpoints };
