@@ -37,7 +37,7 @@ export interface BucketAddress {
 export function parseS3(url: string): BucketAddress {
   const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(url) ?? [];
   if (!bucket)
-    throw new OutsideFailure('BadInput', `store: ${url} is no address of a bucket; write s3://BUCKET/PREFIX`);
+    throw new OutsideFailure('BadInput', `CAMPAIGN_STORE: ${url} is no address of a bucket; write s3://BUCKET/PREFIX`);
   return { bucket, prefix: prefix.replace(/^\/+|\/+$/g, '') };
 }
 
@@ -85,7 +85,8 @@ export class Bucket {
       const status = statusOf(error);
       if (status !== undefined && unless.includes(status)) return undefined;
       const shown = status === undefined ? reasonOf(error) : `${status} ${(error as Error).name}: ${reasonOf(error)}`;
-      throw new OutsideFailure('StoreUnavailable', `${what}: ${shown}`, error);
+      const fix = 'see to the bucket, AWS_ENDPOINT_URL_S3 and the credentials';
+      throw new OutsideFailure('StoreUnavailable', `${what}: ${shown}; ${fix}`);
     }
   }
 
@@ -228,6 +229,6 @@ export class Bucket {
     await this.remove(path);
     if (taken.every((etag) => etag === undefined)) return;
     const fix = 'take a server that heeds If-None-Match and If-Match on PUT, such as AWS S3 or SeaweedFS';
-    throw new OutsideFailure('BadInput', `store: ${this.address('')} ignores conditions of writes; ${fix}`);
+    throw new OutsideFailure('BadInput', `CAMPAIGN_STORE: ${this.address('')} ignores conditions of writes; ${fix}`);
   }
 }

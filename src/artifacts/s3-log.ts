@@ -10,7 +10,7 @@ import { formatLine, type Guard, parseLine } from './journal';
 import type { Bucket } from './s3-bucket';
 import type { Journal } from './store';
 
-/** Appends that come within this time of the last segment share the next one: it is what a request a second would cost. */
+/** Appends that come within this time of the last segment share the next one: at most two writes a second are paid for. */
 const SPACING_MS = 500;
 const FULL_EVERY = 128;
 /** Segments that are read at once. */

@@ -54,14 +54,18 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
       readers.set(name, reader);
       return reader.read();
     },
-    removeJournal: (name) => removeLog(bucket, name),
+    async removeJournal(name) {
+      await removeLog(bucket, name);
+      await removeAll(bucket, workPath(name));
+    },
   });
-  let probed: Promise<void> | undefined;
+  let probed = false;
   return {
     ...store,
     snapshots: snapshotsIn(bucket, join(cache, 'aside')),
     async id() {
-      await (probed ??= bucket.probe());
+      if (!probed) await bucket.probe();
+      probed = true;
       return store.id();
     },
   };
@@ -167,11 +171,17 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
   };
 }
 
+const workPath = (...path: string[]): string => ['work', ...path].join('/');
+
+async function removeAll(bucket: Bucket, folder: string, isGone?: (path: string) => boolean): Promise<void> {
+  for (const { path } of await bucket.list(`${folder}/`)) if (isGone?.(path) ?? true) await bucket.remove(path);
+}
+
 const snapshotSchema = z.array(z.object({ path: z.string().refine(isInside), sha256: z.string() }));
 
-/** `work/<sha256 of key>/<name>/`, in which `.files.json` is written last. */
+/** `work/<sha256 of key>/<name>/`, in which `.files.json` is written last. They go with the journal of their key. */
 function snapshotsIn(bucket: Bucket, aside: string): Snapshots {
-  const at = (key: string, ...path: string[]): string => ['work', sha256(key), ...path].join('/');
+  const at = (key: string, ...path: string[]): string => workPath(sha256(key), ...path);
   const local = new FileHashes();
   return {
     async put(key, folder, files) {
@@ -204,8 +214,7 @@ function snapshotsIn(bucket: Bucket, aside: string): Snapshots {
       return true;
     },
     async keep(key, names) {
-      const files = await bucket.list(at(key, ''));
-      for (const { path } of files) if (!names.includes(path.split('/')[2]!)) await bucket.remove(path);
+      await removeAll(bucket, at(key), (path) => !names.includes(path.split('/')[2]!));
     },
   };
 }

@@ -13,6 +13,7 @@ import {
   nodeCheck,
   portCheck,
   pythonChecks,
+  storeCheck,
   temporalCheck,
 } from './checks/machine';
 import { modelChecks, serverTrials } from './checks/model';
@@ -46,6 +47,7 @@ export function checksOf(o: {
   const machine = [
     ...(doctor ? [nodeCheck(), memoryCheck()] : []),
     homeCheck(home, campaign),
+    storeCheck(home),
     buildCheck(),
     ...pythonChecks(),
     ...(cluster ? [] : [temporalCheck()]),

@@ -4,20 +4,19 @@
  * damaged is done again, from the learner's last checkpoint before it.
  */
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ifThere } from '../artifacts/durable-file';
 import { digest, sha256 } from '../artifacts/hash';
 import { keptJson, readJson } from '../artifacts/json';
-import { filesIn } from '../artifacts/objects';
 import type { ArtifactStore, Journal } from '../artifacts/store';
 import { type ArtifactRef, artifactRefSchema, refsIn } from '../domain/artifacts';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import { jsonText } from '../domain/messages';
 import { type Checkpoint, type TrainingResult, type TrainingSummary, trainingResultSchema } from '../domain/results';
 import { type FixedPolicy, fixedPolicySchema, type RolloutSummary } from '../domain/rollout';
 import type { Learned, RolloutsRequest } from './learner-process';
+import { metricsIn, metricsLine, removeCheckpoints, TrainingState } from './state';
 
 interface LearnedAt {
   step: number;
@@ -44,24 +43,6 @@ const batchSchema = z.object({
 type BatchRecord = z.infer<typeof batchSchema>;
 const checkpointSchema = z.object({ kind: z.literal('checkpoint'), step: count, policy: fixedPolicySchema });
 
-/** What another host goes on from, where the store is no disk of this one. */
-const stateSchema = z.object({
-  kind: z.literal('state'),
-  step: count,
-  /** Of the snapshot. */
-  name: z.string(),
-  /** sha256 of the checkpoint's manifest. */
-  manifest: z.string(),
-  /** Lines of metrics.jsonl since the last. */
-  metrics: z.array(z.string()),
-});
-type StateRecord = z.infer<typeof stateSchema>;
-
-/** States, and checkpoints that do not count, that are kept. */
-const KEPT_STATES = 2;
-const METRICS = 'metrics.jsonl';
-const keyOf = (id: string): string => `training/${id}`;
-
 /** Of a permission in the journal. */
 const PERMITTED = 'permitted/';
 
@@ -84,13 +65,16 @@ export interface TrainingRecordOptions {
 }
 
 export class TrainingRecord {
+  /** What it goes on from. */
+  readonly state: TrainingState;
   private last: LearnedAt | undefined;
-  private uploading: Promise<void> = Promise.resolve();
   /** What this attempt has asked for, and how much that was after each step. */
   private readonly requested = new Set<string>();
   private readonly spent = new Map<number, number>();
 
-  constructor(private readonly training: TrainingRecordOptions) {}
+  constructor(private readonly training: TrainingRecordOptions) {
+    this.state = new TrainingState({ ...training, key: `training/${training.id}` });
+  }
 
   /**
    * Whether these rollouts may be made: all of them or none. Invariant: what was permitted in any attempt, by (task, attempt, policy), is at most
@@ -123,72 +107,7 @@ export class TrainingRecord {
   async addCheckpoint(learned: LearnedAt): Promise<void> {
     this.last = learned;
     if (learned.step % this.training.checkpointEvery === 0) await this.keepCheckpoint(learned);
-    await this.uploading;
-    this.uploading = this.keepState(learned.step);
-    this.uploading.catch(() => undefined); // whoever awaits it next is told
-    await this.prune(learned.step);
-  }
-
-  /**
-   * Puts into the learner's folder what was trained last, by whatever host. What lies there beyond it is of a training that another one has gone
-   * on with, or of a step that nobody was told of.
-   */
-  async restore(): Promise<void> {
-    const { store, id, folder } = this.training;
-    if (!store.snapshots) return;
-    const states = this.records(stateSchema);
-    for (const state of states.slice(-KEPT_STATES).reverse()) {
-      if ((await manifestIn(folder, state.step)) !== state.manifest) {
-        await removeCheckpoints(folder, (step) => step >= state.step);
-        if (!(await store.snapshots.restore(keyOf(id), state.name, folder))) continue;
-        const lines = new Map(states.slice(0, states.indexOf(state) + 1).flatMap(({ metrics }) => metrics.map(byStep)));
-        const body = [...lines].flatMap(([step, line]) => (step <= state.step ? [`${line}\n`] : [])).join('');
-        await writeFile(join(folder, METRICS), body);
-      }
-      return removeCheckpoints(folder, (step) => step > state.step);
-    }
-    await removeCheckpoints(folder, () => true);
-  }
-
-  /** Whatever becomes of it: what was being uploaded when the training ended. */
-  uploaded(): Promise<void> {
-    return this.uploading.catch(() => undefined);
-  }
-
-  /** What is for resuming alone goes once the training has ended. */
-  async removeStates(): Promise<void> {
-    await this.uploading;
-    await this.training.store.snapshots?.keep(keyOf(this.training.id), []);
-  }
-
-  /** Uploads a checkpoint, while the next rollouts are played. One that can't be uploaded just now is followed by the next. */
-  private async keepState(step: number): Promise<void> {
-    const { store, id, folder, journal } = this.training;
-    const manifest = await manifestIn(folder, step);
-    if (!store.snapshots || manifest === undefined) return;
-    const states = this.records(stateSchema);
-    const last = states.at(-1);
-    if (last?.manifest === manifest) return;
-    try {
-      const files = await filesIn(join(folder, `checkpoint-${step}`));
-      const name = await store.snapshots.put(
-        keyOf(id),
-        folder,
-        files.map((file) => `checkpoint-${step}/${file}`),
-      );
-      const lines = (await metricsIn(folder)).toString('utf8').split('\n').filter(Boolean).map(byStep);
-      const metrics = lines.flatMap(([n, line]) => (n > (last?.step ?? 0) && n <= step ? [line] : []));
-      await journal.append(randomUUID(), { kind: 'state', step, name, manifest, metrics } satisfies StateRecord);
-      await store.snapshots.keep(keyOf(id), [...(last ? [last.name] : []), name]);
-    } catch (error) {
-      if (!isFailure(error, 'StoreUnavailable')) throw error;
-    }
-  }
-
-  /** Checkpoints that neither count nor are among the last. */
-  private prune(newest: number): Promise<void> {
-    const { folder, checkpointEvery } = this.training;
-    return removeCheckpoints(folder, (step) => step % checkpointEvery !== 0 && step <= newest - KEPT_STATES);
+    await this.state.add(learned.step);
   }
 
   /** `shared`: its rollouts are the campaign's base rollouts. */
@@ -322,29 +241,6 @@ function countIn(batches: readonly BatchRecord[]) {
 /** The steps of a training, from 1. */
 const stepsTo = (steps: number): number[] => Array.from({ length: steps }, (_, n) => n + 1);
 
-const byStep = (line: string): [step: number, line: string] => [metricsLine.safeParse(line).data?.step ?? 0, line];
-
-/** Of a checkpoint in a learner's folder; undefined if there is none. */
-async function manifestIn(folder: string, step: number): Promise<string | undefined> {
-  const manifest = await ifThere(readFile(join(folder, `checkpoint-${step}`, 'manifest.json')));
-  return manifest && sha256(manifest);
-}
-
-async function removeCheckpoints(folder: string, isGone: (step: number) => boolean): Promise<void> {
-  for (const name of (await ifThere(readdir(folder))) ?? []) {
-    const [, step] = /^checkpoint-(\d+)$/.exec(name) ?? [];
-    if (step !== undefined && isGone(Number(step))) await rm(join(folder, name), { recursive: true, force: true });
-  }
-}
-
-async function metricsIn(folder: string): Promise<Buffer> {
-  const file = join(folder, METRICS);
-  const metrics = await ifThere(readFile(file));
-  if (metrics) return metrics;
-  const rule = 'a learner writes a line of it for every finished step (docs/learner-protocol.md)';
-  throw new OutsideFailure('BadJob', `${file} is missing: ${rule}`);
-}
-
 /** The learner's metrics, each step's line with the mean reward of every branch of its batch; its own file stays as it is. */
 function withBranches(metrics: Buffer, batches: readonly BatchRecord[]): Buffer {
   // A batch names the steps finished before it, a line of the metrics those after it.
@@ -359,8 +255,6 @@ function withBranches(metrics: Buffer, batches: readonly BatchRecord[]): Buffer 
   };
   return Buffer.from(metrics.toString('utf8').split('\n').map(joined).join('\n'));
 }
-
-const metricsLine = jsonText.pipe(z.looseObject({ step: z.number() }));
 
 /**
  * Whether an artifact exists and matches its hash. Called before a kept result is used, so that damage is repaired by the step that made it, and

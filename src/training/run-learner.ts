@@ -87,7 +87,7 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
   try {
     Context.current().cancellationSignal.throwIfAborted();
     const record = new TrainingRecord({ ...learning, store, journal, id, folder });
-    await record.restore();
+    await record.state.restore();
     const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, limits });
     const { signal, end } = untilSilent(deps, limits);
     try {
@@ -95,13 +95,13 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
       const result = { ...learned, checkpoints: run.select?.(learned.checkpoints) ?? learned.checkpoints };
       if (!run.isUnfinished?.()) {
         await keptJson(store, { key, producer: 'train', inputs: refsOf(result) }, () => result);
-        await record.removeStates();
+        await record.state.remove();
       }
       return await summaryOf(store, result);
     } finally {
       end();
       await process.stop();
-      await record.uploaded();
+      await record.state.uploaded();
     }
   } finally {
     await journal.close();

@@ -20,21 +20,13 @@ import { Bucket, parseS3 } from '../../src/artifacts/s3-bucket';
 import { LogReader, openLog } from '../../src/artifacts/s3-log';
 import { openS3Store } from '../../src/artifacts/s3-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
-import { bucket, type S3Server, startS3Server } from '../support/s3-server';
+import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
 
 let server: S3Server;
 let root: string;
 let prefix: string;
 let hosts = 0;
-const before = { ...process.env };
-beforeAll(async () => {
-  server = await startS3Server();
-  Object.assign(process.env, server.env);
-}, 120_000);
-afterAll(async () => {
-  process.env = before;
-  await server.close();
-});
+s3ServerForTests((started) => (server = started));
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'artifacts-'));
   prefix = `test-${hosts++}`;
@@ -289,6 +281,9 @@ describe('a store in a bucket', () => {
     );
     expect(await one.restore('training/1', second, there)).toBe(false);
     await one.keep('training/1', []);
+    expect(await paths('work/')).toEqual([]);
+    await one.put('training/1', folder, ['other']);
+    await openS3().removeJournal('training/1');
     expect(await paths('work/')).toEqual([]);
   });
 

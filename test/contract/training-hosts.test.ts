@@ -5,21 +5,13 @@ import { join } from 'node:path';
 import { openS3Store } from '../../src/artifacts/s3-store';
 import type { Journal } from '../../src/artifacts/store';
 import { TrainingRecord } from '../../src/training/result';
-import { bucket, type S3Server, startS3Server } from '../support/s3-server';
+import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
 
 let server: S3Server;
 let root: string;
 let trainings = 0;
 const opened: Journal[] = [];
-const before = { ...process.env };
-beforeAll(async () => {
-  server = await startS3Server();
-  Object.assign(process.env, server.env);
-}, 120_000);
-afterAll(async () => {
-  process.env = before;
-  await server.close();
-});
+s3ServerForTests((started) => (server = started));
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'hosts-'));
   trainings += 1;
@@ -38,7 +30,7 @@ async function attemptOn(host: string) {
   const journal = await store.journal('training/t', host);
   opened.push(journal);
   const record = new TrainingRecord({ store, journal, id: 't', folder, base: 'base@1', checkpointEvery: 4 });
-  await record.restore();
+  await record.state.restore();
   const checkpoint = (step: number) => join(folder, `checkpoint-${step}`);
   return {
     record,
@@ -60,7 +52,7 @@ async function attemptOn(host: string) {
 test('another host goes on from the last step that was told, with its metrics', async () => {
   const one = await attemptOn('one');
   for (const step of [1, 2, 3]) await one.step(step);
-  await one.record.uploaded();
+  await one.record.state.uploaded();
   await one.step(4, { isTold: false });
   expect(one.steps()).toEqual([2, 3, 4]);
 
@@ -69,21 +61,21 @@ test('another host goes on from the last step that was told, with its metrics', 
   expect(two.optimizer(3)).toBe('optimizer 3 of one');
   expect(two.metrics()).toBe('{"step":1,"reward":0.1}\n{"step":2,"reward":0.2}\n{"step":3,"reward":0.3}\n');
   await two.step(4);
-  await two.record.uploaded();
+  await two.record.state.uploaded();
 
   // Back on the first host, its own step 4 is of a training that was gone on with elsewhere.
   const again = await attemptOn('one');
   expect(again.steps()).toEqual([2, 3, 4]);
   expect(again.optimizer(4)).toBe('optimizer 4 of two');
   expect(again.metrics().split('\n')[3]).toBe('{"step":4,"reward":0.4}');
-  await again.record.removeStates();
+  await again.record.state.remove();
   expect((await attemptOn('three')).steps()).toEqual([]);
 });
 
 test('what was told is not fetched by the host that has it, and what it was not told of goes', async () => {
   const one = await attemptOn('one');
   for (const step of [1, 2]) await one.step(step);
-  await one.record.uploaded();
+  await one.record.state.uploaded();
   await one.step(3, { isTold: false });
   const again = await attemptOn('one');
   expect(again.steps()).toEqual([1, 2]);
@@ -92,25 +84,25 @@ test('what was told is not fetched by the host that has it, and what it was not 
 test('one that another has superseded is told so with the next step, and nothing of it counts', async () => {
   const one = await attemptOn('one');
   await one.step(1);
-  await one.record.uploaded();
+  await one.record.state.uploaded();
   const two = await attemptOn('two');
   await one.step(2);
   await expect(one.step(3)).rejects.toMatchObject({ type: 'Superseded' });
   await two.step(2);
-  await two.record.uploaded();
+  await two.record.state.uploaded();
   expect((await attemptOn('three')).optimizer(2)).toBe('optimizer 2 of two');
 });
 
 test('a bucket that is away for a step costs nothing: the next one is told', async () => {
   const one = await attemptOn('one');
   await one.step(1);
-  await one.record.uploaded();
+  await one.record.state.uploaded();
   await server.kill();
   await one.step(2);
-  await one.record.uploaded();
+  await one.record.state.uploaded();
   await server.start();
   await one.step(3);
-  await one.record.uploaded();
+  await one.record.state.uploaded();
   const two = await attemptOn('two');
   expect(two.steps()).toEqual([3]);
   expect(two.metrics().split('\n')).toHaveLength(4);

@@ -22,6 +22,21 @@ export interface S3Server {
 
 export const bucket = 'campaigns';
 
+/** One for all tests of a file, which is where `openS3Store` finds its server. */
+export function s3ServerForTests(use: (server: S3Server) => void): void {
+  const before = { ...process.env };
+  let server: S3Server | undefined;
+  beforeAll(async () => {
+    server = await startS3Server();
+    Object.assign(process.env, server.env);
+    use(server);
+  }, 120_000);
+  afterAll(async () => {
+    process.env = before;
+    await server?.close();
+  });
+}
+
 export async function startS3Server(): Promise<S3Server> {
   const folder = mkdtempSync(join(tmpdir(), 's3-server-'));
   const config = join(folder, 's3.json');

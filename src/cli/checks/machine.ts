@@ -5,6 +5,7 @@ import { totalmem } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { openStore } from '../../artifacts/open-store';
 import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { jsonText } from '../../domain/messages';
@@ -111,6 +112,15 @@ export const homeCheck = ({ root }: Home, campaign?: Campaign, freeAt = freeByte
       throw new Lack(text, `free ${NEEDED_DISK_GIB} GiB, or choose another folder with --home`);
     if (campaign?.policyServer.kind !== 'vllm' || free >= FULL_SIZE_DISK_GIB) return text;
     return { warning: `${text}; a campaign of the paper's size takes ${FULL_SIZE_DISK_GIB} GiB` };
+  },
+});
+
+/** Of a store in a bucket: a folder is looked at with its home. */
+export const storeCheck = ({ root }: Home): CheckItem => ({
+  name: 'store',
+  async run() {
+    const url = process.env['CAMPAIGN_STORE'];
+    return url ? `${url}, with the id ${await (await openStore(root)).id()}` : undefined;
   },
 });
 

@@ -165,7 +165,7 @@ const LIKELY_SUMMED = 4;
 /** What starts or loads something: a vLLM is asked the campaign's own way to take adapters, and an embedded server is started once. */
 export function serverTrials(campaign: Campaign, home: Home, python = pythonPath()): CheckItem[] {
   const { policyServer, baseModel } = campaign;
-  const needs = [...askable, 'LoRA modules', 'policy server'];
+  const needs = [...askable, 'LoRA modules', 'policy server', 'store'];
   if (policyServer.kind === 'vllm')
     return [{ name: 'adapters', needs, run: () => adaptersText({ campaign, home, python, url: policyServer.url }) }];
   const { spec } = policyServerService({ ...policyServer, model: baseModel.path });

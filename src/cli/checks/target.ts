@@ -36,6 +36,7 @@ export function targetChecks(o: {
   return [
     {
       name: 'target environment',
+      needs: ['store'],
       fix: 'correct the campaign file, or give the target more tasks',
       async run() {
         const { description, train, test } = await ask().catch((error: unknown) => {
