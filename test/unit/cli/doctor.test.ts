@@ -8,7 +8,15 @@ import { join, resolve } from 'node:path';
 import { type CheckItem, runChecks, warningsOf } from '../../../src/checks/check';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { languageModelChecks } from '../../../src/cli/checks/language-models';
-import { buildCheck, gpuCheck, homeCheck, memoryCheck, nodeCheck, pythonChecks } from '../../../src/cli/checks/machine';
+import {
+  buildCheck,
+  gpuCheck,
+  homeCheck,
+  memoryCheck,
+  nodeCheck,
+  pythonChecks,
+  storeCheck,
+} from '../../../src/cli/checks/machine';
 import { modelChecks, serverTrials, shownChecks } from '../../../src/cli/checks/model';
 import { bridgeChecks, targetChecks } from '../../../src/cli/checks/target';
 import { doctorLines } from '../../../src/cli/doctor';
@@ -50,6 +58,30 @@ function programThatSays(text: string): string {
   chmodSync(file, 0o755);
   return file;
 }
+
+test('a store in a bucket is tried, and where it fails nobody asks what needs it', async () => {
+  const items = () => [storeCheck(home), ...targetChecks({ campaign: campaign(), home })];
+  try {
+    for (const [url, detail] of [
+      ['s3:/wrong', /^CAMPAIGN_STORE: s3:\/wrong is no address of a bucket; write s3:\/\/BUCKET\/PREFIX$/],
+      [
+        's3://bucket/x',
+        /^writing s3:\/\/bucket\/x\/probe\/.*ECONNREFUSED 127.0.0.1:9; see to the bucket, AWS_ENDPOINT/,
+      ],
+    ] as const) {
+      process.env['AWS_ENDPOINT_URL_S3'] = 'http://127.0.0.1:9';
+      Object.assign(process.env, { CAMPAIGN_STORE: url, AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x' });
+      const { store, ...others } = await look(items());
+      expect(store).toEqual({ ok: false, detail: expect.stringMatching(detail) });
+      expect(others['target environment']).toBeUndefined();
+    }
+  } finally {
+    for (const name of ['CAMPAIGN_STORE', 'AWS_ENDPOINT_URL_S3', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'])
+      delete process.env[name];
+  }
+  const { store, 'target environment': target } = await look(items());
+  expect([store, target?.ok]).toEqual([undefined, true]);
+});
 
 describe('the loop', () => {
   const item = (name: string, run: CheckItem['run'], needs: string[] = []): CheckItem => ({ name, run, needs });
