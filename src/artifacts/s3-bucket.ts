@@ -57,6 +57,8 @@ export class Bucket {
   constructor({ bucket, prefix }: BucketAddress) {
     this.name = bucket;
     this.prefix = prefix === '' ? '' : `${prefix}/`;
+    // Which Node is needed is doctor's to say, not every command's.
+    process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
     const endpoint = process.env['AWS_ENDPOINT_URL_S3'] ?? process.env['AWS_ENDPOINT_URL'];
     this.client = new S3Client({
       // Others than AWS know no buckets by host names, and not all of its checksums.

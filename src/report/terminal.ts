@@ -134,7 +134,11 @@ function tableLines({ rows, ...table }: Table, width: number): string[] {
   const shown = new Set(others);
   const room = () => [...shown].reduce((left, column) => left - GAP.length - column.width, width);
   for (const column of [...others].reverse().sort((a, b) => a.spare - b.spare))
-    if (room() < Math.min(names.width, column.spare < Infinity ? LEAST_NAME : SHORTEST_NAME)) shown.delete(column);
+    if (room() < Math.min(names.width, column.spare < Infinity ? LEAST_NAME : SHORTEST_NAME)) {
+      shown.delete(column);
+      // A figure that can be spared says nothing without its interval.
+      if (column.isSpread && column.spare < INTERVALS) shown.delete(others[others.indexOf(column) - 1]!);
+    }
   const first = Math.min(names.width, room());
   const lines = names.texts.map((name, row) => {
     const cells = [...shown].map(({ texts, width: wide }) => {

@@ -95,8 +95,8 @@ function armsBlocks({ arms, budget, comparisons = [] }: Report): Blocks {
     table(comparisons, [
       ['arms', ({ arm, against }) => `${arm} to ${against}`],
       ['difference', ({ difference }) => difference],
-      ['on single tasks', ({ difference }) => testText(difference), { spare: 2 }],
-      ['over trainings too', ({ acrossTrainings }) => acrossTrainings, { spare: 4 }],
+      ['on single tasks', ({ difference }) => testText(difference), { spare: 1 }],
+      ['over trainings too', ({ acrossTrainings }) => acrossTrainings, { spare: 2 }],
       ['standing', ({ standing }) => standing.replace('_', ' ')],
     ]),
     comparisons.length > 0 && paragraph(`p: ${TEST}.`, 'quiet'),
