@@ -52,7 +52,7 @@ class Scene {
   ) {}
 
   /** A campaign that has been started, on a host with its control worker; those with GPUs are up to the scenario. */
-  static async begin(o: { two?: Record<string, string> } = {}): Promise<Scene> {
+  static async begin(o: { two?: Record<string, string>; steps?: number } = {}): Promise<Scene> {
     const name = `hosts-${campaigns++}`;
     const settings = { ...s3.env, CAMPAIGN_STORE: `s3://${bucket}/${name}` };
     const make = (host: string, more = {}) =>
@@ -66,7 +66,9 @@ class Scene {
     hosts = await Promise.all([make('control'), make('one'), make('two', o.two)]);
     const [control, one, two] = hosts as [Host, Host, Host];
     const file = join(folder, name, 'campaign.yaml');
-    const lines = campaignFiles.small.replace('workers: {', `workers: { pool: ${POOL}-${name},`);
+    const lines = campaignFiles.small
+      .replace('workers: {', `workers: { pool: ${POOL}-${name},`)
+      .replace('steps: 6', `steps: ${o.steps ?? 6}`);
     writeCampaign({ file, name, model, lines });
     const scene = new Scene(name, control, one, two);
     await control.control();
@@ -169,7 +171,9 @@ const scenarios: Record<string, () => Promise<void>> = {
   },
 
   async 'a host that is cut off from Temporal stops by itself, and another goes on'() {
-    const scene = await Scene.begin();
+    // Longer than the limit on silence: a training that ends before it is not stopped.
+    const steps = 60;
+    const scene = await Scene.begin({ steps });
     await scene.gpu(scene.one);
     const { name, pid } = await scene.trained(scene.one, 2);
     scene.one.temporal.cut();
@@ -177,10 +181,13 @@ const scenarios: Record<string, () => Promise<void>> = {
     await scene.gpu(scene.two);
     await until('its learner ends', HEARTBEAT_SECONDS + 10, () => !scene.one.isTraining(pid));
     console.log(`the learner ended ${((performance.now() - cutAt) / 1000).toFixed(1)} s after the cut`);
+    const stopped = scene.one.trainings().find((one) => one.name === name);
+    expect(stopped?.steps).toBeLessThan(steps);
     // The other training may come first.
     await until('another goes on', 300, () => scene.two.trainings().some((one) => one.name === name));
     scene.one.temporal.mend();
-    await expectWhole(scene);
+    await expectWhole(scene, { same: false });
+    for (const { superseded } of await scene.results()) expect(superseded).toBeUndefined();
   },
 
   async 'a host that is cut off from the bucket waits'() {

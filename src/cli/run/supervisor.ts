@@ -43,7 +43,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
  * Ctrl-C, and being asked to end by the system. The first signal ends the run in order, and so does a stdout that nobody reads any more; a
- * second signal ends everything at once, and the process exits. `dispose` raises the abort signal too, and listens no more.
+ * second signal ends everything at once, and the process exits. `dispose` raises the abort signal too, and listens no more unless a
+ * signal has come.
  */
 export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSecond: () => void }): {
   signal: AbortSignal;
@@ -66,7 +67,8 @@ export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSeco
     signal: controller.signal,
     dispose: () => {
       controller.abort();
-      for (const name of SIGNALS) process.off(name, handle);
+      // A second Ctrl-C may come while the process is on its way out: it is not to die of the signal then.
+      if (signals === 0) for (const name of SIGNALS) process.off(name, handle);
       process.stdout.off('error', end);
     },
   };

@@ -14,7 +14,8 @@ export async function interrupt(session: Session, times: number): Promise<string
     await sleep(400);
     run.child.kill('SIGINT');
   }
-  const code = await run.exit;
+  // A shell says the same of a command that died of the signal: one may come before the command has its handler.
+  const code = (await run.exit) ?? (run.child.signalCode === 'SIGINT' ? INTERRUPTED : run.child.signalCode);
   await waitUntil(() => processesOf(home).length === 0, 15);
   const left = processesOf(home).map(({ pid, words }) => `${pid} ${words.slice(0, 3).join(' ')}`);
   return [
