@@ -57,24 +57,27 @@ const priceField = z
   .optional();
 export type Price = NonNullable<z.infer<typeof priceField>>;
 
-export const chatModelSchema = z.strictObject({
-  url: urlField.describe('URL of the API, such as http://127.0.0.1:8000/v1.'),
+const endpointFields = {
+  url: urlField.describe('URL of the API, such as https://api.example.com/v1.'),
   model: z.string().min(1).describe('Name of the model at the endpoint.'),
   apiKeyEnv: apiKeyEnvField.describe('Environment variable with the API key; left out for servers that need none.'),
+  price: priceField.describe('Dollars for a million tokens. Without it tokens are counted and money is not.'),
+};
+
+/** A model that plays a user or a judge. */
+export const chatModelSchema = z.strictObject({
+  ...endpointFields,
   temperature: z.number().min(0).max(2).default(0).describe('Sampling temperature.'),
   topP: z.number().gt(0).max(1).default(1).describe('Share of the probability that nucleus sampling draws from.'),
   maxTokens: count.default(1024).describe('Most tokens of one reply.'),
   concurrency: count.default(32).describe('Requests at once.'),
   timeoutSeconds: silenceField.default(120).describe('Seconds that one waits for a reply.'),
-  price: priceField.describe('Dollars for a million tokens. Without it tokens are counted and money is not.'),
 });
 export type ChatModel = z.infer<typeof chatModelSchema>;
 
 /** Fields of every kind that asks a language model. */
 export const languageModelFields = {
-  url: urlField.describe('URL of the API, such as https://api.example.com/v1.'),
-  model: z.string().min(1).describe('Name of the model at the endpoint.'),
-  apiKeyEnv: apiKeyEnvField.describe('Environment variable with the API key; left out for servers that need none.'),
+  ...endpointFields,
   temperature: z.number().min(0).max(2).default(1).describe('Sampling temperature.'),
   maxTokens: count.default(32_000).describe('Most tokens of one reply, its reasoning included.'),
   contextTokens: count
@@ -91,7 +94,6 @@ export const languageModelFields = {
   timeoutSeconds: silenceField
     .default(300)
     .describe('Seconds without a word of the reply after which a request is given up.'),
-  price: priceField.describe('Dollars for a million tokens. Without it tokens are counted and money is not.'),
   prompts: z
     .string()
     .min(1)
