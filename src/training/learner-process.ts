@@ -65,8 +65,8 @@ function parseMessage(line: string): LearnerMessage {
 
 /** Until `ready`: libraries and a full-size model are loaded, on cores that others use too. */
 const START_SECONDS = 600;
-/** A learner that is asked to stop writes a checkpoint: seconds for a LoRA. */
-const STOP_SECONDS = 60;
+/** A learner that is asked to stop ends its update and writes a checkpoint; of the 30 s that a host has, the rest is for uploading it. */
+const STOP_SECONDS = 15;
 /** Of the heartbeat limit, how long a learner may stand still: it has to be gone before its step is given to another. */
 const PATIENCE = 0.8;
 

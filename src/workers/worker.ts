@@ -19,6 +19,7 @@ import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
 import { dealGpus } from '../training/gpu-groups';
 import { bundlePath } from './bundle';
+import { watchForPreemption } from './preemption';
 
 /** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
 const MAX_CONNECTIONS = 256;
@@ -170,9 +171,9 @@ export async function runWorker(
     namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',
     // By which `campaign run` knows whether its process lives.
     identity: workerIdentity(),
-    // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds.
+    // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.
     shutdownGraceTime: '100ms',
-    shutdownForceTime: '90s',
+    shutdownForceTime: '25s',
     // Progress is seen in the UI within seconds, whatever the heartbeat timeout.
     maxHeartbeatThrottleInterval: '2s',
     // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
@@ -207,6 +208,13 @@ if (require.main === module) {
   const [queue = ''] = process.argv.slice(2);
   main(async () => {
     if (!(queue in queues)) throw new Error(`no task queue "${queue}": name one of ${Object.keys(queues).join(', ')}`);
-    await queues[queue as keyof typeof queues]();
+    const cloud = env['CAMPAIGN_PREEMPTION'];
+    const warn = (text: string) => void process.stderr.write(`${text}\n`);
+    const onNotice = (said: string) => {
+      warn(said);
+      process.kill(process.pid, 'SIGTERM');
+    };
+    const end = cloud ? await watchForPreemption({ cloud, onNotice, warn }) : undefined;
+    await queues[queue as keyof typeof queues]().finally(end);
   });
 }

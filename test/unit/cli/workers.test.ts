@@ -116,6 +116,15 @@ it('a worker that fails all that it takes ends in order with exit code 3 and say
     expect((await run.describe()).status.name).toBe('RUNNING');
   }));
 
+it('a worker that is told to stop is gone within 30 s, also where its step does not end', () =>
+  withWorkflow('preempted', async () => {
+    const child = await stuck();
+    const begun = performance.now();
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    expect(performance.now() - begun).toBeLessThan(30_000);
+  }));
+
 /** No system gives out such a number. */
 const dead = 2 ** 30;
 it.each([
