@@ -16,6 +16,9 @@ export const taskQueues = {
   gpu: (pool: string): string => `gpu-${pool}`,
 } as const;
 
+/** Of the steps that may take hours: its workers take them beside those of the other queue, so that none of minutes waits for one of them. */
+export const longQueue = (queue: string): string => `long-${queue}`;
+
 /** Given to whatever may take long: to say how far it is and to hear that it should stop. */
 export interface Work {
   progress(done: number, total: number): void;

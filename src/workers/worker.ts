@@ -13,7 +13,7 @@ import { stoppingWhenFaulty } from '../activities/failures';
 import { openStore } from '../artifacts/open-store';
 import { workerIdentity } from '../artifacts/place';
 import { notingUsage } from '../artifacts/usage';
-import { taskQueues } from '../domain/work';
+import { longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
@@ -79,8 +79,9 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
       taskQueue: taskQueues.control(await deps.store.id()),
       workflowBundle: { codePath: bundlePath },
       activities: createControlActivities(deps),
-      // Label passes read all rollouts at once: a few at a time keep memory bounded.
       maxConcurrentActivityTaskExecutions: 4,
+      // Label passes read all rollouts at once: a few at a time keep memory bounded.
+      longSlots: 4,
     });
   },
   /** Batches of rollouts against the policy server: as many workers as it can feed. */
@@ -89,9 +90,10 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
     return runWorker(deps, {
       taskQueue: taskQueues.rollouts(pool()),
       activities: createRolloutActivities(deps),
-      // Each batch brings its own concurrency: two keep the policy server full while one of them drains. A search for a prompt has the
-      // third slot: it takes long, and waits for its language model much of the time.
+      // Each batch brings its own concurrency: two keep the policy server full while one of them drains. A search for a prompt has another
+      // slot: it takes long, and waits for its language model much of the time.
       maxConcurrentActivityTaskExecutions: 3,
+      longSlots: 3,
     });
   },
   /** One trainer at a time per slot. Start one worker per group of GPUs. */
@@ -131,6 +133,8 @@ function serverWatch() {
 
 interface Options extends Omit<WorkerOptions, 'connection'> {
   activities: object;
+  /** How many long steps it takes at once, from the queue of those, beside the others. */
+  longSlots?: number;
   /** Whether it leaves, with an exit code of its own, once it fails all that it takes. */
   stopsWhenFaulty?: boolean;
   onConnected?: (connection: NativeConnection) => void;
@@ -154,10 +158,10 @@ async function connected(address: string): Promise<NativeConnection> {
 /** Runs until it is asked to stop. */
 export async function runWorker(
   deps: Pick<Dependencies, 'store' | 'environments'>,
-  { activities, stopsWhenFaulty, onConnected, ...options }: Options,
+  { activities, longSlots, stopsWhenFaulty, onConnected, ...options }: Options,
 ): Promise<void> {
   const stop = (): void => {
-    if (worker.getState() === 'RUNNING') worker.shutdown();
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   };
   const onFaulty = (why: string): void => {
     process.stderr.write(`this worker takes no more, and ends with exit code ${FAULTY}: ${why}\n`);
@@ -166,7 +170,7 @@ export async function runWorker(
   };
   const connection = await connected(env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233');
   onConnected?.(connection);
-  const worker = await Worker.create({
+  const common = {
     connection,
     namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',
     // By which `campaign run` knows whether its process lives.
@@ -179,12 +183,16 @@ export async function runWorker(
     // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
     stickyQueueScheduleToStartTimeout: '500ms',
     activities: stopsWhenFaulty ? stoppingWhenFaulty(activities, { onFaulty }) : activities,
-    ...options,
-  });
+  };
+  const { taskQueue } = options;
+  const workers = [await Worker.create({ ...common, ...options })];
+  if (longSlots !== undefined) {
+    const long = { taskQueue: longQueue(taskQueue), maxConcurrentActivityTaskExecutions: longSlots };
+    workers.push(await Worker.create({ ...common, ...long }));
+  }
   process.stdin.once('end', stop);
   process.stdin.resume();
-  const running = worker.run();
-  const { taskQueue } = options;
+  const running = Promise.all(workers.map((worker) => worker.run()));
   const store = await deps.store.id();
   process.stdout.write(`${JSON.stringify({ type: 'ready', taskQueue, store, ...(baseId && { baseId }) })}\n`);
   try {

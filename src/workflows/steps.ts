@@ -2,13 +2,13 @@
 import { ActivityCancellationType, type ActivityOptions, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../activities';
 import type { RollOutInput, TaskSet } from '../activities/types';
-import { activities, type ActivityName } from '../domain/activities';
+import { activities, type ActivityEntry, type ActivityName, batchOrder } from '../domain/activities';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Subset } from '../domain/results';
 import type { FixedPolicy } from '../domain/rollout';
 import { BACKOFF, ROUND } from '../domain/retries';
-import { taskQueues } from '../domain/work';
+import { longQueue, taskQueues } from '../domain/work';
 import { untilDone } from './failures';
 
 /**
@@ -39,11 +39,25 @@ const optionsOf: Record<keyof typeof taskQueues, ActivityOptions> = {
 /** A cancelled learner saves a checkpoint and hands back, which the workflow waits for: a pause loses no step. So does a search, which holds no GPU. */
 const isLearner = (name: ActivityName): boolean => activities[name].queue === 'gpu' || name === 'searchPrompt';
 
-/** `prepare` finds the pool of a campaign that names none. The short steps run on the workflow's own queue. */
-function queueOf(queue: keyof typeof taskQueues, { pool }: Campaign['workers']): { taskQueue?: string } {
-  if (queue === 'control') return {};
+/** `prepare` finds the pool of a campaign that names none. */
+function queueOf(queue: keyof typeof taskQueues, { pool }: Campaign['workers']): string {
+  if (queue === 'control') return workflowInfo().taskQueue;
   if (pool === undefined) throw new Error('a step of a pool came before `prepare`');
-  return { taskQueue: taskQueues[queue](pool) };
+  return taskQueues[queue](pool);
+}
+
+/** Temporal's default is 3. */
+const FIRST = 2;
+
+/** Where it waits for a worker, and its place there: behind those of higher priority campaigns take turns. */
+function placeOf(name: ActivityName, input: unknown, campaign: Campaign): ActivityOptions {
+  const entry: ActivityEntry = activities[name];
+  const { long, first } = name === 'rollOut' ? batchOrder[(input as RollOutInput).purpose] : entry;
+  const own = queueOf(entry.queue, campaign.workers);
+  return {
+    taskQueue: long ? longQueue(own) : own,
+    priority: { fairnessKey: campaign.name, ...(first && { priorityKey: FIRST }) },
+  };
 }
 
 type Steps = { [Name in ActivityName]: (input: Parameters<Activities[Name]>[0]) => ReturnType<Activities[Name]> };
@@ -57,7 +71,7 @@ export function activity(campaign: Campaign, summary: string): Steps {
     const name = key as ActivityName;
     const proxies = proxyActivities({
       ...optionsOf[isLearner(name) ? 'gpu' : activities[name].queue],
-      ...queueOf(activities[name].queue, campaign.workers),
+      ...placeOf(name, input, campaign),
       heartbeatTimeout: `${campaign.workers.heartbeatSeconds} seconds`,
       retry,
       summary,

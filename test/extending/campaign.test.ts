@@ -20,7 +20,7 @@ import { artifactRefSchema } from '../../src/domain/artifacts';
 import { type Message, openingOf } from '../../src/domain/messages';
 import { type Report, reportSchema } from '../../src/report/model';
 import type { ScoredRollout } from '../../src/domain/rollout';
-import { taskQueues } from '../../src/domain/work';
+import { longQueue, taskQueues } from '../../src/domain/work';
 import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger, type Merge } from '../../src/policy/merge';
@@ -71,7 +71,7 @@ async function devServer(): Promise<TestWorkflowEnvironment> {
 const POOL = 'here';
 const controlQueue = async () => taskQueues.control(await store.id());
 
-/** The three workers of a campaign in this process, with the real activities. */
+/** The workers of a campaign in this process, with the real activities. */
 async function workers(env: TestWorkflowEnvironment, client: PolicyClient, merge: Merge): Promise<Worker[]> {
   const deps = { store, home, python, kinds, environments: new EnvironmentPool(store, kinds.environments), client };
   const gpus = dealGpus({ slots: 1, perTrainer: 0, visible: undefined });
@@ -81,9 +81,12 @@ async function workers(env: TestWorkflowEnvironment, client: PolicyClient, merge
   });
   const at = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
   const [control, rollouts, gpu] = [await controlQueue(), taskQueues.rollouts(POOL), taskQueues.gpu(POOL)];
+  const [short, batches] = [createControlActivities(deps), createRolloutActivities(deps)];
   return Promise.all([
-    Worker.create({ ...at, taskQueue: control, workflowBundle, activities: createControlActivities(deps) }),
-    Worker.create({ ...at, taskQueue: rollouts, activities: createRolloutActivities(deps) }),
+    Worker.create({ ...at, taskQueue: control, workflowBundle, activities: short }),
+    Worker.create({ ...at, taskQueue: longQueue(control), activities: short }),
+    Worker.create({ ...at, taskQueue: rollouts, activities: batches }),
+    Worker.create({ ...at, taskQueue: longQueue(rollouts), activities: batches }),
     Worker.create({ ...at, taskQueue: gpu, activities: createGpuActivities({ ...deps, gpus, merge }) }),
   ]);
 }

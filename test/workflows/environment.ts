@@ -1,4 +1,4 @@
-/** A Temporal server for workflow tests and the three workers of a campaign on it. */
+/** A Temporal server for workflow tests and the workers of a campaign on it. */
 import type { WorkflowHandle } from '@temporalio/client';
 import { TestWorkflowEnvironment } from '@temporalio/testing';
 import { temporal } from '@temporalio/proto';
@@ -10,7 +10,7 @@ import {
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
 import { resolve } from 'node:path';
-import { taskQueues } from '../../src/domain/work';
+import { longQueue, taskQueues } from '../../src/domain/work';
 import { type CampaignInput, searchAttributeNames } from '../../src/workflows/messages';
 import type { campaign } from '../../src/workflows';
 import { POOL, type Activities } from './fake-activities';
@@ -55,6 +55,10 @@ export const devServer = async (): Promise<TestWorkflowEnvironment> =>
       server: {
         executable: { type: 'existing-path', path: resolve(venv, 'temporal') },
         log: { format: 'pretty', level: 'error' },
+        // As src/cli/run/temporal-server.ts starts it.
+        extraArgs: ['numTaskqueueReadPartitions=1', 'numTaskqueueWritePartitions=1', 'enableFairness=true'].flatMap(
+          (value) => ['--dynamic-config-value', `matching.${value}`],
+        ),
       },
     }),
   );
@@ -86,7 +90,10 @@ export const queues = {
   gpu: taskQueues.gpu(POOL),
 } as const;
 
-/** Runs `body` beside workers on all three queues. */
+/** What a worker takes steps from: the long ones too. */
+export const bothOf = (taskQueue: string): string[] => [taskQueue, longQueue(taskQueue)];
+
+/** Runs `body` beside workers on all queues. */
 export async function withWorkers<T>(
   env: TestWorkflowEnvironment,
   activities: Activities,
@@ -101,13 +108,12 @@ export async function withWorkers<T>(
     activities,
   });
   const others = await Promise.all(
-    [queues.rollouts, queues.gpu].map((taskQueue) =>
+    [longQueue(queues.control), ...bothOf(queues.rollouts), queues.gpu].map((taskQueue) =>
       // The answer to a heartbeat is how a running activity hears that it is cancelled.
       Worker.create({ ...options, taskQueue, activities, maxHeartbeatThrottleInterval: '1s' }),
     ),
   );
-  const [gpu, rollouts] = others as [Worker, Worker];
-  return control.runUntil(gpu.runUntil(rollouts.runUntil(body)));
+  return [control, ...others].reduce<() => Promise<T>>((inner, worker) => () => worker.runUntil(inner), body)();
 }
 
 export const start = (

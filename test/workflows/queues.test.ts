@@ -1,4 +1,7 @@
-/** Workers of two stores on one real server: workflows never meet, and a step that comes to the wrong worker is not begun there. */
+/**
+ * Whose workers take which step, and in which order, on a real server: workflows of two stores never meet, short steps do not wait behind long
+ * ones, campaigns take turns.
+ */
 import { Worker } from '@temporalio/worker';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -8,11 +11,11 @@ import { mapped } from '../../src/activities/failures';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import { campaignState, hasWorkers, startCampaign } from '../../src/cli/temporal';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
-import { taskQueues } from '../../src/domain/work';
+import { longQueue, taskQueues } from '../../src/domain/work';
 import { devServer, queues, quiet, start, workflowBundle } from './environment';
-import { config, fakeActivities } from './fake-activities';
+import { artifact, config, fakeActivities, summary } from './fake-activities';
 
-jest.setTimeout(120_000);
+jest.setTimeout(300_000);
 quiet();
 const root = mkdtempSync(join(tmpdir(), 'queues-'));
 let env: TestWorkflowEnvironment;
@@ -82,7 +85,8 @@ test('a step that comes to a worker with another store is not begun there, and t
         `the step is of the store of control-${ids[0]}; this worker's .*, in ${other.home}, is that of control-${ids[1]}; start it with`,
       ),
     );
-    await (await own.worker(queues.rollouts)).runUntil(handle.result());
+    const long = await own.worker(longQueue(queues.rollouts));
+    await (await own.worker(queues.rollouts)).runUntil(long.runUntil(handle.result()));
   });
   expect(other.done).toEqual([]);
   expect(own.done).toEqual(expect.arrayContaining(['prepare', 'checkBase', 'rollOut', 'writeReport']));
@@ -112,4 +116,83 @@ test('campaigns of two homes never meet: neither their workflows nor, without a 
   expect(await campaignState(temporal(), 'same-name')).toMatchObject({ taskQueue: one.control, pool: 'pool' });
   expect(two.done).toEqual([]);
   expect((await takeSnapshot(temporal(), 'another-name')).activities).toEqual([]);
+});
+
+/** Workers with one slot each, which `activities` run on. */
+async function withOneSlot(activities: object, body: () => Promise<void>): Promise<void> {
+  const { control, rollouts } = queues;
+  const of = { connection: env.nativeConnection, activities, maxConcurrentActivityTaskExecutions: 1 };
+  const workers = await Promise.all([
+    Worker.create({ ...of, taskQueue: control, workflowBundle: await workflowBundle() }),
+    ...[longQueue(control), rollouts, longQueue(rollouts)].map((taskQueue) => Worker.create({ ...of, taskQueue })),
+  ]);
+  await workers.reduce<() => Promise<void>>((inner, worker) => () => worker.runUntil(inner()), body)();
+}
+
+/** Something that steps wait for. */
+function latch() {
+  let open = (): void => undefined;
+  return { opened: new Promise<void>((resolve) => (open = resolve)), open: () => open() };
+}
+
+test('while long steps of one campaign hold every slot for them, short ones of another begin at once', async () => {
+  const [rollouts, discovery] = [latch(), latch()];
+  const begun: string[] = [];
+  const { activities } = fakeActivities({
+    rollOut: async (input) => {
+      if (input.campaign === 'slow') await rollouts.opened;
+      return summary(input);
+    },
+    checkBase: async ({ rollouts: { campaign } }) => {
+      begun.push(campaign);
+      return { rollouts: artifact('base check'), problems: [], warnings: [] };
+    },
+    discover: async () => {
+      await discovery.opened;
+      return { ref: artifact('candidates'), selects: 'by labels' };
+    },
+  });
+  await withOneSlot(activities, async () => {
+    await start(env, { campaign: config({ name: 'slow' }) });
+    const isAt = (type: string) => (snapshot: Snapshot) =>
+      snapshot.activities.some((one) => one.type === type && one.state === 'started');
+    await until('slow', isAt('rollOut'));
+    const quick = await start(env, { campaign: config({ name: 'quick' }), until: 'rollouts' });
+    // The base rollouts of the other one hold the slot of long steps.
+    await until('quick', ({ activities: [step] }) => step?.queue === longQueue(queues.rollouts));
+    expect(begun).toEqual(['slow', 'quick']);
+    rollouts.open();
+    await until('slow', isAt('discover'));
+    await quick.result();
+    await until('slow', isAt('discover'));
+    await env.client.workflow.getHandle('slow').terminate();
+    discovery.open();
+  });
+});
+
+test('of many steps of one campaign and one of another that wait, the other is next', async () => {
+  const first = latch();
+  const order: string[] = [];
+  const { activities } = fakeActivities({
+    label: async ({ campaign, pass }) => {
+      order.push(campaign);
+      if (order.length === 1) await first.opened;
+      return artifact(`labels-${pass}`);
+    },
+    discover: async ({ campaign }) => {
+      if (campaign === 'another') order.push(campaign);
+      return { ref: artifact('candidates'), selects: 'by labels' };
+    },
+  });
+  await withOneSlot(activities, async () => {
+    await start(env, { campaign: config({ name: 'many' }), until: 'selection' });
+    await until('many', ({ activities: waiting }) => waiting.length === 10);
+    const another = await start(env, { campaign: config({ name: 'another' }), until: 'selection' });
+    await until('another', ({ activities: [step] }) => step?.type === 'discover');
+    first.open();
+    await another.result();
+  });
+  expect(order.indexOf('another')).toBeLessThanOrEqual(2);
+  // From then on they take turns.
+  expect(order.slice(0, 16).filter((name) => name === 'another').length).toBeGreaterThanOrEqual(6);
 });

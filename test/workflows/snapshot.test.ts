@@ -10,7 +10,7 @@ import { frameLines, type ProgressOutput } from '../../src/cli/watch/output';
 import { Rates } from '../../src/cli/watch/tree';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
 import { searchAttributeNames, signalNames } from '../../src/workflows/messages';
-import { devServer, queues, quiet, start, workflowBundle } from './environment';
+import { bothOf, devServer, queues, quiet, start, workflowBundle } from './environment';
 import { config, fakeActivities, type Activities } from './fake-activities';
 
 jest.setTimeout(60_000);
@@ -35,14 +35,16 @@ async function beside<T>(
 ): Promise<T> {
   const { activities } = fakeActivities(replaced);
   const workers = await Promise.all(
-    kinds.map(async (kind) =>
-      Worker.create({
-        connection: env.nativeConnection,
-        taskQueue: queues[kind],
-        activities,
-        ...(kind === 'control' ? { workflowBundle: await workflowBundle() } : {}),
-      }),
-    ),
+    kinds
+      .flatMap((kind) => bothOf(queues[kind]))
+      .map(async (taskQueue) =>
+        Worker.create({
+          connection: env.nativeConnection,
+          taskQueue,
+          activities,
+          ...(taskQueue === queues.control ? { workflowBundle: await workflowBundle() } : {}),
+        }),
+      ),
   );
   return workers.reduce<() => Promise<T>>((inner, worker) => () => worker.runUntil(inner()), body)();
 }

@@ -103,6 +103,8 @@ function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: n
         ...['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]),
         // With its four partitions a queue of few slots can leave a task lying for minutes (10 were seen) while its worker polls another one.
         ...['Read', 'Write'].flatMap((kind) => ['--dynamic-config-value', `matching.numTaskqueue${kind}Partitions=1`]),
+        // Campaigns take turns.
+        ...['--dynamic-config-value', 'matching.enableFairness=true'],
       ];
     },
     env: process.env,
