@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { approvalRuleSchema } from './approval';
-import { budgetSchema, keyedUrl, type LanguageModelSpec } from './endpoints';
+import { budgetSchema, keyedUrls, type LanguageModelSpec } from './endpoints';
 import { kindSpecSchema } from './kinds';
 import { isPolicyName } from './policies';
 
@@ -208,7 +208,7 @@ export const campaignFields = z.strictObject({
       }),
       z.strictObject({
         kind: z.literal('vllm').describe('A vLLM server that runs already.'),
-        url: keyedUrl('POLICY_SERVER_API_KEY holds the key').describe('URL of the server.'),
+        url: keyedUrls('POLICY_SERVER_API_KEY holds the key').describe('URL of the server; of several, with commas.'),
         model: z
           .string()
           .min(1)

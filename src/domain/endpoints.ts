@@ -35,6 +35,16 @@ export const keyedUrl = (key: string) =>
         `a URL with another port: ${portOf(String(input))} is of another protocol, and HTTP clients refuse it`,
     });
 
+/** The addresses in a field or a variable that may hold several. */
+export const urlsIn = (text: string): string[] => text.split(',').map((url) => url.trim());
+
+/** One `keyedUrl`, or several, separated by commas. */
+export const keyedUrls = (key: string) =>
+  z.string().superRefine((text, context) => {
+    const parsed = urlsIn(text).map((url) => keyedUrl(key).safeParse(url));
+    for (const { error } of parsed) for (const issue of error?.issues ?? []) context.addIssue({ ...issue });
+  });
+
 /** Of the API, e.g. https://api.example.com/v1. */
 export const urlField = keyedUrl('apiKeyEnv names the variable with the key');
 

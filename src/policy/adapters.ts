@@ -1,13 +1,17 @@
 /**
- * Which model name serves a policy. A name is derived from the adapters' content, so a name that the server knows always means the same weights,
- * whoever loaded it.
+ * Which model name serves a policy. A name is the sha256 of the adapter's content, so a name that the server knows always means the same weights,
+ * whoever loaded it. A server that has the bucket of the store fetches what it is asked for by such a name; any other is given a folder to read.
  */
 import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure } from '../domain/failures';
 import type { FixedPolicy } from '../domain/rollout';
 import { limited } from '../domain/signs-of-life';
-import { type Merge, modelName, partsOf, plainAdapter } from './merge';
+import { type Merge, partsOf, plainAdapter, weightsOf } from './merge';
 import type { PolicyServer } from './server';
+
+/** What a server calls it; the servers' side knows it too (trainer/campaign_adapters). */
+export const modelName = ({ sha256 }: ArtifactRef): string => `a-${sha256}`;
 
 interface Loaded {
   name: Promise<string>;
@@ -17,17 +21,20 @@ interface Loaded {
 /** `capacity`: adapters and merges that stay loaded; the least recently used idle ones above it are unloaded. */
 export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; merge: Merge; capacity?: number }) {
   const { server, store, merge, capacity = 16 } = o;
-  /** In the order of use, oldest first; the base model is under its undefined name. */
+  /** By the weights that it is, in the order of use, oldest first; the base model is under undefined. */
   const loaded = new Map<string | undefined, Loaded>();
 
-  async function load(policy: FixedPolicy, name: string | undefined): Promise<string> {
-    const models = await server.models();
-    if (name === undefined) return models.base;
-    if (models.adapters.includes(name)) return name;
+  async function load(policy: FixedPolicy): Promise<string> {
     const parts = partsOf(policy.adapters);
-    const path = await store.folder(plainAdapter(parts) ?? (await merge(parts)));
+    const models = await server.models();
+    if (parts.length === 0) return models.base;
+    const ref = plainAdapter(parts) ?? (await merge(parts));
+    const name = modelName(ref);
+    if (models.adapters.includes(name)) return name;
+    // On a disk there is nothing that the server could fetch.
+    if (store.snapshots && (await server.fetchAdapter(name))) return name;
     try {
-      await server.loadAdapter({ name, path });
+      await server.loadAdapter({ name, path: await store.folder(ref) });
     } catch (error) {
       // Another worker may load the same name at the same moment, which some servers refuse.
       if (!isFailure(error, 'AdapterRefused') || !(await server.models()).adapters.includes(name)) throw error;
@@ -36,27 +43,29 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
   }
 
   function use(policy: FixedPolicy): Loaded {
-    const name = modelName(policy);
-    const entry = loaded.get(name) ?? { name: load(policy, name), users: 0 };
-    loaded.delete(name);
-    loaded.set(name, entry);
-    entry.name.catch(() => forget(name, entry));
+    const weights = weightsOf(policy);
+    const entry = loaded.get(weights) ?? { name: load(policy), users: 0 };
+    loaded.delete(weights);
+    loaded.set(weights, entry);
+    entry.name.catch(() => forget(weights, entry));
     return entry;
   }
 
-  function forget(name: string | undefined, entry: Loaded): void {
-    if (loaded.get(name) === entry) loaded.delete(name);
+  function forget(weights: string | undefined, entry: Loaded): void {
+    if (loaded.get(weights) === entry) loaded.delete(weights);
   }
 
-  async function drop(name: string): Promise<void> {
-    loaded.delete(name);
-    await server.unloadAdapter(name).catch(() => undefined);
+  /** Best effort: what stays loaded costs memory only, and an unknown name is already what we want. */
+  async function drop(weights: string): Promise<void> {
+    const entry = loaded.get(weights);
+    loaded.delete(weights);
+    await entry?.name.then(server.unloadAdapter).catch(() => undefined);
   }
 
   async function unloadIdle(): Promise<void> {
-    for (const [name, entry] of loaded) {
+    for (const [weights, entry] of loaded) {
       if (loaded.size <= capacity + 1) return; // the base model is not counted
-      if (name !== undefined && entry.users === 0) await drop(name);
+      if (weights !== undefined && entry.users === 0) await drop(weights);
     }
   }
 
@@ -75,10 +84,9 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
     /** Makes the server able to serve the policy, once for all concurrent callers; the model name to ask for. */
     ensurePolicy: (policy: FixedPolicy): Promise<string> => limited(use(policy).name),
 
-    /** Best effort: what stays loaded costs memory only, and an unknown name is already what we want. */
     async unload(policy: FixedPolicy): Promise<void> {
-      const name = modelName(policy);
-      if (name !== undefined) await drop(name);
+      const weights = weightsOf(policy);
+      if (weights !== undefined) await drop(weights);
     },
 
     /** Does `work` with the model ensured, and not unloaded by us until it is over. */
@@ -89,7 +97,7 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
       } catch (error) {
         if (!isFailure(error, 'PolicyNotLoaded')) throw error;
         // The server was restarted, or another worker unloaded the model. What else was loaded may be there still: whoever asks for it finds out.
-        forget(modelName(policy), entry);
+        forget(weightsOf(policy), entry);
         return once(use(policy), work);
       }
     },

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
+import { urlsIn } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
 import type { Message } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
@@ -13,6 +14,7 @@ import { hashOf, modelOf, writeBlankAdapter } from './base-model';
 import type { Merge } from './merge';
 import { openPolicyServer, type PolicyServerOptions } from './server';
 import { createProof } from './server-proof';
+import { createServerGroup } from './server-group';
 import {
   completionBody,
   likeliestBody,
@@ -24,7 +26,7 @@ import {
 } from './wire';
 
 export interface PolicyClient {
-  /** Makes the policy servable (loads its adapters); the model name that serves it. */
+  /** Makes the policy servable (loads its adapters), on every server that is there; the model name that serves it. */
   ensurePolicy(policy: FixedPolicy): Promise<string>;
   /** The policy's next message. Throws an OutsideFailure. */
   sample(request: TurnRequest): Promise<Turn>;
@@ -37,19 +39,23 @@ export interface PolicyClient {
   close(): void;
 }
 
-/**
- * A client of one policy server. It proves, before and after each answer, that the server serves the policy's base. Adapters come from the store's
- * folders, which the server must be able to read.
- */
-export function createPolicyClient(
-  o: PolicyServerOptions & {
-    store: ArtifactStore;
-    merge: Merge;
-    maxLoadedAdapters?: number;
-    /** What the operator says that the server serves. */
-    baseId?: string | undefined;
-  },
-): PolicyClient {
+interface PolicyClientOptions extends PolicyServerOptions {
+  store: ArtifactStore;
+  merge: Merge;
+  /** On each server. */
+  maxLoadedAdapters?: number;
+  /** What the operator says that the server serves. */
+  baseId?: string | undefined;
+}
+
+/** `url`: of several servers, separated by commas. */
+export function createPolicyClient({ url, ...options }: PolicyClientOptions): PolicyClient {
+  const servers = urlsIn(url).map((one) => ({ url: one, client: createServerClient({ ...options, url: one }) }));
+  return servers.length === 1 ? servers[0]!.client : createServerGroup(servers);
+}
+
+/** A client of one policy server. It proves, before and after each answer, that the server serves the policy's base. */
+function createServerClient(o: PolicyClientOptions): PolicyClient {
   const { store, merge, maxLoadedAdapters: capacity, url, baseId } = o;
   const server = openPolicyServer(o);
   const prove = createProof({ url, server, store, baseId });
@@ -86,10 +92,10 @@ export function createPolicyClient(
   };
 }
 
-/** Loads an adapter that changes nothing from the store, samples a token from it and unloads it. Throws AdapterRefused. */
+/** Loads an adapter that changes nothing from the store on every server, samples a token from it and unloads it. Throws AdapterRefused. */
 export async function tryAdapter(o: {
   store: ArtifactStore;
-  client: Pick<PolicyClient, 'sample' | 'unload'>;
+  client: Pick<PolicyClient, 'ensurePolicy' | 'sample' | 'unload'>;
   python: string;
   /** The base of the campaign's policies, and its folder. */
   base: string;
@@ -116,6 +122,7 @@ export async function tryAdapter(o: {
   const messages = [{ role: 'user' as const, content: 'hello' }];
   const sampling = { temperature: 0, topP: 1, maxTokens: 1 };
   try {
+    await client.ensurePolicy(policy);
     await client.sample({ policy, messages, tools: [], sampling, seed: 0, ...(o.signal && { signal: o.signal }) });
   } finally {
     await client.unload(policy);

@@ -41,12 +41,10 @@ export function plainAdapter([first, ...others]: readonly Part[]): ArtifactRef |
 const mergeKey = (parts: readonly Part[]): string =>
   `merge/${digest({ version: MERGE_VERSION, adapters: contentOf(parts) })}`;
 
-/** What the server calls a policy; undefined for the base model. A prompt is no matter of the server's. */
-export function modelName({ adapters }: FixedPolicy): string | undefined {
+/** The same for policies of the same weights; undefined for the base model. A prompt changes no weights. */
+export function weightsOf({ adapters }: FixedPolicy): string | undefined {
   const parts = partsOf(adapters);
-  if (parts.length === 0) return undefined;
-  const plain = plainAdapter(parts);
-  return plain ? `a-${plain.sha256.slice(0, 12)}` : `m-${digest(mergeKey(parts)).slice(0, 12)}`;
+  return parts.length === 0 ? undefined : mergeKey(parts);
 }
 
 export type Merge = (adapters: readonly Part[]) => Promise<ArtifactRef>;

@@ -4,10 +4,10 @@
  */
 import { errors, Pool } from 'undici';
 import { z } from 'zod';
-import { type FailureType, OutsideFailure } from '../domain/failures';
+import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { ApiError, openEndpoint } from '../language-model/endpoint';
-import type { ScoreBody } from './wire';
+import { type ScoreBody, tokenBody } from './wire';
 
 export interface PolicyServerOptions {
   /** Without /v1, e.g. http://127.0.0.1:8000. */
@@ -91,6 +91,19 @@ export function openPolicyServer(options: PolicyServerOptions) {
       manage('/v1/load_lora_adapter', { lora_name: name, lora_path: path }).catch(async (error: unknown) => {
         throw await adapterRefusal(error, reachable);
       }),
+    /**
+     * Whether the server has, or fetches by its name, an adapter that is called by its content. It is asked for one token, which loads what it has not
+     * loaded. Throws AdapterRefused for one that it fetches and does not take.
+     */
+    async fetchAdapter(name: string): Promise<boolean> {
+      try {
+        await post('/v1/chat/completions', tokenBody(name), requestTimeoutMs);
+        return true;
+      } catch (error) {
+        if (isFailure(error, 'PolicyNotLoaded')) return false;
+        throw await adapterRefusal(error, reachable);
+      }
+    },
     unloadAdapter: (name: string) => manage('/v1/unload_lora_adapter', { lora_name: name }),
     /** How often a connection ended or an exchange failed by now: each time another server may have taken its place. */
     losses: () => losses,
@@ -154,7 +167,14 @@ function rankFix(rank: number): string {
 /** vLLM's words, and what mends it. */
 const ADAPTER_FIXES: [RegExp, (...found: string[]) => string][] = [
   [/LoRA rank (\d+) is greater than max_lora_rank/, (rank) => rankFix(Number(rank))],
-  [/No adapter found for/, () => 'the server has to see the home folder (CAMPAIGN_HOME) under the same path'],
+  [
+    /No adapter found for/,
+    () => 'the server has to see the home folder (CAMPAIGN_HOME) under the same path, or to fetch from CAMPAIGN_STORE',
+  ],
+  [
+    /was found but could not be loaded/,
+    () => "vLLM's log says why: often --max-lora-rank is below its rank, or --lora-target-modules lacks its modules",
+  ],
   [/expected target modules in/, () => 'correct training.lora.targetModules, or --lora-target-modules of vLLM'],
   [/LoRA is not enabled/i, () => 'start vLLM with --enable-lora'],
   [

@@ -34,6 +34,8 @@ export interface TurnRequest {
   tools: ToolSchema[];
   sampling: Sampling;
   seed: number;
+  /** The same object in all turns of a conversation, of which one server keeps the prefix. */
+  conversation?: object;
   signal?: AbortSignal;
 }
 
@@ -73,7 +75,7 @@ export function toWireTools(tools: ToolSchema[]): object[] {
 const AS_IT_IS = { top_k: -1, min_p: 0, repetition_penalty: 1, presence_penalty: 0, frequency_penalty: 0 };
 
 /** The body of a chat completion in the dialect. */
-export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal'> & { model: string }) {
+export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal' | 'conversation'> & { model: string }) {
   const { model, messages, tools, sampling, seed } = turn;
   return {
     model,
@@ -151,6 +153,10 @@ function parseAnswer<Schema extends z.ZodType>(schema: Schema, body: unknown, ho
 }
 
 const invalid = (problem: string) => new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);
+
+/** The body of a chat completion of one token, which nobody wants. */
+export const tokenBody = (model: string) =>
+  completionBody({ model, messages: [{ role: 'user', content: 'hello' }], tools: [], sampling: ONE_TOKEN, seed: 0 });
 
 /** The body of a completion that samples one token, which nobody wants, and tells the log-probs of its prompt. */
 export const scoreBody = ({ model, ids }: { model: string; ids: readonly number[] }) => ({

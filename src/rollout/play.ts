@@ -77,7 +77,7 @@ async function converse(o: {
 
   for (let step = 0; step < maxSteps; step++) {
     const since = agentView(messages.slice(start.messages.length));
-    const request = { policy, tools, sampling, signal, seed: turnSeed({ key, turn: step }) };
+    const request = { policy, tools, sampling, signal, conversation: episode, seed: turnSeed({ key, turn: step }) };
     const turn = await sampleWithinContext(client, { ...request, messages: [...shown, ...since] });
     if (!turn) return ended('context_length', step);
     usage.promptTokens += turn.promptIds.length;

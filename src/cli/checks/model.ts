@@ -6,6 +6,7 @@ import { openStore } from '../../artifacts/open-store';
 import { type CheckItem, Lack } from '../../checks/check';
 import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
 import type { Campaign } from '../../domain/campaign';
+import { urlsIn } from '../../domain/endpoints';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import { jsonText } from '../../domain/messages';
@@ -135,7 +136,13 @@ const connection = (url: string, concurrency: number) => {
 };
 
 async function servedText(asked: Extract<Campaign['policyServer'], { kind: 'vllm' }>): Promise<string> {
-  const { url, model, contextTokens } = asked;
+  return (await Promise.all(urlsIn(asked.url).map((url) => servedAt(url, asked)))).join('; ');
+}
+
+async function servedAt(
+  url: string,
+  { model, contextTokens }: { model?: string | undefined; contextTokens: number },
+): Promise<string> {
   const server = openPolicyServer(connection(url, 1));
   try {
     await server.health();

@@ -8,7 +8,8 @@ import type { FixedPolicy } from '../../../src/domain/rollout';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { createPolicyClient, type PolicyClient, tryAdapter } from '../../../src/policy/client';
 import type { TurnRequest } from '../../../src/policy/wire';
-import { type Merge, modelName, type Part } from '../../../src/policy/merge';
+import { modelName } from '../../../src/policy/adapters';
+import { type Merge, type Part, weightsOf } from '../../../src/policy/merge';
 import { pythonPath } from '../../../src/cli/project';
 import { BASE, completion, refuse, startDialectServer, type DialectServer } from '../../support/dialect-server';
 
@@ -46,6 +47,8 @@ function connect(
 }
 
 const base: FixedPolicy = { base: BASE, adapters: [] };
+/** Of a policy of one adapter. */
+const nameOf = ({ adapters }: FixedPolicy): string => modelName(adapters[0]!.ref);
 async function adapter(name: string): Promise<Part> {
   mkdirSync(join(root, name), { recursive: true });
   writeFileSync(join(root, name, 'adapter_config.json'), JSON.stringify({ name }));
@@ -231,15 +234,15 @@ test('an adapter is named by its content and loaded once for all who ask at once
   const policy = { ...base, adapters: [await adapter('x')] };
   await Promise.all(Array.from({ length: 8 }, () => client.sample(request({ policy }))));
   expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(1);
-  expect([...server.adapters]).toEqual([[modelName(policy), await store.folder(policy.adapters[0]!.ref)]]);
-  expect(modelName(policy)).toBe(`a-${policy.adapters[0]!.ref.sha256.slice(0, 12)}`);
-  expect(server.requests.at(-1)!.body['model']).toBe(modelName(policy));
+  expect([...server.adapters]).toEqual([[nameOf(policy), await store.folder(policy.adapters[0]!.ref)]]);
+  expect(nameOf(policy)).toBe(`a-${policy.adapters[0]!.ref.sha256}`);
+  expect(server.requests.at(-1)!.body['model']).toBe(nameOf(policy));
 });
 
 test('two workers may load the same adapter at the same moment', async () => {
   const policy = { ...base, adapters: [await adapter('x')] };
   const names = await Promise.all([connect(), connect(), connect()].map((worker) => worker.ensurePolicy(policy)));
-  expect(new Set(names)).toEqual(new Set([modelName(policy)]));
+  expect(new Set(names)).toEqual(new Set([nameOf(policy)]));
 });
 
 /** Bodies of vLLM 0.32 to POST /v1/load_lora_adapter. */
@@ -289,22 +292,22 @@ test('a weighted policy is served by one merged adapter, in whatever order its p
     { ...y, weight: -0.3 },
   ] as const;
   const name = await client.ensurePolicy(mixOf(...parts));
-  expect(name).toMatch(/^m-[0-9a-f]{12}$/);
+  expect(name).toBe(modelName((await adapter('merged-1')).ref));
   const same = [mixOf(parts[1], parts[0]), mixOf({ ...z, weight: 0 }, ...parts)];
   for (const policy of same) {
-    expect(modelName(policy)).toBe(name);
+    expect(weightsOf(policy)).toBe(weightsOf(mixOf(...parts)));
     expect(await client.ensurePolicy(policy)).toBe(name);
   }
   expect(merges).toEqual([[...parts].sort((a, b) => (a.ref.sha256 < b.ref.sha256 ? -1 : 1))]);
   expect([...server.adapters]).toEqual([[name, await store.folder((await adapter('merged-1')).ref)]]);
   for (const other of [mixOf({ ...x, weight: 0.6 }, parts[1]), mixOf(parts[0]), mixOf(x, y), mixOf(x)]) {
-    expect(modelName(other)).not.toBe(name);
+    expect(weightsOf(other)).not.toBe(weightsOf(mixOf(...parts)));
   }
 });
 
 test('only what weighs is served: one adapter as it is, none as the base model', async () => {
   const [x, y] = [await adapter('x'), await adapter('y')];
-  expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }, x))).toBe(modelName(mixOf(x)));
+  expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }, x))).toBe(nameOf(mixOf(x)));
   expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }))).toBe('base');
   expect([...server.adapters.values()]).toEqual([await store.folder(x.ref)]);
   expect(merges).toEqual([]);
@@ -320,12 +323,12 @@ test('of more adapters than fit, the least recently used idle ones are unloaded'
   }));
   let finish = () => {};
   server.complete = (body) =>
-    body['model'] === modelName(a!)
+    body['model'] === nameOf(a!)
       ? new Promise((resolve) => (finish = () => resolve(completion({ content: 'late' }))))
       : completion({ content: '' });
   const busy = worker.sample(request({ policy: a! }));
   for (const policy of [base, b!, c!]) await worker.sample(request({ policy }));
-  expect([...server.adapters.keys()].sort()).toEqual([a!, c!].map((p) => modelName(p)).sort());
+  expect([...server.adapters.keys()].sort()).toEqual([a!, c!].map((p) => nameOf(p)).sort());
   finish();
   expect((await busy).message.content).toBe('late');
 });
@@ -387,7 +390,7 @@ test('after a restart of the server everything is loaded again, once', async () 
   server.requests.length = 0;
   const policies = Array.from({ length: 16 }, (_, n) => (n % 2 ? one : merged));
   await Promise.all(policies.map((policy) => client.sample(request({ policy }))));
-  expect([...server.adapters.keys()].sort()).toEqual([one, merged].map((p) => modelName(p)).sort());
+  expect([...server.adapters.keys()].sort()).toEqual([nameOf(one), modelName((await adapter('merged-2')).ref)].sort());
   expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(2);
 });
 
@@ -395,8 +398,8 @@ test('of what was loaded, the one that the server does not know any more is forg
   const worker = connect({ maxLoadedAdapters: 2 });
   const [a, b, c] = [await adapter('a'), await adapter('b'), await adapter('c')].map((one) => mixOf(one));
   for (const policy of [a!, b!]) await worker.sample(request({ policy }));
-  server.adapters.delete(modelName(a!)!);
+  server.adapters.delete(nameOf(a!)!);
   for (const policy of [a!, c!, base, a!]) await worker.sample(request({ policy }));
-  expect([...server.adapters.keys()].sort()).toEqual([a!, c!].map((p) => modelName(p)).sort());
+  expect([...server.adapters.keys()].sort()).toEqual([a!, c!].map((p) => nameOf(p)).sort());
   expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(4);
 });
