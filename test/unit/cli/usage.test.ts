@@ -1,12 +1,17 @@
-/** What the commands say of a home: its figures are those of the disk, and of an old campaign nothing is claimed that nobody knows. */
-import { lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+/**
+ * `campaign list`, `du`, `delete` and `prune` on a home: their figures are those of the disk, of an old campaign nothing is claimed that nobody
+ * knows, and what goes is what was said, and nothing of another campaign.
+ */
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { walk } from '../../../src/artifacts/contents';
 import { openStore } from '../../../src/artifacts/open-store';
 import { notingUsage, usageOf } from '../../../src/artifacts/usage';
 import { homeAt } from '../../../src/cli/project';
-import { campaignIn, homeUse, trainingFolders } from '../../../src/cli/usage';
+import { acquireLock } from '../../../src/cli/run/processes';
+import { campaignIn, homeUse, sizeText, trainingFolders } from '../../../src/cli/usage';
+import { campaignCommand } from '../../support/campaign-command';
 
 let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'home-'))));
@@ -36,4 +41,95 @@ test('shares of campaigns, and their sum, are what the disk says', async () => {
   expect(() => campaignIn(use, 'nobody', home)).toThrow(/there is no campaign nobody .* it has mine, old/);
   const folders = trainingFolders(home, await usageOf(await openStore(home.root)));
   expect(folders.map(({ isStored, users }) => [isStored, ...users])).toEqual([[true, 'mine'], [false]]);
+});
+
+const command = (...words: string[]) => campaignCommand(root, ...words);
+const bytesOnDisk = async () => (await homeUse(homeAt(root))).bytes;
+const keysLeft = async () => (await (await openStore(root)).contents()).entries.map(({ key }) => key).sort();
+
+/** Campaigns `mine` and `other` with a batch of both, a reply and a stored training of each; `old` was run before uses were noted. */
+async function twoCampaigns(): Promise<{ mine: string; other: string }> {
+  const ids = { mine: '0123456789ab', other: 'ba9876543210' };
+  const store = await openStore(root);
+  for (const [name, id] of Object.entries(ids)) {
+    const noting = notingUsage(store, () => name);
+    for (const key of ['rollouts/shared', `reply/${name}`, `training/${id}cdef`]) await noting.put(put(key));
+    file(name, 'report.json');
+    file('trainings', `tell-${id}`, 'metrics.jsonl');
+  }
+  file('old', 'report.json');
+  file('trainings', 'tell-cccccccccccc', 'metrics.jsonl');
+  const folder = (id: string) => join(root, 'trainings', `tell-${id}`);
+  return { mine: folder(ids.mine), other: folder(ids.other) };
+}
+
+test('what is said to be alone is what `delete` frees, and whatever another campaign uses stays', async () => {
+  const trainings = await twoCampaigns();
+  expect((await command('list')).text).toMatch(
+    /^campaign +state +last change +alone +shared\nmine +unknown [^]*\nold .* unknown\nother [^]* in .*\nunknown: run before uses were noted/,
+  );
+  expect((await command('du')).text).toMatch(/\nall +\d/);
+  const { alone } = JSON.parse((await command('du', 'mine', '--json')).text) as { alone: number };
+  expect((await command('du', 'mine')).text).toContain(sizeText(alone));
+  const before = await bytesOnDisk();
+  await expect(command('delete', 'mine')).rejects.toThrow(
+    /no terminal to confirm on; pass --yes to delete campaign mine/,
+  );
+  expect(await bytesOnDisk()).toBe(before);
+
+  const { text, code } = await command('delete', 'mine', '--yes');
+  expect([code, text.split('\n').at(-1)]).toEqual([0, `${sizeText(before - (await bytesOnDisk()))} freed`]);
+  expect(Math.abs(before - (await bytesOnDisk()) - alone)).toBeLessThan(alone / 4);
+  expect(await keysLeft()).toEqual(['reply/other', 'rollouts/shared', 'training/ba9876543210cdef', 'usage/since']);
+  expect([trainings.mine, trainings.other, join(root, 'mine')].map((path) => existsSync(path))).toEqual([
+    false,
+    true,
+    false,
+  ]);
+  await expect(command('delete', 'mine', '--yes')).rejects.toThrow(
+    /there is no campaign mine in .*; it has old, other/,
+  );
+});
+
+test('of a campaign that was run before uses were noted only its folder is deleted, and that is said', async () => {
+  await twoCampaigns();
+  const before = await keysLeft();
+  expect((await command('delete', 'old', '--yes')).text).toContain(
+    'it was run before uses were noted, and others may need',
+  );
+  expect(existsSync(join(root, 'old'))).toBe(false);
+  expect(await keysLeft()).toEqual(before);
+});
+
+test('`prune` removes folders of trainings that are stored and what no entry refers to; a dry run says as much and removes nothing', async () => {
+  const trainings = await twoCampaigns();
+  const store = await openStore(root);
+  await store.put(put('reply/lost'));
+  await store.forget('reply/lost');
+  const said = (await command('prune', '--dry-run')).text;
+  expect(said).toMatch(
+    /tell-0123456789ab {2}\d[^]*tell-ba9876543210 {2}\d[^]*\n2 files of the store .*\n.* would be freed$/,
+  );
+  expect(existsSync(trainings.mine)).toBe(true);
+  expect((await command('prune')).text).toBe(said.replace('would be freed', 'freed'));
+  expect([trainings.mine, trainings.other].map((path) => existsSync(path))).toEqual([false, false]);
+  expect(existsSync(join(root, 'trainings', 'tell-cccccccccccc'))).toBe(true);
+  expect((await command('prune')).text).toMatch(/^0 files of the store/);
+});
+
+test('nothing is removed from a home that another command holds, nor looked for where there is none', async () => {
+  await twoCampaigns();
+  const release = acquireLock(homeAt(root));
+  const before = await bytesOnDisk();
+  try {
+    for (const words of [['prune'], ['delete', 'mine', '--yes']])
+      await expect(command(...words)).rejects.toThrow(/is in use by another .* end it/);
+    expect(await bytesOnDisk()).toBe(before);
+  } finally {
+    release();
+  }
+  for (const words of [['list'], ['du'], ['prune'], ['delete', 'mine', '--yes']])
+    await expect(campaignCommand(join(root, 'none'), ...words)).rejects.toThrow(
+      /there is no home .*none; name another/,
+    );
 });
