@@ -7,15 +7,20 @@ import {
   DefaultLogger,
   Runtime,
   Worker,
+  type WorkflowBundleOption,
   type WorkflowBundleWithSourceMap,
 } from '@temporalio/worker';
-import { resolve } from 'node:path';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { longQueue, taskQueues } from '../../src/domain/work';
 import { type CampaignInput, searchAttributeNames } from '../../src/workflows/messages';
 import type { campaign } from '../../src/workflows';
 import { POOL, type Activities } from './fake-activities';
 
-const venv = resolve(__dirname, '..', '..', '.venv', 'bin');
+const repository = resolve(__dirname, '..', '..');
+const venv = join(repository, '.venv', 'bin');
 
 export function quiet(): void {
   Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR' } } });
@@ -72,13 +77,24 @@ async function withAttributes(env: TestWorkflowEnvironment): Promise<TestWorkflo
   return env;
 }
 
-let bundle: Promise<WorkflowBundleWithSourceMap> | undefined;
-export const workflowBundle = (): Promise<WorkflowBundleWithSourceMap> => (bundle ??= bundled([]));
+/** Bundling takes seconds of a processor: the file is made once for all test files, and anew when anything that is in it has changed. */
+export async function workflowBundle(): Promise<{ codePath: string }> {
+  const hash = createHash('sha256').update(readFileSync(join(repository, 'package-lock.json')));
+  for (const folder of ['domain', 'workflows'].map((name) => join(repository, 'src', name)))
+    for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort())
+      if (file.endsWith('.ts')) hash.update(file).update(readFileSync(join(folder, file)));
+  const codePath = join(tmpdir(), `campaign-workflows-${hash.digest('hex').slice(0, 16)}.js`);
+  if (existsSync(codePath)) return { codePath };
+  const made = `${codePath}.${process.pid}`;
+  writeFileSync(made, (await bundled([])).code);
+  renameSync(made, codePath);
+  return { codePath };
+}
 
 /** `interceptors`: files of them. */
 export const bundled = (interceptors: string[]): Promise<WorkflowBundleWithSourceMap> =>
   bundleWorkflowCode({
-    workflowsPath: resolve(__dirname, '..', '..', 'src', 'workflows', 'index.ts'),
+    workflowsPath: join(repository, 'src', 'workflows', 'index.ts'),
     workflowInterceptorModules: interceptors,
     logger: new DefaultLogger('ERROR'),
   });
@@ -98,7 +114,7 @@ export async function withWorkers<T>(
   env: TestWorkflowEnvironment,
   activities: Activities,
   body: () => Promise<T>,
-  bundle: Promise<WorkflowBundleWithSourceMap> = workflowBundle(),
+  bundle: Promise<WorkflowBundleOption> = workflowBundle(),
 ): Promise<T> {
   const options = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
   const control = await Worker.create({

@@ -13,6 +13,7 @@ import { acquireLock } from '../../../src/cli/run/processes';
 import { campaignIn, homeUse, sizeText, trainingFolders } from '../../../src/cli/usage';
 import { campaignCommand } from '../../support/campaign-command';
 
+jest.setTimeout(120_000); // commands load what they need
 let root: string;
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'home-'))));
 afterEach(() => rmSync(root, { recursive: true, force: true }));
