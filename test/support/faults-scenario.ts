@@ -2,6 +2,7 @@
 import { appendFileSync, cpSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Stage } from '../../src/domain/campaign';
+import type { Report } from '../../src/report/model';
 import { newCampaign, repository, writeCampaign } from './campaign-run';
 import { campaignFiles, type CampaignFile } from './faults-campaigns';
 import { CAMPAIGN, decisionsOf, readReport, violationsOf, type Allowances } from './faults-checks';
@@ -35,6 +36,7 @@ export interface Time {
 }
 
 export interface Reference {
+  report: Report;
   decisions: object;
   seconds: number;
   /** Until the workflow was started: what every start of the command costs. */
@@ -79,7 +81,8 @@ async function undisturbed(file: CampaignFile): Promise<Reference> {
     process.stdout.write(
       `undisturbed ${file}: ${seconds.toFixed(0)} s, ${startSeconds.toFixed(0)} s of them to start\n`,
     );
-    return { decisions: decisionsOf(readReport(session.home)), seconds, startSeconds, violations };
+    const report = readReport(session.home);
+    return { report, decisions: decisionsOf(report), seconds, startSeconds, violations };
   } finally {
     await leave(session);
     rmSync(dirname(session.file), { recursive: true, force: true });

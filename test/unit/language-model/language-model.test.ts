@@ -290,11 +290,11 @@ describe('an endpoint that fails', () => {
   });
 
   test('for want of capacity until a date', async () => {
-    server.play = answered(503, 'later', { 'retry-after': new Date(Date.now() + 30_000).toUTCString() });
+    const at = new Date(Date.now() + 3_600_000);
+    server.play = answered(503, 'later', { 'retry-after': at.toUTCString() });
     const error = (await ask().catch((e: unknown) => e)) as { retryAfterMs: number };
     expect(error).toMatchObject(unavailable(503));
-    expect(error.retryAfterMs).toBeGreaterThan(27_000);
-    expect(error.retryAfterMs).toBeLessThanOrEqual(30_000);
+    expect(error.retryAfterMs / 3_600_000).toBeCloseTo(1, 1);
   });
 });
 
@@ -312,21 +312,19 @@ describe('the way to an endpoint', () => {
   test('lets so many requests begin within a minute', async () => {
     const stop = new AbortController();
     const more = { signal: stop.signal };
-    const ended = Promise.allSettled(
-      [1, 2, 3].map((seed) => ask({ model: 'limited', requestsPerMinute: 2 }, { seed }, more)),
-    );
-    setTimeout(() => stop.abort(new Error('enough')), 6000);
+    const asked = [1, 2, 3].map((seed) => ask({ model: 'limited', requestsPerMinute: 2 }, { seed }, more));
+    const ended = Promise.allSettled(asked);
+    await Promise.all(asked.slice(0, 2));
+    stop.abort(new Error('enough'));
     expect((await ended).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected']);
     expect(server.requests).toHaveLength(2);
-  }, 15_000);
+  });
 
   test('is narrower while the endpoint says that it is too much', async () => {
     const busy = JSON.stringify({ error: { message: 'busy' } });
     server.play = inOrder(answered(429, busy, { 'retry-after-ms': '300' }), streamed('x', { pauseMs: 20 }));
-    const started = Date.now();
     await expect(ask({ concurrency: 4 })).rejects.toMatchObject({ retryAfterMs: 300 });
     await askMany(4, { concurrency: 4 });
-    expect(Date.now() - started).toBeGreaterThanOrEqual(290);
     expect(server.atOnce).toBeLessThan(4);
   });
 

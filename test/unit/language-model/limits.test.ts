@@ -14,17 +14,26 @@ beforeEach(() => jest.useFakeTimers());
 afterEach(() => jest.useRealTimers());
 
 const tooLong = (ms: number) => new Error(`${ms} ms`);
-const enter = (limiter: RateLimiter) =>
-  limiter.enter({ concurrency: 8, signal: new AbortController().signal, tooLong }).then((leave) => leave());
+const enter = (limiter: RateLimiter, requestsPerMinute?: number) =>
+  limiter
+    .enter({ concurrency: 8, requestsPerMinute, signal: new AbortController().signal, tooLong })
+    .then((leave) => leave());
 
 /** The milliseconds after which somebody may enter. */
-async function waitOf(limiter: RateLimiter): Promise<number> {
+async function waitOf(limiter: RateLimiter, requestsPerMinute?: number): Promise<number> {
   const began = Date.now();
   let entered: number | undefined;
-  void enter(limiter).then(() => (entered = Date.now() - began));
-  for (let step = 0; step < 200 && entered === undefined; step++) await jest.advanceTimersByTimeAsync(50);
+  void enter(limiter, requestsPerMinute).then(() => (entered = Date.now() - began));
+  for (let step = 0; step < 2000 && entered === undefined; step++) await jest.advanceTimersByTimeAsync(50);
   return entered!;
 }
+
+test('so many requests begin within a minute', async () => {
+  const limiter = new RateLimiter();
+  const waits: number[] = [];
+  for (let n = 0; n < 4; n++) waits.push(await waitOf(limiter, 2));
+  expect(waits.map((ms) => Math.round(ms / 1000))).toEqual([0, 0, 60, 0]);
+});
 
 test('it is left alone for longer from one refusal to the next, and for as long as it says', async () => {
   const limiter = new RateLimiter();

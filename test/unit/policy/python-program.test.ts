@@ -9,7 +9,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** An interpreter that does this, whatever it is asked to run. */
 function python(lines: string): string {
-  const path = join(folder, 'python');
+  const path = join(mkdtempSync(join(folder, 'bin-')), 'python');
   writeFileSync(path, `#!/bin/sh\n${lines}\n`);
   chmodSync(path, 0o755);
   return path;
@@ -28,12 +28,13 @@ test('what it tells on stdout is progress, between whatever else is printed ther
 
 test('one that works and prints nothing is left alone; one that stands still is killed', async () => {
   const limited = (lines: string) => runPython({ python: python(lines), args: ['merge'], idleSeconds: 2 });
-  await limited(`end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do :; done`);
+  const working = limited(`end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do :; done`);
   // What it has started holds its pipes.
   await expect(limited('sleep 300 & exec sleep 300')).rejects.toMatchObject({
     type: 'PythonFailed',
     message: expect.stringMatching(/trainer merge used no processor time for \d s and was killed/) as string,
   });
+  await working;
 }, 60_000);
 
 test.each([

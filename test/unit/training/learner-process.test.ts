@@ -51,40 +51,48 @@ test('one that takes its time to start, and works, is waited for', async () => {
   expect(await said(learner)).toEqual(['ready', 'done']);
 });
 
-test.each([
-  ['before it is ready', ['sleep', '600']],
-  ['while it has the turn', [...READY, 'sleep', '600']],
-])('one that stands still %s is ended before its step is given away', async (_, words) => {
-  const { learner, pid } = start(words);
-  await expect(said(learner)).rejects.toMatchObject(hung(/has used no processor time for [23] s/));
-  await learner.stop();
-  expect(lives(pid)).toBe(false);
-});
-
-test('one that is stopped from outside is ended, and leaves its place', async () => {
-  const { learner, pid } = start([...READY, 'work', '600']);
-  const ended = said(learner, () => process.kill(pid, 'SIGSTOP'));
-  await expect(ended).rejects.toMatchObject(hung(/no processor time/));
-  await learner.stop();
-  expect(lives(pid)).toBe(false);
+// What waits for limits in real time waits side by side.
+test('one that stands still, or is stopped from outside, is ended before its step is given away, and leaves its place', async () => {
+  const stopped = start([...READY, 'work', '600']);
+  const still = [
+    ['sleep', '600'],
+    [...READY, 'sleep', '600'],
+  ].map((words) => start(words));
+  const ends = [
+    expect(said(stopped.learner, () => process.kill(stopped.pid, 'SIGSTOP'))).rejects.toMatchObject(
+      hung(/no processor time/),
+    ),
+    ...still.map(({ learner }) =>
+      expect(said(learner)).rejects.toMatchObject(hung(/has used no processor time for [23] s/)),
+    ),
+  ];
+  await Promise.all(ends);
+  for (const { learner, pid } of [stopped, ...still]) {
+    await learner.stop();
+    expect(lives(pid)).toBe(false);
+  }
 });
 
 test('one that works and says nothing has its own limits: until it is ready, and with the turn', async () => {
   const late = start(['work', '600'], { startSeconds: 3, heartbeatSeconds: 30 });
-  await expect(said(late.learner)).rejects.toMatchObject(hung(/was not ready after 3 s/));
   const silent = start([...READY, 'work', '600'], { stallSeconds: 3, heartbeatSeconds: 30 });
-  await expect(said(silent.learner)).rejects.toMatchObject(hung(/said nothing for 3 s \(workers\.stallSeconds\)/));
+  await Promise.all([
+    expect(said(late.learner)).rejects.toMatchObject(hung(/was not ready after 3 s/)),
+    expect(said(silent.learner)).rejects.toMatchObject(hung(/said nothing for 3 s \(workers\.stallSeconds\)/)),
+  ]);
 });
 
-test.each([
-  ['works on', ['work', '600'], { heartbeatSeconds: 30, stopSeconds: 2 }],
-  ['sleeps on', ['sleep', '600'], { stopSeconds: 60 }],
-])('one that does not hear that it shall stop and %s is killed', async (_, then, more) => {
-  const { learner, pid } = start(['deaf', ...READY, ...then], more);
-  const messages = learner.messages();
-  await messages.next();
-  await learner.stop();
-  expect(lives(pid)).toBe(false);
+test('one that does not hear that it shall stop is killed, whether it works on or sleeps on', async () => {
+  const deaf = [
+    start(['deaf', ...READY, 'work', '600'], { heartbeatSeconds: 30, stopSeconds: 2 }),
+    start(['deaf', ...READY, 'sleep', '600'], { stopSeconds: 60 }),
+  ];
+  const end = async ({ learner, pid }: (typeof deaf)[number]) => {
+    await learner.messages().next();
+    await learner.stop();
+    expect(lives(pid)).toBe(false);
+  };
+  await Promise.all(deaf.map(end));
 });
 
 test('one that saves for a while when it is asked to stop is let finish', async () => {
