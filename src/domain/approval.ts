@@ -8,16 +8,13 @@ import { artifactRefSchema } from './artifacts';
 export const approvalRuleSchema = z
   .strictObject({
     capabilities: z.boolean().default(false).describe('Wait for approval of the selected capabilities.'),
-    environments: z
-      .boolean()
-      .default(false)
-      .describe('Wait for approval of every environment that is within the bands.'),
+    environments: z.boolean().default(false).describe('Wait for approval of every environment within the bands.'),
     remindHours: z.number().positive().default(24).describe('Hours after which what waits says so again.'),
     timeoutHours: z
       .number()
       .positive()
       .optional()
-      .describe('Hours after which it is decided without anybody; without it, it waits until somebody decides.'),
+      .describe('Hours after which it is decided without anybody; else never.'),
     onTimeout: z
       .enum(['approve', 'reject', 'fail'])
       .default('fail')

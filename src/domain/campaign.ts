@@ -16,24 +16,22 @@ const fraction = z.number().min(0).max(1);
 /** Far beyond any campaign; what is larger is a slip. */
 const MOST = 1_000_000;
 const count = z.number().int().positive().max(MOST);
+const whole = z.number().int().min(0);
+const from = (least: number) => z.number().int().min(least).max(MOST);
+const positive = z.number().positive();
 /** Training rollouts of one adapter. */
 const MOST_TRAINING_ROLLOUTS = 10 * MOST;
 const band = z.tuple([fraction, fraction]);
 
 const maxSteps = count
   .default(50)
-  .describe('Answers of the policy in one rollout; the limit of the environment holds as well.');
+  .describe("Answers of the policy in one rollout; the environment's limit holds as well.");
 
 const sampling = (temperature: number) =>
   z
     .strictObject({
       temperature: z.number().min(0).max(2).default(temperature).describe('Sampling temperature; 0 is greedy.'),
-      topP: z
-        .number()
-        .gt(0)
-        .max(1)
-        .default(1)
-        .describe('Share of the probability that nucleus sampling draws from; 1 is all of it.'),
+      topP: z.number().gt(0).max(1).default(1).describe('Share of the probability that nucleus sampling draws from.'),
       maxTokens: count.default(512).describe('Most tokens of one answer of the policy.'),
     })
     .prefault({});
@@ -55,50 +53,29 @@ const trainingSchema = z
     lora: loraSchema.describe('The adapter that is trained.'),
     learningRate: z.number().min(0).default(1e-5).describe('Learning rate of Adam.'),
     maxGradNorm: z.number().positive().default(1).describe('Norm to which gradients are clipped.'),
-    groupSize: z
-      .number()
-      .int()
-      .min(2)
-      .max(MOST)
-      .default(16)
-      .describe('Rollouts of one task, which are compared with one another.'),
+    groupSize: from(2).default(16).describe('Rollouts of one task, which are compared with one another.'),
     groupsPerStep: count.default(32).describe('Tasks of one optimizer step.'),
     steps: count.default(20).describe('Optimizer steps of one training.'),
-    clip: z
-      .number()
-      .positive()
-      .default(0.2)
-      .describe('How far the ratio of new to old probability may leave 1 (epsilon of the clipped objective).'),
+    clip: positive.default(0.2).describe('How far the ratio of new to old probability may leave 1 (epsilon).'),
     kl: z.number().min(0).default(0).describe('Weight of the penalty for leaving the base model (KL divergence).'),
     temperature: z.number().positive().default(1).describe('Temperature of training rollouts.'),
     advantage: z
       .enum(['group', 'batch'])
       .default('group')
-      .describe('What rewards are normalized by: the standard deviation of their group, or of the whole batch.'),
+      .describe('Whose standard deviation normalizes rewards: that of their group, or of the whole batch.'),
     hintShare: fraction
       .default(0.5)
-      .describe(
-        'Share of a group whose rollouts are shown the hint, on environments that were accepted with hints only.',
-      ),
-    maskReadOnlyTurns: z
-      .boolean()
-      .default(true)
-      .describe('Turns that only call tools which change nothing carry no loss.'),
+      .describe('Share of a group that is shown the hint, where calibration passed with hints only.'),
+    maskReadOnlyTurns: z.boolean().default(true).describe('Turns that only call read-only tools carry no loss.'),
     checkpointEvery: count
       .default(5)
-      .describe('Optimizer steps between two checkpoints; each checkpoint is a candidate for the best iteration.'),
+      .describe('Optimizer steps from one candidate for the best iteration to the next.'),
     threads: count.default(8).describe('Torch threads of one trainer.'),
-    dtype: z
-      .enum(['float32', 'bfloat16'])
-      .default('float32')
-      .describe('Number format of the base model in the trainer; the adapter has the same.'),
+    dtype: z.enum(['float32', 'bfloat16']).default('float32').describe('Number format of base model and adapter.'),
     tokensPerForward: count
       .default(4096)
-      .describe('Padded tokens of one forward pass; a longer conversation goes alone.'),
-    gradientCheckpointing: z
-      .boolean()
-      .default(false)
-      .describe('Computes activations twice to hold fewer of them, as long conversations of a large model need.'),
+      .describe('Padded tokens of a forward pass; a longer conversation goes alone.'),
+    gradientCheckpointing: z.boolean().default(false).describe('Computes activations twice, to hold fewer of them.'),
   })
   .superRefine(({ steps, groupsPerStep, groupSize }, context) => {
     const rollouts = steps * groupsPerStep * groupSize;
@@ -120,26 +97,20 @@ export const calibrationBandsSchema = z
     temperature: z.number().positive().default(1).describe('Temperature of calibration rollouts.'),
     maxRounds: count
       .default(5)
-      .describe('Versions of an environment that are written at most before its capability ends as not_calibrated.'),
+      .describe('Versions of an environment, after which its capability ends as not_calibrated.'),
     meanReward: band.default([0.2, 0.6]).describe('Lowest and highest mean reward of an environment that is accepted.'),
     successRate: band
       .default([0.2, 0.6])
       .describe('Lowest and highest success rate of an environment that is accepted.'),
-    minBranchSuccess: fraction
-      .default(0)
-      .describe('Lowest success rate over the instances of each branch that is judged.'),
+    minBranchSuccess: fraction.default(0).describe('Lowest success rate of each branch that is judged.'),
     maxAllSuccess: fraction.default(0.2).describe('Highest share of instances in which every rollout succeeds.'),
     maxAllZero: fraction.default(0.2).describe('Highest share of instances in which every reward is 0.'),
-    maxConstant: fraction
-      .default(0.5)
-      .describe('Highest share of instances whose rewards are all equal, which give no gradient.'),
+    maxConstant: fraction.default(0.5).describe('Highest share of instances whose rewards are all equal.'),
     minInformative: fraction.default(0.5).describe('Lowest share of instances whose rewards differ.'),
     minRewardStd: z.number().min(0).default(0.05).describe('Lowest standard deviation of all rewards.'),
     hintShare: fraction
       .default(0.5)
-      .describe(
-        'Share of the rollouts of an instance that are shown the hint when an environment that is too hard is calibrated once more; 0: it is not.',
-      ),
+      .describe('Share of rollouts with the hint when a too hard environment is calibrated once more; 0: it is not.'),
   })
   .prefault({});
 export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
@@ -151,7 +122,7 @@ export const selectionRuleSchema = z
     rho: fraction.default(0.1).describe('Lowest coverage: the share of failures that lack the capability.'),
     delta: fraction
       .default(0.2)
-      .describe('Lowest contrast: by how much more often failures lack the capability than successes.'),
+      .describe('Lowest contrast: how much oftener failures lack the capability than successes.'),
     votes: count.default(8).describe('Passes in which a capability must reach both thresholds to be selected.'),
     evidence: count.default(8).describe('Failures that are kept as evidence of each capability.'),
   })
@@ -179,25 +150,13 @@ export const campaignFields = z.strictObject({
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes')
     .describe('Name of the campaign, for commands, folders and Temporal.'),
-  seed: z
-    .number()
-    .int()
-    .min(0)
-    .default(1)
-    .describe('Seed of everything that is drawn: task splits, rollouts, trainings.'),
-  trainingSeed: z
-    .number()
-    .int()
-    .min(0)
+  seed: whole.default(1).describe('Seed of everything that is drawn: task splits, rollouts, trainings.'),
+  trainingSeed: whole
     .optional()
-    .describe(
-      'Seed of trainings alone, in place of `seed`: campaigns that differ in it share everything up to the first training.',
-    ),
+    .describe('Seed of trainings alone: campaigns that differ in it share everything up to the first training.'),
   target: kindSpecSchema.describe('The environment in which the agent is to become better.'),
   baseModel: z
-    .strictObject({
-      path: z.string().describe('Folder with weights and tokenizer, relative to the campaign file.'),
-    })
+    .strictObject({ path: z.string().describe('Folder with weights and tokenizer, relative to the campaign file.') })
     .describe('The model that is trained.'),
   policyServer: z
     .discriminatedUnion('kind', [
@@ -213,12 +172,8 @@ export const campaignFields = z.strictObject({
           .string()
           .min(1)
           .optional()
-          .describe('What the server calls the base model. A server of another one is refused.'),
-        contextTokens: count
-          .default(32_768)
-          .describe(
-            'Tokens of a whole conversation: the --max-model-len of vLLM. A server with another limit is refused.',
-          ),
+          .describe("The base model's name there; a server of another one is refused."),
+        contextTokens: count.default(32_768).describe("The server's --max-model-len; one with another is refused."),
         gpus: count.default(1).describe('GPUs that the server runs on, for the hours that `campaign plan` counts.'),
       }),
     ])
@@ -232,37 +187,26 @@ export const campaignFields = z.strictObject({
       sampling: sampling(0.7).describe('How answers are sampled in base rollouts.'),
       maxSteps,
       maxAttempts: count.default(3).describe('Attempts at a rollout that breaks for reasons outside the policy.'),
-      maxBrokenShare: fraction
-        .default(0.1)
-        .describe('A batch of rollouts, whatever it is for, stops once a larger share of it is broken.'),
+      maxBrokenShare: fraction.default(0.1).describe('A batch of rollouts stops once a larger share of it is broken.'),
     })
     .prefault({})
     .describe('Rollouts of the base model, and how all rollouts are made.'),
   selection: selectionRuleSchema.describe('Which capabilities are selected for training.'),
   analyst: kindSpecSchema
     .prefault({ kind: 'rules' })
-    .describe('Proposes the capabilities that the agent lacks and labels the rollouts.'),
+    .describe('Proposes what the agent lacks, and labels the rollouts.'),
   synthesizer: kindSpecSchema
     .prefault({ kind: 'generators' })
     .describe('Writes an environment for each selected capability.'),
   budget: budgetSchema
     .prefault({})
-    .describe(
-      'Limit for all language models together: those of analyst, synthesizer and arms, and those that play users and judges.',
-    ),
+    .describe('Limit for all language models together, simulated users and judges among them.'),
   approval: approvalRuleSchema.describe("What waits for a person's approval."),
-  calibration: calibrationBandsSchema.describe(
-    'When a synthesized environment is hard, easy and varied enough to train on.',
-  ),
+  calibration: calibrationBandsSchema.describe('When a synthesized environment is fit to train on.'),
   training: trainingSchema.describe('Training of one adapter with GRPO.'),
   composites: z
     .strictObject({
-      share: z
-        .number()
-        .min(0)
-        .lt(1)
-        .default(0)
-        .describe('Its share of all training rollouts of the selected capabilities; 0: there is none.'),
+      share: z.number().min(0).lt(1).default(0).describe('Its share of all training rollouts; 0: there is none.'),
     })
     .prefault({})
     .describe('One more adapter, trained from the sum of the others on their environments mixed.'),
@@ -285,14 +229,7 @@ export const campaignFields = z.strictObject({
   evaluation: z
     .strictObject({
       tasks: count.default(200).describe('Tasks of the test split.'),
-      skip: z
-        .number()
-        .int()
-        .min(0)
-        .default(0)
-        .describe(
-          'Test tasks that are left out, from the first of the target on: those that were read while the campaign was made.',
-        ),
+      skip: whole.default(0).describe('So many first test tasks are left out: those that were read before.'),
       trials: count.default(1).describe('Rollouts of each test task with each policy.'),
       sampling: sampling(0).describe('How answers are sampled in all evaluations.'),
       maxSteps,
@@ -307,31 +244,20 @@ export const campaignFields = z.strictObject({
         .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes')
         .optional()
         .describe(
-          'Pool of the workers that make rollouts and trainings: their CAMPAIGN_POOL. Without it those that `campaign run` starts.',
+          'CAMPAIGN_POOL of the workers for rollouts and trainings; without it those that `campaign run` starts.',
         ),
       gpuSlots: count.default(1).describe('Trainers that run at once.'),
-      gpusPerTrainer: z
-        .number()
-        .int()
-        .min(0)
+      gpusPerTrainer: whole
         .default(0)
-        .describe(
-          'GPUs of one trainer, which the worker deals out among those that it sees. 0: every trainer sees all of them.',
-        ),
-      heartbeatSeconds: z
-        .number()
-        .int()
-        .min(20)
-        .max(MOST)
+        .describe('GPUs of one trainer, dealt out by the worker; 0: it sees all of them.'),
+      heartbeatSeconds: from(20)
         .default(600)
         .describe(
-          'A step whose worker shows no sign of life for so long is given to another one; a trainer that uses no processor time for so long is replaced.',
+          'How long a worker may show no sign of life, and a trainer use no processor time; then it is replaced.',
         ),
       stallSeconds: count
         .default(1800)
-        .describe(
-          'How long a trainer may say nothing in its turn, however busy it is: longer than its longest optimizer step.',
-        ),
+        .describe('How long a busy trainer may say nothing in its turn: longer than its longest optimizer step.'),
     })
     .superRefine(({ heartbeatSeconds, stallSeconds }, context) => {
       if (stallSeconds < heartbeatSeconds)

@@ -92,29 +92,16 @@ export const languageModelFields = {
   maxTokens: count.default(32_000).describe('Most tokens of one reply, its reasoning included.'),
   contextTokens: count
     .default(128_000)
-    .describe('Tokens of one request and its reply together: longer matter is cut into chunks.'),
+    .describe('Tokens of a request and its reply; longer matter is cut into chunks.'),
   parameters: z
     .record(z.string(), z.unknown())
     .default({})
     .describe('Further fields of every request, such as reasoning_effort; null leaves one out that would be sent.'),
   concurrency: count.default(8).describe('Requests of one worker at once.'),
-  requestsPerMinute: count
-    .optional()
-    .describe('Requests that one worker begins within a minute; without it there is no limit.'),
-  timeoutSeconds: silenceField
-    .default(300)
-    .describe('Seconds without a word of the reply after which a request is given up.'),
-  prompts: z
-    .string()
-    .min(1)
-    .optional()
-    .describe('Folder with prompts of your own: NAME.md takes the place of the one of that name in `prompts`.'),
-  repairs: z
-    .number()
-    .int()
-    .min(0)
-    .default(3)
-    .describe('How often an answer that cannot be used is sent back with what is wrong with it.'),
+  requestsPerMinute: count.optional().describe('Requests that one worker begins within a minute.'),
+  timeoutSeconds: silenceField.default(300).describe('Seconds without a word after which a request is given up.'),
+  prompts: z.string().min(1).optional().describe('Folder of prompts; NAME.md takes the place of the one of that name.'),
+  repairs: z.number().int().min(0).default(3).describe('How often an unusable answer is sent back with its defects.'),
 };
 export const languageModelSchema = z.strictObject(languageModelFields);
 export type LanguageModelSpec = z.infer<typeof languageModelSchema>;

@@ -59,9 +59,7 @@ export const promptSearchFields = {
   prompt: z
     .string()
     .default('')
-    .describe(
-      'Prompt that the search begins with. Empty: the base model as it is, or, with `instead`, the written policy of the target.',
-    ),
+    .describe('Where the search begins; empty: no prompt, with `instead` the policy of the target.'),
   place: z
     .enum(['before', 'instead'])
     .default('before')
@@ -70,7 +68,7 @@ export const promptSearchFields = {
     .int()
     .positive()
     .default(50)
-    .describe('Train tasks by which prompts are chosen; prompts are written from the others.'),
+    .describe('Train tasks by which prompts are chosen; others write them.'),
   minibatchSize: z.int().positive().default(3).describe('Rollouts that one reflection reads.'),
   candidateSelection: z
     .enum(['pareto', 'current_best', 'epsilon_greedy', 'top_k_pareto'])
@@ -79,9 +77,7 @@ export const promptSearchFields = {
   acceptance: z
     .enum(['strict_improvement', 'improvement_or_equal'])
     .default('strict_improvement')
-    .describe(
-      'When a new prompt is kept: better than the one that it was made of on its minibatch, or at least as good.',
-    ),
+    .describe('When a new prompt is kept: if it is better than its parent on the minibatch, or at least as good.'),
   merges: z.number().int().min(0).default(0).describe('How often two prompts are merged at most.'),
 };
 export type PromptSearch = z.infer<z.ZodObject<typeof promptSearchFields>>;

@@ -48,10 +48,7 @@ export const tau2: EnvironmentKind = {
     kind: 'tau2',
     options: {
       domains: z.array(domainSchema).min(1).describe('Domains of the benchmark that are played.'),
-      checkout: z
-        .string()
-        .optional()
-        .describe('Folder of a newer upstream checkout, in place of the installed package.'),
+      checkout: z.string().optional().describe('Folder of a newer checkout, in place of the installed package.'),
       ...processOptions,
     },
     paths: ['checkout'],
@@ -83,9 +80,7 @@ export const toolsandbox: EnvironmentKind = {
         .min(0)
         .lt(1)
         .default(0)
-        .describe(
-          'Fraction of the families of scenarios that only `test` has. With 0, `test` is the 129 base scenarios, as published, and `train` their variants with other tools.',
-        ),
+        .describe('Fraction of the families of scenarios that only `test` has; 0: as published (docs/benchmarks.md).'),
       processes: processOptions.processes,
       silenceSeconds: processOptions.silenceSeconds,
       user: processOptions.user,

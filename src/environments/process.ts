@@ -14,13 +14,9 @@ import { beginEpisode } from './process-episode';
 /** How the processes of an environment are run, and models that play other parties of an episode: not the policy, and never trained. */
 export const processOptions = {
   processes: z.number().int().positive().default(1).describe('Processes side by side; episodes are spread over them.'),
-  silenceSeconds: silenceField
-    .default(SILENCE_SECONDS)
-    .describe('Seconds without any answer while requests are open, after which a process counts as hung.'),
+  silenceSeconds: silenceField.default(SILENCE_SECONDS).describe('Seconds without an answer after which it is hung.'),
   user: chatModelSchema.optional().describe('Model that plays the user, where the environment does not do so itself.'),
-  judge: chatModelSchema
-    .optional()
-    .describe('Model that answers the questions which the evaluation of an environment asks.'),
+  judge: chatModelSchema.optional().describe('Model that answers the questions of the evaluation.'),
 };
 const processSchema = z.object(processOptions);
 export type ProcessOptions = z.infer<typeof processSchema>;
@@ -54,10 +50,7 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
 const kind = programKind({
   kind: 'process',
   options: {
-    command: z
-      .array(z.string())
-      .min(1)
-      .describe('Program and arguments; it speaks the environment protocol on stdin and stdout.'),
+    command: z.array(z.string()).min(1).describe('Program and arguments; it speaks the environment protocol.'),
     cwd: z.string().default('.').describe('Working directory of the program, relative to the campaign file.'),
     ...processOptions,
   },

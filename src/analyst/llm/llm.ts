@@ -22,9 +22,7 @@ const kind = defineKind({
   version: '2',
   options: {
     ...languageModelFields,
-    chunkTokens: count
-      .default(60_000)
-      .describe('Tokens of trajectories in one request; fewer where contextTokens leaves no room for them.'),
+    chunkTokens: count.default(60_000).describe('Most tokens of trajectories in one request.'),
     labelsPerChunk: count.default(40).describe('Trajectories that one request labels.'),
     messageChars: count.default(LENGTHS.message).describe('Characters of a message that are shown.'),
     argumentChars: count.default(LENGTHS.arguments).describe("Characters of a call's arguments that are shown."),

@@ -33,15 +33,7 @@ const kind = defineKind({
   version: '1',
   options: {
     ...languageModelFields,
-    attacks: z
-      .number()
-      .int()
-      .min(0)
-      .max(5)
-      .default(5)
-      .describe(
-        'Ways to score without the capability that the model is asked to think of, for each module; 0: it is not asked.',
-      ),
+    attacks: z.number().int().min(0).max(5).default(5).describe('Attacks on each module that it is asked for.'),
   },
   paths: ['prompts'],
   open({ attacks, ...spec }, identity) {

@@ -11,13 +11,8 @@ const options = {
   epochs: z.number().positive().default(3).describe('Passes over the conversations.'),
   steps: z.number().int().positive().optional().describe('Optimizer steps, in place of `epochs`.'),
   conversationsPerStep: z.number().int().positive().default(16).describe('Conversations of one optimizer step.'),
-  learningRate: z.number().positive().optional().describe('Learning rate; without it `training.learningRate`.'),
-  checkpointEvery: z
-    .number()
-    .int()
-    .positive()
-    .optional()
-    .describe('Optimizer steps between two checkpoints; without it `training.checkpointEvery`.'),
+  learningRate: z.number().positive().optional().describe('Without it `training.learningRate`.'),
+  checkpointEvery: z.number().int().positive().optional().describe('Without it `training.checkpointEvery`.'),
 };
 
 /** Checkpoints, where `epochs` say how long it is: how many conversations a file holds is not known before. */
