@@ -1,9 +1,10 @@
 /**
- * A worker of one task queue: `node dist/workers/worker.js control|rollouts|gpu`. Asked to stop (SIGTERM, SIGINT, or the end of stdin, by which
- * it notices that its parent is gone) it cancels its activities, which save what they have, before it leaves.
+ * A worker of one task queue: `node dist/workers/worker.js control|rollouts|gpu`. Asked to stop (SIGTERM, SIGINT, or the end of a pipe as stdin, by
+ * which it notices that its parent is gone) it cancels its activities, which save what they have, before it leaves.
  */
 import { asyncLocalStorage } from '@temporalio/activity';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { fstatSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createControlActivities, createGpuActivities, createRolloutActivities } from '../activities';
@@ -17,7 +18,6 @@ import { longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
-import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { dealGpus } from '../training/gpu-groups';
 import { bundlePath } from './bundle';
 import { watchForPreemption } from './preemption';
@@ -144,14 +144,13 @@ interface Options extends Omit<WorkerOptions, 'connection'> {
 /** A server that is just being started again is waited for. */
 const CONNECT_MS = 60_000;
 
-async function connected({ namespace, ...at }: TemporalAddress): Promise<NativeConnection> {
+async function connected(address: string): Promise<NativeConnection> {
   const end = performance.now() + CONNECT_MS;
   for (;;) {
     try {
-      return await NativeConnection.connect(at);
+      return await NativeConnection.connect({ address });
     } catch (error) {
-      if (isRefusal(error) || performance.now() > end)
-        throw new Error(await whyNot({ namespace, ...at }, error), { cause: error });
+      if (performance.now() > end) throw error;
       await sleep(500);
     }
   }
@@ -170,12 +169,11 @@ export async function runWorker(
     process.exitCode = FAULTY;
     stop();
   };
-  const cluster = clusterAt();
-  const connection = await connected(cluster);
+  const connection = await connected(env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233');
   onConnected?.(connection);
   const common = {
     connection,
-    namespace: cluster.namespace,
+    namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',
     // By which `campaign run` knows whether its process lives.
     identity: workerIdentity(),
     // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.
@@ -193,8 +191,8 @@ export async function runWorker(
     const long = { taskQueue: longQueue(taskQueue), maxConcurrentActivityTaskExecutions: longSlots };
     workers.push(await Worker.create({ ...common, ...long }));
   }
-  process.stdin.once('end', stop);
-  process.stdin.resume();
+  // A parent holds the other end of a pipe. A service manager gives /dev/null, whose end says nothing.
+  if (!fstatSync(0).isCharacterDevice()) process.stdin.once('end', stop).resume();
   const running = Promise.all(workers.map((worker) => worker.run()));
   const store = await deps.store.id();
   process.stdout.write(`${JSON.stringify({ type: 'ready', taskQueue, store, ...(baseId && { baseId }) })}\n`);

@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
 import { taskQueues } from '../../domain/work';
+import { namespace } from '../options';
 import { projectRoot, pythonPath, type Home } from '../project';
 import type { ServiceSpec } from './service';
 
@@ -44,14 +45,14 @@ export function policyServerService(o: { model: string; home?: Home; maxBatch: n
 export function workerServices(o: {
   home: Home;
   workers: Campaign['workers'];
-  /** Where Temporal is. */
-  variables: NodeJS.ProcessEnv;
+  temporalAddress: string;
   policyServerUrl: string;
   pool: string;
 }): ServiceSpec[] {
   const env = {
     ...process.env,
-    ...o.variables,
+    TEMPORAL_ADDRESS: o.temporalAddress,
+    TEMPORAL_NAMESPACE: namespace(),
     CAMPAIGN_HOME: o.home.root,
     POLICY_SERVER_URL: o.policyServerUrl,
     CAMPAIGN_POOL: o.pool,

@@ -23,16 +23,19 @@ beforeAll(async () => {
 });
 afterAll(() => env?.teardown());
 
-/** Its input stays open: with its end it would leave. */
-function startWorker(step: 'endless' | 'failing'): ChildProcess {
+/** Its input is a pipe that stays open, with whose end it would leave, or `ignore`: /dev/null, which service managers give. */
+function startWorker(step: 'endless' | 'failing', input: 'pipe' | 'ignore' = 'pipe'): ChildProcess {
   const [preload, program] = ['register.cjs', 'step-worker.ts'].map((name) => join(root, 'test', 'support', name));
   const environment = { ...process.env, TEMPORAL_ADDRESS: env.address };
-  return spawn(process.execPath, ['-r', preload!, program!, step], { env: environment, stdio: 'pipe' });
+  return spawn(process.execPath, ['-r', preload!, program!, step], {
+    env: environment,
+    stdio: [input, 'pipe', 'pipe'],
+  });
 }
 
 /** A worker that never ends its step. Resolves when it has one. */
-async function stuck(): Promise<ChildProcess> {
-  const child = startWorker('endless');
+async function stuck(input?: 'ignore'): Promise<ChildProcess> {
+  const child = startWorker('endless', input);
   await new Promise<void>((resolve, reject) => {
     child.stdout?.on('data', (text) => String(text).includes('at work') && resolve());
     child.once('exit', (code) => reject(new Error(`the worker ended with ${code}`)));
@@ -124,6 +127,9 @@ it('a worker that is told to stop is gone within 30 s, also where its step does 
     await once(child, 'exit');
     expect(performance.now() - begun).toBeLessThan(30_000);
   }));
+
+it('a worker that a service manager starts stays, as nobody holds its input', () =>
+  withWorkflow('service', async () => kill(await stuck('ignore'))));
 
 /** No system gives out such a number. */
 const dead = 2 ** 30;

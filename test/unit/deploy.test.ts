@@ -1,0 +1,106 @@
+/** The images and compose files: no Docker is at hand where tests run, so they are held to the compose schema and to what they say of themselves. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { taskQueues } from '../../src/domain/work';
+
+const root = resolve(__dirname, '../..');
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+const files = ['docker-compose.yml', 'deploy/workers.yaml'];
+const dockerfile = read('deploy/Dockerfile');
+const stages = [...dockerfile.matchAll(/^FROM .+ AS (\S+)$/gm)].map(([, name]) => name!);
+
+interface Service {
+  image: string;
+  user?: string;
+  build?: { target: string };
+  environment?: Record<string, string | null>;
+  ports?: string[];
+  restart: string;
+  cap_drop?: string[];
+  security_opt?: string[];
+  healthcheck?: { test?: string[]; disable?: boolean };
+  deploy?: { resources: { limits: { memory?: string; pids?: number } } };
+}
+
+const VARIABLE = /(?<!\$)\$\{([A-Z0-9_]+)(?:(:?[-?])([^}]*))?\}/g;
+const servicesOf = (text: string): [string, Service][] =>
+  Object.entries((parse(text, { merge: true }) as { services: Record<string, Service> }).services);
+/** With every variable at its default; one that has none is told in angle brackets. */
+const filled = (text: string): string =>
+  text.replace(VARIABLE, (_, name: string, how = '', rest = '') => (how.endsWith('-') ? rest : `<${name}>`));
+const raw = files.map(read);
+
+test('both compose files keep to the schema of the compose specification', () => {
+  const linter = join(root, 'node_modules/dclint/bin/dclint.cjs');
+  const { stdout } = spawnSync(process.execPath, [linter, '--formatter', 'json', ...files], { cwd: root });
+  const results = JSON.parse(String(stdout)) as { messages: { rule: string }[] }[];
+  expect(results).toHaveLength(files.length);
+  expect(results.flatMap(({ messages }) => messages.filter(({ rule }) => rule === 'invalid-schema'))).toEqual([]);
+});
+
+test.each(raw.flatMap((text) => servicesOf(filled(text))))(
+  '%s: loopback, health check, limits, no root, no secret of its own',
+  (_, service) => {
+    const { image, user, build, environment = {}, ports = [], healthcheck, deploy } = service;
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+    // What runs once, to its end, is healthy by that.
+    expect(service.restart.startsWith('on-failure') ? healthcheck?.disable : healthcheck?.test).toBeTruthy();
+    expect(deploy?.resources.limits.memory).toMatch(/^\d+[mg]$/);
+    expect(deploy?.resources.limits.pids).toBeGreaterThan(0);
+    expect(service.cap_drop).toEqual(['ALL']);
+    expect(service.security_opt).toContain('no-new-privileges:true');
+    for (const [name, value] of Object.entries(environment))
+      if (/PASSWORD|PWD|SECRET|TOKEN|KEY/.test(name)) expect(value ?? '<>').toMatch(/^<.*>$/);
+    if (build) expect(stages).toContain(build.target);
+    else {
+      expect(user).toMatch(/^([1-9]\d*:\d+|postgres)$/);
+      expect(image).toMatch(/:v?\d+\.\d+/);
+    }
+  },
+);
+
+test('each kind of worker has an image, whose program is built and does not run as root', () => {
+  const commands = [...dockerfile.matchAll(/^CMD (.+)$/gm)].map(([, words]) => JSON.parse(words!) as string[]);
+  expect(commands.map((words) => words.at(-1)).sort()).toEqual(Object.keys(taskQueues).sort());
+  for (const words of commands) expect(existsSync(join(root, words.at(-2)!))).toBe(true);
+  expect(stages).toEqual(expect.arrayContaining(Object.keys(taskQueues)));
+  expect(dockerfile.match(/^USER .+$/gm)).toEqual(['USER 1000']);
+});
+
+test('an edit of the source leaves the layers of packages as they are', () => {
+  const installing = dockerfile.split(/^FROM /m).filter((stage) => /(npm|pip) install/.test(stage));
+  expect(installing.length).toBeGreaterThan(3);
+  for (const stage of installing)
+    for (const line of stage.slice(0, stage.lastIndexOf(' install ')).match(/^COPY .+$/gm) ?? [])
+      expect(line).toMatch(/^COPY (\.npmrc package\.json package-lock\.json|\S+\.lock) /);
+});
+
+test('deploy/env.example explains each variable once, with its default, and no others', () => {
+  const example = read('deploy/env.example');
+  const told = [...example.matchAll(/^(#?)([A-Z0-9_]+)=(.*)$/gm)].map(([, optional, name, value]) => ({
+    optional: optional === '#',
+    name: name!,
+    value,
+  }));
+  const used = raw.flatMap((text) => [...text.matchAll(VARIABLE)]);
+  const handedOn = raw
+    .flatMap((text) => servicesOf(text))
+    .flatMap(([, { environment = {} }]) => Object.keys(environment).filter((name) => environment[name] === null));
+  const names = new Set([...used.map(([, name]) => name!), ...handedOn, 'COMPOSE_PROFILES']);
+  expect(told.map(({ name }) => name).sort()).toEqual([...names].sort());
+  for (const block of example.trim().split('\n\n')) expect(block).toMatch(/^# /);
+  for (const { name, value } of told.filter(({ optional }) => optional))
+    for (const [, , how, fallback] of used.filter(([, it]) => it === name))
+      if (how?.endsWith('-')) expect([name, fallback]).toEqual([name, value]);
+});
+
+test('every variable of a worker that docs/machines.md names reaches one', () => {
+  const table = read('docs/machines.md').split('| variable of a worker |')[1]!;
+  const rows = table.match(/^\| `[A-Z][^|]+\|/gm) ?? [];
+  const named = rows.flatMap((row) => [...row.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name]) => name!));
+  const reaching = servicesOf(raw[1]!).flatMap(([, { environment = {} }]) => Object.keys(environment));
+  const ofTheImage = ['CAMPAIGN_HOME', 'CAMPAIGN_PYTHON'];
+  expect(named.filter((name) => ![...reaching, ...ofTheImage].includes(name))).toEqual([]);
+});
