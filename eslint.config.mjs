@@ -20,6 +20,7 @@ const mayImport = {
   synthesis: ['domain', 'artifacts', 'language-model', 'sandbox', 'environments/policy-rules'],
   report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
   workflows: ['domain', 'type activities'],
+  temporal: ['domain'],
   training: ['domain', 'artifacts', 'policy', 'rollout'],
   activities: [
     'checks',
@@ -39,7 +40,7 @@ const mayImport = {
     'type registry',
   ],
   checks: ['domain', 'conversations', 'sandbox', 'type registry'],
-  workers: ['domain/work', 'artifacts', 'policy', 'registry', 'training', 'activities'],
+  workers: ['domain/work', 'artifacts', 'policy', 'registry', 'temporal', 'training', 'activities'],
   cli: [
     'checks',
     'domain',
@@ -55,6 +56,7 @@ const mayImport = {
     'analyst/label-files',
     'analyst/analyst',
     'analyst/steps',
+    'temporal',
     'workflows/messages',
     'terminal',
   ],

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
 import { isCode } from '../artifacts/durable-file';
+import { OutsideFailure } from '../domain/failures';
 import { addCommands } from './commands';
 import { messageOf, renderError, UserError } from './errors';
 import { DEFAULT_HOME, examplesText } from './options';
@@ -68,7 +69,7 @@ async function exitCodeOf(argv: string[]): Promise<number> {
     // Commander has printed its own message already; only what it calls usage has no exit code of a command.
     if (error instanceof CommanderError)
       return error.code === 'commander.error' || error.exitCode === 0 ? error.exitCode : USAGE;
-    const known = error instanceof UserError;
+    const known = error instanceof UserError || error instanceof OutsideFailure;
     const debug = program.opts<{ debug?: boolean }>().debug ?? false;
     // Temporal's client says what it was about, and its cause why.
     const why = error instanceof Error && error.cause instanceof Error ? `: ${messageOf(error.cause)}` : '';

@@ -19,7 +19,7 @@ export async function startFile(file: string, options: StartOptions & CommonOpti
   const start = { ...read, store: await read.store(), until, force };
   const temporal = await connect(at);
   try {
-    await registerSearchAttributes(temporal, at);
+    await registerSearchAttributes(temporal, at, (text) => console.error(text));
     const decision = decide(await campaignState(temporal, name), { ...start, name });
     if (decision === 'start') await startCampaign(temporal, start);
     const queue = taskQueues.control(start.store);

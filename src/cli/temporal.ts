@@ -25,6 +25,7 @@ import {
   type CampaignResult,
   type Memo,
 } from '../workflows/messages';
+import { clusterAt, whyNot, type TemporalAddress } from '../temporal/connection';
 import type { ConfigDigests } from './campaign-file';
 import { UserError, messageOf } from './errors';
 import { homeOf, namespace, type CommonOptions } from './options';
@@ -36,32 +37,26 @@ const WORKFLOW_QUEUE = 1;
 /** The dev server forgets finished workflows after a day by default. */
 const RETENTION_SECONDS = 365 * 24 * 3600;
 
-export interface TemporalAddress {
-  address: string;
-  namespace: string;
-}
-
 export interface Temporal {
   client: Client;
   close(): Promise<void>;
 }
 
-/** @throws UserError if nothing answers there. */
-export async function connect({ address, namespace }: TemporalAddress): Promise<Temporal> {
+/** @throws UserError if nothing answers there, or refuses. */
+export async function connect({ namespace, ...at }: TemporalAddress): Promise<Temporal> {
   try {
-    const connection = await Connection.connect({ address, connectTimeout: CONNECT_TIMEOUT });
+    const connection = await Connection.connect({ ...at, connectTimeout: CONNECT_TIMEOUT });
     return { client: new Client({ connection, namespace }), close: () => connection.close() };
   } catch (error) {
-    throw new UserError(
-      `no Temporal server answers at ${address} (${messageOf(error)}); start one with \`campaign serve\` or \`campaign run\`, or name another with --temporal-address`,
-    );
+    throw new UserError(await whyNot({ namespace, ...at }, error));
   }
 }
 
 /** Address of the server to talk to: the named cluster, else the one that runs for this home. @throws UserError if there is none. */
 export function addressOf(options: CommonOptions): TemporalAddress {
+  if (options.temporalAddress) return clusterAt(options.temporalAddress);
   const home = homeOf(options);
-  const address = options.temporalAddress ?? serverOf(home);
+  const address = serverOf(home);
   if (address) return { address, namespace: namespace() };
   throw new UserError(
     `no Temporal server of ${home.root} is running; start it with \`campaign serve\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,
@@ -113,23 +108,30 @@ export function grpcCode(error: unknown): number | undefined {
   return undefined;
 }
 
-/** Makes an existing cluster ready: search attributes are registered once per namespace. */
+/**
+ * Makes an existing cluster ready: search attributes are registered once per namespace, or were by an operator. Where the server does not show them,
+ * `note` is told which there must be.
+ * @throws UserError if some are missing and can't be added.
+ */
 export async function registerSearchAttributes(
   { client }: Temporal,
   { address, namespace }: TemporalAddress,
+  note: (text: string) => void,
 ): Promise<void> {
   const { operatorService } = client.connection as Connection;
   const names = Object.values(searchAttributeNames);
-  try {
-    const { customAttributes } = await operatorService.listSearchAttributes({ namespace });
-    const missing = names.filter((name) => !(name in (customAttributes ?? {})));
-    const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
-    if (missing.length > 0) await operatorService.addSearchAttributes({ namespace, searchAttributes });
-  } catch (error) {
-    throw new UserError(
-      `cannot register search attributes at ${address} (${messageOf(error)}); have an operator add ${names.join(', ')} (Keyword) to namespace ${namespace}`,
-    );
-  }
+  const why = (error: unknown) => messageOf(error instanceof Error ? (error.cause ?? error) : error);
+  const fix = (missing: string[]) => `have an operator add ${missing.join(', ')} (Keyword) to namespace ${namespace}`;
+  const listed = await operatorService.listSearchAttributes({ namespace }).catch((error: unknown) => {
+    note(`warning: ${address} does not show its search attributes (${why(error)}); if none are there, ${fix(names)}`);
+  });
+  if (!listed) return;
+  const missing = names.filter((name) => !(name in (listed.customAttributes ?? {})));
+  const searchAttributes = Object.fromEntries(missing.map((name) => [name, KEYWORD]));
+  if (missing.length === 0) return;
+  await operatorService.addSearchAttributes({ namespace, searchAttributes }).catch((error: unknown) => {
+    throw new UserError(`cannot register search attributes at ${address} (${why(error)}); ${fix(missing)}`);
+  });
 }
 
 /** Keeps finished campaigns of a home's own server for a year. */

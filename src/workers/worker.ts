@@ -18,6 +18,7 @@ import { longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
+import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { dealGpus } from '../training/gpu-groups';
 import { bundlePath } from './bundle';
 import { watchForPreemption } from './preemption';
@@ -144,13 +145,14 @@ interface Options extends Omit<WorkerOptions, 'connection'> {
 /** A server that is just being started again is waited for. */
 const CONNECT_MS = 60_000;
 
-async function connected(address: string): Promise<NativeConnection> {
+async function connected({ namespace, ...at }: TemporalAddress): Promise<NativeConnection> {
   const end = performance.now() + CONNECT_MS;
   for (;;) {
     try {
-      return await NativeConnection.connect({ address });
+      return await NativeConnection.connect(at);
     } catch (error) {
-      if (performance.now() > end) throw error;
+      if (isRefusal(error) || performance.now() > end)
+        throw new Error(await whyNot({ namespace, ...at }, error), { cause: error });
       await sleep(500);
     }
   }
@@ -169,11 +171,12 @@ export async function runWorker(
     process.exitCode = FAULTY;
     stop();
   };
-  const connection = await connected(env['TEMPORAL_ADDRESS'] ?? '127.0.0.1:7233');
+  const cluster = clusterAt();
+  const connection = await connected(cluster);
   onConnected?.(connection);
   const common = {
     connection,
-    namespace: env['TEMPORAL_NAMESPACE'] ?? 'default',
+    namespace: cluster.namespace,
     // By which `campaign run` knows whether its process lives.
     identity: workerIdentity(),
     // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.

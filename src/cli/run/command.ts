@@ -84,7 +84,7 @@ async function runToEnd(run: Run): Promise<number> {
   return 0;
 }
 
-async function startWorkers({ home, campaign, output, supervisor, address }: Run, pool: string): Promise<void> {
+async function startWorkers({ home, campaign, output, supervisor, variables }: Run, pool: string): Promise<void> {
   const { workers, policyServer, baseModel } = campaign;
   let policyServerUrl: string;
   if (policyServer.kind === 'vllm') policyServerUrl = policyServer.url;
@@ -94,7 +94,7 @@ async function startWorkers({ home, campaign, output, supervisor, address }: Run
     await supervisor.start([spec]);
     policyServerUrl = url();
   }
-  await supervisor.start(workerServices({ home, workers, temporalAddress: address, policyServerUrl, pool }));
+  await supervisor.start(workerServices({ home, workers, variables, policyServerUrl, pool }));
 }
 
 /** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */

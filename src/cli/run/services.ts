@@ -2,7 +2,6 @@
 import { join } from 'node:path';
 import type { Campaign } from '../../domain/campaign';
 import { taskQueues } from '../../domain/work';
-import { namespace } from '../options';
 import { projectRoot, pythonPath, type Home } from '../project';
 import type { ServiceSpec } from './service';
 
@@ -45,14 +44,14 @@ export function policyServerService(o: { model: string; home?: Home; maxBatch: n
 export function workerServices(o: {
   home: Home;
   workers: Campaign['workers'];
-  temporalAddress: string;
+  /** Where Temporal is. */
+  variables: NodeJS.ProcessEnv;
   policyServerUrl: string;
   pool: string;
 }): ServiceSpec[] {
   const env = {
     ...process.env,
-    TEMPORAL_ADDRESS: o.temporalAddress,
-    TEMPORAL_NAMESPACE: namespace(),
+    ...o.variables,
     CAMPAIGN_HOME: o.home.root,
     POLICY_SERVER_URL: o.policyServerUrl,
     CAMPAIGN_POOL: o.pool,

@@ -5,6 +5,7 @@
  */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { clusterAt, ownServerVariables } from '../../temporal/connection';
 import { searchAttributeNames } from '../../workflows/messages';
 import { UserError } from '../errors';
 import { namespace } from '../options';
@@ -107,7 +108,7 @@ function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: n
         ...['--dynamic-config-value', 'matching.enableFairness=true'],
       ];
     },
-    env: process.env,
+    env: { ...process.env, ...ownServerVariables() },
     // Asked by a port that is this process's own: on the other one somebody else's server may answer.
     isReady: async () => {
       const url = `http://127.0.0.1:${httpPort}/api/v1/namespaces/${encodeURIComponent(namespace())}`;
@@ -122,8 +123,8 @@ function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: n
 
 export interface TemporalServer {
   temporal: Temporal;
-  /** Host and port, for workers. */
-  address: string;
+  /** For workers: where it is. */
+  variables: NodeJS.ProcessEnv;
   /** Where the UI shows the campaign; undefined for a cluster. */
   link: string | undefined;
 }
@@ -137,10 +138,10 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
       throw new UserError(
         `--recover is about the database of the server that a run starts itself; leave it out with --temporal-address ${cluster}`,
       );
-    const at = { address: cluster, namespace: namespace() };
+    const at = clusterAt(cluster);
     const temporal = await connect(at);
-    await registerSearchAttributes(temporal, at);
-    return { temporal, address: cluster, link: undefined };
+    await registerSearchAttributes(temporal, at, (text) => output.note('services', text));
+    return { temporal, variables: { TEMPORAL_ADDRESS: at.address }, link: undefined };
   }
   if (options.recover) moveAway(run);
   const start = fileSize(logPath(home.logs, TEMPORAL));
@@ -154,7 +155,7 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
   const link = `http://localhost:${uiPort}/namespaces/${at.namespace}/workflows${workflow}`;
   output.link = link;
   output.note('services', `Temporal is up at ${at.address}: ${link}`);
-  return { temporal, address: at.address, link };
+  return { temporal, variables: ownServerVariables(at), link };
 }
 
 /** @throws UserError if a port that the user named is in use, or if the database is damaged. */

@@ -1,0 +1,116 @@
+/**
+ * How workers and the command line reach a Temporal cluster: address, namespace, TLS, key and headers of a profile (TOML) and of the TEMPORAL_*
+ * variables, as Temporal's own tools read them; and what stands in the way of a connection, in words.
+ */
+import { loadClientConnectConfig } from '@temporalio/envconfig';
+import type { NativeConnectionOptions } from '@temporalio/worker';
+import { once } from 'node:events';
+import { connect as connectTcp, isIP } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
+import { OutsideFailure, reasonOf } from '../domain/failures';
+
+/** Where a Temporal server is, and how one speaks to it. */
+export type TemporalAddress = Pick<NativeConnectionOptions, 'tls' | 'metadata'> & {
+  address: string;
+  namespace: string;
+  apiKey?: string;
+};
+
+const DEFAULT_ADDRESS = '127.0.0.1:7233';
+
+/** The cluster of the environment. `address` takes the place of the profile's. Throws BadInput where the profile can't be read. */
+export function clusterAt(address?: string): TemporalAddress {
+  // What compose files hand on empty is not set; no name of a file is none, whatever lies in the usual place.
+  const variables = Object.entries(process.env).filter(([name, value]) => value || name === 'TEMPORAL_CONFIG_FILE');
+  const overrideEnvVars = Object.fromEntries(variables) as Record<string, string>;
+  try {
+    const { connectionOptions, namespace = 'default' } = loadClientConnectConfig({ overrideEnvVars });
+    const { address: own = DEFAULT_ADDRESS, tls, metadata, apiKey } = connectionOptions;
+    return {
+      address: address ?? own,
+      namespace,
+      ...(tls !== undefined && { tls }),
+      ...(metadata && { metadata }),
+      ...(typeof apiKey === 'string' && { apiKey }),
+    };
+  } catch (error) {
+    const fix = 'correct the file (TEMPORAL_CONFIG_FILE), TEMPORAL_PROFILE or the TEMPORAL_TLS_* variables';
+    throw new OutsideFailure('BadInput', `the Temporal profile can't be used: ${reasonOf(error)}; ${fix}`, error);
+  }
+}
+
+/** For processes of a home's own server, which is `at`: nothing of the profile of a cluster reaches them. */
+export function ownServerVariables(at?: TemporalAddress): NodeJS.ProcessEnv {
+  const profile = Object.keys(process.env).filter((name) => name.startsWith('TEMPORAL_'));
+  return {
+    ...Object.fromEntries(profile.map((name) => [name, undefined])),
+    TEMPORAL_CONFIG_FILE: '',
+    ...(at && { TEMPORAL_ADDRESS: at.address, TEMPORAL_NAMESPACE: at.namespace }),
+  };
+}
+
+/** Whether Temporal answered and refuses who asks: it would do so again. */
+export const isRefusal = (error: unknown): boolean =>
+  /UNAUTHENTICATED|PERMISSION_DENIED|valid authentication credentials|does not have permission/.test(
+    [error, (error as Error).cause].map(reasonOf).join(),
+  );
+
+/** Why there is no connection, and the fix. Temporal's clients only say that there was none in time. */
+export async function whyNot(at: TemporalAddress, error: unknown): Promise<string> {
+  const { tls, apiKey } = at;
+  const told = reasonOf((error as Error).cause ?? error);
+  const server = `Temporal at ${at.address}`;
+  if (isRefusal(error)) {
+    const key = `put ${apiKey ? 'a key that is valid there' : 'the key that it wants'} into TEMPORAL_API_KEY`;
+    return `${server} refuses who asks (${told}); ${key}, and its namespace into TEMPORAL_NAMESPACE`;
+  }
+  const found = await probe(at);
+  if (!found)
+    return tls
+      ? `what answers at ${at.address}, over TLS, is no Temporal (${told}); correct the address`
+      : `what answers at ${at.address} is no Temporal without TLS (${told}); set TEMPORAL_TLS=true, or correct the address`;
+  const { code = '', message } = found;
+  if (/WRONG_VERSION|PACKET_LENGTH/.test(code))
+    return `${server} speaks no TLS (${code}); set TEMPORAL_TLS=false, or correct the address`;
+  if (/ALERT/.test(code))
+    return `${server} refuses this client's certificate (${code}); name one that it knows in TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH`;
+  if (/CERT|SIGNATURE|ISSUER|SSL|TLS/.test(code))
+    return `${server} has a certificate that is not accepted (${message}); name its authority in TEMPORAL_TLS_SERVER_CA_CERT_PATH, or its name in TEMPORAL_TLS_SERVER_NAME`;
+  return `no Temporal server answers at ${at.address} (${message}); start it, or correct the address`;
+}
+
+const PROBE_MS = 2_000;
+
+/** The error of a bare connection, if there is one. A server that wants a client's certificate says so after the handshake. */
+async function probe({
+  address,
+  tls,
+}: Pick<TemporalAddress, 'address' | 'tls'>): Promise<NodeJS.ErrnoException | undefined> {
+  const { hostname, port } = new URL(`tcp://${address}`);
+  const at = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 7233) };
+  const {
+    serverNameOverride,
+    serverRootCACertificate: ca,
+    clientCertPair,
+  } = typeof tls === 'object' ? (tls ?? {}) : {};
+  const own = {
+    servername: serverNameOverride ?? (isIP(at.host) ? '' : at.host),
+    ...(ca && { ca: Buffer.from(ca) }),
+    ...(clientCertPair && { cert: Buffer.from(clientCertPair.crt), key: Buffer.from(clientCertPair.key) }),
+  };
+  const socket = tls ? connectTls({ ...at, ...own, ALPNProtocols: ['h2'] }) : connectTcp(at);
+  const failed = new Promise<Error>((resolve) => socket.once('error', resolve));
+  const connected = once(socket, tls ? 'secureConnect' : 'connect').then(
+    () => undefined,
+    (error: Error) => error,
+  );
+  const late = sleep(PROBE_MS, new Error(`no answer within ${PROBE_MS / 1000} s`), { ref: false });
+  try {
+    const problem = await Promise.race([connected, late]);
+    if (problem !== undefined || !tls) return problem;
+    return await Promise.race([failed, once(socket, 'data').then(() => undefined), sleep(PROBE_MS / 2, undefined)]);
+  } finally {
+    socket.destroy();
+  }
+}

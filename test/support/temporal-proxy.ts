@@ -1,0 +1,79 @@
+/** What stands before a Temporal cluster in the world: TLS with certificates of an authority of its own, client certificates, an API key. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { connect, createSecureServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+
+/** Paths of `NAME.pem` and `NAME.key`, signed by `ca`, in a folder. */
+export function makeCertificates(folder: string, ...names: string[]): (name: string) => { cert: string; key: string } {
+  const of = (name: string) => ({ cert: join(folder, `${name}.pem`), key: join(folder, `${name}.key`) });
+  for (const name of ['ca', ...names]) {
+    const { cert, key } = of(name);
+    const signed = name === 'ca' ? [] : ['-CA', of('ca').cert, '-CAkey', of('ca').key];
+    const own = ['-addext', 'subjectAltName=DNS:localhost', '-addext', 'basicConstraints=critical,CA:FALSE'];
+    execFileSync(
+      'openssl',
+      [
+        ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'],
+        ...['-keyout', key, '-out', cert, '-subj', `/CN=${name}`, ...signed, ...(name === 'ca' ? [] : own)],
+      ],
+      { stdio: 'ignore' },
+    );
+  }
+  return of;
+}
+
+interface ProxyOptions {
+  /** Of the server behind. */
+  address: string;
+  server: { cert: string; key: string };
+  /** Whose client certificates it wants. */
+  clients?: string;
+  apiKey?: string;
+  /** Calls that only an operator may make. */
+  refuses?: RegExp;
+}
+
+/** Passes gRPC on. `port`: on localhost. */
+export async function startTemporalProxy({ address, server, clients, apiKey, refuses }: ProxyOptions) {
+  const behind = connect(`http://${address}`);
+  const pass = (stream: ServerHttp2Stream, headers: Record<string, unknown>): void => {
+    stream.on('error', () => undefined);
+    const isKnown = apiKey === undefined || headers['authorization'] === `Bearer ${apiKey}`;
+    if (!isKnown || refuses?.test(String(headers[':path']))) {
+      const refusal = { 'grpc-status': '16', 'grpc-message': 'Request unauthorized.' };
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...refusal }, { endStream: true });
+      return;
+    }
+    const request = behind.request({ ...headers, ':authority': address, ':scheme': 'http' });
+    let trailers = {};
+    request.on('error', () => stream.destroy());
+    stream.on('close', () => request.close());
+    request.on('trailers', (told) => (trailers = told));
+    request.on('response', (answer) => {
+      stream.on('wantTrailers', () => stream.sendTrailers(trailers));
+      stream.respond(answer, { waitForTrailers: true });
+      request.pipe(stream);
+    });
+    stream.pipe(request);
+  };
+  const proxy = createSecureServer({
+    cert: readFileSync(server.cert),
+    key: readFileSync(server.key),
+    ...(clients !== undefined && { ca: readFileSync(clients), requestCert: true, rejectUnauthorized: true }),
+  });
+  const sessions = new Set<{ destroy(): void }>();
+  proxy.on('session', (session) => void sessions.add(session));
+  for (const event of ['tlsClientError', 'sessionError']) proxy.on(event, () => undefined);
+  proxy.on('stream', pass);
+  await new Promise<void>((resolve) => proxy.listen(0, 'localhost', resolve));
+  return {
+    address: `localhost:${(proxy.address() as AddressInfo).port}`,
+    close: () => {
+      for (const session of sessions) session.destroy();
+      behind.destroy();
+      proxy.close();
+    },
+  };
+}

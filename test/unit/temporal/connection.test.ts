@@ -1,0 +1,176 @@
+/** Connections to a real server behind TLS, client certificates and an API key; and a home's own server beside the profile of a cluster. */
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { startTemporal } from '../../../src/cli/run/temporal-server';
+import type { SupervisedRun } from '../../../src/cli/run/supervisor';
+import { connect, registerSearchAttributes } from '../../../src/cli/temporal';
+import { clusterAt } from '../../../src/temporal/connection';
+import { atEnd, supervise } from '../../support/supervised';
+import { makeCertificates, startTemporalProxy } from '../../support/temporal-proxy';
+import { devServer, quiet } from '../../workflows/environment';
+
+jest.setTimeout(120_000);
+quiet();
+const folder = mkdtempSync(join(tmpdir(), 'connection-'));
+const of = makeCertificates(folder, 'server', 'client');
+let env: TestWorkflowEnvironment;
+let proxies: Record<'mutual' | 'keyed', Awaited<ReturnType<typeof startTemporalProxy>>>;
+beforeAll(async () => {
+  env = await devServer();
+  const { address } = env;
+  const server = of('server');
+  proxies = {
+    mutual: await startTemporalProxy({ address, server, clients: of('ca').cert }),
+    keyed: await startTemporalProxy({ address, server, apiKey: 'secret' }),
+  };
+});
+afterAll(async () => {
+  for (const proxy of Object.values(proxies ?? {})) proxy.close();
+  await env?.teardown();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const before = { ...process.env };
+afterEach(() => {
+  for (const name of Object.keys(process.env)) if (!(name in before)) delete process.env[name];
+  Object.assign(process.env, before);
+});
+
+/** The settings of a user. */
+const set = (variables: Record<string, string>) => Object.assign(process.env, variables);
+const trusted = () => ({ TEMPORAL_TLS_SERVER_CA_CERT_PATH: of('ca').cert });
+const certificate = (name: string) => ({
+  TEMPORAL_TLS_CLIENT_CERT_PATH: of(name).cert,
+  TEMPORAL_TLS_CLIENT_KEY_PATH: of(name).key,
+});
+
+/** Whether the command line reaches it. */
+async function reaches(address: string): Promise<true> {
+  const at = clusterAt(address);
+  const temporal = await connect(at);
+  await registerSearchAttributes(temporal, at, () => undefined);
+  await temporal.close();
+  return true;
+}
+
+/** Starts a real worker and ends it when it is ready; what it said if it ends before. */
+async function worker(variables: NodeJS.ProcessEnv): Promise<string> {
+  const [preload = '', program = ''] = ['register.cjs', 'step-worker.ts'].map((name) => resolve('test/support', name));
+  const child = spawn(process.execPath, ['-r', preload, program, 'endless'], { env: { ...process.env, ...variables } });
+  let said = '';
+  child.stderr.on('data', (text) => (said += String(text)));
+  child.stdout.on('data', (text) => {
+    if (String(text).includes('"type":"ready"')) child.stdin.end();
+  });
+  const [code] = (await once(child, 'exit')) as [number];
+  return code === 0 ? 'was ready' : said;
+}
+
+it('a client certificate of the profile reaches a cluster that wants one, from command line and worker', async () => {
+  const { cert, key } = of('client');
+  const profile = `[profile.cluster]\naddress = "${proxies.mutual.address}"\n`;
+  const tls = `tls = { server_ca_cert_path = "${of('ca').cert}", client_cert_path = "${cert}", client_key_path = "${key}" }\n`;
+  writeFileSync(join(folder, 'temporal.toml'), profile + tls);
+  set({ TEMPORAL_CONFIG_FILE: join(folder, 'temporal.toml'), TEMPORAL_PROFILE: 'cluster', TEMPORAL_API_KEY: '' });
+  await expect(reaches(proxies.mutual.address)).resolves.toBe(true);
+  expect(await worker({})).toBe('was ready');
+});
+
+it('an API key does, and a worker that is refused says so at once', async () => {
+  set({ ...trusted(), TEMPORAL_API_KEY: 'secret', TEMPORAL_ADDRESS: proxies.keyed.address });
+  await expect(reaches(proxies.keyed.address)).resolves.toBe(true);
+  expect(await worker({})).toBe('was ready');
+  expect(await worker({ TEMPORAL_API_KEY: 'wrong' })).toMatch(
+    /Temporal at localhost:\d+ refuses who asks \(.*unauthorized.*\); put a key that is valid there into TEMPORAL_API_KEY/,
+  );
+});
+
+it.each<[string, RegExp, string[], RegExp | undefined]>([
+  ['all are there', /AddSearchAttributes/, [], undefined],
+  [
+    'one is missing',
+    /AddSearchAttributes/,
+    ['CampaignStage'],
+    /cannot register .*; have an operator add CampaignStage \(/,
+  ],
+  ['none can be seen', /OperatorService/, [], undefined],
+])('an operator makes search attributes: %s', async (_what, refuses, removed, said) => {
+  const proxy = await startTemporalProxy({ address: env.address, server: of('server'), refuses });
+  set(trusted());
+  const at = clusterAt(proxy.address);
+  const temporal = await connect(at);
+  const notes: string[] = [];
+  const { operatorService } = env.connection;
+  const { namespace } = at;
+  if (removed.length > 0) await operatorService.removeSearchAttributes({ namespace, searchAttributes: removed });
+  try {
+    const registering = registerSearchAttributes(temporal, at, (text) => void notes.push(text));
+    await (said ? expect(registering).rejects.toThrow(said) : registering);
+    expect(notes).toHaveLength(refuses.test('AddSearchAttributes') ? 0 : 1);
+  } finally {
+    const again = Object.fromEntries(removed.map((name) => [name, 2]));
+    if (removed.length > 0) await operatorService.addSearchAttributes({ namespace, searchAttributes: again });
+    await temporal.close();
+    proxy.close();
+  }
+});
+
+type Case = [what: string, at: () => string, settings: () => Record<string, string>, said: RegExp];
+const cases: Case[] = [
+  [
+    'a wrong key',
+    () => proxies.keyed.address,
+    () => ({ ...trusted(), TEMPORAL_API_KEY: 'wrong' }),
+    /refuses who asks \(16 UNAUTHENTICATED.*put a key that is valid there into TEMPORAL_API_KEY/,
+  ],
+  [
+    'no client certificate',
+    () => proxies.mutual.address,
+    trusted,
+    /refuses this client's certificate \(.*\); name one .* TEMPORAL_TLS_CLIENT_CERT_PATH/,
+  ],
+  [
+    'an unknown authority',
+    () => proxies.keyed.address,
+    () => ({ TEMPORAL_TLS: 'true' }),
+    /certificate that is not accepted \(.*\); name its authority in TEMPORAL_TLS_SERVER_CA_CERT_PATH/,
+  ],
+  ['no TLS', () => proxies.keyed.address, () => ({}), /is no Temporal without TLS \(.*\); set TEMPORAL_TLS=true/],
+  [
+    'TLS that is not there',
+    () => env.address,
+    () => ({ TEMPORAL_TLS: 'true' }),
+    /speaks no TLS \(.*TEMPORAL_TLS=false/,
+  ],
+  ['nobody there', () => '127.0.0.1:1', () => ({}), /no Temporal server answers at 127.0.0.1:1 \(.*ECONNREFUSED/],
+  [
+    'a profile that is not there',
+    () => env.address,
+    () => ({ TEMPORAL_PROFILE: 'production' }),
+    /the Temporal profile can't be used: Profile 'production' not found .*; correct the file \(TEMPORAL_CONFIG_FILE\)/,
+  ],
+];
+it.each(cases)('%s is told apart, with its fix', async (_what, at, settings, said) => {
+  set(settings());
+  await expect(reaches(at())).rejects.toThrow(said);
+});
+
+it("a home's own server and its workers are given nothing of a cluster's profile", async () => {
+  const profile = '[profile.default]\naddress = "x.tmprl.cloud:7233"\napi_key = "key"\ntls = { server_name = "x" }\n';
+  writeFileSync(join(folder, 'cloud.toml'), profile);
+  set({ ...trusted(), ...certificate('client'), TEMPORAL_CONFIG_FILE: join(folder, 'cloud.toml') });
+  set({ TEMPORAL_API_KEY: 'key', TEMPORAL_NAMESPACE: 'campaigns.a1b2c', TEMPORAL_GRPC_META_X: 'y' });
+  const supervised = supervise();
+  const end = new AbortController();
+  atEnd(() => end.abort());
+  const output = { note: () => undefined, show: () => undefined };
+  const options = { home: supervised.home.root, temporalPort: 0, uiPort: 0 };
+  const run: SupervisedRun = { ...supervised, output, signal: end.signal, options };
+  const { temporal, variables } = await startTemporal(run);
+  await temporal.close();
+  expect(await worker(variables)).toBe('was ready');
+});
