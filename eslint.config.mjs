@@ -7,7 +7,7 @@ import tseslint from 'typescript-eslint';
  */
 const mayImport = {
   domain: [],
-  artifacts: ['domain'],
+  artifacts: ['domain', 'metrics'],
   policy: ['domain', 'artifacts', 'language-model/endpoint', 'language-model/reply'],
   'language-model': ['domain', 'artifacts'],
   partners: ['domain', 'policy', 'language-model'],
@@ -21,7 +21,7 @@ const mayImport = {
   report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
   workflows: ['domain', 'type activities'],
   temporal: ['domain'],
-  training: ['domain', 'artifacts', 'policy', 'rollout'],
+  training: ['domain', 'artifacts', 'metrics', 'policy', 'rollout'],
   activities: [
     'checks',
     'domain',
@@ -32,6 +32,7 @@ const mayImport = {
     'environments',
     'rollout',
     'language-model',
+    'metrics',
     'analyst/analyst',
     'analyst/steps',
     'synthesis/synthesizer',
@@ -40,7 +41,17 @@ const mayImport = {
     'type registry',
   ],
   checks: ['domain', 'conversations', 'sandbox', 'type registry'],
-  workers: ['domain/work', 'artifacts', 'policy', 'registry', 'temporal', 'training', 'activities'],
+  workers: [
+    'domain/work',
+    'artifacts',
+    'metrics',
+    'tracing',
+    'policy',
+    'registry',
+    'temporal',
+    'training',
+    'activities',
+  ],
   cli: [
     'checks',
     'domain',
@@ -59,6 +70,7 @@ const mayImport = {
     'temporal',
     'workflows/messages',
     'terminal',
+    'tracing',
   ],
 };
 const registryMayImport = ['analyst', 'synthesis', 'routing', 'environments', 'workflows/arms'];
@@ -117,11 +129,16 @@ export default tseslint.config(
     rules: importRule(...importPatterns('activities/report.ts', [...mayImport.activities, 'report'], '../')),
   },
   { files: ['src/registry.ts'], rules: importRule(...importPatterns('registry.ts', registryMayImport, './')) },
+  {
+    files: ['src/metrics.ts'],
+    rules: importRule(...importPatterns('metrics.ts', ['domain', 'tracing', 'type rollout'], './')),
+  },
+  { files: ['src/tracing.ts'], rules: importRule(...importPatterns('tracing.ts', [], './')) },
   { files: ['src/terminal.ts'], rules: importRule(...importPatterns('terminal.ts', [], './')) },
   {
-    // The rules above see import declarations only. The command line loads what it needs when it needs it, and a store in a bucket its client.
+    // The rules above see import declarations only. The command line loads what it needs when it needs it, a store in a bucket its client, and tracing its SDK.
     files: ['src/**/*.ts'],
-    ignores: ['src/cli/**', 'src/artifacts/open-store.ts'],
+    ignores: ['src/cli/**', 'src/artifacts/open-store.ts', 'src/tracing.ts'],
     rules: { 'no-restricted-syntax': ['error', 'ImportExpression'] },
   },
 );

@@ -6,6 +6,7 @@ import { Context } from '@temporalio/activity';
 import { CHECKED_TASKS, judgeBase, type BaseCheck } from '../domain/base-check';
 import type { Environment } from '../domain/environment';
 import { openingsOf } from '../environments/open';
+import { observing } from '../metrics';
 import { checkTokens } from '../policy/base-model';
 import { rollOut } from '../rollout/engine';
 import { tryAdapter } from '../policy/client';
@@ -83,6 +84,7 @@ function firstRollouts(
     store,
     client,
     signal: Context.current().cancellationSignal,
+    observe: observing(input.purpose, input.policy),
     onProgress: (done) => progress({ kind: 'rollouts', title: TITLE, ...done }),
   });
 }

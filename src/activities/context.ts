@@ -4,8 +4,9 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { PayingRole } from '../domain/endpoints';
 import { showLife, whileAlive } from '../domain/signs-of-life';
 import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat, Work } from '../domain/work';
-import { openLedger } from '../language-model/ledger';
+import { openLedger, type LedgerOptions } from '../language-model/ledger';
 import type { Ledger } from '../language-model/types';
+import { measure } from '../metrics';
 import type { PolicyClient } from '../policy/client';
 import type { Merge } from '../policy/merge';
 import type { Registry } from '../registry';
@@ -65,6 +66,10 @@ export const working = (title: string): Work => ({
   progress: (done, total) => progress({ kind: 'analysis', title, done, total }),
 });
 
+/** The ledger of a step, whose payments are counted for those who watch. */
+export const ledgerOf = (o: LedgerOptions): Ledger =>
+  openLedger({ ...o, onPaid: (dollars) => measure('campaign_spent_microdollars', dollars * 1e6, { role: o.role }) });
+
 /** For a part that may ask a language model: what has come of its replies is shown, too. */
 export function asking(
   o: Payer & { store: ArtifactStore; title: string; role: PayingRole },
@@ -75,7 +80,7 @@ export function asking(
   return {
     signal: Context.current().cancellationSignal,
     progress: (done, total) => progress(Object.assign(details, { done, total })),
-    ledger: openLedger({
+    ledger: ledgerOf({
       store,
       campaign,
       budget,

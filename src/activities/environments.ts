@@ -9,8 +9,8 @@ import type { Environment, Episode, PartnerRole } from '../domain/environment';
 import type { EnvironmentSpec } from '../domain/kinds';
 import type { EnvironmentKind } from '../environments/kinds';
 import { describeSpec, openEnvironment } from '../environments/open';
-import { openLedger } from '../language-model/ledger';
 import type { Ledger } from '../language-model/types';
+import { ledgerOf } from './context';
 import type { Payer } from './types';
 
 /** Environments as a step sees them. */
@@ -52,7 +52,7 @@ export class EnvironmentPool {
   private partnersOf(spec: EnvironmentSpec, { campaign, budget }: PlayingFor): Partner[] {
     const { user, judge } = describeSpec(spec, this.kinds);
     const partner = (role: PartnerRole, model: ChatModel | undefined): Partner[] =>
-      model ? [{ role, price: model.price, ledger: openLedger({ store: this.store, campaign, budget, role }) }] : [];
+      model ? [{ role, price: model.price, ledger: ledgerOf({ store: this.store, campaign, budget, role }) }] : [];
     return [...partner('user', user), ...partner('judge', judge)];
   }
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffMs, BATCH_ATTEMPTS } from '../domain/retries';
 import { brokenFailure, type RolloutSummary } from '../domain/rollout';
 import { limited } from '../domain/signs-of-life';
+import { observing } from '../metrics';
 import { rollOut as playBatch } from '../rollout/engine';
 import { createResolver, type Resolve } from '../rollout/resolve';
 import { type PolicyDependencies, progress } from './context';
@@ -41,6 +42,7 @@ export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Pr
       store,
       client,
       signal,
+      observe: observing(purpose, input.policy),
       onProgress: ({ done, total, broken }) => progress({ kind: 'rollouts', title, done, total, broken }),
     });
     if (time === BATCH_ATTEMPTS || !brokenFailure(outcomes, title)?.retryable) return summary;

@@ -11,11 +11,10 @@ import { isFailure } from '../domain/failures';
 import type { Checkpoint, TrainingSummary } from '../domain/results';
 import type { Purpose } from '../domain/rollout';
 import { answerOf } from '../language-model/answer';
-import { openLedger } from '../language-model/ledger';
 import { openLanguageModel } from '../language-model/model';
 import { openPrompts } from '../language-model/prompts';
 import { type LearningOptions, runLearner } from '../training/run-learner';
-import { type PolicyDependencies, progress } from './context';
+import { ledgerOf, type PolicyDependencies, progress } from './context';
 import { fail } from './failures';
 import { inputsOf, resolveTasks } from './tasks';
 import type { SearchPromptInput } from './types';
@@ -154,7 +153,7 @@ function openReflection(o: ReflectionInput & { store: ArtifactStore }): Reflecti
     characters: Math.floor(ROOM * CHARACTERS_A_TOKEN * Math.max(0, contextTokens - maxTokens)),
     async reply({ messages, again }) {
       const asking = {
-        ledger: openLedger({ store, campaign, budget, role: 'arm' }),
+        ledger: ledgerOf({ store, campaign, budget, role: 'arm' }),
         step: `reflection: ${name}`,
         signal: Context.current().cancellationSignal,
       };

@@ -26,6 +26,7 @@ import {
   type Memo,
 } from '../workflows/messages';
 import { clusterAt, whyNot, type TemporalAddress } from '../temporal/connection';
+import { tracedStarts } from '../tracing';
 import type { ConfigDigests } from './campaign-file';
 import { UserError, messageOf } from './errors';
 import { homeOf, namespace, type CommonOptions } from './options';
@@ -46,7 +47,9 @@ export interface Temporal {
 export async function connect({ namespace, ...at }: TemporalAddress): Promise<Temporal> {
   try {
     const connection = await Connection.connect({ ...at, connectTimeout: CONNECT_TIMEOUT });
-    return { client: new Client({ connection, namespace }), close: () => connection.close() };
+    const { interceptors, flush } = await tracedStarts();
+    const close = () => connection.close().finally(flush);
+    return { client: new Client({ connection, namespace, interceptors }), close };
   } catch (error) {
     throw new UserError(await whyNot({ namespace, ...at }, error));
   }

@@ -16,9 +16,10 @@ const QUOTA = /insufficient_quota/;
 /** A request that brought no answer, or none that can be read: then the status is 200. */
 export class ApiError extends Error {
   override readonly name = 'ApiError';
+  /** Private, so that no log shows it with the error: it may repeat what was asked. */
+  readonly #body: string;
   /** Undefined where no answer came. */
   readonly status: number | undefined;
-  readonly body: string;
   /** When to ask again, where the endpoint says so. */
   readonly retryAfterMs: number | undefined;
 
@@ -28,8 +29,12 @@ export class ApiError extends Error {
   ) {
     super(message, { cause: o.cause });
     this.status = o.status;
-    this.body = o.body ?? '';
+    this.#body = o.body ?? '';
     this.retryAfterMs = o.retryAfterMs;
+  }
+
+  get body(): string {
+    return this.#body;
   }
 
   /** No connection, no capacity, or a 4xx that says nothing of the request. */
@@ -70,7 +75,13 @@ export interface Endpoint {
 const shared = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
 /** `url`: of which paths are the rest. */
-export function openEndpoint(o: { url: string; key?: string | undefined; dispatcher?: Dispatcher }): Endpoint {
+export function openEndpoint(o: {
+  url: string;
+  key?: string | undefined;
+  dispatcher?: Dispatcher;
+  /** Of every request, beside its own. */
+  headers?: (() => Record<string, string>) | undefined;
+}): Endpoint {
   const { key, dispatcher = shared } = o;
   const { origin, pathname } = new URL(o.url);
   const prefix = pathname.replace(/\/+$/, '');
@@ -84,7 +95,7 @@ export function openEndpoint(o: { url: string; key?: string | undefined; dispatc
         origin,
         path: prefix + path,
         method,
-        headers,
+        headers: { ...headers, ...o.headers?.() },
         body: body ? JSON.stringify(body) : null,
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,

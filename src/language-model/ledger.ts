@@ -39,7 +39,7 @@ const keptSchema = z.object({
   paid: z.object({ campaign: z.string(), payment: paymentSchema }),
 });
 
-interface LedgerOptions {
+export interface LedgerOptions {
   store: ArtifactStore;
   campaign: string;
   budget: Budget;
@@ -47,6 +47,8 @@ interface LedgerOptions {
   role: PayingRole;
   /** A piece of some reply has come. */
   onText?: (piece: string) => void;
+  /** A payment was made; 0 where it has no price. */
+  onPaid?: (dollars: number) => void;
 }
 
 /** A reply that was paid for and is not yet written. */
@@ -145,7 +147,7 @@ class Spending {
 
 const replyKey = (key: string): string => `reply/${key}`;
 
-export function openLedger({ store, campaign, budget, role, onText }: LedgerOptions): Ledger {
+export function openLedger({ store, campaign, budget, role, onText, onPaid }: LedgerOptions): Ledger {
   const { held } = memoryOf(store);
   const spending = spendingOf(store, campaign);
 
@@ -156,14 +158,11 @@ export function openLedger({ store, campaign, budget, role, onText }: LedgerOpti
     held.delete(key);
   }
 
-  const paymentFor = ({ step, usage, price, requests }: Paid): Payment => ({
-    id: randomUUID(),
-    role,
-    step,
-    usage,
-    ...(requests !== undefined && { requests }),
-    ...costOf(usage, price),
-  });
+  function pay({ step, usage, price, requests }: Paid): Payment {
+    const cost = costOf(usage, price);
+    onPaid?.(cost.dollars ?? 0);
+    return { id: randomUUID(), role, step, usage, ...(requests !== undefined && { requests }), ...cost };
+  }
 
   /** What is written, and what is not yet. */
   async function allPayments(): Promise<Payment[]> {
@@ -205,13 +204,13 @@ export function openLedger({ store, campaign, budget, role, onText }: LedgerOpti
     },
 
     async keep(key, { reply, question, step, price }) {
-      const paid = { campaign, payment: paymentFor({ step, usage: reply.usage, price }) };
+      const paid = { campaign, payment: pay({ step, usage: reply.usage, price }) };
       const unwritten = { ...paid, body: canonical({ question, reply, paid }) };
       held.set(key, unwritten);
       await write(key, unwritten);
     },
 
-    count: (paid) => spending.count(paymentFor(paid)),
+    count: (paid) => spending.count(pay(paid)),
   };
 }
 

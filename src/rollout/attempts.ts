@@ -31,6 +31,7 @@ interface MakeMissing {
 /** Returns the rollouts that stayed broken. */
 export async function makeMissing({ options, plan, journal, held }: MakeMissing): Promise<Map<string, BrokenRollout>> {
   const { concurrency, onProgress, title, maxBrokenShare: share = 1, pauseMs = PAUSE_MS } = options;
+  const { observe = (play) => play() } = options;
   const total = plan.rollouts.length;
   const before = held.size;
   const broken = new Map<string, BrokenRollout>();
@@ -75,7 +76,7 @@ export async function makeMissing({ options, plan, journal, held }: MakeMissing)
     if (spent) return;
     let tried: Attempted;
     try {
-      tried = await attempt(planned, { ...options, onTurn, signal: stopped });
+      tried = await observe(() => attempt(planned, { ...options, onTurn, signal: stopped }));
     } catch (error) {
       if (!isFailure(error, 'BudgetSpent')) throw error;
       // Those under way are paid for already: they go on to their ends.

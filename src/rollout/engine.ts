@@ -8,7 +8,7 @@ import { createTurns } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { summarise } from '../domain/outcomes';
-import type { Hints, Policy, Purpose, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
+import type { Hints, Policy, Purpose, Rollout, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { findBatch, storeBatch, type StoredBatch, takeStored } from './batch';
 import { type BatchPlan, planBatch } from './keys';
@@ -48,10 +48,15 @@ export interface RollOutOptions {
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
   /** What the batch derives from besides the policy's adapters or its router. */
   inputs?: ArtifactRef[];
+  /** Plays a rollout, and may look at it. */
+  observe?: Observe;
   /** After every turn, and every rollout that is durable or broken. */
   onProgress?: (progress: RollOutProgress) => void;
   signal?: AbortSignal;
 }
+
+/** Whatever `play` comes to is what it comes to. */
+export type Observe = <Played extends { rollout: Rollout }>(play: () => Promise<Played>) => Promise<Played>;
 
 export interface RollOutProgress {
   done: number;

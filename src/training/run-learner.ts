@@ -16,6 +16,7 @@ import type { Checkpoint, TrainingResult, TrainingSummary } from '../domain/resu
 import { brokenFailure } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
 import { limited } from '../domain/signs-of-life';
+import { measureStep, observing } from '../metrics';
 import type { PolicyClient } from '../policy/client';
 import { rollOut, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
@@ -171,6 +172,7 @@ export class Learning {
         case 'step':
           this.progress.step = message.step;
           if (typeof message.metrics['reward'] === 'number') this.progress.reward = message.metrics['reward'];
+          measureStep(message.metrics);
           break;
         case 'checkpoint':
           await this.patiently(() => this.o.record.addCheckpoint(message));
@@ -212,6 +214,7 @@ export class Learning {
         store: deps.store,
         client: deps.client,
         signal: this.o.signal,
+        observe: observing('training', policy),
         onProgress: ({ done, total, broken, turns }) => {
           this.progress.rollouts = { done, total };
           if (turns > 0) delete this.progress.waitsFor;

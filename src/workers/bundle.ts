@@ -6,7 +6,10 @@ import { join } from 'node:path';
 export const bundlePath = join(__dirname, '..', 'workflow-bundle.js');
 
 async function main(): Promise<void> {
-  const { code } = await bundleWorkflowCode({ workflowsPath: require.resolve('../workflows') });
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: require.resolve('../workflows'),
+    workflowInterceptorModules: [require.resolve('../workflows/tracing')],
+  });
   await writeFile(bundlePath, code);
 }
 

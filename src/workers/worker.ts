@@ -19,9 +19,11 @@ import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
 import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
+import { traceHeaders } from '../tracing';
 import { dealGpus } from '../training/gpu-groups';
 import { bundlePath } from './bundle';
 import { watchForPreemption } from './preemption';
+import { say, startTelemetry, telemetry, tracedClient, watch } from './telemetry';
 
 /** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
 const MAX_CONNECTIONS = 256;
@@ -60,9 +62,10 @@ async function policyDependencies(): Promise<PolicyDependencies & { merge: Merge
     url: env['POLICY_SERVER_URL'] ?? 'http://127.0.0.1:8000',
     baseId,
     concurrency: MAX_CONNECTIONS,
+    headers: traceHeaders,
     ...(apiKey && { apiKey }),
   });
-  return { ...deps, client, merge };
+  return { ...deps, client: tracedClient(client), merge };
 }
 
 /** Whose steps this worker takes. */
@@ -160,14 +163,14 @@ async function connected({ namespace, ...at }: TemporalAddress): Promise<NativeC
 
 /** Runs until it is asked to stop. */
 export async function runWorker(
-  deps: Pick<Dependencies, 'store' | 'environments'>,
+  deps: Pick<PolicyDependencies, 'store' | 'environments' | 'home'> & Partial<Pick<PolicyDependencies, 'client'>>,
   { activities, longSlots, stopsWhenFaulty, onConnected, ...options }: Options,
 ): Promise<void> {
   const stop = (): void => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   };
   const onFaulty = (why: string): void => {
-    process.stderr.write(`this worker takes no more, and ends with exit code ${FAULTY}: ${why}\n`);
+    say('WARN', `this worker takes no more, and ends with exit code ${FAULTY}: ${why}`);
     process.exitCode = FAULTY;
     stop();
   };
@@ -186,6 +189,7 @@ export async function runWorker(
     maxHeartbeatThrottleInterval: '2s',
     // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
     stickyQueueScheduleToStartTimeout: '500ms',
+    ...telemetry(),
     activities: stopsWhenFaulty ? stoppingWhenFaulty(activities, { onFaulty }) : activities,
   };
   const { taskQueue } = options;
@@ -194,6 +198,12 @@ export async function runWorker(
     const long = { taskQueue: longQueue(taskQueue), maxConcurrentActivityTaskExecutions: longSlots };
     workers.push(await Worker.create({ ...common, ...long }));
   }
+  watch({
+    ...deps,
+    connection,
+    namespace: cluster.namespace,
+    taskQueues: workers.map(({ options }) => options.taskQueue),
+  });
   // A parent holds the other end of a pipe. A service manager gives /dev/null, whose end says nothing.
   if (!fstatSync(0).isCharacterDevice()) process.stdin.once('end', stop).resume();
   const running = Promise.all(workers.map((worker) => worker.run()));
@@ -211,7 +221,7 @@ export async function runWorker(
 /** Ends the process with its error when the worker can't start or breaks. */
 export function main(run: () => Promise<void>): void {
   run().catch((error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    say('ERROR', error instanceof Error ? (error.stack ?? error.message) : String(error));
     process.exit(1);
   });
 }
@@ -220,13 +230,14 @@ if (require.main === module) {
   const [queue = ''] = process.argv.slice(2);
   main(async () => {
     if (!(queue in queues)) throw new Error(`no task queue "${queue}": name one of ${Object.keys(queues).join(', ')}`);
+    const flush = await startTelemetry(queue);
     const cloud = env['CAMPAIGN_PREEMPTION'];
-    const warn = (text: string) => void process.stderr.write(`${text}\n`);
+    const warn = (text: string) => say('WARN', text);
     const onNotice = (said: string) => {
       warn(said);
       process.kill(process.pid, 'SIGTERM');
     };
     const end = cloud ? await watchForPreemption({ cloud, onNotice, warn }) : undefined;
-    await queues[queue as keyof typeof queues]().finally(end);
+    await queues[queue as keyof typeof queues]().finally(end).finally(flush);
   });
 }

@@ -10,7 +10,7 @@ import type { Home } from '../../src/cli/project';
 import { waitUntil } from '../../src/cli/run/processes';
 import { figuresIn } from '../../src/domain/figure';
 import { type Report, reportSchema } from '../../src/report/model';
-import { isSuccess, type Rollout } from '../../src/domain/rollout';
+import { isSuccess, type Rollout, type ScoredRollout } from '../../src/domain/rollout';
 import { readScored } from '../../src/rollout/read';
 import { CampaignRun } from './campaign-run';
 import { artifacts, filesBelow, namesIn, StoredKeys, trainingsOf, wholeObject } from './faults-home';
@@ -31,10 +31,13 @@ export const readReport = (home: Home): Report =>
 
 /** All scored rollouts of a home's batches by key, and whether each is a success. */
 export async function rolloutsIn(home: Home): Promise<Map<string, boolean>> {
+  return new Map((await scoredIn(home)).map((rollout) => [rollout.key, isSuccess(rollout)]));
+}
+
+export async function scoredIn(home: Home): Promise<ScoredRollout[]> {
   const store = openFolderStore(artifacts(home));
   const batches = new StoredKeys(home).matching(/^rollouts\/[0-9a-f]{64}$/);
-  const scored = await Promise.all(batches.map(({ ref }) => readScored({ store, ref })));
-  return new Map(scored.flat().map((rollout) => [rollout.key, isSuccess(rollout)]));
+  return (await Promise.all(batches.map(({ ref }) => readScored({ store, ref })))).flat();
 }
 
 /** What must not depend on disturbances: what was decided, and between which checkpoints. */

@@ -59,17 +59,23 @@ export function workerServices(o: {
     CAMPAIGN_GPU_SLOTS: String(o.workers.gpuSlots),
     CAMPAIGN_GPUS_PER_TRAINER: String(o.workers.gpusPerTrainer),
   };
-  return Object.keys(taskQueues).map((queue) => ({
+  return Object.keys(taskQueues).map((queue, n) => ({
     name: `${queue}-worker`,
     command: process.execPath,
     args: () => ['--enable-source-maps', workerProgram(), queue],
-    env,
+    env: { ...env, ...metricsAddress(n) },
     isReady: (output) => output.some((line) => workerReadyLine.test(line)),
     readySeconds: 90,
     // Long enough for a trainer to end its step and write a checkpoint.
     graceSeconds: 60,
     stopsWhenFaulty: true,
   }));
+}
+
+/** On one machine each worker has a port of its own: that of CAMPAIGN_METRICS, and those that follow. */
+function metricsAddress(n: number): NodeJS.ProcessEnv {
+  const [, host, port] = /^(.*):(\d+)$/.exec(process.env['CAMPAIGN_METRICS'] ?? '') ?? [];
+  return port === undefined ? {} : { CAMPAIGN_METRICS: `${host}:${Number(port) + n}` };
 }
 
 export async function answersOk(url: string): Promise<boolean> {

@@ -1,0 +1,236 @@
+/**
+ * What operators see of workers that are started by hand: every metric that an alert rule names, log lines as JSON, and traces from the command
+ * down to the policy server, without a key or a word of a conversation in them.
+ */
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, request, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parse } from 'yaml';
+import { homeAt } from '../../src/cli/project';
+import type { Snapshot } from '../../src/cli/watch/snapshot';
+import { command, repository, writeCampaign } from '../support/campaign-run';
+import { python, startEmbeddedServer } from '../support/embedded-server';
+import { scoredIn } from '../support/faults-checks';
+import { devServer, quiet } from '../workflows/environment';
+
+jest.setTimeout(8 * 60_000);
+quiet();
+const folder = mkdtempSync(join(tmpdir(), 'outside-'));
+const rules = join(repository, 'deploy', 'alerts.yaml');
+const TASKS = 20;
+const KEY = 'key-of-the-policy-server';
+
+let env: TestWorkflowEnvironment;
+const cleanups: (() => Promise<unknown> | void)[] = [];
+beforeAll(async () => void (env = await devServer()));
+afterAll(async () => {
+  delete process.env['OTEL_EXPORTER_OTLP_ENDPOINT'];
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+  await env?.teardown();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function listening(answer: RequestListener): Promise<number> {
+  const server = createServer(answer).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  cleanups.push(() => void server.close().closeAllConnections());
+  return (server.address() as AddressInfo).port;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(server.close(), 'close');
+  return port;
+}
+
+interface Span {
+  name: string;
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  attributes: { key: string; value: { stringValue?: string; intValue?: number } }[];
+  links?: { spanId: string }[];
+}
+
+/** Takes spans as an OpenTelemetry collector does. */
+async function collector(): Promise<{ url: string; spans: Span[] }> {
+  const spans: Span[] = [];
+  const port = await listening(async (asked, answer) => {
+    const { resourceSpans } = JSON.parse(await text(asked)) as { resourceSpans: { scopeSpans: { spans: Span[] }[] }[] };
+    spans.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans)));
+    answer.end('{}');
+  });
+  return { url: `http://127.0.0.1:${port}`, spans };
+}
+
+/** The same server at another address; the `traceparent` of each completion that goes through. */
+async function passing(url: string): Promise<{ url: string; traceparents: string[] }> {
+  const traceparents: string[] = [];
+  const port = await listening((asked, answer) => {
+    if (asked.url === '/v1/chat/completions') traceparents.push(String(asked.headers['traceparent']));
+    const { method, headers } = asked;
+    const on = request(`${url}${asked.url}`, { method, headers }, (said) => {
+      answer.writeHead(said.statusCode!, said.headers);
+      said.pipe(answer);
+    });
+    asked.pipe(on.on('error', () => answer.destroy()));
+  });
+  return { url: `http://127.0.0.1:${port}`, traceparents };
+}
+
+async function worker(kind: string, settings: Record<string, string>) {
+  const port = await freePort();
+  const child = spawn(process.execPath, [join(repository, 'dist/workers/worker.js'), kind], {
+    cwd: repository,
+    env: {
+      ...process.env,
+      TEMPORAL_ADDRESS: env.address,
+      CAMPAIGN_HOME: join(folder, 'home'),
+      CAMPAIGN_PYTHON: python,
+      CAMPAIGN_METRICS: `127.0.0.1:${port}`,
+      CAMPAIGN_LOG: 'json',
+      POLICY_SERVER_API_KEY: KEY,
+      ...settings,
+    },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const ended = once(child, 'close');
+  const stop = () => {
+    child.stdin.end();
+    return ended;
+  };
+  cleanups.push(stop);
+  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { taskQueue } = JSON.parse(line) as { taskQueue?: string };
+    if (taskQueue !== undefined) return { taskQueue, stop, metrics, log: () => log };
+  }
+  throw new Error(`the ${kind} worker ended before it was ready: ${log}`);
+}
+
+async function until<Seen>(look: () => Promise<Seen>, holds: (seen: Seen) => boolean): Promise<Seen> {
+  for (;;) {
+    const seen = await look();
+    if (holds(seen)) return seen;
+    await sleep(500);
+  }
+}
+
+/** What the rules ask Prometheus for, but for `up`, which is its own. */
+function metricsOfRules(): string[] {
+  const { groups } = parse(readFileSync(rules, 'utf8')) as { groups: { rules: { expr: string }[] }[] };
+  const exprs = groups.flatMap((group) => group.rules.map(({ expr }) => expr));
+  return [...new Set(exprs.flatMap((expr) => expr.match(/\b(campaign|temporal)_\w+/g) ?? []))];
+}
+
+test('metrics that the alert rules name, log lines as JSON, and traces down to the policy server', async () => {
+  const [home, file] = [homeAt(join(folder, 'home')), join(folder, 'seen.yaml')];
+  const sizes = `rollouts: { tasks: ${TASKS}, perTask: 1 }\nvalidation: { targetTasks: 4 }\n`;
+  writeCampaign({ file, name: 'seen', lines: `${sizes}workers: { pool: seen }\n` });
+  const server = await startEmbeddedServer({ model: join(repository, 'models', 'base') });
+  cleanups.push(server.stop);
+  const [traces, policy] = [await collector(), await passing(server.url)];
+  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = traces.url;
+  const at = ['--temporal-address', env.address];
+  await command(home, 'start', file, '--until', 'rollouts', ...at);
+  const control = await worker('control', {});
+  const status = async () => JSON.parse(await command(home, 'status', 'seen', '--json', ...at)) as Snapshot;
+
+  const lost = await worker('rollouts', { CAMPAIGN_POOL: 'seen', POLICY_SERVER_URL: 'http://127.0.0.1:1' });
+  await until(status, ({ activities }) =>
+    activities.some((step) => step.lastFailureType === 'PolicyServerUnavailable'),
+  );
+  expect(await until(lost.metrics, (seen) => seen.includes('campaign_policy_server_up'))).toContain(
+    '\ncampaign_policy_server_up 0\n',
+  );
+  await lost.stop();
+  const failed = lost
+    .log()
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(failed).toContainEqual(
+    expect.objectContaining({
+      level: 'WARN',
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      campaign: 'seen',
+      workflow: 'seen',
+      activity: 'checkBase',
+      attempt: 1,
+      error: expect.objectContaining({ type: 'PolicyServerUnavailable' }),
+    }),
+  );
+
+  const rollouts = await worker('rollouts', { CAMPAIGN_POOL: 'seen', POLICY_SERVER_URL: policy.url });
+  expect((await until(status, (seen) => seen.status !== 'RUNNING')).status).toBe('COMPLETED');
+  const told = await rollouts.metrics();
+  const scored = [...told.matchAll(/^campaign_rollouts_total\{(.*outcome="scored".*)\} (\d+)$/gm)];
+  expect(scored.reduce((all, [, , n]) => all + Number(n), 0)).toBeGreaterThanOrEqual(TASKS);
+  for (const [, labels] of scored) expect(labels).toMatch(/campaign="seen",cause="",child="",/);
+  expect(told).toMatch(/^campaign_step_attempts_total\{.*attempt="again".*\} \d/m);
+  expect(told).toContain('\ncampaign_policy_server_up 1\n');
+
+  // A workflow whose code fails.
+  const bad = await env.client.workflow.start('campaign', {
+    workflowId: 'bad',
+    taskQueue: control.taskQueue,
+    args: [{}],
+  });
+  const ofControl = await until(control.metrics, (seen) => seen.includes('workflow_task_execution_failed'));
+  await bad.terminate();
+  const exposed = new Set([...`${told}${ofControl}`.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+  const named = metricsOfRules();
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((name) => !exposed.has(name))).toEqual([]);
+
+  await Promise.all([control.stop(), rollouts.stop()]);
+  const { spans } = traces;
+  const span = (name: string): Span => {
+    const found = spans.find((one) => one.name === name);
+    if (!found) throw new Error(`no span ${name} among ${[...new Set(spans.map((one) => one.name))].join(', ')}`);
+    return found;
+  };
+  const parentOf = ({ parentSpanId }: Span) => spans.find(({ spanId }) => spanId === parentSpanId)?.name;
+  const workflow = span('RunWorkflow:campaign');
+  expect(parentOf(workflow)).toBe('StartWorkflow:campaign');
+  const batch = span('RunActivity:rollOut');
+  expect([parentOf(batch), batch.traceId]).toEqual(['StartActivity:rollOut', workflow.traceId]);
+  const played = spans.filter(({ name, links }) => name === 'rollout' && links?.[0]?.spanId === batch.spanId);
+  expect(played).toHaveLength(TASKS);
+  const { traceId, attributes } = played[0]!;
+  const shown = Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]));
+  expect(shown).toMatchObject({ campaign: 'seen', purpose: 'base_rollouts', adapter: 'none', status: 'scored' });
+  const asked = spans.filter((one) => one.name === 'policy request' && one.traceId === traceId);
+  expect(asked.length).toBeGreaterThan(0);
+  for (const one of asked) expect(policy.traceparents).toContain(`00-${traceId}-${one.spanId}-01`);
+
+  const everything = [lost.log(), control.log(), rollouts.log(), JSON.stringify(spans), told, ofControl].join('\n');
+  expect(everything).not.toContain(KEY);
+  for (const { messages } of await scoredIn(home))
+    for (const { content } of messages) if (content && content.length > 20) expect(everything).not.toContain(content);
+});
+
+const promtool = ['promtool', process.env['PROMTOOL'] ?? ''].find((program) => {
+  try {
+    return program && execFileSync(program, ['--version'], { stdio: 'pipe' });
+  } catch {
+    return false;
+  }
+});
+
+// Debian's package prometheus has it.
+(promtool ? test : test.skip)('promtool: each rule fires where it should, and only there', () => {
+  execFileSync(promtool!, ['test', 'rules', 'alerts.test.yaml'], { cwd: join(repository, 'deploy'), stdio: 'pipe' });
+});
