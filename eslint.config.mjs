@@ -131,7 +131,7 @@ export default tseslint.config(
   { files: ['src/registry.ts'], rules: importRule(...importPatterns('registry.ts', registryMayImport, './')) },
   {
     files: ['src/metrics.ts'],
-    rules: importRule(...importPatterns('metrics.ts', ['domain', 'tracing', 'type rollout'], './')),
+    rules: importRule(...importPatterns('metrics.ts', ['domain', 'tracing'], './')),
   },
   { files: ['src/tracing.ts'], rules: importRule(...importPatterns('tracing.ts', [], './')) },
   { files: ['src/terminal.ts'], rules: importRule(...importPatterns('terminal.ts', [], './')) },

@@ -4,8 +4,7 @@
  */
 import { asyncLocalStorage, type Info } from '@temporalio/activity';
 import { type MetricMeter, type MetricTags, noopMetricMeter } from '@temporalio/common';
-import type { Policy, Purpose, Rollout } from './domain/rollout';
-import type { Observe } from './rollout/engine';
+import type { Observe, Policy, Purpose, Rollout } from './domain/rollout';
 import { traced } from './tracing';
 
 /** By the name that Prometheus has, where counters end in `_total` as well. */

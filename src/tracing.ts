@@ -1,5 +1,5 @@
 /**
- * OpenTelemetry's traces (docs/machines.md, Traces): of a campaign from the command that starts it through workflows and steps, and of each rollout
+ * OpenTelemetry's traces (docs/operations.md): of a campaign from the command that starts it through workflows and steps, and of each rollout
  * with its requests. They go to OTEL_EXPORTER_OTLP_ENDPOINT; where that is not set, nothing is traced and nothing of it is loaded. Spans hold no
  * text of conversations.
  */

@@ -111,6 +111,9 @@ export interface Group {
   branch?: string;
 }
 
+/** Looks on while a rollout is played; what `play` comes to is what it comes to. */
+export type Observe = <Played extends { rollout: Rollout }>(play: () => Promise<Played>) => Promise<Played>;
+
 /** The method's success threshold: reward >= 1.0. */
 export const SUCCESS = 1.0;
 export const isSuccess = (rollout: ScoredRollout): boolean => rollout.reward >= SUCCESS;

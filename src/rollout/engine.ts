@@ -8,7 +8,7 @@ import { createTurns } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { summarise } from '../domain/outcomes';
-import type { Hints, Policy, Purpose, Rollout, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
+import type { Hints, Observe, Policy, Purpose, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { findBatch, storeBatch, type StoredBatch, takeStored } from './batch';
 import { type BatchPlan, planBatch } from './keys';
@@ -54,9 +54,6 @@ export interface RollOutOptions {
   onProgress?: (progress: RollOutProgress) => void;
   signal?: AbortSignal;
 }
-
-/** Whatever `play` comes to is what it comes to. */
-export type Observe = <Played extends { rollout: Rollout }>(play: () => Promise<Played>) => Promise<Played>;
 
 export interface RollOutProgress {
   done: number;

@@ -1,5 +1,5 @@
 /**
- * How a worker is seen from outside (docs/machines.md): metrics of the SDK and of its steps at the address that CAMPAIGN_METRICS names, log lines as JSON
+ * How a worker is seen from outside (docs/operations.md): metrics of the SDK and of its steps at the address that CAMPAIGN_METRICS names, log lines as JSON
  * with CAMPAIGN_LOG=json, traces. Unless the operator asks there are none. Logs hold errors by type and message, never what was sent or said.
  */
 import type { Context } from '@temporalio/activity';
