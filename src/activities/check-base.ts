@@ -10,7 +10,7 @@ import { observing } from '../metrics';
 import { checkTokens } from '../policy/base-model';
 import { rollOut } from '../rollout/engine';
 import { tryAdapter } from '../policy/client';
-import { type PolicyDependencies, progress } from './context';
+import { modelFolder, type PolicyDependencies, progress } from './context';
 import { inputsOf, resolveTasks } from './tasks';
 import type { RollOutInput } from './types';
 import type { Training } from '../domain/campaign';
@@ -19,29 +19,27 @@ const TITLE = 'base model check';
 
 /** Whether the policy server takes adapters of this rank, times how many are added up. */
 export async function checkAdapters(
-  { store, client, python }: PolicyDependencies,
+  deps: PolicyDependencies,
   {
     base,
-    baseModelPath: model,
     lora: { r, targetModules },
     summed,
-  }: {
-    base: string;
-    baseModelPath: string;
-    lora: Pick<Training['lora'], 'r' | 'targetModules'>;
-    summed: number;
-  },
+  }: { base: string; lora: Pick<Training['lora'], 'r' | 'targetModules'>; summed: number },
 ): Promise<void> {
+  const { store, client, python } = deps;
   const { cancellationSignal: signal } = Context.current();
+  const model = await modelFolder(deps, base);
   progress({ kind: 'analysis', title: 'try an adapter', done: 0, total: 1 });
   await tryAdapter({ store, client, python, base, model, targetModules, rank: r * summed, signal });
 }
 
 /** `rollouts`: the base rollouts, of which the first few are made and looked at. */
 export async function checkBase(
-  { store, environments, client, python }: PolicyDependencies,
-  { rollouts: input, baseModelPath }: { rollouts: RollOutInput; baseModelPath: string },
+  deps: PolicyDependencies,
+  { base, rollouts: input }: { base: string; rollouts: RollOutInput },
 ): Promise<BaseCheck> {
+  const { store, environments, client, python } = deps;
+  const model = await modelFolder(deps, base);
   const { campaign, budget, purpose } = input;
   const paid = environments.paidBy({ campaign, budget, step: purpose });
   const [environment, all] = await Promise.all([
@@ -49,7 +47,7 @@ export async function checkBase(
     resolveTasks({ store, environments: paid }, input),
   ]);
   const tasks = all.slice(0, CHECKED_TASKS);
-  const looking = unknownTokens({ python, environment, input, tasks, model: baseModelPath });
+  const looking = unknownTokens({ python, environment, input, tasks, model });
   looking.catch(() => undefined); // told once the rollouts have ended: none goes on when the activity has
   const { summary, records } = await firstRollouts({ store, client, environment, input, tasks });
   const { tokens, tools } = await looking;

@@ -1,12 +1,15 @@
 /** What every activity is given, and how it shows how far it is. */
 import { Context } from '@temporalio/activity';
 import type { ArtifactStore } from '../artifacts/store';
+import { workerIdentity } from '../artifacts/place';
 import type { PayingRole } from '../domain/endpoints';
+import { isFailure, OutsideFailure } from '../domain/failures';
 import { showLife, whileAlive } from '../domain/signs-of-life';
 import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat, Work } from '../domain/work';
 import { openLedger, type LedgerOptions } from '../language-model/ledger';
 import type { Ledger } from '../language-model/types';
 import { measure } from '../metrics';
+import { baseModelId, hashOf, modelOf } from '../policy/base-model';
 import type { PolicyClient } from '../policy/client';
 import type { Merge } from '../policy/merge';
 import type { Registry } from '../registry';
@@ -25,6 +28,8 @@ export interface Dependencies {
   python: string;
   /** The base model that the operator says the policy server serves (CAMPAIGN_BASE_ID). */
   baseId?: string | undefined;
+  /** The base model's folder on this machine (CAMPAIGN_MODEL). */
+  model?: string | undefined;
 }
 
 /** Of the activities that make rollouts. */
@@ -69,6 +74,20 @@ export const working = (title: string): Work => ({
 /** The ledger of a step, whose payments are counted for those who watch. */
 export const ledgerOf = (o: LedgerOptions): Ledger =>
   openLedger({ ...o, onPaid: (dollars) => measure('campaign_spent_microdollars', dollars * 1e6, { role: o.role }) });
+
+/** The folder of a base on this machine. Throws WrongBaseModel where there is another one, or none: another worker may have it. */
+export async function modelFolder({ model, python, home }: Dependencies, base: string): Promise<string> {
+  const { signal, progress: onProgress } = working('hash the base model');
+  const wanted = modelOf(base);
+  const asked = model ? baseModelId({ python, home, model, signal, onProgress }) : Promise.resolve('which is not set');
+  const has = await asked.catch((error: unknown) => {
+    if (isFailure(error, 'BadInput')) return error.message;
+    throw error;
+  });
+  if (model && hashOf(has) === hashOf(wanted)) return model;
+  const problem = `the campaign wants ${wanted}, and worker ${workerIdentity()} has CAMPAIGN_MODEL=${model ?? ''}, ${has}`;
+  throw new OutsideFailure('WrongBaseModel', `${problem}; start it with the folder of that model there`);
+}
 
 /** For a part that may ask a language model: what has come of its replies is shown, too. */
 export function asking(

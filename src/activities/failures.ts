@@ -11,6 +11,7 @@ import {
 } from '@temporalio/common';
 import { tmpdir } from 'node:os';
 import { diskFull } from '../artifacts/durable-file';
+import { atHand } from '../artifacts/given';
 import { workerIdentity } from '../artifacts/place';
 import { isFailure, OutsideFailure, retryOf, type FailureType } from '../domain/failures';
 import { backoffMs } from '../domain/retries';
@@ -91,7 +92,8 @@ const wrapped = <A extends object>(activities: A, wrap: (run: Activity) => Activ
   Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, wrap(run as Activity)])) as A;
 
 /**
- * Wraps activities so that they heartbeat, whatever they throw goes through `toFailure`, and a step of another store than this worker's is not begun.
+ * Wraps activities so that they heartbeat, whatever they throw goes through `toFailure`, names of what the campaign was given are paths of this machine,
+ * and a step of another store than this worker's is not begun.
  * `home`: of the campaigns.
  */
 export const mapped = <A extends object>(activities: A, { home, store }: Pick<Dependencies, 'home' | 'store'>): A =>
@@ -99,7 +101,7 @@ export const mapped = <A extends object>(activities: A, { home, store }: Pick<De
   wrapped(activities, (run) => async (input, queue) => {
     try {
       if (queue !== undefined) await checkStore(String(queue), { home, store });
-      return await withHeartbeats(() => run(input));
+      return await withHeartbeats(async () => run(await atHand(store, input)));
     } catch (error) {
       throw await toFailure(error, home);
     }

@@ -6,9 +6,9 @@ import type { Campaign } from '../domain/campaign';
 import type { EnvironmentDescription } from '../domain/environment';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import type { Prepared } from '../domain/results';
-import { baseModelId, keepFingerprint, poolOf, servedBase } from '../policy/base-model';
+import { keepFingerprint, poolOf, servedBase } from '../policy/base-model';
 import type { Registry } from '../registry';
-import { type Dependencies, working } from './context';
+import { type Dependencies, modelFolder, working } from './context';
 import { fail } from './failures';
 import { keptJson } from '../artifacts/json';
 import { splitTasks } from '../environments/split';
@@ -16,17 +16,14 @@ import type { Stage } from '../domain/work';
 
 /** `until`: the stage that the campaign stops after; what only later ones need is not looked at. */
 export async function prepare(
-  { store, environments, kinds, home, python, baseId }: Dependencies,
+  deps: Dependencies,
   { campaign, until }: { campaign: Campaign; until?: Stage },
 ): Promise<Prepared> {
-  const hashing = working('hash the base model');
-  const model = await baseModelId({
-    ...{ python, home, model: campaign.baseModel.path },
-    ...{ signal: hashing.signal, onProgress: hashing.progress },
-  });
-  const base = servedBase(model, campaign);
-  if (campaign.policyServer.kind === 'vllm' && baseId === undefined)
-    await fingerprinted({ store, python }, campaign, model);
+  const { store, environments, kinds, baseId } = deps;
+  const { id } = campaign.baseModel;
+  if (id === undefined) throw fail('BadInput', 'it was started by an older version; cancel it and start it again');
+  const base = servedBase(id, campaign);
+  if (campaign.policyServer.kind === 'vllm' && baseId === undefined) await fingerprinted(deps, id);
   const pool = campaign.workers.pool ?? poolOf({ store: await store.id(), base });
   const environment = await environments.get(campaign.target);
   const description = await environment.describe();
@@ -58,18 +55,17 @@ export async function prepare(
 }
 
 /** What a server that does not say which model it serves is held against. */
-async function fingerprinted(
-  { store, python }: Pick<Dependencies, 'store' | 'python'>,
-  { baseModel }: Campaign,
-  id: string,
-): Promise<void> {
-  const { signal, progress } = working('take the fingerprint of the base model');
-  progress(0, 1);
+async function fingerprinted(deps: Dependencies, id: string): Promise<void> {
+  const { store, python } = deps;
   try {
-    await keepFingerprint({ store, python, signal, model: baseModel.path, id });
+    const model = await modelFolder(deps, id);
+    const { signal, progress } = working('take the fingerprint of the base model');
+    progress(0, 1);
+    await keepFingerprint({ store, python, signal, model, id });
   } catch (error) {
-    if (!isFailure(error, 'PythonFailed')) throw error;
-    const fix = `give this worker the memory of the whole model, or say what the server serves with CAMPAIGN_BASE_ID='${id}' on all workers`;
+    if (!isFailure(error, 'PythonFailed', 'WrongBaseModel')) throw error;
+    const memory = error.type === 'PythonFailed' ? 'give this worker the memory of the whole model, ' : '';
+    const fix = `${memory}or say what the server serves with CAMPAIGN_BASE_ID='${id}' on all workers`;
     throw new OutsideFailure(error.type, `${error.message}; ${fix}`, error);
   }
 }

@@ -12,7 +12,7 @@ import { contentOf, partsOf, plainAdapter } from '../policy/merge';
 import { runPython } from '../policy/python';
 import { readOutcomes, readScored } from '../rollout/read';
 import { type FitInput, fitSchema, type FittedRouter } from '../routing/router';
-import { type GpuDependencies, type PolicyDependencies, working } from './context';
+import { type GpuDependencies, modelFolder, type PolicyDependencies, working } from './context';
 import { keptJson } from '../artifacts/json';
 import type { Training } from '../domain/campaign';
 import type { ArtifactStore } from '../artifacts/store';
@@ -79,23 +79,22 @@ interface Row {
 
 /** All adapters as one, behind a gate that is trained on the successes of `outcomes`, the options' rollouts on the router's tasks. */
 export async function trainGate(
-  { store, python, gpus, merge }: GpuDependencies,
+  deps: GpuDependencies,
   {
     base,
-    baseModelPath,
     policies,
     outcomes,
     training,
     seed,
   }: {
     base: string;
-    baseModelPath: string;
     policies: FixedPolicy[];
     outcomes: ArtifactRef[];
     training: Pick<Training, 'threads' | 'dtype' | 'tokensPerForward'>;
     seed: number;
   },
 ): Promise<FixedPolicy> {
+  const { store, python, gpus, merge } = deps;
   const parts = policies.map(({ adapters }) => partsOf(adapters));
   const { threads, dtype, tokensPerForward } = training;
   const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype };
@@ -111,7 +110,7 @@ export async function trainGate(
     signal.throwIfAborted();
     const [file, folder] = [join(work, 'gate.json'), join(work, 'policy')];
     const job = {
-      base_model: baseModelPath,
+      base_model: await modelFolder(deps, base),
       adapters: await Promise.all(refs.map((ref) => store.folder(ref))),
       tasks: await solvedTasks(store, outcomes),
       output_dir: folder,

@@ -9,7 +9,7 @@ import { contentOf, type Part, partsOf, plainAdapter } from '../policy/merge';
 import { toWireMessage, toWireTools } from '../policy/wire';
 import { runLearner } from '../training/run-learner';
 import { conversationsSchema } from './arm-inputs';
-import { type GpuDependencies, progress } from './context';
+import { type GpuDependencies, modelFolder, progress } from './context';
 import { readJson } from '../artifacts/json';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { LoraTraining, TrainInput, FineTuneInput } from './types';
@@ -52,11 +52,12 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
       limits: input,
       env,
       async prepare(folder) {
+        const base_model = await modelFolder(deps, base);
         const from = await initialAdapter(deps, start, steps);
         const init_adapter = from ? await store.folder(from) : null;
         return {
           // A killed host costs one update: the learner saves every step, of which those at `checkpointEvery` are candidates.
-          job: { ...job, checkpoint_every: 1, base_model: input.baseModelPath, init_adapter, output_dir: folder },
+          job: { ...job, checkpoint_every: 1, base_model, init_adapter, output_dir: folder },
           learning: {
             base,
             from,
@@ -129,7 +130,7 @@ const SFT_VERSION = '2';
 
 export async function fineTune(
   deps: GpuDependencies,
-  { name, maker, base, baseModelPath, environment, conversations, training, seed, ...limits }: FineTuneInput,
+  { name, maker, base, environment, conversations, training, seed, ...limits }: FineTuneInput,
 ): Promise<TrainingSummary> {
   const { store, home } = deps;
   const { tools } = await (await deps.environments.get(environment)).describe();
@@ -145,12 +146,13 @@ export async function fineTune(
       limits,
       env,
       async prepare(folder) {
+        const base_model = await modelFolder(deps, base);
         const path = join(folder, 'conversations.jsonl');
         const taken = await readJson(store, conversations, conversationsSchema);
         const lines = taken.map((one) => `${JSON.stringify(lineOf({ ...one, tools: one.tools ?? tools }))}\n`);
         await replaceFile({ path, body: lines.join(''), aside: asideIn(home) });
         return {
-          job: { ...job, base_model: baseModelPath, init_adapter: null, conversations: path, output_dir: folder },
+          job: { ...job, base_model, init_adapter: null, conversations: path, output_dir: folder },
           learning: {
             base,
             checkpointEvery: training.checkpointEvery,

@@ -50,7 +50,6 @@ export interface TrainInput extends Payer {
   maker: Identity;
   environment: EnvironmentSpec;
   base: string;
-  baseModelPath: string;
   /** The adapters whose weighted sum the training starts from; without it a fresh one. */
   from?: FixedPolicy['adapters'];
   tasks: TaskSet;
@@ -89,7 +88,6 @@ export interface FineTuneInput {
   /** Whose tools a conversation was offered that does not tell. */
   environment: EnvironmentSpec;
   base: string;
-  baseModelPath: string;
   conversations: ArtifactRef;
   /** `steps` in place of `epochs`, if it is given. */
   training: LoraTraining & { epochs: number; steps: number | undefined; rowsPerStep: number };

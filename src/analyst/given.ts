@@ -3,7 +3,7 @@
  * field, value and fix; its identity holds digests of what the files hold, so that an edited file is another analyst and a moved one is not.
  */
 import { readFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
@@ -51,6 +51,14 @@ export async function readGivenFile(file: string) {
   return { capabilities, labels: { folder, passes } };
 }
 
+/** The file and the labels of its passes, wherever they lie. */
+async function filesOf(file: string): Promise<Record<string, string>> {
+  const { capabilities, labels } = await readGivenFile(file);
+  const passes = labels?.passes.map((pass, n) => [`labels/run_${n}.json`, JSON.stringify(pass)]) ?? [];
+  const itself = JSON.stringify({ capabilities, ...(labels && { labels: 'labels' }) });
+  return { [basename(file)]: itself, ...(Object.fromEntries(passes) as Record<string, string>) };
+}
+
 const badInput = (message: string) => new OutsideFailure('BadInput', message);
 const SHAPE = 'see docs/analysis.md for the shape';
 
@@ -88,7 +96,7 @@ export const given = defineKind({
       .min(1)
       .describe('File with the capabilities, and the labels of their passes if there are any (docs/analysis.md).'),
   },
-  paths: ['capabilities'],
+  given: { capabilities: filesOf },
   open: ({ capabilities }, identity) => openGiven(capabilities, identity),
 });
 

@@ -8,7 +8,7 @@ import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml
 import { digest } from '../artifacts/hash';
 import type { Campaign } from '../domain/campaign';
 import { modelsWithout } from '../domain/endpoints';
-import { type Identity, type Kind, kindOf, type KindSpec } from '../domain/kinds';
+import { type Given, type Identity, type Kind, kindOf, type KindSpec } from '../domain/kinds';
 import { type PresetName, presetNames, presets } from '../domain/presets';
 import { LAST_STAGE, type Stage, stages } from '../domain/work';
 import { type Registry, registry as allKinds } from '../registry';
@@ -203,12 +203,16 @@ function merge(under: unknown, over: unknown): unknown {
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
+type PathChange = (path: string, given?: Given) => string;
+
 /** The campaign with every path in it changed: the model's, and the options of the parts that their kinds call paths. */
-function withPaths(o: { campaign: Campaign; registry: Registry; change: (path: string) => string }): Campaign {
+export function withPaths(o: { campaign: Campaign; registry: Registry; change: PathChange }): Campaign {
   const { campaign, registry, change } = o;
   const { target, analyst, synthesizer, router, arms, baseModel } = campaign;
-  const changed = <Spec extends KindSpec>(spec: Spec, kinds: readonly Pick<Kind<unknown>, 'kind' | 'paths'>[]): Spec =>
-    changePaths(spec, kindOf(kinds, spec), change);
+  const changed = <Spec extends KindSpec>(
+    spec: Spec,
+    kinds: readonly Pick<Kind<unknown>, 'kind' | 'paths' | 'given'>[],
+  ): Spec => changePaths(spec, kindOf(kinds, spec), change);
   return {
     ...campaign,
     target: changed(target, registry.environments),
@@ -222,10 +226,10 @@ function withPaths(o: { campaign: Campaign; registry: Registry; change: (path: s
 
 export function changePaths<Spec extends KindSpec>(
   spec: Spec,
-  { paths }: Pick<Kind<unknown>, 'paths'>,
-  change: (path: string) => string,
+  { paths, given: files }: Pick<Kind<unknown>, 'paths' | 'given'>,
+  change: PathChange,
 ): Spec {
   const entries = paths.map((option) => [option, spec[option]] as const);
   const given = entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-  return { ...spec, ...Object.fromEntries(given.map(([option, path]) => [option, change(path)])) };
+  return { ...spec, ...Object.fromEntries(given.map(([option, path]) => [option, change(path, files[option])])) };
 }

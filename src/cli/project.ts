@@ -1,12 +1,10 @@
 /** Where files lie: the project itself, the Python that runs the trainer, the home folder of campaigns; and writing into a folder. */
 import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { delimiter, dirname, join, resolve } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
 import { isCode, makeFolder } from '../artifacts/durable-file';
+import { projectRoot } from '../artifacts/given';
 import { messageOf, UserError } from './errors';
-
-/** The folder of package.json: the same seen from src/ and from dist/. */
-export const projectRoot: string = findRoot(__dirname);
 
 /** As package.json has it. */
 export const version: string = JSON.parse(readFileSync(join(projectRoot, 'package.json'), 'utf8')).version;
@@ -43,13 +41,6 @@ export function homeAt(folder: string): Home {
     logs: join(root, 'logs'),
     temporalDatabase: join(root, 'temporal.db'),
   };
-}
-
-function findRoot(from: string): string {
-  for (let folder = from; ; folder = dirname(folder)) {
-    if (existsSync(join(folder, 'package.json'))) return folder;
-    if (folder === dirname(folder)) throw new Error(`no package.json above ${from}`);
-  }
 }
 
 /** Texts by the names of their files. @throws UserError */

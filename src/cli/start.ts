@@ -1,5 +1,6 @@
 /** `campaign start`: starts a campaign on a cluster that is up already. It decides about a known name as `campaign run` does. */
 import { taskQueues } from '../domain/work';
+import { baseIdOf, travelling } from './given';
 import { type CommonOptions, homeOf } from './options';
 import { type Decision, decide, readStart, type StartOptions } from './run/campaign';
 import { addressOf, campaignState, connect, hasWorkers, registerSearchAttributes, startCampaign } from './temporal';
@@ -21,7 +22,10 @@ export async function startFile(file: string, options: StartOptions & CommonOpti
   try {
     await registerSearchAttributes(temporal, at, (text) => console.error(text));
     const decision = decide(await campaignState(temporal, name), { ...start, name });
-    if (decision === 'start') await startCampaign(temporal, start);
+    if (decision === 'start') {
+      const base = await baseIdOf(read.campaign, home);
+      await startCampaign(temporal, { ...start, campaign: await travelling({ ...start, home, base }) });
+    }
     const queue = taskQueues.control(start.store);
     const isWaiting = decision !== 'show' && !(await hasWorkers(temporal, queue));
     const waitsFor = isWaiting ? `control workers of ${home.root} (${queue})` : undefined;

@@ -156,7 +156,14 @@ export const campaignFields = z.strictObject({
     .describe('Seed of trainings alone: campaigns that differ in it share everything up to the first training.'),
   target: kindSpecSchema.describe('The environment in which the agent is to become better.'),
   baseModel: z
-    .strictObject({ path: z.string().describe('Folder with weights and tokenizer, relative to the campaign file.') })
+    .strictObject({
+      path: z.string().describe('Folder with weights and tokenizer, relative to the campaign file.'),
+      id: z
+        .string()
+        .regex(/^[^@\s,]+@[0-9a-f]{12}$/, 'NAME@HASH, as `campaign doctor` says where the folder is')
+        .optional()
+        .describe('Which model it is, as `campaign doctor` says: a machine without the folder can start the campaign.'),
+    })
     .describe('The model that is trained.'),
   policyServer: z
     .discriminatedUnion('kind', [

@@ -33,7 +33,7 @@ export const failureTypes = {
   PolicyServerError: 'outside',
   /** 429. */
   PolicyServerBusy: 'outside',
-  /** It serves another base model than the campaign's: a worker whose server has it takes the step. */
+  /** The server, or this worker's CAMPAIGN_MODEL, is another base model than the campaign's: a worker that has it takes the step. */
   WrongBaseModel: 'outside',
   /** The server does not know the model: it was restarted, or the adapter was unloaded. */
   PolicyNotLoaded: 'outside',
@@ -52,7 +52,9 @@ export const failureTypes = {
   EnvironmentDied: 'own',
   /** The environment reported an error of its own. */
   EnvironmentFailed: 'own',
-  /** The environment does not keep its contract, or its command can't be started. */
+  /** Its program can't be started on this worker's machine: a worker that has it takes the step. */
+  EnvironmentMissing: 'outside',
+  /** The environment does not keep its contract. */
   BadEnvironment: 'never',
   /** The model that plays the user, or the one that judges, gave no usable answer. */
   UserSimulatorFailed: 'outside',

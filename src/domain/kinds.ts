@@ -15,6 +15,9 @@ export type KindSpec = z.infer<typeof kindSpecSchema>;
 export const identitySchema = z.object({ kind: z.string(), version: z.string(), options: z.unknown() });
 export type Identity = z.infer<typeof identitySchema>;
 
+/** Which files: those of the named folder that end so, with an empty text the named one itself; or texts by their paths, which begin with the name of what is named. */
+export type Given = string | ((path: string) => Promise<Record<string, string>>);
+
 export interface Kind<Made, Context = unknown, Options = unknown> {
   readonly kind: string;
   /** Changes whenever something else would be made of the same inputs. */
@@ -23,8 +26,10 @@ export interface Kind<Made, Context = unknown, Options = unknown> {
   readonly options: z.ZodRawShape;
   /** Further fields that depend on one of the options: a shape for each of its values, which holds the value as a literal. */
   readonly variants?: { readonly by: string; readonly shapes: readonly z.ZodRawShape[] };
-  /** Options that are paths: relative to the campaign file there, absolute in the campaign. */
+  /** Options that are paths, relative to the campaign file. What they name has to be on every machine that opens the part, unless they are `given`. */
   readonly paths: readonly string[];
+  /** Those of `paths` whose files go into the store when a campaign starts. */
+  readonly given: Readonly<Record<string, Given>>;
   /** The options of a spec of this kind, with their types. */
   read(spec: KindSpec): Options;
   open(spec: KindSpec, context: Context): Made;
@@ -36,15 +41,19 @@ export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>
   version: string;
   options: Shape;
   paths?: readonly (keyof Shape & string)[];
+  given?: Partial<Record<keyof Shape & string, Given>>;
   open(options: z.infer<z.ZodObject<Shape>>, identity: Identity, context: Context): Made;
 }): Kind<Made, Context, z.infer<z.ZodObject<Shape>>> {
-  const { kind, version, options, paths = [], open } = definition;
+  const { kind, version, options, open } = definition;
+  const given = { ...definition.given } as Record<string, Given>;
+  const paths = [...(definition.paths ?? []), ...Object.keys(given)];
   const schema = z.object(options);
   return {
     kind,
     version,
     options,
     paths,
+    given,
     read: (spec) => schema.parse(spec),
     open(spec, context) {
       const parsed = schema.parse(spec);

@@ -3,20 +3,20 @@
  * environment protocol, each run by the Python environment that is installed for it, since bridges pin versions that
  * others don't.
  */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { z } from 'zod';
+import { projectRoot } from '../artifacts/given';
 import { OVERALL, type PublishedArm } from '../domain/figure';
 import type { ProcessCommand } from './connection';
 import type { EnvironmentKind } from './kinds';
 import { processOptions, programKind } from './process';
 
-const repository = resolve(__dirname, '..', '..');
 const tau2Python = { environment: '.venv-bridges', command: 'make bridges' };
 const toolsandboxPython = { environment: '.venv-toolsandbox', command: 'make bridges-toolsandbox' };
 
 const bridge = ({ environment }: { environment: string }, module: string, args: readonly string[]): ProcessCommand => ({
-  command: [join(repository, environment, 'bin', 'python'), '-m', module, ...args],
-  cwd: repository,
+  command: [join(projectRoot, environment, 'bin', 'python'), '-m', module, ...args],
+  cwd: projectRoot,
 });
 
 const domainSchema = z.enum(['mock', 'airline', 'retail', 'telecom']);

@@ -23,6 +23,7 @@ export const builtin: EnvironmentKind = {
   options: {},
   variants: { by: 'name', shapes },
   paths: [],
+  given: {},
   read,
   open(spec) {
     const { name, ...parameters } = read(spec);

@@ -2,6 +2,7 @@
  * One run of an environment's process and the requests to it. Every request ends; what is wrong with one answer fails
  * its request, and a process that ends, answers nonsense or stays silent fails all that are open.
  */
+import { hostname } from 'node:os';
 import type { z } from 'zod';
 import { limited } from '../domain/signs-of-life';
 import { isDeep } from '../sandbox/limits';
@@ -46,7 +47,7 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
   let nextId = 1;
   let watchdog: NodeJS.Timeout | undefined;
 
-  function fail(type: 'EnvironmentDied' | 'BadEnvironment', parts: Omit<EnvironmentErrorParts, 'environment'>) {
+  function fail(type: 'EnvironmentDied' | 'EnvironmentMissing', parts: Omit<EnvironmentErrorParts, 'environment'>) {
     if (failure) return;
     const stderr = child?.stderr() ?? '';
     failure = new EnvironmentError(type, { environment, ...parts, ...(stderr && { stderr }) });
@@ -92,7 +93,10 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
   }
 
   const onStartFailure = (problem: string) =>
-    fail('BadEnvironment', { problem: `can't be started: ${problem}`, fix: 'check the command and its folder' });
+    fail('EnvironmentMissing', {
+      problem: `can't be started on ${hostname()}: ${problem}`,
+      fix: 'check the command and its folder',
+    });
   try {
     child = startChild({
       command,

@@ -3,7 +3,8 @@
  * read as a message or a place; equal values give equal bytes.
  */
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
+import { projectRoot } from '../artifacts/given';
 import { digest } from '../artifacts/hash';
 import { isCode } from '../artifacts/durable-file';
 import { OutsideFailure, reasonOf } from '../domain/failures';
@@ -16,8 +17,8 @@ export interface Prompts {
   render(name: string, values: Readonly<Record<string, string>>): ChatMessage[];
 }
 
-/** The project's own, seen from src/ and from dist/. */
-const PROMPTS = resolve(__dirname, '..', '..', 'prompts');
+/** The project's own. */
+const PROMPTS = join(projectRoot, 'prompts');
 
 /** `folder`: prompts of the user's, each in place of the one of its name. Files are read when they are first needed, once. */
 export function openPrompts({ folder }: { folder?: string | undefined } = {}): Prompts {

@@ -4,16 +4,13 @@
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { projectRoot } from '../artifacts/given';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { limited } from '../domain/signs-of-life';
-
-/** The folder that holds the Python package `trainer`. */
-export const projectRoot = resolve(__dirname, '..', '..');
 
 /** The exit code of trainer/command.py. Python itself ends with 1 for whatever is not caught: no memory, a full disk. */
 const REFUSED = 3;

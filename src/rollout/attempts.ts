@@ -136,6 +136,7 @@ const OF_THE_BATCH: readonly FailureType[] = [
   'AdapterRefused',
   'PolicyServerWrong',
   'WrongBaseModel',
+  'EnvironmentMissing',
   'BudgetSpent',
 ];
 

@@ -3,7 +3,7 @@
  * opened.
  */
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { sha256 } from '../artifacts/hash';
 import { defineKind, type Identity } from '../domain/kinds';
@@ -16,8 +16,8 @@ export const given: SynthesizerKind = defineKind({
   options: {
     modules: z.string().min(1).describe('Folder of modules: CAPABILITY.js for each capability.'),
   },
-  paths: ['modules'],
-  open: async ({ modules }, identity) => openGiven({ folder: modules, texts: await read(modules), identity }),
+  given: { modules: '.js' },
+  open: async ({ modules }, identity) => openGiven({ folder: basename(modules), texts: await read(modules), identity }),
 });
 
 async function read(folder: string): Promise<Map<string, string>> {

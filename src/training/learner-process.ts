@@ -7,10 +7,11 @@ import { closeSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
+import { projectRoot } from '../artifacts/given';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { promptSchema } from '../domain/rollout';
 import { limited } from '../domain/signs-of-life';
-import { projectRoot, watchProcess } from '../policy/python';
+import { watchProcess } from '../policy/python';
 
 const step = z.number().int().nonnegative();
 /** What was learned so far: the folder of an adapter, a prompt, or nothing yet that the base model is without. */

@@ -46,6 +46,7 @@ async function dependencies(): Promise<Dependencies> {
     home,
     python,
     baseId,
+    model: env['CAMPAIGN_MODEL'],
     kinds: registry,
     environments: new EnvironmentPool(store, registry.environments),
   };

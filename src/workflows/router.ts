@@ -94,7 +94,6 @@ async function trainGate(run: Run, tried: readonly Ended[]): Promise<Ended | und
     const policy = await status.gate.step(() =>
       activity(config, 'train the gate').trainGate({
         base: prepared.base,
-        baseModelPath: config.baseModel.path,
         policies: adapters.map((one) => one.policy),
         outcomes: outcomes.map(({ rollouts: batch }) => batch.ref),
         training: config.training,

@@ -86,9 +86,9 @@ export function required<T>(value: T | undefined): T {
 }
 
 /** `batch`: the base rollouts. */
-export async function checkBase({ config, status, force }: Run, batch: RollOutInput): Promise<BaseCheck> {
+export async function checkBase({ config, prepared, status, force }: Run, batch: RollOutInput): Promise<BaseCheck> {
   const found = await status.gate.step(() =>
-    activity(config, 'check the base model').checkBase({ rollouts: batch, baseModelPath: config.baseModel.path }),
+    activity(config, 'check the base model').checkBase({ base: prepared.base, rollouts: batch }),
   );
   if (found.problems.length > 0 && !force)
     throw ApplicationFailure.nonRetryable(unsuitedText(found), 'BaseUnsuited' satisfies FailureType);
@@ -98,11 +98,10 @@ export async function checkBase({ config, status, force }: Run, batch: RollOutIn
 /** Of vLLM, which is told its ranks, modules and folders as it is started: the embedded server takes what the trainer makes. `summed`: so many as one. */
 export async function checkAdapters({ config, prepared, status }: Run, summed: number): Promise<void> {
   if (config.policyServer.kind !== 'vllm') return;
-  const { baseModel, training } = config;
-  const lora = { r: training.lora.r, targetModules: training.lora.targetModules };
+  const { r, targetModules } = config.training.lora;
   await status.gate.step(() =>
     activity(config, summed === 1 ? 'try an adapter' : `try a sum of ${summed} adapters`).checkAdapters({
-      ...{ base: prepared.base, baseModelPath: baseModel.path, lora, summed },
+      ...{ base: prepared.base, lora: { r, targetModules }, summed },
     }),
   );
 }

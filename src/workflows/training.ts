@@ -52,7 +52,6 @@ export async function train(input: TrainInput): Promise<{ training: TrainingSumm
       maker,
       environment,
       base: prepared.base,
-      baseModelPath: campaign.baseModel.path,
       ...(from && from.length > 0 && { from }),
       tasks,
       training: settings,

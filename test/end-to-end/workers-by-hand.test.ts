@@ -54,6 +54,7 @@ async function worker(kind: string, home: Home, settings: Record<string, string>
       TEMPORAL_ADDRESS: env.address,
       CAMPAIGN_HOME: home.root,
       CAMPAIGN_PYTHON: python,
+      CAMPAIGN_MODEL: shipped,
       ...settings,
     },
     stdio: ['pipe', 'pipe', 'ignore'],

@@ -72,8 +72,9 @@ const POOL = 'here';
 const controlQueue = async () => taskQueues.control(await store.id());
 
 /** The workers of a campaign in this process, with the real activities. */
-async function workers(env: TestWorkflowEnvironment, client: PolicyClient, merge: Merge): Promise<Worker[]> {
-  const deps = { store, home, python, kinds, environments: new EnvironmentPool(store, kinds.environments), client };
+async function workers(env: TestWorkflowEnvironment, client: PolicyClient, merge: Merge, model: string) {
+  const environments = new EnvironmentPool(store, kinds.environments);
+  const deps = { store, home, python, model, kinds, environments, client };
   const gpus = dealGpus({ slots: 1, perTrainer: 0, visible: undefined });
   const workflowBundle = await bundleWorkflowCode({
     workflowsPath: join(__dirname, 'workflows.ts'),
@@ -93,11 +94,12 @@ async function workers(env: TestWorkflowEnvironment, client: PolicyClient, merge
 
 beforeAll(async () => {
   const loaded = loadCampaign({ file, registry: kinds });
-  const campaign = { ...loaded, workers: { ...loaded.workers, pool: POOL } };
+  const { path } = loaded.baseModel;
   const [env, server] = await Promise.all([
     devServer(),
-    startEmbeddedServer({ model: campaign.baseModel.path, args: ['--threads', '2'] }),
+    startEmbeddedServer({ model: path, args: ['--threads', '2'] }),
   ]);
+  const campaign = { ...loaded, baseModel: { path, id: server.base }, workers: { ...loaded.workers, pool: POOL } };
   const merge = createMerger({ store, python });
   const client = createPolicyClient({
     store,
@@ -107,7 +109,7 @@ beforeAll(async () => {
   });
   try {
     const run = await start(env, { campaign }, await controlQueue());
-    const all = await workers(env, client, merge);
+    const all = await workers(env, client, merge, path);
     await all.reduce<() => Promise<unknown>>(
       (body, worker) => () => worker.runUntil(body),
       () => run.result(),

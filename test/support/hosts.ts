@@ -126,7 +126,7 @@ export class Host {
   async gpu(pool: string, model: string): Promise<void> {
     const serve = ['-m', 'trainer', 'serve', '--model', model, '--port', '0', '--threads', '1', '--exit-with-parent'];
     const { url } = JSON.parse(await this.start(python, serve, /"url"/)) as { url: string };
-    const settings = { POLICY_SERVER_URL: url, CAMPAIGN_POOL: pool };
+    const settings = { POLICY_SERVER_URL: url, CAMPAIGN_POOL: pool, CAMPAIGN_MODEL: model };
     await Promise.all(['rollouts', 'gpu'].map((kind) => this.worker(kind, settings)));
   }
 

@@ -27,7 +27,7 @@ const kind = defineKind({
     messageChars: count.default(LENGTHS.message).describe('Characters of a message that are shown.'),
     argumentChars: count.default(LENGTHS.arguments).describe("Characters of a call's arguments that are shown."),
   },
-  paths: ['prompts'],
+  given: { prompts: '.md' },
   open({ chunkTokens, labelsPerChunk, messageChars, argumentChars, ...spec }, identity) {
     const { contextTokens, maxTokens, repairs } = spec;
     const model = openLanguageModel('analyst', spec);

@@ -5,13 +5,14 @@ import { totalmem } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
+import { projectRoot } from '../../artifacts/given';
 import { openStore } from '../../artifacts/open-store';
 import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { jsonText } from '../../domain/messages';
 import { messageOf } from '../errors';
 import { type NamedPort, portProblem } from '../ports';
-import { type Home, projectRoot, pythonPath, temporalPath } from '../project';
+import { type Home, pythonPath, temporalPath } from '../project';
 import { workerProgram } from '../run/services';
 
 const run = promisify(execFile);

@@ -10,10 +10,11 @@ import { urlsIn } from '../../domain/endpoints';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import { jsonText } from '../../domain/messages';
-import { baseModelId, checkTokens, loraModules, servedBase } from '../../policy/base-model';
+import { checkTokens, loraModules, servedBase } from '../../policy/base-model';
 import { createPolicyClient, tryAdapter } from '../../policy/client';
 import { openPolicyServer } from '../../policy/server';
 import { messageOf, UserError } from '../errors';
+import { baseIdOf } from '../given';
 import { type Home, pythonPath } from '../project';
 import { Service } from '../run/service';
 import { policyServerService } from '../run/services';
@@ -172,11 +173,15 @@ const LIKELY_SUMMED = 4;
 /** What starts or loads something: a vLLM is asked the campaign's own way to take adapters, and an embedded server is started once. */
 export function serverTrials(campaign: Campaign, home: Home, python = pythonPath()): CheckItem[] {
   const { policyServer, baseModel } = campaign;
+  const id: CheckItem = { name: 'base model id', needs: askable, run: () => baseIdOf(campaign, home) };
   const needs = [...askable, 'LoRA modules', 'policy server', 'store'];
   if (policyServer.kind === 'vllm')
-    return [{ name: 'adapters', needs, run: () => adaptersText({ campaign, home, python, url: policyServer.url }) }];
+    return [
+      id,
+      { name: 'adapters', needs, run: () => adaptersText({ campaign, home, python, url: policyServer.url }) },
+    ];
   const { spec } = policyServerService({ ...policyServer, model: baseModel.path });
-  return [{ name: 'policy server start', needs, run: () => startText(new Service(spec, home.logs), home) }];
+  return [id, { name: 'policy server start', needs, run: () => startText(new Service(spec, home.logs), home) }];
 }
 
 async function adaptersText(o: { campaign: Campaign; home: Home; python: string; url: string }) {
@@ -185,7 +190,7 @@ async function adaptersText(o: { campaign: Campaign; home: Home; python: string;
   const { path: model } = campaign.baseModel;
   const store = await openStore(home.root);
   // That it serves the base is held against the weights once a campaign has begun.
-  const baseId = await baseModelId({ python, model, home: home.root });
+  const baseId = await baseIdOf(campaign, home);
   const merge = () => Promise.reject(new Error('nothing is merged here'));
   const client = createPolicyClient({ ...connection(url, 32), store, merge, baseId });
   const trial = { store, client, python, base: servedBase(baseId, campaign), model, targetModules };

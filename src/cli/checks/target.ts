@@ -1,6 +1,7 @@
 /** The target environment, what it needs to be opened, and the parts that work on it. It is opened once for all of them. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { projectRoot } from '../../artifacts/given';
 import { type CheckItem, Lack } from '../../checks/check';
 import { partChecks } from '../../checks/parts';
 import type { Campaign, Stage } from '../../domain/campaign';
@@ -11,7 +12,7 @@ import { splitTasks } from '../../environments/split';
 import { type Registry, registry as allKinds } from '../../registry';
 import { messageOf } from '../errors';
 import { askTarget, describedText } from '../open-target';
-import { type Home, projectRoot } from '../project';
+import type { Home } from '../project';
 import { shownChecks } from './model';
 
 export function targetChecks(o: {

@@ -18,6 +18,7 @@ import { LAST_STAGE, taskQueues } from '../../domain/work';
 import { refuseNameOfAnalysis } from '../analyse/folder';
 import { type CampaignOverrides, configDigests, loadCampaign, termsDigest } from '../campaign-file';
 import { UserError } from '../errors';
+import { travelling } from '../given';
 import type { Home } from '../project';
 import { lostReport } from '../reports';
 import {
@@ -157,6 +158,8 @@ export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'outp
   campaign: Campaign;
   /** The id of the home's store. */
   store: string;
+  /** The id of its base model. */
+  base: string;
   /** Whose workers a new start of it waits for. */
   pool: string;
 }
@@ -208,7 +211,8 @@ export async function campaignToEnd(
       throw new UserError(
         `campaign ${name} has ended for pool ${pool}; the same command starts it again for ${run.pool}`,
       );
-    if (decision === 'start') await startCampaign(temporal, { ...run, until, force });
+    if (decision === 'start')
+      await startCampaign(temporal, { ...run, campaign: await travelling({ ...run, until }), until, force });
     note(`campaign ${name} ${decision === 'start' ? 'started' : 'goes on'}`);
     const known = readStatus({ home: home.root, name });
     const end = await follow({ temporal, name, output, signal, onSnapshot, known, maxFailures: MAX_CODE_FAILURES });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { runChecks, warningsOf } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { LAST_STAGE } from '../../domain/work';
-import { baseModelId, poolOf, servedBase } from '../../policy/base-model';
+import { poolOf, servedBase } from '../../policy/base-model';
 import { comparisonText } from '../../report/sections/comparison';
 import { reportText } from '../../report/sections/report';
 import { shortEpisode } from '../../report/terminal';
@@ -13,8 +13,8 @@ import { homeCheck, temporalCheck } from '../checks/machine';
 import { compareReports, writeComparison } from '../compare';
 import { checksOf } from '../doctor';
 import { requireAll, UserError } from '../errors';
+import { baseIdOf } from '../given';
 import { homeOf } from '../options';
-import { pythonPath } from '../project';
 import { readReport } from '../reports';
 import { isTerminal } from '../watch/output';
 import { campaignToEnd, readStart, type CampaignRun, type StartOptions } from './campaign';
@@ -44,10 +44,11 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   const work = async (supervisedRun: SupervisedRun) => {
     for (const warning of warningsOf(checks)) supervisedRun.output.note('campaign', `warning: ${warning}`);
     const store = await start.store();
-    const pool = campaign.workers.pool ?? (await ownPool(supervisedRun, campaign, store));
+    const base = await baseOf(supervisedRun, campaign);
+    const pool = campaign.workers.pool ?? poolOf({ store, base: servedBase(base, campaign) });
     const server = await startTemporal(supervisedRun, campaign.name);
     try {
-      return await runToEnd({ ...supervisedRun, ...server, ...start, options, campaign, store, pool });
+      return await runToEnd({ ...supervisedRun, ...server, ...start, options, campaign, store, base, pool });
     } finally {
       await server.temporal.close();
     }
@@ -55,14 +56,11 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   return supervised({ options, campaign: campaign.name, work });
 }
 
-/** The pool of a campaign whose file names none. */
-async function ownPool({ home, output, signal }: SupervisedRun, campaign: Campaign, store: string) {
-  const { path: model } = campaign.baseModel;
-  const hashing = `hashing ${model}, once as long as its files stay`;
+async function baseOf({ home, output, signal }: SupervisedRun, campaign: Campaign): Promise<string> {
+  const hashing = `hashing ${campaign.baseModel.path}, once as long as its files stay`;
   const long = setTimeout(() => output.note('services', hashing), HASHING_MS);
   try {
-    const id = await baseModelId({ python: pythonPath(), home: home.root, model, signal });
-    return poolOf({ store, base: servedBase(id, campaign) });
+    return await baseIdOf(campaign, home, signal);
   } finally {
     clearTimeout(long);
   }
@@ -94,7 +92,8 @@ async function startWorkers({ home, campaign, output, supervisor, variables }: R
     await supervisor.start([spec]);
     policyServerUrl = url();
   }
-  await supervisor.start(workerServices({ home, workers, variables, policyServerUrl, pool }));
+  const { path: model } = baseModel;
+  await supervisor.start(workerServices({ home, workers, variables, policyServerUrl, pool, model }));
 }
 
 /** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */

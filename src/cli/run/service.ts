@@ -6,8 +6,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { projectRoot } from '../../artifacts/given';
 import { messageOf, UserError } from '../errors';
-import { projectRoot } from '../project';
 import { signalGroup, waitUntil } from './processes';
 
 export interface ServiceSpec {

@@ -1,8 +1,9 @@
 /** The policy server and the workers of a campaign on one machine: how each is started, when it is ready, how long it may take to end. */
 import { join } from 'node:path';
+import { projectRoot } from '../../artifacts/given';
 import type { Campaign } from '../../domain/campaign';
 import { taskQueues } from '../../domain/work';
-import { projectRoot, pythonPath, type Home } from '../project';
+import { pythonPath, type Home } from '../project';
 import type { ServiceSpec } from './service';
 
 export const workerProgram = (root = projectRoot): string => join(root, 'dist/workers/worker.js');
@@ -48,6 +49,8 @@ export function workerServices(o: {
   variables: NodeJS.ProcessEnv;
   policyServerUrl: string;
   pool: string;
+  /** The base model's folder. */
+  model: string;
 }): ServiceSpec[] {
   const env = {
     ...process.env,
@@ -55,6 +58,7 @@ export function workerServices(o: {
     CAMPAIGN_HOME: o.home.root,
     POLICY_SERVER_URL: o.policyServerUrl,
     CAMPAIGN_POOL: o.pool,
+    CAMPAIGN_MODEL: o.model,
     CAMPAIGN_PYTHON: pythonPath(),
     CAMPAIGN_GPU_SLOTS: String(o.workers.gpuSlots),
     CAMPAIGN_GPUS_PER_TRAINER: String(o.workers.gpusPerTrainer),

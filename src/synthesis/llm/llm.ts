@@ -35,7 +35,7 @@ const kind = defineKind({
     ...languageModelFields,
     attacks: z.number().int().min(0).max(5).default(5).describe('Attacks on each module that it is asked for.'),
   },
-  paths: ['prompts'],
+  given: { prompts: '.md' },
   open({ attacks, ...spec }, identity) {
     const { contextTokens, maxTokens, repairs } = spec;
     const model = openLanguageModel('synthesizer', spec);

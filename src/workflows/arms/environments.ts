@@ -8,16 +8,18 @@ const options = {
   modules: z.string().min(1).describe('Folder of modules (docs/synthesis.md): every .js file is one.'),
 };
 
+const nameOf = (path: string): string => path.split('/').at(-1)!;
+
 const kind = defineKind<typeof options, Arm>({
   kind: 'environments',
   version: '1',
   options,
-  paths: ['modules'],
+  given: { modules: '.js' },
   open:
     ({ modules: folder }, { kind, version }) =>
     async (context) => {
       const { campaign, name, status } = context;
-      status.set('self-test', folder);
+      status.set('self-test', nameOf(folder));
       const taken = await status.gate.step(() =>
         activity(campaign, `take the modules of ${name}`).takeModules({ folder }),
       );
@@ -35,7 +37,7 @@ const kind = defineKind<typeof options, Arm>({
         ),
       );
       const unfit = tested.flat();
-      if (unfit.length > 0) throw new Error(`modules of ${folder} fail the self-test: ${unfit.join(' | ')}`);
+      if (unfit.length > 0) throw new Error(`modules of ${nameOf(folder)} fail the self-test: ${unfit.join(' | ')}`);
       const modules = taken.map(({ module }) => ({ module, hints: false }));
       // Its texts, wherever they lay: they are part of the training's environment.
       return trainOnModules(context, { modules, maker: { kind, version, options: {} } });

@@ -22,7 +22,7 @@ const kind = defineKind<typeof options, Arm>({
   kind: 'sft',
   version: '1',
   options,
-  paths: ['conversations'],
+  given: { conversations: '' },
   open:
     (
       { conversations: file, minReward, epochs, steps, conversationsPerStep, learningRate, checkpointEvery },
@@ -41,7 +41,6 @@ const kind = defineKind<typeof options, Arm>({
           maker: { kind, version, options: {} },
           environment: campaign.target,
           base: prepared.base,
-          baseModelPath: campaign.baseModel.path,
           conversations: taken.conversations,
           training: {
             ...campaign.training,

@@ -20,6 +20,8 @@ import { scriptedPolicy } from '../../support/scripted-policy';
 import { scoredRollout } from '../../support/scored-rollout';
 
 const known: TokenCounts = { tokens: 100, unknown: 0, words: [] };
+// Python takes seconds where the machine is busy.
+jest.setTimeout(60_000);
 const tools = ['look', 'add'];
 const call = (name: string, given = {}): Message => ({
   role: 'assistant',
@@ -120,15 +122,16 @@ describe('the judgement', () => {
 describe('the step', () => {
   const home = mkdtempSync(join(tmpdir(), 'base-check-'));
   afterAll(() => rmSync(home, { recursive: true, force: true }));
-  const baseModelPath = resolve(__dirname, '../../..', 'models', 'base');
+  const model = resolve(__dirname, '../../..', 'models', 'base');
+  const base = 'base@8facfb00a73e';
   const python = resolve(__dirname, '../../..', '.venv', 'bin', 'python');
   let opened = 0;
 
-  async function step(client: ReturnType<typeof scriptedPolicy>) {
+  async function step(client: ReturnType<typeof scriptedPolicy>, over: { model?: string | undefined } = { model }) {
     const store = openFolderStore(join(home, `${opened++}`));
     const kinds = { ...registry, environments: [createEnvironmentKind()] };
     const environments = new EnvironmentPool(store, kinds.environments);
-    const activities = createRolloutActivities({ store, environments, kinds, home, python, client });
+    const activities = createRolloutActivities({ store, environments, kinds, home, python, client, ...over });
     const train = Array.from({ length: 20 }, (_, n) => `n-${n + 1}`);
     const plan = { train, validation: ['x'], router: ['y'], test: ['z'] };
     const body = JSON.stringify(plan);
@@ -146,7 +149,7 @@ describe('the step', () => {
         budget: {},
       },
       environment: { kind: 'counting' },
-      policy: { base: 'base@1', adapters: [] },
+      policy: { base, adapters: [] },
       tasks: { kind: 'plan', plan: ref, part: 'train' },
       attempts: 2,
       sampling: { temperature: 0.7, topP: 1, maxTokens: 8 },
@@ -157,7 +160,7 @@ describe('the step', () => {
       environment.on('heartbeat', (beat: RolloutHeartbeat) => beats.push(beat));
       return environment.run(activity, input) as Promise<O>;
     };
-    const found = await run(activities.checkBase, { rollouts, baseModelPath });
+    const found = await run(activities.checkBase, { base, rollouts });
     return { found, beats, store, rollOut: () => run(activities.rollOut, rollouts) };
   }
 
@@ -177,6 +180,22 @@ describe('the step', () => {
     expect([turns, client.turns]).toEqual([steps(first), steps(all)]);
     // The counting environment's words are no words of the base.
     expect(found.problems).toEqual([expect.stringMatching(/is unknown to the base's tokenizer/)]);
+  });
+
+  test('a worker with another base model, or none, plays nothing and leaves the step to others', async () => {
+    const client = countingPolicy();
+    for (const [of, has] of [
+      [home, 'no model there'],
+      [undefined, 'which is not set'],
+    ] as const)
+      await expect(step(client, { model: of })).rejects.toMatchObject({
+        type: 'WrongBaseModel',
+        nonRetryable: false,
+        message: expect.stringMatching(
+          new RegExp(`wants ${base}, and worker .* has CAMPAIGN_MODEL=${of ?? ''}, .*${has}`),
+        ),
+      });
+    expect(client.turns).toBe(0);
   });
 
   test('a policy that says one sentence is found out', async () => {

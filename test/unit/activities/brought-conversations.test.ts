@@ -47,6 +47,7 @@ const dependencies = () => ({
   store: store(),
   home,
   python: join(home, 'python'),
+  model: 'models/base',
   kinds: registry,
   environments: poolOf(async () => countingEnvironment()),
 });
@@ -108,7 +109,10 @@ describe('the training on them', () => {
   async function train(): Promise<TrainingResult> {
     const { python } = dependencies();
     // Called as `python -m trainer sft --job FILE`.
-    writeFileSync(python, `#!/bin/sh\n[ "$3" = sft ] && exec "${process.execPath}" "${learner}" "$5" "$ASKS"\n`);
+    writeFileSync(
+      python,
+      `#!/bin/sh\n[ "$3" = base-id ] && echo '{"id":"base@1"}' > "$7"\n[ "$3" = sft ] && exec "${process.execPath}" "${learner}" "$5" "$ASKS"\n`,
+    );
     chmodSync(python, 0o755);
     const { conversations } = await take(fileOf(conversation(1, { id: 'one' })));
     const input: FineTuneInput = {
@@ -116,7 +120,6 @@ describe('the training on them', () => {
       maker: { kind: 'sft', version: '1', options: {} },
       environment: { kind: 'builtin', name: 'shop' },
       base: 'base@1',
-      baseModelPath: 'models/base',
       conversations,
       training: {
         ...campaignSchema.parse({ name: 'x', target: { kind: 'builtin' }, baseModel: { path: '' } }).training,

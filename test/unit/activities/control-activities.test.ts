@@ -29,11 +29,13 @@ jest.setTimeout(120_000);
 const home = mkdtempSync(join(tmpdir(), 'control-'));
 const store = openFolderStore(join(home, 'artifacts'));
 const environments = new EnvironmentPool(store, registry.environments);
-const activities = createControlActivities({ store, environments, kinds: registry, home, python });
+const model = resolve(__dirname, '../../..', 'models', 'base');
+const id = 'base@8facfb00a73e';
+const activities = createControlActivities({ store, environments, kinds: registry, home, python, model });
 const campaign = campaignSchema.parse({
   name: 'told',
   target: { kind: 'builtin', name: 'shop' },
-  baseModel: { path: resolve(__dirname, '../../..', 'models', 'base') },
+  baseModel: { path: 'base', id },
   rollouts: { tasks: 20 },
   training: { groupsPerStep: 4 },
   validation: { targetTasks: 5 },
@@ -116,14 +118,10 @@ test.each<[what: string, work: () => Promise<unknown>, beats: (seconds: number) 
   }
 });
 
-test('preparing: every piece of the base model that was hashed, every list of tasks', async () => {
+test('preparing: every list of tasks', async () => {
   const { result, beats } = await run(activities.prepare, { campaign });
-  expect(result.base).toMatch(/^base@[0-9a-f]{12}$/);
+  expect(result.base).toBe(id);
   expect(result.pool).toBe(poolOf({ store: await store.id(), base: result.base }));
-  const hashed = beats.filter(({ title }) => title === 'hash the base model');
-  const last = hashed.at(-1)!;
-  expect(last.done).toBe(last.total);
-  expect(hashed.length).toBeGreaterThanOrEqual(readdirSync(campaign.baseModel.path).length);
   expect(beats).toContainEqual({ kind: 'analysis', title: 'read the tasks', done: 2, total: 2 });
 });
 

@@ -5,10 +5,10 @@ import { bundleWorkflowCode, DefaultLogger, Worker, type WorkflowBundleWithSourc
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { loadCampaign } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
 import { campaignToEnd, decide } from '../../../src/cli/run/campaign';
 import { readStatus } from '../../../src/cli/watch/snapshot';
-import type { Campaign } from '../../../src/domain/campaign';
 import { taskQueues } from '../../../src/domain/work';
 import { renderReport } from '../../../src/report/render';
 import { signalNames } from '../../../src/workflows/messages';
@@ -55,8 +55,8 @@ async function run(
       home,
       temporal: temporal(),
       options: { home: home.root, ...rest },
-      campaign: { name, seed: 1 } as Campaign,
-      ...{ store: 'store', pool: 'pool' },
+      campaign: loadCampaign({ file: 'campaigns/demo.yaml', overrides: { name } }),
+      ...{ store: 'store', base: 'base@0123456789ab', pool: 'pool' },
       configDigests: { evaluation: 'digest' },
       terms: 'terms',
       output: { note: (_stage, text) => void notes.push(text), show: () => undefined },

@@ -137,8 +137,8 @@ test('a schema that is none is refused where it is described; a command that is 
     failure('BadEnvironment', 'describe: tools.0.parameters.required: must be a list of names'),
   );
   await expect(open({ command: ['no-such-command-at-all'] }).describe()).rejects.toMatchObject({
-    type: 'BadEnvironment',
-    message: expect.stringMatching(/no-such-command-at-all.*can't be started/),
+    type: 'EnvironmentMissing',
+    message: expect.stringMatching(/no-such-command-at-all.*can't be started on/),
   });
 });
 

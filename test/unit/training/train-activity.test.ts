@@ -4,7 +4,16 @@
  */
 import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { appendFileSync, chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,9 +37,10 @@ jest.setTimeout(60_000);
 const trainer = resolve(__dirname, '../..', 'fixtures', 'learners', 'two-adapters.mjs');
 let home: string;
 let python: string;
-/** Called as `python -m trainer train --job FILE`. */
+const saysBase = `[ "$3" = base-id ] && echo '{"id":"base@1"}' > "$7"`;
+/** Called as `python -m trainer train --job FILE`, after it was asked which base model there is. */
 const playedBy = (learner: string) =>
-  writeFileSync(python, `#!/bin/sh\nexec "${process.execPath}" "${learner}" "$5" "$SAYS"\n`);
+  writeFileSync(python, `#!/bin/sh\n${saysBase} && exit\nexec "${process.execPath}" "${learner}" "$5" "$SAYS"\n`);
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'train-'));
   python = join(home, 'python');
@@ -60,7 +70,6 @@ async function input(): Promise<TrainInput> {
     environment: { kind: 'builtin', name: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
     base: 'base@1',
-    baseModelPath: 'models/base',
     training,
     seed: 1,
     maxTokens: 16,
@@ -82,6 +91,7 @@ async function begin(
     store: store(),
     home,
     python,
+    model: 'models/base',
     client,
     kinds: registry,
     environments: poolOf(async () => countingEnvironment()),
@@ -252,8 +262,9 @@ test('a trainer that can not be started leaves its GPUs and its journal to the n
       return { ...journal, close: () => ((open -= 1), journal.close()) };
     },
   };
-  // Node refuses such a name at once.
-  await expect(train(countingPolicy(), { gpus, store: counted, python: 'py\0thon' })).rejects.toMatchObject({
+  const gone = join(home, 'gone');
+  writeFileSync(gone, `#!/bin/sh\n${saysBase}\nrm "$0"\n`, { mode: 0o755 });
+  await expect(train(countingPolicy(), { gpus, store: counted, python: gone })).rejects.toMatchObject({
     type: 'TrainerDied',
     message: expect.stringContaining("can't be started") as string,
   });
@@ -271,7 +282,7 @@ test('an attempt that is cancelled before its trainer starts starts none', async
   const { ended, activity } = await begin(countingPolicy(), { environments });
   cancelled.activity = activity;
   await expect(ended).rejects.toBeInstanceOf(CancelledFailure);
-  expect(readdirSync(folder())).toEqual(['job.json']);
+  expect(existsSync(join(home, 'trainings'))).toBe(false);
 });
 
 test('an attempt that is no longer its own ends its trainer and itself', async () => {

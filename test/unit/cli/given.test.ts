@@ -1,0 +1,82 @@
+/** What campaigns are started with: the same on every machine, whatever lies where on this one. */
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { readGivenFile } from '../../../src/analyst/given';
+import { atHand } from '../../../src/artifacts/given';
+import { openStore } from '../../../src/artifacts/open-store';
+import { loadCampaign } from '../../../src/cli/campaign-file';
+import { baseIdOf, travelling } from '../../../src/cli/given';
+import { homeAt } from '../../../src/cli/project';
+
+jest.setTimeout(60_000);
+const repository = resolve(__dirname, '../../..');
+const shipped = join(repository, 'campaigns');
+const fixtures = join(repository, 'test', 'fixtures', 'given');
+const base = 'base@0123456789ab';
+const home = homeAt(mkdtempSync(join(tmpdir(), 'given-')));
+afterAll(() => rmSync(home.root, { recursive: true, force: true }));
+
+const textsIn = (value: unknown): string[] =>
+  typeof value === 'string' ? [value] : Object.values((value ?? {}) as object).flatMap(textsIn);
+
+test.each(readdirSync(shipped).filter((file) => file.endsWith('.yaml')))(
+  '%s is started without a path of this machine, and finds its own again',
+  async (file) => {
+    const campaign = loadCampaign({ file: join(shipped, file) });
+    const sent = await travelling({ campaign, home, base });
+    expect(textsIn(sent).filter((text) => text.startsWith('/'))).toEqual([]);
+    expect(sent.baseModel.id).toBe(base);
+    expect((await atHand(await openStore(home.root), sent)).target).toEqual(campaign.target);
+  },
+);
+
+test('what is given is read from the store when its folder has gone; what is not there is said by the path of the file', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'brought-'));
+  cpSync(fixtures, folder, { recursive: true });
+  const file = join(folder, 'mine.yaml');
+  writeFileSync(join(folder, 'lines.jsonl'), '{}');
+  cpSync(join(repository, 'prompts'), join(folder, 'prompts'), { recursive: true });
+  writeFileSync(
+    file,
+    `name: mine\ntarget: { kind: process, command: [./play], cwd: ${join(repository, 'examples')} }\nbaseModel: { path: model, id: ${base} }\n` +
+      'analyst: { kind: given, capabilities: tau2-mock.yaml }\nsynthesizer: { kind: llm, url: http://127.0.0.1:8000, model: m, prompts: prompts }\n' +
+      'arms: [{ kind: sft, conversations: lines.jsonl }, { kind: environments, modules: tau2-mock }]\n',
+  );
+  const campaign = loadCampaign({ file });
+  expect(await baseIdOf(campaign, home)).toBe(base);
+  const before = await readGivenFile(String(campaign.analyst['capabilities']));
+  const sent = await travelling({ campaign, home, base });
+  expect(await travelling({ campaign, home, base })).toEqual(sent);
+  expect(sent.target['cwd']).toBe('project://examples');
+  rmSync(folder, { recursive: true });
+  await expect(travelling({ campaign, home, base })).rejects.toThrow(join(folder, 'tau2-mock.yaml'));
+  expect((await travelling({ campaign, home, base, until: 'rollouts' })).analyst['capabilities']).toBe(
+    'tau2-mock.yaml',
+  );
+
+  const store = await openStore(home.root);
+  const { analyst, synthesizer, arms, target } = await atHand(store, sent);
+  expect(target['cwd']).toBe(join(repository, 'examples'));
+  expect(await readGivenFile(String(analyst['capabilities']))).toMatchObject({ capabilities: before.capabilities });
+  expect(readdirSync(String(synthesizer['prompts']))).toContain('environment.md');
+  const modules = String(arms[1]?.['modules']);
+  const names = readdirSync(join(fixtures, 'tau2-mock')).filter((name) => name.endsWith('.js'));
+  expect(readdirSync(modules).sort()).toEqual(names.sort());
+  for (const name of names)
+    expect(readFileSync(join(modules, name))).toEqual(readFileSync(join(fixtures, 'tau2-mock', name)));
+  expect(String(arms[0]?.['conversations'])).toMatch(/\/lines\.jsonl$/);
+  await store.forget(`given/${/^given:(.*)\//.exec(String(sent.synthesizer['prompts']))![1]}`);
+  await expect(atHand(store, sent.synthesizer)).rejects.toMatchObject({ type: 'ArtifactDamaged' });
+});
+
+test('a base model is held against its id, and a machine that does not have it has to be told', async () => {
+  const campaign = loadCampaign({ file: join(shipped, 'smoke.yaml') });
+  const named = (baseModel: object) => ({ ...campaign, baseModel: { ...campaign.baseModel, ...baseModel } });
+  const id = await baseIdOf(campaign, home);
+  expect(id).toMatch(/^base@[0-9a-f]{12}$/);
+  const other = id.replace('base', 'other');
+  expect(await baseIdOf(named({ id: other }), home)).toBe(other);
+  await expect(baseIdOf(named({ id: base }), home)).rejects.toThrow(`baseModel.id is ${base}, and baseModel.path`);
+  await expect(baseIdOf(named({ path: '/no/model' }), home)).rejects.toThrow('say in baseModel.id which model it is');
+});
