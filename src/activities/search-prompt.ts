@@ -10,6 +10,7 @@ import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
 import type { Checkpoint, TrainingSummary } from '../domain/results';
 import type { Purpose } from '../domain/rollout';
+import { bareEnvironment } from '../environments/child-process';
 import { answerOf } from '../language-model/answer';
 import { openLanguageModel } from '../language-model/model';
 import { openPrompts } from '../language-model/prompts';
@@ -50,7 +51,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
     program: 'gepa',
     show: progress,
     limits: input,
-    env: bareEnvironment(),
+    env: learnerEnvironment(),
     prepare: async (folder) => ({
       job: { ...job, output_dir: folder },
       learning: {
@@ -113,12 +114,10 @@ function jobOf(o: { input: SearchPromptInput; tasks: string[]; policy: string; r
   };
 }
 
-/** What a process needs that is to have no key: nothing but where programs and files are. */
-const NEEDED = new Set(['PATH', 'HOME', 'TMPDIR', 'LANG', 'LC_ALL', 'SYSTEMROOT']);
-const bareEnvironment = (): NodeJS.ProcessEnv => ({
-  ...Object.fromEntries(
-    Object.keys(process.env).map((name) => [name, NEEDED.has(name) ? process.env[name] : undefined]),
-  ),
+/** Nothing of this worker's own environment. */
+const learnerEnvironment = (): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(Object.keys(process.env).map((name) => [name, undefined])),
+  ...bareEnvironment(),
   // Nothing may depend on the order of a set.
   PYTHONHASHSEED: '0',
 });

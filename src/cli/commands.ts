@@ -4,6 +4,7 @@ import { publishedRun } from '../domain/presets';
 import type { LabelsOptions } from './analyse/labels';
 import type { AnalyseOptions } from './analyse/run';
 import type { DecideOptions } from './approvals';
+import type { CodecServerOptions } from './codec-server';
 import type { CheckOptions } from './environment-check';
 import type { DeleteOptions } from './home';
 import {
@@ -127,6 +128,17 @@ const commands: readonly CommandText[] = [
     options: [...portOptions, recover, json('JSON lines')],
     examples: [['campaign serve --ui-port 0', 'the UI on any free port, until Ctrl-C']],
     run: async (options: ServeOptions) => (await import('./run/command.js')).serveHome(options),
+  },
+  {
+    usage: 'codec-server',
+    description: "decrypt payloads for Temporal's UI with CAMPAIGN_ENCRYPTION_KEY, on this machine alone",
+    options: [
+      option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(8234),
+      option('--ui <origin>', "origin of the UI's pages, which alone are answered").default('http://localhost:8233'),
+      json(),
+    ],
+    examples: [['campaign codec-server --ui https://cloud.temporal.io', 'then name it as codec server in the UI']],
+    run: async (options: CodecServerOptions) => (await import('./codec-server.js')).serveCodec(options),
   },
   {
     usage: 'plan <file>',

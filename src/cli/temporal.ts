@@ -7,12 +7,8 @@ import {
   type WorkflowExecutionDescription,
   type WorkflowStartOptions,
 } from '@temporalio/client';
-import {
-  defaultPayloadConverter,
-  defineSearchAttributeKey,
-  TypedSearchAttributes,
-  type Payload,
-} from '@temporalio/common';
+import { defineSearchAttributeKey, TypedSearchAttributes, type Payload } from '@temporalio/common';
+import { decodeFromPayloadsAtIndex } from '@temporalio/common/lib/internal-non-workflow';
 import type { Campaign } from '../domain/campaign';
 import type { EndedArm, EndedCapability } from '../domain/results';
 import { LAST_STAGE, taskQueues, type Stage } from '../domain/work';
@@ -25,6 +21,7 @@ import {
   type CampaignResult,
   type Memo,
 } from '../workflows/messages';
+import { dataConverter } from '../temporal/codec';
 import { clusterAt, whyNot, type TemporalAddress } from '../temporal/connection';
 import { tracedStarts } from '../tracing';
 import type { ConfigDigests } from './campaign-file';
@@ -45,11 +42,12 @@ export interface Temporal {
 
 /** @throws UserError if nothing answers there, or refuses. */
 export async function connect({ namespace, ...at }: TemporalAddress): Promise<Temporal> {
+  const converter = dataConverter();
   try {
     const connection = await Connection.connect({ ...at, connectTimeout: CONNECT_TIMEOUT });
     const { interceptors, flush } = await tracedStarts();
     const close = () => connection.close().finally(flush);
-    return { client: new Client({ connection, namespace, interceptors }), close };
+    return { client: new Client({ connection, namespace, interceptors, dataConverter: converter }), close };
   } catch (error) {
     throw new UserError(await whyNot({ namespace, ...at }, error));
   }
@@ -267,9 +265,12 @@ async function inputOf({ client }: Temporal, name: string, { runId }: CampaignSt
     execution: { workflowId: name, runId },
     maximumPageSize: 1,
   });
-  const [payload] = history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
-  return defaultPayloadConverter.fromPayload<CampaignInput>(payload as Payload);
+  return valueOf(client, history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads);
 }
+
+/** What the first of a server's payloads holds. */
+export const valueOf = <T>({ options }: Client, payloads: Payload[] | null | undefined): Promise<T> =>
+  decodeFromPayloadsAtIndex(options.loadedDataConverter, 0, payloads);
 
 type EndedChild = EndedCapability | EndedArm;
 

@@ -48,11 +48,15 @@ export const keyedUrls = (key: string) =>
 /** Of the API, e.g. https://api.example.com/v1. */
 export const urlField = keyedUrl('apiKeyEnv names the variable with the key');
 
-/** Environment variable with the API key; left out for servers that need none. */
-export const apiKeyEnvField = z
+export const variableName = z
   .string()
-  .regex(/^[A-Za-z_]\w*$/, 'the name of an environment variable, such as EXAMPLE_API_KEY: the key itself belongs in it')
-  .optional();
+  .regex(
+    /^[A-Za-z_]\w*$/,
+    'the name of an environment variable, such as EXAMPLE_API_KEY: the key itself belongs in it',
+  );
+
+/** Environment variable with the API key; left out for servers that need none. */
+export const apiKeyEnvField = variableName.optional();
 
 const count = z.number().int().positive();
 const dollars = z.number().min(0);

@@ -83,6 +83,7 @@ export const toolsandbox: EnvironmentKind = {
         .describe('Fraction of the families of scenarios that only `test` has; 0: as published (docs/benchmarks.md).'),
       processes: processOptions.processes,
       silenceSeconds: processOptions.silenceSeconds,
+      passEnv: processOptions.passEnv,
       user: processOptions.user,
     },
     paths: ['folder'],

@@ -11,6 +11,8 @@ export type Child = ReturnType<typeof startChild>;
 interface ChildOptions extends Pick<LineReader, 'onLine' | 'onTooLong'> {
   command: readonly string[];
   cwd?: string | undefined;
+  /** Variables that it is given beside the bare environment. */
+  passEnv?: readonly string[] | undefined;
   /** `how`: "exit code 3", "SIGKILL". */
   onEnd: (how: string) => void;
   onStartFailure: (problem: string) => void;
@@ -24,9 +26,15 @@ const STDERR_LENGTH = 4 * 1024;
 /** Waits for the end of its input, which comes when this process is gone; then gives the group the time to see the end of theirs. */
 const GUARD = `read -r _; sleep ${CLOSE_MS / 1000}; kill -s KILL -- "-$1"`;
 
-export function startChild({ command, cwd, onLine, onTooLong, onEnd, onStartFailure }: ChildOptions) {
+/** Of a program that is to have no key: where programs and files are, who it is, and the mark of the service that has started it. */
+const BARE = ['PATH', 'HOME', 'USER', 'LOGNAME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'SYSTEMROOT', 'CAMPAIGN_SERVICE'];
+export const bareEnvironment = (passed: readonly string[] = []): NodeJS.ProcessEnv =>
+  Object.fromEntries([...BARE, ...passed].map((name) => [name, process.env[name]]));
+
+export function startChild({ command, cwd, passEnv, onLine, onTooLong, onEnd, onStartFailure }: ChildOptions) {
   const [program = '', ...args] = command;
-  const child = spawn(program, args, { stdio: 'pipe', detached: true, ...(cwd !== undefined && { cwd }) });
+  const env = bareEnvironment(passEnv);
+  const child = spawn(program, args, { stdio: 'pipe', detached: true, env, ...(cwd !== undefined && { cwd }) });
   const guard = child.pid === undefined ? undefined : startGuard(child.pid);
   const stderr = keepTail(child.stderr, STDERR_LENGTH);
   let how = 'no exit code';

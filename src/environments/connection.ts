@@ -13,6 +13,8 @@ import { errorCodes, type Method, methods, type Params, requestLine, responseSch
 export interface ProcessCommand {
   command: string[];
   cwd?: string;
+  /** Variables that it is given beside the bare environment. */
+  passEnv?: readonly string[] | undefined;
   /** Milliseconds without any answer while requests are open, after which the process counts as hung. */
   silenceMs?: number;
 }
@@ -38,7 +40,7 @@ interface Waiting {
   reject: (error: Error) => void;
 }
 
-export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: ProcessCommand): Connection {
+export function connect({ command, cwd, passEnv, silenceMs = SILENCE_SECONDS * 1000 }: ProcessCommand): Connection {
   const name = quoted(command.join(' '), 200);
   const environment = `environment process "${name}"`;
   const waiting = new Map<number, Waiting>();
@@ -101,6 +103,7 @@ export function connect({ command, cwd, silenceMs = SILENCE_SECONDS * 1000 }: Pr
     child = startChild({
       command,
       cwd,
+      passEnv,
       onLine: (line) => receive(answerIn(line)),
       onTooLong: (beginning) => receive(tooLong(beginning)),
       onEnd: (how) =>

@@ -3,7 +3,8 @@
  * An episode lives and dies with the run of the process that it began in; the next reset starts the process again.
  */
 import { z } from 'zod';
-import { chatModelSchema, silenceField } from '../domain/endpoints';
+import { checkCommand, checkVariable } from '../domain/allowed';
+import { chatModelSchema, silenceField, variableName } from '../domain/endpoints';
 import type { Environment, EnvironmentDescription, Episode } from '../domain/environment';
 import { defineKind, type KindSpec } from '../domain/kinds';
 import { openPartners, type Partners } from '../partners/partners';
@@ -15,6 +16,7 @@ import { beginEpisode } from './process-episode';
 export const processOptions = {
   processes: z.number().int().positive().default(1).describe('Processes side by side; episodes are spread over them.'),
   silenceSeconds: silenceField.default(SILENCE_SECONDS).describe('Seconds without an answer after which it is hung.'),
+  passEnv: z.array(variableName).optional().describe('Variables that it is given beside PATH, HOME and the like.'),
   user: chatModelSchema.optional().describe('Model that plays the user, where the environment does not do so itself.'),
   judge: chatModelSchema.optional().describe('Model that answers the questions of the evaluation.'),
 };
@@ -35,9 +37,13 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
     options,
     paths,
     open: (read, _identity, { partners, silenceMs }: EnvironmentContext) => {
-      const { processes, silenceSeconds, ...models } = processSchema.parse(read);
+      const { processes, silenceSeconds, passEnv, ...models } = processSchema.parse(read);
+      const command = program(read);
+      checkCommand(command.command);
+      for (const name of passEnv ?? []) checkVariable('target.passEnv', name);
       return openProcessEnvironment({
-        ...program(read),
+        ...command,
+        passEnv,
         processes,
         silenceMs: silenceMs ?? silenceSeconds * 1000,
         ...(partners ?? openPartners(models)),

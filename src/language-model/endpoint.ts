@@ -4,6 +4,7 @@
  */
 import { createParser } from 'eventsource-parser';
 import { Agent, type Dispatcher } from 'undici';
+import { checkVariable } from '../domain/allowed';
 import { type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
 import { limited } from '../domain/signs-of-life';
 
@@ -215,9 +216,10 @@ function oneLine(text: string): string {
   return line.length > SHOWN ? `${line.slice(0, SHOWN)} ...` : line;
 }
 
-/** The key in the environment variable that `field` names. Throws BadInput if there is none that can be sent. */
+/** The key in the environment variable that `field` names. Throws BadInput if there is none that can be sent, NotAllowed if this worker may not. */
 export function keyOf(field: string, variable: string | undefined): string | undefined {
   if (variable === undefined) return undefined;
+  checkVariable(field, variable);
   const key = process.env[variable]?.trim();
   const wrong = (problem: string) =>
     new OutsideFailure(

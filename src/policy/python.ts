@@ -12,6 +12,12 @@ import { OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { limited } from '../domain/signs-of-life';
 
+/** Names of what workers alone need, and of secrets whoever's they are. */
+const SECRET = /^(TEMPORAL|AWS)_|^(CAMPAIGN_ENCRYPTION_KEY|CAMPAIGN_STORE)$|API_KEY|TOKEN$|SECRET|PASSWORD/;
+/** For the project's own programs on a model: devices and libraries are set up by variables of many names. */
+export const programEnvironment = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => !SECRET.test(name)));
+
 /** The exit code of trainer/command.py. Python itself ends with 1 for whatever is not caught: no memory, a full disk. */
 const REFUSED = 3;
 const NO_ROOM = /No space left on device|Disk quota exceeded/;
@@ -69,7 +75,7 @@ const ended = (program: Program): Promise<End> =>
       cwd: projectRoot,
       stdio: ['ignore', onProgress ? 'pipe' : 'ignore', 'pipe'],
       signal,
-      ...(env && { env: { ...process.env, ...env } }),
+      env: { ...programEnvironment(), ...env },
     });
     let tail = '';
     if (child.stdout && onProgress)

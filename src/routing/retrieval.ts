@@ -3,6 +3,7 @@
  * equally similar ones the first; cosines are compared to nine digits.
  */
 import { z } from 'zod';
+import { checkVariable } from '../domain/allowed';
 import { apiKeyEnvField, urlField } from '../domain/endpoints';
 
 export const embeddingsSchema = z.strictObject({
@@ -69,6 +70,7 @@ export async function embed(endpoint: Endpoint, texts: readonly string[], signal
 }
 
 async function ask({ url, model, apiKeyEnv }: Endpoint, input: readonly string[], signal: AbortSignal) {
+  if (apiKeyEnv !== undefined) checkVariable('router.embeddings.apiKeyEnv', apiKeyEnv);
   const key = apiKeyEnv === undefined ? undefined : process.env[apiKeyEnv];
   if (apiKeyEnv !== undefined && !key) throw new Error(`router.embeddings.apiKeyEnv: ${apiKeyEnv} is not set; set it`);
   const response = await fetch(`${url.replace(/\/+$/, '')}/v1/embeddings`, {

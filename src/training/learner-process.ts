@@ -11,7 +11,7 @@ import { projectRoot } from '../artifacts/given';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { promptSchema } from '../domain/rollout';
 import { limited } from '../domain/signs-of-life';
-import { watchProcess } from '../policy/python';
+import { programEnvironment, watchProcess } from '../policy/python';
 
 const step = z.number().int().nonnegative();
 /** What was learned so far: the folder of an adapter, a prompt, or nothing yet that the base model is without. */
@@ -94,7 +94,7 @@ export class LearnerProcess {
   /** Why it could not be started. */
   private broken: Error | undefined;
 
-  /** Runs in the project's folder; `log` collects stderr; `env` is added to the environment. */
+  /** Runs in the project's folder; `log` collects stderr; `env` is added to the programs' environment. */
   constructor({ command, log, env, limits }: LearnerCommand) {
     this.limits = { startSeconds: START_SECONDS, stopSeconds: STOP_SECONDS, ...limits };
     this.child = start(command, log, env);
@@ -157,7 +157,11 @@ export class LearnerProcess {
 function start([program = '', ...args]: readonly string[], log: string, env: NodeJS.ProcessEnv): ChildProcess {
   const stderr = openLog(log);
   try {
-    return spawn(program, args, { cwd: projectRoot, env: { ...process.env, ...env }, stdio: ['pipe', 'pipe', stderr] });
+    return spawn(program, args, {
+      cwd: projectRoot,
+      env: { ...programEnvironment(), ...env },
+      stdio: ['pipe', 'pipe', stderr],
+    });
   } catch (error) {
     throw notStarted(error);
   } finally {

@@ -18,6 +18,7 @@ import { longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
+import { bundleFor, dataConverter } from '../temporal/codec';
 import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { traceHeaders } from '../tracing';
 import { dealGpus } from '../training/gpu-groups';
@@ -83,7 +84,7 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
     const deps = await dependencies();
     return runWorker(deps, {
       taskQueue: taskQueues.control(await deps.store.id()),
-      workflowBundle: { codePath: bundlePath },
+      workflowBundle: await bundleFor(bundlePath),
       activities: createControlActivities(deps),
       maxConcurrentActivityTaskExecutions: 4,
       // Label passes read all rollouts at once: a few at a time keep memory bounded.
@@ -181,6 +182,7 @@ export async function runWorker(
   const common = {
     connection,
     namespace: cluster.namespace,
+    dataConverter: dataConverter(),
     // By which `campaign run` knows whether its process lives.
     identity: workerIdentity(),
     // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.

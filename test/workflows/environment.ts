@@ -15,6 +15,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { longQueue, taskQueues } from '../../src/domain/work';
+import { bundleFor, dataConverter } from '../../src/temporal/codec';
 import { type CampaignInput, searchAttributeNames } from '../../src/workflows/messages';
 import type { campaign } from '../../src/workflows';
 import { POOL, type Activities } from './fake-activities';
@@ -80,7 +81,7 @@ async function withAttributes(env: TestWorkflowEnvironment): Promise<TestWorkflo
 /** Bundling takes seconds of a processor: the file is made once for all test files, and anew when anything that is in it has changed. */
 export async function workflowBundle(): Promise<{ codePath: string }> {
   const hash = createHash('sha256').update(readFileSync(join(repository, 'package-lock.json')));
-  for (const folder of ['domain', 'workflows'].map((name) => join(repository, 'src', name)))
+  for (const folder of ['domain', 'temporal', 'workflows'].map((name) => join(repository, 'src', name)))
     for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort())
       if (file.endsWith('.ts')) hash.update(file).update(readFileSync(join(folder, file)));
   const codePath = join(tmpdir(), `campaign-workflows-${hash.digest('hex').slice(0, 16)}.js`);
@@ -96,6 +97,7 @@ export const bundled = (interceptors: string[]): Promise<WorkflowBundleWithSourc
   bundleWorkflowCode({
     workflowsPath: join(repository, 'src', 'workflows', 'index.ts'),
     workflowInterceptorModules: interceptors,
+    failureConverterPath: join(repository, 'src', 'temporal', 'failure-converter.ts'),
     logger: new DefaultLogger('ERROR'),
   });
 
@@ -116,11 +118,13 @@ export async function withWorkers<T>(
   body: () => Promise<T>,
   bundle: Promise<WorkflowBundleOption> = workflowBundle(),
 ): Promise<T> {
-  const options = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
+  const at = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
+  const options = { ...at, dataConverter: dataConverter() };
+  const given = await bundle;
   const control = await Worker.create({
     ...options,
     taskQueue: queues.control,
-    workflowBundle: await bundle,
+    workflowBundle: 'codePath' in given ? await bundleFor(given.codePath) : given,
     activities,
   });
   const others = await Promise.all(

@@ -63,6 +63,10 @@ class BadRequest(RequestError):
     status, type = 400, "BadRequestError"
 
 
+class Unauthorized(RequestError):
+    status, type = 401, "AuthenticationError"
+
+
 class NotFound(RequestError):
     status, type = 404, "NotFoundError"
 

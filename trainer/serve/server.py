@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import hmac
+import ipaddress
 import json
 import logging
 import os
@@ -39,6 +41,7 @@ from trainer.serve.messages import (
     Ready,
     RequestError,
     TooLarge,
+    Unauthorized,
     Unavailable,
 )
 from trainer.serve.protocol import ChatRequest, LoadRequest, UnloadRequest, completion, for_template, parse
@@ -47,6 +50,7 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 5
 MAX_BODY_BYTES = 8 * 1024 * 1024
+KEY_VARIABLE = "POLICY_SERVER_API_KEY"
 
 Answer = tuple[str, bytes]
 Receive = Callable[[], Awaitable[dict]]
@@ -100,7 +104,18 @@ def _bound(host: str, port: int) -> socket.socket:
         raise ValueError(
             f"--port {port}: cannot listen on {host} ({error.strerror}); choose another, or 0 for a free one"
         ) from error
+    address = listener.getsockname()[0]
+    if not _key() and not ipaddress.ip_address(address).is_loopback:
+        listener.close()
+        raise ValueError(
+            f"--host {host}: whoever reaches it could load files; set {KEY_VARIABLE}, or listen on 127.0.0.1"
+        )
     return listener
+
+
+def _key() -> str:
+    """The key that requests must carry, as vLLM's; empty where none is demanded."""
+    return os.environ.get(KEY_VARIABLE, "").strip()
 
 
 async def serve(args: argparse.Namespace, listener: socket.socket) -> None:
@@ -178,7 +193,7 @@ class App:
     """A plain ASGI application (HTTP only; lifespan is switched off) with the routes of docs/policy-server.md."""
 
     def __init__(self, engine: EngineClient, chat: ChatFormat, ready: Ready) -> None:
-        self._engine, self._chat, self._ready = engine, chat, ready
+        self._engine, self._chat, self._ready, self._key = engine, chat, ready, _key()
         self._outcomes: Counter[str] = Counter()
         self._numbers = count()
         self._started = int(time.time())
@@ -214,6 +229,10 @@ class App:
         method, handle = self._routes[path]
         if scope["method"] != method:
             raise MethodNotAllowed(f"method {scope['method']}: {path} takes {method}")
+        if path.startswith("/v1/") and self._key:
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, f"Bearer {self._key}".encode()):
+                raise Unauthorized(f"authorization: it is not the key that is in this server's {KEY_VARIABLE}")
         return await handle(await _body(receive), receive)
 
     async def _complete(self, body: bytes, receive: Receive) -> Answer:

@@ -78,3 +78,17 @@ def test_another_server_agrees_on_a_seed(tiny_model_dir, url):
         for seed in range(3):
             ids = [ask(one, seed=seed, max_tokens=20).json()["choices"][0]["token_ids"] for one in (url, other)]
             assert ids[0] == ids[1]
+
+
+def test_a_server_with_a_key_answers_nobody_else(tiny_model_dir, monkeypatch, capfd):
+    options = ("serve", "--model", str(tiny_model_dir), "--port", "0", "--host", "0.0.0.0")
+    assert main(list(options)) == 1
+    assert "--host 0.0.0.0: whoever reaches it could load files; set POLICY_SERVER_API_KEY" in capfd.readouterr().err
+    monkeypatch.setenv("POLICY_SERVER_API_KEY", "secret")
+    with running_server(tiny_model_dir, "--host", "0.0.0.0") as (_, url):
+        models = url.replace("0.0.0.0", "127.0.0.1") + "/v1/models"
+        assert httpx.get(models.replace("v1/models", "health")).status_code == 200
+        for headers in ({}, {"Authorization": "Bearer wrong"}):
+            refused = httpx.get(models, headers=headers)
+            assert refused.status_code == 401 and "POLICY_SERVER_API_KEY" in refused.json()["error"]["message"]
+        assert httpx.get(models, headers={"Authorization": "Bearer secret"}).status_code == 200

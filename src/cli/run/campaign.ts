@@ -101,12 +101,14 @@ export async function giveBackLostWork(
   return givenBack.filter(Boolean).length;
 }
 
-async function giveBack({ client }: Temporal, { id, workflowId, worker, attempt }: Step): Promise<boolean> {
+async function giveBack(temporal: Temporal, { id, workflowId, worker, attempt }: Step): Promise<boolean> {
+  const { client } = temporal;
   const at = { workflowId, activityId: id };
   try {
     return await client.withDeadline(Date.now() + ANSWER_MS, async () => {
       // The snapshot may be old: somebody who lives may have the step by now.
-      const now = activitiesOf(await client.workflow.getHandle(workflowId).describe()).find((one) => one.id === id);
+      const steps = await activitiesOf(temporal, await client.workflow.getHandle(workflowId).describe());
+      const now = steps.find((one) => one.id === id);
       if (now?.worker !== worker || now?.attempt !== attempt || !isLost(now)) return false;
       // Whoever cancelled it (a pause) waits for its end; else the workflow begins it again.
       if (now.state === 'cancelling') await client.activity.reportCancellation(at);

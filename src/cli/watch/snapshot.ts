@@ -6,13 +6,8 @@ import { readFileSync } from 'node:fs';
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { QueryNotRegisteredError, type WorkflowHandle, WorkflowNotFoundError } from '@temporalio/client';
-import {
-  ApplicationFailure,
-  DefaultFailureConverter,
-  defaultPayloadConverter,
-  defineSearchAttributeKey,
-  TimeoutFailure,
-} from '@temporalio/common';
+import { ApplicationFailure, defineSearchAttributeKey, TimeoutFailure } from '@temporalio/common';
+import { decodeOptionalFailureToOptionalError } from '@temporalio/common/lib/internal-non-workflow';
 import { optionalTsToMs } from '@temporalio/common/lib/time';
 import { isCode } from '../../artifacts/durable-file';
 import { sha256 as sha256Of } from '../../artifacts/hash';
@@ -30,7 +25,7 @@ import {
   workflowIds,
 } from '../../workflows/messages';
 import { messageOf, UserError } from '../errors';
-import { isNoAnswer, isServerAway, stoppedAfter, type Temporal } from '../temporal';
+import { isNoAnswer, isServerAway, stoppedAfter, valueOf, type Temporal } from '../temporal';
 
 /** A query waits for a worker; a campaign whose workers are away is shown by what the server knows. */
 const QUERY_MS = 4000;
@@ -136,7 +131,7 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     attention: typedSearchAttributes.get(attentionAttribute),
     progress,
     failing: isRunning ? [...failingOf(execution), ...looks.flatMap(({ failing }) => failing)] : [],
-    activities: activitiesOf(execution),
+    activities: await activitiesOf(temporal, execution),
     children: looks.map(({ child }) => child),
   };
 }
@@ -148,7 +143,8 @@ async function lookAtChild(
   const handle = temporal.client.workflow.getHandle(child.workflowId);
   try {
     const [execution, progress] = await Promise.all([handle.describe(), ask<ChildProgress>(temporal, handle)]);
-    return { child: { ...child, progress, activities: activitiesOf(execution) }, failing: failingOf(execution) };
+    const activities = await activitiesOf(temporal, execution);
+    return { child: { ...child, progress, activities }, failing: failingOf(execution) };
   } catch (error) {
     // The parent can know of a child a moment before the server does.
     if (error instanceof WorkflowNotFoundError) return { child: { ...child, activities: [] }, failing: [] };
@@ -190,33 +186,34 @@ function failingOf({ raw, workflowId }: Execution): Failing[] {
 export const failureText = ({ workflowId, failures }: Failing): string =>
   `the code of workflow ${workflowId} failed ${failures} times in a row: logs/control-worker.log says why`;
 
-const converter = new DefaultFailureConverter();
 /** Temporal's PendingActivityState, whose enum is in no package that this one depends on. */
 const states: Record<number, ActivitySnapshot['state']> = { 2: 'started', 3: 'cancelling' };
 
 /** What a workflow waits for. */
-export function activitiesOf({ raw, workflowId }: Execution): ActivitySnapshot[] {
-  return (raw.pendingActivities ?? []).map((pending) => {
-    const payload = pending.heartbeatDetails?.payloads?.[0];
-    const failure = pending.lastFailure && converter.failureToError(pending.lastFailure, defaultPayloadConverter);
-    const { reason, type } = failure ? reasonOf(failure) : {};
-    return {
-      id: pending.activityId ?? '',
-      workflowId,
-      type: pending.activityType?.name ?? 'activity',
-      queue: pending.activityOptions?.taskQueue?.name || undefined,
-      state: states[pending.state ?? 0] ?? 'scheduled',
-      worker: pending.lastWorkerIdentity || undefined,
-      attempt: pending.attempt ?? 1,
-      startedAt: optionalTsToMs(pending.lastStartedTime),
-      nextAttemptAt: optionalTsToMs(pending.nextAttemptScheduleTime),
-      heartbeat: payload ? defaultPayloadConverter.fromPayload(payload) : undefined,
-      heartbeatAt: optionalTsToMs(pending.lastHeartbeatTime),
-      lastFailure: reason,
-      lastFailureType: type,
-    };
-  });
-}
+export const activitiesOf = ({ client }: Temporal, { raw, workflowId }: Execution): Promise<ActivitySnapshot[]> =>
+  Promise.all(
+    (raw.pendingActivities ?? []).map(async (pending) => {
+      const payloads = pending.heartbeatDetails?.payloads;
+      const { loadedDataConverter } = client.options;
+      const failure = await decodeOptionalFailureToOptionalError(loadedDataConverter, pending.lastFailure);
+      const { reason, type } = failure ? reasonOf(failure) : {};
+      return {
+        id: pending.activityId ?? '',
+        workflowId,
+        type: pending.activityType?.name ?? 'activity',
+        queue: pending.activityOptions?.taskQueue?.name || undefined,
+        state: states[pending.state ?? 0] ?? 'scheduled',
+        worker: pending.lastWorkerIdentity || undefined,
+        attempt: pending.attempt ?? 1,
+        startedAt: optionalTsToMs(pending.lastStartedTime),
+        nextAttemptAt: optionalTsToMs(pending.nextAttemptScheduleTime),
+        heartbeat: payloads?.[0] && (await valueOf(client, payloads)),
+        heartbeatAt: optionalTsToMs(pending.lastHeartbeatTime),
+        lastFailure: reason,
+        lastFailureType: type,
+      };
+    }),
+  );
 
 const LOST = 'its worker was lost';
 /** Failures and timeouts whose message says less than these words. A worker that hangs is given up like one that is gone. */
