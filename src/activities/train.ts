@@ -12,7 +12,7 @@ import { conversationsSchema } from './arm-inputs';
 import { type GpuDependencies, modelFolder, progress } from './context';
 import { readJson } from '../artifacts/json';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
-import type { LoraTraining, TrainInput, FineTuneInput } from './types';
+import type { FineTuneInput, TrainInput } from './types';
 import type { TrainingSummary } from '../domain/results';
 
 const TRAINING: Purpose = 'training';
@@ -93,36 +93,27 @@ async function initialAdapter(
   return plainAdapter(parts) ?? merge(parts);
 }
 
-/** Of job.json what every training of a LoRA has, without its folders. */
-const loraJob = (training: LoraTraining) => ({
-  lora: {
-    r: training.lora.r,
-    alpha: training.lora.alpha,
-    dropout: training.lora.dropout,
-    target_modules: training.lora.targetModules,
-  },
-  learning_rate: training.learningRate,
-  max_grad_norm: training.maxGradNorm,
-  checkpoint_every: training.checkpointEvery,
-  threads: training.threads,
-  dtype: training.dtype,
-  tokens_per_forward: training.tokensPerForward,
-  gradient_checkpointing: training.gradientCheckpointing,
-});
+/** Of `training` what the worker makes batches by; and what only a training on rollouts has. Everything else is a field of every LoRA's job.json. */
+const OF_BATCHES = ['hintShare', 'maskReadOnlyTurns'];
+const OF_ROLLOUTS = ['groupSize', 'groupsPerStep', 'steps', 'clip', 'kl', 'temperature', 'advantage'];
+
+/** Fields as job.json calls them, `tokensPerForward` as tokens_per_forward. */
+const jobFields = (fields: object, without: readonly string[] = []): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(fields)
+      .filter(([name]) => !without.includes(name))
+      .map(([name, value]) => [
+        name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+        typeof value === 'object' && !Array.isArray(value) ? jobFields(value as object) : (value as unknown),
+      ]),
+  );
 
 /** job.json without its folders: what decides the weights, wherever it lies. */
 const jobOf = ({ training, seed }: TrainInput, tasks: string[]): object => ({
-  ...loraJob(training),
+  ...jobFields(training, OF_BATCHES),
   seed,
   tasks,
-  steps: training.steps,
-  groups_per_step: training.groupsPerStep,
-  group_size: training.groupSize,
   loss: 'grpo',
-  clip: training.clip,
-  kl: training.kl,
-  temperature: training.temperature,
-  advantage: training.advantage,
 });
 
 /** Changes whenever the same job would come to other weights. */
@@ -134,8 +125,8 @@ export async function fineTune(
 ): Promise<TrainingSummary> {
   const { store, home } = deps;
   const { tools } = await (await deps.environments.get(environment)).describe();
-  const { epochs, steps, rowsPerStep } = training;
-  const job = { ...loraJob(training), seed, epochs, steps: steps ?? null, rows_per_step: rowsPerStep };
+  const { steps } = training;
+  const job = { ...jobFields(training, [...OF_BATCHES, ...OF_ROLLOUTS]), seed, steps: steps ?? null };
   const id = digest({ version: SFT_VERSION, maker, job, base, conversations: conversations.sha256, tools });
   return deps.gpus.use((env) =>
     runLearner(deps, {

@@ -1,6 +1,6 @@
 /** Inputs of activities that workflows build, and what activities share. Workflows import types only. */
 import type { ArtifactRef } from '../domain/artifacts';
-import type { Training } from '../domain/campaign';
+import type { Campaign, Training } from '../domain/campaign';
 import type { PromptSearch } from '../domain/policies';
 import type { EnvironmentSpec, Identity } from '../domain/kinds';
 import type { Budget, LanguageModelSpec } from '../domain/endpoints';
@@ -24,7 +24,13 @@ export interface Payer {
   budget: Budget;
 }
 
-export interface RollOutInput extends Payer {
+/** Of the campaign: how rollouts are made, whatever they are for. No part of any key. */
+export type Making = Pick<Campaign['rollouts'], 'concurrency' | 'maxAttempts' | 'maxBrokenShare'>;
+
+/** Of the campaign: how long a learner may be silent, before the server gives its step to another worker and before it is replaced. */
+export type Silence = Pick<Campaign['workers'], 'heartbeatSeconds' | 'stallSeconds'>;
+
+export interface RollOutInput extends Payer, Making {
   purpose: Purpose;
   /** What the batch is, for people: no part of its key. */
   title: string;
@@ -38,12 +44,9 @@ export interface RollOutInput extends Payer {
   sampling: Sampling;
   maxSteps: number;
   seed: number;
-  concurrency: number;
-  maxAttempts: number;
-  maxBrokenShare: number;
 }
 
-export interface TrainInput extends Payer {
+export interface TrainInput extends Payer, Omit<Making, 'maxBrokenShare'>, Silence {
   /** What is trained, for people; names the trainer's folder. */
   name: string;
   /** What asked for it: part of the training's key. */
@@ -59,28 +62,9 @@ export interface TrainInput extends Payer {
   seed: number;
   maxTokens: number;
   maxSteps: number;
-  concurrency: number;
-  maxAttempts: number;
-  /** Silence after which the server gives the training to another worker. */
-  heartbeatSeconds: number;
-  /** A trainer that has the turn and says nothing for so long hangs, and is replaced. */
-  stallSeconds: number;
 }
 
-/** Of `Training` what every training of a LoRA needs. */
-export type LoraTraining = Pick<
-  Training,
-  | 'lora'
-  | 'learningRate'
-  | 'maxGradNorm'
-  | 'checkpointEvery'
-  | 'threads'
-  | 'dtype'
-  | 'tokensPerForward'
-  | 'gradientCheckpointing'
->;
-
-export interface FineTuneInput {
+export interface FineTuneInput extends Silence {
   /** What is trained, for people; names the trainer's folder. */
   name: string;
   /** What asked for it: part of the training's key. */
@@ -90,10 +74,8 @@ export interface FineTuneInput {
   base: string;
   conversations: ArtifactRef;
   /** `steps` in place of `epochs`, if it is given. */
-  training: LoraTraining & { epochs: number; steps: number | undefined; rowsPerStep: number };
+  training: Omit<Training, 'steps'> & { epochs: number; steps: number | undefined; rowsPerStep: number };
   seed: number;
-  heartbeatSeconds: number;
-  stallSeconds: number;
 }
 
 export interface WrittenReport {
@@ -105,7 +87,7 @@ export interface WrittenReport {
   file: string;
 }
 
-export interface SearchPromptInput extends Payer {
+export interface SearchPromptInput extends Payer, Omit<Making, 'maxBrokenShare'>, Silence {
   /** What the search is called, for people; names its folder. */
   name: string;
   environment: EnvironmentSpec;
@@ -122,8 +104,4 @@ export interface SearchPromptInput extends Payer {
   /** Of the search's own choices and of the replies. */
   searchSeed: number;
   maxSteps: number;
-  concurrency: number;
-  maxAttempts: number;
-  heartbeatSeconds: number;
-  stallSeconds: number;
 }

@@ -44,7 +44,6 @@ const rejectionSchema = z.strictObject({
   names: z.array(z.string()).min(1, 'it is empty: name a capability, or leave it out for all').optional(),
   reason: text,
 });
-export type Rejection = z.infer<typeof rejectionSchema>;
 
 /** What a person says, as the `decide` update takes it. */
 export const answerSchema = z.discriminatedUnion('kind', [approvalSchema, rejectionSchema]);

@@ -49,7 +49,6 @@ const faultSchema = z.object({
   what: z.string(),
   citations: z.array(citationSchema),
 });
-export type Fault = z.infer<typeof faultSchema>;
 
 /** What discovery found. */
 export const discoverySchema = z.object({

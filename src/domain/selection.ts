@@ -261,10 +261,11 @@ export function majorityOf(readings: readonly Pick<Reading, 'label'>[]): Label {
   return (['PRESENT', 'NA', 'LACKING'] as const).reduce((most, label) => (votes(label) > votes(most) ? label : most));
 }
 
-/** The readings that say LACKING, and the message that most of them cite. */
-export function lackingIn(readings: readonly Reading[]): { lacking: Reading[]; message: number | undefined } {
+/** The readings that say LACKING, and the message that most of them cite, which so many do. */
+export function lackingIn(readings: readonly Reading[]) {
   const lacking = readings.filter(({ label }) => label === 'LACKING');
-  return { lacking, message: commonest(lacking.flatMap(({ message }) => message ?? []))?.message };
+  const { message, votes: citing = 0 } = commonest(lacking.flatMap(({ message }) => message ?? [])) ?? {};
+  return { lacking, message, citing };
 }
 
 /**

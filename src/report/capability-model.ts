@@ -178,10 +178,8 @@ const reportedIterationSchema = z.strictObject({
     .array(z.strictObject({ branch: branchSchema, successRate: figureSchema, meanReward: figureSchema }))
     .optional(),
 });
-export type ReportedIteration = z.infer<typeof reportedIterationSchema>;
 
 const curveSchema = z.array(z.strictObject({ step, reward: z.number() }));
-export type Curve = z.infer<typeof curveSchema>;
 
 export const reportedTrainingSchema = z.strictObject({
   steps: step,

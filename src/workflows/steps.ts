@@ -1,7 +1,7 @@
 /** The activities as workflow steps: all timeouts, retries and heartbeats of the campaign, each with its reason. */
 import { ActivityCancellationType, type ActivityOptions, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../activities';
-import type { RollOutInput, TaskSet } from '../activities/types';
+import type { Making, Payer, RollOutInput, Silence, TaskSet } from '../activities/types';
 import { activities, type ActivityEntry, type ActivityName, batchOrder } from '../domain/activities';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
@@ -93,16 +93,26 @@ export const part = (plan: ArtifactRef, name: Subset): TaskSet => ({ kind: 'plan
 type Batch = Pick<RollOutInput, 'purpose' | 'title' | 'environment' | 'policy' | 'tasks' | 'attempts'> &
   Partial<RollOutInput>;
 
+/** How rollouts are made, and who pays for them. */
+export const makingOf = ({ name, budget, rollouts }: Campaign): Payer & Making => ({
+  campaign: name,
+  budget,
+  concurrency: rollouts.concurrency,
+  maxAttempts: rollouts.maxAttempts,
+  maxBrokenShare: rollouts.maxBrokenShare,
+});
+
+export const silenceOf = ({ workers: { heartbeatSeconds, stallSeconds } }: Campaign): Silence => ({
+  heartbeatSeconds,
+  stallSeconds,
+});
+
 /** A batch of rollouts; what is not given comes from the campaign. Greedy batches use the evaluation's sampling and step limit. */
 export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({
   sampling: campaign.evaluation.sampling,
   maxSteps: campaign.evaluation.maxSteps,
   seed: campaign.seed,
-  concurrency: campaign.rollouts.concurrency,
-  maxAttempts: campaign.rollouts.maxAttempts,
-  maxBrokenShare: campaign.rollouts.maxBrokenShare,
-  campaign: campaign.name,
-  budget: campaign.budget,
+  ...makingOf(campaign),
   ...batch,
 });
 

@@ -15,7 +15,7 @@ import type {
 import type { FixedPolicy, Hints } from '../domain/rollout';
 import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../domain/seeds';
 import type { ChildStatus } from './status';
-import { activity, rollOut, seeds as seedsOf } from './steps';
+import { activity, makingOf, rollOut, seeds as seedsOf, silenceOf } from './steps';
 
 export interface TrainInput {
   campaign: Campaign;
@@ -59,12 +59,8 @@ export async function train(input: TrainInput): Promise<{ training: TrainingSumm
       seed: campaign.trainingSeed ?? campaign.seed,
       maxTokens: campaign.rollouts.sampling.maxTokens,
       maxSteps: campaign.rollouts.maxSteps,
-      concurrency: campaign.rollouts.concurrency,
-      maxAttempts: campaign.rollouts.maxAttempts,
-      heartbeatSeconds: campaign.workers.heartbeatSeconds,
-      stallSeconds: campaign.workers.stallSeconds,
-      campaign: campaign.name,
-      budget: campaign.budget,
+      ...makingOf(campaign),
+      ...silenceOf(campaign),
     }),
   );
   const { groupsPerStep, groupSize } = settings;

@@ -2,15 +2,14 @@
  * The analyst that `campaign analyse` asks: its fields from --config, with those of the command line over them. Invariant: what comes out is
  * what a campaign file's `analyst` would be; a problem is named by the flag or the field that mends it.
  */
-import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { parse } from 'yaml';
+import { z } from 'zod';
 import type { AnalystKind } from '../../analyst/analyst';
 import type { LanguageModelSpec } from '../../domain/endpoints';
 import { type KindSpec, specSchemaOf } from '../../domain/kinds';
 import { changePaths } from '../campaign-file';
-import { parseFields } from '../input';
-import { messageOf, UserError } from '../errors';
+import { parseFields, readInput } from '../input';
+import { UserError } from '../errors';
 
 export interface SpecOptions {
   config?: string;
@@ -72,14 +71,10 @@ function fromFlags({ url, model, apiKeyEnv, prompts, priceInput: input, priceOut
 
 /** A file with the analyst's fields, or a campaign file, of which `analyst` counts. Its paths are relative to it. */
 function fromFile(file: string, kind: AnalystKind): Fields {
-  let value: unknown;
-  try {
-    value = parse(readFileSync(file, 'utf8'));
-  } catch (error) {
-    throw new UserError(`--config ${file}: ${messageOf(error)}; name a YAML file with the analyst's fields`);
-  }
-  const fields = isFields(value) && 'analyst' in value ? value['analyst'] : value;
-  if (!isFields(fields)) throw new UserError(`${file} must be a map of the analyst's fields (url, model, ...)`);
+  const fix = "name a YAML file with the analyst's fields (url, model, ...), or a campaign file";
+  const schema = z.looseObject({ analyst: z.record(z.string(), z.unknown()).optional() });
+  const value = readInput({ file, named: `--config ${file}`, schema, fix });
+  const fields: Fields = value.analyst ?? value;
   const named = fields['kind'] ?? kind.kind;
   if (named !== kind.kind)
     throw new UserError(
@@ -87,6 +82,3 @@ function fromFile(file: string, kind: AnalystKind): Fields {
     );
   return changePaths({ ...fields, kind: kind.kind }, kind, (path) => resolve(dirname(file), path));
 }
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

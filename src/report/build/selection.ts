@@ -10,7 +10,6 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import {
   beginningOf,
   type Candidate,
-  commonest,
   type Discovery,
   discoverySchema,
   type LabelPass,
@@ -20,7 +19,7 @@ import {
 } from '../../domain/capability';
 import type { Figure } from '../../domain/figure';
 import type { CampaignRecord, SelectionResult } from '../../domain/results';
-import { agreementOf } from '../../domain/selection';
+import { agreementOf, lackingIn, type Reading, readingsOf } from '../../domain/selection';
 import type { ReportedCandidate, ReportedCitation, ReportedEvidence, ReportedFaults } from '../capability-model';
 import type { ReportDraft } from '../model';
 import { unlabeled } from './capabilities';
@@ -125,9 +124,10 @@ export async function readSelection(o: {
   const discovery = await readJson(store, result.candidates, discoverySchema);
   const passes = await Promise.all(result.labels.map((ref) => readJson(store, ref, labelPassSchema)));
   const examples = new Map(result.selected.map(({ candidate }) => [candidate.name, examplesOf(candidate, selection)]));
+  const readings = readingsOf(passes);
   const lacking = new Map(
     selection.capabilities.flatMap(({ name, selected, evidence }) => {
-      const reasons = selected ? evidence.flatMap((id) => lackingOf(passes, name, id) ?? []) : [];
+      const reasons = selected ? evidence.flatMap((id) => lackingOf(id, readings.get(name)?.get(id)) ?? []) : [];
       return reasons.length > 0 ? [[name, reasons] as const] : [];
     }),
   );
@@ -178,19 +178,12 @@ type Lacking = Omit<
 >;
 
 /** Of a failed trajectory: how many passes label it LACKING, and why. Undefined where no pass gives a reason. */
-function lackingOf(passes: readonly LabelPass[], capability: string, rollout: string): Lacking | undefined {
-  const looking = passes.flatMap(({ labels: { [capability]: labels }, reasons }) =>
-    labels && Object.values(labels).some((ids) => ids.includes(rollout))
-      ? [{ lacks: labels.lacking_failed.includes(rollout), reason: reasons?.[capability]?.[rollout] }]
-      : [],
-  );
-  const lacking = looking.filter(({ lacks }) => lacks);
-  const reasons = lacking.flatMap(({ reason }) => reason ?? []);
-  const step = commonest(reasons.flatMap(({ message }) => message ?? []));
-  const first = reasons.find(({ message }) => message === step?.message);
-  if (!first) return undefined;
-  const counts = { lacking: lacking.length, passes: looking.length, citing: step?.votes ?? 0 };
-  return { rollout, message: step?.message, says: first.reason, ...counts };
+function lackingOf(rollout: string, readings: readonly Reading[] = []): Lacking | undefined {
+  const { lacking, message, citing } = lackingIn(readings);
+  const says = lacking.find((one) => one.reason !== undefined && one.message === message)?.reason;
+  return says === undefined
+    ? undefined
+    : { rollout, message, says, lacking: lacking.length, passes: readings.length, citing };
 }
 
 type FaultVotes = Pick<

@@ -4,7 +4,7 @@ import { promptSearchFields } from '../../domain/policies';
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind } from '../../domain/kinds';
 import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
-import { activity, part } from '../steps';
+import { activity, makingOf, part, silenceOf } from '../steps';
 import { iterationsOf } from '../training';
 import type { Arm, ArmKind } from './arm';
 
@@ -42,12 +42,8 @@ const kind = defineKind<typeof options, Arm>({
           seed: campaign.seed,
           searchSeed: campaign.trainingSeed ?? campaign.seed,
           maxSteps: campaign.rollouts.maxSteps,
-          concurrency: campaign.rollouts.concurrency,
-          maxAttempts: campaign.rollouts.maxAttempts,
-          heartbeatSeconds: campaign.workers.heartbeatSeconds,
-          stallSeconds: campaign.workers.stallSeconds,
-          campaign: campaign.name,
-          budget: campaign.budget,
+          ...makingOf(campaign),
+          ...silenceOf(campaign),
         }),
       );
       const heldOut = part(prepared.plan, 'validation');

@@ -1,7 +1,7 @@
 /** Supervised fine-tuning on conversations that somebody brings: what imitation alone comes to. It spends no training rollouts. */
 import { z } from 'zod';
 import { defineKind } from '../../domain/kinds';
-import { activity, part } from '../steps';
+import { activity, part, silenceOf } from '../steps';
 import { iterationsOf } from '../training';
 import { type Arm, type ArmKind, fieldOf } from './arm';
 
@@ -52,8 +52,7 @@ const kind = defineKind<typeof options, Arm>({
             rowsPerStep: conversationsPerStep,
           },
           seed: campaign.trainingSeed ?? campaign.seed,
-          heartbeatSeconds: campaign.workers.heartbeatSeconds,
-          stallSeconds: campaign.workers.stallSeconds,
+          ...silenceOf(campaign),
         }),
       );
       const heldOut = part(prepared.plan, 'validation');
