@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 JOB, QUESTION = "trainer.command:run_job", "trainer.command:answer_question"
@@ -22,7 +21,6 @@ class Command(NamedTuple):
     form: str
     model: str = ""
     run: str = ""
-    options: Mapping[str, int] = {}
 
 
 def _about_base(help: str, model: str, run: str) -> Command:
@@ -58,9 +56,8 @@ COMMANDS = {
     "fit-router": Command(
         "fit the router from an outcome matrix",
         QUESTION,
-        "trainer.fit_router.outcomes:Outcomes",
+        "trainer.fit_router.fit:Question",
         "trainer.fit_router.fit:fit_router",
-        {"folds": 5, "seed": 1},
     ),
     "base-id": _about_base("which base model a folder holds: its name and a hash", "Question", "answer_base_id"),
     "fingerprint": _about_base("log-probs by which a policy server proves its base", "Question", "fingerprint"),
@@ -85,10 +82,10 @@ def main(argv: list[str] | None = None) -> int:
     if not command.model:
         return _load(command.form)(args.options)
 
-    def run(*given: Any, **options: Any) -> Any:
-        return _load(command.run)(*given, **options)
+    def run(*given: Any) -> Any:
+        return _load(command.run)(*given)
 
-    return _load(command.form)(args.options, args.command, command.help, _load(command.model), run, **command.options)
+    return _load(command.form)(args.options, args.command, command.help, _load(command.model), run)
 
 
 def _load(name: str) -> Any:

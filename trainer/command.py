@@ -146,22 +146,18 @@ def run_job(argv: list[str], program: str, description: str, model: type[Model],
 
 
 def answer_question(
-    argv: list[str], program: str, description: str, model: type[Model], answer: Callable[..., Any], **options: int
+    argv: list[str], program: str, description: str, model: type[Model], answer: Callable[[Model], Any]
 ) -> int:
-    """A subcommand that answers a question file with a file, written anew. `options` are integers with their defaults,
-    passed on by name. Returns the exit code."""
+    """A subcommand that answers a question file with a file, written anew. Returns the exit code."""
     parser = argparse.ArgumentParser(prog=f"trainer {program}", description=description)
     parser.add_argument(
         "--in", dest="source", required=True, type=Path, metavar="FILE", help=", ".join(model.model_fields)
     )
     parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="the answer, made anew")
-    for name, default in options.items():
-        parser.add_argument(f"--{name}", type=int, default=default, help="default: %(default)s")
-    given = vars(parser.parse_args(argv))
-    source, out = given.pop("source"), given.pop("out")
+    given = parser.parse_args(argv)
     try:
-        result = answer(read_input(model, source, name="--in"), **given)
+        result = answer(read_input(model, given.source, name="--in"))
     except BadInput as error:
         return refused(program, error)
-    write_json(out, result)
+    write_json(given.out, result)
     return 0

@@ -66,7 +66,7 @@ export const labelTokens: RouterKind = defineKind({
       identity,
       async fit(input) {
         const { labels, retrieval } = await askOfAllTasks({ input, context, embeddings });
-        const fit = await fitWithPython({ input, folds, context, labels });
+        const fit = await fitWithPython({ input, options: { folds }, context, labels });
         if (fit.constant !== undefined) return fit;
         return { ...fit, parameters: modelSchema.parse({ ...(fit.parameters as object), ...retrieval }) };
       },

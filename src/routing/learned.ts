@@ -36,7 +36,7 @@ export const learned: RouterKind = defineKind({
   // 5: one cross-validation and a paired test decide; labels and gates are kinds of their own.
   version: '5',
   options: { folds: foldsField },
-  open({ folds }, identity, context: RouterContext) {
+  open(options, identity, context: RouterContext) {
     const models = new WeakMap<FittedRouter, Ridge>();
 
     function modelOf(fitted: FittedRouter): Ridge {
@@ -54,7 +54,7 @@ export const learned: RouterKind = defineKind({
     return {
       identity,
       async fit(input) {
-        const fit = await fitWithPython({ input, folds, context });
+        const fit = await fitWithPython({ input, options, context });
         if (fit.constant === undefined) ridgeSchema.parse(fit.parameters);
         return fit;
       },

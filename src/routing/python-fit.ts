@@ -26,13 +26,16 @@ export interface LabelAnswers {
 
 interface PythonFit {
   input: FitInput;
-  folds: number;
+  /** Of the kind: fields of the question of that name (trainer/fit_router/fit.py). */
+  options: object;
   context: RouterContext;
   labels?: LabelAnswers;
 }
 
-export async function fitWithPython({ input, folds, context, labels }: PythonFit): Promise<Fit> {
-  const outcomes = {
+export async function fitWithPython({ input, options, context, labels }: PythonFit): Promise<Fit> {
+  const question = {
+    ...options,
+    seed: input.seed,
     options: input.options.map(({ name }) => name),
     tasks: input.tasks.map(({ id, messages, outcomes: trials }) => ({
       id,
@@ -44,10 +47,10 @@ export async function fitWithPython({ input, folds, context, labels }: PythonFit
   const folder = await mkdtemp(join(tmpdir(), 'router-'));
   try {
     const [from, to] = [join(folder, 'outcomes.json'), join(folder, 'router.json')];
-    await writeFile(from, canonical(outcomes));
+    await writeFile(from, canonical(question));
     await runPython({
       python: context.python,
-      args: ['fit-router', '--in', from, '--out', to, '--folds', String(folds), '--seed', String(input.seed)],
+      args: ['fit-router', '--in', from, '--out', to],
       signal: input.signal,
       onProgress: input.progress,
     });

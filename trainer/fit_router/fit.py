@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 from scipy.stats import permutation_test
 
 from trainer.command import BadInput, tell_progress
@@ -21,14 +22,19 @@ LEVEL = 0.05
 RESAMPLES = 9999
 
 
-def fit_router(given: Outcomes, *, folds: int, seed: int) -> dict[str, Any]:
+class Question(Outcomes):
+    """With the options of the router's kind, by their names in a campaign file."""
+
+    folds: int = Field(default=5, ge=2)
+    seed: int = 1
+
+
+def fit_router(given: Question) -> dict[str, Any]:
     """The router as plain JSON: the form that was kept, its parameters, the cross-validation of both forms, and
     `constant` where routing does not help. Tells progress in folds. Raises BadInput."""
-    if folds < 2:
-        raise BadInput(f"--folds {folds}: cross-validation needs at least 2")
     matrix = matrix_of(given)
     try:
-        return _fit(matrix, folds, seed)
+        return _fit(matrix, given.folds, given.seed)
     except ValueError as error:
         if "empty vocabulary" in str(error):
             raise BadInput("tasks: too few texts hold a word; give the first user messages") from error

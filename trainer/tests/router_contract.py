@@ -9,8 +9,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-from trainer.fit_router.fit import fit_router
-from trainer.fit_router.outcomes import Outcomes, matrix_of
+from trainer.fit_router.fit import Question, fit_router
+from trainer.fit_router.outcomes import matrix_of
 from trainer.fit_router.ridge import RidgeModel, choices
 
 FILE = Path(__file__).parent / "fixtures" / "router_contract.json"
@@ -38,9 +38,9 @@ def synthetic_outcomes(tasks: int = 60, seed: int = 3) -> dict[str, Any]:
     return {"options": ["base", "cancels", "returns", "useless"], "tasks": rows}
 
 
-def outcomes_of(raw: dict[str, Any]) -> Outcomes:
+def outcomes_of(raw: dict[str, Any]) -> Question:
     """As read from a file."""
-    return Outcomes.model_validate_json(json.dumps(raw))
+    return Question.model_validate_json(json.dumps(raw))
 
 
 def contract() -> dict[str, Any]:
@@ -57,7 +57,7 @@ def contract() -> dict[str, Any]:
         }
         for text, row, choice in zip(CASES, predicted, choices(predicted), strict=True)
     ]
-    router = {**fit_router(outcomes, folds=5, seed=1), "parameters": fitted.to_json(matrix.options)}
+    router = {**fit_router(outcomes), "parameters": fitted.to_json(matrix.options)}
     return {"options": matrix.options, "router": router, "cases": cases}
 
 

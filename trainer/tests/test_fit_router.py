@@ -23,7 +23,7 @@ from trainer.tests.serving import ROOT
 
 
 def fit(raw: dict[str, Any], folds: int = 5) -> dict[str, Any]:
-    return fit_router(outcomes_of(raw), folds=folds, seed=1)
+    return fit_router(outcomes_of({**raw, "folds": folds}))
 
 
 def matrix(columns: dict[str, list[float]], texts: list[str]) -> dict[str, Any]:
@@ -211,6 +211,7 @@ def test_labels_are_calibrated_and_one_that_is_missing_is_left_to_the_base_model
         (["tasks", 3, "outcomes"], {"base": [1]}, r"tasks.3.outcomes.a: required; evaluate every option"),
         (["labels", "names"], ["a", "base", "b"], "labels.names 'a': name the base first"),
         (["labels", "names"], ["base", "a", "c"], "labels.names 'c'"),
+        (["folds"], 1, "folds 1: must be greater than or equal to 2"),
         (["labels", "neighbours"], [4], "labels.logprobs: give one list a task"),
         (["tasks"], [{"text": "same", "outcomes": {o: [1] for o in ("base", "a", "b", "a+b")}}], "1 different text"),
     ],
@@ -231,18 +232,15 @@ def test_bad_outcomes_are_refused_in_one_line(
     assert not out.exists()
 
 
-def test_texts_without_words_and_one_fold() -> None:
-    raw = matrix({"base": [0, 1], "a": [1, 0]}, ["", " "])
+def test_texts_without_words() -> None:
     with pytest.raises(BadInput, match="too few texts hold a word"):
-        fit(raw)
-    with pytest.raises(BadInput, match="--folds 1: cross-validation needs at least 2"):
-        fit(raw, folds=1)
+        fit(matrix({"base": [0, 1], "a": [1, 0]}, ["", " "]))
 
 
 def test_deterministic_as_a_command(tmp_path: Path) -> None:
     source = tmp_path / "outcomes.json"
-    source.write_text(json.dumps(synthetic_outcomes()))
-    options = ["fit-router", "--in", str(source), "--folds", "4", "--seed", "2", "--out"]
+    source.write_text(json.dumps({**synthetic_outcomes(), "folds": 4, "seed": 2}))
+    options = ["fit-router", "--in", str(source), "--out"]
     command = [sys.executable, "-m", "trainer", *options, str(tmp_path / "a.json")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     # 4 folds, and what was kept.
