@@ -20,6 +20,8 @@ export interface DialectServer {
   complete: (body: Record<string, unknown>, response: ServerResponse) => unknown;
   /** Answers the next requests to load an adapter in place of the server, if it is there. */
   load?: (body: Record<string, unknown>, response: ServerResponse) => unknown;
+  /** It takes from somewhere, under its name, what it is asked for and has not loaded. */
+  fetches: boolean;
   /** Answers the requests that tell how a server samples: by itself as one that samples from all of its distribution. */
   probe: (body: Record<string, unknown>) => unknown;
   /** What /health answers. */
@@ -58,6 +60,7 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
     adapters: new Map(),
     connections: () => connections,
     root: BASE,
+    fetches: false,
     score: (ids) => ids.slice(1).map(() => -1),
     complete: () => completion({ role: 'assistant', content: 'hello' }),
     probe: ({ seed, max_tokens: tokens }) =>
@@ -100,6 +103,7 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
         return void (self.adapters.delete(name) ? response.end('ok') : error(response, 404, 'unknown'));
       case '/v1/chat/completions': {
         const model = String(body['model']);
+        if (model !== 'base' && self.fetches) self.adapters.set(model, 'fetched');
         if (model !== 'base' && !self.adapters.has(model)) return void error(response, 404, `no model ${model}`);
         const isProbe = body['top_logprobs'] !== undefined && Number(body['max_tokens']) > 1;
         const answer = await (isProbe ? self.probe(body) : self.complete(body, response));

@@ -14,19 +14,24 @@ export interface EmbeddedServer {
   /** The id of the base model that it serves, as it says itself. */
   base: string;
   stop(): Promise<void>;
+  /** By SIGKILL. */
+  kill(): Promise<void>;
 }
 
 export async function startEmbeddedServer({
   model,
   args = [],
+  env = {},
 }: {
   model: string;
   /** Further options of `trainer serve`. */
   args?: string[];
+  env?: Record<string, string>;
 }): Promise<EmbeddedServer> {
   const options = ['-m', 'trainer', 'serve', '--model', model, '--exit-with-parent', ...args];
   const child = spawn(python, args.includes('--port') ? options : [...options, '--port', '0'], {
     cwd: root,
+    env: { ...process.env, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   const stderr: string[] = [];
@@ -42,6 +47,10 @@ export async function startEmbeddedServer({
     base: data[0]!.root,
     stop: async () => {
       child.stdin.end();
+      await ended;
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
       await ended;
     },
   };

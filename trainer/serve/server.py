@@ -27,6 +27,7 @@ from pathlib import Path
 
 import uvicorn
 
+from trainer.campaign_adapters import AdapterCache, adapters_of_store
 from trainer.command import blaming
 from trainer.model_folder import check_files, model_at
 from trainer.serve.chat import ChatFormat
@@ -148,7 +149,7 @@ async def _serve(args: argparse.Namespace, listener: socket.socket, engine: Engi
     with blaming("--model"):
         chat = ChatFormat(args.model)
     config = uvicorn.Config(
-        App(engine, chat, ready),
+        App(engine, chat, ready, _fetched()),
         lifespan="off",
         log_level="warning",
         access_log=False,
@@ -185,6 +186,14 @@ def _watch_stdin(loop: asyncio.AbstractEventLoop, stop: Callable[[], None]) -> N
     loop.call_soon_threadsafe(stop)
 
 
+def _fetched() -> AdapterCache | None:
+    try:
+        return adapters_of_store()
+    except ImportError as error:
+        log.warning("CAMPAIGN_STORE: nothing is fetched from it (%s); install trainer/requirements.lock", error)
+        return None
+
+
 class ClientGone(Exception):
     """The client closed its connection."""
 
@@ -192,8 +201,9 @@ class ClientGone(Exception):
 class App:
     """A plain ASGI application (HTTP only; lifespan is switched off) with the routes of docs/policy-server.md."""
 
-    def __init__(self, engine: EngineClient, chat: ChatFormat, ready: Ready) -> None:
-        self._engine, self._chat, self._ready, self._key = engine, chat, ready, _key()
+    def __init__(self, engine: EngineClient, chat: ChatFormat, ready: Ready, fetched: AdapterCache | None) -> None:
+        self._engine, self._chat, self._ready, self._key, self._fetched = engine, chat, ready, _key(), fetched
+        self._fetching: dict[str, asyncio.Future[None]] = {}
         self._outcomes: Counter[str] = Counter()
         self._numbers = count()
         self._started = int(time.time())
@@ -238,7 +248,7 @@ class App:
     async def _complete(self, body: bytes, receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
         if request.model != BASE:
-            await self._engine.call("find", request.model)
+            await self._find(request.model)
         prompt = self._chat.prompt_ids(for_template(request.messages), request.offered_tools())
         room = self._ready.context - len(prompt)
         if room < 1:
@@ -258,6 +268,28 @@ class App:
         answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=number)
         self._outcomes[answer["choices"][0]["finish_reason"]] += 1
         return _json(answer)
+
+    async def _find(self, name: str) -> None:
+        """Loads an adapter from the bucket if need be. Raises NotFound, BadRequest, Unavailable."""
+        try:
+            await self._engine.call("find", name)
+        except NotFound as unknown:
+            fetching = self._fetching.get(name)
+            if fetching is None:
+                fetching = self._fetching[name] = asyncio.ensure_future(self._fetch(name, unknown))
+                fetching.add_done_callback(lambda _: self._fetching.pop(name))
+            await asyncio.shield(fetching)  # others may wait for it, too
+
+    async def _fetch(self, name: str, unknown: NotFound) -> None:
+        try:
+            folder = self._fetched and await asyncio.to_thread(self._fetched.find, name)
+        except ValueError as error:
+            raise BadRequest(f"model {name!r}: {error}", "model") from error
+        except Exception as error:  # whatever boto3 raises where a bucket does not answer
+            raise Unavailable(f"model {name!r}: the bucket of CAMPAIGN_STORE can't be read: {error!r}") from error
+        if folder is None:
+            raise unknown
+        await self._engine.call("load", (name, str(folder)))
 
     async def _unless_gone(self, request: GenerationRequest, receive: Receive) -> Outcome:
         """Generates, and gives up when the client does."""

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import type { ArtifactStore, Snapshots } from '../../../src/artifacts/store';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
 import type { FixedPolicy } from '../../../src/domain/rollout';
 import { OutsideFailure } from '../../../src/domain/failures';
@@ -39,7 +39,13 @@ afterEach(async () => {
 });
 
 function connect(
-  options: { url?: string; requestTimeoutMs?: number; maxLoadedAdapters?: number; merge?: Merge } = {},
+  options: {
+    url?: string;
+    requestTimeoutMs?: number;
+    maxLoadedAdapters?: number;
+    merge?: Merge;
+    store?: ArtifactStore;
+  } = {},
 ): PolicyClient {
   const opened = createPolicyClient({ url: server.url, concurrency: 8, store, merge, ...options });
   clients.push(opened);
@@ -268,6 +274,22 @@ test.each([
     message: expect.stringContaining(said),
   });
   expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(1);
+});
+
+test('of a store in a bucket a server is asked by name first, and given the path where it fetches nothing', async () => {
+  const inBucket = { ...store, snapshots: {} as Snapshots };
+  const [x, y, z] = [mixOf(await adapter('x')), mixOf(await adapter('y')), mixOf(await adapter('z'))];
+  const worker = connect({ store: inBucket });
+  await worker.ensurePolicy(x);
+  expect(server.adapters.get(nameOf(x))).toBe(await store.folder(x.adapters[0]!.ref));
+  server.fetches = true;
+  await worker.ensurePolicy(y);
+  expect(server.adapters.get(nameOf(y))).toBe('fetched');
+  server.complete = refuse(400, { message: `LoRA adapter '${nameOf(z)}' was found but could not be loaded.` });
+  await expect(worker.ensurePolicy(z)).rejects.toMatchObject({
+    type: 'AdapterRefused',
+    message: expect.stringContaining('--max-lora-rank') as string,
+  });
 });
 
 test.each([
