@@ -97,6 +97,7 @@ async function worker(kind: string, settings: Record<string, string>) {
       TEMPORAL_ADDRESS: env.address,
       CAMPAIGN_HOME: join(folder, 'home'),
       CAMPAIGN_PYTHON: python,
+      CAMPAIGN_MODEL: join(repository, 'models', 'base'),
       CAMPAIGN_METRICS: `127.0.0.1:${port}`,
       CAMPAIGN_LOG: 'json',
       POLICY_SERVER_API_KEY: KEY,
