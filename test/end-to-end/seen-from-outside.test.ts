@@ -3,7 +3,7 @@
  * down to the policy server, without a key or a word of a conversation in them.
  */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, request, type RequestListener } from 'node:http';
@@ -13,15 +13,15 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { homeAt } from '../../src/cli/project';
-import type { Snapshot } from '../../src/cli/watch/snapshot';
-import { command, repository, writeCampaign } from '../support/campaign-run';
+import { repository, writeCampaign } from '../support/campaign-run';
 import { python, startEmbeddedServer } from '../support/embedded-server';
 import { scoredIn } from '../support/faults-checks';
 import { devServer, quiet } from '../workflows/environment';
 
-jest.setTimeout(8 * 60_000);
+jest.setTimeout(15 * 60_000);
 quiet();
 const folder = mkdtempSync(join(tmpdir(), 'outside-'));
 const rules = join(repository, 'deploy', 'alerts.yaml');
@@ -32,7 +32,6 @@ let env: TestWorkflowEnvironment;
 const cleanups: (() => Promise<unknown> | void)[] = [];
 beforeAll(async () => void (env = await devServer()));
 afterAll(async () => {
-  delete process.env['OTEL_EXPORTER_OTLP_ENDPOINT'];
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   await env?.teardown();
   rmSync(folder, { recursive: true, force: true });
@@ -143,15 +142,21 @@ test('metrics that the alert rules name, log lines as JSON, and traces down to t
   const server = await startEmbeddedServer({ model: join(repository, 'models', 'base') });
   cleanups.push(server.stop);
   const [traces, policy] = [await collector(), await passing(server.url)];
-  process.env['OTEL_EXPORTER_OTLP_ENDPOINT'] = traces.url;
+  const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url };
   const at = ['--temporal-address', env.address];
-  await command(home, 'start', file, '--until', 'rollouts', ...at);
-  const control = await worker('control', {});
-  const status = async () => JSON.parse(await command(home, 'status', 'seen', '--json', ...at)) as Snapshot;
+  const words = ['--home', home.root, 'start', file, '--until', 'rollouts', ...at];
+  await promisify(execFile)(join(repository, 'bin/campaign'), words, { env: { ...process.env, ...traced } });
+  const control = await worker('control', traced);
+  const campaign = env.client.workflow.getHandle('seen');
+  const seen = () => campaign.describe();
 
-  const lost = await worker('rollouts', { CAMPAIGN_POOL: 'seen', POLICY_SERVER_URL: 'http://127.0.0.1:1' });
-  await until(status, ({ activities }) =>
-    activities.some((step) => step.lastFailureType === 'PolicyServerUnavailable'),
+  const lost = await worker('rollouts', { ...traced, CAMPAIGN_POOL: 'seen', POLICY_SERVER_URL: 'http://127.0.0.1:1' });
+  await until(seen, ({ raw }) =>
+    Boolean(
+      raw.pendingActivities?.some(
+        ({ lastFailure }) => lastFailure?.applicationFailureInfo?.type === 'PolicyServerUnavailable',
+      ),
+    ),
   );
   expect(await until(lost.metrics, (seen) => seen.includes('campaign_policy_server_up'))).toContain(
     '\ncampaign_policy_server_up 0\n',
@@ -174,8 +179,8 @@ test('metrics that the alert rules name, log lines as JSON, and traces down to t
     }),
   );
 
-  const rollouts = await worker('rollouts', { CAMPAIGN_POOL: 'seen', POLICY_SERVER_URL: policy.url });
-  expect((await until(status, (seen) => seen.status !== 'RUNNING')).status).toBe('COMPLETED');
+  const rollouts = await worker('rollouts', { ...traced, CAMPAIGN_POOL: 'seen', POLICY_SERVER_URL: policy.url });
+  expect((await until(seen, ({ status }) => status.name !== 'RUNNING')).status.name).toBe('COMPLETED');
   const told = await rollouts.metrics();
   const scored = [...told.matchAll(/^campaign_rollouts_total\{(.*outcome="scored".*)\} (\d+)$/gm)];
   expect(scored.reduce((all, [, , n]) => all + Number(n), 0)).toBeGreaterThanOrEqual(TASKS);
