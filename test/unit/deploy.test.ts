@@ -66,11 +66,16 @@ test('each kind of worker has an image, whose program is built and does not run 
   expect(commands.map((words) => words.at(-1)).sort()).toEqual(Object.keys(taskQueues).sort());
   for (const words of commands) expect(existsSync(join(root, words.at(-2)!))).toBe(true);
   expect(stages).toEqual(expect.arrayContaining(Object.keys(taskQueues)));
-  expect(dockerfile.match(/^USER .+$/gm)).toEqual(['USER 1000']);
+  expect(dockerfile.match(/^USER .+$/gm)).toEqual(['USER 1000', 'USER 2000']);
+});
+
+test('what images copy is there', () => {
+  const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources]) => sources!.split(' '));
+  expect(copied.filter((source) => !existsSync(join(root, source)))).toEqual([]);
 });
 
 test('an edit of the source leaves the layers of packages as they are', () => {
-  const installing = dockerfile.split(/^FROM /m).filter((stage) => /(npm|pip) install/.test(stage));
+  const installing = dockerfile.split(/^FROM /m).filter((stage) => /npm install|--requirement/.test(stage));
   expect(installing.length).toBeGreaterThan(3);
   for (const stage of installing)
     for (const line of stage.slice(0, stage.lastIndexOf(' install ')).match(/^COPY .+$/gm) ?? [])
