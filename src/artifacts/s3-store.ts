@@ -8,6 +8,7 @@ import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { type Backend, openContentStore } from './content-store';
 import { walk } from './contents';
+import { forEachBounded } from '../domain/concurrency';
 import { asidePath, ifThere, makeFolder } from './durable-file';
 import { sha256 } from './hash';
 import { FileHashes, filesIn, isInside, Objects } from './objects';
@@ -18,6 +19,8 @@ import type { ArtifactStore, Snapshots } from './store';
 const DAY_MS = 24 * 3600 * 1000;
 const HOUR_MS = 3600 * 1000;
 const SMALL_BYTES = 1e6;
+/** Files of a snapshot that are stored, fetched or removed at once. */
+const TRANSFERS = 8;
 /** Of a snapshot: no file of it is called so. */
 const LISTING = '.files.json';
 
@@ -143,6 +146,7 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
 
   return {
     has: isStored,
+    hash: (file) => local.hash(file),
     async put(body) {
       const bytes = Buffer.from(body);
       const sha = sha256(bytes);
@@ -155,9 +159,10 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
       return sha;
     },
     async takeOver(file) {
-      await trim((await stat(file)).size);
+      const { size } = await stat(file);
+      await trim(size);
       const sha = await local.takeOver(file);
-      if (await isStored(sha)) return sha;
+      if (size > SMALL_BYTES ? await isStored(sha) : stored.has(sha)) return sha;
       await bucket.upload(objectPath(sha), file, sha);
       noteStored(sha);
       return sha;
@@ -174,44 +179,50 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
 const workPath = (...path: string[]): string => ['work', ...path].join('/');
 
 async function removeAll(bucket: Bucket, folder: string, isGone?: (path: string) => boolean): Promise<void> {
-  for (const { path } of await bucket.list(`${folder}/`)) if (isGone?.(path) ?? true) await bucket.remove(path);
+  const gone = (await bucket.list(`${folder}/`)).filter(({ path }) => isGone?.(path) ?? true);
+  await forEachBounded({ items: gone, concurrency: TRANSFERS, work: ({ path }) => bucket.remove(path) });
 }
 
 const snapshotSchema = z.array(z.object({ path: z.string().refine(isInside), sha256: z.string() }));
 
-/** `work/<sha256 of key>/<name>/`, in which `.files.json` is written last. They go with the journal of their key. */
+/** `work/<sha256 of key>/<name>/`, in which `.files.json` tells what the files hold. They go with the journal of their key. */
 function snapshotsIn(bucket: Bucket, aside: string): Snapshots {
   const at = (key: string, ...path: string[]): string => workPath(sha256(key), ...path);
   const local = new FileHashes();
   return {
     async put(key, folder, files) {
       const name = randomUUID();
-      const listing = await Promise.all(
-        (await filesIn(folder, files)).map(async (path) => {
-          const file = join(folder, path);
-          const sha = (await local.of(file)) ?? '';
-          await bucket.upload(at(key, name, path), file, sha);
-          return { path, sha256: sha };
-        }),
-      );
-      await bucket.create(at(key, name, LISTING), JSON.stringify(listing));
+      const listing: z.infer<typeof snapshotSchema> = [];
+      for (const path of await filesIn(folder, files))
+        listing.push({ path, sha256: (await local.of(join(folder, path))) ?? '' });
+      const upload = (one: (typeof listing)[number]) =>
+        bucket.upload(at(key, name, one.path), join(folder, one.path), one.sha256);
+      await Promise.all([
+        forEachBounded({ items: listing, concurrency: TRANSFERS, work: upload }),
+        bucket.create(at(key, name, LISTING), JSON.stringify(listing)),
+      ]);
       return name;
     },
     async restore(key, name, folder) {
       const stored = await bucket.get(at(key, name, LISTING));
       if (!stored) return false;
-      for (const { path, sha256: sha } of snapshotSchema.parse(JSON.parse(stored.body.toString()))) {
-        await makeFolder(aside);
+      await makeFolder(aside);
+      let isWhole = true;
+      const items = snapshotSchema.parse(JSON.parse(stored.body.toString()));
+      const work = async ({ path, sha256: sha }: (typeof items)[number]) => {
         const file = asidePath(aside);
         try {
-          if (!(await bucket.download(at(key, name, path), file)) || (await local.of(file)) !== sha) return false;
-          await makeFolder(dirname(join(folder, path)));
-          await rename(file, join(folder, path));
+          if (!(await bucket.download(at(key, name, path), file)) || (await local.of(file)) !== sha) isWhole = false;
+          else {
+            await makeFolder(dirname(join(folder, path)));
+            await rename(file, join(folder, path));
+          }
         } finally {
           await rm(file, { force: true });
         }
-      }
-      return true;
+      };
+      await forEachBounded({ items, concurrency: TRANSFERS, work });
+      return isWhole;
     },
     async keep(key, names) {
       await removeAll(bucket, at(key), (path) => !names.includes(path.split('/')[2]!));

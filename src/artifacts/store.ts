@@ -43,6 +43,8 @@ export interface ArtifactStore {
   removeJournal(key: string): Promise<void>;
   /** Of a store that other hosts have in common, and that is no disk of theirs. */
   readonly snapshots?: Snapshots;
+  /** Of one that notes who uses what after it has answered: resolves once all that the campaign of this step was given is noted. */
+  noted?(): Promise<void>;
   /** All that it holds, and what that takes. */
   contents(): Promise<Contents>;
   /** Removes what no entry refers to and what dead processes have left; `dryRun`: only counts it. */

@@ -1,5 +1,5 @@
 /**
- * Which campaign uses what of a store. Whatever a campaign puts or finds is noted in a journal of its own before the campaign is given it, so
+ * Which campaign uses what of a store. Whatever a step puts or finds is noted in a journal of its campaign before that is told of the step's end, so
  * that what no other campaign uses can be deleted with it. Of entries that are older than the first note nothing is known: they count as used.
  */
 import { sha256 } from './hash';
@@ -13,10 +13,15 @@ const notesKey = (campaign: string): string => `usage/of/${campaign}`;
 /** How a journal is noted, beside the keys of artifacts. */
 const JOURNAL = 'journal:';
 
-/** The same store, which notes what `campaign` uses; undefined where nobody's campaign asks. */
-export function notingUsage(store: ArtifactStore, campaign: () => string | undefined): ArtifactStore {
+/** The same store, which notes what `campaign` uses; undefined where nobody's campaign asks. What a step comes to is told after `noted`. */
+export function notingUsage(
+  store: ArtifactStore,
+  campaign: () => string | undefined,
+): ArtifactStore & { noted(): Promise<void> } {
   const journals = new Map<string, Promise<Journal>>();
   let begun: Promise<unknown> | undefined;
+  /** What is being noted, or could not be, by campaign. */
+  const unnoted = new Map<string, Map<string, Promise<void>>>();
 
   async function open(name: string): Promise<Journal> {
     const campaigns = await store.journal(CAMPAIGNS);
@@ -49,17 +54,34 @@ export function notingUsage(store: ArtifactStore, campaign: () => string | undef
     await note(name, key);
   }
 
-  /** Does what uses the key: what it gives is given on once that is noted. */
+  /** Does what uses the key, which is noted meanwhile and after. */
   async function noting<Result>(key: string, use: () => Promise<Result>): Promise<Result> {
     const name = campaign();
     if (name === undefined) return use();
     await begin();
-    const [result] = await Promise.all([use(), note(name, key)]);
-    return result;
+    const keys = unnoted.get(name) ?? new Map<string, Promise<void>>();
+    unnoted.set(name, keys);
+    if (!keys.has(key)) keys.set(key, note(name, key));
+    keys.get(key)!.then(
+      () => keys.delete(key),
+      () => undefined,
+    );
+    return use();
+  }
+
+  async function noted(): Promise<void> {
+    const name = campaign();
+    const keys = name === undefined ? undefined : unnoted.get(name);
+    const ended = async ([key, first]: [string, Promise<void>]) => {
+      await first.catch(() => note(name!, key));
+      keys?.delete(key);
+    };
+    await Promise.all([...(keys ?? [])].map(ended));
   }
 
   return {
     ...store,
+    noted,
     async find(key) {
       const ref = await store.find(key);
       return ref && noting(key, () => Promise.resolve(ref));

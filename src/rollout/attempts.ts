@@ -26,10 +26,18 @@ interface MakeMissing {
   journal: Journal;
   /** What is scored and durable, by key: what is played is added. */
   held: Map<string, ScoredRollout>;
+  /** Told all of them, once all are scored and before the last are durable. */
+  onPlayed: (scored: ReadonlyMap<string, ScoredRollout>) => void;
 }
 
 /** Returns the rollouts that stayed broken. */
-export async function makeMissing({ options, plan, journal, held }: MakeMissing): Promise<Map<string, BrokenRollout>> {
+export async function makeMissing({
+  options,
+  plan,
+  journal,
+  held,
+  onPlayed,
+}: MakeMissing): Promise<Map<string, BrokenRollout>> {
   const { concurrency, onProgress, title, maxBrokenShare: share = 1, pauseMs = PAUSE_MS } = options;
   const { observe = (play) => play() } = options;
   const total = plan.rollouts.length;
@@ -37,6 +45,7 @@ export async function makeMissing({ options, plan, journal, held }: MakeMissing)
   const broken = new Map<string, BrokenRollout>();
   const failed: Attempted[] = [];
   const appends: Promise<void>[] = [];
+  const played = new Map(held);
   const flushing = new AbortController();
   const signal = AbortSignal.any([flushing.signal, ...(options.signal ? [options.signal] : [])]);
   const scored = () => before + appends.length;
@@ -63,6 +72,7 @@ export async function makeMissing({ options, plan, journal, held }: MakeMissing)
     });
     done.catch((error: unknown) => flushing.abort(error));
     appends.push(done);
+    played.set(key, rollout);
   }
 
   /** Those that died in every attempt are played alone before they count, where they are few and others are scored. */
@@ -107,6 +117,7 @@ export async function makeMissing({ options, plan, journal, held }: MakeMissing)
     await Promise.all(appends);
     throw tooMany;
   }
+  if (played.size === total) onPlayed(played);
   await Promise.all(appends);
   if (spent) throw spent;
   for (const tried of failed.filter(died).slice(0, MAX_ALONE)) await keepAlone(tried);

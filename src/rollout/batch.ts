@@ -8,7 +8,7 @@ import { artifactRefSchema, type ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
 import type { Outcome } from '../domain/outcomes';
-import type { BrokenRollout, Policy, Rollout, ScoredRollout } from '../domain/rollout';
+import type { Policy, Rollout, ScoredRollout } from '../domain/rollout';
 import type { BatchPlan } from './keys';
 import { keepOutcomes, readOutcomes, readRecords, readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
 
@@ -23,18 +23,16 @@ export interface StoredBatch {
 export async function findBatch(store: ArtifactStore, plan: BatchPlan): Promise<StoredBatch | undefined> {
   const ref = await store.find(plan.key);
   if (!ref) return undefined;
-  await noteStored(store, plan, ref);
-  await store.removeJournal(plan.key);
-  return openBatch(store, ref);
+  const index = await indexOf(store, plan);
+  try {
+    await Promise.all([index.append(ref.sha256, ref), store.removeJournal(plan.key)]);
+  } finally {
+    await index.close();
+  }
+  return { ref, outcomes: await keepOutcomes({ store, ref }), records: () => readRecords({ store, ref }) };
 }
 
-const openBatch = async (store: ArtifactStore, ref: ArtifactRef): Promise<StoredBatch> => ({
-  ref,
-  outcomes: await keepOutcomes({ store, ref }),
-  records: () => readRecords({ store, ref }),
-});
-
-/** Stores all records as JSON lines in the plan's order. If another run has finished the batch meanwhile, its artifact stands. */
+/** Stores all records, which are in the plan's order, as JSON lines. If another run has finished the batch meanwhile, its artifact stands. */
 export async function storeBatch(o: {
   store: ArtifactStore;
   title: string;
@@ -42,26 +40,28 @@ export async function storeBatch(o: {
   /** What the batch derives from besides the policy's adapters or its router. */
   inputs: ArtifactRef[];
   plan: BatchPlan;
-  /** The scored ones by key. */
-  held: ReadonlyMap<string, ScoredRollout>;
-  broken: ReadonlyMap<string, BrokenRollout>;
+  records: Rollout[];
+  isComplete: boolean;
+  index: Journal;
   journal: Journal;
 }): Promise<StoredBatch> {
-  const { store, title, policy, inputs, plan, held, broken, journal } = o;
-  const records = plan.rollouts.map(({ key }): Rollout => (held.get(key) ?? broken.get(key))!);
+  const { store, title, policy, inputs, plan, records, isComplete, index, journal } = o;
   const body = await jsonLines(records);
   const sha = sha256(body);
   const ref = await store.put({
-    key: broken.size === 0 ? plan.key : `${plan.key}/incomplete/${sha}`,
+    key: isComplete ? plan.key : `${plan.key}/incomplete/${sha}`,
     producer: `rollouts: ${title}`,
     inputs: [...inputs, ...('router' in policy ? [policy.router] : policy.adapters.map((adapter) => adapter.ref))],
     mediaType: ROLLOUTS_MEDIA_TYPE,
     body,
   });
-  await noteStored(store, plan, ref);
-  if (broken.size === 0) await journal.remove();
-  if (ref.sha256 !== sha) return openBatch(store, ref);
-  return { ref, outcomes: await keepOutcomes({ store, ref }, records), records: async () => records };
+  const [outcomes] = await Promise.all([
+    keepOutcomes({ store, ref }, ref.sha256 === sha ? records : undefined),
+    // By content: a batch that was damaged and made anew is another entry.
+    index.append(ref.sha256, ref),
+    isComplete && journal.remove(),
+  ]);
+  return { ref, outcomes, records: async () => (ref.sha256 === sha ? records : readRecords({ store, ref })) };
 }
 
 async function jsonLines(records: readonly Rollout[]): Promise<Buffer> {
@@ -73,17 +73,8 @@ async function jsonLines(records: readonly Rollout[]): Promise<Buffer> {
 }
 
 /** Stored batches by setting, for whoever asks for some of the same rollouts. */
-const indexOf = (store: ArtifactStore, { setting }: BatchPlan) => store.journal(`batches/${setting}`);
-
-async function noteStored(store: ArtifactStore, plan: BatchPlan, ref: ArtifactRef): Promise<void> {
-  const index = await indexOf(store, plan);
-  try {
-    // By content: a batch that was damaged and made anew is another entry.
-    await index.append(ref.sha256, ref);
-  } finally {
-    await index.close();
-  }
-}
+export const indexOf = (store: ArtifactStore, { setting }: BatchPlan): Promise<Journal> =>
+  store.journal(`batches/${setting}`);
 
 interface Taken {
   /** By key. */
@@ -93,9 +84,7 @@ interface Taken {
 }
 
 /** What stored batches hold of the plan; where several hold a rollout, the first that was stored. */
-export async function takeStored(store: ArtifactStore, plan: BatchPlan): Promise<Taken> {
-  const index = await indexOf(store, plan);
-  await index.close();
+export async function takeStored(store: ArtifactStore, plan: BatchPlan, index: Journal): Promise<Taken> {
   const wanted = new Set(plan.rollouts.map(({ key }) => key));
   const taken: Taken = { rollouts: new Map(), from: [] };
   for (const entry of index.records().values()) {

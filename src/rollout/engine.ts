@@ -8,9 +8,18 @@ import { createTurns } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { summarise } from '../domain/outcomes';
-import type { Hints, Observe, Policy, Purpose, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
+import type {
+  Hints,
+  Observe,
+  Policy,
+  Purpose,
+  Rollout,
+  RolloutSummary,
+  Sampling,
+  ScoredRollout,
+} from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
-import { findBatch, storeBatch, type StoredBatch, takeStored } from './batch';
+import { findBatch, indexOf, storeBatch, type StoredBatch, takeStored } from './batch';
 import { type BatchPlan, planBatch } from './keys';
 import { makeMissing } from './attempts';
 import type { Resolve } from './resolve';
@@ -50,6 +59,11 @@ export interface RollOutOptions {
   inputs?: ArtifactRef[];
   /** Plays a rollout, and may look at it. */
   observe?: Observe;
+  /**
+   * Told the records of a batch that is complete once all are played: whoever goes on with them has to see that the batch that is stored in the end
+   * holds the same.
+   */
+  onPlayed?: (records: Rollout[]) => void;
   /** After every turn, and every rollout that is durable or broken. */
   onProgress?: (progress: RollOutProgress) => void;
   signal?: AbortSignal;
@@ -78,14 +92,12 @@ const inTurn = createTurns();
 export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const started = performance.now();
   checkOptions(options);
-  const { environment, purpose, title, store, signal } = options;
+  const { environment, purpose, title, store, step, signal } = options;
   const plan = planBatch({ ...options, environment: await environment.describe() });
-  const find = async (): Promise<Made | undefined> => {
-    const found = await findBatch(store, plan);
-    return found && { ...found, reused: plan.rollouts.length };
-  };
-  const make = async () => (await find()) ?? makeBatch(options, plan);
-  const { ref, outcomes, records, reused } = (await find()) ?? (await inTurn(plan.setting, make, signal));
+  const make = () => inTurn(plan.setting, () => makeBatch(options, plan), signal);
+  // Nobody else plays a step's own.
+  const found = step === undefined ? await findWhole(store, plan) : undefined;
+  const { ref, outcomes, records, reused } = found ?? (await make());
   const seconds = (performance.now() - started) / 1000;
   const taken = reused > 0 ? { reused } : {};
   return { summary: { ref, purpose, title, ...summarise(outcomes), ...taken, seconds }, outcomes, records, reused };
@@ -103,20 +115,33 @@ function checkOptions({ tasks, attempts, hints, concurrency, maxAttempts }: Roll
     throw problem(`hints.share is ${hints.share}; give a share from 0 to 1`);
 }
 
+async function findWhole(store: ArtifactStore, plan: BatchPlan): Promise<Made | undefined> {
+  const found = await findBatch(store, plan);
+  return found && { ...found, reused: plan.rollouts.length };
+}
+
 async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made> {
   const { store, title, policy, inputs = [] } = options;
-  const taken = await takeStored(store, plan);
-  const journal = await store.journal(plan.key);
+  const opening = [indexOf(store, plan), store.journal(plan.key)] as const;
   try {
+    const [index, journal, found] = await Promise.all([...opening, findWhole(store, plan)]);
+    if (found) {
+      await journal.remove();
+      return found;
+    }
+    const taken = await takeStored(store, plan, index);
     const held = new Map([...(journal.records() as Map<string, ScoredRollout>), ...taken.rollouts]);
     const reused = held.size;
-    const broken = await makeMissing({ options, plan, journal, held });
-    const derivedFrom = [...inputs, ...taken.from];
-    return {
-      ...(await storeBatch({ store, title, policy, inputs: derivedFrom, plan, held, broken, journal })),
-      reused,
-    };
+    let records: Rollout[] | undefined;
+    const inOrder = (made: ReadonlyMap<string, Rollout>, rest?: ReadonlyMap<string, Rollout>) =>
+      plan.rollouts.map(({ key }) => (made.get(key) ?? rest?.get(key))!);
+    const onPlayed = (played: ReadonlyMap<string, ScoredRollout>) => options.onPlayed?.((records = inOrder(played)));
+    const broken = await makeMissing({ options, plan, journal, held, onPlayed });
+    records ??= inOrder(held, broken);
+    const stored = { store, title, policy, inputs: [...inputs, ...taken.from], plan, records, index, journal };
+    return { ...(await storeBatch({ ...stored, isComplete: broken.size === 0 })), reused };
   } finally {
-    await journal.close();
+    for (const opened of await Promise.allSettled(opening))
+      if (opened.status === 'fulfilled') await opened.value.close();
   }
 }

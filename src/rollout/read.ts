@@ -57,10 +57,10 @@ const outcomesKey = ({ sha256 }: ArtifactRef): string => `outcomes/${OUTCOMES_FO
 export const readOutcomes = async (batch: StoredRollouts): Promise<Outcome[]> =>
   (await storedOutcomes(batch)) ?? (await readRecords(batch)).map(outcomeOf);
 
-/** Stores the outcomes of a batch, unless they are there. */
+/** Stores the outcomes of a batch, unless they are there; `records`: of one that has just been made. */
 export async function keepOutcomes(batch: StoredRollouts, records?: readonly Rollout[]): Promise<Outcome[]> {
   const { store, ref } = batch;
-  const known = await storedOutcomes(batch);
+  const known = records ? undefined : await storedOutcomes(batch);
   if (known) return known;
   const outcomes = (records ?? (await readRecords(batch))).map(outcomeOf);
   await store.put({

@@ -76,6 +76,16 @@ export class TrainingRecord {
     this.state = new TrainingState({ ...training, key: `training/${training.id}` });
   }
 
+  /** Puts into the learner's folder what it goes on from. A step of which no rollouts are recorded is done again. */
+  async restore(): Promise<void> {
+    await this.state.restore();
+    const { folder, given } = this.training;
+    const recorded = this.latest(batchSchema);
+    let whole = 0;
+    while (recorded.has(whole)) whole += 1;
+    if (!given) await removeCheckpoints(folder, (step) => step > whole);
+  }
+
   /**
    * Whether these rollouts may be made: all of them or none. Invariant: what was permitted in any attempt, by (task, attempt, policy), is at most
    * the limit; what was permitted once is permitted again. A permission is durable before it is given.

@@ -7,13 +7,14 @@ import { Context } from '@temporalio/activity';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asideIn, replaceFile } from '../artifacts/durable-file';
+import { digest } from '../artifacts/hash';
 import { keptJson } from '../artifacts/json';
 import { workerIdentity } from '../artifacts/place';
 import type { ArtifactStore } from '../artifacts/store';
 import { type FailureType, OutsideFailure } from '../domain/failures';
 import { LEARNER } from '../domain/retries';
 import type { Checkpoint, TrainingResult, TrainingSummary } from '../domain/results';
-import { brokenFailure } from '../domain/rollout';
+import { brokenFailure, type Rollout } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
 import { limited } from '../domain/signs-of-life';
 import { measureStep, observing } from '../metrics';
@@ -88,7 +89,7 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
   try {
     Context.current().cancellationSignal.throwIfAborted();
     const record = new TrainingRecord({ ...learning, store, journal, id, folder });
-    await record.state.restore();
+    await record.restore();
     const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, limits });
     const { signal, end } = untilSilent(deps, limits);
     try {
@@ -136,6 +137,8 @@ export class Learning {
   private readonly context = Context.current();
   /** Something was done in this attempt that the next one would do again. The first attempt has waited for its slot. */
   private hasPlace = false;
+  /** What the last rollouts come to, while the learner goes on with them. */
+  private storing: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly o: LearningOptions &
@@ -154,11 +157,21 @@ export class Learning {
   }
 
   async run(): Promise<TrainingResult> {
+    try {
+      return await this.answer();
+    } finally {
+      await this.storing.catch(() => undefined);
+    }
+  }
+
+  private async answer(): Promise<TrainingResult> {
     const { process, folder, signal } = this.o;
     signal.addEventListener('abort', () => void process.stop(), { once: true });
     if (signal.aborted) void process.stop(); // the event has passed
     for await (const message of process.messages()) {
       this.waitsFor(undefined);
+      // What a step has made counts once its rollouts do.
+      if (message.type !== 'step') await this.storing;
       switch (message.type) {
         case 'ready':
           this.progress.step = message.step;
@@ -201,7 +214,22 @@ export class Learning {
     if (!(await this.patiently(() => this.o.record.permit(request)))) return { type: 'spent' };
     const { maskReadOnlyTurns, everyStepAnew, ...options } = batch;
     const file = join(folder, 'batch.json');
-    await this.patiently(async (onScored) => {
+    const aside = asideIn(deps.home);
+    let tell = (): void => undefined;
+    const isTold = new Promise<void>((done) => (tell = done));
+    let told: { records: Rollout[]; written: Promise<void> } | undefined;
+    // The learner goes on once they are played, and they are stored meanwhile.
+    const give = async (records: Rollout[]): Promise<void> => {
+      if (told && told.records !== records && digest(told.records) !== digest(records))
+        throw died(`was given other rollouts of step ${step + 1} than those that are stored; it is done again`);
+      const batch = { records, tasks, groupSize, content, maskReadOnlyTurns, file, aside };
+      told ??= { records, written: writeTrainingBatch(batch).then(tell) };
+      await told.written.catch((error: unknown) => {
+        told = undefined;
+        throw error;
+      });
+    };
+    this.storing = this.patiently(async (onScored) => {
       const policy = await this.o.record.policy(request);
       const { summary, records, outcomes } = await rollOut({
         ...options,
@@ -215,6 +243,7 @@ export class Learning {
         client: deps.client,
         signal: this.o.signal,
         observe: observing('training', policy),
+        onPlayed: (records) => void give(records).catch(() => undefined), // it is given once more
         onProgress: ({ done, total, broken, turns }) => {
           this.progress.rollouts = { done, total };
           if (turns > 0) delete this.progress.waitsFor;
@@ -227,10 +256,11 @@ export class Learning {
       if (failure) throw failure;
       // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
       const shared = !everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
+      await give(await records());
       await this.o.record.addBatch(step, summary, { shared });
-      const aside = asideIn(deps.home);
-      await writeTrainingBatch({ records: await records(), tasks, groupSize, content, maskReadOnlyTurns, file, aside });
     });
+    this.storing.catch(() => undefined); // whoever awaits it next is told
+    await Promise.race([isTold, this.storing]);
     return { type: 'rollouts', file };
   }
 

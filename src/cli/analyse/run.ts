@@ -141,7 +141,9 @@ async function run({ name, budget, store, analysis, rule }: Plan, signal: AbortS
   const progress = showProgress(rule.passes, process.stderr);
   const ledger = openLedger({ store, campaign: name, budget, role: 'analyst', onText: progress.received });
   try {
-    return await runSteps({ analysis, rule, ledger: progress.counting(ledger), progress, signal });
+    const result = await runSteps({ analysis, rule, ledger: progress.counting(ledger), progress, signal });
+    await store.noted?.();
+    return result;
   } finally {
     progress.close();
   }

@@ -1,15 +1,6 @@
 /** A full disk is told as such, leaves nothing half-written, and ends when there is room: on a real file system of one megabyte. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { diskFull } from '../../../src/artifacts/durable-file';
@@ -210,7 +201,7 @@ test('what is written aside is named after the host and the process', async () =
   writeFileSync(join(folder, 'config'), 'x');
   const script = join(outside, 'killed.js');
   const source = JSON.stringify(join(__dirname, '../../..', 'src', 'artifacts', 'folder-store.ts'));
-  // Dies when the object is written and not named yet.
+  // Dies when something is written and not named yet.
   writeFileSync(
     script,
     `require('node:fs/promises').rename = () => process.kill(process.pid, 'SIGKILL');
@@ -218,10 +209,9 @@ test('what is written aside is named after the host and the process', async () =
   );
   const hook = join(__dirname, '../..', 'support', 'register.cjs');
   expect(spawnSync(process.execPath, ['-r', hook, script]).signal).toBe('SIGKILL');
-  const [left, ...others] = readdirSync(join(root, 'aside'));
-  expect(left?.startsWith(`${hostname()}-`)).toBe(true);
-  expect(others).toEqual([]);
-  expect(readFileSync(join(root, 'aside', left!), 'utf8')).toBe('x');
-  expect(await removeLeftovers(root)).toBe(1);
+  const left = readdirSync(join(root, 'aside'));
+  expect(left.length).toBeGreaterThan(0);
+  expect(left.filter((name) => !name.startsWith(`${hostname()}-`))).toEqual([]);
+  expect(await removeLeftovers(root)).toBe(left.length);
   expect(readdirSync(join(root, 'aside'))).toEqual([]);
 });

@@ -42,6 +42,7 @@ async function worked() {
     await journal.close();
   }
   await a.put(json('reply/a'));
+  await Promise.all([a.noted(), b.noted()]);
   return { base, batch, trained, adapters };
 }
 
@@ -107,8 +108,10 @@ test('entries older than the first note count as used, and so does what nobody h
   await store.put(json('rollouts/old'));
   const file = sha256('rollouts/old');
   utimesSync(join(root, 'artifacts', 'keys', file.slice(0, 2), `${file}.json`), 1, 1);
-  await of('a').find('rollouts/old');
-  await of('a').put(json('reply/a'));
+  const a = of('a');
+  await a.find('rollouts/old');
+  await a.put(json('reply/a'));
+  await a.noted();
   await store.put(json('reply/by nobody'));
   await removeUsed(store, 'a');
   expect(await keys()).toEqual(['reply/by nobody', 'rollouts/old', 'usage/since']);
@@ -117,9 +120,11 @@ test('entries older than the first note count as used, and so does what nobody h
 test('a process that had the notes of a deleted campaign open notes those of the next one of that name', async () => {
   const a = of('a');
   await a.put(json('reply/1'));
+  await a.noted();
   await removeUsed(store, 'a');
   await removeNotes(store, 'a');
   await a.put(json('reply/2'));
+  await a.noted();
   expect([...((await usageOf(store)).noted.get('a') ?? [])]).toEqual(['reply/2']);
 });
 

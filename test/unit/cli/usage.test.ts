@@ -27,7 +27,9 @@ const file = (...path: string[]) => {
 test('shares of campaigns, and their sum, are what the disk says', async () => {
   const home = homeAt(root);
   const id = '0123456789ab';
-  await notingUsage(await openStore(home.root), () => 'mine').put(put(`training/${id}cdef`));
+  const store = notingUsage(await openStore(home.root), () => 'mine');
+  await store.put(put(`training/${id}cdef`));
+  await store.noted();
   for (const path of [['mine', 'report.json'], ['old', 'report.json'], ['logs', 'x.log'], ['temporal.db']])
     file(...path);
   file('trainings', `a-${id}`, 'metrics.jsonl');

@@ -1,0 +1,105 @@
+/**
+ * A training whose store is a bucket, where every request takes its time, against the same on a folder:
+ *
+ *   node -r ./test/support/register.cjs bench/store.ts [--request-ms 200] [--rollouts-ms 10000] [--update-ms 10000] [--steps 5]
+ *
+ * Rollouts and updates take as long as they are told to, so that what is left is the store's. `requests` is how many of its requests a step waits for,
+ * one after the other. Prints one JSON object.
+ */
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { MockActivityEnvironment } from '@temporalio/testing';
+import { DefaultLogger, Runtime } from '@temporalio/worker';
+import { createGpuActivities } from '../src/activities';
+import type { TrainInput } from '../src/activities/types';
+import { openFolderStore } from '../src/artifacts/folder-store';
+import { openS3Store } from '../src/artifacts/s3-store';
+import type { ArtifactStore } from '../src/artifacts/store';
+import { notingUsage } from '../src/artifacts/usage';
+import { campaignSchema } from '../src/domain/campaign';
+import { registry } from '../src/registry';
+import { dealGpus } from '../src/training/gpu-groups';
+import { countingEnvironment, countingPolicy } from '../test/support/counting-environment';
+import { poolOf } from '../test/support/environment-pool';
+import { startWire } from '../test/support/hosts';
+import { bucket, startS3Server } from '../test/support/s3-server';
+
+const { values } = parseArgs({
+  options: {
+    'request-ms': { type: 'string', default: '200' },
+    'rollouts-ms': { type: 'string', default: '10000' },
+    'update-ms': { type: 'string', default: '10000' },
+    steps: { type: 'string', default: '5' },
+  },
+});
+const [requestMs, rolloutsMs, updateMs, steps] = (['request-ms', 'rollouts-ms', 'update-ms', 'steps'] as const).map(
+  (name) => Number(values[name]),
+) as [number, number, number, number];
+const folder = mkdtempSync(join(tmpdir(), 'bench-'));
+const python = join(folder, 'python');
+const learner = resolve(__dirname, '../test/fixtures/learners/timed-steps.mjs');
+writeFileSync(python, `#!/bin/sh\nexec "${process.execPath}" "${learner}" "$5"\n`);
+chmodSync(python, 0o755);
+process.env['UPDATE_MS'] = String(updateMs);
+
+/** Seconds that a step takes, from the end of the first to that of the last. */
+async function trained(name: string, kept: ArtifactStore): Promise<number> {
+  const home = join(folder, name);
+  mkdirSync(home);
+  const store = notingUsage(kept, () => 'bench');
+  const { training } = campaignSchema.parse({
+    name,
+    target: { kind: 'builtin', name: 'shop' },
+    baseModel: { path: 'models/base' },
+    training: { steps, checkpointEvery: 1000, groupsPerStep: 1, groupSize: 8 },
+  });
+  const body = JSON.stringify({ train: ['n-2'], validation: [], router: [], test: [] });
+  const plan = await store.put({ key: 'plan', producer: 'bench', inputs: [], mediaType: 'application/json', body });
+  const input: TrainInput = {
+    ...{ name, campaign: 'bench', budget: {}, maker: { kind: 'bench', version: '1', options: {} } },
+    environment: { kind: 'builtin', name: 'shop' },
+    tasks: { kind: 'plan', plan, part: 'train' },
+    ...{ base: 'base@1', baseModelPath: 'models/base', training, seed: 1, maxTokens: 16, maxSteps: 8 },
+    ...{ concurrency: 8, maxAttempts: 1, heartbeatSeconds: 60, stallSeconds: 60 },
+  };
+  const { train } = createGpuActivities({
+    ...{ store, home, python, kinds: registry },
+    // A rollout is four turns.
+    client: countingPolicy(() => sleep(rolloutsMs / 4)),
+    environments: poolOf(() => Promise.resolve(countingEnvironment())),
+    gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
+    merge: () => Promise.reject(new Error('nothing is merged')),
+  });
+  const ends: number[] = [];
+  const activity = new MockActivityEnvironment();
+  activity.on('heartbeat', ({ step = 0 }: { step?: number }) => {
+    if (step > ends.length) ends.push(performance.now());
+  });
+  await activity.run(train, input);
+  return (ends.at(-1)! - ends[0]!) / 1000 / (steps - 1);
+}
+
+async function main(): Promise<void> {
+  Runtime.install({ logger: new DefaultLogger('ERROR') });
+  const s3 = await startS3Server();
+  const wire = await startWire(Number(/\d+$/.exec(s3.env['AWS_ENDPOINT_URL_S3']!)?.[0]));
+  Object.assign(process.env, s3.env, { AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${wire.port}` });
+  const inBucket = (name: string) =>
+    openS3Store({ url: `s3://${bucket}/${name}`, cache: join(folder, `cache-${name}`), cacheBytes: 1e9 });
+  try {
+    const onFolder = await trained('folder', openFolderStore(join(folder, 'artifacts')));
+    const near = await trained('near', inBucket('near'));
+    wire.delay(requestMs / 2);
+    const far = await trained('far', inBucket('far'));
+    const requests = ((far - near) * 1000) / requestMs;
+    console.log(JSON.stringify({ folder: onFolder, near, far, ratio: far / onFolder, requests }, null, 1));
+  } finally {
+    wire.close();
+    await s3.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+void main();
