@@ -1,134 +1,83 @@
-/** Campaigns on hosts that share no disk, and what happens to hosts and to what is between them (`make test-hosts`, ONLY=regexp of scenarios). */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/** Campaigns on hosts that share no disk, and what happens to hosts and to what is between them (`make test-hosts`, ONLY=regexp of scenarios, HOSTS_SEED=n). */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { openS3Store } from '../../src/artifacts/s3-store';
-import { type Report, reportSchema } from '../../src/report/model';
-import { trainingResultSchema } from '../../src/domain/results';
-import { repository, writeCampaign } from '../support/campaign-run';
-import { campaignFiles } from '../support/faults-campaigns';
+import type { Report } from '../../src/report/model';
+import { repository } from '../support/campaign-run';
 import { decisionsOf } from '../support/faults-checks';
-import { Host, until } from '../support/hosts';
-import { bucket, type S3Server, startS3Server } from '../support/s3-server';
-import { devServer, quiet } from '../workflows/environment';
+import { randomOf } from '../support/faults-random';
+import { type Host, until } from '../support/hosts';
+import { Between, type Scene } from '../support/hosts-scene';
+import { quiet } from '../workflows/environment';
 
 jest.setTimeout(30 * 60_000);
 quiet();
-const model = join(repository, 'models', 'base');
-const POOL = 'hosts';
 /** Of the campaign (test/support/faults-campaigns.ts): a host that is gone is noticed after it. */
 const HEARTBEAT_SECONDS = 20;
 const only = new RegExp(process.env['ONLY'] ?? '');
+const seed = Number(process.env['HOSTS_SEED'] ?? 1);
 
-let temporal: TestWorkflowEnvironment;
-let s3: S3Server;
-let folder: string;
-let hosts: Host[] = [];
-let campaigns = 0;
+let between: Between;
 let reference: Report | undefined;
+let closers: (() => void)[] = [];
 beforeAll(async () => {
-  [temporal, s3] = await Promise.all([devServer(), startS3Server()]);
-  folder = mkdtempSync(join(tmpdir(), 'test-hosts-'));
+  between = await Between.start();
 }, 120_000);
-afterEach(() => hosts.splice(0).forEach((host) => host.close()));
-afterAll(async () => {
-  await temporal?.teardown();
-  await s3?.close();
-  rmSync(folder, { recursive: true, force: true });
+afterEach(() => {
+  between.closeHosts();
+  for (const close of closers) close();
+  closers = [];
 });
+afterAll(() => between?.close());
 
-const portOf = (address: string): number => Number(/\d+$/.exec(address)?.[0]);
+/** Ten minutes fast. */
+const wrongClock = {
+  NODE_OPTIONS: `--import ${join(repository, 'test/support/shifted-clock.mjs')}`,
+  CLOCK_SHIFT_MS: String(10 * 60_000),
+};
 
-class Scene {
-  private constructor(
-    readonly name: string,
-    readonly control: Host,
-    readonly one: Host,
-    readonly two: Host,
-  ) {}
-
-  /** A campaign that has been started, on a host with its control worker; those with GPUs are up to the scenario. */
-  static async begin(o: { two?: Record<string, string>; steps?: number } = {}): Promise<Scene> {
-    const name = `hosts-${campaigns++}`;
-    const settings = { ...s3.env, CAMPAIGN_STORE: `s3://${bucket}/${name}` };
-    const make = (host: string, more = {}) =>
-      Host.make({
-        name: host,
-        folder: join(folder, name),
-        temporalPort: portOf(temporal.address),
-        s3Port: portOf(s3.env['AWS_ENDPOINT_URL_S3']!),
-        settings: { ...settings, ...more },
-      });
-    hosts = await Promise.all([make('control'), make('one'), make('two', o.two)]);
-    const [control, one, two] = hosts as [Host, Host, Host];
-    const file = join(folder, name, 'campaign.yaml');
-    const lines = campaignFiles.small
-      .replace('workers: {', `workers: { pool: ${POOL}-${name},`)
-      .replace('steps: 6', `steps: ${o.steps ?? 6}`);
-    writeCampaign({ file, name, model, lines });
-    const scene = new Scene(name, control, one, two);
-    await control.control();
-    await scene.command('start', file);
-    return scene;
-  }
-
-  async command(...words: string[]): Promise<string> {
-    const args = ['--home', this.control.home.root, ...words, '--temporal-address', temporal.address];
-    const { stdout } = await promisify(execFile)(join(repository, 'bin/campaign'), args, { env: this.control.env });
-    return stdout;
-  }
-
-  gpu = (host: Host): Promise<void> => host.gpu(`${POOL}-${this.name}`, model);
-
-  /** The first training that has come to a step on the host. */
-  trained = (host: Host, steps: number) =>
-    until(`${host.name} has trained ${steps} steps`, 600, () => host.trainings().find((one) => one.steps >= steps));
-
-  async report(): Promise<Report> {
-    // On a busy machine a look may find nobody in time.
-    const status = () => this.command('status', this.name, '--json').catch(() => '{}');
-    const hasEnded = async () => (JSON.parse(await status()) as { status?: string }).status === 'COMPLETED';
-    await until('the campaign ends', 1200, hasEnded);
-    const text = await this.command('report', this.name, '--json');
-    return reportSchema.parse(JSON.parse(text));
-  }
-
-  /** Of every training, what its result says. */
-  async results() {
-    const { env } = this.control;
-    const before = { ...process.env };
-    Object.assign(process.env, s3.env);
-    try {
-      const cache = join(folder, this.name, 'cache');
-      const store = openS3Store({ url: env['CAMPAIGN_STORE']!, cache, cacheBytes: 1e9 });
-      const { entries } = await store.contents();
-      const ended = entries.filter(({ key }) => /^training\/[0-9a-f]{64}$/.test(key));
-      return await Promise.all(
-        ended.map(async ({ ref }) => {
-          const result = trainingResultSchema.parse(JSON.parse((await store.read(ref)).toString()));
-          const batches = (await store.provenance(result.metrics)).inputs;
-          return { ...result, batches };
-        }),
-      );
-    } finally {
-      process.env = before;
-    }
-  }
+/** What a host on AWS has in its environment, and what takes it away. */
+async function onAws(): Promise<{ settings: Record<string, string>; take: () => void }> {
+  let isTaken = false;
+  const server = createServer(({ method, url = '' }, response) => {
+    if (method === 'PUT') return response.end('token');
+    if (isTaken && url.endsWith('/spot/instance-action')) return response.end('{"action":"terminate"}');
+    return response.writeHead(404).end();
+  });
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
+  closers.push(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    settings: { CAMPAIGN_PREEMPTION: 'aws', AWS_EC2_METADATA_SERVICE_ENDPOINT: address },
+    take: () => (isTaken = true),
+  };
 }
 
-/** The same campaign as undisturbed, of which every step was trained on once. */
-async function expectWhole(scene: Scene, { same = true } = {}): Promise<void> {
+interface Lost {
+  /** Of a training on a host that was lost. */
+  name: string;
+  /** Finished there. */
+  steps: number;
+}
+
+/** The same campaign as undisturbed, of which every step was trained on once, and of which each loss has cost an update at most. */
+async function expectWhole(scene: Scene, { same = true, lost = [] as Lost[] } = {}): Promise<void> {
   const report = await scene.report();
   reference ??= report;
   const results = await scene.results();
   for (const result of results) {
     expect(result.batches).toHaveLength(result.steps);
     expect(result.brokenRollouts).toBe(0);
+    expect(result.again).toBe(0);
     if (same) expect(result.superseded).toBeUndefined();
+  }
+  for (const { name, steps } of lost) {
+    const training = results.find((one) => name.endsWith(one.name));
+    expect(Math.max(...(training?.from ?? []))).toBeGreaterThanOrEqual(steps - 1);
   }
   const trained = results.reduce((sum, result) => sum + result.rollouts, 0);
   const counted = report.rollouts?.byPurpose.find(({ purpose }) => purpose === 'training')?.scored.value;
@@ -138,42 +87,59 @@ async function expectWhole(scene: Scene, { same = true } = {}): Promise<void> {
 
 const scenarios: Record<string, () => Promise<void>> = {
   async undisturbed() {
-    const scene = await Scene.begin();
+    const scene = await between.begin();
     await scene.gpu(scene.one);
     await expectWhole(scene);
   },
 
   async 'a host is killed between two steps, and another goes on from the last'() {
-    const scene = await Scene.begin();
+    const scene = await between.begin();
     await scene.gpu(scene.one);
-    const { name, steps } = await scene.trained(scene.one, 3);
+    const lost = await scene.trained(scene.one, 3);
     scene.one.kill();
     await scene.gpu(scene.two);
-    const there = await until('the other host goes on', 120, () =>
-      scene.two.trainings().find((one) => one.name === name),
-    );
-    // Its metrics are those of the host that is gone.
-    await until('its first step', 60, () =>
-      scene.two.trainings().some((one) => one.name === name && one.steps >= steps - 1),
-    );
-    expect(there.name).toBe(name);
-    await expectWhole(scene);
+    await expectWhole(scene, { lost: [lost] });
+  },
+
+  async 'a host is killed in the middle of an update'() {
+    const scene = await between.begin();
+    await scene.gpu(scene.one);
+    const { name } = await scene.trained(scene.one, 2);
+    const training = () => scene.one.trainings().find((one) => one.name === name)!;
+    await until('an update', 300, () => training().steps < 6 && scene.one.isUpdating(name), 5);
+    scene.one.kill();
+    const lost = training();
+    await scene.gpu(scene.two);
+    await expectWhole(scene, { lost: [lost] });
   },
 
   async 'a host of another instruction set takes over'() {
-    const scene = await Scene.begin({ two: { ATEN_CPU_CAPABILITY: 'default', ONEDNN_MAX_CPU_ISA: 'SSE41' } });
+    const other = { ATEN_CPU_CAPABILITY: 'default', ONEDNN_MAX_CPU_ISA: 'SSE41' };
+    const scene = await between.begin({ settings: { two: other } });
     await scene.gpu(scene.one);
-    await scene.trained(scene.one, 3);
+    const lost = await scene.trained(scene.one, 3);
     scene.one.kill();
     await scene.gpu(scene.two);
-    await expectWhole(scene, { same: false });
+    await expectWhole(scene, { same: false, lost: [lost] });
     for (const { superseded } of await scene.results()) expect(superseded?.rollouts ?? 0).toBeLessThanOrEqual(8);
+  },
+
+  async 'a host whose clock is ten minutes off takes over from one that is right, and hands over to it'() {
+    const scene = await between.begin({ settings: { two: wrongClock } });
+    await scene.gpu(scene.one);
+    const first = await scene.trained(scene.one, 2);
+    scene.one.kill();
+    await scene.gpu(scene.two);
+    const second = await scene.trained(scene.two, 5);
+    scene.two.kill();
+    await scene.gpu(scene.one);
+    await expectWhole(scene, { lost: [first, second] });
   },
 
   async 'a host that is cut off from Temporal stops by itself, and another goes on'() {
     // Longer than the limit on silence: a training that ends before it is not stopped.
     const steps = 60;
-    const scene = await Scene.begin({ steps });
+    const scene = await between.begin({ steps });
     await scene.gpu(scene.one);
     const { name, pid } = await scene.trained(scene.one, 2);
     scene.one.temporal.cut();
@@ -191,7 +157,7 @@ const scenarios: Record<string, () => Promise<void>> = {
   },
 
   async 'a host that is cut off from the bucket waits'() {
-    const scene = await Scene.begin();
+    const scene = await between.begin();
     await scene.gpu(scene.one);
     await scene.trained(scene.one, 2);
     scene.one.s3.cut();
@@ -201,34 +167,88 @@ const scenarios: Record<string, () => Promise<void>> = {
   },
 
   async 'the S3 server is killed for two minutes'() {
-    const scene = await Scene.begin();
+    const scene = await between.begin();
     await scene.gpu(scene.one);
     await scene.trained(scene.one, 2);
-    await s3.kill();
+    await between.s3.kill();
     await sleep(120_000);
-    await s3.start();
+    await between.s3.start();
     await expectWhole(scene);
   },
 
-  async 'the bucket is slow'() {
-    const scene = await Scene.begin();
-    for (const host of [scene.control, scene.one]) host.s3.delay(500);
+  async 'a bucket that takes two seconds for every request'() {
+    const scene = await between.begin();
+    for (const host of [scene.control, scene.one]) host.s3.delay(1000);
     await scene.gpu(scene.one);
     await expectWhole(scene);
   },
 
   async 'a notice of preemption: what was trained is handed over'() {
-    const scene = await Scene.begin();
+    const { settings, take } = await onAws();
+    const scene = await between.begin({ settings: { one: settings } });
     await scene.gpu(scene.one);
     const { name, steps } = await scene.trained(scene.one, 3);
     const begun = performance.now();
-    await scene.one.stop();
+    take();
+    await scene.one.left();
     expect((performance.now() - begun) / 1000).toBeLessThan(30);
     await scene.gpu(scene.two);
-    await until('the other goes on', 60, () =>
-      scene.two.trainings().some((one) => one.name === name && one.steps >= steps),
-    );
-    await expectWhole(scene);
+    // Nothing is lost: what it had finished when the notice came is where another goes on.
+    await expectWhole(scene, { lost: [{ name, steps: steps + 1 }] });
+  },
+
+  async 'all of it at random'() {
+    const random = randomOf('hosts', seed);
+    const { settings, take } = await onAws();
+    const scene = await between.begin({ steps: 12, settings: { one: wrongClock, two: settings } });
+    let [here, there] = [scene.one, scene.two];
+    const lost: Lost[] = [];
+    const move = async () => {
+      [here, there] = [there, here];
+      await scene.gpu(here);
+    };
+    const away = async (wire: Host['s3'], seconds: number) => {
+      wire.cut();
+      await sleep(seconds * 1000);
+      wire.mend();
+    };
+    const disturbances: Record<string, () => Promise<void>> = {
+      async kill() {
+        here.kill();
+        lost.push(...here.trainings().filter(({ steps }) => steps > 0 && steps < 12));
+        await move();
+      },
+      async notice() {
+        if (here !== scene.two) return;
+        take();
+        await here.left();
+        await move();
+        // It is taken away for good.
+        delete disturbances['kill'];
+      },
+      temporal: () => away(here.temporal, random.between(5, HEARTBEAT_SECONDS + 20)),
+      bucket: () => away(here.s3, random.between(5, 30)),
+      async server() {
+        await between.s3.kill();
+        await sleep(random.between(5, 40) * 1000);
+        await between.s3.start();
+      },
+      async slow() {
+        for (const ms of [1000, 0]) {
+          here.s3.delay(ms);
+          await sleep(ms * 20);
+        }
+      },
+    };
+    await scene.gpu(here);
+    await scene.trained(here, 1);
+    for (let n = 0; n < 5; n++) {
+      await sleep(random.between(0, 10) * 1000);
+      const name = random.pick(Object.keys(disturbances));
+      console.log(`${n + 1}: ${name}`);
+      await disturbances[name]!();
+    }
+    await expectWhole(scene, { same: false, lost });
   },
 };
 

@@ -3,7 +3,7 @@
  * by wires that can be cut. Killed, a host is gone whole, at once.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -66,6 +66,7 @@ export async function startWire(target: number): Promise<Wire> {
 export class Host {
   readonly home: Home;
   private readonly processes: ChildProcess[] = [];
+  private readonly workers: ChildProcess[] = [];
 
   private constructor(
     readonly name: string,
@@ -105,6 +106,7 @@ export class Host {
   private async start(program: string, args: string[], isReady: RegExp, env = this.env): Promise<string> {
     const child = spawn(program, args, { cwd: repository, env, stdio: ['pipe', 'pipe', 'ignore'], detached: true });
     this.processes.push(child);
+    if (program === process.execPath) this.workers.push(child);
     for await (const line of createInterface({ input: child.stdout })) {
       if (!isReady.test(line)) continue;
       child.stdout.resume();
@@ -141,15 +143,13 @@ export class Host {
     }
   }
 
-  /** All of its processes are asked to stop, as by a notice of preemption. */
-  async stop(): Promise<void> {
-    const ended = this.processes.splice(0).map((child) => {
-      const end = new Promise((done) => child.once('exit', done));
-      child.kill('SIGTERM');
-      child.stdin?.end();
-      return end;
-    });
+  /** Resolves once all of its workers have ended by themselves; the rest goes with the machine. */
+  async left(): Promise<void> {
+    const ended = this.workers
+      .splice(0)
+      .map((child) => (child.exitCode === null ? new Promise((done) => child.once('exit', done)) : undefined));
     await Promise.all(ended);
+    this.kill();
   }
 
   close(): void {
@@ -171,6 +171,13 @@ export class Host {
     });
   }
 
+  /** Whether a training's learner has rollouts that it has not learned from yet. */
+  isUpdating(name: string): boolean {
+    const changedMs = (file: string) =>
+      statSync(join(this.home.root, 'trainings', name, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    return changedMs('batch.json') > changedMs('metrics.jsonl');
+  }
+
   /** Whether the learner of a training lives. */
   isTraining(pid: number): boolean {
     try {
@@ -186,12 +193,13 @@ export async function until<Result>(
   what: string,
   seconds: number,
   look: () => Promise<Result> | Result,
+  everyMs = 100,
 ): Promise<NonNullable<Result>> {
   const end = performance.now() + seconds * 1000;
   for (;;) {
     const found = await look();
     if (found) return found;
     if (performance.now() > end) throw new Error(`${what}: not within ${seconds} s`);
-    await sleep(100);
+    await sleep(everyMs);
   }
 }

@@ -1,0 +1,162 @@
+/** A campaign on three hosts that share nothing but an S3 server, Temporal, and HTTP. */
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { openS3Store } from '../../src/artifacts/s3-store';
+import { trainingResultSchema } from '../../src/domain/results';
+import { type Report, reportSchema } from '../../src/report/model';
+import { devServer } from '../workflows/environment';
+import { repository, writeCampaign } from './campaign-run';
+import { campaignFiles } from './faults-campaigns';
+import { Host, until } from './hosts';
+import { bucket, type S3Server, startS3Server } from './s3-server';
+
+const model = join(repository, 'models', 'base');
+const POOL = 'hosts';
+const portOf = (address: string): number => Number(/\d+$/.exec(address)?.[0]);
+
+/** What the hosts have in common. */
+export class Between {
+  private campaigns = 0;
+  private hosts: Host[] = [];
+
+  private constructor(
+    readonly folder: string,
+    readonly s3: S3Server,
+    private readonly server: TestWorkflowEnvironment,
+  ) {}
+
+  static async start(): Promise<Between> {
+    const folder = mkdtempSync(join(tmpdir(), 'test-hosts-'));
+    const [server, s3] = await Promise.all([devServer(), startS3Server()]);
+    return new Between(folder, s3, server);
+  }
+
+  get temporal(): string {
+    return this.server.address;
+  }
+
+  /** A campaign that has been started, on a host with its control worker; those with GPUs are up to the scenario. */
+  async begin(o: BeginOptions = {}): Promise<Scene> {
+    const { steps = 6, settings = {}, more = '' } = o;
+    const name = `hosts-${this.campaigns++}`;
+    const common = {
+      ...this.s3.env,
+      CAMPAIGN_STORE: `s3://${bucket}/${name}`,
+    };
+    const make = (host: HostName) =>
+      Host.make({
+        name: host,
+        folder: join(this.folder, name),
+        temporalPort: portOf(this.temporal),
+        s3Port: portOf(this.s3.env['AWS_ENDPOINT_URL_S3']!),
+        settings: { ...common, ...settings[host] },
+      });
+    const [control, one, two] = await Promise.all([make('control'), make('one'), make('two')]);
+    this.hosts.push(control, one, two);
+    const file = join(this.folder, name, 'campaign.yaml');
+    const lines = campaignFiles.small
+      .replace('workers: {', `workers: { pool: ${POOL}-${name},`)
+      .replace('steps: 6', `steps: ${steps}`)
+      .concat(more);
+    writeCampaign({ file, name, model, lines });
+    const scene = new Scene(this, name, control, one, two);
+    await control.control();
+    await scene.command('start', file);
+    return scene;
+  }
+
+  closeHosts(): void {
+    for (const host of this.hosts.splice(0)) host.close();
+  }
+
+  async close(): Promise<void> {
+    this.closeHosts();
+    await this.server.teardown();
+    await this.s3.close();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+type HostName = 'control' | 'one' | 'two';
+interface BeginOptions {
+  steps?: number;
+  /** Lines of the campaign file beside those that all have. */
+  more?: string;
+  /** What the processes of a host have in their environment beside what all have. */
+  settings?: Partial<Record<HostName, Record<string, string>>>;
+}
+
+export class Scene {
+  constructor(
+    private readonly between: Between,
+    readonly name: string,
+    readonly control: Host,
+    readonly one: Host,
+    readonly two: Host,
+  ) {}
+
+  async command(...words: string[]): Promise<string> {
+    const args = ['--home', this.control.home.root, ...words, '--temporal-address', this.between.temporal];
+    const { stdout } = await promisify(execFile)(join(repository, 'bin/campaign'), args, { env: this.control.env });
+    return stdout;
+  }
+
+  gpu = (host: Host): Promise<void> => host.gpu(`${POOL}-${this.name}`, model);
+
+  /** The first training that has come to a step on the host. */
+  trained = (host: Host, steps: number) =>
+    until(`${host.name} has trained ${steps} steps`, 600, () => host.trainings().find((one) => one.steps >= steps));
+
+  async report(): Promise<Report> {
+    // On a busy machine a look may find nobody in time.
+    const status = () => this.command('status', this.name, '--json').catch(() => '{}');
+    const hasEnded = async () => (JSON.parse(await status()) as { status?: string }).status === 'COMPLETED';
+    await until('the campaign ends', 1200, hasEnded);
+    const text = await this.command('report', this.name, '--json');
+    return reportSchema.parse(JSON.parse(text));
+  }
+
+  private openStore() {
+    const cache = join(this.between.folder, this.name, 'cache');
+    return openS3Store({ url: this.control.env['CAMPAIGN_STORE']!, cache, cacheBytes: 1e9 });
+  }
+
+  /** Of every training, what its result says. */
+  async results() {
+    const before = { ...process.env };
+    Object.assign(process.env, this.between.s3.env);
+    try {
+      const store = this.openStore();
+      const { entries } = await store.contents();
+      const ended = entries.filter(({ key }) => /^training\/[0-9a-f]{64}$/.test(key));
+      return await Promise.all(
+        ended.map(async ({ key, ref }) => {
+          const result = trainingResultSchema.parse(JSON.parse((await store.read(ref)).toString()));
+          const batches = (await store.provenance(result.metrics)).inputs;
+          return { ...result, batches, ...owners(await store.records(key)), name: key.slice('training/'.length, 21) };
+        }),
+      );
+    } finally {
+      process.env = before;
+    }
+  }
+}
+
+/** Of a training's journal: the step from which each owner went on, and how many steps were told more than once. */
+function owners(records: ReadonlyMap<string, unknown>): { from: number[]; again: number } {
+  const from: number[] = [];
+  const told = new Set<number>();
+  let [last, again] = [0, 0];
+  for (const [key, record] of records) {
+    if (key.startsWith('epoch/')) from.push(last);
+    const { kind, step } = record as { kind?: string; step?: number };
+    if (kind !== 'state' || step === undefined) continue;
+    if (told.has(step)) again += 1;
+    told.add((last = step));
+  }
+  return { from, again };
+}
