@@ -9,11 +9,11 @@ const groups: Record<string, PlaceName[]> = {
   environments: ['module', 'calibration'],
   adapters: ['adapter listing', 'adapter file', 'materialised folder', 'training result', 'training metrics'],
   'results of children': ['checkpoints', 'result of a child'],
-  'router and records': ['router', 'run.json', 'status.json', 'report.json'],
+  'router and records': ['router', 'status.json', 'report.json'],
 };
 
-/** Of a training that has ended: its record is in the store, and nobody reads the file again. */
-const ONCE_DONE_UNREAD: PlaceName = 'metrics.jsonl';
+/** What a run that ended in order leaves unread, or not at all: the metrics of a training that has ended, and where the server is. */
+const OF_A_KILLED_RUN: PlaceName[] = ['metrics.jsonl', 'run.json'];
 
 const betweenRuns = (name: string, kinds: readonly PlaceName[], way: Way): Scenario => ({
   name: `damage: ${name}, ${way}`,
@@ -27,7 +27,7 @@ const betweenRuns = (name: string, kinds: readonly PlaceName[], way: Way): Scena
   },
 });
 
-/** What a trainer would go on from, after everything was killed. */
+/** What a trainer and the next run would go on from, after everything was killed. */
 const trainersFiles = (way: Way): Scenario => ({
   name: `damage: files of a killed training, ${way}`,
   file: 'small',
@@ -36,7 +36,11 @@ const trainersFiles = (way: Way): Scenario => ({
     session.start();
     await session.untilSteps(8);
     await session.killEverything();
-    const found = damageAll(session, ['checkpoint', 'metrics.jsonl', 'batch.json', 'training journal', 'journal'], way);
+    const found = damageAll(
+      session,
+      [...OF_A_KILLED_RUN, 'checkpoint', 'batch.json', 'training journal', 'journal'],
+      way,
+    );
     session.start();
     return found;
   },
@@ -75,6 +79,6 @@ export const damages: Scenario[] = ways.flatMap((way) => [
   whileRunning(way),
   finished(way),
   ...(Object.keys(places) as PlaceName[])
-    .filter((name) => name !== ONCE_DONE_UNREAD)
+    .filter((name) => !OF_A_KILLED_RUN.includes(name))
     .map((name) => ({ ...betweenRuns(name, [name], way), onlyByName: true })),
 ]);
