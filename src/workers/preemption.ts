@@ -25,11 +25,10 @@ const clouds: Record<string, { address: () => string; looks: (ask: Ask) => () =>
     looks: (ask) => async () => {
       const wanted = { 'X-aws-ec2-metadata-token-ttl-seconds': '60' };
       const token = await (await ask('/latest/api/token', { method: 'PUT', headers: wanted })).text();
-      for (const path of ['spot/instance-action', 'events/recommendations/rebalance']) {
-        const answer = await ask(`/latest/meta-data/${path}`, { headers: { 'X-aws-ec2-metadata-token': token } }, 404);
-        if (answer.ok) return `${path} ${await answer.text()}`;
-      }
-      return undefined;
+      // Not its advice to rebalance, which may stand for days of a machine that stays.
+      const path = 'spot/instance-action';
+      const answer = await ask(`/latest/meta-data/${path}`, { headers: { 'X-aws-ec2-metadata-token': token } }, 404);
+      return answer.ok ? `${path} ${await answer.text()}` : undefined;
     },
   },
   gcp: {
