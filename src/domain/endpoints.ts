@@ -42,7 +42,9 @@ export const urlsIn = (text: string): string[] => text.split(',').map((url) => u
 export const keyedUrls = (key: string) =>
   z.string().superRefine((text, context) => {
     const parsed = urlsIn(text).map((url) => keyedUrl(key).safeParse(url));
-    for (const { error } of parsed) for (const issue of error?.issues ?? []) context.addIssue({ ...issue });
+    // What is not said in words of its own is said in those of whoever reads the file.
+    for (const issue of parsed.flatMap(({ error }) => error?.issues ?? []))
+      context.addIssue(issue.code === 'custom' ? { ...issue } : { ...issue, message: undefined });
   });
 
 /** Of the API, e.g. https://api.example.com/v1. */
