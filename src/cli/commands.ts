@@ -86,7 +86,7 @@ const labelsName = option('--name <name>', 'analysis or campaign (default: the n
 const silence = option('--silence <seconds>', 'how long it may leave a request unanswered', wholeNumber(1, 24 * 3600));
 
 /** What is done to a campaign that a server knows. */
-const control = (name: 'pause' | 'resume' | 'cancel', description: string, done: string): CommandText => ({
+const control = (name: 'pause' | 'resume' | 'cancel' | 'restart', description: string, done: string): CommandText => ({
   usage: `${name} <name>`,
   description,
   examples: [[`campaign ${name} demo`]],
@@ -106,6 +106,7 @@ const commands: readonly CommandText[] = [
       ...portOptions,
       option('--training-seeds <seeds>', 'a run for each training seed (1,2,3), and their comparison', seedList),
       option('--retry [child]', 'redo what failed in a campaign that has completed, or this capability or arm alone'),
+      option('--restart', 'end it with its children first, and start it again under the code of now'),
       recover,
       option('--exit', 'leave when it has ended, instead of keeping the UI up'),
       json('JSON lines instead of a live tree'),
@@ -226,6 +227,11 @@ const commands: readonly CommandText[] = [
     'cancel',
     'end a campaign; finished work stays, for it or another one to go on from',
     'ends as soon as a worker hears of it; finished work stays',
+  ),
+  control(
+    'restart',
+    'end a campaign with its children and start it again under the code that its workers have now; finished work is found',
+    'starts again; `campaign watch` follows it',
   ),
   {
     usage: 'retry <name> [child]',

@@ -189,16 +189,19 @@ export async function startCampaign(
   start: Digests & { campaign: Campaign; store: string; until?: Stage | undefined; force?: boolean | undefined },
 ): Promise<void> {
   const { campaign, store, configDigests, terms, until, force } = start;
-  const { workflow } = temporal.client;
   const configDigest = configDigests[until ?? LAST_STAGE];
   const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
   const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms });
   const before = await campaignState(temporal, campaign.name);
-  if (before?.status === 'FAILED' && before.paused)
-    await workflow.signalWithStart('campaign', { ...options, signal: signalNames.pause });
-  else await workflow.start('campaign', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' });
+  const paused = before?.status === 'FAILED' && before.paused;
+  await begin(temporal, { ...options, workflowIdConflictPolicy: 'USE_EXISTING' }, paused);
   const now = await campaignState(temporal, campaign.name);
   if (now && now.taskQueue !== options.taskQueue) throw ofAnotherHome(campaign.name, now);
+}
+
+async function begin({ client: { workflow } }: Temporal, options: WorkflowStartOptions, paused = false): Promise<void> {
+  if (paused) await workflow.signalWithStart('campaign', { ...options, signal: signalNames.pause });
+  else await workflow.start('campaign', options);
 }
 
 function startOptions(
@@ -230,7 +233,7 @@ export async function retryCampaign(
   { name, only }: { name: string; only?: string | undefined },
 ): Promise<string[]> {
   const state = await campaignState(temporal, name);
-  if (!state) throw new UserError(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
+  if (!state) throw unknownCampaign(name);
   if (state.status === 'RUNNING')
     throw new UserError(`campaign ${name} is running; what fails in it can be done again when it has ended`);
   const { campaign, until, force } = await inputOf(temporal, name, state);
@@ -258,6 +261,31 @@ export async function retryCampaign(
   const ended = kept.flatMap((one) => one ?? []);
   return restart([only], ended);
 }
+
+/**
+ * Ends a campaign with its children, whatever they do, and starts it again with the same input, under the code that its workers have now; what is
+ * finished is found in the store by its key. No worker is asked: one whose code can't go on could not cancel it either.
+ * @throws UserError if there is none of this name.
+ */
+export async function restartCampaign(temporal: Temporal, name: string): Promise<void> {
+  const { workflow } = temporal.client;
+  const state = await campaignState(temporal, name);
+  if (!state) throw unknownCampaign(name);
+  const options = startOptions(await inputOf(temporal, name, state), state);
+  await begin(temporal, { ...options, workflowIdConflictPolicy: 'TERMINATE_EXISTING' }, state.paused);
+  const runId = (await campaignState(temporal, name))?.runId;
+  const query = `${searchAttributeNames.campaign} = ${JSON.stringify(name)} AND ExecutionStatus = 'Running'`;
+  for await (const one of workflow.list({ query })) {
+    if (one.taskQueue !== state.taskQueue || !one.parentExecution || one.parentExecution.runId === runId) continue;
+    const ending = workflow.getHandle(one.workflowId, one.runId).terminate('restarted');
+    await ending.catch((error: unknown) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
+  }
+}
+
+const unknownCampaign = (name: string): UserError =>
+  new UserError(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
 
 async function inputOf({ client }: Temporal, name: string, { runId }: CampaignState): Promise<CampaignInput> {
   const { history } = await client.workflowService.getWorkflowExecutionHistory({
@@ -310,13 +338,14 @@ export const stoppedText = (stage: Stage): string => `stopped after ${stage}`;
 
 const statusText = (name: string): string => name.toLowerCase().replaceAll('_', ' ');
 
-/** What can be done to a campaign that runs; through it, its children hear of it. @throws UserError if none of this name is running. */
+/** What can be done to a campaign that runs; through it, its children hear of it. @throws UserError if none of this name is running, or to be restarted. */
 export async function commandCampaign(
-  { client }: Temporal,
+  temporal: Temporal,
   name: string,
-  command: keyof typeof signalNames | 'cancel',
+  command: keyof typeof signalNames | 'cancel' | 'restart',
 ): Promise<void> {
-  const handle = client.workflow.getHandle(workflowIds.campaign(name));
+  if (command === 'restart') return restartCampaign(temporal, name);
+  const handle = temporal.client.workflow.getHandle(workflowIds.campaign(name));
   try {
     if (command !== 'cancel') return await handle.signal(signalNames[command]);
     // To cancel what has ended is no error for the server.

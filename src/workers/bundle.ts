@@ -1,9 +1,17 @@
-/** Builds the workflow bundle ahead of time (`npm run build`), so that a worker starts without webpack. */
-import { bundleWorkflowCode } from '@temporalio/worker';
+/** Builds the workflow bundle ahead of time (`npm run build`), so that a worker starts without webpack; and names its version. */
+import { bundleWorkflowCode, type WorkerDeploymentOptions } from '@temporalio/worker';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { sha256 } from '../artifacts/hash';
 
 export const bundlePath = join(__dirname, '..', 'workflow-bundle.js');
+
+/** Of a control worker beside others with other code: a campaign and its children stay with the version that they began with. */
+export const pinnedTo = (code: string, taskQueue: string): WorkerDeploymentOptions => ({
+  useWorkerVersioning: true,
+  version: { deploymentName: taskQueue, buildId: sha256(code).slice(0, 12) },
+  defaultVersioningBehavior: 'PINNED',
+});
 
 async function main(): Promise<void> {
   const { code } = await bundleWorkflowCode({

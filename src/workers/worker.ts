@@ -5,6 +5,7 @@
 import { asyncLocalStorage } from '@temporalio/activity';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { fstatSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createControlActivities, createGpuActivities, createRolloutActivities } from '../activities';
@@ -22,7 +23,7 @@ import { bundleFor, dataConverter } from '../temporal/codec';
 import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { traceHeaders } from '../tracing';
 import { dealGpus } from '../training/gpu-groups';
-import { bundlePath } from './bundle';
+import { bundlePath, pinnedTo } from './bundle';
 import { watchForPreemption } from './preemption';
 import { say, startTelemetry, telemetry, tracedClient, watch } from './telemetry';
 
@@ -82,9 +83,12 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
   /** Workflows, and the short steps between the long ones. */
   control: async () => {
     const deps = await dependencies();
+    const taskQueue = taskQueues.control(await deps.store.id());
+    const pinned = async () => ({ workerDeploymentOptions: pinnedTo(await readFile(bundlePath, 'utf8'), taskQueue) });
     return runWorker(deps, {
-      taskQueue: taskQueues.control(await deps.store.id()),
+      taskQueue,
       workflowBundle: await bundleFor(bundlePath),
+      ...(env['CAMPAIGN_VERSIONING'] && (await pinned())),
       activities: createControlActivities(deps),
       maxConcurrentActivityTaskExecutions: 4,
       // Label passes read all rollouts at once: a few at a time keep memory bounded.
@@ -211,7 +215,9 @@ export async function runWorker(
   if (!fstatSync(0).isCharacterDevice()) process.stdin.once('end', stop).resume();
   const running = Promise.all(workers.map((worker) => worker.run()));
   const store = await deps.store.id();
-  process.stdout.write(`${JSON.stringify({ type: 'ready', taskQueue, store, ...(baseId && { baseId }) })}\n`);
+  const { buildId } = options.workerDeploymentOptions?.version ?? {};
+  const ready = { type: 'ready', taskQueue, store, ...(baseId && { baseId }), ...(buildId && { buildId }) };
+  process.stdout.write(`${JSON.stringify(ready)}\n`);
   try {
     await running;
   } finally {

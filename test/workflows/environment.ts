@@ -33,17 +33,19 @@ export const STORE = 'store';
 const MAX_STARTS = 3;
 const START_MS = 20_000;
 
-/** The server's port is drawn at random: when another process takes it before the server listens, it is started again on another one. */
-async function started(): Promise<TestWorkflowEnvironment> {
+/**
+ * The server's port is drawn at random: when another process takes it before the server listens, it is started again on another one. So is a server
+ * that a busy machine lets begin too late.
+ */
+async function started(create: () => Promise<TestWorkflowEnvironment>): Promise<TestWorkflowEnvironment> {
   for (let starts = 1; ; starts++) {
     let timer: NodeJS.Timeout | undefined;
     // Where the other process accepts connections, starting does not fail: it waits for ever.
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(new Error(`no test server after ${START_MS / 1000} s`)), START_MS);
     });
-    const server = { executable: { type: 'existing-path' as const, path: resolve(venv, 'temporal-test-server') } };
     try {
-      return await Promise.race([TestWorkflowEnvironment.createTimeSkipping({ server }), late]);
+      return await Promise.race([create(), late]);
     } catch (error) {
       if (starts === MAX_STARTS) throw error;
     } finally {
@@ -52,21 +54,26 @@ async function started(): Promise<TestWorkflowEnvironment> {
   }
 }
 
-export const timeSkipping = async (): Promise<TestWorkflowEnvironment> => withAttributes(await started());
+export const timeSkipping = async (): Promise<TestWorkflowEnvironment> => {
+  const server = { executable: { type: 'existing-path' as const, path: resolve(venv, 'temporal-test-server') } };
+  return withAttributes(await started(() => TestWorkflowEnvironment.createTimeSkipping({ server })));
+};
 
 /** The dev server that campaigns run on, in real time: it tells of pending activities what the other one does not. */
 export const devServer = async (): Promise<TestWorkflowEnvironment> =>
   withAttributes(
-    await TestWorkflowEnvironment.createLocal({
-      server: {
-        executable: { type: 'existing-path', path: resolve(venv, 'temporal') },
-        log: { format: 'pretty', level: 'error' },
-        // As src/cli/run/temporal-server.ts starts it.
-        extraArgs: ['numTaskqueueReadPartitions=1', 'numTaskqueueWritePartitions=1', 'enableFairness=true'].flatMap(
-          (value) => ['--dynamic-config-value', `matching.${value}`],
-        ),
-      },
-    }),
+    await started(() =>
+      TestWorkflowEnvironment.createLocal({
+        server: {
+          executable: { type: 'existing-path', path: resolve(venv, 'temporal') },
+          log: { format: 'pretty', level: 'error' },
+          // As src/cli/run/temporal-server.ts starts it.
+          extraArgs: ['numTaskqueueReadPartitions=1', 'numTaskqueueWritePartitions=1', 'enableFairness=true'].flatMap(
+            (value) => ['--dynamic-config-value', `matching.${value}`],
+          ),
+        },
+      }),
+    ),
   );
 
 async function withAttributes(env: TestWorkflowEnvironment): Promise<TestWorkflowEnvironment> {

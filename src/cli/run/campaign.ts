@@ -26,6 +26,7 @@ import {
   campaignState,
   type Digests,
   ofAnotherHome,
+  restartCampaign,
   retryCampaign,
   startCampaign,
   type Temporal,
@@ -156,7 +157,7 @@ const OTHER_POOL =
 
 export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'diskIsFull' | 'signal'> {
   temporal: Temporal;
-  options: ServeOptions & StartOptions & { retry?: string | true };
+  options: ServeOptions & StartOptions & { retry?: string | true; restart?: boolean };
   campaign: Campaign;
   /** The id of the home's store. */
   store: string;
@@ -172,7 +173,7 @@ export async function campaignToEnd(
 ): Promise<boolean> {
   const { home, options, campaign, temporal, output, signal } = run;
   const { name } = campaign;
-  const { until, force, retry } = options;
+  const { until, force, retry, restart } = options;
   const note = (text: string) => output.note('campaign', text);
   let restarts = 0;
   let { pool } = run;
@@ -189,6 +190,10 @@ export async function campaignToEnd(
     return 'start';
   };
   let decision = await look();
+  if (decision === 'attach' && restart) {
+    await restartCampaign(temporal, name);
+    note(`campaign ${name} is started again under the code of now`);
+  }
   if (decision === 'show' && retry !== undefined) {
     const only = retry === true ? undefined : retry;
     const again = await retryCampaign(temporal, { name, only });

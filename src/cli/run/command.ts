@@ -26,6 +26,8 @@ export type RunOptions = ServeOptions &
   StartOptions & {
     /** Do again what failed in a campaign that has completed, or this capability or arm alone. */
     retry?: string | true;
+    /** End it first, under whatever code it runs. */
+    restart?: boolean;
     /** Leave as soon as the campaign has ended, on a terminal as well. */
     exit?: boolean;
   };

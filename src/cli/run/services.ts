@@ -62,6 +62,8 @@ export function workerServices(o: {
     CAMPAIGN_PYTHON: pythonPath(),
     CAMPAIGN_GPU_SLOTS: String(o.workers.gpuSlots),
     CAMPAIGN_GPUS_PER_TRAINER: String(o.workers.gpusPerTrainer),
+    // A campaign that stays with its code would wait here for a worker that nobody starts any more.
+    CAMPAIGN_VERSIONING: '',
   };
   return Object.keys(taskQueues).map((queue, n) => ({
     name: `${queue}-worker`,

@@ -22,7 +22,7 @@ export function failureLimit(limit: number): (snapshot: Pick<Snapshot, 'name' | 
       uncounted.set(workflowId, least);
       if (failures - least >= limit)
         throw new UserError(
-          `${failureText(one)}; mend it, or go back to the code that the campaign began with, and give the same command again; or terminate ${name} in Temporal's UI (\`campaign serve\`): then the same command starts it anew from what is done`,
+          `${failureText(one)}; mend it, or go back to the code that the campaign began with, and give the same command again; or with --restart (on a cluster \`campaign restart ${name}\`) it starts anew under this code, from what is done`,
         );
     }
     before = uncounted;
