@@ -1,28 +1,183 @@
-/** Records the histories that replay.test.ts replays: `make record-histories`, after a deliberate change of the workflows. */
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+/**
+ * Records the histories that replay.test.ts replays: `make record-histories`, after a deliberate change of the workflows. Each stands in the file of
+ * its workflow's id.
+ */
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
-import { quiet, start, timeSkipping, withWorkers } from '../workflows/environment';
-import { calibration, config, fakeActivities } from '../workflows/fake-activities';
+import type { WorkflowHandle } from '@temporalio/client';
+import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { Answer, Decision } from '../../src/domain/approval';
+import { COMPOSITE } from '../../src/domain/capability';
+import { languageModelSchema } from '../../src/domain/endpoints';
+import type { FailureType } from '../../src/domain/failures';
+import { devServer, quiet, start, withWorkers } from '../workflows/environment';
+import { artifact, calibration, config, fakeActivities, summary, type Activities } from '../workflows/fake-activities';
+
+interface Recording {
+  /** Of the workflows that are recorded: what follows the campaign's own id; '' is the campaign. */
+  keep: string[];
+  fields?: object;
+  /** Whether the router wants one, as the reader of campaign files says it. */
+  gate?: true;
+  replaced?: (own: Activities) => Partial<Activities>;
+  /** What people do meanwhile. */
+  drive?: (campaign: WorkflowHandle, child: WorkflowHandle) => Promise<unknown>;
+}
+
+const CHILD = 'tell_what_is_asked';
+const OWN = `/capability/${CHILD}`;
+const one = async () => ({
+  ref: artifact('selection'),
+  selected: [{ candidate: { name: CHILD, definition: 'x', examples: [] }, votes: 2 }],
+});
+const failed = (type: FailureType) => ApplicationFailure.create({ type, message: 'no more', nonRetryable: true });
+
+/** Until something waits for approval; what it is. */
+async function waiting(handle: WorkflowHandle): Promise<string> {
+  for (;;) {
+    const asked = await handle.query<{ waiting: { of: string } } | null>('approval').catch(() => null);
+    if (asked) return asked.waiting.of;
+    await new Promise((next) => setTimeout(next, 100));
+  }
+}
+const decide = async (handle: WorkflowHandle, answer: Answer) =>
+  handle.executeUpdate<Decision, [Answer]>('decide', { args: [{ ...answer, of: await waiting(handle) }] });
+
+let calibrations = 0;
+let [faults, begun] = [0, 0];
+const recordings: Record<string, Recording> = {
+  recorded: {
+    keep: ['', OWN, '/arm/grpo_target'],
+    fields: { selection: { passes: 3, votes: 2 }, arms: [{ kind: 'grpo_target' }] },
+    replaced: () => ({ calibrate: async () => calibration(++calibrations > 2) }),
+  },
+  failure: {
+    keep: ['', OWN],
+    replaced: () => ({ select: one, train: () => Promise.reject(failed('BadInput')) }),
+  },
+  retry: {
+    keep: [OWN],
+    replaced: ({ train }) => ({
+      select: one,
+      // Its own faults, its worker's loss, then the result.
+      train: async (input) => {
+        const type = (['TrainerDied', 'WorkerDied', 'TrainerHung'] as const)[faults++];
+        if (type) throw failed(type);
+        return train(input);
+      },
+    }),
+  },
+  approved: {
+    keep: ['', OWN],
+    fields: { approval: { capabilities: true, environments: true } },
+    // An edited list, then an environment that is sent back, then one as a person edited it.
+    drive: async (campaign, child) => {
+      await decide(campaign, { kind: 'approve', capabilities: [{ name: CHILD, definition: 'says it' }] });
+      await decide(child, { kind: 'reject', reason: 'too easy' });
+      await decide(child, { kind: 'approve', module: artifact('edited') });
+    },
+  },
+  rejected: {
+    keep: [''],
+    fields: { approval: { capabilities: true } },
+    drive: (campaign) => decide(campaign, { kind: 'reject', reason: 'no skills' }),
+  },
+  paused: {
+    keep: ['', OWN],
+    replaced: ({ train }) => ({
+      select: one,
+      train: async (input) => {
+        if (++begun > 1) return train(input);
+        for (;;) {
+          Context.current().heartbeat({ kind: 'train', step: 1, steps: 4 });
+          await sleep(50);
+        }
+      },
+    }),
+    drive: async (campaign, child) => {
+      const until = async (holds: () => boolean | Promise<boolean>) => {
+        while (!(await holds())) await new Promise((next) => setTimeout(next, 100));
+      };
+      await until(() => begun === 1);
+      await campaign.signal('pause');
+      await until(async () => (await child.query<{ paused: boolean }>('progress')).paused);
+      await campaign.signal('resume');
+    },
+  },
+  budget: {
+    keep: [''],
+    replaced: () => ({
+      label: ({ pass }) => (pass > 1 ? Promise.reject(failed('BudgetSpent')) : Promise.resolve(artifact(`l-${pass}`))),
+      synthesize: () => Promise.reject(failed('BudgetSpent')),
+    }),
+    fields: { selection: { passes: 3, votes: 2 } },
+  },
+  gepa: {
+    keep: ['/arm/gepa'],
+    replaced: () => ({ select: one }),
+    fields: {
+      arms: [
+        {
+          ...{ kind: 'gepa', prompt: '', place: 'before', validationTasks: 1, minibatchSize: 1, merges: 0 },
+          ...{ candidateSelection: 'pareto', acceptance: 'strict_improvement' },
+          reflection: languageModelSchema.parse({ url: 'http://127.0.0.1:2/v1', model: 'm' }),
+        },
+      ],
+    },
+  },
+  sums: {
+    keep: ['', `/capability/${COMPOSITE}`],
+    fields: { composites: { share: 1 / 3 }, training: { steps: 12, checkpointEvery: 6 } },
+    gate: true,
+    // The more an option adds up, the better it is.
+    replaced: () => ({
+      rollOut: async (input) =>
+        summary(input, 'adapters' in input.policy ? 0.1 * (1 + input.policy.adapters.length) : 0.5),
+    }),
+  },
+  'no-gains': {
+    keep: [''],
+    replaced: () => ({
+      findGains: async () => ({ gaining: [] }),
+      fitRouter: () => Promise.reject(failed('AnswerInvalid')),
+    }),
+  },
+};
+
+const folder = join(__dirname, 'histories');
+/** A stack names folders of the machine. */
+const withoutPaths = (key: string, value: unknown): unknown => (key === 'stackTrace' ? '' : value);
 
 async function main(): Promise<void> {
   quiet();
-  const env = await timeSkipping();
+  const env = await devServer();
   try {
-    let calibrations = 0;
-    const { activities } = fakeActivities({ calibrate: async () => calibration(++calibrations > 2) });
-    await withWorkers(env, activities, async () => {
-      const handle = await start(env, { campaign: config({ name: 'recorded', selection: { passes: 3, votes: 2 } }) });
-      await handle.result();
-      for (const [file, workflowId] of [
-        ['campaign', 'recorded'],
-        ['capability', 'recorded/capability/tell_what_is_asked'],
-        ['arm', 'recorded/arm/grpo_target'],
-      ] as const) {
-        const history = await env.client.workflow.getHandle(workflowId).fetchHistory();
-        await writeFile(join(__dirname, 'histories', `${file}.json`), `${historyToJSON(history)}\n`);
-      }
-    });
+    await rm(folder, { recursive: true, force: true });
+    for (const [name, { keep, fields, gate, replaced, drive }] of Object.entries(recordings)) {
+      const read = config({ name, arms: [], selection: { passes: 2, votes: 2 }, ...fields });
+      const campaign = gate ? { ...read, parts: { trainsGate: gate } } : read;
+      const { activities } = fakeActivities();
+      Object.assign(activities, replaced?.({ ...activities }));
+      await withWorkers(env, activities, async () => {
+        const handle = await start(env, { campaign });
+        await drive?.(handle, env.client.workflow.getHandle(`${name}${OWN}`));
+        await handle.result();
+        console.log(name);
+        for (const suffix of keep) {
+          const id = `${name}${suffix}`;
+          const { events } = JSON.parse(historyToJSON(await env.client.workflow.getHandle(id).fetchHistory())) as {
+            events: object[];
+          };
+          const file = join(folder, `${id}.json`);
+          await mkdir(dirname(file), { recursive: true });
+          await writeFile(
+            file,
+            `{"events":[\n${events.map((event) => JSON.stringify(event, withoutPaths)).join(',\n')}\n]}\n`,
+          );
+        }
+      });
+    }
   } finally {
     await env.teardown();
   }

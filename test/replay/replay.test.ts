@@ -8,27 +8,18 @@ import { quiet, workflowBundle } from '../workflows/environment';
 jest.setTimeout(120_000);
 quiet();
 const folder = join(__dirname, 'histories');
-const read = (file: string): string => readFileSync(join(folder, file), 'utf8');
+/** Child ids are derived from the workflow's own id, so replay needs it. */
+const ids = readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((file) =>
+  file.endsWith('.json') ? [file.slice(0, -'.json'.length)] : [],
+);
+const read = (id: string): string => readFileSync(join(folder, `${id}.json`), 'utf8');
+const replay = async (id: string, history = read(id)): Promise<void> =>
+  Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, JSON.parse(history), id);
 
-test.each(readdirSync(folder))('%s replays', async (file) => {
-  await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, JSON.parse(read(file)), workflowIdOf(file));
-});
+test.each(ids)('%s replays', (id) => replay(id));
 
 test('a history of other steps than the workflow takes does not replay', async () => {
-  const other = read('campaign.json').replaceAll('"discover"', '"discoverElsewhere"');
-  expect(other).not.toBe(read('campaign.json'));
-  const replay = Worker.runReplayHistory(
-    { workflowBundle: await workflowBundle() },
-    JSON.parse(other),
-    workflowIdOf('campaign.json'),
-  );
-  await expect(replay).rejects.toThrow(DeterminismViolationError);
+  const other = read('recorded').replaceAll('"discover"', '"discoverElsewhere"');
+  expect(other).not.toBe(read('recorded'));
+  await expect(replay('recorded', other)).rejects.toThrow(DeterminismViolationError);
 });
-
-/** Child ids are derived from the workflow's own id, so replay needs it. */
-function workflowIdOf(file: string): string {
-  return (
-    { 'campaign.json': 'recorded', 'capability.json': 'recorded/capability/tell_what_is_asked' }[file] ??
-    'recorded/arm/grpo_target'
-  );
-}
