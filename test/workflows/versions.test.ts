@@ -107,7 +107,7 @@ test('on a cluster, a campaign and its children stay with the version that they 
 
 test('on one machine, a campaign goes on under another build', async () => {
   const { activities, bothBegun, letGo } = heldTrainings();
-  const rebuilt = `${own}\n// another build`;
+  const rebuilt = `/* another build */ ${own}`;
   await besides(await others(activities), async () => {
     const handle = await start(env, { campaign: campaign('upgraded') });
     await besides([(await control(own, activities)).worker], bothBegun);
