@@ -69,7 +69,7 @@ export async function whyNot(at: TemporalAddress, error: unknown): Promise<strin
   if (!found)
     return tls
       ? `what answers at ${at.address}, over TLS, is no Temporal (${told}); correct the address`
-      : `what answers at ${at.address} is no Temporal without TLS (${told}); set TEMPORAL_TLS=true, or correct the address`;
+      : `what answers at ${at.address} is no Temporal without TLS (${told}); set TEMPORAL_TLS=true if it has TLS, else wait for it or correct the address`;
   const { code = '', message } = found;
   if (/WRONG_VERSION|PACKET_LENGTH/.test(code))
     return `${server} speaks no TLS (${code}); set TEMPORAL_TLS=false, or correct the address`;

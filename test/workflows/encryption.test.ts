@@ -57,7 +57,7 @@ test('the server holds no clear text, and commands read everything', async () =>
       throw ApplicationFailure.nonRetryable('a secret fault', 'BadInput');
     return train(input);
   };
-  const campaign = config({ name: 'sealed', baseModel: { path: 'a secret model' } });
+  const campaign = config({ name: 'sealed', baseModel: { path: 'a secret model' }, arms: [] });
   const at = { address: env.address, namespace: 'default' };
   const digests = { configDigests: { evaluation: 'a secret digest' } as never, terms: 'a secret term' };
   setKey(key);
@@ -75,7 +75,7 @@ test('the server holds no clear text, and commands read everything', async () =>
         expect(failed).toMatchObject({ lastFailure: 'a secret outage', heartbeat: { hush: 'a secret place' } });
         break;
       }
-      await sleep(100);
+      await sleep(500);
     }
     away = false;
     await temporal.client.workflow.getHandle('sealed').result();
@@ -109,7 +109,8 @@ test('without its key, or with another or a wrong one, that is what commands say
 test("the codec server decrypts for the UI's pages, and for no others", async () => {
   setKey(newer, key);
   const preload = resolve('test/support/register.cjs');
-  const server = spawn(process.execPath, ['-r', preload, 'src/cli/main.ts', 'codec-server', '--port', '0', '--json']);
+  const args = ['-r', preload, 'src/cli/main.ts', 'codec-server', '--port', '0', '--json'];
+  const server = spawn(process.execPath, args, { env: { ...process.env } });
   try {
     const [said] = (await once(server.stdout, 'data')) as [Buffer];
     const { url } = JSON.parse(String(said)) as { url: string };
