@@ -15,16 +15,30 @@ const READ_ONLY = 0o444;
 
 /** The sha256 of files. Each is read once a process, under whatever name, and again once it has changed. */
 export class FileHashes {
-  private readonly known = new Map<string, Promise<string>>();
+  private readonly known = new Map<string, Promise<string | undefined>>();
 
   /** Undefined if there is no such file. */
   async of(path: string): Promise<string | undefined> {
-    const mark = await markOf(path);
-    if (mark === undefined) return undefined;
-    const hash = this.known.get(mark) ?? hashFile(path);
-    this.known.set(mark, hash);
-    hash.catch(() => this.known.delete(mark));
-    return ifThere(hash);
+    for (;;) {
+      const mark = await markOf(path);
+      if (mark === undefined) return undefined;
+      const reading = this.known.get(mark) ?? this.read(path, mark);
+      this.known.set(mark, reading);
+      const hash = await ifThere(reading);
+      if (hash !== undefined) return hash;
+    }
+  }
+
+  /** Undefined if another file has taken its place meanwhile: what was read may be that one's, and the first may live on under another name. */
+  private async read(path: string, mark: string): Promise<string | undefined> {
+    let isSame = false;
+    try {
+      const hash = await hashFile(path);
+      isSame = (await markOf(path)) === mark;
+      return isSame ? hash : undefined;
+    } finally {
+      if (!isSame) this.known.delete(mark);
+    }
   }
 
   /** What the file is known to hold now; `hash` undefined: it is to be read again. */
