@@ -184,7 +184,7 @@ describe('help', () => {
     expect(status).toBe(0);
     expect(stdout).toContain('\n  campaign run campaigns/mine.yaml\n');
     const names = createProgram().commands.map((one) => one.name());
-    expect(names).toHaveLength(26);
+    expect(names).toHaveLength(28);
     for (const name of names) expect(stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
   });
 
