@@ -111,7 +111,7 @@ describe('the training on them', () => {
     // Called as `python -m trainer sft --job FILE`.
     writeFileSync(
       python,
-      `#!/bin/sh\n[ "$3" = base-id ] && echo '{"id":"base@1"}' > "$7"\n[ "$3" = sft ] && exec "${process.execPath}" "${learner}" "$5" "$ASKS"\n`,
+      `#!/bin/sh\n[ "$3" = base-id ] && echo '{"id":"base@1"}' > "$7"\n[ "$3" = sft ] && exec "${process.execPath}" "${learner}" "$5" "$ASKS"\nexit 0\n`,
     );
     chmodSync(python, 0o755);
     const { conversations } = await take(fileOf(conversation(1, { id: 'one' })));
