@@ -166,6 +166,6 @@ test('what there is nothing to build on for, or is unfit, ends as a row with its
     }),
   };
   expect(await reasonsOf([{ kind: 'environments', modules: '/somewhere' } as { kind: string }], unfit)).toEqual([
-    ['failed', 'modules of /somewhere fail the self-test: two.js: pays for nothing'],
+    ['failed', 'modules of somewhere fail the self-test: two.js: pays for nothing'],
   ]);
 });
