@@ -1,6 +1,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { candidateSchema } from '../../../src/domain/capability';
 import { openModule } from '../../../src/sandbox/module';
@@ -77,7 +77,7 @@ describe('given modules', () => {
     const modules = folderWith({ 'a_skill.js': '', 'c_skill.js': '' });
     await expect((await open(modules)).write(question('b_skill', library))).rejects.toMatchObject({
       type: 'CannotSynthesize',
-      message: `there is no ${join(modules, 'b_skill.js')}; the folder holds a_skill.js, c_skill.js`,
+      message: `there is no ${join(basename(modules), 'b_skill.js')}; the folder holds a_skill.js, c_skill.js`,
     });
   });
 
@@ -86,7 +86,7 @@ describe('given modules', () => {
     const previous = { source: '', findings: ['no describe', 'no make'] };
     await expect(revise({ ...question(capability, library), round: 2, previous })).rejects.toMatchObject({
       type: 'CannotSynthesize',
-      message: `mend ${join(mock, `${capability}.js`)} and run the campaign under another name (--name)`,
+      message: `mend ${join('tau2-mock', `${capability}.js`)} and run the campaign under another name (--name)`,
     });
   });
 });
