@@ -1,6 +1,7 @@
 /** Writes the report: report.json and report.html as artifacts, and as files in the campaign's folder. */
 import { join } from 'node:path';
 import { replaceFile } from '../artifacts/durable-file';
+import { atHand } from '../artifacts/given';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import { kindOf } from '../domain/kinds';
@@ -23,7 +24,8 @@ export async function writeReport(
   { store, environments, kinds, home }: Dependencies,
   { record: kept }: { record: ArtifactRef },
 ): Promise<WrittenReport> {
-  const record = await readRecord(store, kept);
+  const portable = await readRecord(store, kept);
+  const record = await atHand(store, portable);
   const inputs = inputsOf(record);
   const { progress } = working('read what was found');
   const watched = heard(store, inputs.length, progress);
@@ -42,7 +44,7 @@ export async function writeReport(
   await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
   const file = join(folder, 'report.html');
   await replaceFile({ path: file, body: html, aside });
-  const key = `report/${digest({ version: REPORT_VERSION, record, spent })}`;
+  const key = `report/${digest({ version: REPORT_VERSION, record: portable, spent })}`;
   return {
     ...{ verdict, file },
     report: await store.put({
