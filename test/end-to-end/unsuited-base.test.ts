@@ -59,9 +59,10 @@ test('forced, it goes on to its end: the rollouts that were looked at are not ma
   const report = reportSchema.parse(JSON.parse(readFileSync(join(home.root, 'library', 'report.json'), 'utf8')));
   expect(report.campaign).toMatchObject({ status: 'completed' });
   expect(report.baseCheck?.findings.join('; ')).toMatch(/unknown to the base's tokenizer.*all say the same/);
-  expect(report.rollouts?.scored.value).toBe(20);
+  const base = report.rollouts?.byPurpose.find(({ purpose }) => purpose === 'base_rollouts')?.scored;
+  expect(base?.value).toBe(20);
   const store = openFolderStore(join(home.root, 'artifacts'));
-  const [ref] = report.rollouts?.scored.from ?? [];
+  const [ref] = base?.from ?? [];
   expect((await store.provenance(ref!)).inputs).toContainEqual(report.baseCheck?.from[0]);
   // One sentence for every task: whatever succeeded did so by its task alone.
   const rewards = (await readScored({ store, ref: ref! })).map(({ reward }) => reward);
