@@ -213,14 +213,16 @@ export async function runWorker(
   });
   // A parent holds the other end of a pipe. A service manager gives /dev/null, whose end says nothing.
   if (!fstatSync(0).isCharacterDevice()) process.stdin.once('end', stop).resume();
-  const running = Promise.all(workers.map((worker) => worker.run()));
+  // One that breaks takes the other with it: the connection closes once nobody holds it.
+  const running = workers.map((worker) => worker.run().finally(stop));
   const store = await deps.store.id();
   const { buildId } = options.workerDeploymentOptions?.version ?? {};
   const ready = { type: 'ready', taskQueue, store, ...(baseId && { baseId }), ...(buildId && { buildId }) };
   process.stdout.write(`${JSON.stringify(ready)}\n`);
   try {
-    await running;
+    await Promise.all(running);
   } finally {
+    await Promise.allSettled(running);
     await deps.environments.close();
     await connection.close();
     process.stdin.destroy();
