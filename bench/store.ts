@@ -41,7 +41,8 @@ const [requestMs, rolloutsMs, updateMs, steps] = (['request-ms', 'rollouts-ms', 
 const folder = mkdtempSync(join(tmpdir(), 'bench-'));
 const python = join(folder, 'python');
 const learner = resolve(__dirname, '../test/fixtures/learners/timed-steps.mjs');
-writeFileSync(python, `#!/bin/sh\nexec "${process.execPath}" "${learner}" "$5"\n`);
+const isBase = `[ "$3" = base-id ] && { echo '{"id":"base@1"}' > "$7"; exit 0; }`;
+writeFileSync(python, `#!/bin/sh\n${isBase}\nexec "${process.execPath}" "${learner}" "$5"\n`);
 chmodSync(python, 0o755);
 process.env['UPDATE_MS'] = String(updateMs);
 
@@ -62,11 +63,11 @@ async function trained(name: string, kept: ArtifactStore): Promise<number> {
     ...{ name, campaign: 'bench', budget: {}, maker: { kind: 'bench', version: '1', options: {} } },
     environment: { kind: 'builtin', name: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
-    ...{ base: 'base@1', baseModelPath: 'models/base', training, seed: 1, maxTokens: 16, maxSteps: 8 },
+    ...{ base: 'base@1', training, seed: 1, maxTokens: 16, maxSteps: 8 },
     ...{ concurrency: 8, maxAttempts: 1, heartbeatSeconds: 60, stallSeconds: 60 },
   };
   const { train } = createGpuActivities({
-    ...{ store, home, python, kinds: registry },
+    ...{ store, home, python, kinds: registry, model: 'models/base' },
     // A rollout is four turns.
     client: countingPolicy(() => sleep(rolloutsMs / 4)),
     environments: poolOf(() => Promise.resolve(countingEnvironment())),
