@@ -13,6 +13,7 @@ import { repository, writeCampaign } from './campaign-run';
 import { campaignFiles } from './faults-campaigns';
 import { Host, until } from './hosts';
 import { bucket, type S3Server, startS3Server } from './s3-server';
+import { makeCertificates, startTemporalProxy } from './temporal-proxy';
 
 const model = join(repository, 'models', 'base');
 const POOL = 'hosts';
@@ -27,16 +28,25 @@ export class Between {
     readonly folder: string,
     readonly s3: S3Server,
     private readonly server: TestWorkflowEnvironment,
+    /** Temporal as the hosts see it: TLS, and client certificates. */
+    private readonly door: Awaited<ReturnType<typeof startTemporalProxy>>,
+    private readonly certificates: Record<string, string>,
   ) {}
 
   static async start(): Promise<Between> {
     const folder = mkdtempSync(join(tmpdir(), 'test-hosts-'));
     const [server, s3] = await Promise.all([devServer(), startS3Server()]);
-    return new Between(folder, s3, server);
-  }
-
-  get temporal(): string {
-    return this.server.address;
+    const of = makeCertificates(folder, 'server', 'client');
+    const door = await startTemporalProxy({
+      address: server.address,
+      server: of('server'),
+      clients: of('ca').cert,
+    });
+    return new Between(folder, s3, server, door, {
+      TEMPORAL_TLS_SERVER_CA_CERT_PATH: of('ca').cert,
+      TEMPORAL_TLS_CLIENT_CERT_PATH: of('client').cert,
+      TEMPORAL_TLS_CLIENT_KEY_PATH: of('client').key,
+    });
   }
 
   /** A campaign that has been started, on a host with its control worker; those with GPUs are up to the scenario. */
@@ -45,13 +55,14 @@ export class Between {
     const name = `hosts-${this.campaigns++}`;
     const common = {
       ...this.s3.env,
+      ...this.certificates,
       CAMPAIGN_STORE: `s3://${bucket}/${name}`,
     };
     const make = (host: HostName) =>
       Host.make({
         name: host,
         folder: join(this.folder, name),
-        temporalPort: portOf(this.temporal),
+        temporalPort: portOf(this.door.address),
         s3Port: portOf(this.s3.env['AWS_ENDPOINT_URL_S3']!),
         settings: { ...common, ...settings[host] },
       });
@@ -75,6 +86,7 @@ export class Between {
 
   async close(): Promise<void> {
     this.closeHosts();
+    this.door.close();
     await this.server.teardown();
     await this.s3.close();
     rmSync(this.folder, { recursive: true, force: true });
@@ -100,7 +112,13 @@ export class Scene {
   ) {}
 
   async command(...words: string[]): Promise<string> {
-    const args = ['--home', this.control.home.root, ...words, '--temporal-address', this.between.temporal];
+    const args = [
+      '--home',
+      this.control.home.root,
+      ...words,
+      '--temporal-address',
+      this.control.env['TEMPORAL_ADDRESS']!,
+    ];
     const { stdout } = await promisify(execFile)(join(repository, 'bin/campaign'), args, { env: this.control.env });
     return stdout;
   }

@@ -33,7 +33,7 @@ export async function startWire(target: number): Promise<Wire> {
       else setTimeout(() => to.writable && to.write(bytes), delayMs);
     });
   const server = createServer((near) => {
-    const far = connect(target, '127.0.0.1');
+    const far = connect(target, 'localhost');
     const pair: [Socket, Socket] = [near, far];
     pairs.add(pair);
     pass(near, far);
@@ -96,7 +96,7 @@ export class Host {
       ...process.env,
       ...this.settings,
       AWS_ENDPOINT_URL_S3: `http://127.0.0.1:${this.s3.port}`,
-      TEMPORAL_ADDRESS: `127.0.0.1:${this.temporal.port}`,
+      TEMPORAL_ADDRESS: `localhost:${this.temporal.port}`,
       CAMPAIGN_HOME: this.home.root,
       CAMPAIGN_PYTHON: python,
     };

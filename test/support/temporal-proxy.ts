@@ -1,7 +1,7 @@
 /** What stands before a Temporal cluster in the world: TLS with certificates of an authority of its own, client certificates, an API key. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { connect, createSecureServer, type ServerHttp2Stream } from 'node:http2';
+import { connect, constants, createSecureServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
@@ -51,7 +51,9 @@ export async function startTemporalProxy({ address, server, clients, apiKey, ref
     request.on('error', () => stream.destroy());
     stream.on('close', () => request.close());
     request.on('trailers', (told) => (trailers = told));
-    request.on('response', (answer) => {
+    request.on('response', (answer, flags) => {
+      // A refusal is headers alone: nothing comes after them, no trailers either.
+      if (flags & constants.NGHTTP2_FLAG_END_STREAM) return stream.respond(answer, { endStream: true });
       stream.on('wantTrailers', () => stream.sendTrailers(trailers));
       stream.respond(answer, { waitForTrailers: true });
       request.pipe(stream);
