@@ -48,10 +48,15 @@ export async function startTemporalProxy({ address, server, clients, apiKey, ref
     }
     const request = behind.request({ ...headers, ':authority': address, ':scheme': 'http' });
     let trailers = {};
-    request.on('error', () => stream.destroy());
-    stream.on('close', () => request.close());
+    request.on('error', () => undefined);
+    request.on('close', () => {
+      // Without a whole answer it ends as it does behind, and never as if all were well: a caller would miss the status.
+      if (!stream.writableEnded) stream.close(request.rstCode || constants.NGHTTP2_INTERNAL_ERROR);
+    });
+    stream.on('close', () => request.close(constants.NGHTTP2_CANCEL));
     request.on('trailers', (told) => (trailers = told));
     request.on('response', (answer, flags) => {
+      if (stream.closed) return;
       // A refusal is headers alone: nothing comes after them, no trailers either.
       if (flags & constants.NGHTTP2_FLAG_END_STREAM) return stream.respond(answer, { endStream: true });
       stream.on('wantTrailers', () => stream.sendTrailers(trailers));

@@ -1,10 +1,12 @@
 /** Connections to a real server behind TLS, client certificates and an API key; and a home's own server beside the profile of a cluster. */
+import { WorkflowNotFoundError } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startTemporal } from '../../../src/cli/run/temporal-server';
 import type { SupervisedRun } from '../../../src/cli/run/supervisor';
 import { connect, registerSearchAttributes } from '../../../src/cli/temporal';
@@ -87,6 +89,33 @@ it('an API key does, and a worker that is refused says so at once', async () => 
   expect(await worker({ TEMPORAL_API_KEY: 'wrong' })).toMatch(
     /Temporal at localhost:\d+ refuses who asks \(.*unauthorized.*\); put a key that is valid there into TEMPORAL_API_KEY/,
   );
+});
+
+it('the proxy of the tests passes on headers alone, and goes on when callers leave', async () => {
+  set({ ...trusted(), TEMPORAL_API_KEY: 'secret' });
+  const temporal = await connect(clusterAt(proxies.keyed.address));
+  const { connection, workflow, options } = temporal.client;
+  const { namespace } = options;
+  const unknown = workflow.getHandle('unknown');
+  const poll = () =>
+    connection.withDeadline(Date.now() + 60_000, () =>
+      connection.workflowService.pollWorkflowTaskQueue({ namespace, taskQueue: { name: 'nobody' } }),
+    );
+  for (const wait of [0, 1, 2, 5, 100]) {
+    // Whoever leaves may do so before, while and after it is answered.
+    const left = [poll, () => unknown.query('status')].map(async (call) => {
+      const leave = new AbortController();
+      const called = connection.withAbortSignal(leave.signal, call).catch((error: unknown) => error);
+      await sleep(wait);
+      leave.abort();
+      return called;
+    });
+    expect(await left[0]).toMatchObject({ code: 1 });
+    await left[1];
+    await expect(unknown.query('status')).rejects.toBeInstanceOf(WorkflowNotFoundError);
+    await expect(unknown.signal('pause')).rejects.toBeInstanceOf(WorkflowNotFoundError);
+  }
+  await temporal.close();
 });
 
 it.each<[string, RegExp, string[], RegExp | undefined]>([
