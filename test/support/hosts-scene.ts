@@ -129,6 +129,14 @@ export class Scene {
   trained = (host: Host, steps: number) =>
     until(`${host.name} has trained ${steps} steps`, 600, () => host.trainings().find((one) => one.steps >= steps));
 
+  /** Kills the host in the middle of an update of the training. */
+  async killedInUpdate(host: Host, name: string) {
+    const training = () => host.trainings().find((one) => one.name === name)!;
+    await until('an update', 300, () => training().steps < 6 && host.isUpdating(name), 5);
+    host.kill();
+    return training();
+  }
+
   async report(): Promise<Report> {
     // On a busy machine a look may find nobody in time.
     const status = () => this.command('status', this.name, '--json').catch(() => '{}');
