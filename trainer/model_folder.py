@@ -13,6 +13,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -57,28 +58,40 @@ def base_id(model: Path, progress: Callable[[int, int], None] = lambda done, tot
     CAMPAIGN_HOME names a home, it keeps the hashes, and files that have not changed since are not read again.
     `progress` gets bytes done and in all. Raises BadInput."""
     folder = model_at(model, name="base model").resolve()
-    # A folder of a model hub's cache holds links to its files. No program sets the time of the last change back.
-    stats = [(path.name, path.stat()) for path in sorted(folder.iterdir()) if path.is_file()]
-    files = [[name, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for name, stat in stats]
-    home = os.environ.get("CAMPAIGN_HOME")
-    kept = Path(home) / "base-ids.json" if home else None
-    known = _kept_ids(kept)
-    match known.get(str(folder)):
-        case [same, str(digest)] if same == files:
-            pass
-        case _:
-            digest = _digest(folder, [(name, stat.st_size) for name, stat in stats], progress)
-            # Others may write at once: what one of them forgets is hashed once more.
-            with contextlib.suppress(OSError):
-                if kept:
-                    write_json(kept, {**known, str(folder): [files, digest]})
+    files = _files(folder)
+    digest = _kept("base-ids.json", folder, files)
+    if not isinstance(digest, str):
+        digest = _digest(folder, [(name, size) for name, _, size, *_ in files], progress)
+        _keep("base-ids.json", folder, files, digest)
     return f"{os.path.basename(os.path.abspath(model))}@{digest[:12]}"
 
 
-def _kept_ids(file: Path | None) -> dict[str, Any]:
-    """By folder: its files and their hash. Nothing where they can't be read."""
+def _files(folder: Path) -> list[list[Any]]:
+    """What tells whether a file has changed: no program sets the time of the last change back."""
+    # A folder of a model hub's cache holds links to its files.
+    stats = [(path.name, path.stat()) for path in sorted(folder.iterdir()) if path.is_file()]
+    return [[name, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for name, stat in stats]
+
+
+def _kept(name: str, folder: Path, of: Any) -> Any:
+    """What was found of the same, where CAMPAIGN_HOME names a home; else None."""
+    match _all_kept(name).get(str(folder)):
+        case [same, found] if same == of:
+            return found
+
+
+def _keep(name: str, folder: Path, of: Any, found: Any) -> None:
+    # Others may write at once: what one of them forgets is found once more.
+    if home := os.environ.get("CAMPAIGN_HOME"):
+        with contextlib.suppress(OSError):
+            write_json(Path(home, name), {**_all_kept(name), str(folder): [of, found]})
+
+
+def _all_kept(name: str) -> dict[str, Any]:
+    """By folder. Nothing where it can't be read."""
+    home = os.environ.get("CAMPAIGN_HOME")
     try:
-        known = json.loads(file.read_bytes()) if file else {}
+        known = json.loads(Path(home, name).read_bytes()) if home else {}
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
@@ -142,13 +155,21 @@ class LoraModules(NamedTuple):
 
 
 def check_model(question: ModelQuestion) -> dict[str, Any]:
-    """{"modules": [{"name", "in", "out"}], "unknown", "choices"}, from headers alone. Raises BadInput."""
-    check_files(Path(question.model))
+    """{"modules": [{"name", "in", "out"}], "unknown", "choices"}, from headers alone. Where CAMPAIGN_HOME names a home,
+    it keeps the answer as long as the files stay: torch takes seconds to import. Raises BadInput."""
+    folder = Path(question.model)
+    check_files(folder)
+    of = [_files(folder), version("transformers"), question.target_modules]
+    match None if question.blank else _kept("base-modules.json", folder.resolve(), of):
+        case {"modules": _, "unknown": _, "choices": _} as known:
+            return known
     found, unknown, choices = lora_modules(empty_model(question.model), question.target_modules)
     if question.blank and not unknown:
         write_blank(question.blank, base=question.model, modules=found)
     modules = [{"name": name, "in": one.in_features, "out": one.out_features} for name, one in found.items()]
-    return {"modules": modules, "unknown": unknown, "choices": choices}
+    answer = {"modules": modules, "unknown": unknown, "choices": choices}
+    _keep("base-modules.json", folder.resolve(), of, answer)
+    return answer
 
 
 def write_blank(blank: Blank, *, base: str, modules: dict[str, Any]) -> None:

@@ -56,7 +56,7 @@ export function checksOf(o: {
   if (!campaign) return machine;
   return [
     ...machine,
-    ...modelChecks(campaign),
+    ...modelChecks(campaign, undefined, home.root),
     ...bridgeChecks(campaign),
     ...targetChecks({ campaign, home, until, asksTokenizer: doctor !== undefined }),
     ...languageModelChecks(campaign, { asks: doctor !== undefined }),

@@ -94,9 +94,15 @@ export async function readFingerprint(
 export const checkTokens = ({ texts, ...of }: Asked & { texts: readonly string[] }): Promise<TokenCounts> =>
   ask({ command: 'check-tokens', question: { texts }, answer: tokenCountsSchema, of });
 
-/** The modules that a LoRA trains, by the trainer's own rule, in some seconds. Throws BadInput where its files are damaged, or of no known model. */
-export const loraModules = ({ targetModules, ...of }: Asked & { targetModules: readonly string[] }) =>
-  ask({ command: 'check-model', question: { target_modules: targetModules }, answer: loraModulesSchema, of });
+/**
+ * The modules that a LoRA trains, by the trainer's own rule, in some seconds; at once where `home`, of the campaigns, has kept it. Throws BadInput where
+ * its files are damaged, or of no known model.
+ */
+export const loraModules = (o: Asked & { targetModules: readonly string[]; home?: string | undefined }) => {
+  const { targetModules, home, ...asked } = o;
+  const of = { ...asked, ...(home !== undefined && { env: { CAMPAIGN_HOME: home } }) };
+  return ask({ command: 'check-model', question: { target_modules: targetModules }, answer: loraModulesSchema, of });
+};
 
 /** A LoRA of a rank that changes nothing, in a folder that is made for it: to see whether a server takes such ones. */
 export async function writeBlankAdapter(

@@ -178,6 +178,24 @@ def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(ti
     )
 
 
+def test_what_a_lora_trains_is_kept_as_long_as_the_files_stay(tiny_model_dir, tmp_path, monkeypatch, ask) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(tiny_model_dir, model)
+    monkeypatch.setenv("CAMPAIGN_HOME", str(tmp_path))
+    built: list[str] = []
+    empty_model = model_folder.empty_model
+    monkeypatch.setattr(model_folder, "empty_model", lambda folder: built.append(folder) or empty_model(folder))
+    first = ask("check-model", model=str(model), target_modules=["q_proj"])
+    assert ask("check-model", model=str(model), target_modules=["q_proj"]) == first and len(built) == 1
+    assert ask("check-model", model=str(model), target_modules=["k_proj"]) != first and len(built) == 2
+    (tmp_path / "base-modules.json").write_text(json.dumps({str(model): 1}))
+    assert ask("check-model", model=str(model), target_modules=["q_proj"]) == first and len(built) == 3
+    (model / "more").touch()
+    assert ask("check-model", model=str(model), target_modules=["q_proj"]) == first and len(built) == 4
+    (model / "model.safetensors").write_bytes(b"cut")
+    assert ask("check-model", model=str(model), target_modules=["q_proj"])[0] == REFUSED
+
+
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n"
 
 

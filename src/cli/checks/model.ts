@@ -23,7 +23,8 @@ const CORRECT = 'correct baseModel.path in the campaign file';
 /** Of what asks the trainer's Python about the base model. */
 const askable = ['base model', 'Python', 'Python packages'];
 
-export function modelChecks({ baseModel, policyServer, training }: Campaign, python = pythonPath()): CheckItem[] {
+export function modelChecks(campaign: Campaign, python = pythonPath(), home?: string): CheckItem[] {
+  const { baseModel, policyServer, training } = campaign;
   const { path } = baseModel;
   const isVllm = policyServer.kind === 'vllm';
   const get = isVllm
@@ -53,7 +54,7 @@ export function modelChecks({ baseModel, policyServer, training }: Campaign, pyt
       needs: askable,
       fix: `or ${CORRECT}`,
       async run() {
-        const { unknown, choices } = await loraModules({ python, model: path, targetModules });
+        const { unknown, choices } = await loraModules({ python, model: path, targetModules, home });
         if (unknown.length === 0) return targetModules.join(', ');
         const has = `${path} has no module ${unknown.join(', ')} that a LoRA can train`;
         throw new Lack(`training.lora.targetModules: ${has}`, `name modules of this base: ${choices.join(', ')}`);

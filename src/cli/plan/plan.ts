@@ -93,7 +93,7 @@ export async function plannedDisk(o: {
   const { baseModel, training } = o.campaign;
   const { r, targetModules } = training.lora;
   if (!existsSync(baseModel.path)) return undefined;
-  const asked = { python: pythonPath(), model: baseModel.path, targetModules };
+  const asked = { python: pythonPath(), model: baseModel.path, targetModules, home: o.home };
   const { modules } = await loraModules(asked).catch(() => ({ modules: [] }));
   if (modules.length === 0) return undefined;
   const adapterBytes = modules.reduce((all, module) => all + (module.in + module.out) * r * BYTES, 0);
