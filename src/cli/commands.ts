@@ -19,7 +19,7 @@ import {
   wholeNumber,
 } from './options';
 import type { PlanOptions } from './plan/plan';
-import { type PortOptions, temporalPort, uiPort } from './ports';
+import { CODEC_PORT, type PortOptions, temporalPort, uiPort } from './ports';
 import type { LineageOptions, ReportOptions } from './report';
 import type { StartOptions } from './run/campaign';
 import type { RunOptions, SeedsOptions } from './run/command';
@@ -134,7 +134,7 @@ const commands: readonly CommandText[] = [
     usage: 'codec-server',
     description: "decrypt payloads for Temporal's UI with CAMPAIGN_ENCRYPTION_KEY, on this machine alone",
     options: [
-      option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(8234),
+      option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(CODEC_PORT),
       option('--ui <origin>', "origin of the UI's pages, which alone are answered").default('http://localhost:8233'),
       json(),
     ],

@@ -18,6 +18,9 @@ export interface NamedPort {
 export const temporalPort: NamedPort = { name: 'Temporal server', flag: '--temporal-port', preferred: 7233 };
 export const uiPort: NamedPort = { name: 'Temporal UI', flag: '--ui-port', preferred: 8233 };
 
+/** Where a UI of this machine looks for `campaign codec-server`. */
+export const CODEC_PORT = 8234;
+
 /** Ports as the user gave them: undefined is the preferred one if it is free, 0 any free one. */
 export interface PortOptions {
   temporalPort?: number;

@@ -2,11 +2,11 @@
  * Encryption of all that Temporal is sent (AES-256-GCM). Invariants: with a key, the server holds payloads and failures as ciphertext alone; whatever
  * was sent before there was one, or with a key that is still listed, can be read; a payload whose key is not there is an error that says so.
  */
-import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common';
+import { ApplicationFailure, type DataConverter, type Payload, type PayloadCodec } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { OutsideFailure } from '../domain/failures';
+import { OutsideFailure, retryOf } from '../domain/failures';
 
 const VARIABLE = 'CAMPAIGN_ENCRYPTION_KEY';
 const ALGORITHM = 'aes-256-gcm';
@@ -71,12 +71,26 @@ export const encryption = (keys: readonly Key[]): PayloadCodec => ({
   decode: async (payloads) => payloads.map((payload) => decrypt(payload, keys)),
 });
 
-/** How workers and command line convert what they send. Throws BadInput for what is no key. */
-export function dataConverter(): DataConverter {
+/** The same for a worker. Of what a codec throws, the SDK keeps the type where that is a failure of Temporal's: what fails so is tried again elsewhere. */
+function encryptionInWorker(keys: readonly Key[]): PayloadCodec {
+  const { encode, decode } = encryption(keys);
+  const fail = (error: unknown): never => {
+    if (!(error instanceof OutsideFailure)) throw error;
+    const { type, message, cause } = error;
+    const nonRetryable = retryOf(type) !== 'outside';
+    throw ApplicationFailure.create({ type, message, nonRetryable, ...(cause instanceof Error && { cause }) });
+  };
+  return { encode, decode: (payloads) => decode(payloads).catch(fail) };
+}
+
+/** How the command line converts what it sends. Throws BadInput for what is no key. */
+export function dataConverter(codec = encryption): DataConverter {
   const keys = encryptionKeys();
   const failures = keys.length > 0 && { failureConverterPath: require.resolve('./failure-converter') };
-  return { payloadCodecs: [encryption(keys)], ...failures };
+  return { payloadCodecs: [codec(keys)], ...failures };
 }
+
+export const workerConverter = (): DataConverter => dataConverter(encryptionInWorker);
 
 /** The bundle of workflows for a worker: where that encrypts, it is told so, and messages of failures are encrypted, too. */
 export async function bundleFor(codePath: string): Promise<{ codePath: string } | { code: string }> {

@@ -19,7 +19,7 @@ import { longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
-import { bundleFor, dataConverter } from '../temporal/codec';
+import { bundleFor, workerConverter } from '../temporal/codec';
 import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { traceHeaders } from '../tracing';
 import { dealGpus } from '../training/gpu-groups';
@@ -186,7 +186,7 @@ export async function runWorker(
   const common = {
     connection,
     namespace: cluster.namespace,
-    dataConverter: dataConverter(),
+    dataConverter: workerConverter(),
     // By which `campaign run` knows whether its process lives.
     identity: workerIdentity(),
     // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.

@@ -3,6 +3,7 @@ import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { temporal as protos } from '@temporalio/proto';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { Worker } from '@temporalio/worker';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -10,10 +11,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startTemporal } from '../../src/cli/run/temporal-server';
 import { connect, startCampaign } from '../../src/cli/temporal';
 import { takeSnapshot } from '../../src/cli/watch/snapshot';
+import { bundleFor, workerConverter } from '../../src/temporal/codec';
 import { campaignCommand } from '../support/campaign-command';
-import { devServer, quiet, STORE, withWorkers } from './environment';
+import { atEnd, supervise } from '../support/supervised';
+import { devServer, queues, quiet, STORE, withWorkers, workflowBundle as bundle } from './environment';
 import { config, fakeActivities } from './fake-activities';
 
 jest.setTimeout(300_000);
@@ -132,4 +136,50 @@ test("the codec server decrypts for the UI's pages, and for no others", async ()
   } finally {
     server.kill();
   }
+});
+
+test('a step that came to a worker without the key has failed for want of it, and goes on elsewhere', async () => {
+  setKey(key);
+  const at = { connection: env.nativeConnection, taskQueue: queues.control };
+  const { activities } = fakeActivities();
+  const workflowBundle = await bundleFor((await bundle()).codePath);
+  const keyed = await Worker.create({ ...at, workflowBundle, dataConverter: workerConverter() });
+  setKey();
+  const keyless = await Worker.create({ ...at, activities, dataConverter: workerConverter() });
+  setKey(key);
+  const temporal = await connect({ address: env.address, namespace: 'default' });
+  const digests = { configDigests: {} as never, terms: '' };
+  await startCampaign(temporal, { campaign: config({ name: 'unread', arms: [] }), store: STORE, ...digests });
+  const handle = temporal.client.workflow.getHandle('unread');
+  await keyless.runUntil(
+    keyed.runUntil(async () => {
+      let failed;
+      while (!failed) {
+        const { pendingActivities } = (await handle.describe()).raw;
+        failed = pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure;
+        await sleep(200);
+      }
+      expect(failed.message).toMatch(/encrypted with key [0-9a-f]{12}, and CAMPAIGN_ENCRYPTION_KEY is not set; set it/);
+      expect(failed.applicationFailureInfo).toMatchObject({ type: 'EncryptionKeyMissing', nonRetryable: false });
+    }),
+  );
+  await withWorkers(env, activities, () => handle.result());
+  await temporal.close();
+});
+
+test("the UI of a home's own server is told where the codec server listens", async () => {
+  setKey(key);
+  const supervised = supervise();
+  const notes: string[] = [];
+  const end = new AbortController();
+  atEnd(() => end.abort());
+  const output = { note: (_stage: string, text: string) => void notes.push(text), show: () => undefined };
+  const options = { home: supervised.home.root, temporalPort: 0, uiPort: 0 };
+  const { temporal, link } = await startTemporal({ ...supervised, output, signal: end.signal, options });
+  await temporal.close();
+  const ui = new URL(link ?? '').origin;
+  expect(await (await fetch(`${ui}/api/v1/settings`)).json()).toMatchObject({
+    Codec: { Endpoint: 'http://127.0.0.1:8234' },
+  });
+  expect(notes.at(-1)).toContain(`campaign codec-server --ui ${ui}`);
 });

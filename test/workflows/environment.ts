@@ -15,7 +15,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { longQueue, taskQueues } from '../../src/domain/work';
-import { bundleFor, dataConverter } from '../../src/temporal/codec';
+import { bundleFor, workerConverter } from '../../src/temporal/codec';
 import { type CampaignInput, searchAttributeNames } from '../../src/workflows/messages';
 import type { campaign } from '../../src/workflows';
 import { POOL, type Activities } from './fake-activities';
@@ -126,7 +126,7 @@ export async function withWorkers<T>(
   bundle: Promise<WorkflowBundleOption> = workflowBundle(),
 ): Promise<T> {
   const at = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
-  const options = { ...at, dataConverter: dataConverter() };
+  const options = { ...at, dataConverter: workerConverter() };
   const given = await bundle;
   const control = await Worker.create({
     ...options,
