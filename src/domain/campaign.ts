@@ -264,7 +264,7 @@ export const campaignFields = z.strictObject({
         ),
       stallSeconds: count
         .default(1800)
-        .describe('How long a busy trainer may say nothing in its turn: longer than its longest optimizer step.'),
+        .describe('How long a busy trainer may say nothing in its turn: longer than its longest micro-batch.'),
     })
     .superRefine(({ heartbeatSeconds, stallSeconds }, context) => {
       if (stallSeconds < heartbeatSeconds)

@@ -41,6 +41,8 @@ export interface TrainHeartbeat {
   /** Mean reward of the last finished step. */
   reward?: number;
   rollouts?: { done: number; total: number };
+  /** Micro-batches of the step that is being trained. */
+  update?: { done: number; total: number };
   /** What it can't go on without, for people: "the trainer to start", "the policy server: connection refused". */
   waitsFor?: string;
 }

@@ -42,6 +42,7 @@ const messageSchema = z.discriminatedUnion('type', [
     /** How often the same was asked before: every time has a reply of its own. */
     again: z.number().int().nonnegative().default(0),
   }),
+  z.object({ type: z.literal('progress'), step, done: z.number().int(), total: z.number().int() }),
   z.object({ type: z.literal('step'), step, metrics: z.record(z.string(), z.number().nullable()) }),
   z.object({ type: z.literal('checkpoint'), step, policy: learnedSchema }),
   z.object({ type: z.literal('done'), step }),
@@ -74,7 +75,7 @@ const PATIENCE = 0.8;
 export interface LearnerLimits {
   /** Silence after which the server gives the step to another worker. */
   heartbeatSeconds: number;
-  /** How long it may say nothing while it has the turn. */
+  /** How long it may say nothing while it has the turn: not even how far it is. */
   stallSeconds: number;
   startSeconds?: number;
   stopSeconds?: number;

@@ -171,7 +171,7 @@ export class Learning {
     for await (const message of process.messages()) {
       this.waitsFor(undefined);
       // What a step has made counts once its rollouts do.
-      if (message.type !== 'step') await this.storing;
+      if (message.type !== 'step' && message.type !== 'progress') await this.storing;
       switch (message.type) {
         case 'ready':
           this.progress.step = message.step;
@@ -182,7 +182,11 @@ export class Learning {
         case 'reply':
           process.send({ id: message.id, ...(await this.reply(message)) });
           break;
+        case 'progress':
+          this.progress.update = { done: message.done, total: message.total };
+          break;
         case 'step':
+          delete this.progress.update;
           this.progress.step = message.step;
           if (typeof message.metrics['reward'] === 'number') this.progress.reward = message.metrics['reward'];
           measureStep(message.metrics);

@@ -75,6 +75,13 @@ def test_loss_is_on_the_assistants_turns_with_their_ends_alone(tiny_model_dir: P
     assert row.input_ids[: row.labels.index(learned[0])] == tokenizer.encode(prompt, add_special_tokens=False)
 
 
+def test_micro_batches_are_told(tiny_model_dir: Path, tmp_path: Path) -> None:
+    at_once = "import trainer.train.channel as channel; channel.TELL_SECONDS = 0"
+    run = worker(tiny_model_dir, tmp_path, steps=2, tokens_per_forward=1).run(before=at_once)
+    told = [(message["step"], message["done"], message["total"]) for message in run.of_type("progress")]
+    assert told == [(step, done, 2) for step in (0, 1) for done in (1, 2)]
+
+
 def with_template(base: Path, folder: Path, old: str, new: str) -> Path:
     """A copy of the model with something else in its chat template."""
     folder.mkdir()

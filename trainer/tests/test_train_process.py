@@ -87,7 +87,7 @@ def assert_goes_on_to_the_same_end(run: Worker, uninterrupted: Worker, ready: in
 
 def test_a_whole_run(uninterrupted: Worker) -> None:
     assert uninterrupted.exit_code == 0, uninterrupted.stderr
-    kinds = [message["type"] for message in uninterrupted.messages]
+    kinds = [message["type"] for message in uninterrupted.messages if message["type"] != "progress"]
     twice = ["rollouts", "step"] * 2
     assert kinds == ["ready", *twice, "checkpoint", *twice, "checkpoint", *twice[:2], "checkpoint", "done"]
     assert uninterrupted.messages[0] == {"type": "ready", "step": 0}
@@ -104,6 +104,15 @@ def test_a_whole_run(uninterrupted: Worker) -> None:
         assert {CONFIG, WEIGHTS, "optimizer.pt", "scheduler.pt"} <= {file.name for file in folder.iterdir()}
     weights = load_file(folder / WEIGHTS)
     assert all(tensor.abs().max() > 0 for name, tensor in weights.items() if "lora_B" in name)
+
+
+def test_micro_batches_are_told(tiny_model_dir: Path, tmp_path: Path) -> None:
+    at_once = "import trainer.train.channel as channel; channel.TELL_SECONDS = 0"
+    run = worker(tiny_model_dir, tmp_path, steps=2, tokens_per_forward=30).run(before=at_once)
+    told = [(message["step"], message["done"], message["total"]) for message in run.of_type("progress")]
+    total = told[0][2]
+    assert total > 1
+    assert told == [(step, done, total) for step in (0, 1) for done in range(1, total + 1)]
 
 
 def test_kill_9_while_a_checkpoint_is_written(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:

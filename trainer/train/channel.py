@@ -16,6 +16,7 @@ import os
 import select
 import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,9 @@ from pydantic import BaseModel
 from trainer.command import BadInput, read_input
 
 from .job import set_threads
+
+TELL_SECONDS = 1.0
+"""Between two lines of progress."""
 
 
 class Interrupted(Exception):
@@ -61,6 +65,7 @@ class Channel:
         self._source, self._sink = source, sink
         self._requests = 0
         self._stopping = self._waiting = False
+        self._told = time.monotonic()
 
     @classmethod
     def take_stdio(cls) -> Channel:
@@ -80,6 +85,12 @@ class Channel:
             self._sink.flush()
         except BrokenPipeError:
             self._stopping = True
+
+    def progress(self, *, step: int, done: int, total: int) -> None:
+        """Tells how many micro-batches of a step's update are done; not more often than anybody reads it."""
+        if time.monotonic() - self._told >= TELL_SECONDS:
+            self._told = time.monotonic()
+            self.send("progress", step=step, done=done, total=total)
 
     def ask(self, type: str, *, answers: dict[str, str], step: int, **fields: Any) -> dict[str, Any]:
         """Asks for something that a step needs, under a number of its own; returns the answer. `answers`: by type of

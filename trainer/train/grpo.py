@@ -119,7 +119,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             device=self.args.device,
             shares=self._sampled is not None and self._sampled.usable and self._sampled.shares,
         )
-        for micro in micros:
+        for done, micro in enumerate(micros, start=1):
             self._micro = micro
             if self.beta != 0.0:
                 micro["ref_per_token_logps"] = self._base_logps(micro)
@@ -127,6 +127,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             self.accelerator.backward(part)
             loss += part.detach()
             gap += self._gap
+            self._channel.progress(step=self.state.global_step, done=done, total=len(micros))
         if not math.isfinite(loss.item()):
             raise Diverged(f"loss {loss.item()} at step {self.state.global_step + 1}; lower learning_rate")
         self._step_metrics = {

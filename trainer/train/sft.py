@@ -9,6 +9,7 @@ import math
 import random
 from typing import Any
 
+import torch
 from datasets import Dataset
 from torch.utils.data import SequentialSampler
 from transformers import AutoTokenizer, TrainerCallback
@@ -30,8 +31,18 @@ def run(job: SftJob, channel: Channel) -> None:
 class ConversationTrainer(TellsAndSaves, SFTTrainer):
     """Takes its rows in their order."""
 
+    _done = 0
+    """Micro-batches of the step."""
+
     def _get_train_sampler(self, train_dataset: Dataset | None = None) -> SequentialSampler:
         return SequentialSampler(train_dataset or self.train_dataset)
+
+    def training_step(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+        loss = super().training_step(*args, **kwargs)
+        total = self.args.gradient_accumulation_steps
+        self._done = self._done % total + 1
+        self._channel.progress(step=self.state.global_step, done=self._done, total=total)
+        return loss
 
     def metrics_of_step(self) -> dict[str, float]:
         accuracy = self._metrics["train"]["mean_token_accuracy"]

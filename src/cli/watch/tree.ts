@@ -137,10 +137,11 @@ function progressParts({ heartbeat, state }: ActivitySnapshot, perSecond: PerSec
   const runs = state !== 'scheduled';
   const parts: (string | false | undefined)[] = [];
   if (heartbeat.kind === 'train') {
-    const { step, steps, reward, rollouts, waitsFor } = heartbeat;
+    const { step, steps, reward, rollouts, update, waitsFor } = heartbeat;
     parts.push(steps === undefined ? `step ${step}` : `step ${step}/${steps}`);
     parts.push(reward !== undefined && `reward ${reward.toFixed(2)}`);
     parts.push(runs && rollouts && `rollouts ${rollouts.done}/${rollouts.total}`);
+    parts.push(runs && update && `update ${update.done}/${update.total}`);
     parts.push(runs && waitsFor && `waits for ${waitsFor}`);
   } else {
     const { title, done, total } = heartbeat;

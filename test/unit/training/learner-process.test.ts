@@ -82,6 +82,17 @@ test('one that works and says nothing has its own limits: until it is ready, and
   ]);
 });
 
+test('one whose update takes longer than the limit is left alone while it tells of micro-batches, and no longer', async () => {
+  const told = (done: number) => ['work', '2', 'say', `{"type":"progress","step":0,"done":${done},"total":3}`];
+  const micros = [...READY, ...told(1), ...told(2), ...told(3)];
+  const limit = { stallSeconds: 4, heartbeatSeconds: 30 };
+  const [slow, stuck] = [start([...micros, ...DONE], limit), start([...micros, 'work', '600'], limit)];
+  await Promise.all([
+    expect(said(slow.learner)).resolves.toEqual(['ready', 'progress', 'progress', 'progress', 'done']),
+    expect(said(stuck.learner)).rejects.toMatchObject(hung(/said nothing for 4 s/)),
+  ]);
+});
+
 test('one that does not hear that it shall stop is killed, whether it works on or sleeps on', async () => {
   const deaf = [
     start(['deaf', ...READY, 'work', '600'], { heartbeatSeconds: 30, stopSeconds: 2 }),
