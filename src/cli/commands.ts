@@ -19,9 +19,10 @@ import {
   wholeNumber,
 } from './options';
 import type { PlanOptions } from './plan/plan';
-import { CODEC_PORT, type PortOptions, temporalPort, uiPort } from './ports';
+import { CODEC_PORT, temporalPort, uiPort } from './ports';
 import type { LineageOptions, ReportOptions } from './report';
 import type { StartOptions } from './run/campaign';
+import type { DoctorOptions } from './doctor';
 import type { RunOptions, SeedsOptions } from './run/command';
 import type { ServeOptions } from './run/supervisor';
 import type { SelectOptions } from './select';
@@ -159,10 +160,16 @@ const commands: readonly CommandText[] = [
   {
     usage: 'doctor [file]',
     description: 'check this machine, or everything that a campaign file needs',
-    options: [...portOptions, json()],
+    options: [
+      option(
+        '--probe',
+        "try all that a campaign asks of a vLLM, against the trainer's own log-probs; minutes on a CPU",
+      ),
+      ...portOptions,
+      json(),
+    ],
     examples: [['campaign doctor campaigns/mine.yaml', 'missing parts, each with its fix']],
-    run: async (options: CommonOptions & PortOptions, file?: string) =>
-      (await import('./doctor.js')).doctor(file, options),
+    run: async (options: DoctorOptions, file?: string) => (await import('./doctor.js')).doctor(file, options),
   },
   {
     usage: 'schema',

@@ -90,6 +90,15 @@ export async function readFingerprint(
   return ref && readJson(store, ref, fingerprintSchema);
 }
 
+/** Of each row of ids, of each id but the first, in nats: by the trainer's own forward pass. `adapter`: a PEFT folder. */
+export async function scoreRows(
+  o: Asked & { of: readonly { adapter?: string; rows: readonly (readonly number[])[] }[] },
+): Promise<number[][][]> {
+  const { of: scored, ...of } = o;
+  const answer = z.object({ logprobs: z.array(z.array(z.array(z.number()))) });
+  return (await ask({ command: 'score', question: { of: scored }, answer, of })).logprobs;
+}
+
 /** What its tokenizer does not know of some texts, in well under a second. Throws BadInput if it holds a tokenizer that can't be read. */
 export const checkTokens = ({ texts, ...of }: Asked & { texts: readonly string[] }): Promise<TokenCounts> =>
   ask({ command: 'check-tokens', question: { texts }, answer: tokenCountsSchema, of });
@@ -104,11 +113,12 @@ export const loraModules = (o: Asked & { targetModules: readonly string[]; home?
   return ask({ command: 'check-model', question: { target_modules: targetModules }, answer: loraModulesSchema, of });
 };
 
-/** A LoRA of a rank that changes nothing, in a folder that is made for it: to see whether a server takes such ones. */
-export async function writeBlankAdapter(
-  o: Asked & { targetModules: readonly string[]; rank: number; folder: string },
+/** A LoRA of a rank, in a folder that is made for it: to see whether a server takes such ones. It changes nothing, or something by `noise`. */
+export async function writeAdapter(
+  o: Asked & { targetModules: readonly string[]; rank: number; folder: string; noise?: { of: number; seed: number } },
 ): Promise<void> {
-  const { targetModules, rank, folder, ...of } = o;
-  const question = { target_modules: targetModules, blank: { rank, output_dir: folder } };
+  const { targetModules, rank, folder, noise, ...of } = o;
+  const drawn = noise && { noise: noise.of, seed: noise.seed };
+  const question = { target_modules: targetModules, blank: { rank, output_dir: folder, ...drawn } };
   await ask({ command: 'check-model', question, answer: z.unknown(), of });
 }

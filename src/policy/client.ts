@@ -10,7 +10,7 @@ import { isFailure } from '../domain/failures';
 import type { Message } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
 import { createAdapters } from './adapters';
-import { hashOf, modelOf, writeBlankAdapter } from './base-model';
+import { hashOf, modelOf, writeAdapter } from './base-model';
 import type { Merge } from './merge';
 import { openPolicyServer, type PolicyServerOptions } from './server';
 import { createProof } from './server-proof';
@@ -110,7 +110,7 @@ export async function tryAdapter(o: {
     const work = await mkdtemp(join(tmpdir(), 'adapter-'));
     try {
       const folder = join(work, 'blank');
-      await writeBlankAdapter({ ...asked, targetModules, rank, folder });
+      await writeAdapter({ ...asked, targetModules, rank, folder });
       return await store.putFolder({ key, producer: 'try-adapter', inputs: [], folder });
     } finally {
       await rm(work, { recursive: true, force: true });

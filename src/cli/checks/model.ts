@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { openStore } from '../../artifacts/open-store';
-import { type CheckItem, Lack } from '../../checks/check';
+import { type Check, type CheckItem, Lack, runChecks } from '../../checks/check';
 import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
 import type { Campaign } from '../../domain/campaign';
 import { urlsIn } from '../../domain/endpoints';
@@ -12,12 +12,14 @@ import { isFailure } from '../../domain/failures';
 import { jsonText } from '../../domain/messages';
 import { checkTokens, loraModules, servedBase } from '../../policy/base-model';
 import { createPolicyClient, tryAdapter } from '../../policy/client';
+import { createMerger } from '../../policy/merge';
 import { openPolicyServer } from '../../policy/server';
 import { messageOf, UserError } from '../errors';
 import { baseIdOf } from '../given';
 import { type Home, pythonPath } from '../project';
 import { Service } from '../run/service';
 import { policyServerService } from '../run/services';
+import { conformanceChecks } from './conformance';
 
 const CORRECT = 'correct baseModel.path in the campaign file';
 /** Of what asks the trainer's Python about the base model. */
@@ -206,6 +208,44 @@ async function adaptersText(o: { campaign: Campaign; home: Home; python: string;
   } finally {
     client.close();
   }
+}
+
+/** What each server of a campaign does of all that is asked of one. @throws UserError where the campaign starts its own. */
+export async function probe(campaign: Campaign, home: Home): Promise<Check[]> {
+  const { policyServer, baseModel, training } = campaign;
+  if (policyServer.kind !== 'vllm')
+    throw new UserError(
+      `--probe asks a policy server that runs, and policyServer.kind is ${policyServer.kind}; leave it out, or name a vLLM`,
+    );
+  const python = pythonPath();
+  const store = await openStore(home.root);
+  const baseId = await baseIdOf(campaign, home);
+  const { contextTokens } = policyServer;
+  const { r: rank, targetModules } = training.lora;
+  const checks: Check[] = [];
+  for (const url of urlsIn(policyServer.url)) {
+    const at = connection(url, 32);
+    const [server, client] = [
+      openPolicyServer(at),
+      createPolicyClient({ ...at, store, merge: createMerger({ store, python }), baseId }),
+    ];
+    const asked = {
+      url,
+      server,
+      client,
+      store,
+      python,
+      model: baseModel.path,
+      base: servedBase(baseId, { policyServer }),
+    };
+    try {
+      checks.push(...(await runChecks(conformanceChecks({ ...asked, contextTokens, targetModules, rank }))));
+    } finally {
+      client.close();
+      server.close();
+    }
+  }
+  return checks;
 }
 
 async function startText(service: Service, home: Home): Promise<string> {

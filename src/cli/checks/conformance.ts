@@ -1,0 +1,208 @@
+/**
+ * What a policy server has to do for a campaign (docs/policy-server.md), tried on one that runs: by `campaign doctor --probe`, and by the tests of the
+ * embedded server and of vLLM. Some minutes on a CPU, and some thousand tokens. What is loaded is unloaded; the adapters stay in the store.
+ */
+import { cp, mkdtemp, rm, truncate } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { digest } from '../../artifacts/hash';
+import type { ArtifactStore } from '../../artifacts/store';
+import { type CheckItem, Lack } from '../../checks/check';
+import type { ArtifactRef } from '../../domain/artifacts';
+import { createLimit } from '../../domain/concurrency';
+import { isFailure, reasonOf } from '../../domain/failures';
+import type { FixedPolicy } from '../../domain/rollout';
+import { hashOf, modelOf, scoreRows, writeAdapter } from '../../policy/base-model';
+import type { PolicyClient } from '../../policy/client';
+import { createMerger } from '../../policy/merge';
+import type { PolicyServer } from '../../policy/server';
+import { checkSampling } from '../../policy/server-proof';
+import { completionBody, type Turn, type TurnRequest } from '../../policy/wire';
+
+export interface Probed {
+  url: string;
+  server: PolicyServer;
+  /** Of the same server, on the same store. */
+  client: PolicyClient;
+  store: ArtifactStore;
+  python: string;
+  /** The base of the campaign's policies, and its folder. */
+  base: string;
+  model: string;
+  contextTokens: number;
+  targetModules: readonly string[];
+  rank: number;
+  /** How far log-probs may be from the trainer's, in nats and in the mean: kernels and bfloat16 come to 0.05. */
+  tolerance?: number;
+}
+
+const TOOL = {
+  name: 'get_account',
+  description: 'Looks an account up.',
+  parameters: { type: 'object', properties: { user: { type: 'string' } } },
+};
+const SAMPLED = { temperature: 1, topP: 1, maxTokens: 24 };
+const GREEDY = { ...SAMPLED, temperature: 0 };
+/** Deviation of an adapter's factors: enough to be seen, and little enough for a model to stay one. */
+const NOISE = 0.05;
+
+/** One after the other: what a server does in a batch is up to rounding. */
+export function conformanceChecks(o: Probed): CheckItem[] {
+  const { url, server, client, store, python, base, model, targetModules, rank, contextTokens, tolerance = 0.25 } = o;
+  const inTurn = createLimit(1);
+  const ask = (changes: Partial<TurnRequest> = {}): Promise<Turn> =>
+    client.sample({
+      policy: { base, adapters: [] },
+      messages: [{ role: 'user', content: 'What is the state of my order? It was a red lamp.' }],
+      tools: [],
+      sampling: SAMPLED,
+      seed: 1,
+      ...changes,
+    });
+
+  /** The log-probs of turns against the trainer's, in words. `adapter`: a folder. */
+  async function compared(sampled: readonly { adapter?: string; turns: readonly Turn[] }[]): Promise<string> {
+    const of = sampled.map(({ turns, ...by }) => ({
+      ...by,
+      rows: turns.map(({ promptIds, tokenIds }) => [...promptIds, ...tokenIds]),
+    }));
+    const scores = await scoreRows({ python, model, of });
+    const gaps = sampled.flatMap(({ turns }, n) =>
+      turns.flatMap(({ promptIds, logprobs }, row) =>
+        logprobs.map((logprob, at) => Math.abs(logprob - scores[n]![row]![promptIds.length - 1 + at]!)),
+      ),
+    );
+    const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
+    const told = `off by ${mean.toExponential(1)} nats in the mean and ${Math.max(...gaps).toExponential(1)} at most, of ${gaps.length} tokens`;
+    if (mean <= tolerance) return told;
+    throw new Lack(`log-probs are ${told}; ${tolerance} may be`, 'serve the same weights in the same precision');
+  }
+
+  async function adapterOf(seed: number): Promise<ArtifactRef> {
+    const key = `probe-adapter/${digest({ base: hashOf(modelOf(base)), targetModules, rank, seed })}`;
+    const make = async (folder: string) => {
+      await writeAdapter({ python, model, targetModules, rank, folder, noise: { of: NOISE, seed } });
+      return store.putFolder({ key, producer: 'probe', inputs: [], folder });
+    };
+    return (await store.find(key)) ?? (await inFolder(make));
+  }
+
+  const items: Record<string, () => Promise<string | { warning: string }>> = {
+    async turns() {
+      const [one, again, other] = [await ask(), await ask(), await ask({ seed: 2 })];
+      wanted(isEqual(one.tokenIds, again.tokenIds), 'the same seed gives other tokens');
+      wanted(!isEqual(one.tokenIds, other.tokenIds), 'another seed gives the same tokens');
+      const greedy = [await ask({ sampling: GREEDY }), await ask({ sampling: GREEDY, seed: 2 })];
+      wanted(isEqual(greedy[0]!.tokenIds, greedy[1]!.tokenIds), 'temperature 0 depends on the seed');
+      const cut = await ask({ sampling: { ...SAMPLED, maxTokens: 1 } });
+      wanted(cut.tokenIds.length === 1, `max_tokens 1 gives ${cut.tokenIds.length} tokens`);
+      const reasons = [one, other, cut].map(({ finishReason }) => finishReason);
+      return `ids and log-probs of what was sampled; finish reasons ${[...new Set(reasons)].join(', ')}`;
+    },
+    async 'log-probs'() {
+      return compared([{ turns: await Promise.all([1, 2, 3, 4].map((seed) => ask({ seed }))) }]);
+    },
+    async sampling() {
+      await checkSampling({ url, server, model: (await server.models()).base });
+      return 'of the whole distribution';
+    },
+    async tools() {
+      // Some templates show them beside what the system says.
+      const messages = (['system', 'user'] as const).map((role) => ({ role, content: 'Help with the order.' }));
+      const [without, shown] = [await ask({ messages }), await ask({ messages, tools: [TOOL] })];
+      return shown.promptIds.length > without.promptIds.length
+        ? `of ${shown.promptIds.length - without.promptIds.length} tokens in the prompt`
+        : { warning: 'the chat template does not show them' };
+    },
+    async context() {
+      const prompt = (words: number) => [{ role: 'user' as const, content: 'one '.repeat(words) }];
+      const one = { ...SAMPLED, maxTokens: 1 };
+      const lengths = await Promise.all(
+        [8, 16].map(async (words) => (await ask({ messages: prompt(words), sampling: one })).promptIds.length),
+      );
+      const perWord = (lengths[1]! - lengths[0]!) / 8;
+      const most = Math.floor((contextTokens - lengths[0]!) / perWord) + 8;
+      const near = await ask({ messages: prompt(most - 4), sampling: { ...SAMPLED, maxTokens: contextTokens } }).catch(
+        refusedOf('ContextLengthExceeded'),
+      );
+      const all = near === undefined ? 0 : near.promptIds.length + near.tokenIds.length;
+      wanted(all <= contextTokens, `${all} tokens are in a context of ${contextTokens}`);
+      // The one that just fills it is refused as those beyond it are.
+      for (const words of [most, most + 8])
+        await ask({ messages: prompt(words), sampling: one }).then(
+          ({ promptIds }) =>
+            wanted(promptIds.length < contextTokens, `a prompt of ${promptIds.length} tokens is answered`),
+          refusedOf('ContextLengthExceeded'),
+        );
+      return `of ${contextTokens} tokens`;
+    },
+    async adapters() {
+      const refs = [await adapterOf(1), await adapterOf(2)];
+      const sum = await createMerger({ store, python })(refs.map((ref) => ({ ref, weight: 1 })));
+      const policies = [...refs, sum].map((ref): FixedPolicy => ({ base, adapters: [{ ref, weight: 1 }] }));
+      const plain = await ask({ sampling: GREEDY });
+      try {
+        // At once, as capabilities are trained: where the server holds one at a time, it changes them.
+        const turns = await Promise.all(policies.map((policy) => ask({ policy, sampling: GREEDY })));
+        const firsts = new Set([plain, ...turns].map(({ logprobs }) => logprobs[0]));
+        wanted(firsts.size === 4, 'adapters answer like one another, or like the base');
+        const folders = await Promise.all([...refs, sum].map((ref) => store.folder(ref)));
+        const told = await compared(folders.map((adapter, n) => ({ adapter, turns: [turns[n]!] })));
+        for (const policy of policies) await client.unload(policy);
+        const again = await ask({ policy: policies[0]!, sampling: GREEDY });
+        wanted(isEqual(again.tokenIds, turns[0]!.tokenIds), 'an adapter answers otherwise once it is loaded again');
+        return `of rank ${rank} and their sum: ${told}`;
+      } finally {
+        for (const policy of policies) await client.unload(policy);
+      }
+    },
+    async errors() {
+      const name = (await server.models()).base;
+      const body = { messages: [{ role: 'user' as const, content: 'hello' }], tools: [], sampling: SAMPLED, seed: 1 };
+      const refused: [string, () => Promise<unknown>, Parameters<typeof isFailure>[1]][] = [
+        ['an unknown model', () => server.complete(completionBody({ ...body, model: 'none-such' })), 'PolicyNotLoaded'],
+        [
+          'temperature -1',
+          () => server.complete({ ...completionBody({ ...body, model: name }), temperature: -1 }),
+          'PolicyRequestRejected',
+        ],
+        ['a damaged adapter', damaged, 'AdapterRefused'],
+      ];
+      for (const [what, request, type] of refused)
+        await request().then(() => wanted(false, `${what} is taken`), refusedOf(type));
+      await server.health();
+      return refused.map(([what]) => what).join(', ');
+    },
+  };
+
+  /** Where the server reads the store's folder it sees this one, too: both are on one machine. */
+  const damaged = () =>
+    inFolder(async (folder) => {
+      await cp(await store.folder(await adapterOf(1)), folder, { recursive: true });
+      await truncate(join(folder, 'adapter_model.safetensors'), 100);
+      await server.loadAdapter({ name: 'damaged', path: folder });
+    });
+
+  return Object.entries(items).map(([name, run]) => ({ name: `probe: ${name}`, run: () => inTurn(run) }));
+}
+
+async function inFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+  const parent = await mkdtemp(join(tmpdir(), 'probe-'));
+  try {
+    return await work(join(parent, 'adapter'));
+  } finally {
+    await rm(parent, { recursive: true, force: true });
+  }
+}
+
+const isEqual = (one: readonly number[], other: readonly number[]): boolean => one.join() === other.join();
+
+function wanted(holds: boolean, otherwise: string): void {
+  if (!holds) throw new Lack(otherwise);
+}
+
+const refusedOf =
+  (type: Parameters<typeof isFailure>[1]) =>
+  (error: unknown): undefined => {
+    if (!isFailure(error, type)) throw new Lack(`no ${type}: ${reasonOf(error)}`);
+  };
