@@ -28,8 +28,8 @@ export type DoctorOptions = CommonOptions & PortOptions & { probe?: boolean };
 /** @returns the exit code. */
 export async function doctor(file: string | undefined, options: DoctorOptions): Promise<number> {
   const campaign = file === undefined ? undefined : loadCampaign({ file });
-  if (options.probe && !campaign)
-    throw new UserError('--probe asks the policy server of a campaign file; name the file');
+  if (options.probe && campaign?.policyServer.kind !== 'vllm')
+    throw new UserError('--probe asks a vLLM that runs; name a campaign file whose policyServer.kind is vllm');
   const home = homeOf(options);
   const checks = await runChecks(checksOf({ home, doctor: options, campaign }));
   if (options.probe && campaign && checks.every(({ ok }) => ok)) checks.push(...(await probe(campaign, home)));

@@ -210,13 +210,10 @@ async function adaptersText(o: { campaign: Campaign; home: Home; python: string;
   }
 }
 
-/** What each server of a campaign does of all that is asked of one. @throws UserError where the campaign starts its own. */
+/** What each vLLM of a campaign does of all that is asked of one. */
 export async function probe(campaign: Campaign, home: Home): Promise<Check[]> {
   const { policyServer, baseModel, training } = campaign;
-  if (policyServer.kind !== 'vllm')
-    throw new UserError(
-      `--probe asks a policy server that runs, and policyServer.kind is ${policyServer.kind}; leave it out, or name a vLLM`,
-    );
+  if (policyServer.kind !== 'vllm') return [];
   const python = pythonPath();
   const store = await openStore(home.root);
   const baseId = await baseIdOf(campaign, home);

@@ -75,6 +75,10 @@ describe('a failure is one line and an exit code:', () => {
     ['env check --silence 2147484 shop', /'2147484' is invalid\. It must be a whole number from 1 to 86400\.$/],
   ];
   const refused: [string, RegExp][] = [
+    [
+      'doctor campaigns/demo.yaml --probe',
+      /--probe asks a vLLM that runs; name a campaign file whose policyServer.kind/,
+    ],
     ['compare demo', /^campaign: compare takes two reports or more, not 1: /],
     ['--temporal-address h:7233 serve', /starts the home's own Temporal; leave out --temporal-address h:7233, /],
     ['--temporal-address 127.0.0.1:1 status', /^campaign: no Temporal server answers at 127\.0\.0\.1:1 /],
