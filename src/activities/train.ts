@@ -95,7 +95,10 @@ async function initialAdapter(
 
 /** Of `training` what the worker makes batches by; and what only a training on rollouts has. Everything else is a field of every LoRA's job.json. */
 const OF_BATCHES = ['hintShare', 'maskReadOnlyTurns'];
-const OF_ROLLOUTS = ['groupSize', 'groupsPerStep', 'steps', 'clip', 'kl', 'temperature', 'advantage'];
+const OF_ROLLOUTS = [
+  ...['groupSize', 'groupsPerStep', 'steps', 'temperature', 'advantage', 'clip', 'delta', 'kl'],
+  ...['importanceSamplingClipMax', 'offPolicyMaskThreshold', 'maxLogprobGap'],
+];
 
 /** Fields as job.json calls them, `tokensPerForward` as tokens_per_forward. */
 const jobFields = (fields: object, without: readonly string[] = []): Record<string, unknown> =>
@@ -110,6 +113,7 @@ const jobFields = (fields: object, without: readonly string[] = []): Record<stri
 
 /** job.json without its folders: what decides the weights, wherever it lies. */
 const jobOf = ({ training, seed }: TrainInput, tasks: string[]): object => ({
+  importance_sampling_clip_max: null,
   ...jobFields(training, OF_BATCHES),
   seed,
   tasks,

@@ -57,6 +57,22 @@ const trainingSchema = z
     groupsPerStep: count.default(32).describe('Tasks of one optimizer step.'),
     steps: count.default(20).describe('Optimizer steps of one training.'),
     clip: positive.default(0.2).describe('How far the ratio of new to old probability may leave 1 (epsilon).'),
+    delta: positive
+      .default(4)
+      .describe('Upper bound of that ratio where the advantage is negative and clip sets none (two-sided GRPO).'),
+    importanceSamplingClipMax: positive
+      .optional()
+      .describe(
+        "Truncated importance sampling: a token's loss is weighed by the ratio of the trainer's to the sampler's probability, at most this, and clip is not applied to it. Without it, clip and delta bound that ratio.",
+      ),
+    offPolicyMaskThreshold: positive
+      .default(0.5)
+      .describe(
+        "Rows with a negative advantage are left out where the sampler's log-probs exceed the trainer's by more than this in the mean.",
+      ),
+    maxLogprobGap: positive
+      .default(0.5)
+      .describe("Mean difference of the sampler's and the trainer's log-probs over a step; beyond it, the training fails."),
     kl: z.number().min(0).default(0).describe('Weight of the penalty for leaving the base model (KL divergence).'),
     temperature: z.number().positive().default(1).describe('Temperature of training rollouts.'),
     advantage: z
@@ -77,7 +93,13 @@ const trainingSchema = z
       .describe('Padded tokens of a forward pass; a longer conversation goes alone.'),
     gradientCheckpointing: z.boolean().default(false).describe('Computes activations twice, to hold fewer of them.'),
   })
-  .superRefine(({ steps, groupsPerStep, groupSize }, context) => {
+  .superRefine(({ steps, groupsPerStep, groupSize, clip, delta }, context) => {
+    if (delta <= 1 + clip)
+      context.addIssue({
+        code: 'custom',
+        path: ['delta'],
+        message: `over 1 + training.clip (${1 + clip}), where clip already bounds the ratio; raise it`,
+      });
     const rollouts = steps * groupsPerStep * groupSize;
     // A field that is too large by itself has a message of its own.
     if (rollouts > MOST_TRAINING_ROLLOUTS && Math.max(steps, groupsPerStep, groupSize) <= MOST)

@@ -100,6 +100,8 @@ export const failureTypes = {
   BadJob: 'never',
   /** The loss is no number any more: from the same checkpoint, on the same rollouts, it would be so again. */
   Diverged: 'never',
+  /** The policy server's log-probs are not those of the model that is trained: another base, adapter or number format. */
+  SamplerDiffers: 'never',
   /** The worker is going down in order; another one goes on. */
   WorkerShutdown: 'preempted',
   /** The worker was killed; `campaign run` gives what it did to another one. */

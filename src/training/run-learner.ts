@@ -127,7 +127,7 @@ function untilSilent({ silentMs = () => 0 }: LearnerDependencies, { heartbeatSec
 }
 
 /** What a learner may say of its own end; anything else is a TrainerDied. */
-const OWN_ERRORS: readonly string[] = ['BadJob', 'Diverged', 'DiskFull'] satisfies FailureType[];
+const OWN_ERRORS: readonly string[] = ['BadJob', 'Diverged', 'SamplerDiffers', 'DiskFull'] satisfies FailureType[];
 
 const died = (why: string) => new OutsideFailure('TrainerDied', `the trainer ${why}`);
 

@@ -3,6 +3,8 @@ rows."""
 
 from __future__ import annotations
 
+import io
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ import torch
 
 from trainer.tests.train_harness import make_job, parse_job
 from trainer.train.batch import EPS, Batch, group_advantages, informative, micro_batches, training_batch
-from trainer.train.grpo import make_trainer
+from trainer.train.channel import Channel
+from trainer.train.grpo import SamplerDiffers, make_trainer
 from trainer.train.job import Rollout, Row
 
 CLIP = 0.2
@@ -20,7 +23,8 @@ CLIP = 0.2
 
 def tuned_trainer(model: Path, output: Path, **changes: Any) -> Any:
     """A trainer whose LoRA is not zero, so that every parameter of it has a gradient."""
-    built = make_trainer(parse_job(make_job(model, output, clip=CLIP, **changes)), channel=None)
+    silent = Channel(source=io.StringIO(), sink=io.StringIO())
+    built = make_trainer(parse_job(make_job(model, output, **{"max_logprob_gap": 9.0, **changes})), channel=silent)
     torch.manual_seed(1)
     with torch.no_grad():
         for name, parameter in built.model.named_parameters():
@@ -156,10 +160,74 @@ def test_masked_and_clipped_tokens_have_no_gradient(trainer: Any) -> None:
     noisy = row.model_copy(update={"logprobs": [-9.0, -9.0, row.logprobs[2]]})
     _, same = step(trainer, batch_of([noisy], [1.0]))
     assert all(torch.equal(a, b) for a, b in zip(gradient, same, strict=True))
-    far = row.model_copy(update={"logprobs": [0.0, 0.0, row.logprobs[2] - 1.0]})  # ratio e > 1.2
+    far = row.model_copy(update={"logprobs": [0.0, 0.0, row.logprobs[2] - 0.4]})  # ratio 1.5 > 1.2
     for advantage, moves in ((1.0, False), (-1.0, True)):
         _, gradient = step(trainer, batch_of([far], [advantage]))
         assert any(g.abs().max() > 0 for g in gradient) == moves
+
+
+def shifted(row: Row, by: float) -> Row:
+    """The sampler's log-probs of its loss tokens are so much more."""
+    return row.model_copy(update={"logprobs": [x + by * m for x, m in zip(row.logprobs, row.mask, strict=True)]})
+
+
+def test_delta_bounds_the_ratio_where_clip_does_not(trainer: Any) -> None:
+    [row] = with_old_logps(trainer, [row_of([11, 12], [13, 14], mask=[1, 1])], spread=0.0)
+    for ratio, weight, moves in ((3.0, 3.0, True), (8.0, 4.0, False)):
+        loss, gradient = step(trainer, batch_of([shifted(row, -math.log(ratio))], [-1.0]))
+        assert loss == pytest.approx(weight, rel=1e-4)
+        assert any(g.abs().max() > 0 for g in gradient) == moves
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_truncated_importance_weights_are_the_handwritten_ones(
+    dtype: str, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    """Noise of known size on the sampler's log-probs: each token weighs exp(-noise), at most 1.5, and none is clipped."""
+    most = 1.5
+    trainer = tuned_trainer(tiny_model_dir, tmp_path, importance_sampling_clip_max=most)
+    if dtype == "bfloat16":  # TRL's own forward
+        trainer._sampled = None
+    rows, advantages = with_old_logps(trainer, random_rows(6, seed=2), spread=0.5), [1.3, -0.7, 0.2, -1.9, 0.5, 2.0]
+    trainer.model.zero_grad()
+    total, weights = torch.zeros(()), []
+    for row, advantage in zip(rows, advantages, strict=True):
+        for logp, old, own in zip(logps(trainer, row), row.logprobs, row.mask, strict=True):
+            if own:
+                weights.append(min(math.exp(logp.item() - old), most))
+                total = total - advantage * weights[-1] * logp
+    (total / len(weights)).backward()
+    assert min(weights) < 0.8 and max(weights) == most  # what PPO's clip would leave out is there
+    expected = gradients(trainer)
+    loss, gradient = step(trainer, batch_of(rows, advantages))
+    assert_close(gradient, expected)
+    each = iter(weights)
+    by_hand = -sum(a * next(each) for row, a in zip(rows, advantages, strict=True) for _ in range(sum(row.mask)))
+    assert loss == pytest.approx(by_hand / len(weights), rel=1e-4)
+
+
+@pytest.mark.parametrize("most", [None, 2.0])
+def test_rows_beyond_the_threshold_are_left_out_where_their_advantage_is_negative(
+    most: float | None, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    trainer = tuned_trainer(tiny_model_dir, tmp_path, importance_sampling_clip_max=most)
+    near, far, liked = with_old_logps(trainer, random_rows(3, seed=7), spread=0.0)
+    rows = [shifted(near, 0.45), shifted(far, 0.55), shifted(liked, 0.55)]
+    _, gradient = step(trainer, batch_of(rows, [-1.0, -1.0, 1.0]))
+    assert trainer._step_metrics["masked_rows"] == 1
+    without = batch_of([rows[0], rows[2]], [-1.0, 1.0])
+    _, expected = step(trainer, Batch(**{**vars(without), "tokens": sum(sum(row.mask) for row in rows)}))
+    assert trainer._step_metrics["masked_rows"] == 0
+    for a, b in zip(gradient, expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_a_sampler_that_differs_too_much_is_said_with_both_figures(tiny_model_dir: Path, tmp_path: Path) -> None:
+    trainer = tuned_trainer(tiny_model_dir, tmp_path, max_logprob_gap=0.5)
+    rows = [shifted(row, -0.6) for row in with_old_logps(trainer, random_rows(4, seed=3), spread=0.0)]
+    words = r"differ by 0\.6 a token in step 1, more than training.maxLogprobGap 0\.5; look at the policy server"
+    with pytest.raises(SamplerDiffers, match=words):
+        step(trainer, batch_of(rows, [1.0] * 4))
 
 
 @pytest.mark.parametrize("tokens_per_forward", [1, 10_000])

@@ -115,6 +115,25 @@ def test_micro_batches_are_told(tiny_model_dir: Path, tmp_path: Path) -> None:
     assert told == [(step, done, total) for step in (0, 1) for done in range(1, total + 1)]
 
 
+def test_another_model_behind_the_policy_server_ends_it_at_the_first_step(tiny_model_dir: Path, tmp_path: Path) -> None:
+    run = worker(tiny_model_dir, tmp_path)
+
+    def other(message: Message, learner: Learner) -> str | None:
+        if message["type"] != "rollouts":
+            return None
+        batch = json.loads(Path(json.loads(run.answer(message))["file"]).read_text())
+        for group in batch["groups"]:
+            for rollout in group["rollouts"]:
+                row = rollout["rows"][0]
+                row["logprobs"] = [2 * logprob for logprob in row["logprobs"]]
+        return run.write_batch(message, batch)
+
+    run.run(other)
+    assert run.exit_code == 1
+    assert run.messages[-1]["error"]["type"] == "SamplerDiffers"
+    assert last_whole(run.output) == (0, None)
+
+
 def test_kill_9_while_a_checkpoint_is_written(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
     """A step takes one fsync, a checkpoint nine; the process kills itself at the fourth of the second checkpoint."""
     killer = """

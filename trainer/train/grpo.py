@@ -1,8 +1,9 @@
 """One training with GRPO on rollouts that the worker makes, each step's under the weights as they are.
 
 Invariants: which tasks a step asks for follows from the job and the step alone. One optimizer step per rollout batch,
-on the sampled ids, against the sampler's log-probs. These are at temperature 1: rows that were sampled at another one,
-or that bring none, since they were sampled under a hint, are held against the policy's own of this step.
+on the sampled ids, against the sampler's log-probs: the ratio to these is the importance weight of a token, and clip
+and delta bound it. They are at temperature 1: rows that were sampled at another one, or that bring none, since they
+were sampled under a hint, are held against the policy's own of this step.
 
 The loss (clip, KL, MoE terms) and the training loop are TRL's. Three seams of TRL are replaced: `training_step`, so
 that constant groups enter neither the loss nor its normaliser, rollouts may have several rows, and padding stays small
@@ -70,6 +71,8 @@ def grpo_config(job: Job, **changes: Any) -> GRPOConfig:
         "shuffle_dataset": False,
         "loss_type": "dapo",  # the mean over the loss tokens of the batch
         "epsilon": job.clip,
+        "delta": job.delta,
+        "off_policy_mask_threshold": job.off_policy_mask_threshold,
         "beta": job.kl,
         "temperature": job.temperature,
     }
@@ -81,6 +84,10 @@ def _no_rewards(**_: Any) -> list[float]:
     raise NotImplementedError("rewards come with the rollouts")
 
 
+class SamplerDiffers(RuntimeError):
+    """The sampler's log-probs are not those of the model that is trained."""
+
+
 class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
     def __init__(self, *, job: Job, **kwargs: Any) -> None:
         super().__init__(reward_funcs=_no_rewards, job=job, **kwargs)
@@ -88,7 +95,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         self._step_metrics: dict[str, float] = {}
         self._update_started = 0.0
         self._micro: dict[str, torch.Tensor] = {}
-        self._at_one, self._gap = torch.empty(0), 0.0
+        self._at_one, self._gap, self._masked_rows = torch.empty(0), 0.0, 0
         # In half precision TRL's forward computes under autocast.
         self._sampled = None if self.args.bf16 else SampledLogps(self.model.get_base_model())
 
@@ -112,6 +119,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         self._update_started = time.perf_counter()
         model.train()
         loss, gap = torch.zeros((), device=self.args.device), 0.0
+        self._masked_rows = 0
         micros = micro_batches(
             batch,
             tokens_per_forward=self._tokens_per_forward,
@@ -130,11 +138,19 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             self._channel.progress(step=self.state.global_step, done=done, total=len(micros))
         if not math.isfinite(loss.item()):
             raise Diverged(f"loss {loss.item()} at step {self.state.global_step + 1}; lower learning_rate")
+        gap /= max(batch.known_tokens, 1)
+        if gap > self._job.max_logprob_gap:
+            raise SamplerDiffers(
+                f"log-probs of sampler and trainer differ by {gap:.4g} a token in step {self.state.global_step + 1}, "
+                f"more than training.maxLogprobGap {self._job.max_logprob_gap}; look at the policy server's base model, "
+                "number format and adapters, or raise training.maxLogprobGap"
+            )
         self._step_metrics = {
             **batch.metrics,
             "rows": len(batch.rows),
             "loss_tokens": batch.tokens,
-            **({} if math.isnan(gap) else {"logprob_gap": gap / max(batch.known_tokens, 1)}),
+            "masked_rows": self._masked_rows,
+            **({} if math.isnan(gap) else {"logprob_gap": gap}),
             "rollouts_seconds": self._update_started - started,
         }
         return loss
@@ -168,11 +184,21 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         # The micro-batch's sum of differences to the sampler's log-probs.
         known = self._micro["tool_mask"].bool() & ~self._micro["old_is_unknown"]
         self._gap = (self._at_one - self._micro["old_per_token_logps"])[known].abs().sum().item()
-        # The loss reads the old log-probs next.
+        # The loss reads these next.
         unknown = self._micro["old_is_unknown"] | (self.temperature != 1)
-        old = self._micro["old_per_token_logps"]
-        old.copy_(torch.where(unknown, result[0].detach(), old))
+        own, micro, most = result[0].detach(), self._micro, self._job.importance_sampling_clip_max
+        sampled = torch.where(unknown, own, micro["old_per_token_logps"])
+        micro["sampling_per_token_logps"] = micro["old_per_token_logps"] = sampled
+        if most is not None:  # the weight is a factor, and the ratio that is clipped is to the policy's own: 1
+            micro["old_per_token_logps"] = own
+            micro["advantages"] = micro["advantages"][:, None] * (own - sampled).exp().clamp(max=most)
         return result
+
+    def get_off_policy_mask(self, advantages: torch.Tensor, **given: Any) -> torch.Tensor:
+        """TRL's, a row's tokens alike; what it leaves out is counted."""
+        kept = GRPOTrainer.get_off_policy_mask(advantages[:, :1], **given)
+        self._masked_rows += int((kept == 0).sum())
+        return kept
 
     def metrics_of_step(self) -> dict[str, float]:
         return {**self._step_metrics, "update_seconds": time.perf_counter() - self._update_started}

@@ -82,6 +82,10 @@ class Job(LoraJob):
     """A group of one has no contrast."""
     loss: Literal["grpo"]
     clip: float = Field(gt=0)
+    delta: float = Field(gt=0)
+    importance_sampling_clip_max: float | None = Field(gt=0)
+    off_policy_mask_threshold: float = Field(gt=0)
+    max_logprob_gap: float = Field(gt=0)
     kl: float = Field(ge=0)
     temperature: float = Field(gt=0)
     """Greedy rollouts of a group are all the same."""

@@ -339,6 +339,7 @@ analyst: { kind: llm, url: 'http://h/v1', model: m, timeoutSeconds: 2147484 }
       `${base}training:
   groupSize: 100000
   steps: 1000
+  delta: 1.2
 workers:
   heartbeatSeconds: 300
   stallSeconds: 60
@@ -348,9 +349,10 @@ arms: [{ kind: grpo_target }, { kind: grpo_target }]
 `,
       [
         'mine.yaml:6 training.steps is 1000; it must be at most 3 with groupsPerStep 32 and groupSize 100000: these are 3200000000 rollouts for an adapter, of at most 10000000',
-        'mine.yaml:9 workers.stallSeconds is 60; it must be at least workers.heartbeatSeconds (300); set it to that or more',
-        'mine.yaml:12 arms is [{"kind":"grpo_target"},{"kind":"grpo_target"}]; it must be a list of arms of which each has a name of its own; grpo_target is there twice',
-        'mine.yaml:10 router.kind is "moe_gate"; it must be another kind with policyServer.kind vllm, which serves no gate; change it, or set policyServer.kind to embedded',
+        'mine.yaml:7 training.delta is 1.2; it must be over 1 + training.clip (1.2), where clip already bounds the ratio; raise it',
+        'mine.yaml:10 workers.stallSeconds is 60; it must be at least workers.heartbeatSeconds (300); set it to that or more',
+        'mine.yaml:13 arms is [{"kind":"grpo_target"},{"kind":"grpo_target"}]; it must be a list of arms of which each has a name of its own; grpo_target is there twice',
+        'mine.yaml:11 router.kind is "moe_gate"; it must be another kind with policyServer.kind vllm, which serves no gate; change it, or set policyServer.kind to embedded',
       ],
     ],
     [

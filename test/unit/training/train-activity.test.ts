@@ -315,6 +315,7 @@ test('a step with broken rollouts says what broke them, and is not tried again w
 const says = (type: string, message: string) => JSON.stringify({ type: 'error', error: { type, message } });
 test.each([
   ['Diverged', 'loss nan at step 7; lower learning_rate', true],
+  ['SamplerDiffers', 'log-probs of sampler and trainer differ by 1.2 a token', true],
   // The next attempts wait for room.
   ['DiskFull', 'no room to save', false],
 ])('what the trainer says of its end stays: %s', async (type, message, nonRetryable) => {
