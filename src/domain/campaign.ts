@@ -72,7 +72,9 @@ const trainingSchema = z
       ),
     maxLogprobGap: positive
       .default(0.5)
-      .describe("Mean difference of the sampler's and the trainer's log-probs over a step; beyond it, the training fails."),
+      .describe(
+        "Mean difference of the sampler's and the trainer's log-probs over a step; beyond it, the training fails.",
+      ),
     kl: z.number().min(0).default(0).describe('Weight of the penalty for leaving the base model (KL divergence).'),
     temperature: z.number().positive().default(1).describe('Temperature of training rollouts.'),
     advantage: z
@@ -94,12 +96,6 @@ const trainingSchema = z
     gradientCheckpointing: z.boolean().default(false).describe('Computes activations twice, to hold fewer of them.'),
   })
   .superRefine(({ steps, groupsPerStep, groupSize, clip, delta }, context) => {
-    if (delta <= 1 + clip)
-      context.addIssue({
-        code: 'custom',
-        path: ['delta'],
-        message: `over 1 + training.clip (${1 + clip}), where clip already bounds the ratio; raise it`,
-      });
     const rollouts = steps * groupsPerStep * groupSize;
     // A field that is too large by itself has a message of its own.
     if (rollouts > MOST_TRAINING_ROLLOUTS && Math.max(steps, groupsPerStep, groupSize) <= MOST)
@@ -107,6 +103,12 @@ const trainingSchema = z
         code: 'custom',
         path: ['steps'],
         message: `at most ${Math.floor(MOST_TRAINING_ROLLOUTS / groupsPerStep / groupSize)} with groupsPerStep ${groupsPerStep} and groupSize ${groupSize}: these are ${rollouts} rollouts for an adapter, of at most ${MOST_TRAINING_ROLLOUTS}`,
+      });
+    if (delta <= 1 + clip)
+      context.addIssue({
+        code: 'custom',
+        path: ['delta'],
+        message: `over 1 + training.clip (${1 + clip}), where clip already bounds the ratio; raise it`,
       });
   })
   .prefault({});

@@ -183,7 +183,7 @@ def test_delta_bounds_the_ratio_where_clip_does_not(trainer: Any) -> None:
 def test_truncated_importance_weights_are_the_handwritten_ones(
     dtype: str, tiny_model_dir: Path, tmp_path: Path
 ) -> None:
-    """Noise of known size on the sampler's log-probs: each token weighs exp(-noise), at most 1.5, and none is clipped."""
+    """Noise of known size on the sampler's log-probs: a token weighs exp(-noise), at most 1.5, and none is clipped."""
     most = 1.5
     trainer = tuned_trainer(tiny_model_dir, tmp_path, importance_sampling_clip_max=most)
     if dtype == "bfloat16":  # TRL's own forward
@@ -225,7 +225,7 @@ def test_rows_beyond_the_threshold_are_left_out_where_their_advantage_is_negativ
 def test_a_sampler_that_differs_too_much_is_said_with_both_figures(tiny_model_dir: Path, tmp_path: Path) -> None:
     trainer = tuned_trainer(tiny_model_dir, tmp_path, max_logprob_gap=0.5)
     rows = [shifted(row, -0.6) for row in with_old_logps(trainer, random_rows(4, seed=3), spread=0.0)]
-    words = r"differ by 0\.6 a token in step 1, more than training.maxLogprobGap 0\.5; look at the policy server"
+    words = r"differ by 0\.6 a token in step 1, more than training.maxLogprobGap 0\.5; look at the base model"
     with pytest.raises(SamplerDiffers, match=words):
         step(trainer, batch_of(rows, [1.0] * 4))
 

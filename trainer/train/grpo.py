@@ -142,8 +142,8 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         if gap > self._job.max_logprob_gap:
             raise SamplerDiffers(
                 f"log-probs of sampler and trainer differ by {gap:.4g} a token in step {self.state.global_step + 1}, "
-                f"more than training.maxLogprobGap {self._job.max_logprob_gap}; look at the policy server's base model, "
-                "number format and adapters, or raise training.maxLogprobGap"
+                f"more than training.maxLogprobGap {self._job.max_logprob_gap}; look at the base model, number format "
+                "and adapters of the policy server, or raise training.maxLogprobGap"
             )
         self._step_metrics = {
             **batch.metrics,
