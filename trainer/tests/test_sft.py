@@ -149,7 +149,7 @@ def test_each_pass_has_every_row_once() -> None:
 
 def test_it_learns_and_asks_for_nothing(uninterrupted: Worker) -> None:
     assert uninterrupted.exit_code == 0, uninterrupted.stderr
-    kinds = [message["type"] for message in uninterrupted.messages]
+    kinds = [message["type"] for message in uninterrupted.messages if message["type"] != "progress"]
     assert kinds == ["ready", "step", "step", "checkpoint", "step", "step", "checkpoint", "step", "checkpoint", "done"]
     metrics = [message["metrics"] for message in uninterrupted.of_type("step")]
     assert metrics[-1]["loss"] < 0.6 * metrics[0]["loss"]
