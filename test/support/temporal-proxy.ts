@@ -1,7 +1,7 @@
 /** What stands before a Temporal cluster in the world: TLS with certificates of an authority of its own, client certificates, an API key. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { connect, constants, createSecureServer, type ServerHttp2Stream } from 'node:http2';
+import { type ClientHttp2Session, connect, constants, createSecureServer, type ServerHttp2Stream } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 
@@ -37,7 +37,8 @@ interface ProxyOptions {
 
 /** Passes gRPC on. `port`: on localhost. */
 export async function startTemporalProxy({ address, server, clients, apiKey, refuses }: ProxyOptions) {
-  const behind = connect(`http://${address}`);
+  // Each caller has a connection of its own behind: what one that was killed left unread would stand in the way of all others.
+  const behind = new Map<unknown, ClientHttp2Session>();
   const pass = (stream: ServerHttp2Stream, headers: Record<string, unknown>): void => {
     stream.on('error', () => undefined);
     const isKnown = apiKey === undefined || headers['authorization'] === `Bearer ${apiKey}`;
@@ -46,7 +47,7 @@ export async function startTemporalProxy({ address, server, clients, apiKey, ref
       stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...refusal }, { endStream: true });
       return;
     }
-    const request = behind.request({ ...headers, ':authority': address, ':scheme': 'http' });
+    const request = behind.get(stream.session)!.request({ ...headers, ':authority': address, ':scheme': 'http' });
     let trailers = {};
     request.on('error', () => undefined);
     request.on('close', () => {
@@ -71,7 +72,17 @@ export async function startTemporalProxy({ address, server, clients, apiKey, ref
     ...(clients !== undefined && { ca: readFileSync(clients), requestCert: true, rejectUnauthorized: true }),
   });
   const sessions = new Set<{ destroy(): void }>();
-  proxy.on('session', (session) => void sessions.add(session));
+  proxy.on('session', (session) => {
+    const own = connect(`http://${address}`);
+    own.on('error', () => undefined);
+    behind.set(session, own);
+    sessions.add(session);
+    session.on('close', () => {
+      sessions.delete(session);
+      behind.delete(session);
+      own.destroy();
+    });
+  });
   for (const event of ['tlsClientError', 'sessionError']) proxy.on(event, () => undefined);
   proxy.on('stream', pass);
   await new Promise<void>((resolve) => proxy.listen(0, 'localhost', resolve));
@@ -79,7 +90,6 @@ export async function startTemporalProxy({ address, server, clients, apiKey, ref
     address: `localhost:${(proxy.address() as AddressInfo).port}`,
     close: () => {
       for (const session of sessions) session.destroy();
-      behind.destroy();
       proxy.close();
     },
   };
