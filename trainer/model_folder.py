@@ -131,7 +131,7 @@ def check_files(folder: Path) -> None:
                 raise BadInput(f"{file} is not whole: {error}; download it anew") from error
 
 
-class Blank(Closed):
+class NewAdapter(Closed):
     """An adapter of this rank and the folder that is made for it. It changes nothing, or what `noise`, the deviation of
     its factors, and a seed come to."""
 
@@ -142,10 +142,10 @@ class Blank(Closed):
 
 
 class ModelQuestion(Question):
-    """`target_modules` as in a job; `blank`: an adapter to be made of them, to try a policy server with."""
+    """`target_modules` as in a job; `adapter`: one to be made of them, to try a policy server with."""
 
     target_modules: list[str]
-    blank: Blank | None = None
+    adapter: NewAdapter | None = None
 
 
 class LoraModules(NamedTuple):
@@ -163,32 +163,32 @@ def check_model(question: ModelQuestion) -> dict[str, Any]:
     folder = Path(question.model)
     check_files(folder)
     of = [_files(folder), version("transformers"), question.target_modules]
-    match None if question.blank else _kept("base-modules.json", folder.resolve(), of):
+    match None if question.adapter else _kept("base-modules.json", folder.resolve(), of):
         case {"modules": _, "unknown": _, "choices": _} as known:
             return known
     found, unknown, choices = lora_modules(empty_model(question.model), question.target_modules)
-    if question.blank and not unknown:
-        write_blank(question.blank, base=question.model, modules=found)
+    if question.adapter and not unknown:
+        write_adapter(question.adapter, base=question.model, modules=found)
     modules = [{"name": name, "in": one.in_features, "out": one.out_features} for name, one in found.items()]
     answer = {"modules": modules, "unknown": unknown, "choices": choices}
     _keep("base-modules.json", folder.resolve(), of, answer)
     return answer
 
 
-def write_blank(blank: Blank, *, base: str, modules: dict[str, Any]) -> None:
+def write_adapter(new: NewAdapter, *, base: str, modules: dict[str, Any]) -> None:
     import torch
 
     from trainer.peft_folder import write_peft_folder
 
-    generator = torch.Generator().manual_seed(blank.seed)
+    generator = torch.Generator().manual_seed(new.seed)
 
     def drawn(*shape: int) -> Any:
-        return (blank.noise * torch.randn(shape, generator=generator)).to(torch.bfloat16)
+        return (new.noise * torch.randn(shape, generator=generator)).to(torch.bfloat16)
 
     factors = {
-        name: (drawn(blank.rank, one.in_features), drawn(one.out_features, blank.rank)) for name, one in modules.items()
+        name: (drawn(new.rank, one.in_features), drawn(one.out_features, new.rank)) for name, one in modules.items()
     }
-    write_peft_folder(Path(blank.output_dir), base=base, rank=blank.rank, factors=factors)
+    write_peft_folder(Path(new.output_dir), base=base, rank=new.rank, factors=factors)
 
 
 def empty_model(folder: str) -> Any:

@@ -1,5 +1,5 @@
 /** All commands with their help. Only what help needs is loaded here: a command's action imports its own modules. */
-import { type Command, Option } from 'commander';
+import type { Command, Option } from 'commander';
 import { publishedRun } from '../domain/presets';
 import type { LabelsOptions } from './analyse/labels';
 import type { AnalyseOptions } from './analyse/run';
@@ -9,17 +9,24 @@ import type { CheckOptions } from './environment-check';
 import type { DeleteOptions } from './home';
 import {
   allOptions,
+  campaignOptions,
   type CommonOptions,
   dollars,
   type Example,
   examplesText,
+  json,
+  labelsName,
   moreDollars,
+  option,
+  portOptions,
+  recover,
   seedList,
-  stageName,
+  silence,
   wholeNumber,
+  yes,
 } from './options';
 import type { PlanOptions } from './plan/plan';
-import { CODEC_PORT, temporalPort, uiPort } from './ports';
+import { CODEC_PORT } from './ports';
 import type { LineageOptions, ReportOptions } from './report';
 import type { StartOptions } from './run/campaign';
 import type { DoctorOptions } from './doctor';
@@ -51,40 +58,6 @@ function add(parent: Command, { usage, alias, description, options = [], example
     if (typeof result === 'string') console.log(result);
   });
 }
-
-const option = (flags: string, description: string, parse?: (text: string) => unknown): Option => {
-  const made = new Option(flags, description);
-  return parse ? made.argParser(parse) : made;
-};
-const json = (description = 'print JSON'): Option => option('--json', description);
-
-/** Of commands that start a campaign. */
-const campaignOptions = [
-  option('--until <stage>', 'stop after this stage', stageName),
-  option('--seed <seed>', "seed, instead of the file's; it is added to the name", wholeNumber(0)),
-  option('--training-seed <seed>', 'seed of trainings alone; it is added to the name as -s<seed>', wholeNumber(0)),
-  option('--name <name>', "name, instead of the file's"),
-  option('--force', 'run even if the base-model check fails'),
-];
-
-/** `PortOptions`. */
-const portOptions = [temporalPort, uiPort].map(({ name, flag, preferred }) =>
-  option(
-    `${flag} <port>`,
-    `port of the ${name}; 0: any free one (default: ${preferred}, if it is free)`,
-    wholeNumber(0, 65535),
-  ),
-);
-
-const recover = option(
-  '--recover',
-  "move Temporal's damaged database aside and begin with a new one; finished work is kept",
-);
-const yes = option('--yes', 'do not ask for confirmation');
-const labelsName = option('--name <name>', 'analysis or campaign (default: the newest analysis)');
-
-/** Less than a campaign gives: whoever checks is watching. A bridge that loads a benchmark's data answers within seconds. */
-const silence = option('--silence <seconds>', 'how long it may leave a request unanswered', wholeNumber(1, 24 * 3600));
 
 /** What is done to a campaign that a server knows. */
 const control = (name: 'pause' | 'resume' | 'cancel' | 'restart', description: string, done: string): CommandText => ({

@@ -1,6 +1,7 @@
-/** Options that every command has, how the values of options are read, and examples in helps. */
-import { type Command, InvalidArgumentError } from 'commander';
+/** Options that several commands have, how the values of options are read, and examples in helps. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { stages, type Stage } from '../domain/work';
+import { temporalPort, uiPort } from './ports';
 import { homeAt, type Home } from './project';
 
 export interface CommonOptions {
@@ -63,3 +64,41 @@ export const moreDollars = (text: string): number => {
   if (number > 0) return number;
   throw new InvalidArgumentError('It must be more than 0 dollars.');
 };
+
+export const option = (flags: string, description: string, parse?: (text: string) => unknown): Option => {
+  const made = new Option(flags, description);
+  return parse ? made.argParser(parse) : made;
+};
+export const json = (description = 'print JSON'): Option => option('--json', description);
+
+/** Of commands that start a campaign. */
+export const campaignOptions = [
+  option('--until <stage>', 'stop after this stage', stageName),
+  option('--seed <seed>', "seed, instead of the file's; it is added to the name", wholeNumber(0)),
+  option('--training-seed <seed>', 'seed of trainings alone; it is added to the name as -s<seed>', wholeNumber(0)),
+  option('--name <name>', "name, instead of the file's"),
+  option('--force', 'run even if the base-model check fails'),
+];
+
+/** `PortOptions`. */
+export const portOptions = [temporalPort, uiPort].map(({ name, flag, preferred }) =>
+  option(
+    `${flag} <port>`,
+    `port of the ${name}; 0: any free one (default: ${preferred}, if it is free)`,
+    wholeNumber(0, 65535),
+  ),
+);
+
+export const recover = option(
+  '--recover',
+  "move Temporal's damaged database aside and begin with a new one; finished work is kept",
+);
+export const yes = option('--yes', 'do not ask for confirmation');
+export const labelsName = option('--name <name>', 'analysis or campaign (default: the newest analysis)');
+
+/** Less than a campaign gives: whoever checks is watching. A bridge that loads a benchmark's data answers within seconds. */
+export const silence = option(
+  '--silence <seconds>',
+  'how long it may leave a request unanswered',
+  wholeNumber(1, 24 * 3600),
+);

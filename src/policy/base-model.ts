@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { digest } from '../artifacts/hash';
 import { keptJson, readJson } from '../artifacts/json';
 import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactRef } from '../domain/artifacts';
 import { tokenCountsSchema, type TokenCounts } from '../domain/base-check';
 import type { Campaign } from '../domain/campaign';
 import { runPython, type Program } from './python';
@@ -113,12 +114,36 @@ export const loraModules = (o: Asked & { targetModules: readonly string[]; home?
   return ask({ command: 'check-model', question: { target_modules: targetModules }, answer: loraModulesSchema, of });
 };
 
-/** A LoRA of a rank, in a folder that is made for it: to see whether a server takes such ones. It changes nothing, or something by `noise`. */
-export async function writeAdapter(
-  o: Asked & { targetModules: readonly string[]; rank: number; folder: string; noise?: { of: number; seed: number } },
-): Promise<void> {
+interface NewAdapter {
+  targetModules: readonly string[];
+  rank: number;
+  /** Of its factors, drawn with a seed; without it the adapter changes nothing. */
+  noise?: { deviation: number; seed: number };
+}
+
+/** Writes a LoRA into a folder that is made for it. */
+export async function writeAdapter(o: Asked & NewAdapter & { folder: string }): Promise<void> {
   const { targetModules, rank, folder, noise, ...of } = o;
-  const drawn = noise && { noise: noise.of, seed: noise.seed };
-  const question = { target_modules: targetModules, blank: { rank, output_dir: folder, ...drawn } };
+  const drawn = noise && { noise: noise.deviation, seed: noise.seed };
+  const question = { target_modules: targetModules, adapter: { rank, output_dir: folder, ...drawn } };
   await ask({ command: 'check-model', question, answer: z.unknown(), of });
+}
+
+/** A LoRA to try a policy server with, made once: it has to be where the server sees all others. `base`: of the campaign's policies. */
+export async function keptAdapter(
+  o: Asked & NewAdapter & { store: ArtifactStore; base: string },
+): Promise<ArtifactRef> {
+  const { store, base, ...asked } = o;
+  const { targetModules, rank, noise } = asked;
+  const key = `blank-adapter/${digest({ base: hashOf(modelOf(base)), targetModules, rank, noise })}`;
+  const known = await store.find(key);
+  if (known) return known;
+  const work = await mkdtemp(join(tmpdir(), 'adapter-'));
+  try {
+    const folder = join(work, 'adapter');
+    await writeAdapter({ ...asked, folder });
+    return await store.putFolder({ key, producer: 'try-adapter', inputs: [], folder });
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
 }

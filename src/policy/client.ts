@@ -1,16 +1,11 @@
 /** Turns of a policy, whatever adapters it is made of. A turn holds the very ids and log-probs that were sampled; nothing is re-tokenized. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
-import type { ArtifactRef } from '../domain/artifacts';
 import { urlsIn } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
 import type { Message } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
 import { createAdapters } from './adapters';
-import { hashOf, modelOf, writeAdapter } from './base-model';
+import { keptAdapter } from './base-model';
 import type { Merge } from './merge';
 import { openPolicyServer, type PolicyServerOptions } from './server';
 import { createProof } from './server-proof';
@@ -104,20 +99,9 @@ export async function tryAdapter(o: {
   rank: number;
   signal?: AbortSignal;
 }): Promise<void> {
-  const { store, client, base, targetModules, rank, ...asked } = o;
-  const key = `blank-adapter/${digest({ base: hashOf(modelOf(base)), targetModules, rank })}`;
-  const make = async (): Promise<ArtifactRef> => {
-    const work = await mkdtemp(join(tmpdir(), 'adapter-'));
-    try {
-      const folder = join(work, 'blank');
-      await writeAdapter({ ...asked, targetModules, rank, folder });
-      return await store.putFolder({ key, producer: 'try-adapter', inputs: [], folder });
-    } finally {
-      await rm(work, { recursive: true, force: true });
-    }
-  };
-  // Kept, since the server has to see it where it sees all others.
-  const ref = (await store.find(key)) ?? (await make());
+  const { client, ...asked } = o;
+  const { base } = asked;
+  const ref = await keptAdapter(asked);
   const policy = { base, adapters: [{ ref, weight: 1 }] };
   const messages = [{ role: 'user' as const, content: 'hello' }];
   const sampling = { temperature: 0, topP: 1, maxTokens: 1 };

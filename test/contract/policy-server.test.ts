@@ -11,7 +11,7 @@ import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { conformanceChecks } from '../../src/cli/checks/conformance';
 import type { TurnRequest } from '../../src/policy/wire';
 import { createMerger, type Part } from '../../src/policy/merge';
-import { openPolicyServer } from '../../src/policy/server';
+import { openPolicyServer, type PolicyServer } from '../../src/policy/server';
 import { checkSampling } from '../../src/policy/server-proof';
 import { played } from '../support/played';
 import { makeTinyModel, python, startEmbeddedServer, type EmbeddedServer } from '../support/embedded-server';
@@ -58,20 +58,53 @@ const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
 });
 const greedy = { temperature: 0, topP: 1, maxTokens: 12 };
 
-test('it does what a campaign asks of a policy server', async () => {
+/** What is lacking, by check: with a server and a client of it in the place of the real ones. */
+async function lacks(wrong: (real: { server: PolicyServer; client: PolicyClient }) => object = () => ({})) {
   const direct = openPolicyServer({ url: server.url, concurrency: 32 });
   const probed = { url: server.url, server: direct, client, store, python, base: base.base, model };
+  const limits = { contextTokens: 256, targetModules: ['q_proj', 'v_proj', 'w1', 'w2'], rank: 8, tolerance: 1e-4 };
   try {
-    const checks = await runChecks(
-      conformanceChecks({
-        ...probed,
-        ...{ contextTokens: 256, targetModules: ['q_proj', 'v_proj', 'w1', 'w2'], rank: 8, tolerance: 1e-4 },
-      }),
+    const checks = await runChecks(conformanceChecks({ ...probed, ...limits, ...wrong({ server: direct, client }) }));
+    return Object.fromEntries(
+      checks.flatMap(({ name, ok, warning, detail }) =>
+        ok && !warning ? [] : [[name.slice('probe: '.length), detail]],
+      ),
     );
-    expect(checks.filter(({ ok, warning }) => !ok || warning)).toEqual([]);
   } finally {
     direct.close();
   }
+}
+
+test('it does what a campaign asks of a policy server', async () => {
+  expect(await lacks()).toEqual({});
+}, 300_000);
+
+test('what a policy server does otherwise is found', async () => {
+  const found = await lacks(({ server: real, client: asked }) => ({
+    contextTokens: 200,
+    client: {
+      ...asked,
+      // The base answers for everybody, with one seed, no tools, and log-probs of its own.
+      sample: async (turn: TurnRequest) => {
+        const answer = await asked.sample({ ...turn, policy: base, seed: 1, tools: [] });
+        return { ...answer, logprobs: answer.logprobs.map((logprob) => logprob - 0.1) };
+      },
+    },
+    server: {
+      ...real,
+      complete: (body: object) => real.complete({ ...body, top_p: 0.8, temperature: 1, model: 'base' }),
+      loadAdapter: () => Promise.resolve(),
+    },
+  }));
+  expect(found).toEqual({
+    turns: 'another seed gives the same tokens',
+    'log-probs': expect.stringMatching(/^log-probs are off by 1\.0e-1 nats in the mean/),
+    sampling: expect.stringContaining('it does not sample from the distribution'),
+    tools: 'the chat template does not show them',
+    context: 'a prompt of 200 tokens is answered',
+    adapters: 'adapters answer like one another, or like the base',
+    errors: 'an unknown model is taken',
+  });
 }, 300_000);
 
 test('adapters are loaded from the store, merges are made, and each answers in its own way', async () => {

@@ -1,6 +1,6 @@
 /** The real vLLM on CPU (`make test-vllm`): what a campaign asks of a policy server, adapters from a bucket by their content, and restarts. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { copyFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -143,7 +143,7 @@ test('an adapter comes from the bucket by its content: with no call to load it, 
   const refs = [];
   for (const seed of [7, 8, 9]) {
     const folder = join(root, `adapter-${seed}`);
-    await writeAdapter({ python, model, targetModules, rank: RANK, folder, noise: { of: 0.05, seed } });
+    await writeAdapter({ python, model, targetModules, rank: RANK, folder, noise: { deviation: 0.05, seed } });
     refs.push(await store.putFolder({ key: folder, producer: 'test', inputs: [], folder }));
     // Only the bucket has it.
     rmSync(folder, { recursive: true });
@@ -168,8 +168,11 @@ test('one of too high a rank is refused with what to look at, and one whose byte
     type: 'AdapterRefused',
     message: expect.stringContaining('--max-lora-rank is below its rank') as string,
   });
-  copyFileSync(join(folder, 'adapter_config.json'), join(folder, 'adapter_model.safetensors'));
-  const damaged = await store.putFolder({ key: 'damaged', producer: 'test', inputs: [], folder });
+  const other = join(root, 'damaged');
+  cpSync(folder, other, { recursive: true });
+  rmSync(join(other, 'adapter_model.safetensors'));
+  writeFileSync(join(other, 'adapter_model.safetensors'), 'no weights');
+  const damaged = await store.putFolder({ key: 'damaged', producer: 'test', inputs: [], folder: other });
   await expect(ask({ base, adapters: [{ ref: damaged, weight: 1 }] })).rejects.toMatchObject({
     type: 'AdapterRefused',
   });

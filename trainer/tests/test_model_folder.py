@@ -238,7 +238,7 @@ def test_a_blank_adapter_has_the_modules_and_the_rank_and_changes_nothing(
     tiny_model_dir: Path, tmp_path: Path, ask
 ) -> None:
     blank = {"rank": 24, "output_dir": str(tmp_path / "blank")}
-    code, answer = ask("check-model", model=str(tiny_model_dir), target_modules=["q_proj", "w1"], blank=blank)
+    code, answer = ask("check-model", model=str(tiny_model_dir), target_modules=["q_proj", "w1"], adapter=blank)
     adapter = read_peft_folder(tmp_path / "blank")
     assert code == 0 and list(adapter.factors) == sorted(one["name"] for one in answer["modules"])
     assert adapter.config.r == 24 and all(not a.any() and not b.any() for a, b in adapter.factors.values())

@@ -2,17 +2,16 @@
  * What a policy server has to do for a campaign (docs/policy-server.md), tried on one that runs: by `campaign doctor --probe`, and by the tests of the
  * embedded server and of vLLM. Some minutes on a CPU, and some thousand tokens. What is loaded is unloaded; the adapters stay in the store.
  */
-import { cp, mkdtemp, rm, truncate } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import { type CheckItem, Lack } from '../../checks/check';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { createLimit } from '../../domain/concurrency';
-import { isFailure, reasonOf } from '../../domain/failures';
+import { type FailureType, isFailure, reasonOf } from '../../domain/failures';
 import type { FixedPolicy } from '../../domain/rollout';
-import { hashOf, modelOf, scoreRows, writeAdapter } from '../../policy/base-model';
+import { keptAdapter, scoreRows } from '../../policy/base-model';
 import type { PolicyClient } from '../../policy/client';
 import { createMerger } from '../../policy/merge';
 import type { PolicyServer } from '../../policy/server';
@@ -78,19 +77,15 @@ export function conformanceChecks(o: Probed): CheckItem[] {
     throw new Lack(`log-probs are ${told}; ${tolerance} may be`, 'serve the same weights in the same precision');
   }
 
-  async function adapterOf(seed: number): Promise<ArtifactRef> {
-    const key = `probe-adapter/${digest({ base: hashOf(modelOf(base)), targetModules, rank, seed })}`;
-    const make = async (folder: string) => {
-      await writeAdapter({ python, model, targetModules, rank, folder, noise: { of: NOISE, seed } });
-      return store.putFolder({ key, producer: 'probe', inputs: [], folder });
-    };
-    return (await store.find(key)) ?? (await inFolder(make));
-  }
+  const adapterOf = (seed: number): Promise<ArtifactRef> =>
+    keptAdapter({ store, python, base, model, targetModules, rank, noise: { deviation: NOISE, seed } });
 
   const items: Record<string, () => Promise<string | { warning: string }>> = {
     async turns() {
       const [one, again, other] = [await ask(), await ask(), await ask({ seed: 2 })];
+      wanted(isEqual(one.promptIds, again.promptIds), 'the same messages give other prompt ids');
       wanted(isEqual(one.tokenIds, again.tokenIds), 'the same seed gives other tokens');
+      wanted(Math.max(...one.logprobs) <= 0, 'a log-prob is above 0');
       wanted(!isEqual(one.tokenIds, other.tokenIds), 'another seed gives the same tokens');
       const greedy = [await ask({ sampling: GREEDY }), await ask({ sampling: GREEDY, seed: 2 })];
       wanted(isEqual(greedy[0]!.tokenIds, greedy[1]!.tokenIds), 'temperature 0 depends on the seed');
@@ -159,40 +154,38 @@ export function conformanceChecks(o: Probed): CheckItem[] {
     async errors() {
       const name = (await server.models()).base;
       const body = { messages: [{ role: 'user' as const, content: 'hello' }], tools: [], sampling: SAMPLED, seed: 1 };
-      const refused: [string, () => Promise<unknown>, Parameters<typeof isFailure>[1]][] = [
+      const refused: [string, () => Promise<unknown>, FailureType, RegExp?][] = [
         ['an unknown model', () => server.complete(completionBody({ ...body, model: 'none-such' })), 'PolicyNotLoaded'],
         [
           'temperature -1',
           () => server.complete({ ...completionBody({ ...body, model: name }), temperature: -1 }),
           'PolicyRequestRejected',
+          /temperature/,
         ],
         ['a damaged adapter', damaged, 'AdapterRefused'],
       ];
-      for (const [what, request, type] of refused)
-        await request().then(() => wanted(false, `${what} is taken`), refusedOf(type));
+      for (const [what, request, type, reason] of refused)
+        await request().then(() => wanted(false, `${what} is taken`), refusedOf(type, reason));
       await server.health();
       return refused.map(([what]) => what).join(', ');
     },
   };
 
-  /** Where the server reads the store's folder it sees this one, too: both are on one machine. */
-  const damaged = () =>
-    inFolder(async (folder) => {
-      await cp(await store.folder(await adapterOf(1)), folder, { recursive: true });
-      await truncate(join(folder, 'adapter_model.safetensors'), 100);
+  /** Cut off. A server on another machine finds no such folder: that is a refusal, too. */
+  async function damaged(): Promise<void> {
+    const whole = await store.folder(await adapterOf(1));
+    const folder = await mkdtemp(join(tmpdir(), 'probe-'));
+    const [config, weights] = ['adapter_config.json', 'adapter_model.safetensors'];
+    try {
+      await copyFile(join(whole, config), join(folder, config));
+      await writeFile(join(folder, weights), (await readFile(join(whole, weights))).subarray(0, 100));
       await server.loadAdapter({ name: 'damaged', path: folder });
-    });
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  }
 
   return Object.entries(items).map(([name, run]) => ({ name: `probe: ${name}`, run: () => inTurn(run) }));
-}
-
-async function inFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
-  const parent = await mkdtemp(join(tmpdir(), 'probe-'));
-  try {
-    return await work(join(parent, 'adapter'));
-  } finally {
-    await rm(parent, { recursive: true, force: true });
-  }
 }
 
 const isEqual = (one: readonly number[], other: readonly number[]): boolean => one.join() === other.join();
@@ -202,7 +195,7 @@ function wanted(holds: boolean, otherwise: string): void {
 }
 
 const refusedOf =
-  (type: Parameters<typeof isFailure>[1]) =>
+  (type: FailureType, reason = /./) =>
   (error: unknown): undefined => {
-    if (!isFailure(error, type)) throw new Lack(`no ${type}: ${reasonOf(error)}`);
+    if (!isFailure(error, type) || !reason.test(error.message)) throw new Lack(`no ${type}: ${reasonOf(error)}`);
   };

@@ -140,8 +140,9 @@ function progressParts({ heartbeat, state }: ActivitySnapshot, perSecond: PerSec
     const { step, steps, reward, rollouts, update, waitsFor } = heartbeat;
     parts.push(steps === undefined ? `step ${step}` : `step ${step}/${steps}`);
     parts.push(reward !== undefined && `reward ${reward.toFixed(2)}`);
-    parts.push(runs && rollouts && `rollouts ${rollouts.done}/${rollouts.total}`);
-    parts.push(runs && update && `update ${update.done}/${update.total}`);
+    // An update begins once all rollouts are there.
+    if (runs && update) parts.push(`update ${update.done}/${update.total}`);
+    else parts.push(runs && rollouts && `rollouts ${rollouts.done}/${rollouts.total}`);
     parts.push(runs && waitsFor && `waits for ${waitsFor}`);
   } else {
     const { title, done, total } = heartbeat;

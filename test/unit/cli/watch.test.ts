@@ -379,7 +379,7 @@ describe('an activity says what it does or waits for', () => {
       { heartbeat: { ...heartbeat, waitsFor: 'the trainer to start' } },
     ],
     [
-      'step 3/24 · reward 0.50 · rollouts 64/64 · update 5/40',
+      'step 3/24 · reward 0.50 · update 5/40',
       { heartbeat: { ...heartbeat, rollouts: { done: 64, total: 64 }, update: { done: 5, total: 40 } } },
     ],
     ['step 3/24 · reward 0.50 · rollouts 2/64 · stopping', { state: 'cancelling', heartbeat }],
