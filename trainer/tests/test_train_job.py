@@ -26,7 +26,7 @@ from trainer.tests.train_harness import (
     make_job,
     parse_job,
 )
-from trainer.train.grpo import tasks_of_all_steps
+from trainer.train.groups import tasks_of_all_steps
 from trainer.train.job import DamagedBatch, read_groups
 from trainer.train.model import build_model
 

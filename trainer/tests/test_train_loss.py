@@ -9,12 +9,14 @@ import random
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
 from trainer.tests.train_harness import make_job, parse_job
-from trainer.train.batch import EPS, Batch, group_advantages, informative, micro_batches, training_batch
+from trainer.train.batch import micro_batches
 from trainer.train.channel import Channel
+from trainer.train.groups import EPS, Batch, group_advantages, informative, training_batch
 from trainer.train.grpo import SamplerDiffers, make_trainer
 from trainer.train.job import Rollout, Row
 
@@ -267,7 +269,7 @@ def test_kl_is_against_the_base_model(trainer: Any, monkeypatch: pytest.MonkeyPa
 
 
 def test_group_advantages() -> None:
-    rewards = torch.tensor([[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5], [0.2, 0.4, 0.6, 0.8]], dtype=torch.float64)
+    rewards = np.array([[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5], [0.2, 0.4, 0.6, 0.8]])
     assert informative(rewards).tolist() == [True, False, True]
     group = group_advantages(rewards, "group")
     assert group[0].tolist() == pytest.approx([0.75 / (0.5 + EPS)] + [-0.25 / (0.5 + EPS)] * 3)
@@ -290,7 +292,7 @@ def test_constant_groups_leave_no_trace_in_the_gradient(trainer: Any) -> None:
     assert batch.metrics["informative_groups"] == 1
     assert batch.metrics["reward"] == pytest.approx(0.4)
     assert len(batch.rows) == 4
-    advantages = group_advantages(torch.tensor([[0.0, 1.0, 0.5, 0.5]], dtype=torch.float64), "group")[0].tolist()
+    advantages = group_advantages(np.array([[0.0, 1.0, 0.5, 0.5]]), "group")[0].tolist()
     expected, expected_gradient = reference(trainer, rows[:4], advantages)
     loss, gradient = step(trainer, batch)
     assert loss == pytest.approx(expected, abs=1e-6)

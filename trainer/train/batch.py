@@ -1,78 +1,14 @@
-"""From scored rollouts to the inputs of the loss.
-
-Invariants: ids, masks and log-probs are trained on as they were recorded, and only rows that carry a gradient are
-kept: no constant group, no row without a loss token."""
+"""From the rows of a step to the inputs of the loss, in chunks. Invariant: ids, masks and log-probs are trained on as
+they were recorded."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import torch
 
-from .job import Rollout, Row, TokenRow
-
-EPS = 1e-4
-"""Added to a standard deviation before dividing by it: TRL's value."""
-
-CONSTANT = 1e-8
-"""Rewards of a group that differ by no more than this are equal (the method compares to 8 decimals)."""
-
-
-@dataclass(frozen=True)
-class Batch:
-    """What one optimizer step trains on. `advantages` has one entry a row, `tokens` is the number of loss tokens."""
-
-    rows: list[Row]
-    advantages: list[float]
-    tokens: int
-    metrics: dict[str, float]
-
-    @property
-    def known_tokens(self) -> int:
-        """Loss tokens of rows that bring the sampler's log-probs."""
-        return sum(sum(row.mask) for row in self.rows if row.logprobs is not None)
-
-
-def group_advantages(rewards: torch.Tensor, kind: Literal["group", "batch"]) -> torch.Tensor:
-    """Advantages of rewards (groups, group_size), 0 in constant groups.
-
-    group: (r - mean) / (std + eps) in each group. batch: r - mean in each group, over the std of these in the batch.
-    Standard deviations are the sample's (n - 1), as in TRL."""
-    centred = rewards - rewards.mean(dim=1, keepdim=True)
-    std = rewards.std(dim=1, keepdim=True) if kind == "group" else centred.std()
-    return torch.where(informative(rewards).unsqueeze(1), centred / (std + EPS), 0.0)
-
-
-def informative(rewards: torch.Tensor) -> torch.Tensor:
-    """For rewards (groups, group_size): which groups are not constant."""
-    return rewards.amax(dim=1) - rewards.amin(dim=1) > CONSTANT
-
-
-def training_batch(groups: list[list[Rollout]], advantage: Literal["group", "batch"]) -> Batch:
-    """Keeps the rows that carry a gradient, each with its rollout's advantage; all rows of a rollout share it."""
-    rewards = torch.tensor([[rollout.reward for rollout in group] for group in groups], dtype=torch.float64)
-    values = group_advantages(rewards, advantage).tolist()
-    informs = informative(rewards).tolist()
-    kept = [
-        (row, value)
-        for group, group_values, keep in zip(groups, values, informs, strict=True)
-        if keep
-        for rollout, value in zip(group, group_values, strict=True)
-        for row in rollout.rows
-        if any(row.mask)
-    ]
-    return Batch(
-        rows=[row for row, _ in kept],
-        advantages=[value for _, value in kept],
-        tokens=sum(sum(row.mask) for row, _ in kept),
-        metrics={
-            "reward": rewards.mean().item(),
-            "reward_std": rewards.std().item(),
-            "informative_groups": sum(informs),
-        },
-    )
+from .groups import Batch
+from .job import Row, TokenRow
 
 
 def micro_batches(

@@ -1,9 +1,9 @@
 """One training with GRPO on rollouts that the worker makes, each step's under the weights as they are.
 
-Invariants: which tasks a step asks for follows from the job and the step alone. One optimizer step per rollout batch,
-on the sampled ids, against the sampler's log-probs: the ratio to these is the importance weight of a token, and clip
-and delta bound it. They are at temperature 1: rows that were sampled at another one, or that bring none, since they
-were sampled under a hint, are held against the policy's own of this step.
+Invariants: one optimizer step per rollout batch, on the sampled ids, against the sampler's log-probs: the ratio to
+these is the importance weight of a token, and clip and delta bound it. They are at temperature 1: rows that were
+sampled at another one, or that bring none, since they were sampled under a hint, are held against the policy's own of
+this step.
 
 The loss (clip, KL, MoE terms) and the training loop are TRL's. Three seams of TRL are replaced: `training_step`, so
 that constant groups enter neither the loss nor its normaliser, rollouts may have several rows, and padding stays small
@@ -12,7 +12,6 @@ that constant groups enter neither the loss nor its normaliser, rollouts may hav
 from __future__ import annotations
 
 import math
-import random
 import shutil
 import time
 from pathlib import Path
@@ -23,8 +22,9 @@ from datasets import Dataset
 from transformers import AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
-from .batch import Batch, micro_batches, training_batch
+from .batch import micro_batches
 from .channel import Channel
+from .groups import Batch, tasks_of_all_steps, training_batch
 from .job import Job, read_groups
 from .learn import Diverged, TellsAndSaves, common_settings, learn, policy_of, save_adapter
 from .logps import SampledLogps
@@ -34,19 +34,6 @@ from .model import build_model
 def run(job: Job, channel: Channel) -> None:
     """Trains until done or interrupted and says so. Raises what `learn` does."""
     learn(job, channel, steps=job.steps, make=lambda: make_trainer(job, channel))
-
-
-def tasks_of_all_steps(job: Job) -> list[str]:
-    """The tasks of every step in a row, `groups_per_step` each: the list as it is given, so that instances that belong
-    together stay in one step, and then shuffled anew, again and again.
-
-    No task comes twice in a step: what is left over of a pass is dropped."""
-    generator = random.Random(job.seed)
-    whole = len(job.tasks) - len(job.tasks) % job.groups_per_step
-    drawn = job.tasks[:whole]
-    while len(drawn) < job.steps * job.groups_per_step:
-        drawn += generator.sample(job.tasks, whole)
-    return drawn[: job.steps * job.groups_per_step]
 
 
 def make_trainer(job: Job, channel: Channel) -> CapabilityTrainer:

@@ -1,0 +1,88 @@
+"""What a step asks for, and what is trained on of the rollouts that answer it. Nothing here needs torch.
+
+Invariants: which tasks a step asks for follows from the job and the step alone; only rows that carry a gradient are
+kept: no constant group, no row without a loss token."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from .job import Job, Rollout, Row
+
+EPS = 1e-4
+"""Added to a standard deviation before dividing by it: TRL's value."""
+
+CONSTANT = 1e-8
+"""Rewards of a group that differ by no more than this are equal (the method compares to 8 decimals)."""
+
+
+def tasks_of_all_steps(job: Job) -> list[str]:
+    """The tasks of every step in a row, `groups_per_step` each: the list as it is given, so that instances that belong
+    together stay in one step, and then shuffled anew, again and again.
+
+    No task comes twice in a step: what is left over of a pass is dropped."""
+    generator = random.Random(job.seed)
+    whole = len(job.tasks) - len(job.tasks) % job.groups_per_step
+    drawn = job.tasks[:whole]
+    while len(drawn) < job.steps * job.groups_per_step:
+        drawn += generator.sample(job.tasks, whole)
+    return drawn[: job.steps * job.groups_per_step]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one optimizer step trains on. `advantages` has one entry a row, `tokens` is the number of loss tokens."""
+
+    rows: list[Row]
+    advantages: list[float]
+    tokens: int
+    metrics: dict[str, float]
+
+    @property
+    def known_tokens(self) -> int:
+        """Loss tokens of rows that bring the sampler's log-probs."""
+        return sum(sum(row.mask) for row in self.rows if row.logprobs is not None)
+
+
+def group_advantages(rewards: np.ndarray, kind: Literal["group", "batch"]) -> np.ndarray:
+    """Advantages of rewards (groups, group_size), 0 in constant groups.
+
+    group: (r - mean) / (std + eps) in each group. batch: r - mean in each group, over the std of these in the batch.
+    Standard deviations are the sample's (n - 1), as in TRL."""
+    centred = rewards - rewards.mean(axis=1, keepdims=True)
+    std = rewards.std(axis=1, keepdims=True, ddof=1) if kind == "group" else centred.std(ddof=1)
+    return np.where(informative(rewards)[:, None], centred / (std + EPS), 0.0)
+
+
+def informative(rewards: np.ndarray) -> np.ndarray:
+    """For rewards (groups, group_size): which groups are not constant."""
+    return rewards.max(axis=1) - rewards.min(axis=1) > CONSTANT
+
+
+def training_batch(groups: list[list[Rollout]], advantage: Literal["group", "batch"]) -> Batch:
+    """Keeps the rows that carry a gradient, each with its rollout's advantage; all rows of a rollout share it."""
+    rewards = np.array([[rollout.reward for rollout in group] for group in groups])
+    values = group_advantages(rewards, advantage).tolist()
+    informs = informative(rewards).tolist()
+    kept = [
+        (row, value)
+        for group, group_values, keep in zip(groups, values, informs, strict=True)
+        if keep
+        for rollout, value in zip(group, group_values, strict=True)
+        for row in rollout.rows
+        if any(row.mask)
+    ]
+    return Batch(
+        rows=[row for row, _ in kept],
+        advantages=[value for _, value in kept],
+        tokens=sum(sum(row.mask) for row, _ in kept),
+        metrics={
+            "reward": float(rewards.mean()),
+            "reward_std": float(rewards.std(ddof=1)),
+            "informative_groups": sum(informs),
+        },
+    )
