@@ -37,6 +37,12 @@ COMMANDS = {
         "trainer.train.conversations:SftJob",
         "trainer.train.sft:run",
     ),
+    "tinker": Command(
+        "one LoRA on rollouts, held by a server of the Tinker API; the same protocol",
+        LEARNER,
+        "trainer.tinker.job:TinkerJob",
+        "trainer.tinker.learner:run",
+    ),
     "gepa": Command(
         "a prompt improved with GEPA; the same protocol (docs/arms.md)",
         LEARNER,

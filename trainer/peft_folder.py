@@ -20,6 +20,7 @@ from pydantic import Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
+from trainer.adapter_config import adapter_config
 from trainer.command import BadInput, Strict, first_problem
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
@@ -86,24 +87,7 @@ def read_peft_folder(path: Path) -> PeftFolder:
 def write_peft_folder(path: Path, *, base: str | None, rank: int, factors: Factors) -> None:
     """Writes factors of one rank, whose scale is multiplied in, into a new folder. The same input, the same bytes."""
     path.mkdir()
-    config = {
-        "peft_type": "LORA",
-        "task_type": "CAUSAL_LM",
-        "base_model_name_or_path": base,
-        "inference_mode": True,
-        "r": rank,
-        "lora_alpha": rank,
-        "lora_dropout": 0.0,
-        "bias": "none",
-        "fan_in_fan_out": False,
-        "use_rslora": False,
-        "use_dora": False,
-        "rank_pattern": {},
-        "alpha_pattern": {},
-        "modules_to_save": None,
-        # Whole names: what ends alike elsewhere in the model has no weights here.
-        "target_modules": sorted(factors),
-    }
+    config = adapter_config(base=base, rank=rank, alpha=rank, modules=factors)
     (path / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
     weights = {}
     for module, (a, b) in factors.items():

@@ -41,6 +41,14 @@ class RolloutsFailed(RuntimeError):
     """The worker could not make what was asked for."""
 
 
+class Diverged(RuntimeError):
+    """The loss or its gradient is not finite; the last whole checkpoint is good."""
+
+
+class SamplerDiffers(RuntimeError):
+    """The sampler's log-probs are not those of the model that is trained."""
+
+
 class ProtocolError(RuntimeError):
     """The worker wrote something that docs/learner-protocol.md does not allow."""
 

@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from trainer.command import sha256, write_whole
+from trainer.command import BadInput, sha256, write_whole
+
+from .job import LoraJob
 
 MANIFEST, METRICS = "manifest.json", "metrics.jsonl"
 
@@ -100,6 +102,29 @@ def last_whole(output: Path) -> tuple[int, Path | None]:
         if is_whole(path):
             return step, path
     return 0, None
+
+
+def output_of(job: LoraJob) -> Path:
+    """The folder that the training writes to."""
+    return Path(job.output_dir).resolve()
+
+
+def policy_of(adapter: Path) -> dict[str, str]:
+    """How messages name what was learned so far: the base model with this adapter."""
+    return {"adapter": str(adapter)}
+
+
+def resume_point(job: LoraJob, steps: int) -> tuple[int, Path | None]:
+    """(finished steps, folder) of the checkpoint that a training of so many steps goes on from, or (0, None); its
+    metrics end there. Raises BadInput for one of another job."""
+    output = output_of(job)
+    step, checkpoint = last_whole(output)
+    if checkpoint and fingerprint_of(checkpoint) != job.fingerprint():
+        raise BadInput(f"output_dir {job.output_dir}: holds {checkpoint.name} of another job; name an empty folder")
+    if step > steps:
+        raise BadInput(f"steps {steps}: {checkpoint} is already past it; raise steps or name an empty folder")
+    cut_metrics(output, step)
+    return step, checkpoint
 
 
 def _sync(path: Path) -> None:

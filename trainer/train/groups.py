@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from .channel import SamplerDiffers
 from .job import Job, Rollout, Row
 
 EPS = 1e-4
@@ -86,3 +87,13 @@ def training_batch(groups: list[list[Rollout]], advantage: Literal["group", "bat
             "informative_groups": sum(informs),
         },
     )
+
+
+def check_gap(job: Job, gap: float, step: int) -> None:
+    """Raises SamplerDiffers for a mean difference of log-probs, sampler's to trainer's, that no rounding explains."""
+    if gap > job.max_logprob_gap:
+        raise SamplerDiffers(
+            f"log-probs of sampler and trainer differ by {gap:.4g} a token in step {step}, more than "
+            f"training.maxLogprobGap {job.max_logprob_gap}; look at the base model, number format and adapters of the "
+            "policy server, or raise training.maxLogprobGap"
+        )

@@ -23,10 +23,11 @@ from transformers import AutoTokenizer
 from trl import GRPOConfig, GRPOTrainer
 
 from .batch import micro_batches
-from .channel import Channel
-from .groups import Batch, tasks_of_all_steps, training_batch
+from .channel import Channel, Diverged
+from .checkpoint import policy_of
+from .groups import Batch, check_gap, tasks_of_all_steps, training_batch
 from .job import Job, read_groups
-from .learn import Diverged, TellsAndSaves, common_settings, learn, policy_of, save_adapter
+from .learn import TellsAndSaves, common_settings, learn, save_adapter
 from .logps import SampledLogps
 from .model import build_model
 
@@ -69,10 +70,6 @@ def grpo_config(job: Job, **changes: Any) -> GRPOConfig:
 def _no_rewards(**_: Any) -> list[float]:
     """TRL wants a reward function; here rewards come with the rollouts."""
     raise NotImplementedError("rewards come with the rollouts")
-
-
-class SamplerDiffers(RuntimeError):
-    """The sampler's log-probs are not those of the model that is trained."""
 
 
 class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
@@ -126,12 +123,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         if not math.isfinite(loss.item()):
             raise Diverged(f"loss {loss.item()} at step {self.state.global_step + 1}; lower learning_rate")
         gap /= max(batch.known_tokens, 1)
-        if gap > self._job.max_logprob_gap:
-            raise SamplerDiffers(
-                f"log-probs of sampler and trainer differ by {gap:.4g} a token in step {self.state.global_step + 1}, "
-                f"more than training.maxLogprobGap {self._job.max_logprob_gap}; look at the base model, number format "
-                "and adapters of the policy server, or raise training.maxLogprobGap"
-            )
+        check_gap(self._job, gap, self.state.global_step + 1)
         self._step_metrics = {
             **batch.metrics,
             "rows": len(batch.rows),

@@ -51,7 +51,8 @@ class LoraJob(Closed):
     lora: Lora
     init_adapter: Annotated[str, AfterValidator(_is_an_adapter)] | None
     learning_rate: float = Field(ge=0)
-    max_grad_norm: float = Field(gt=0)
+    max_grad_norm: float = Field(ge=0)
+    """0: gradients are not clipped."""
     checkpoint_every: int = Field(ge=1)
     threads: int = Field(ge=1)
     dtype: Literal["float32", "bfloat16"]

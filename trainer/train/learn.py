@@ -21,22 +21,18 @@ from transformers.utils import logging as transformers_logging
 
 from trainer.command import BadInput
 
-from .channel import Channel, Interrupted, ProtocolError, RolloutsFailed
+from .channel import Channel, Diverged, Interrupted, ProtocolError, RolloutsFailed
 from .checkpoint import (
     append_metrics,
-    cut_metrics,
-    fingerprint_of,
     is_whole,
-    last_whole,
     only_trainer,
+    output_of,
     partial_dir,
+    policy_of,
     publish,
+    resume_point,
 )
 from .job import DamagedBatch, LoraJob
-
-
-class Diverged(RuntimeError):
-    """The loss or its gradient is not finite; the last whole checkpoint is good."""
 
 
 def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[], TellsAndSaves]) -> None:
@@ -47,12 +43,7 @@ def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[], Tell
     transformers_logging.disable_progress_bar()
     output = output_of(job)
     with only_trainer(output):
-        step, checkpoint = last_whole(output)
-        if checkpoint and fingerprint_of(checkpoint) != job.fingerprint():
-            raise BadInput(f"output_dir {job.output_dir}: holds {checkpoint.name} of another job; name an empty folder")
-        if step > steps:
-            raise BadInput(f"steps {steps}: {checkpoint} is already past it; raise steps or name an empty folder")
-        cut_metrics(output, step)
+        step, checkpoint = resume_point(job, steps)
         trainer = make() if step < steps else None
         channel.send("ready", step=step)
         if checkpoint:  # once more: the worker that heard of it may have died since
@@ -76,16 +67,6 @@ def _train(trainer: TellsAndSaves, checkpoint: Path | None) -> None:
         trainer.save_checkpoint()
         raise
     trainer.save_checkpoint()
-
-
-def output_of(job: LoraJob) -> Path:
-    """The folder that the training writes to."""
-    return Path(job.output_dir).resolve()
-
-
-def policy_of(adapter: Path) -> dict[str, str]:
-    """How messages name what was learned so far: the base model with this adapter."""
-    return {"adapter": str(adapter)}
 
 
 class TellsAndSaves:

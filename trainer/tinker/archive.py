@@ -1,0 +1,78 @@
+"""The PEFT folder that a Tinker server exports. Invariant: its config is written from the keys of its weights, since
+servers leave target_modules out, and PEFT then loads a part of the adapter without a word."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trainer.adapter_config import adapter_config
+from trainer.train.job import ADAPTER_FILES
+
+CONFIG, WEIGHTS = ADAPTER_FILES
+_PREFIX = "base_model.model."
+
+
+class NotAnAdapter(RuntimeError):
+    """What the server has exported is no LoRA that PEFT can load."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """`tensors` by their keys in the file."""
+
+    tensors: dict[str, np.ndarray]
+    modules: list[str]
+    rank: int
+    alpha: float
+
+
+def read_export(folder: Path) -> Exported:
+    """Raises NotAnAdapter."""
+    try:
+        config = json.loads((folder / CONFIG).read_text())
+        tensors = _tensors(folder / WEIGHTS)
+        rank, alpha = int(config["r"]), float(config["lora_alpha"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise NotAnAdapter(f"{folder}: {error!r}") from error
+    factors: dict[str, set[str]] = {}
+    for key, tensor in tensors.items():
+        module, _, factor = key.removeprefix(_PREFIX).removesuffix(".weight").rpartition(".lora_")
+        if not module or factor not in ("A", "B") or not key.startswith(_PREFIX):
+            raise NotAnAdapter(f"{folder}: {key} is no key that PEFT knows")
+        if rank not in tensor.shape:
+            raise NotAnAdapter(f"{folder}: {key} is {tensor.shape}, its config says r {rank}")
+        factors.setdefault(module, set()).add(factor)
+    if not factors or any(both != {"A", "B"} for both in factors.values()):
+        raise NotAnAdapter(f"{folder}: not every module has lora_A and lora_B")
+    return Exported(tensors, sorted(factors), rank, alpha)
+
+
+def write_config(folder: Path, exported: Exported, base: str) -> None:
+    config = adapter_config(base=base, rank=exported.rank, alpha=exported.alpha, modules=exported.modules)
+    (folder / CONFIG).write_text(json.dumps(config, indent=2) + "\n")
+
+
+def _tensors(path: Path) -> dict[str, np.ndarray]:
+    """Of a safetensors file, in float32 or float16: numpy has no bfloat16."""
+    content = path.read_bytes()
+    size = int.from_bytes(content[:8], "little")
+    header: dict[str, Any] = json.loads(content[8 : 8 + size])
+    header.pop("__metadata__", None)
+    return {name: _tensor(content[8 + size :], entry) for name, entry in header.items()}
+
+
+def _tensor(data: bytes, entry: dict[str, Any]) -> np.ndarray:
+    begin, end = entry["data_offsets"]
+    match entry["dtype"]:
+        case "F32" | "F16" as dtype:
+            flat = np.frombuffer(data[begin:end], dtype="<f4" if dtype == "F32" else "<f2")
+        case "BF16":
+            flat = (np.frombuffer(data[begin:end], dtype="<u2").astype(np.uint32) << 16).view(np.float32)
+        case dtype:
+            raise ValueError(f"numbers are {dtype}, not F32, F16 or BF16")
+    return flat.reshape(entry["shape"])

@@ -1,0 +1,205 @@
+"""One training with GRPO on rollouts that the worker makes, whose LoRA a Tinker server holds and changes.
+
+Invariants: every finished step is in the training's folder, as a checkpoint with the adapter and the path to the
+server's own state, before the worker hears of it. An update that the server has made and nobody has saved is made again
+from the state before. The server gets token ids, log-probs and factors, and no text."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from trainer.command import BadInput, sha256
+from trainer.train.channel import Channel, Diverged, Interrupted
+from trainer.train.checkpoint import (
+    append_metrics,
+    only_trainer,
+    output_of,
+    partial_dir,
+    policy_of,
+    publish,
+    resume_point,
+)
+from trainer.train.groups import check_gap, tasks_of_all_steps, training_batch
+from trainer.train.job import TokenRow, read_groups
+
+from .archive import WEIGHTS, read_export, write_config
+from .job import TinkerJob
+from .probe import Reduction, check_found, probed
+from .server import Adapter, Server, StateLost
+from .update import token_factors
+
+ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
+"""As the trainer's: torch's own values."""
+CALL_TOKENS = 32_768
+"""Of one request to the server. Between two of them it is told how far the step is."""
+STATE = "tinker.json"
+"""Of a checkpoint: what the server saved it as, and how it reduces a loss."""
+
+
+def run(job: TinkerJob, channel: Channel) -> None:
+    """Trains until done or interrupted and says so.
+
+    Raises FolderBusy, BadInput, DamagedBatch, RolloutsFailed, ProtocolError, Diverged, SamplerDiffers, ServerFailed."""
+    with only_trainer(output_of(job)):
+        training = _Training(job, channel)
+        try:
+            training.run()
+        except Interrupted:
+            channel.send("interrupted", step=training.step)
+        finally:
+            training.leave()
+
+
+class _Training:
+    def __init__(self, job: TinkerJob, channel: Channel) -> None:
+        self._job, self._channel, self._output = job, channel, output_of(job)
+        self.step, self._checkpoint = resume_point(job, job.steps)
+        self._server: Server | None = None
+        self._adapter: Adapter | None = None
+        self._reduction = Reduction("sum")
+
+    def run(self) -> None:
+        job, channel = self._job, self._channel
+        if self.step < job.steps:
+            self._server = Server(job.url)
+            self._begin(self._server)
+        channel.send("ready", step=self.step)
+        self._tell()  # of one that is resumed once more: the worker that heard of it may have died since
+        size = job.groups_per_step
+        tasks = tasks_of_all_steps(job)
+        while self.step < job.steps:
+            metrics = self._train(tasks[self.step * size : (self.step + 1) * size])
+            self.step += 1
+            append_metrics(self._output, self.step, metrics)
+            channel.send("step", step=self.step, metrics=metrics)
+            self._save()
+            self._tell()
+        channel.send("done", step=job.steps)
+
+    def _tell(self) -> None:
+        self._channel.send("checkpoint", step=self.step, policy=policy_of(self._checkpoint))
+
+    def leave(self) -> None:
+        if self._adapter:
+            self._adapter.leave()
+
+    def _begin(self, server: Server) -> None:
+        """Takes up the last state that the server still has, or begins with a LoRA of its own making."""
+        job = self._job
+        model = server.base_model(job.server_model)
+        lost: list[str] = []
+        while self._checkpoint:
+            state = json.loads((self._checkpoint / STATE).read_text())
+            try:
+                self._adapter = server.resume(state["state"], model)
+            except StateLost as error:
+                lost.append(str(error))
+                # The step before it is done again: its rollouts are in the store.
+                shutil.rmtree(self._checkpoint)
+                self.step, self._checkpoint = resume_point(job, job.steps)
+                continue
+            self._reduction = Reduction(state["reduction"])
+            self._check_resumed(self._checkpoint)
+            return
+        if lost:
+            why = f"{'; '.join(lost)}; a Tinker server takes no adapter, so that nothing can be gone on with"
+            raise BadInput(f"output_dir {job.output_dir}: {why}; remove the folder to train anew")
+        self._adapter, found = probed(
+            server, model, lora=job.lora, seed=job.seed, vocabulary=job.vocabulary, clip=job.max_grad_norm > 0
+        )
+        check_found(job, found)
+        self._reduction = Reduction(found.reduction)
+        self._save()
+
+    def _check_resumed(self, checkpoint: Path) -> None:
+        with TemporaryDirectory(dir=self._output, prefix=".resumed.") as scratch:
+            self._adapter.export(f"resumed-{self.step}", Path(scratch))
+            if sha256(Path(scratch) / WEIGHTS) != sha256(checkpoint / WEIGHTS):
+                problem = f"the Tinker server's state of step {self.step} has other weights than {checkpoint}"
+                raise BadInput(f"output_dir {self._job.output_dir}: {problem}; remove the folder to train anew")
+
+    def _train(self, tasks: list[str]) -> dict[str, float]:
+        """One step, from its rollouts to the server's update. Returns its metrics."""
+        job, adapter, begun = self._job, self._adapter, time.perf_counter()
+        fields = {"tasks": tasks, "group_size": job.group_size, "policy": policy_of(self._checkpoint)}
+        answer = self._channel.ask("rollouts", step=self.step, **fields, answers={"rollouts": "file"})
+        groups = read_groups(Path(answer["file"]), tasks=tasks, group_size=job.group_size, vocabulary=job.vocabulary)
+        played = time.perf_counter()
+        batch = training_batch(groups, job.advantage)
+        calls = list(_calls(batch.rows))
+        own: list[np.ndarray] = [np.empty(0)] * len(batch.rows)
+        for done, call in enumerate(calls, start=1):
+            for index, logprobs in zip(call, adapter.logprobs([batch.rows[i] for i in call]), strict=True):
+                own[index] = logprobs
+            self._channel.progress(step=self.step, done=done, total=2 * len(calls))
+        update = token_factors(job, batch, own)
+        if not math.isfinite(update.loss):
+            raise Diverged(f"loss {update.loss} at step {self.step + 1}; lower learning_rate")
+        check_gap(job, update.logprob_gap or 0.0, self.step + 1)
+        for done, call in enumerate(calls, start=len(calls) + 1):
+            rows = [batch.rows[i] for i in call]
+            factors = [update.factors[i] * self._reduction.scale(batch.rows[i], batch.rows) for i in call]
+            adapter.add_gradient(rows, factors, [own[i] for i in call])
+            self._channel.progress(step=self.step, done=done, total=2 * len(calls))
+        if not calls:  # as the trainer's: a step without a gradient is one of the momentum alone
+            row = groups[0][0].rows[0]
+            adapter.add_gradient([row], [np.zeros(len(row.completion_ids))], [np.zeros(len(row.completion_ids))])
+        told = adapter.step(learning_rate=job.learning_rate, grad_clip_norm=job.max_grad_norm, **ADAM)
+        norms = [value for name, value in told.items() if name.endswith("grad_norm")]
+        if not all(map(math.isfinite, norms)):
+            raise Diverged(f"grad_norm {norms[0]} at step {self.step + 1}; lower learning_rate")
+        return {
+            "loss": update.loss,
+            **({"grad_norm": norms[0]} if norms else {}),
+            "learning_rate": job.learning_rate,
+            **batch.metrics,
+            "rows": len(batch.rows),
+            "loss_tokens": batch.tokens,
+            "masked_rows": update.masked_rows,
+            **({} if update.logprob_gap is None else {"logprob_gap": update.logprob_gap}),
+            "rollouts_seconds": played - begun,
+            "update_seconds": time.perf_counter() - played,
+        }
+
+    def _save(self) -> None:
+        """The adapter as it is now, and on the server what it is resumed from, as a checkpoint."""
+        final = self._output / f"checkpoint-{self.step}"
+        partial = partial_dir(self._output) / final.name
+        shutil.rmtree(partial, ignore_errors=True)
+        state = self._adapter.save(f"step-{self.step}")
+        try:
+            self._adapter.export(f"step-{self.step}", partial)
+            write_config(partial, read_export(partial), self._job.base_model)
+            (partial / STATE).write_text(json.dumps({"state": state, "reduction": self._reduction.name}))
+            publish(partial, final, fingerprint=self._job.fingerprint())
+        except Exception:
+            shutil.rmtree(partial, ignore_errors=True)  # on a full disk, its room is wanted
+            raise
+        self._forget(self.step - 2)
+        self._checkpoint = final
+
+    def _forget(self, step: int) -> None:
+        """Of the server's states, the last two are enough: one that is lost costs an update."""
+        file = self._output / f"checkpoint-{step}" / STATE
+        if self._server and file.is_file():
+            self._server.delete(json.loads(file.read_text())["state"])
+
+
+def _calls(rows: list[TokenRow]) -> Iterator[list[int]]:
+    """Indexes of rows of like length together, so many that a request stays small."""
+    call: list[int] = []
+    for index in sorted(range(len(rows)), key=lambda i: rows[i].length):
+        if call and rows[index].length * (len(call) + 1) > CALL_TOKENS:
+            yield call
+            call = []
+        call.append(index)
+    if call:
+        yield call

@@ -1,0 +1,159 @@
+"""What a Tinker server does, found out with steps whose outcome is known: no two of them reduce a loss alike, and what
+one passes over it does not refuse.
+
+A step of Adam with betas of 0 and a huge epsilon is a step of plain gradient descent, W += rate x c x G, where G is the
+gradient of the log-probs that the step asks for and c what the server's reduction makes of it. By the exported weights
+|dW| is known, and by the log-probs dJ = G dW: so c = |dW|^2 / (rate x dJ), whatever the model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from trainer.command import BadInput
+from trainer.train.job import Lora, TokenRow
+
+from .archive import WEIGHTS, Exported, read_export
+from .job import TinkerJob
+from .server import Adapter, Server
+
+EPSILON = 1e6
+SMALL, LARGE, AIM = 0.05, 1.0, 0.3
+"""Of dJ: below, rounding hides it; above, it is not linear any more."""
+STRIDE = 7919
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """What a server makes of the factors of a step's rows."""
+
+    name: str
+
+    def scale(self, row: TokenRow, rows: list[TokenRow]) -> float:
+        """What a row's factors are multiplied with, so that the server's gradient is their sum."""
+        return {
+            "sum": 1,
+            "mean of rows": len(rows),
+            "mean of rows' means": (row.length - 1) * len(rows),
+            "mean of tokens": sum(one.length - 1 for one in rows),
+        }[self.name]
+
+
+REDUCTIONS = [Reduction(name) for name in ("sum", "mean of rows", "mean of rows' means", "mean of tokens")]
+
+
+@dataclass(frozen=True)
+class Found:
+    reduction: str
+    clips: bool
+    modules: list[str]
+    rank: int
+    alpha: float
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def probed(server: Server, model: str, *, lora: Lora, seed: int, vocabulary: int, clip: bool) -> tuple[Adapter, Found]:
+    """A new LoRA, and what the server does with one: it was tried, and what was saved before is taken up again.
+
+    Raises BadInput for a server that can't be trained with, NotAnAdapter and ServerFailed."""
+    tried = server.create(model, rank=lora.r, seed=seed, modules=lora.target_modules)
+    try:
+        with TemporaryDirectory(prefix="tinker-probe.") as folder:
+            scratch = Path(folder)
+            state = tried.save("begin")
+            begin = _export(tried, scratch / "begin")
+            found = _try(tried, begin, vocabulary=vocabulary, clip=clip, scratch=scratch)
+            tried.leave()
+            tried = server.resume(state, model)
+            _export(tried, scratch / "resumed")
+            if (scratch / "resumed" / WEIGHTS).read_bytes() != (scratch / "begin" / WEIGHTS).read_bytes():
+                raise BadInput(f"{server.url}: what it saves is not what it loads; it can't be trained with")
+            return tried, found
+    except BaseException:
+        tried.leave()
+        raise
+
+
+def _try(adapter: Adapter, begin: Exported, *, vocabulary: int, clip: bool, scratch: Path) -> Found:
+    asked, beside = _row(3, 5, vocabulary), _row(2, 64, vocabulary)
+    rate, before, clips = 1e-3, begin, False
+    for number in range(12):
+        change, gain = _descend(adapter, asked, beside, rate, before, scratch / f"step-{number}")
+        after = read_export(scratch / f"step-{number}")
+        if SMALL <= gain <= LARGE:
+            break
+        rate *= float(np.clip(AIM / gain, 0.01, 100)) if gain > 0 else 100.0
+        before = after
+    else:
+        raise BadInput("the Tinker server: a step with a gradient changes no log-prob; it can't be trained with")
+    factor = change**2 / (rate * gain)
+    reduction = _closest(factor, asked, [asked, beside])
+    if clip:
+        clipped, _ = _descend(adapter, asked, beside, rate, after, scratch / "clipped", most=change / rate / 4)
+        clips = clipped < change / 2
+    return Found(reduction.name, clips, begin.modules, begin.rank, begin.alpha)
+
+
+def check_found(job: TinkerJob, found: Found) -> None:
+    """Raises BadInput for what the job wants and the server does not do."""
+    lora = job.lora
+    if found.rank != lora.r:
+        raise BadInput(f"lora.r {lora.r}: the Tinker server made an adapter of rank {found.rank}; set it to that")
+    if found.alpha != lora.alpha:
+        raise BadInput(f"lora.alpha {lora.alpha:g}: the Tinker server's is {found.alpha:g}; set it to that")
+    if job.max_grad_norm > 0 and not found.clips:
+        raise BadInput(f"max_grad_norm {job.max_grad_norm:g}: the Tinker server clips no gradients; set it to 0")
+    names = sorted({module.rsplit(".", 1)[-1] for module in found.modules})
+    matched = {one: [name for name in found.modules if f".{name}".endswith(f".{one}")] for one in lora.target_modules}
+    trained = {name for of_one in matched.values() for name in of_one}
+    if not all(matched.values()) or trained != set(found.modules):
+        raise BadInput(
+            f"lora.target_modules {', '.join(lora.target_modules)}: the Tinker server trains {', '.join(names)}; "
+            "name exactly these"
+        )
+
+
+def _descend(
+    adapter: Adapter, asked: TokenRow, beside: TokenRow, rate: float, before: Exported, folder: Path, most: float = 0.0
+) -> tuple[float, float]:
+    """(|dW|, dJ) of one step, whose rows are sent in two requests as the rows of large steps are."""
+    rows = [asked, beside]
+    own = adapter.logprobs(rows)
+    for row, now in zip(rows, own, strict=True):
+        factor = np.ones(len(now)) if row is asked else np.zeros(len(now))
+        adapter.add_gradient([row], [factor], [now])
+    adapter.step(learning_rate=rate * EPSILON, beta1=0.0, beta2=0.0, eps=EPSILON, weight_decay=0.0, grad_clip_norm=most)
+    after = _export(adapter, folder)
+    change = sum(
+        float(((after.tensors[key] - old).astype(np.float64) ** 2).sum()) for key, old in before.tensors.items()
+    )
+    gain = float((adapter.logprobs([asked])[0] - own[0]).sum())
+    return change**0.5, gain
+
+
+def _export(adapter: Adapter, folder: Path) -> Exported:
+    adapter.export(f"probe-{folder.name}", folder)
+    return read_export(folder)
+
+
+def _closest(factor: float, row: TokenRow, rows: list[TokenRow]) -> Reduction:
+    """The reduction that makes a gradient so much smaller."""
+    for reduction in REDUCTIONS:
+        if 0.8 < factor * reduction.scale(row, rows) < 1.25:
+            return reduction
+    raise BadInput(
+        f"the Tinker server: it multiplies a gradient with {factor:.4g}, which no reduction explains that is known "
+        f"({', '.join(one.name for one in REDUCTIONS)}); it can't be trained with"
+    )
+
+
+def _row(prompt: int, completion: int, vocabulary: int) -> TokenRow:
+    # Special tokens stand at an end of the vocabulary, and what no tokenizer gives behind it.
+    ids = [STRIDE * (n + 1) % (vocabulary // 2) for n in range(prompt + completion)]
+    return TokenRow(prompt_ids=ids[:prompt], completion_ids=ids[prompt:], mask=[1] * completion)

@@ -1,0 +1,213 @@
+"""What a learner asks of a Tinker server, by the server's own client package.
+
+Invariants: the API key comes from TINKER_API_KEY and goes nowhere else; log-probs and factors are those of completion
+tokens alone, whatever the server wants of the rest of a row."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import tarfile
+from collections.abc import Iterator
+from concurrent.futures import wait
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+from trainer.command import BadInput
+from trainer.train.job import ADAPTER_FILES, TokenRow
+
+os.environ.setdefault("TINKER_TELEMETRY", "0")
+logging.getLogger("httpx").setLevel(logging.WARNING)
+
+from tinker.lib.client_connection_pool_type import ClientConnectionPoolType  # noqa: E402
+
+import tinker  # noqa: E402 - it reads the variable above
+from tinker import types  # noqa: E402
+
+LOSS = "importance_sampling"
+ATTENTION = {"q_proj", "k_proj", "v_proj", "o_proj"}
+LOOK_SECONDS = 1.0
+"""A learner that waits looks so often: one that uses no processor time is taken for dead."""
+
+
+class ServerFailed(RuntimeError):
+    """The server did not do what it was asked; another time it may."""
+
+
+class StateLost(RuntimeError):
+    """The server has no such state any more."""
+
+
+@contextmanager
+def _asked(what: str) -> Iterator[None]:
+    """Puts what was asked for in front of a failure. Raises ServerFailed, or BadInput where asking again is no use."""
+    try:
+        yield
+    except BadInput:
+        raise
+    except (tinker.AuthenticationError, tinker.PermissionDeniedError) as error:
+        raise BadInput(f"TINKER_API_KEY: the Tinker server refuses it ({error}); set it to a key of yours") from error
+    except (tinker.TinkerError, ValueError, httpx.HTTPError, OSError) as error:
+        raise ServerFailed(f"Tinker server, {what}: {error}") from error
+
+
+def _wait(asked: Any) -> Any:
+    future = asked.future() if hasattr(asked, "future") else asked
+    while not future.done():
+        wait([future], timeout=LOOK_SECONDS)
+    return future.result()
+
+
+class Server:
+    def __init__(self, url: str) -> None:
+        if not os.environ.get("TINKER_API_KEY"):
+            raise BadInput("TINKER_API_KEY: it is not set; set it to the server's key (SkyRL takes tml-any)")
+        with _asked(f"connect to {url}"):
+            self._service = tinker.ServiceClient(base_url=url)
+        self.url = url
+
+    def base_model(self, wanted: str | None) -> str:
+        """The server's name of the base model. Raises BadInput where it has none of that name, or several."""
+        with _asked("list models"):
+            names = [model.model_name for model in self._service.get_server_capabilities().supported_models]
+        if wanted is None and len(names) == 1:
+            return names[0]
+        if wanted in names:
+            return wanted
+        has = f"{self.url} has {', '.join(map(str, names[:10])) or 'no models'}"
+        if wanted is None:
+            raise BadInput(f"server_model null: {has}; name one")
+        raise BadInput(f"server_model {wanted!r}: {has}; name one of them")
+
+    def create(self, model: str, *, rank: int, seed: int, modules: list[str]) -> Adapter:
+        """A new LoRA on a base model, of the kinds of `modules`: which of a kind it has is the server's to choose."""
+        wanted = {
+            "train_attn": bool(ATTENTION & set(modules)),
+            "train_unembed": "lm_head" in modules,
+            "train_mlp": bool(set(modules) - ATTENTION - {"lm_head"}),
+        }
+        with _asked(f"create a LoRA of rank {rank} on {model}"):
+            try:
+                client = self._service.create_lora_training_client(model, rank, seed=seed, **wanted)
+            except (tinker.TinkerError, ValueError) as error:
+                if "LoRA rank" in str(error):
+                    raise BadInput(
+                        f"lora.r {rank}: {self.url} says {error}; lower it, or start the server so"
+                    ) from error
+                raise
+        return Adapter(self._service, client, self.url)
+
+    def resume(self, state: str, model: str) -> Adapter:
+        """The LoRA and its optimizer as they were saved. Raises StateLost."""
+        with _asked(f"resume from {state}"):
+            try:
+                client = self._service.create_training_client_from_state_with_optimizer(state, base_model=model)
+            except (tinker.TinkerError, ValueError) as error:
+                if isinstance(error, tinker.NotFoundError) or "not found" in str(error).lower():
+                    raise StateLost(f"{self.url} has no {state} any more") from error
+                raise
+        return Adapter(self._service, client, self.url)
+
+    def delete(self, state: str) -> None:
+        """As far as the server lets: what stays costs room there, and nothing here."""
+        with suppress(Exception):
+            self._service.create_rest_client().delete_checkpoint_from_tinker_path(state).result(timeout=30)
+
+
+class Adapter:
+    """One LoRA on the server, with its optimizer."""
+
+    def __init__(self, service: Any, client: Any, url: str) -> None:
+        self._service, self._client, self._url = service, client, url
+
+    @property
+    def model_id(self) -> str:
+        return self._client.model_id
+
+    def logprobs(self, rows: list[TokenRow]) -> list[np.ndarray]:
+        """Of each row's completion tokens."""
+        with _asked("forward"):
+            data = [_datum(row, np.zeros(len(row.completion_ids)), None) for row in rows]
+            out = _wait(self._client.forward(data, LOSS))
+            return [_completion(row, one) for row, one in zip(rows, out.loss_fn_outputs, strict=True)]
+
+    def add_gradient(self, rows: list[TokenRow], factors: list[np.ndarray], own: list[np.ndarray]) -> None:
+        """Adds, for every completion token, its factor times the gradient of its log-prob, reduced as the server does.
+        `own`: the adapter's log-probs of these tokens now."""
+        with _asked("forward_backward"):
+            data = [_datum(row, factor, now) for row, factor, now in zip(rows, factors, own, strict=True)]
+            _wait(self._client.forward_backward(data, LOSS))
+
+    def step(self, **adam: float) -> dict[str, float]:
+        """One step with what was added up. Returns the server's metrics."""
+        with _asked("optim_step"):
+            return dict(_wait(self._client.optim_step(types.AdamParams(**adam))).metrics or {})
+
+    def save(self, name: str) -> str:
+        """Saves LoRA and optimizer on the server. Returns the path to resume from."""
+        with _asked(f"save_state {name}"):
+            return _wait(self._client.save_state(name)).path
+
+    def export(self, name: str, folder: Path) -> None:
+        """Writes the LoRA as it is now as a PEFT folder, with what the server says of it."""
+        with _asked(f"export {name}"):
+            path = _wait(self._client.save_weights_for_sampler(name)).path
+            # Not the client's own way by path: SkyRL's paths of sampler weights are none that it knows.
+            checkpoint = path.removeprefix("tinker://").partition("/")[2].removeprefix("sampler_weights/")
+            rest = self._service.create_rest_client()
+            url = _wait(rest.get_checkpoint_archive_url(self.model_id, checkpoint)).url
+            archive = httpx.get(url, follow_redirects=True, timeout=600).raise_for_status().content
+            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+                members = {Path(member.name).name: member for member in tar.getmembers() if member.isfile()}
+                folder.mkdir(parents=True, exist_ok=True)
+                for file in ADAPTER_FILES:
+                    (folder / file).write_bytes(_content(tar, members, file))
+            with suppress(Exception):
+                rest.delete_checkpoint(self.model_id, f"sampler_weights/{checkpoint}").result(timeout=30)
+
+    def leave(self) -> None:
+        """Frees its place on the server, which would else be held for minutes after this process has gone."""
+        holder = self._client.holder
+
+        async def unload() -> None:
+            with holder.aclient(ClientConnectionPoolType.TRAIN) as client:
+                await client.models.unload(request=types.UnloadModelRequest(model_id=self.model_id))
+
+        with suppress(Exception):
+            holder.run_coroutine_threadsafe(unload()).result(timeout=10)
+
+
+def _content(tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo], name: str) -> bytes:
+    member = members.get(name)
+    content = tar.extractfile(member) if member else None
+    if content is None:
+        raise ValueError(f"the archive has no {name}, only {', '.join(members) or 'nothing'}")
+    return content.read()
+
+
+def _datum(row: TokenRow, factor: np.ndarray, own: np.ndarray | None) -> Any:
+    """The server's row has a token less: each of its places predicts the next."""
+    ids = row.prompt_ids + row.completion_ids
+    own = np.zeros(len(factor)) if own is None else own
+
+    def whole(values: np.ndarray) -> Any:
+        prompt = np.zeros(len(row.prompt_ids) - 1)
+        return types.TensorData(data=np.concatenate([prompt, values]).astype(np.float32), dtype="float32")
+
+    return types.Datum(
+        model_input=types.ModelInput.from_ints(ids[:-1]),
+        loss_fn_inputs={
+            "target_tokens": types.TensorData(data=ids[1:], dtype="int64"),
+            "logprobs": whole(own),
+            "advantages": whole(factor),
+        },
+    )
+
+
+def _completion(row: TokenRow, output: Any) -> np.ndarray:
+    return np.asarray(output["logprobs"].data, dtype=np.float64)[len(row.prompt_ids) - 1 :]
