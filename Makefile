@@ -9,6 +9,8 @@ PYTHON_STAMP := .venv/.installed
 BRIDGES_STAMP := .venv-bridges/.installed
 S3_STAMP := .venv-s3/.installed
 VLLM_STAMP := .venv-vllm/.installed
+TINKER_STAMP := .venv-tinker/.installed
+SKYRL_STAMP := .venv-skyrl/.installed
 TOOLSANDBOX_STAMP := .venv-toolsandbox/.installed
 BUILD_STAMP := dist/.built
 SOURCES := $(shell find src -name '*.ts' -o -name '*.js')
@@ -90,6 +92,24 @@ $(VLLM_STAMP): test/support/vllm-requirements.txt trainer/campaign_adapters/pypr
 	  && printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > "$$site/vllm-0.32.0+cpu.dist-info/METADATA"
 	@touch $@
 
+.PHONY: tinker
+tinker: $(TINKER_STAMP) ## The client of servers of the Tinker API, for `trainer: { kind: tinker }`, in .venv-tinker
+
+# Without dependencies: the lock file names all that is needed, and leaves out transformers, which the client loads for chat alone.
+$(TINKER_STAMP): trainer/tinker/requirements.txt | $(PYTHON_STAMP)
+	$(VENV) -m venv --clear .venv-tinker
+	.venv-tinker/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	@touch $@
+
+.PHONY: skyrl-cpu
+skyrl-cpu: $(SKYRL_STAMP) ## A real Tinker server on CPU, SkyRL's, for tests, in .venv-skyrl (2.2 GB)
+
+# Without dependencies: the lock file names all that is needed. SkyRL asks for Python 3.12; test/support/skyrl-server.py says what 3.11 lacks.
+$(SKYRL_STAMP): test/support/skyrl-requirements.txt | $(PYTHON_STAMP)
+	$(VENV) -m venv --clear .venv-skyrl
+	.venv-skyrl/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --ignore-requires-python --requirement $<
+	@touch $@
+
 .PHONY: build
 build: $(BUILD_STAMP) ## Compile TypeScript and bundle the workflows into dist/
 
@@ -119,8 +139,9 @@ test-nodes: install build bridges s3-server ## The tests of the TypeScript code 
 	for node in $(or $(NODES),22.23.3 24.21.0); do npx --yes --package node@$$node -- npx jest --ci --maxWorkers=2 || exit 1; done
 
 .PHONY: test-python
-test-python: install build bridges ## Tests of the Python packages
+test-python: install build bridges tinker ## Tests of the Python packages
 	$(VENV) -m pytest trainer/tests
+	.venv-tinker/bin/python -m pytest -rs trainer/tinker/tests
 	.venv-bridges/bin/python -m pytest -rs bridges/tests/test_rpc.py bridges/tests/test_tau2.py
 
 .PHONY: test-faults
@@ -134,6 +155,10 @@ test-hosts: install build s3-server ## Campaigns on hosts that share no disk, ki
 .PHONY: test-vllm
 test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign asks of a policy server, adapters from a bucket, restarts
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/vllm/suite.ts'
+
+.PHONY: test-tinker
+test-tinker: install tinker skyrl-cpu ## A real Tinker server: its steps against the trainer's, resumed, side by side (VLLM_PYTHON=file: its adapter in vLLM too)
+	VLLM_PYTHON='$(VLLM_PYTHON)' $(VENV) -m pytest -rs test/tinker
 
 .PHONY: soak
 soak: install build ## Campaigns again and again under random disturbances (SECONDS=n, 3600; FAULT_SEED=n)

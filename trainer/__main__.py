@@ -68,6 +68,12 @@ COMMANDS = {
     "base-id": _about_base("which base model a folder holds: its name and a hash", "Question", "answer_base_id"),
     "fingerprint": _about_base("log-probs by which a policy server proves its base", "Question", "fingerprint"),
     "score": _about_base("log-probs of rows of ids, by the base or an adapter on it", "Scores", "score"),
+    "check-tinker": Command(
+        "whether a Tinker server can train an adapter",
+        QUESTION,
+        "trainer.tinker.check:Question",
+        "trainer.tinker.check:check",
+    ),
     "check-tokens": _about_base("count what a tokenizer does not know of some texts", "Texts", "unknown_tokens"),
     "check-model": _about_base("whether a base model is whole, and what a LoRA trains", "ModelQuestion", "check_model"),
 }

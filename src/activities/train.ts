@@ -8,6 +8,7 @@ import type { Purpose } from '../domain/rollout';
 import { contentOf, type Part, partsOf, plainAdapter } from '../policy/merge';
 import { toWireMessage, toWireTools } from '../policy/wire';
 import { runLearner } from '../training/run-learner';
+import { tinkerEnvironment, tinkerPython, tinkerUrl } from '../training/tinker';
 import { conversationsSchema } from './arm-inputs';
 import { type GpuDependencies, modelFolder, progress } from './context';
 import { readJson } from '../artifacts/json';
@@ -27,7 +28,8 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
   const tasks = await resolveTasks({ store, environments: read }, input);
   const job = jobOf(input, tasks);
   const start = partsOf(input.from ?? []);
-  const { name, maker, base, maxSteps, maxTokens } = input;
+  const { name, maker, base, maxSteps, maxTokens, trainer } = input;
+  const server = trainer?.kind === 'tinker' ? trainer : undefined;
   const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
   const environment = await deps.environments.paidBy({ campaign, budget, step: TRAINING }).get(input.environment);
   const { name: environmentName, version } = await environment.describe();
@@ -41,23 +43,28 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
     maxTokens,
     maskReadOnlyTurns,
     hints: input.hints,
+    // Wherever it is: the same server may move.
+    ...(server && { tinker: { model: server.model } }),
     ...(start.length > 0 && { from: contentOf(start) }),
   });
   return deps.gpus.use((env) =>
     runLearner(deps, {
       name,
       id,
-      program: 'train',
+      ...(server ? { program: 'tinker', python: tinkerPython() } : { program: 'train' }),
       show: progress,
       limits: input,
-      env,
+      env: { ...env, ...(server && tinkerEnvironment()) },
       async prepare(folder) {
         const base_model = await modelFolder(deps, base);
         const from = await initialAdapter(deps, start, steps);
         const init_adapter = from ? await store.folder(from) : null;
         return {
           // A killed host costs one update: the learner saves every step, of which those at `checkpointEvery` are candidates.
-          job: { ...job, checkpoint_every: 1, base_model, init_adapter, output_dir: folder },
+          job: {
+            ...{ ...job, checkpoint_every: 1, base_model, init_adapter, output_dir: folder },
+            ...(server && { url: tinkerUrl(server), server_model: server.model ?? null }),
+          },
           learning: {
             base,
             from,

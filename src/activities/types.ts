@@ -1,6 +1,6 @@
 /** Inputs of activities that workflows build, and what activities share. Workflows import types only. */
 import type { ArtifactRef } from '../domain/artifacts';
-import type { Campaign, Training } from '../domain/campaign';
+import type { Campaign, Trainer, Training } from '../domain/campaign';
 import type { PromptSearch } from '../domain/policies';
 import type { EnvironmentSpec, Identity } from '../domain/kinds';
 import type { Budget, LanguageModelSpec } from '../domain/endpoints';
@@ -56,6 +56,8 @@ export interface TrainInput extends Payer, Omit<Making, 'maxBrokenShare'>, Silen
   /** The adapters whose weighted sum the training starts from; without it a fresh one. */
   from?: FixedPolicy['adapters'];
   tasks: TaskSet;
+  /** Absent where the campaign was begun before it could be chosen. */
+  trainer?: Trainer;
   training: Training;
   /** Which rollouts of a group are hinted; without it none is. */
   hints?: Hints;

@@ -71,6 +71,7 @@ const usedFrom: Record<keyof Campaign, Stage | null> = {
   calibration: 'capabilities',
   training: 'capabilities',
   trainingSeed: 'capabilities',
+  trainer: 'capabilities',
   composites: 'capabilities',
   validation: 'capabilities',
   arms: 'capabilities',
@@ -127,9 +128,10 @@ export async function configDigests(o: {
  * Where and how fast it is worked, and how patiently, is in the key of no result: a policy server on another host, or more at once, goes on with
  * the same campaign.
  */
-function withoutMeans({ policyServer, rollouts }: Campaign): object {
+function withoutMeans({ policyServer, rollouts, trainer }: Campaign): object {
   const { kind } = policyServer;
   return {
+    trainer: trainer.kind === 'tinker' ? { kind: trainer.kind, model: trainer.model } : undefined,
     policyServer: kind === 'vllm' ? { kind, contextTokens: policyServer.contextTokens } : { kind },
     rollouts: { ...rollouts, concurrency: undefined, maxAttempts: undefined, maxBrokenShare: undefined },
   };

@@ -41,6 +41,15 @@ export function campaignFileSchema(registry: Registry) {
             'another kind with policyServer.kind vllm, which serves no gate; change it, or set policyServer.kind to embedded',
         });
     })
+    .superRefine(({ trainer, arms }, context) => {
+      const n = arms.findIndex((arm) => kindOf(registry.arms, arm).trainsOnConversations);
+      if (trainer.kind === 'tinker' && n >= 0)
+        context.addIssue({
+          code: 'custom',
+          path: ['arms', n, 'kind'],
+          message: 'another kind with trainer.kind tinker, which trains on no conversations; change it',
+        });
+    })
     .transform((campaign): Campaign => ({ ...campaign, parts: factsOf(campaign, registry) }));
 }
 

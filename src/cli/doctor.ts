@@ -18,6 +18,7 @@ import {
 } from './checks/machine';
 import { modelChecks, probe, serverTrials } from './checks/model';
 import { bridgeChecks, targetChecks } from './checks/target';
+import { tinkerChecks } from './checks/tinker';
 import { UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { type PortOptions, temporalPort, uiPort } from './ports';
@@ -64,6 +65,7 @@ export function checksOf(o: {
   return [
     ...machine,
     ...modelChecks(campaign, undefined, home.root),
+    ...tinkerChecks(campaign, { tries: doctor !== undefined }),
     ...bridgeChecks(campaign),
     ...targetChecks({ campaign, home, until, asksTokenizer: doctor !== undefined }),
     ...languageModelChecks(campaign, { asks: doctor !== undefined }),

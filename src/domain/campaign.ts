@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { approvalRuleSchema } from './approval';
-import { budgetSchema, keyedUrls, type LanguageModelSpec } from './endpoints';
+import { budgetSchema, keyedUrl, keyedUrls, type LanguageModelSpec } from './endpoints';
 import { kindSpecSchema } from './kinds';
 import { isPolicyName } from './policies';
 
@@ -52,7 +52,7 @@ const trainingSchema = z
   .strictObject({
     lora: loraSchema.describe('The adapter that is trained.'),
     learningRate: z.number().min(0).default(1e-5).describe('Learning rate of Adam.'),
-    maxGradNorm: z.number().positive().default(1).describe('Norm to which gradients are clipped.'),
+    maxGradNorm: z.number().min(0).default(1).describe('Norm to which gradients are clipped; 0: they are not.'),
     groupSize: from(2).default(16).describe('Rollouts of one task, which are compared with one another.'),
     groupsPerStep: count.default(32).describe('Tasks of one optimizer step.'),
     steps: count.default(20).describe('Optimizer steps of one training.'),
@@ -113,6 +113,18 @@ const trainingSchema = z
   })
   .prefault({});
 export type Training = z.infer<typeof trainingSchema>;
+
+const trainerSchema = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('local').describe('Processes of the gpu workers, on their GPUs.') }),
+    z.strictObject({
+      kind: z.literal('tinker').describe('A server of the Tinker API; TINKER_API_KEY holds its key.'),
+      url: keyedUrl('TINKER_API_KEY holds the key').describe('URL of the server.'),
+      model: z.string().min(1).optional().describe("The base model's name there; without it the only one it has."),
+    }),
+  ])
+  .prefault({ kind: 'local' });
+export type Trainer = z.infer<typeof trainerSchema>;
 
 export const calibrationBandsSchema = z
   .strictObject({
@@ -235,6 +247,7 @@ export const campaignFields = z.strictObject({
   approval: approvalRuleSchema.describe("What waits for a person's approval."),
   calibration: calibrationBandsSchema.describe('When a synthesized environment is fit to train on.'),
   training: trainingSchema.describe('Training of one adapter with GRPO.'),
+  trainer: trainerSchema.describe('What holds an adapter while it is trained, and makes its optimizer steps.'),
   composites: z
     .strictObject({
       share: z.number().min(0).lt(1).default(0).describe('Its share of all training rollouts; 0: there is none.'),
@@ -304,9 +317,20 @@ export const campaignFields = z.strictObject({
 
 /** What has to hold between fields, whatever the kinds of the parts. */
 export function checkFields(
-  { arms }: z.infer<typeof campaignFields>,
+  campaign: z.infer<typeof campaignFields>,
   context: z.RefinementCtx<z.infer<typeof campaignFields>>,
 ): void {
+  const { arms, trainer, training, composites } = campaign;
+  // Such a server has no place for these, and can begin with no sum of adapters.
+  const fixed: [path: string[], value: number, only: number][] = [
+    [['training', 'lora', 'dropout'], training.lora.dropout, 0],
+    [['training', 'kl'], training.kl, 0],
+    [['training', 'temperature'], training.temperature, 1],
+    [['composites', 'share'], composites.share, 0],
+  ];
+  for (const [path, value, only] of fixed)
+    if (trainer.kind === 'tinker' && value !== only)
+      context.addIssue({ code: 'custom', path, message: `${only} with trainer.kind tinker; set it to that` });
   const names = arms.map(armName);
   const twice = names.find((name, n) => names.indexOf(name) !== n);
   if (twice !== undefined)

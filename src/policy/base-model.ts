@@ -1,5 +1,5 @@
 /** What the Python package tells of a base model's folder, and what follows from which one it is. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { tokenCountsSchema, type TokenCounts } from '../domain/base-check';
 import type { Campaign } from '../domain/campaign';
-import { runPython, type Program } from './python';
+import { askPython, type Program } from './python';
 
 const loraModulesSchema = z.object({
   /** By their whole names, with the sizes of what goes in and comes out. */
@@ -28,23 +28,15 @@ interface Asked {
 }
 
 /** What a subcommand of the Python package answers about a model's folder. Throws BadInput where it refuses. */
-async function ask<Answer>(o: {
+const ask = <Answer>(o: {
   command: string;
   question?: object;
   answer: z.ZodType<Answer>;
   of: Asked & Pick<Program, 'env' | 'onProgress'>;
-}): Promise<Answer> {
+}): Promise<Answer> => {
   const { model, ...program } = o.of;
-  const folder = await mkdtemp(join(tmpdir(), 'base-model-'));
-  try {
-    const [from, to] = [join(folder, 'question.json'), join(folder, 'answer.json')];
-    await writeFile(from, JSON.stringify({ model, ...o.question }));
-    await runPython({ ...program, args: [o.command, '--in', from, '--out', to] });
-    return o.answer.parse(JSON.parse(await readFile(to, 'utf8')));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
+  return askPython({ command: o.command, question: { model, ...o.question }, answer: o.answer, program });
+};
 
 /**
  * `<folder>@<hash of all files>`: another base is another policy, also in a folder of the same name. `home`: of the campaigns; it keeps what was

@@ -3,7 +3,9 @@
  * Invariant: however it fails, an OutsideFailure says in whose words; one that sleeps, is stopped or waits for a lock shows nothing, and fails, too.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { readdir, readFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { z } from 'zod';
@@ -65,6 +67,24 @@ export async function runPython(program: Program): Promise<void> {
   if (code === REFUSED) throw new OutsideFailure('BadInput', `trainer ${said}`);
   const type = NO_ROOM.test(said) ? 'DiskFull' : 'PythonFailed';
   throw new OutsideFailure(type, `trainer ${args[0]} ${how}: ${said}`);
+}
+
+/** What a subcommand of the Python package answers to a question file. Throws what `runPython` does. */
+export async function askPython<Answer>(o: {
+  command: string;
+  question: object;
+  answer: z.ZodType<Answer>;
+  program: Omit<Program, 'args'>;
+}): Promise<Answer> {
+  const folder = await mkdtemp(join(tmpdir(), 'trainer-'));
+  try {
+    const [from, to] = [join(folder, 'question.json'), join(folder, 'answer.json')];
+    await writeFile(from, JSON.stringify(o.question));
+    await runPython({ ...o.program, args: [o.command, '--in', from, '--out', to] });
+    return o.answer.parse(JSON.parse(await readFile(to, 'utf8')));
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** Rejects where the program can not be started, is aborted or stands still. */

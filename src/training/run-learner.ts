@@ -59,7 +59,9 @@ interface LearnerRun {
   /** Digest of what decides the result. */
   id: string;
   /** Of `python -m trainer`. */
-  program: 'train' | 'sft' | 'gepa';
+  program: 'train' | 'sft' | 'gepa' | 'tinker';
+  /** Its own interpreter, where the trainer's does not have what it needs. */
+  python?: string;
   limits: Pick<LearnerLimits, 'heartbeatSeconds' | 'stallSeconds'>;
   /** What the process gets beside (or, with `undefined` values, without) the worker's own environment. */
   env?: NodeJS.ProcessEnv;
@@ -74,8 +76,8 @@ interface LearnerRun {
 }
 
 export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Promise<TrainingSummary> {
-  const { store, home, python } = deps;
-  const { name, id, program, limits, show, env = {} } = run;
+  const { store, home } = deps;
+  const { name, id, program, limits, show, env = {}, python = deps.python } = run;
   const key = `training/${id}`;
   const known = await findResult(store, key);
   if (known) return summaryOf(store, known);

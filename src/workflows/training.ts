@@ -54,6 +54,7 @@ export async function train(input: TrainInput): Promise<{ training: TrainingSumm
       base: prepared.base,
       ...(from && from.length > 0 && { from }),
       tasks,
+      trainer: campaign.trainer,
       training: settings,
       ...(hints && hints.share > 0 && { hints }),
       seed: campaign.trainingSeed ?? campaign.seed,

@@ -32,8 +32,7 @@ class TinkerJob(Job):
                 raise ValueError(f"{field}: {why}, or train with `trainer: {{kind: local}}`")
         return self
 
-    @property
-    def vocabulary(self) -> int:
-        """Of the base model."""
-        config: dict[str, Any] = json.loads((Path(self.base_model) / "config.json").read_text())
-        return (config.get("text_config") or config)["vocab_size"]
+
+def vocabulary_of(base_model: str) -> int:
+    config: dict[str, Any] = json.loads((Path(base_model) / "config.json").read_text())
+    return (config.get("text_config") or config)["vocab_size"]

@@ -31,7 +31,7 @@ from trainer.train.groups import check_gap, tasks_of_all_steps, training_batch
 from trainer.train.job import TokenRow, read_groups
 
 from .archive import WEIGHTS, read_export, write_config
-from .job import TinkerJob
+from .job import TinkerJob, vocabulary_of
 from .probe import Reduction, check_found, probed
 from .server import Adapter, Server, StateLost
 from .update import token_factors
@@ -65,6 +65,7 @@ class _Training:
         self._server: Server | None = None
         self._adapter: Adapter | None = None
         self._reduction = Reduction("sum")
+        self._vocabulary = vocabulary_of(job.base_model)
 
     def run(self) -> None:
         job, channel = self._job, self._channel
@@ -113,9 +114,14 @@ class _Training:
             why = f"{'; '.join(lost)}; a Tinker server takes no adapter, so that nothing can be gone on with"
             raise BadInput(f"output_dir {job.output_dir}: {why}; remove the folder to train anew")
         self._adapter, found = probed(
-            server, model, lora=job.lora, seed=job.seed, vocabulary=job.vocabulary, clip=job.max_grad_norm > 0
+            server,
+            model,
+            lora=job.lora,
+            seed=job.seed,
+            vocabulary=self._vocabulary,
+            clip=job.max_grad_norm > 0,
         )
-        check_found(job, found)
+        check_found(job.lora, job.max_grad_norm, found)
         self._reduction = Reduction(found.reduction)
         self._save()
 
@@ -131,7 +137,7 @@ class _Training:
         job, adapter, begun = self._job, self._adapter, time.perf_counter()
         fields = {"tasks": tasks, "group_size": job.group_size, "policy": policy_of(self._checkpoint)}
         answer = self._channel.ask("rollouts", step=self.step, **fields, answers={"rollouts": "file"})
-        groups = read_groups(Path(answer["file"]), tasks=tasks, group_size=job.group_size, vocabulary=job.vocabulary)
+        groups = read_groups(Path(answer["file"]), tasks=tasks, group_size=job.group_size, vocabulary=self._vocabulary)
         played = time.perf_counter()
         batch = training_batch(groups, job.advantage)
         calls = list(_calls(batch.rows))

@@ -18,7 +18,6 @@ from trainer.command import BadInput
 from trainer.train.job import Lora, TokenRow
 
 from .archive import WEIGHTS, Exported, read_export
-from .job import TinkerJob
 from .server import Adapter, Server
 
 EPSILON = 1e6
@@ -100,21 +99,20 @@ def _try(adapter: Adapter, begin: Exported, *, vocabulary: int, clip: bool, scra
     return Found(reduction.name, clips, begin.modules, begin.rank, begin.alpha)
 
 
-def check_found(job: TinkerJob, found: Found) -> None:
-    """Raises BadInput for what the job wants and the server does not do."""
-    lora = job.lora
+def check_found(lora: Lora, max_grad_norm: float, found: Found) -> None:
+    """Raises BadInput for what is wanted and the server does not do."""
     if found.rank != lora.r:
-        raise BadInput(f"lora.r {lora.r}: the Tinker server made an adapter of rank {found.rank}; set it to that")
+        raise BadInput(f"training.lora.r {lora.r}: the Tinker server made an adapter of rank {found.rank}; set it to that")
     if found.alpha != lora.alpha:
-        raise BadInput(f"lora.alpha {lora.alpha:g}: the Tinker server's is {found.alpha:g}; set it to that")
-    if job.max_grad_norm > 0 and not found.clips:
-        raise BadInput(f"max_grad_norm {job.max_grad_norm:g}: the Tinker server clips no gradients; set it to 0")
+        raise BadInput(f"training.lora.alpha {lora.alpha:g}: the Tinker server's is {found.alpha:g}; set it to that")
+    if max_grad_norm > 0 and not found.clips:
+        raise BadInput(f"training.maxGradNorm {max_grad_norm:g}: the Tinker server clips no gradients; set it to 0")
     names = sorted({module.rsplit(".", 1)[-1] for module in found.modules})
     matched = {one: [name for name in found.modules if f".{name}".endswith(f".{one}")] for one in lora.target_modules}
     trained = {name for of_one in matched.values() for name in of_one}
     if not all(matched.values()) or trained != set(found.modules):
         raise BadInput(
-            f"lora.target_modules {', '.join(lora.target_modules)}: the Tinker server trains {', '.join(names)}; "
+            f"training.lora.targetModules {', '.join(lora.target_modules)}: the Tinker server trains {', '.join(names)}; "
             "name exactly these"
         )
 

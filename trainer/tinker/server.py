@@ -81,8 +81,8 @@ class Server:
             return wanted
         has = f"{self.url} has {', '.join(map(str, names[:10])) or 'no models'}"
         if wanted is None:
-            raise BadInput(f"server_model null: {has}; name one")
-        raise BadInput(f"server_model {wanted!r}: {has}; name one of them")
+            raise BadInput(f"trainer.model is missing: {has}; name one")
+        raise BadInput(f"trainer.model {wanted!r}: {has}; name one of them")
 
     def create(self, model: str, *, rank: int, seed: int, modules: list[str]) -> Adapter:
         """A new LoRA on a base model, of the kinds of `modules`: which of a kind it has is the server's to choose."""
@@ -97,7 +97,7 @@ class Server:
             except (tinker.TinkerError, ValueError) as error:
                 if "LoRA rank" in str(error):
                     raise BadInput(
-                        f"lora.r {rank}: {self.url} says {error}; lower it, or start the server so"
+                        f"training.lora.r {rank}: {self.url} says {error}; lower it, or start the server so"
                     ) from error
                 raise
         return Adapter(self._service, client, self.url)

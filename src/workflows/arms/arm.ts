@@ -30,6 +30,8 @@ export interface ArmKind extends Kind<Arm> {
   readonly routable: boolean;
   /** A step takes `training.groupsPerStep` different tasks of the target's train tasks: so many there must be. */
   readonly trainsOnTarget?: true;
+  /** It is trained on conversations, which trainer.kind local alone does. */
+  readonly trainsOnConversations?: true;
   /** Beside the capabilities, or after them where it builds on what they made. */
   readonly starts: 'beside' | 'after';
   /** What `campaign plan` counts of one. */

@@ -64,6 +64,7 @@ const kind = defineKind<typeof options, Arm>({
 export const sft: ArmKind = {
   ...kind,
   routable: false,
+  trainsOnConversations: true,
   starts: 'beside',
   planned(spec, { campaign }) {
     const { steps, checkpointEvery = campaign.training.checkpointEvery } = kind.read(spec);

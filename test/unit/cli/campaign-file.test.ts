@@ -50,6 +50,27 @@ describe('a campaign file', () => {
     });
   });
 
+  it('refuses what a Tinker server can’t do, and takes another address of one for the same', async () => {
+    const tinker = (more: string) => `${base}trainer: { kind: tinker, url: 'http://gpu:8000'${more} }\n`;
+    const fields =
+      'training: { kl: 0.1, temperature: 0.7, lora: { dropout: 0.1 } }\ncomposites: { share: 0.2 }\narms: [{ kind: sft, conversations: c }]\n';
+    expect(problems(base + fields)).toEqual([]);
+    expect(problems(tinker('') + fields).map((line) => line.replace(/^\S+ /, ''))).toEqual(
+      expect.arrayContaining([
+        'training.lora.dropout is 0.1; it must be 0 with trainer.kind tinker; set it to that',
+        'training.kl is 0.1; it must be 0 with trainer.kind tinker; set it to that',
+        'training.temperature is 0.7; it must be 1 with trainer.kind tinker; set it to that',
+        'composites.share is 0.2; it must be 0 with trainer.kind tinker; set it to that',
+      ]),
+    );
+    expect(problems(`${tinker('')}arms: [{ kind: sft, conversations: c }]\n`).join()).toContain(
+      'it must be another kind with trainer.kind tinker, which trains on no conversations; change it',
+    );
+    const moved = tinker('').replace('gpu:8000', 'other:8001');
+    expect(await digests(moved)).toEqual(await digests(tinker('')));
+    expect(await digests(tinker(', model: m'))).not.toEqual(await digests(tinker('')));
+  });
+
   it('has its own values over those of the preset, field by field; an object of another kind replaces it whole', () => {
     const { training, router, policyServer } = load(
       `${base}preset: demo

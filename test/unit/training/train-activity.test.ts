@@ -86,6 +86,7 @@ async function begin(
   client: PolicyClient = countingPolicy(),
   more: Partial<Parameters<typeof createGpuActivities>[0]> = {},
   from?: TrainInput['from'],
+  trainedBy?: TrainInput['trainer'],
 ) {
   const { train: run } = createGpuActivities({
     store: store(),
@@ -102,7 +103,11 @@ async function begin(
   const activity = new MockActivityEnvironment();
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push(beat));
-  const ended = activity.run(run, { ...(await input()), ...(from && { from }) }) as Promise<TrainingSummary>;
+  const ended = activity.run(run, {
+    ...(await input()),
+    ...(from && { from }),
+    ...(trainedBy && { trainer: trainedBy }),
+  }) as Promise<TrainingSummary>;
   return { ended: ended.then((trained) => withCheckpoints(store(), trained)), beats, activity };
 }
 const train = async (...o: Parameters<typeof begin>): Promise<TrainingResult> => (await begin(...o)).ended;
@@ -330,4 +335,31 @@ test('without room for its files it fails with where there is none, and is tried
     nonRetryable: false,
     message: expect.stringContaining(home) as string,
   });
+});
+
+test('a Tinker server’s learner has its own Python, the worker’s server and key, and a key of its own', async () => {
+  const local = await train();
+  const own = join(home, 'tinker-python');
+  writeFileSync(
+    own,
+    `#!/bin/sh\necho "$3 $TINKER_API_KEY" > "${home}/told"\nexec "${process.execPath}" "${trainer}" "$5"\n`,
+  );
+  chmodSync(own, 0o755);
+  const variables = {
+    CAMPAIGN_TINKER_PYTHON: own,
+    TINKER_API_KEY: 'tml-of-the-worker',
+    TINKER_BASE_URL: 'http://own:1',
+  };
+  Object.assign(process.env, variables);
+  try {
+    const { ended } = await begin(undefined, undefined, undefined, { kind: 'tinker', url: 'http://named:2' });
+    expect((await ended).steps).toBe(local.steps);
+  } finally {
+    for (const name of Object.keys(variables)) delete process.env[name];
+  }
+  expect(readFileSync(join(home, 'told'), 'utf8')).toBe('tinker tml-of-the-worker\n');
+  const jobs = folders().map(jobIn);
+  expect(jobs.map(({ url, server_model }) => [url, server_model])).toContainEqual(['http://own:1', null]);
+  expect(jobs).toHaveLength(2);
+  expect(JSON.stringify(jobs)).not.toContain('tml-');
 });
