@@ -8,7 +8,7 @@ import type { Purpose } from '../domain/rollout';
 import { contentOf, type Part, partsOf, plainAdapter } from '../policy/merge';
 import { toWireMessage, toWireTools } from '../policy/wire';
 import { runLearner } from '../training/run-learner';
-import { tinkerEnvironment, tinkerPython, tinkerUrl } from '../training/tinker';
+import { tinkerEnvironment, tinkerPython, tinkerUrl } from '../policy/tinker';
 import { conversationsSchema } from './arm-inputs';
 import { type GpuDependencies, modelFolder, progress } from './context';
 import { readJson } from '../artifacts/json';

@@ -2,7 +2,7 @@
 import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { isFailure } from '../../domain/failures';
-import { checkTinker, hasTinkerPython, tinkerPython } from '../../training/tinker';
+import { checkTinker, hasTinkerPython, tinkerPython } from '../../policy/tinker';
 import { messageOf } from '../errors';
 
 /** `tries`: an adapter is made there, and some steps are taken with it. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from '../artifacts/given';
 import type { Campaign, Trainer } from '../domain/campaign';
-import { askPython } from '../policy/python';
+import { askPython } from './python';
 
 type TinkerServer = Extract<Trainer, { kind: 'tinker' }>;
 
