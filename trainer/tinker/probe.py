@@ -102,7 +102,7 @@ def _try(adapter: Adapter, begin: Exported, *, vocabulary: int, clip: bool, scra
 def check_found(lora: Lora, max_grad_norm: float, found: Found) -> None:
     """Raises BadInput for what is wanted and the server does not do."""
     if found.rank != lora.r:
-        raise BadInput(f"training.lora.r {lora.r}: the Tinker server made an adapter of rank {found.rank}; set it to that")
+        raise BadInput(f"training.lora.r {lora.r}: the Tinker server made one of {found.rank}; set it to that")
     if found.alpha != lora.alpha:
         raise BadInput(f"training.lora.alpha {lora.alpha:g}: the Tinker server's is {found.alpha:g}; set it to that")
     if max_grad_norm > 0 and not found.clips:
@@ -112,8 +112,8 @@ def check_found(lora: Lora, max_grad_norm: float, found: Found) -> None:
     trained = {name for of_one in matched.values() for name in of_one}
     if not all(matched.values()) or trained != set(found.modules):
         raise BadInput(
-            f"training.lora.targetModules {', '.join(lora.target_modules)}: the Tinker server trains {', '.join(names)}; "
-            "name exactly these"
+            f"training.lora.targetModules {', '.join(lora.target_modules)}: the Tinker server trains "
+            f"{', '.join(names)}; name exactly these"
         )
 
 
