@@ -104,7 +104,7 @@ $(TINKER_STAMP): trainer/tinker/requirements.txt | $(PYTHON_STAMP)
 .PHONY: skyrl-cpu
 skyrl-cpu: $(SKYRL_STAMP) ## A real Tinker server on CPU, SkyRL's, for tests, in .venv-skyrl (2.2 GB)
 
-# Without dependencies: the lock file names all that is needed. SkyRL asks for Python 3.12; test/support/skyrl-server.py says what 3.11 lacks.
+# Without dependencies: the lock file names all that is needed. SkyRL asks for Python 3.12; trainer/tinker/tests/skyrl_server.py says what 3.11 lacks.
 $(SKYRL_STAMP): test/support/skyrl-requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-skyrl
 	.venv-skyrl/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --ignore-requires-python --requirement $<
@@ -139,9 +139,8 @@ test-nodes: install build bridges s3-server ## The tests of the TypeScript code 
 	for node in $(or $(NODES),22.23.3 24.21.0); do npx --yes --package node@$$node -- npx jest --ci --maxWorkers=2 || exit 1; done
 
 .PHONY: test-python
-test-python: install build bridges tinker ## Tests of the Python packages
+test-python: install build bridges ## Tests of the Python packages
 	$(VENV) -m pytest trainer/tests
-	.venv-tinker/bin/python -m pytest -rs trainer/tinker/tests
 	.venv-bridges/bin/python -m pytest -rs bridges/tests/test_rpc.py bridges/tests/test_tau2.py
 
 .PHONY: test-faults
@@ -158,7 +157,7 @@ test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign as
 
 .PHONY: test-tinker
 test-tinker: install tinker skyrl-cpu ## A real Tinker server: its steps against the trainer's, resumed, side by side (VLLM_PYTHON=file: its adapter in vLLM too)
-	VLLM_PYTHON='$(VLLM_PYTHON)' $(VENV) -m pytest -rs test/tinker
+	VLLM_PYTHON='$(VLLM_PYTHON)' $(VENV) -m pytest -rs trainer/tinker/tests/skyrl_suite.py
 
 .PHONY: soak
 soak: install build ## Campaigns again and again under random disturbances (SECONDS=n, 3600; FAULT_SEED=n)

@@ -71,8 +71,8 @@ def save_tokenizer(folder: Path, fillers: int = 0) -> int:
 
 def save_tiny_model(folder: Path, kind: str = "lfm2", size: str = "tiny", spread: float = 0.25) -> Path:
     """Writes a random model with tokenizer. `kind`: "lfm2" (convolutions and attention), "llama" (grouped query
-    attention) or "moe" (Qwen3-MoE of four experts, untied). `size`: "tiny", or "bench" for 0.9 M parameters and a
-    vocabulary of 500. `spread`: the weights' standard deviation, wide enough for peaked distributions."""
+    attention), "qwen3" or "moe" (Qwen3-MoE of four experts, untied). `size`: "tiny", or "bench" for 0.9 M parameters
+    and a vocabulary of 500. `spread`: the weights' standard deviation, wide enough for peaked distributions."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 
@@ -80,6 +80,7 @@ def save_tiny_model(folder: Path, kind: str = "lfm2", size: str = "tiny", spread
     kinds = {
         "lfm2": {"layer_types": ["conv", "full_attention"] * 2, "block_auto_adjust_ff_dim": False},
         "llama": {},
+        "qwen3": {"head_dim": 8, "num_hidden_layers": 2, "tie_word_embeddings": False},
         "moe": {
             **{"moe_intermediate_size": 16, "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2},
             **{"num_hidden_layers": 2, "tie_word_embeddings": False},

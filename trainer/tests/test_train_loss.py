@@ -15,9 +15,9 @@ import torch
 
 from trainer.tests.train_harness import make_job, parse_job
 from trainer.train.batch import micro_batches
-from trainer.train.channel import Channel
+from trainer.train.channel import Channel, SamplerDiffers
 from trainer.train.groups import EPS, Batch, group_advantages, informative, training_batch
-from trainer.train.grpo import SamplerDiffers, make_trainer
+from trainer.train.grpo import make_trainer
 from trainer.train.job import Rollout, Row
 
 CLIP = 0.2

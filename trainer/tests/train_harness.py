@@ -176,8 +176,10 @@ def at(step: int, act: Callable[[Learner], Any], type: str = "rollouts") -> OnMe
 class Worker:
     """A gpu worker: `run` starts the learner and answers until it exits; keeps every line that the learner wrote."""
 
-    def __init__(self, folder: Path, job: Message, *, program: str = "train") -> None:
-        self.program, self.folder, self.job = program, folder, job
+    def __init__(
+        self, folder: Path, job: Message, *, program: str = "train", start: Callable[..., Learner] = Learner
+    ) -> None:
+        self.program, self.folder, self.job, self.start = program, folder, job, start
         folder.mkdir(parents=True, exist_ok=True)
         self.output = Path(job["output_dir"])
         self.messages: list[Message] = []
@@ -190,7 +192,7 @@ class Worker:
         self.messages = []
         job, log = self.folder / "job.json", self.folder / "stderr.log"
         job.write_text(json.dumps(self.job))
-        learner = Learner([self.program, "--job", str(job)], log, before)
+        learner = self.start([self.program, "--job", str(job)], log, before)
         for line in learner.stdout:
             message = json.loads(line)  # anything but JSON on stdout fails the test
             self.messages.append(message)
@@ -208,7 +210,7 @@ class Worker:
 
     def again(self) -> Worker:
         """The same job in the same folder, run once more."""
-        return Worker(self.folder, self.job, program=self.program).run()
+        return Worker(self.folder, self.job, program=self.program, start=self.start).run()
 
     def answer(self, request: Message) -> str:
         """Makes the rollouts of a request with the adapter it names, and the line that tells of them."""

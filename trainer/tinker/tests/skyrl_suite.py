@@ -1,0 +1,225 @@
+"""The learner against a real Tinker server: SkyRL's, with its JAX backend on CPU (`make test-tinker`).
+
+The worker samples with PEFT from the adapter that the learner names, in float32: so `logprob_gap` is the server's
+distance to PEFT."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+from trainer.tests.conftest import TARGETS, save_tiny_model
+from trainer.tests.train_harness import ROOT, WEIGHTS, Message, Worker, at, make_job
+
+CLIENT, SERVER = ROOT / ".venv-tinker/bin/python", ROOT / ".venv-skyrl/bin/python"
+ENV = os.environ | {"TINKER_API_KEY": "tml-any"}
+# What JAX has compiled is most of the time that this takes.
+KEPT = {
+    "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache/jax"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+}
+LORA = {"r": 4, "alpha": 32, "dropout": 0, "target_modules": TARGETS["llama"][0]}
+
+
+class Learner:
+    """A learner's process in the client's environment, as the harness knows one."""
+
+    def __init__(self, argv: list[str], log: Path, before: str) -> None:
+        assert not before
+        with log.open("w") as file:
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": file}
+            command = [CLIENT, "-m", "trainer", *argv]
+            self._child = subprocess.Popen(command, cwd=ROOT, env=ENV, text=True, bufsize=1, **pipes)
+        self.stdin, self.stdout, self.process = self._child.stdin, self._child.stdout, self
+
+    def join(self) -> None:
+        self._child.wait()
+
+    @property
+    def exitcode(self) -> int:
+        return self._child.returncode
+
+    def terminate(self) -> None:
+        self._child.terminate()
+
+    def kill(self) -> None:
+        self._child.kill()
+        self._child.wait()
+        self.stdin.close()
+
+
+@pytest.fixture(scope="session")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny_model(tmp_path_factory.mktemp("base"), kind="qwen3", spread=0.1)
+
+
+@pytest.fixture(scope="session")
+def server(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+    folder = tmp_path_factory.mktemp("server")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    backend = json.dumps({"max_lora_adapters": 4, "max_lora_rank": 8})
+    options = ["--base-model", base, "--backend", "jax", "--backend-config", backend]
+    options += ["--checkpoints-base", folder / "saved", "--database-url", f"sqlite:///{folder}/server.db"]
+    with (folder / "log").open("w") as log:
+        child = subprocess.Popen(
+            [SERVER, Path(__file__).with_name("skyrl_server.py"), *options, "--port", str(port)],
+            env=os.environ | {"JAX_PLATFORMS": "cpu"} | KEPT,
+            stdout=log,
+            stderr=log,
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(120):
+            assert child.poll() is None, (folder / "log").read_text()[-2000:]
+            try:
+                urllib.request.urlopen(f"{url}/api/v1/healthz", timeout=5)
+                break
+            except OSError:
+                time.sleep(1)
+        yield SimpleNamespace(url=url, saved=folder / "saved")
+    finally:
+        child.terminate()
+        child.wait()
+
+
+def worker(server: SimpleNamespace, base: Path, folder: Path, **changes: Any) -> Worker:
+    fields = {"lora": LORA, "max_grad_norm": 0, "steps": 1, "checkpoint_every": 1, "url": server.url}
+    job = make_job(base, folder / "out", **{**fields, "server_model": None, **changes})
+    return Worker(folder, job, program="tinker", start=Learner)
+
+
+def local(of: Worker, folder: Path) -> Worker:
+    """The trainer on the same job and rollouts, from the LoRA that the server began with."""
+    job: Message = {name: value for name, value in of.job.items() if name not in ("url", "server_model")}
+    return Worker(folder, {**job, "output_dir": str(folder / "out"), "init_adapter": str(of.output / "checkpoint-0")})
+
+
+def distance(one: Worker, other: Worker, step: int) -> float:
+    a, b = (load_file(w.output / f"checkpoint-{step}" / WEIGHTS) for w in (one, other))
+    assert a.keys() == b.keys()
+    return max((a[key] - b[key]).abs().max().item() for key in a)
+
+
+def ended(one: Worker) -> Worker:
+    assert one.exit_code == 0, one.stderr
+    return one
+
+
+@pytest.fixture(scope="session")
+def undisturbed(server: SimpleNamespace, base: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+    """Three steps in a row."""
+    return ended(worker(server, base, tmp_path_factory.mktemp("undisturbed"), steps=3).run())
+
+
+class Noisy(Worker):
+    """Log-probs that are not the model's: what is beyond clip and delta is met, and one row brings none."""
+
+    def write_batch(self, request: Message, batch: Message) -> str:
+        rows = [row for group in batch["groups"] for rollout in group["rollouts"] for row in rollout["rows"]]
+        for number, row in enumerate(rows):
+            shift = [0.5] * 7 if number % 3 == 2 else [-2.0, -0.3, -0.1, 0.0, 0.1, 0.3, 0.7]
+            row["logprobs"] = [p + shift[(number + n) % 7] for n, p in enumerate(row["logprobs"])]
+        rows[0]["logprobs"] = None
+        return super().write_batch(request, batch)
+
+
+@pytest.mark.parametrize("truncated", [None, 1.5])
+def test_one_step_is_the_trainers(server: SimpleNamespace, base: Path, tmp_path: Path, truncated: float | None) -> None:
+    kept = {"off_policy_mask_threshold": 0.2, "max_logprob_gap": 9, "importance_sampling_clip_max": truncated}
+    one = worker(server, base, tmp_path / "tinker", **kept)
+    one.__class__ = Noisy
+    other = local(one, tmp_path / "local")
+    other.__class__ = Noisy
+    ended(one.run()), ended(other.run())
+    assert distance(one, other, 1) < 1e-6
+    ours, theirs = one.metrics()[0], other.metrics()[0]
+    for name in ("loss", "grad_norm", "reward", "logprob_gap"):
+        assert ours[name] == pytest.approx(theirs[name], abs=1e-5), name
+    for name in ("rows", "loss_tokens", "masked_rows", "informative_groups"):
+        assert ours[name] == theirs[name], name
+    assert ours["masked_rows"] > 0
+
+
+def test_the_adapter_of_every_step_is_the_servers_in_peft(undisturbed: Worker) -> None:
+    gaps = [metrics["logprob_gap"] for metrics in undisturbed.metrics()]
+    assert len(gaps) == 3 and max(gaps) < 1e-4
+    assert undisturbed.adapter_bytes(3) != undisturbed.adapter_bytes(1)
+
+
+@pytest.mark.parametrize("type", ["rollouts", "step", "checkpoint"])
+def test_killed_and_resumed(
+    server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker, type: str
+) -> None:
+    one = worker(server, base, tmp_path, steps=3)
+    one.run(at(2, lambda learner: learner.kill(), type))
+    assert one.exit_code == -9
+    assert ended(one.again()).exit_code == 0
+    assert [one.adapter_bytes(step) for step in (1, 2, 3)] == [undisturbed.adapter_bytes(step) for step in (1, 2, 3)]
+    assert [line["step"] for line in one.metrics()] == [1, 2, 3]
+
+
+def test_stopped_and_resumed(server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker) -> None:
+    one = worker(server, base, tmp_path, steps=3)
+    assert ended(one.run(at(1, lambda learner: learner.terminate()))).of_type("interrupted")[0]["step"] == 1
+    assert ended(one.again()).adapter_bytes(3) == undisturbed.adapter_bytes(3)
+
+
+def test_a_state_that_the_server_has_lost_costs_one_update(
+    server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker
+) -> None:
+    one = worker(server, base, tmp_path, steps=3)
+    one.run(at(2, lambda learner: learner.kill()))
+    states = [json.loads((one.output / f"checkpoint-{n}/tinker.json").read_text())["state"] for n in (1, 2)]
+    paths = [server.saved / state.removeprefix("tinker://").split("/")[0] for state in states]
+    saved = {n: next(path for path in paths[0].glob(f"step-{n}*")) for n in (1, 2)}
+    shutil.rmtree(saved[2], ignore_errors=True)
+    saved[2].unlink(missing_ok=True)
+    again = ended(one.again())
+    assert again.adapter_bytes(3) == undisturbed.adapter_bytes(3)
+
+
+def test_two_at_once(server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker) -> None:
+    one = worker(server, base, tmp_path / "one", steps=3)
+    other = worker(server, base, tmp_path / "other", steps=3, seed=4, tasks=["t1", "t2", "t3"])
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(lambda each: ended(each.run()), (one, other)))
+    assert distance(one, undisturbed, 3) < 1e-6
+    assert distance(other, one, 3) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"max_grad_norm": 1.0}, "training.maxGradNorm 1: the Tinker server clips no gradients; set it to 0"),
+        ({"lora": LORA | {"alpha": 8}}, "training.lora.alpha 8: the Tinker server's is 32; set it to that"),
+        (
+            {"lora": LORA | {"target_modules": ["q_proj"]}},
+            "targetModules q_proj: the Tinker server trains",
+        ),
+        ({"lora": LORA | {"r": 9}}, "LoRA rank 9 must be between 1 and 8"),
+        ({"server_model": "another"}, "trainer.model 'another': "),
+        ({"kl": 0.1}, "kl: the Tinker API has no such penalty, set it to 0"),
+    ],
+)
+def test_refused_before_any_rollout(
+    server: SimpleNamespace, base: Path, tmp_path: Path, changes: Message, said: str
+) -> None:
+    one = worker(server, base, tmp_path, **changes).run()
+    assert (one.exit_code, len(one.messages)) == (1, 1)
+    assert one.messages[0]["error"]["type"] == "BadJob"
+    assert said in one.messages[0]["error"]["message"]
