@@ -41,6 +41,7 @@ const mayImport = {
     'type registry',
   ],
   checks: ['domain', 'conversations', 'sandbox', 'type registry'],
+  gateway: ['domain', 'artifacts', 'language-model/endpoint', 'policy', 'rollout', 'routing/router', 'report'],
   workers: [
     'domain/work',
     'artifacts',
@@ -64,6 +65,7 @@ const mayImport = {
     'report',
     'registry',
     'policy',
+    'gateway',
     'analyst/label-files',
     'analyst/analyst',
     'analyst/steps',

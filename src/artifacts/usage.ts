@@ -92,6 +92,10 @@ export function notingUsage(
   };
 }
 
+/** The keys of artifacts that a campaign has noted. */
+export const keysNotedBy = async (store: Pick<ArtifactStore, 'records'>, campaign: string): Promise<string[]> =>
+  [...(await store.records(notesKey(campaign))).keys()].filter((key) => !key.startsWith(JOURNAL));
+
 /** Something in a store that takes room. */
 export interface Share {
   /** The first part of its key: what it is. */

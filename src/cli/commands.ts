@@ -6,6 +6,7 @@ import type { AnalyseOptions } from './analyse/run';
 import type { DecideOptions } from './approvals';
 import type { CodecServerOptions } from './codec-server';
 import type { CheckOptions } from './environment-check';
+import type { GatewayOptions } from './gateway';
 import type { DeleteOptions } from './home';
 import {
   allOptions,
@@ -26,7 +27,7 @@ import {
   yes,
 } from './options';
 import type { PlanOptions } from './plan/plan';
-import { CODEC_PORT } from './ports';
+import { CODEC_PORT, GATEWAY_PORT } from './ports';
 import type { LineageOptions, ReportOptions } from './report';
 import type { StartOptions } from './run/campaign';
 import type { DoctorOptions } from './doctor';
@@ -286,6 +287,31 @@ const commands: readonly CommandText[] = [
     ],
     examples: [['campaign lineage arms.trace.success_rate --campaign demo', 'a figure of the report']],
     run: async (options: LineageOptions, start: string) => (await import('./report.js')).showLineage(start, options),
+  },
+  {
+    usage: 'gateway <name>',
+    description:
+      "serve a finished campaign's routed policy, or an exported folder, as an OpenAI-compatible endpoint; a newer report is taken up",
+    options: [
+      option(
+        '--host <address>',
+        'address to listen on; beyond this machine only with CAMPAIGN_GATEWAY_API_KEY',
+      ).default('127.0.0.1'),
+      option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(GATEWAY_PORT),
+      option('--policy-server <url>', "policy server that runs (default: the campaign's, else one that is started)"),
+      option('--model <folder>', 'base model of the server that is started (default: where the home knows it)'),
+      option('--concurrency <n>', 'completions at once', wholeNumber(1, 10_000)).default(256),
+      option('--max-body <mib>', 'largest request in MiB', wholeNumber(1, 1024)).default(8),
+      option('--timeout <seconds>', 'longest time to an answer', wholeNumber(1, 24 * 3600)).default(300),
+      option('--grace <seconds>', 'how long it answers on when it is ended', wholeNumber(0, 3600)).default(30),
+      json('print where it listens as JSON'),
+    ],
+    examples: [
+      ['campaign gateway demo', 'then ask http://127.0.0.1:8100/v1 for model `trace`'],
+      ['campaign gateway mine --policy-server http://gpu-host:8000', 'in front of a vLLM that runs'],
+      ['CAMPAIGN_GATEWAY_API_KEY=... campaign gateway demo --host 0.0.0.0', 'for other machines'],
+    ],
+    run: async (options: GatewayOptions, name: string) => (await import('./gateway.js')).serveGateway(name, options),
   },
   {
     usage: 'analyse <files...>',

@@ -45,7 +45,7 @@ export const agentView = (messages: readonly Message[]): Message[] =>
   messages.filter((m) => !(m.role === 'user' && m.toolCalls?.length) && !(m.role === 'tool' && m.requestor === 'user'));
 
 /** What was said before the agent's first answer; a greeting before the user spoke is the environment's. */
-export function openingOf(messages: readonly Message[]): Message[] {
+export function openingOf<M extends Pick<Message, 'role'>>(messages: readonly M[]): M[] {
   const asked = messages.findIndex(({ role }) => role === 'user');
   const answered = messages.findIndex(({ role }, n) => n > asked && role === 'assistant');
   return messages.slice(0, answered < 0 ? undefined : answered);

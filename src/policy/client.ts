@@ -25,6 +25,8 @@ export interface PolicyClient {
   ensurePolicy(policy: FixedPolicy): Promise<string>;
   /** The policy's next message. Throws an OutsideFailure. */
   sample(request: TurnRequest): Promise<Turn>;
+  /** The answer to the body of a chat completion, as the server gives it: `model` is put in. Throws an OutsideFailure. */
+  complete(request: Pick<TurnRequest, 'policy' | 'conversation' | 'signal'> & { body: object }): Promise<unknown>;
   /** The tokens that the policy's next message most likely begins with, the likeliest first, at most 20. Throws an OutsideFailure. */
   likeliest(request: { policy: FixedPolicy; messages: Message[]; signal: AbortSignal }): Promise<LikelyToken[]>;
   /** Takes its adapters off the server, as far as that can be done. */
@@ -76,6 +78,7 @@ function createServerClient(o: PolicyClientOptions): PolicyClient {
     },
     sample: ({ policy, signal, ...asked }) =>
       answered(policy, async (model) => parseTurn(await server.complete(completionBody({ model, ...asked }), signal))),
+    complete: ({ policy, body, signal }) => answered(policy, (model) => server.complete({ ...body, model }, signal)),
     likeliest: ({ policy, messages, signal }) =>
       answered(policy, async (model) => {
         const [first] = parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal));

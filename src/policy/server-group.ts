@@ -97,6 +97,7 @@ export function createServerGroup(
       return made.value;
     },
     sample: (request) => ask(homeOf(request.conversation), (client) => client.sample(request)),
+    complete: (request) => ask(homeOf(request.conversation), (client) => client.complete(request)),
     likeliest: (request) => ask(choose(), (client) => client.likeliest(request)),
     unload: async (policy) => void (await Promise.all(members.map(({ client }) => client.unload(policy)))),
     reachable: () =>

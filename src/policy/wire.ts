@@ -72,7 +72,7 @@ export function toWireTools(tools: ToolSchema[]): object[] {
  * The policy's own distribution. Whatever of it a request leaves out, vLLM takes from the model's generation_config.json; temperature, top_p and
  * max_tokens, which are the others there, are in every request.
  */
-const AS_IT_IS = { top_k: -1, min_p: 0, repetition_penalty: 1, presence_penalty: 0, frequency_penalty: 0 };
+export const AS_IT_IS = { top_k: -1, min_p: 0, repetition_penalty: 1, presence_penalty: 0, frequency_penalty: 0 };
 
 /** The body of a chat completion in the dialect. */
 export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal' | 'conversation'> & { model: string }) {

@@ -34,6 +34,7 @@ export function scriptedPolicy(
         logprobs: tokenIds.map((id) => -id / 1000),
       };
     },
+    complete: () => Promise.reject(new Error('it has turns alone')),
     likeliest: async () => [],
     reachable: async () => true,
     close: () => undefined,

@@ -1,0 +1,208 @@
+/**
+ * `campaign gateway`: serves the routed policy of a finished campaign, or of an exported folder, until it is interrupted. A newer report of the
+ * campaign, or a newer export into the folder, is taken up while it serves.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { openStore } from '../artifacts/open-store';
+import type { ArtifactStore } from '../artifacts/store';
+import { keysNotedBy } from '../artifacts/usage';
+import type { Campaign } from '../domain/campaign';
+import { createGateway, type GatewayLimits } from '../gateway/app';
+import { listen } from '../gateway/listen';
+import { routerIn, servedBy, type Served } from '../gateway/served';
+import { hashOf, modelOf } from '../policy/base-model';
+import { createPolicyClient } from '../policy/client';
+import { createMerger } from '../policy/merge';
+import { registry } from '../registry';
+import { messageOf, UserError } from './errors';
+import { type CommonOptions, homeOf } from './options';
+import { type Home, makeHome, pythonPath } from './project';
+import { readReport, requireReported } from './reports';
+import { policyServerService } from './run/services';
+import { Service } from './run/service';
+import { onInterrupt } from './run/supervisor';
+
+export interface GatewayOptions extends CommonOptions {
+  host: string;
+  port: number;
+  policyServer?: string;
+  model?: string;
+  concurrency: number;
+  maxBody: number;
+  timeout: number;
+  grace: number;
+}
+
+const KEY = 'CAMPAIGN_GATEWAY_API_KEY';
+const LOOK_MS = 2_000;
+const MiB = 1024 ** 2;
+
+/** Where what is served comes from. */
+interface Source {
+  store: ArtifactStore;
+  /** Changes when there is something newer. */
+  file: string;
+  read: () => Promise<Served>;
+  policyServer?: Campaign['policyServer'];
+}
+
+/** Until it is interrupted. @throws UserError */
+export async function serveGateway(name: string, options: GatewayOptions): Promise<void> {
+  const { host, port, concurrency, maxBody, timeout, grace } = options;
+  const key = keyFor(host);
+  const home = homeOf(options);
+  const source = await sourceOf(name, home);
+  const served = await source.read();
+  const note = (text: string) => process.stderr.write(`${text}\n`);
+  const server = await policyServerFor({ served, source, home, options, note });
+  const { store } = source;
+  const policyKey = process.env['POLICY_SERVER_API_KEY'];
+  const client = createPolicyClient({
+    ...{ store, url: server.url, concurrency, baseId: process.env['CAMPAIGN_BASE_ID'] || undefined },
+    merge: createMerger({ store, python: pythonPath() }),
+    requestTimeoutMs: timeout * 1000,
+    ...(policyKey && { apiKey: policyKey }),
+  });
+  try {
+    const limits: GatewayLimits = { concurrency, seconds: timeout, bodyBytes: maxBody * MiB };
+    const gateway = createGateway({
+      ...{ served, client, limits, log: note, ...(key && { apiKey: key }) },
+      ...{ store, routers: registry.routers, python: pythonPath() },
+    });
+    const listening = await listen(gateway, { host, port }).catch((error: unknown) => {
+      throw new UserError(`nothing can listen on ${host}:${port} (${messageOf(error)}); choose another with --port`);
+    });
+    const interrupted = new Promise<void>((resolve) =>
+      onInterrupt({ onFirst: resolve, onSecond: () => server.kill() }),
+    );
+    const watching = watch(source, served, (newer) => gateway.reload(newer), note);
+    const url = `${listening.url}/v1`;
+    const names = [...served.policies.keys()];
+    console.log(
+      options.json
+        ? JSON.stringify({ url, version: served.version, models: names })
+        : `${url} serves ${served.version}: ${names.join(', ')}; Ctrl-C ends it`,
+    );
+    await Promise.race([interrupted, server.failure]).finally(() => clearInterval(watching));
+    note('ending: what is being answered is answered first; once more Ctrl-C ends all at once');
+    await listening.close(grace);
+  } finally {
+    client.close();
+    await server.stop();
+  }
+}
+
+/** Beyond loopback there has to be one. @throws UserError */
+function keyFor(host: string): string | undefined {
+  const key = process.env[KEY]?.trim();
+  if (key || host === 'localhost' || /^127\.|^::1$/.test(host)) return key || undefined;
+  const what = isIP(host) ? `--host ${host} is beyond this machine` : `--host ${host} may be beyond this machine`;
+  throw new UserError(`${what}: set ${KEY} to the key that clients must send, or listen on 127.0.0.1`);
+}
+
+async function sourceOf(name: string, home: Home): Promise<Source> {
+  requireReported({ home: home.root, name });
+  const store = await openStore(home.root);
+  const read = () => servedBy({ store, name, router: routerIn(readReport({ home: home.root, name })) });
+  const policyServer = await policyServerOf(store, name);
+  return { store, file: join(home.root, name, 'report.json'), read, ...(policyServer && { policyServer }) };
+}
+
+const recordSchema = z.object({
+  campaign: z.object({ name: z.string(), policyServer: z.custom<Campaign['policyServer']>() }),
+  finishedAt: z.number(),
+});
+
+/** Of the campaign's last record; undefined where none is noted. */
+async function policyServerOf(store: ArtifactStore, name: string): Promise<Campaign['policyServer'] | undefined> {
+  const results = (await keysNotedBy(store, name)).filter((key) => key.startsWith('result/'));
+  const records = await Promise.all(
+    results.map(async (key) => {
+      const ref = await store.find(key);
+      return ref ? (recordSchema.safeParse(JSON.parse(String(await store.read(ref)))).data ?? []) : [];
+    }),
+  );
+  const own = records.flat().filter(({ campaign }) => campaign.name === name);
+  return own.sort((a, b) => a.finishedAt - b.finishedAt).at(-1)?.campaign.policyServer;
+}
+
+/** Takes up what is newer and of the same base model; anything else is said, and what is served goes on. */
+function watch(source: Source, first: Served, reload: (newer: Served) => void, note: (text: string) => void) {
+  const changed = () => statSync(source.file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  let [seen, version] = [changed(), first.version];
+  const look = async () => {
+    const now = changed();
+    if (now === 0 || now === seen) return;
+    seen = now;
+    const newer = await source.read();
+    if (newer.version === version) return;
+    if (modelOf(newer.base) !== modelOf(first.base))
+      throw new Error(`${newer.version} is of base model ${newer.base}; start the gateway again for it`);
+    version = newer.version;
+    reload(newer);
+    note(`serves ${version} from now on; conversations that have begun keep their policy`);
+  };
+  const failed = (error: unknown) => note(`goes on with ${version}: ${messageOf(error)}`);
+  return setInterval(() => void look().catch(failed), LOOK_MS).unref();
+}
+
+interface PolicyServerHandle {
+  url: string;
+  /** Rejects when it is given up. */
+  failure: Promise<never>;
+  stop: () => Promise<void>;
+  kill: () => void;
+}
+
+/** The one that is named, else that of the campaign, else an embedded one that ends with the gateway. */
+async function policyServerFor(o: {
+  served: Served;
+  source: Source;
+  home: Home;
+  options: GatewayOptions;
+  note: (text: string) => void;
+}): Promise<PolicyServerHandle> {
+  const { served, source, home, options, note } = o;
+  const { policyServer } = source;
+  const named =
+    options.policyServer ??
+    process.env['POLICY_SERVER_URL'] ??
+    (policyServer?.kind === 'vllm' ? policyServer.url : undefined);
+  const never = new Promise<never>(() => undefined);
+  if (named) return { url: named, failure: never, stop: async () => undefined, kill: () => undefined };
+  const model = modelFolder(served.base, home, options);
+  note(`starting a policy server with ${model}`);
+  const { maxBatch, threads } = policyServer?.kind === 'embedded' ? policyServer : { maxBatch: 64, threads: 2 };
+  const { spec, url } = policyServerService({ model, home, maxBatch, threads });
+  let fail: (error: Error) => void = () => undefined;
+  const failure = new Promise<never>((_, reject) => (fail = reject));
+  failure.catch(() => undefined);
+  const service = new Service({ ...spec, name: 'gateway-policy-server' }, home.logs, {
+    onRestart: ({ cause, delayMs }) => note(`the policy server died (${cause}); starting it in ${delayMs / 1000} s`),
+    onFailure: fail,
+    diskIsFull: () => false,
+  });
+  await makeHome(home.root);
+  await service.start();
+  return { url: url(), failure, stop: () => service.stop(), kill: () => service.kill() };
+}
+
+/** By what the home has kept of folders (trainer/model_folder.py). @throws UserError */
+function modelFolder(base: string, home: Home, { model }: GatewayOptions): string {
+  const given = model ?? process.env['CAMPAIGN_MODEL'];
+  if (given) return given;
+  const file = join(home.root, 'base-ids.json');
+  const known = existsSync(file)
+    ? z.record(z.string(), z.tuple([z.unknown(), z.string()])).safeParse(JSON.parse(readFileSync(file, 'utf8'))).data
+    : undefined;
+  const hash = hashOf(modelOf(base));
+  const [folder] =
+    Object.entries(known ?? {}).find(([path, [, digest]]) => digest.startsWith(hash) && existsSync(path)) ?? [];
+  if (folder) return folder;
+  throw new UserError(
+    `the base model ${modelOf(base)} is in no folder that this home knows; name its folder with --model, or a server that has it with --policy-server`,
+  );
+}

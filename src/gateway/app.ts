@@ -1,0 +1,222 @@
+/**
+ * The gateway over HTTP. Invariants: every answer that is no success is an OpenAI error object; a client that is slow, has no key or asks too much
+ * holds its own connection and nothing else; what a client has given up is given up at the policy server too.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Hono, type Context } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import type { ArtifactStore } from '../artifacts/store';
+import { isFailure, reasonOf } from '../domain/failures';
+import type { PolicyClient } from '../policy/client';
+import { createResolver } from '../rollout/resolve';
+import type { RouterKind } from '../routing/router';
+import { type Conversation, createConversations, labelOf } from './conversations';
+import {
+  type Answer,
+  bodyFor,
+  type ChatRequest,
+  chunksOf,
+  completionOf,
+  headOf,
+  parseAnswer,
+  parseRequest,
+} from './dialect';
+import { answerError, GatewayError, toldOf } from './errors';
+import { createMetrics } from './metrics';
+import type { Served } from './served';
+
+export const CONVERSATION_HEADER = 'x-conversation-id';
+/** Of the answer: the policy that plays the conversation, and which campaign's it is. */
+const POLICY_HEADER = 'x-campaign-policy';
+const VERSION_HEADER = 'x-campaign-version';
+const LONGEST_ID = 256;
+
+export interface GatewayLimits {
+  bodyBytes: number;
+  /** Completions at once; what comes beyond is refused with 429. */
+  concurrency: number;
+  /** From the whole request to the whole answer. */
+  seconds: number;
+}
+
+export interface GatewayOptions {
+  served: Served;
+  client: Pick<PolicyClient, 'complete' | 'reachable' | 'sample' | 'likeliest'>;
+  /** Holds the router and its adapters. */
+  store: ArtifactStore;
+  routers: readonly RouterKind[];
+  /** The Python interpreter of the trainer's virtual environment, for routers that ask it. */
+  python: string;
+  limits: GatewayLimits;
+  /** Demanded as a bearer token of all that is under /v1. */
+  apiKey?: string;
+  /** Of what went wrong, for the operator; never with what was said. */
+  log?: (line: string) => void;
+}
+
+export function createGateway(o: GatewayOptions) {
+  const { client, store, routers, python, limits, apiKey, log = () => undefined } = o;
+  let served = o.served;
+  const stop = new AbortController();
+  let draining = false;
+  let running = 0;
+  const conversations = createConversations({
+    served: () => served,
+    resolve: createResolver({ store, routers, context: { python, client } }),
+    onRouted: (policy, seconds) => {
+      metrics.routed.inc({ policy });
+      metrics.routingSeconds.observe(seconds);
+    },
+  });
+  const metrics = createMetrics(conversations.size);
+  const created = Math.floor(Date.now() / 1000);
+
+  const app = new Hono();
+  app.onError((error, c) => {
+    const told = toldOf(error);
+    if (told.status >= 500) log(reasonOf(error));
+    return answerError(c, told);
+  });
+  app.notFound((c) =>
+    answerError(
+      c,
+      new GatewayError(404, `there is no ${c.req.method} ${c.req.path.slice(0, 200)}`, { code: 'not_found' }),
+    ),
+  );
+  app.get('/healthz', async (c) => {
+    const ok = !draining && (await client.reachable());
+    return c.json(
+      { status: draining ? 'draining' : ok ? 'ok' : 'policy server away', version: served.version },
+      ok ? 200 : 503,
+    );
+  });
+  app.get('/metrics', async (c) =>
+    c.text(await metrics.registry.metrics(), 200, { 'content-type': metrics.registry.contentType }),
+  );
+  app.use('/v1/*', async (c, next) => {
+    if (apiKey !== undefined && !isKey(apiKey, c.req.header('authorization')))
+      throw new GatewayError(401, 'authorization: it is not the key of this gateway', { code: 'invalid_api_key' });
+    await next();
+  });
+  app.get('/v1/models', (c) => c.json({ object: 'list', data: [...served.policies.keys()].map(modelOf) }));
+  app.get('/v1/models/:name', (c) => {
+    const name = c.req.param('name');
+    if (served.policies.has(name)) return c.json(modelOf(name));
+    throw new GatewayError(404, `model ${JSON.stringify(name.slice(0, 100))} is not served`, {
+      code: 'model_not_found',
+    });
+  });
+  const tooLarge = new GatewayError(413, `the body is over ${limits.bodyBytes} bytes`, { code: 'body_too_large' });
+  const limitBody = bodyLimit({ maxSize: limits.bodyBytes, onError: (c) => answerError(c, tooLarge) });
+  app.post('/v1/chat/completions', limitBody, async (c) => {
+    // A page of a browser can't send this without being allowed to first.
+    if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
+      throw new GatewayError(415, 'content-type: send application/json');
+    const request = parseRequest(await c.req.text());
+    const answer = await counted(request, () => complete(c, request));
+    return answer;
+  });
+
+  const modelOf = (id: string) => ({ id, object: 'model', created, owned_by: served.name });
+
+  /** Within the limit of requests at once, and counted by what came of it. */
+  async function counted(request: ChatRequest, work: () => Promise<Response>): Promise<Response> {
+    const count = (status: number) =>
+      metrics.requests.inc({ model: labelOf(request.model, served), status: String(status) });
+    try {
+      if (draining) throw new GatewayError(503, 'the gateway is going down', { retryAfterSeconds: 1 });
+      if (running >= limits.concurrency)
+        throw new GatewayError(429, `${limits.concurrency} requests are being answered; try again`, {
+          code: 'rate_limit_exceeded',
+          retryAfterSeconds: 1,
+        });
+      metrics.running.set(++running);
+      try {
+        const answer = await work();
+        count(answer.status);
+        return answer;
+      } finally {
+        metrics.running.set(--running);
+      }
+    } catch (error) {
+      count(error instanceof ClientGone ? 499 : toldOf(error).status);
+      throw error;
+    }
+  }
+
+  async function complete(c: Context, request: ChatRequest): Promise<Response> {
+    const gone = c.req.raw.signal;
+    const late = AbortSignal.timeout(limits.seconds * 1000);
+    const signal = AbortSignal.any([gone, late, stop.signal]);
+    const begun = performance.now();
+    try {
+      const conversation = await conversations.of(request, idOf(c));
+      signal.throwIfAborted();
+      const answer = await answerOf(request, conversation, signal);
+      const policy = conversation.chosen;
+      metrics.seconds.observe({ policy }, (performance.now() - begun) / 1000);
+      metrics.tokens.inc({ policy, kind: 'prompt' }, answer.usage?.prompt_tokens ?? 0);
+      metrics.tokens.inc({ policy, kind: 'completion' }, answer.usage?.completion_tokens ?? 0);
+      c.header(POLICY_HEADER, encodeURI(policy));
+      c.header(VERSION_HEADER, encodeURI(conversation.served.version));
+      const head = headOf(request.model, conversation.served.version);
+      if (!request.stream) return c.json(completionOf(head, answer));
+      const events = chunksOf(head, answer, Boolean(request.stream_options?.include_usage));
+      const text = [...events.map((event) => JSON.stringify(event)), '[DONE]'].map((data) => `data: ${data}\n\n`);
+      return c.body(text.join(''), 200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+    } catch (error) {
+      if (gone.aborted) throw new ClientGone();
+      if (stop.signal.aborted) throw new GatewayError(503, 'the gateway went down', { retryAfterSeconds: 1 });
+      if (late.aborted)
+        throw new GatewayError(504, `no answer within ${limits.seconds} s; ask for fewer tokens`, { code: 'timeout' });
+      throw error;
+    }
+  }
+
+  async function answerOf(request: ChatRequest, conversation: Conversation, signal: AbortSignal): Promise<Answer> {
+    const { policy, affinity } = conversation;
+    const body = bodyFor(request, policy.prompt);
+    try {
+      const asked = { policy, body, signal, ...(affinity && { conversation: affinity }) };
+      return parseAnswer(await client.complete(asked), request);
+    } catch (error) {
+      // Its next turn goes to a policy server that is there.
+      if (affinity && isFailure(error, 'PolicyServerUnavailable', 'PolicyServerError')) conversation.affinity = {};
+      throw error;
+    }
+  }
+
+  return {
+    app,
+    /** Conversations that have begun keep their policy. */
+    reload(newer: Served): void {
+      served = newer;
+      metrics.reloads.inc();
+    },
+    /** Takes nothing new. */
+    drain: () => void (draining = true),
+    running: () => running,
+    /** Gives up what is being answered. */
+    stop: () => stop.abort(),
+  };
+}
+
+/** Its answer is read by nobody. */
+class ClientGone extends GatewayError {
+  constructor() {
+    super(408, 'the client has gone');
+  }
+}
+
+function idOf(c: Context): string | undefined {
+  const id = c.req.header(CONVERSATION_HEADER)?.trim();
+  if (id !== undefined && id.length > LONGEST_ID)
+    throw new GatewayError(400, `${CONVERSATION_HEADER}: it has ${id.length} characters; give at most ${LONGEST_ID}`);
+  return id || undefined;
+}
+
+/** In the same time whatever was given. */
+function isKey(key: string, authorization = ''): boolean {
+  const hash = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(hash(`Bearer ${key}`), hash(authorization));
+}

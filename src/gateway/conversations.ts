@@ -1,0 +1,100 @@
+/**
+ * Which policy plays a conversation. Invariants: a conversation is routed once, by what was said before the agent's first answer, with the code that
+ * the campaign's evaluation was routed with; it keeps its policy as long as it is known, also after another campaign is served; nothing of what
+ * was said is kept, but hashes.
+ */
+import { digest, seedOf, sha256 } from '../artifacts/hash';
+import type { FixedPolicy } from '../domain/rollout';
+import type { Resolve } from '../rollout/resolve';
+import { type ChatRequest, type Opening, openingIn } from './dialect';
+import { GatewayError } from './errors';
+import type { Served } from './served';
+
+export interface Conversation {
+  policy: FixedPolicy;
+  /** The name of the policy. */
+  chosen: string;
+  served: Served;
+  /** By which a group of policy servers knows it; absent where only its opening tells it from others. */
+  affinity?: object;
+}
+
+/** Of choosing a policy: whoever asked first may go, and others wait for the same. */
+const ROUTING_MS = 60_000;
+
+/** How many are known; those that were asked for longest ago are forgotten, and routed anew by what their messages begin with. */
+const KNOWN = 100_000;
+
+export function createConversations(o: {
+  served: () => Served;
+  resolve: Resolve;
+  known?: number;
+  onRouted?: (chosen: string, seconds: number) => void;
+}) {
+  const { served, resolve, known = KNOWN, onRouted } = o;
+  const conversations = new Map<string, Promise<Conversation>>();
+
+  function keep(key: string, conversation: Promise<Conversation>): Promise<Conversation> {
+    conversations.delete(key);
+    conversations.set(key, conversation);
+    for (const oldest of conversations.keys()) {
+      if (conversations.size <= known) break;
+      conversations.delete(oldest);
+    }
+    return conversation;
+  }
+
+  /** One that could not be begun is begun anew by whoever asks next. */
+  function begin(key: string, beginning: Promise<Conversation>): Promise<Conversation> {
+    beginning.catch(() => conversations.get(key) === beginning && conversations.delete(key));
+    return keep(key, beginning);
+  }
+
+  async function choose(o: { model: string; opening: Opening; seed: number; named: boolean }): Promise<Conversation> {
+    const { model, opening, seed, named } = o;
+    const now = served();
+    const policy = now.policies.get(model);
+    if (!policy) throw unknownModel(model, now);
+    const about = { served: now, ...(named && { affinity: {} }) };
+    if (!('router' in policy)) return { ...about, policy, chosen: model };
+    if (!opening.messages.some(({ role }) => role === 'user'))
+      throw new GatewayError(400, 'messages: a conversation is routed by its first user message, and has none', {
+        param: 'messages',
+      });
+    const begun = performance.now();
+    const resolved = await resolve(policy, { ...opening, seed, signal: AbortSignal.timeout(ROUTING_MS) });
+    const chosen = resolved.routed?.chosen ?? model;
+    onRouted?.(chosen, (performance.now() - begun) / 1000);
+    return { ...about, policy: resolved.policy, chosen };
+  }
+
+  return {
+    /** `id`: by which the client names it. Throws GatewayError for a model that is not served, and what routing throws. */
+    async of(request: ChatRequest, id?: string): Promise<Conversation> {
+      const { model, user } = request;
+      const opening = openingIn(request);
+      const said = sha256(JSON.stringify(opening.messages));
+      const key = digest([model, ...(id ? ['id', id] : user ? ['user', user, said] : ['opening', said])]);
+      // An agent that has left out the beginning of what was said is still the one whose conversation it was.
+      const latest = !id && user ? digest([model, 'latest', user]) : undefined;
+      const isUnderWay = request.messages.some(({ role }) => role === 'assistant');
+      const found = conversations.get(key) ?? (latest && isUnderWay ? conversations.get(latest) : undefined);
+      if (found) return keep(key, found);
+      const beginning = begin(key, choose({ model, opening, seed: seedOf(key), named: Boolean(id ?? user) }));
+      if (latest) begin(latest, beginning);
+      return beginning;
+    },
+    size: () => conversations.size,
+  };
+}
+
+function unknownModel(model: string, { policies }: Served): GatewayError {
+  const names = [...policies.keys()].join(', ');
+  return new GatewayError(404, `model ${JSON.stringify(model.slice(0, 100))} is not served; there are: ${names}`, {
+    param: 'model',
+    code: 'model_not_found',
+  });
+}
+
+/** Of the metrics: a client's own words are no label. */
+export const labelOf = (model: string, { policies }: Served): string => (policies.has(model) ? model : 'unknown');

@@ -1,0 +1,240 @@
+/**
+ * OpenAI's chat completions: what a client may ask, what the policy server is asked for it, and the answer, whole or as a stream of chunks.
+ * Invariant: a conversation is rendered as the campaign's own rollouts were, with the policy's prompt in the opening and calls numbered through it.
+ */
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import { OutsideFailure } from '../domain/failures';
+import { type Message, openingOf, type ToolSchema, toolSchema } from '../domain/messages';
+import type { Prompt } from '../domain/rollout';
+import { AS_IT_IS, numbered, toAssistantMessage, toWireMessage } from '../policy/wire';
+import { withPrompt } from '../rollout/play';
+import { badRequest } from './errors';
+
+const partSchema = z.object({ type: z.literal('text', 'only text can be read'), text: z.string() });
+const textSchema = z.union([
+  z.string(),
+  z.array(partSchema).transform((parts) => parts.map(({ text }) => text).join('')),
+]);
+const callSchema = z.object({
+  id: z.string(),
+  type: z.literal('function').default('function'),
+  function: z.object({ name: z.string(), arguments: z.string() }),
+});
+
+const messageSchema = z.discriminatedUnion('role', [
+  z.object({ role: z.literal('system'), content: textSchema }),
+  /** OpenAI's newer name of the same. */
+  z.object({ role: z.literal('developer').transform(() => 'system' as const), content: textSchema }),
+  z.object({ role: z.literal('user'), content: textSchema }),
+  z.object({
+    role: z.literal('assistant'),
+    content: textSchema.nullish().transform((content) => content ?? null),
+    tool_calls: z.array(callSchema).optional(),
+  }),
+  z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: textSchema }),
+]);
+type WireMessage = z.output<typeof messageSchema>;
+
+/** Fields that go to the policy server as they are. */
+const passed = {
+  tool_choice: z.unknown().optional(),
+  parallel_tool_calls: z.boolean().nullish(),
+  max_tokens: z.int().positive().nullish(),
+  max_completion_tokens: z.int().positive().nullish(),
+  temperature: z.number().min(0).max(2).nullish(),
+  top_p: z.number().gt(0).max(1).nullish(),
+  presence_penalty: z.number().min(-2).max(2).nullish(),
+  frequency_penalty: z.number().min(-2).max(2).nullish(),
+  seed: z.int().nullish(),
+  stop: z.union([z.string(), z.array(z.string()).max(4)]).nullish(),
+  response_format: z.unknown().optional(),
+  logprobs: z.boolean().nullish(),
+  top_logprobs: z.int().min(0).max(20).nullish(),
+};
+
+/** Whatever else is asked changes no answer, and is left out. */
+const requestSchema = z.object({
+  model: z.string(),
+  messages: z.array(messageSchema).min(1),
+  tools: z
+    .array(
+      z.object({
+        type: z.literal('function'),
+        function: z.looseObject({
+          name: z.string(),
+          description: z.string().default(''),
+          parameters: z.record(z.string(), z.unknown()).default({ type: 'object', properties: {} }),
+        }),
+      }),
+    )
+    .nullish(),
+  n: z.literal(1, 'one choice is made: leave n out').nullish(),
+  stream: z.boolean().nullish(),
+  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
+  user: z.string().nullish(),
+  ...passed,
+});
+export type ChatRequest = z.output<typeof requestSchema>;
+
+/** Throws GatewayError, which names the first bad field. */
+export function parseRequest(text: string): ChatRequest {
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw badRequest('the body is no JSON');
+  }
+  const parsed = requestSchema.safeParse(body);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const param = issue?.path.join('.') || null;
+  throw badRequest(`${param ?? 'body'}: ${issue?.message ?? 'it can not be read'}`, param);
+}
+
+/** What a router looks at. */
+export interface Opening {
+  messages: Message[];
+  tools: ToolSchema[];
+}
+
+export function openingIn({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Opening {
+  return {
+    messages: openingOf(messages).map(toMessage),
+    tools: (tools ?? []).map((tool) => toolSchema.parse(tool.function)),
+  };
+}
+
+function toMessage(message: WireMessage): Message {
+  if (message.role === 'tool') return { role: 'tool', toolCallId: message.tool_call_id, content: message.content };
+  if (message.role !== 'assistant') return message;
+  return toAssistantMessage(message.content ?? '', message.tool_calls ?? []);
+}
+
+/** What the policy server is asked. */
+export function bodyFor(request: ChatRequest, prompt: Prompt | undefined): object {
+  const { messages, tools } = request;
+  const given = Object.entries(passedOf(request)).filter(([, value]) => value !== undefined && value !== null);
+  return {
+    ...AS_IT_IS,
+    temperature: 1,
+    top_p: 1,
+    ...Object.fromEntries(given),
+    messages: prompt ? prompted(messages, prompt) : messages,
+    ...(tools?.length && { tools }),
+  };
+}
+
+const passedOf = (request: ChatRequest): Record<string, unknown> =>
+  Object.fromEntries(Object.keys(passed).map((name) => [name, request[name as keyof typeof passed]]));
+
+function prompted(messages: readonly WireMessage[], prompt: Prompt): object[] {
+  const opening = openingOf(messages).map(toMessage);
+  return [...withPrompt(opening, prompt).map(toWireMessage), ...messages.slice(opening.length)];
+}
+
+const logprobSchema = z.looseObject({
+  token: z.string(),
+  logprob: z.number(),
+  bytes: z.array(z.number()).nullish().default(null),
+  top_logprobs: z
+    .array(z.looseObject({ bytes: z.array(z.number()).nullish().default(null) }))
+    .nullish()
+    .transform((likeliest) => likeliest ?? []),
+});
+const logprobsSchema = z
+  .object({ content: z.array(logprobSchema) })
+  .transform((logprobs) => ({ ...logprobs, refusal: null }));
+const finishReasons = ['stop', 'tool_calls', 'length', 'content_filter', 'repetition', 'abort'] as const;
+const usageSchema = z.looseObject({ prompt_tokens: z.number(), completion_tokens: z.number() });
+const answerSchema = z.object({
+  choices: z.tuple([
+    z.object({
+      message: z.object({
+        content: z.string().nullish(),
+        tool_calls: z.array(callSchema).nullish(),
+      }),
+      finish_reason: z.enum(finishReasons),
+      /** Read where they are asked for. */
+      logprobs: z.unknown().optional(),
+    }),
+  ]),
+  usage: usageSchema.optional(),
+});
+
+/** An answer of the policy, as clients get it but for `id`, `created` and `model`. */
+export interface Answer {
+  content: string | null;
+  calls: z.output<typeof callSchema>[];
+  finish: string;
+  logprobs: object | null;
+  usage?: z.output<typeof usageSchema>;
+}
+
+/** Throws PolicyAnswerInvalid, or PolicyServerError where the server gave it up. */
+export function parseAnswer(value: unknown, request: ChatRequest): Answer {
+  const { choices, usage } = parsedBy(answerSchema, value);
+  const [{ message, finish_reason: finish, logprobs }] = choices;
+  if (finish === 'abort')
+    throw new OutsideFailure('PolicyServerError', 'policy server: it gave an answer up (finish_reason abort)');
+  const before = request.messages.map(toMessage);
+  return {
+    content: message.content ?? null,
+    calls: numbered(message.tool_calls ?? [], before, 'call'),
+    finish: finish === 'repetition' ? 'length' : finish,
+    logprobs: request.logprobs && logprobs ? parsedBy(logprobsSchema, logprobs) : null,
+    ...(usage && { usage }),
+  };
+}
+
+function parsedBy<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${z.prettifyError(parsed.error)}`);
+}
+
+interface Head {
+  id: string;
+  created: number;
+  model: string;
+  system_fingerprint: string;
+}
+
+export const headOf = (model: string, version: string): Head => ({
+  id: `chatcmpl-${randomUUID()}`,
+  created: Math.floor(Date.now() / 1000),
+  model,
+  system_fingerprint: version,
+});
+
+export const completionOf = (head: Head, { content, calls, finish, logprobs, usage }: Answer): object => ({
+  ...head,
+  object: 'chat.completion',
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content, refusal: null, ...(calls.length > 0 && { tool_calls: calls }) },
+      logprobs,
+      finish_reason: finish,
+    },
+  ],
+  ...(usage && { usage }),
+});
+
+/** The dialect has no streams: what came whole is sent as chunks, text first, then the calls. */
+export function chunksOf(head: Head, answer: Answer, withUsage: boolean): object[] {
+  const { content, calls, finish, logprobs, usage } = answer;
+  const chunk = (delta: object, more: object = {}) => ({
+    ...head,
+    object: 'chat.completion.chunk',
+    choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }],
+    ...(withUsage && { usage: null }),
+  });
+  return [
+    chunk({ role: 'assistant', content: '', refusal: null }),
+    ...(content || logprobs ? [chunk({ content: content ?? '' }, { logprobs })] : []),
+    ...calls.map((call, index) => chunk({ tool_calls: [{ index, ...call }] })),
+    chunk({}, { finish_reason: finish }),
+    ...(withUsage ? [{ ...head, object: 'chat.completion.chunk', choices: [], usage: usage ?? null }] : []),
+  ];
+}

@@ -1,0 +1,69 @@
+/** Errors in OpenAI's shape. What a failure says of machines behind the gateway goes to its log, and never to a client. */
+import type { Context } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import { isFailure, OutsideFailure, type FailureType } from '../domain/failures';
+import { ApiError } from '../language-model/endpoint';
+
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  constructor(
+    readonly status: ContentfulStatusCode,
+    message: string,
+    readonly more: { type?: string; param?: string | null; code?: string; retryAfterSeconds?: number } = {},
+  ) {
+    super(message);
+  }
+}
+
+export const badRequest = (message: string, param: string | null = null, code?: string): GatewayError =>
+  new GatewayError(400, message, { param, ...(code && { code }) });
+
+const AWAY = 'the policy server does not answer; try again in a moment';
+
+const failures: Partial<Record<FailureType, (failure: OutsideFailure) => GatewayError>> = {
+  ContextLengthExceeded: (failure) => badRequest(wordsOf(failure), 'messages', 'context_length_exceeded'),
+  PolicyRequestRejected: (failure) => badRequest(wordsOf(failure)),
+  PolicyServerBusy: ({ retryAfterMs = 1000 }) =>
+    new GatewayError(429, 'the policy server has no capacity; try again', {
+      code: 'rate_limit_exceeded',
+      retryAfterSeconds: Math.ceil(retryAfterMs / 1000),
+    }),
+  PolicyServerTimeout: () => new GatewayError(504, 'the policy server did not answer in time', { code: 'timeout' }),
+  PolicyServerUnavailable: () => new GatewayError(503, AWAY, { retryAfterSeconds: 1 }),
+  PolicyServerError: () => new GatewayError(502, AWAY, { retryAfterSeconds: 1 }),
+  RouterFailed: () => new GatewayError(500, 'no policy could be chosen for this conversation', { code: 'not_routed' }),
+};
+
+/** What a client is told of anything that was thrown. */
+export function toldOf(error: unknown): GatewayError {
+  if (error instanceof GatewayError) return error;
+  const told = error instanceof OutsideFailure ? failures[error.type]?.(error) : undefined;
+  if (told) return told;
+  const isServers = isFailure(error, 'WrongBaseModel', 'PolicyServerWrong', 'AdapterRefused', 'PolicyAnswerInvalid');
+  return new GatewayError(isServers ? 502 : 500, `the gateway can't answer; its log says why`, { code: 'internal' });
+}
+
+/** The server's own words about a request, without where it is. */
+function wordsOf({ cause, message }: OutsideFailure): string {
+  const words = cause instanceof ApiError ? cause.message : message;
+  return words.replace(/^\d{3} /, '');
+}
+
+const typeOf = (status: number): string =>
+  status === 401
+    ? 'authentication_error'
+    : status === 429
+      ? 'rate_limit_error'
+      : status < 500
+        ? 'invalid_request_error'
+        : 'server_error';
+
+export const errorBody = ({ status, message, more }: GatewayError) => ({
+  error: { message, type: more.type ?? typeOf(status), param: more.param ?? null, code: more.code ?? null },
+});
+
+export function answerError(c: Context, error: GatewayError): Response {
+  const { retryAfterSeconds } = error.more;
+  if (retryAfterSeconds !== undefined) c.header('retry-after', String(retryAfterSeconds));
+  return c.json(errorBody(error), error.status);
+}

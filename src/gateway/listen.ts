@@ -1,0 +1,58 @@
+/** The gateway's HTTP server. Invariant: a client that sends slowly, or nothing, is cut off; at the end what is being answered is answered first. */
+import { createAdaptorServer } from '@hono/node-server';
+import { once } from 'node:events';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { createGateway } from './app';
+
+/** For the head of a request, and for all of it. */
+const HEAD_MS = 10_000;
+const REQUEST_MS = 30_000;
+const MAX_CONNECTIONS = 4096;
+const LOOK_MS = 50;
+
+export interface Listening {
+  url: string;
+  /** Takes nothing new, waits so long for what is being answered, and gives up the rest. */
+  close(graceSeconds: number): Promise<void>;
+}
+
+/** Rejects where nothing can listen there. */
+export async function listen(
+  gateway: ReturnType<typeof createGateway>,
+  o: { host: string; port: number; headMs?: number; requestMs?: number },
+): Promise<Listening> {
+  const { host, port, headMs = HEAD_MS, requestMs = REQUEST_MS } = o;
+  const server = createAdaptorServer({
+    fetch: gateway.app.fetch,
+    serverOptions: {
+      headersTimeout: headMs,
+      requestTimeout: requestMs,
+      connectionsCheckingInterval: Math.min(1000, headMs),
+      keepAliveTimeout: 75_000,
+    },
+  }) as Server;
+  server.maxConnections = MAX_CONNECTIONS;
+  const listening = once(server, 'listening');
+  server.listen(port, host);
+  await listening;
+  const address = server.address() as AddressInfo;
+  const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address;
+  return {
+    url: `http://${shown}:${address.port}`,
+    async close(graceSeconds) {
+      gateway.drain();
+      const closed = once(server, 'close');
+      server.close();
+      const end = performance.now() + graceSeconds * 1000;
+      while (gateway.running() > 0 && performance.now() < end) await sleep(LOOK_MS);
+      gateway.stop();
+      // What was given up is told so.
+      while (gateway.running() > 0) await sleep(LOOK_MS);
+      await sleep(LOOK_MS);
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}

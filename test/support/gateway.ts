@@ -1,0 +1,112 @@
+/** A fitted router with made-up adapters in a store, and a gateway in front of a policy server that serves them. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { keptJson } from '../../src/artifacts/json';
+import { digest } from '../../src/artifacts/hash';
+import type { ArtifactStore } from '../../src/artifacts/store';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import type { FixedPolicy } from '../../src/domain/rollout';
+import { createGateway, type GatewayLimits } from '../../src/gateway/app';
+import { listen } from '../../src/gateway/listen';
+import { servedBy } from '../../src/gateway/served';
+import { createPolicyClient } from '../../src/policy/client';
+import { routers } from '../../src/routing';
+import type { FittedRouter } from '../../src/routing/router';
+import { BASE } from './dialect-server';
+
+export const PROMPT = { text: 'be brief', place: 'before' } as const;
+
+async function adapter(store: ArtifactStore, name: string): Promise<ArtifactRef> {
+  const folder = mkdtempSync(join(tmpdir(), 'adapter-'));
+  mkdirSync(join(folder, name));
+  writeFileSync(join(folder, name, 'adapter_config.json'), JSON.stringify({ name, r: 4 }));
+  writeFileSync(join(folder, name, 'adapter_model.safetensors'), name);
+  const ref = await store.putFolder({
+    key: `adapter/${name}`,
+    producer: 'test',
+    inputs: [],
+    folder: join(folder, name),
+  });
+  rmSync(folder, { recursive: true });
+  return ref;
+}
+
+/** Sends what says "book" to `books`, what says "ship" to `ships`, what says "brief" to `prompted`, and all else to base. */
+export async function fitByWords(store: ArtifactStore, { version = '5' } = {}): Promise<ArtifactRef> {
+  const policy = async (name?: string): Promise<FixedPolicy> => ({
+    base: BASE,
+    adapters: name === undefined ? [] : [{ ref: await adapter(store, name), weight: 1 }],
+  });
+  const words = ['book', 'ship', 'brief'];
+  const scored = { mean: 0.5, standardError: 0.1, n: 10 };
+  const option = (name: string, intercept: number, word?: string) => ({
+    name,
+    coef: words.map((one) => (one === word ? 1 : 0)),
+    intercept,
+  });
+  const fitted: FittedRouter = {
+    maker: { kind: 'learned', version, options: { folds: 5 } },
+    options: [
+      { name: 'base', policy: await policy() },
+      { name: 'books', policy: await policy('books') },
+      { name: 'ships', policy: await policy('ships') },
+      { name: 'prompted', policy: { ...(await policy()), prompt: PROMPT } },
+    ],
+    crossValidation: {
+      helps: true,
+      routed: scored,
+      base: scored,
+      bestSingle: { ...scored, option: 'base' },
+      unionCeiling: scored,
+    },
+    parameters: {
+      form: 'ridge',
+      words: {
+        lowercase: true,
+        tokenPattern: '\\w+',
+        ngrams: [1, 1],
+        vocabulary: Object.fromEntries(words.map((word, n) => [word, n])),
+      },
+      options: [
+        option('base', 0.5),
+        option('books', 0, 'book'),
+        option('ships', 0, 'ship'),
+        option('prompted', 0, 'brief'),
+      ],
+    },
+  };
+  return keptJson(store, { key: `router/${digest(fitted)}`, producer: 'test', inputs: [] }, () => fitted);
+}
+
+/** Listens on loopback, in front of the server at `url`. */
+export async function startGateway(o: {
+  store: ArtifactStore;
+  router: ArtifactRef;
+  url: string;
+  limits?: Partial<GatewayLimits>;
+  apiKey?: string;
+  headMs?: number;
+  requestMs?: number;
+}) {
+  const { store, router, url, limits, apiKey, ...times } = o;
+  const merge = () => Promise.reject(new Error('nothing is to be merged'));
+  const client = createPolicyClient({ store, merge, url, concurrency: 64 });
+  const logged: string[] = [];
+  const gateway = createGateway({
+    ...{ client, store, routers, python: 'python', log: (line: string) => void logged.push(line) },
+    served: await servedBy({ store, name: 'demo', router }),
+    limits: { bodyBytes: 100_000, concurrency: 64, seconds: 30, ...limits },
+    ...(apiKey !== undefined && { apiKey }),
+  });
+  const listening = await listen(gateway, { host: '127.0.0.1', port: 0, ...times });
+  return {
+    ...gateway,
+    logged,
+    url: listening.url,
+    close: async (graceSeconds = 0) => {
+      await listening.close(graceSeconds);
+      client.close();
+    },
+  };
+}
