@@ -6,6 +6,7 @@ import type { AnalyseOptions } from './analyse/run';
 import type { DecideOptions } from './approvals';
 import type { CodecServerOptions } from './codec-server';
 import type { CheckOptions } from './environment-check';
+import type { ExportOptions } from './export';
 import type { GatewayOptions } from './gateway';
 import type { DeleteOptions } from './home';
 import {
@@ -308,10 +309,26 @@ const commands: readonly CommandText[] = [
     ],
     examples: [
       ['campaign gateway demo', 'then ask http://127.0.0.1:8100/v1 for model `trace`'],
+      ['campaign gateway ./shared --model models/base', 'a folder that `campaign export` wrote'],
       ['campaign gateway mine --policy-server http://gpu-host:8000', 'in front of a vLLM that runs'],
       ['CAMPAIGN_GATEWAY_API_KEY=... campaign gateway demo --host 0.0.0.0', 'for other machines'],
     ],
     run: async (options: GatewayOptions, name: string) => (await import('./gateway.js')).serveGateway(name, options),
+  },
+  {
+    usage: 'export <name> <dir>',
+    description:
+      'write a finished campaign into a folder that can be published and served: adapters, sums, prompts, router, environments, report, cards',
+    options: [
+      option('--base-model <name>', "public name of the base model, such as OWNER/MODEL (default: its folder's name)"),
+      option('--license <id>', 'licence of what is published, such as apache-2.0').default('unknown'),
+    ],
+    examples: [
+      ['campaign export demo shared --base-model OWNER/MODEL --license apache-2.0', 'an earlier export is replaced'],
+      ['campaign gateway ./shared', 'serve the folder'],
+    ],
+    run: async (options: ExportOptions, name: string, folder: string) =>
+      (await import('./export.js')).exportTo(name, folder, options),
   },
   {
     usage: 'analyse <files...>',

@@ -4,13 +4,14 @@
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
 import { keysNotedBy } from '../artifacts/usage';
 import type { Campaign } from '../domain/campaign';
 import { createGateway, type GatewayLimits } from '../gateway/app';
+import { readServed, ROUTER_FILE } from '../gateway/folder';
 import { listen } from '../gateway/listen';
 import { routerIn, servedBy, type Served } from '../gateway/served';
 import { hashOf, modelOf } from '../policy/base-model';
@@ -20,7 +21,7 @@ import { registry } from '../registry';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { type Home, makeHome, pythonPath } from './project';
-import { readReport, requireReported } from './reports';
+import { readReport, reported, requireReported } from './reports';
 import { policyServerService } from './run/services';
 import { Service } from './run/service';
 import { onInterrupt } from './run/supervisor';
@@ -104,6 +105,12 @@ function keyFor(host: string): string | undefined {
 }
 
 async function sourceOf(name: string, home: Home): Promise<Source> {
+  const file = join(resolve(name), ROUTER_FILE);
+  if (existsSync(file) && !reported(home.root).includes(name)) {
+    await makeHome(home.root);
+    const store = await openStore(home.root);
+    return { store, file, read: () => readServed({ store, folder: resolve(name) }) };
+  }
   requireReported({ home: home.root, name });
   const store = await openStore(home.root);
   const read = () => servedBy({ store, name, router: routerIn(readReport({ home: home.root, name })) });

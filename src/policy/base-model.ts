@@ -64,8 +64,8 @@ export const hashOf = (model: string): string => /@([0-9a-f]+)$/.exec(model)?.[1
 export const poolOf = (of: { store: string; base: string }): string => digest(of).slice(0, 12);
 
 /** Some token ids and, of each but the first, the model's log-prob in nats. */
-const fingerprintSchema = z.object({ ids: z.array(z.number()), logprobs: z.array(z.number()) });
-const fingerprintKey = (model: string): string => `fingerprint/${hashOf(model)}`;
+export const fingerprintSchema = z.object({ ids: z.array(z.number()), logprobs: z.array(z.number()) });
+export const fingerprintKey = (model: string): string => `fingerprint/${hashOf(model)}`;
 
 /** Takes a base model's fingerprint once a store. Throws PythonFailed where there is not the memory for its weights. */
 export async function keepFingerprint(o: Asked & { store: ArtifactStore; id: string }): Promise<void> {

@@ -158,9 +158,12 @@ const noPolicyServer = (url: string, answer: string): OutsideFailure =>
 /** Ranks that vLLM can be started for. */
 const VLLM_RANKS = [1, 8, 16, 32, 64, 128, 256, 320, 512];
 
+/** The least of them that holds this rank. */
+export const rankFor = (rank: number): number | undefined => VLLM_RANKS.find((one) => one >= rank);
+
 /** How vLLM has to be started to take adapters of this rank. */
 function rankFix(rank: number): string {
-  const enough = VLLM_RANKS.find((one) => one >= rank);
+  const enough = rankFor(rank);
   return enough === undefined
     ? `vLLM takes no rank above ${VLLM_RANKS.at(-1)}: lower training.lora.r`
     : `start vLLM with --max-lora-rank ${enough}`;

@@ -6,21 +6,27 @@ import { keptJson } from '../../src/artifacts/json';
 import { digest } from '../../src/artifacts/hash';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
+import { sumPolicy } from '../../src/domain/policies';
 import type { FixedPolicy } from '../../src/domain/rollout';
 import { createGateway, type GatewayLimits } from '../../src/gateway/app';
 import { listen } from '../../src/gateway/listen';
-import { servedBy } from '../../src/gateway/served';
+import { servedBy, type Served } from '../../src/gateway/served';
 import { createPolicyClient } from '../../src/policy/client';
+import { createMerger } from '../../src/policy/merge';
 import { routers } from '../../src/routing';
 import type { FittedRouter } from '../../src/routing/router';
 import { BASE } from './dialect-server';
 
 export const PROMPT = { text: 'be brief', place: 'before' } as const;
 
-async function adapter(store: ArtifactStore, name: string): Promise<ArtifactRef> {
+/** An adapter as PEFT writes it, made on a machine of ours. */
+export async function putAdapter(store: ArtifactStore, name: string): Promise<ArtifactRef> {
   const folder = mkdtempSync(join(tmpdir(), 'adapter-'));
   mkdirSync(join(folder, name));
-  writeFileSync(join(folder, name, 'adapter_config.json'), JSON.stringify({ name, r: 4 }));
+  writeFileSync(
+    join(folder, name, 'adapter_config.json'),
+    JSON.stringify({ name, r: 4, base_model_name_or_path: '/secret/models/base' }),
+  );
   writeFileSync(join(folder, name, 'adapter_model.safetensors'), name);
   const ref = await store.putFolder({
     key: `adapter/${name}`,
@@ -36,7 +42,7 @@ async function adapter(store: ArtifactStore, name: string): Promise<ArtifactRef>
 export async function fitByWords(store: ArtifactStore, { version = '5' } = {}): Promise<ArtifactRef> {
   const policy = async (name?: string): Promise<FixedPolicy> => ({
     base: BASE,
-    adapters: name === undefined ? [] : [{ ref: await adapter(store, name), weight: 1 }],
+    adapters: name === undefined ? [] : [{ ref: await putAdapter(store, name), weight: 1 }],
   });
   const words = ['book', 'ship', 'brief'];
   const scored = { mean: 0.5, standardError: 0.1, n: 10 };
@@ -52,6 +58,7 @@ export async function fitByWords(store: ArtifactStore, { version = '5' } = {}): 
       { name: 'books', policy: await policy('books') },
       { name: 'ships', policy: await policy('ships') },
       { name: 'prompted', policy: { ...(await policy()), prompt: PROMPT } },
+      { name: 'books+ships', policy: sumPolicy(BASE, [await policy('books'), await policy('ships')]) },
     ],
     crossValidation: {
       helps: true,
@@ -73,6 +80,7 @@ export async function fitByWords(store: ArtifactStore, { version = '5' } = {}): 
         option('books', 0, 'book'),
         option('ships', 0, 'ship'),
         option('prompted', 0, 'brief'),
+        option('books+ships', -1),
       ],
     },
   };
@@ -80,26 +88,38 @@ export async function fitByWords(store: ArtifactStore, { version = '5' } = {}): 
 }
 
 /** Listens on loopback, in front of the server at `url`. */
-export async function startGateway(o: {
+export async function startGateway({
+  router,
+  ...o
+}: Omit<Parameters<typeof startServing>[0], 'served'> & { router: ArtifactRef }) {
+  return startServing({ ...o, served: await servedBy({ store: o.store, name: 'demo', router }) });
+}
+
+export async function startServing(o: {
   store: ArtifactStore;
-  router: ArtifactRef;
+  served: Served;
   url: string;
   limits?: Partial<GatewayLimits>;
   apiKey?: string;
   headMs?: number;
   requestMs?: number;
 }) {
-  const { store, router, url, limits, apiKey, ...times } = o;
-  const merge = () => Promise.reject(new Error('nothing is to be merged'));
+  const { store, served, url, limits, apiKey, headMs, requestMs } = o;
+  // What is merged already is found.
+  const merge = createMerger({ store, python: 'none' });
   const client = createPolicyClient({ store, merge, url, concurrency: 64 });
   const logged: string[] = [];
   const gateway = createGateway({
     ...{ client, store, routers, python: 'python', log: (line: string) => void logged.push(line) },
-    served: await servedBy({ store, name: 'demo', router }),
+    served,
     limits: { bodyBytes: 100_000, concurrency: 64, seconds: 30, ...limits },
     ...(apiKey !== undefined && { apiKey }),
   });
-  const listening = await listen(gateway, { host: '127.0.0.1', port: 0, ...times });
+  const listening = await listen(gateway, {
+    ...{ host: '127.0.0.1', port: 0 },
+    ...(headMs && { headMs }),
+    ...(requestMs && { requestMs }),
+  });
   return {
     ...gateway,
     logged,

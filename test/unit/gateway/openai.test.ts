@@ -41,7 +41,7 @@ const asked = () => completions().at(-1)!.body;
 test('the models are the routed policy, then the options of the router', async () => {
   const names: string[] = [];
   for await (const { id } of openai.models.list()) names.push(id);
-  expect(names).toEqual(['trace', 'base', 'books', 'ships', 'prompted']);
+  expect(names).toEqual(['trace', 'base', 'books', 'ships', 'prompted', 'books+ships']);
   expect((await openai.models.retrieve('books')).owned_by).toBe('demo');
 });
 

@@ -1,0 +1,196 @@
+/** Model cards in the hub's layout. Every figure stands with its interval, its n and the id that `campaign lineage` takes. */
+import type { Figure } from '../domain/figure';
+import { policyNames } from '../domain/policies';
+import { rankFor } from '../policy/server';
+import { spreadText, valueText } from '../report/format';
+import type { Report } from '../report/model';
+import type { ExportedRouter } from './folder';
+
+export interface CardFacts {
+  report: Report;
+  router: ExportedRouter;
+  /** Capabilities whose environment is in the folder. */
+  environments: ReadonlySet<string>;
+  /** As the hub names it. */
+  license: string;
+  /** Of the largest adapter or sum. */
+  rank: number | undefined;
+}
+
+/** Its fields are read by the hub: https://huggingface.co/docs/hub/model-cards. */
+function frontMatter({ router, license }: CardFacts, library: string): string {
+  const isOnHub = /^[\w.-]+\/[\w.-]+$/.test(router.base.name);
+  return [
+    '---',
+    `license: ${license}`,
+    ...(isOnHub ? [`base_model: ${router.base.name}`] : []),
+    `library_name: ${library}`,
+    'pipeline_tag: text-generation',
+    'tags: [lora, reinforcement-learning, agent]',
+    '---',
+    '',
+  ].join('\n');
+}
+
+const row = (label: string, figure: Figure | undefined): string[] =>
+  figure === undefined
+    ? []
+    : [`| ${label} | ${valueText(figure)} | ${spreadText(figure) ?? ''} | ${figure.n} | \`${figure.id}\` |`];
+
+const table = (rows: readonly string[]): string[] =>
+  rows.length === 0
+    ? ['Nothing was measured.']
+    : ['| figure | value | interval | n | lineage |', '| --- | --- | --- | --- | --- |', ...rows];
+
+const rate = ({ arms = [] }: Report, name: string) => arms.find((arm) => arm.name === name);
+
+/** Of an adapter, or of a sum of adapters. */
+export function adapterCard(name: string, facts: CardFacts): string {
+  const { report, router, environments, license } = facts;
+  const { campaign, capabilities = [] } = report;
+  const parts = name.split('+');
+  const own = capabilities.filter((one) => parts.includes(one.name));
+  const arm = rate(report, name);
+  const [single] = parts.length === 1 ? own : [];
+  const data = own.map(({ name: of, training }) => {
+    const from = environments.has(of)
+      ? `the synthesized environment \`environments/${of}.js\``
+      : 'the environments of its parts';
+    return `- ${of}: GRPO on ${from}${training ? `, ${training.steps} steps, ${valueText(training.rollouts)} rollouts` : ''}.`;
+  });
+  const rows = [
+    ...row(`success on ${campaign.target.name}'s test tasks`, arm?.successRate),
+    ...row(`the same, base model`, rate(report, policyNames.base)?.successRate),
+    ...row('difference to the base model, paired over tasks', arm?.differenceToBase),
+    ...row('its own environment, held-out seeds, before', single?.validation?.synthesized.before),
+    ...row('its own environment, held-out seeds, after', single?.validation?.synthesized.after),
+    ...row('difference on all tasks of the target that it was tried on', single?.onTarget?.all),
+  ];
+  return [
+    frontMatter(facts, 'peft'),
+    `# ${name}`,
+    '',
+    `A LoRA ${parts.length > 1 ? `that is the sum of ${parts.length} adapters` : 'adapter'} of \`${router.base.name}\`, made by the campaign \`${campaign.name}\` (TRACE, arXiv 2604.05336).`,
+    '',
+    '## What it was trained for',
+    '',
+    ...(own.length > 0
+      ? own.map((one) => `- ${one.name}: ${one.definition}`)
+      : ['The target itself, or prompts for it.']),
+    '',
+    '## Data',
+    '',
+    ...(data.length > 0 ? data : [`Train tasks of ${campaign.target.name}.`]),
+    `- No task of ${campaign.target.name}'s test split was trained on.`,
+    '',
+    '## Figures',
+    '',
+    ...table(rows),
+    ...(single?.statement ? ['', single.statement.text] : []),
+    '',
+    '## Limits',
+    '',
+    ...limits(facts),
+    '',
+    '## Lineage',
+    '',
+    `Base model \`${router.base.id}\`, campaign \`${campaign.name}\` with configuration \`${campaign.configSha256}\`${own.flatMap(({ adapter }) => (adapter ? [`, adapter \`${adapter.sha256}\``] : [])).join('')}. \`campaign lineage ID\` in the campaign's home leads from an id above to its rollouts.`,
+    '',
+    '## Licence',
+    '',
+    `${licenceText(license)} The base model's licence holds as well.`,
+    '',
+  ].join('\n');
+}
+
+const licenceText = (license: string): string =>
+  license === 'unknown' ? 'None is stated: ask who published this.' : `\`${license}\`.`;
+
+const limits = ({ report: { campaign } }: CardFacts): string[] => [
+  `- Measured on ${campaign.target.name} ${campaign.target.version} alone, from one training run: another one may come out several points otherwise.`,
+  '- The tool calls and texts that it knows are those of its environments; on other tasks it may do worse than the base model.',
+];
+
+export function folderCard(facts: CardFacts): string {
+  const { report, router, environments, rank, license } = facts;
+  const { campaign, verdict } = report;
+  const names = [policyNames.routed, ...router.options.map(({ name }) => name)];
+  const context = /, (\d+) tokens$/.exec(router.base.id)?.[1];
+  const lora = rank === undefined ? '' : ` \\\n  --enable-lora --max-lora-rank ${rankFor(rank) ?? rank}`;
+  const files: [string, string][] = [
+    ['router.json', 'which policy plays a conversation'],
+    ['adapters/', 'one PEFT folder each, with its card'],
+    ...(router.options.some(({ merged }) => merged)
+      ? [['sums/', 'sums of adapters, merged: PEFT folders too'] as [string, string]]
+      : []),
+    ...(router.options.some(({ prompt }) => prompt)
+      ? [['prompts/', 'prompts of policies that have one'] as [string, string]]
+      : []),
+    ...(environments.size > 0
+      ? [
+          ['environments/', 'what the adapters were trained on: `campaign env check FILE` tries one'] as [
+            string,
+            string,
+          ],
+        ]
+      : []),
+    ['report.html, report.json', 'all figures with what they rest on'],
+  ];
+  return [
+    frontMatter(facts, 'peft'),
+    `# ${campaign.name}`,
+    '',
+    `Adapters of \`${router.base.name}\` and a router between them, made by a campaign on ${campaign.target.name} (TRACE, arXiv 2604.05336).`,
+    '',
+    ...verdict.slice(0, 2).map(({ text }) => `${text}\n`),
+    '## Figures',
+    '',
+    `Success on ${campaign.target.name}'s test tasks.`,
+    '',
+    ...table(names.flatMap((name) => row(name, rate(report, name)?.successRate))),
+    '',
+    '## Files',
+    '',
+    '| file | holds |',
+    '| --- | --- |',
+    ...files.map(([file, holds]) => `| ${file} | ${holds} |`),
+    '',
+    '## Serve it',
+    '',
+    'With vLLM and the gateway, which routes each conversation (model `trace`):',
+    '',
+    '```',
+    `VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve ${router.base.name} --generation-config vllm${context ? ` --max-model-len ${context}` : ''}${lora}`,
+    `CAMPAIGN_BASE_ID='${router.base.id.replace(/, .*$/, '')}' campaign gateway . --policy-server http://127.0.0.1:8000`,
+    '```',
+    '',
+    'Without a GPU, for a small base model: `campaign gateway . --model FOLDER`, with the folder of the base model.',
+    ...(rank === undefined
+      ? []
+      : [
+          '',
+          'One adapter alone, without the router:',
+          '',
+          '```',
+          `vllm serve ${router.base.name}${lora} \\\n  --lora-modules ${loraModules(router).join(' ')}`,
+          '```',
+        ]),
+    '',
+    '`hf upload NAME .` publishes the folder as it is.',
+    '',
+    '## Limits',
+    '',
+    ...limits(facts),
+    '',
+    '## Licence',
+    '',
+    `${licenceText(license)} The base model's licence holds as well.`,
+    '',
+  ].join('\n');
+}
+
+const loraModules = ({ options }: ExportedRouter): string[] =>
+  options.flatMap(({ name, adapters, merged }) => {
+    const folder = merged ?? (adapters.length === 1 ? adapters[0]!.folder : undefined);
+    return folder === undefined ? [] : [`${name}=${folder}`];
+  });

@@ -1,0 +1,216 @@
+/**
+ * Writes a finished campaign into a folder that others can use: adapters, their sums, prompts, the router, environments, the report, a card for
+ * each. Invariants: the folder is there whole or not at all; no file in it holds a path of this machine.
+ */
+import { randomBytes } from 'node:crypto';
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { flush, ifThere, isCode, makeFolder } from '../artifacts/durable-file';
+import { readJson } from '../artifacts/json';
+import type { ArtifactStore } from '../artifacts/store';
+import { OutsideFailure } from '../domain/failures';
+import type { FixedPolicy } from '../domain/rollout';
+import { modelOf, readFingerprint } from '../policy/base-model';
+import { type Merge, plainAdapter, partsOf } from '../policy/merge';
+import { renderReport } from '../report/render';
+import { type Report, reportSchema } from '../report/model';
+import { fittedRouterSchema, type FittedRouter } from '../routing/router';
+import { adapterCard, type CardFacts, folderCard } from './cards';
+import { type ExportedRouter, FINGERPRINT_FILE, ROUTER_FILE } from './folder';
+import { routerIn } from './served';
+
+export interface ExportOptions {
+  store: ArtifactStore;
+  report: Report;
+  merge: Merge;
+  folder: string;
+  /** By which others know the base model. */
+  baseName: string;
+  license: string;
+  /** Of this machine: what begins with one of them is no business of others. */
+  paths: readonly string[];
+}
+
+/** Throws BadInput where the folder holds something else, or the campaign has no router. */
+export async function exportCampaign(o: ExportOptions): Promise<void> {
+  const { folder } = o;
+  await checkFree(folder);
+  const [above, name] = [dirname(folder), basename(folder)];
+  await makeFolder(above);
+  await removeAbandoned(above, name);
+  const aside = join(above, `.${name}.${process.pid}-${randomBytes(4).toString('hex')}.partial`);
+  const [made, old] = [`${aside}/new`, `${aside}/old`];
+  try {
+    await mkdir(made, { recursive: true });
+    await write(made, o);
+    await flushAll(made);
+    await ifThere(rename(folder, old));
+    await rename(made, folder);
+    await flush(above);
+  } finally {
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+/** Only what is empty or an earlier export is replaced. */
+async function checkFree(folder: string): Promise<void> {
+  const names = await readdir(folder).catch((error: unknown): string[] => {
+    if (isCode(error, 'ENOENT')) return [];
+    throw new OutsideFailure('BadInput', `${folder} is no folder; name another one`, error);
+  });
+  if (names.length === 0 || names.includes(ROUTER_FILE)) return;
+  throw new OutsideFailure(
+    'BadInput',
+    `${folder} holds other things (${names[0]}); name a folder that is not there yet`,
+  );
+}
+
+/** Of processes that are gone. */
+async function removeAbandoned(above: string, name: string): Promise<void> {
+  for (const one of await readdir(above)) {
+    const pid = one.startsWith(`.${name}.`) ? /\.(\d+)-[0-9a-f]{8}\.partial$/.exec(one)?.[1] : undefined;
+    if (pid !== undefined && !lives(Number(pid))) await rm(join(above, one), { recursive: true, force: true });
+  }
+}
+
+function lives(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return !isCode(error, 'ESRCH');
+  }
+}
+
+async function flushAll(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    await flush(join(entry.parentPath, entry.name));
+  await flush(folder);
+}
+
+async function write(folder: string, o: ExportOptions): Promise<void> {
+  const { store, report, merge, baseName, license } = o;
+  const hidden = hider(o.paths);
+  const put = async (name: string, text: string) => {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), hidden(text));
+  };
+  const router = await readJson(store, routerIn(report), fittedRouterSchema);
+  const named = namesOf(router);
+  const options: ExportedRouter['options'] = [];
+  for (const { name, policy } of router.options) {
+    const { prompt } = policy;
+    const parts = partsOf(policy.adapters);
+    const merged = parts.length > 0 && !plainAdapter(parts) ? `sums/${fileName(name)}` : undefined;
+    if (merged) await putAdapter(await store.folder(await merge(parts)), join(folder, merged), baseName);
+    const file = `prompts/${fileName(name)}.txt`;
+    if (prompt) await put(file, prompt.text);
+    options.push({
+      name,
+      adapters: policy.adapters.map(({ ref, weight }) => ({ folder: named.get(ref.sha256)!, weight })),
+      ...(merged && { merged }),
+      ...(prompt && { prompt: { file, place: prompt.place } }),
+    });
+  }
+  for (const [sha, name] of named) {
+    const ref = router.options.flatMap(({ policy }) => policy.adapters).find((one) => one.ref.sha256 === sha)!.ref;
+    await putAdapter(await store.folder(ref), join(folder, name), baseName);
+  }
+  const base = { id: router.options[0]!.policy.base, name: baseName };
+  const exported: ExportedRouter = { format: 1, campaign: report.campaign.name, base, ...router, options };
+  await put(ROUTER_FILE, json(exported));
+  const fingerprint = await readFingerprint(store, modelOf(base.id));
+  if (fingerprint) await put(FINGERPRINT_FILE, json(fingerprint));
+  const environments = await putEnvironments(o, put);
+  const shown = reportSchema.parse(JSON.parse(hidden(JSON.stringify(report))));
+  const pages = renderReport({ report: shown });
+  await put('report.json', pages.json);
+  await put('report.html', pages.html);
+  const facts: CardFacts = {
+    report: shown,
+    router: exported,
+    environments,
+    license,
+    rank: await rankOf(folder, options),
+  };
+  for (const option of options)
+    for (const card of foldersOf(option)) await put(`${card}/README.md`, adapterCard(option.name, facts));
+  await put('README.md', folderCard(facts));
+}
+
+type ExportedOption = ExportedRouter['options'][number];
+
+/** The folder that is the option's own: of a sum the merged one. */
+const foldersOf = ({ adapters, merged, prompt }: ExportedOption): string[] =>
+  prompt ? [] : merged ? [merged] : adapters.length === 1 ? [adapters[0]!.folder] : [];
+
+/** The folder of each adapter by its content: named as the option that is it alone, else by its hash. */
+function namesOf({ options }: FittedRouter): Map<string, string> {
+  const names = new Map<string, string>();
+  const alone = ({ adapters, prompt }: FixedPolicy) => adapters.length === 1 && !prompt;
+  const first = options.filter(({ policy }) => alone(policy));
+  for (const { name, policy } of first) names.set(policy.adapters[0]!.ref.sha256, `adapters/${fileName(name)}`);
+  for (const { ref } of options.flatMap(({ policy }) => policy.adapters))
+    if (!names.has(ref.sha256)) names.set(ref.sha256, `adapters/a-${ref.sha256.slice(0, 12)}`);
+  return names;
+}
+
+const fileName = (name: string): string => name.replace(/[^\w+-]/g, '_');
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+/** A PEFT folder, or a gate over several, whose base model is called by its public name. */
+async function putAdapter(from: string, to: string, baseName: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) await putAdapter(source, target, baseName);
+    else if (entry.name === 'adapter_config.json') {
+      const config = JSON.parse(await readFile(source, 'utf8')) as object;
+      await writeFile(target, json({ ...config, base_model_name_or_path: baseName }));
+    } else if (/\.json$/.test(entry.name)) {
+      const value = JSON.parse(await readFile(source, 'utf8')) as object;
+      await writeFile(target, json('base_model' in value ? { ...value, base_model: baseName } : value));
+    } else if (entry.name !== 'README.md') {
+      await cp(source, target, { mode: 0 });
+    }
+  }
+}
+
+/** The last version of each capability's environment; the names of those that have one. */
+async function putEnvironments(
+  { store, report }: ExportOptions,
+  put: (name: string, text: string) => Promise<void>,
+): Promise<Set<string>> {
+  const written = new Set<string>();
+  for (const { name, rounds } of report.capabilities ?? []) {
+    const module = rounds?.at(-1)?.version.module;
+    if (!module) continue;
+    await put(`environments/${fileName(name)}.js`, (await store.read(module)).toString('utf8'));
+    written.add(name);
+  }
+  return written;
+}
+
+/** The largest, which a server has to be started for; undefined without adapters. */
+async function rankOf(folder: string, options: readonly ExportedOption[]): Promise<number | undefined> {
+  const folders = options.flatMap(({ adapters, merged }) => [
+    ...adapters.map((one) => one.folder),
+    ...(merged ? [merged] : []),
+  ]);
+  const ranks = await Promise.all(
+    [...new Set(folders)].map(async (name) => {
+      const text = await ifThere(readFile(join(folder, name, 'adapter_config.json'), 'utf8'));
+      return text === undefined ? [] : [Number((JSON.parse(text) as { r?: unknown }).r)];
+    }),
+  );
+  return ranks.length > 0 ? Math.max(...ranks.flat()) : undefined;
+}
+
+/** Puts `(path)` in the place of what begins with one of these folders. */
+function hider(paths: readonly string[]): (text: string) => string {
+  const known = [...new Set(paths)].filter((path) => path.length > 1).sort((a, b) => b.length - a.length);
+  if (known.length === 0) return (text) => text;
+  const escaped = known.map((path) => path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const pattern = new RegExp(`(?<![\\w.:/-])(?:${escaped.join('|')})(?![\\w-])[\\w./@+-]*`, 'g');
+  return (text) => text.replace(pattern, '(path)');
+}

@@ -1,0 +1,121 @@
+/**
+ * An exported campaign: `router.json` and what it names. Invariants: no file of it names a path outside it; what is read from it goes into a store
+ * under the hash of its content, so that a folder is served like a campaign.
+ */
+import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { z } from 'zod';
+import { ifThere } from '../artifacts/durable-file';
+import { digest, sha256 } from '../artifacts/hash';
+import { keptJson } from '../artifacts/json';
+import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactRef } from '../domain/artifacts';
+import { OutsideFailure } from '../domain/failures';
+import { jsonText } from '../domain/messages';
+import type { FixedPolicy } from '../domain/rollout';
+import { fingerprintKey, fingerprintSchema, modelOf } from '../policy/base-model';
+import { weightsOf } from '../policy/merge';
+import { fittedRouterSchema, type FittedRouter } from '../routing/router';
+import { servedBy, type Served } from './served';
+
+export const ROUTER_FILE = 'router.json';
+export const FINGERPRINT_FILE = 'fingerprint.json';
+
+const inside = (folder: string) => z.string().regex(new RegExp(`^${folder}/[\\w+.-]*[\\w+-]$`), `a name in ${folder}/`);
+
+/** docs/publishing.md describes it. */
+export const exportedRouterSchema = z.object({
+  format: z.literal(1, 'this program reads format 1'),
+  campaign: z.string(),
+  /** The base model's id, by which a server is known to have it, and its public name. */
+  base: z.object({ id: z.string(), name: z.string() }),
+  ...fittedRouterSchema.omit({ options: true }).shape,
+  options: z
+    .array(
+      z.object({
+        name: z.string(),
+        adapters: z.array(z.object({ folder: inside('adapters'), weight: z.number() })),
+        /** All its adapters as one. */
+        merged: inside('sums').optional(),
+        prompt: z.object({ file: inside('prompts'), place: z.enum(['before', 'instead']) }).optional(),
+      }),
+    )
+    .min(1),
+});
+export type ExportedRouter = z.infer<typeof exportedRouterSchema>;
+
+/** Throws BadInput where it is none of ours, or of another version. */
+export async function readExportedRouter(folder: string): Promise<ExportedRouter> {
+  const file = join(folder, ROUTER_FILE);
+  const text = await ifThere(readFile(file, 'utf8'));
+  const parsed = jsonText.pipe(exportedRouterSchema).safeParse(text ?? '');
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  const problem = text === undefined ? 'is missing' : `${issue?.path.join('.') || 'the whole'}: ${issue?.message}`;
+  throw new OutsideFailure('BadInput', `${file}: ${problem}; name a folder that \`campaign export\` wrote`);
+}
+
+/** What a folder serves, with all that it needs in the store. */
+export async function readServed(o: { folder: string; store: ArtifactStore }): Promise<Served> {
+  const { folder, store } = o;
+  const { campaign, base, options, ...fit } = await readExportedRouter(folder);
+  if (JSON.stringify(fit.maker).includes('"apiKeyEnv"') && !process.env['CAMPAIGN_KEY_VARIABLES']) {
+    const problem = 'its router sends a key of this machine to an endpoint that the folder names';
+    throw new OutsideFailure(
+      'BadInput',
+      `${join(folder, ROUTER_FILE)}: ${problem}; allow it in CAMPAIGN_KEY_VARIABLES`,
+    );
+  }
+  const kept = new Map<string, ArtifactRef>();
+  const keep = async (name: string): Promise<ArtifactRef> => {
+    const ref = kept.get(name) ?? (await keptFolder(store, join(folder, name)));
+    kept.set(name, ref);
+    return ref;
+  };
+  const policies: FittedRouter['options'] = [];
+  for (const { name, adapters, merged, prompt } of options) {
+    const policy: FixedPolicy = { base: base.id, adapters: [] };
+    for (const { folder: of, weight } of adapters) policy.adapters.push({ ref: await keep(of), weight });
+    if (prompt) policy.prompt = { text: await readFile(join(folder, prompt.file), 'utf8'), place: prompt.place };
+    if (merged) await keptFolder(store, join(folder, merged), weightsOf(policy));
+    policies.push({ name, policy });
+  }
+  await keepFingerprint(store, folder, modelOf(base.id));
+  const fitted = fittedRouterSchema.parse({ ...fit, options: policies });
+  const inputs = [...kept.values()];
+  const key = `router/${digest({ exported: fitted })}`;
+  const router = await keptJson(store, { key, producer: 'export', inputs }, () => fitted);
+  return servedBy({ store, name: campaign, router });
+}
+
+/** Under the hash of its files, unless a key is given. What is put is a copy: the store's files can't be written. */
+async function keptFolder(store: ArtifactStore, folder: string, known?: string): Promise<ArtifactRef> {
+  const files = await filesIn(folder);
+  const hashes = await Promise.all(files.map(async (file) => [file, sha256(await readFile(join(folder, file)))]));
+  const key = known ?? `exported/${digest(hashes)}`;
+  const found = await store.find(key);
+  if (found) return found;
+  const work = await mkdtemp(join(tmpdir(), 'exported-'));
+  try {
+    for (const file of files) await cp(join(folder, file), join(work, 'copy', file));
+    return await store.putFolder({ key, producer: 'export', inputs: [], folder: join(work, 'copy') });
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** All but its card, by their ways from it. */
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && entry.name !== 'README.md');
+  if (files.length > 0) return files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
+  throw new OutsideFailure('BadInput', `${folder} holds no adapter; export the campaign again`);
+}
+
+async function keepFingerprint(store: ArtifactStore, folder: string, model: string): Promise<void> {
+  const text = await ifThere(readFile(join(folder, FINGERPRINT_FILE), 'utf8'));
+  if (text === undefined) return;
+  const fingerprint = fingerprintSchema.parse(JSON.parse(text));
+  await keptJson(store, { key: fingerprintKey(model), producer: 'export', inputs: [] }, () => fingerprint);
+}

@@ -1,0 +1,166 @@
+/** A campaign as a folder: all that it needs, with cards, and no path of this machine; it is whole or not there; and it serves like the campaign. */
+import OpenAI from 'openai';
+import { execFileSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactStore } from '../../../src/artifacts/store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { exportCampaign, type ExportOptions } from '../../../src/gateway/export';
+import { readServed } from '../../../src/gateway/folder';
+import { type Report, reportSchema } from '../../../src/report/model';
+import { renderReport } from '../../../src/report/render';
+import { startDialectServer } from '../../support/dialect-server';
+import { fitByWords, PROMPT, putAdapter, startServing } from '../../support/gateway';
+import { reportFixture } from '../../support/report-fixture';
+import { temporaryStore } from '../../support/temporary-store';
+
+let store: ArtifactStore;
+let root: string;
+temporaryStore((opened, at) => ([store, root] = [opened, at]));
+let work: string;
+beforeEach(() => void (work = mkdtempSync(join(tmpdir(), 'export-'))));
+afterEach(() => rmSync(work, { recursive: true, force: true }));
+
+const merge = () => putAdapter(store, 'merged');
+
+async function reportOf(router: ArtifactRef): Promise<Report> {
+  const draft = reportFixture();
+  const report = reportSchema.parse(JSON.parse(renderReport({ report: draft }).json));
+  report.router!.crossValidation.routed.from = [router];
+  const body = 'export const make = () => ({});\n';
+  const module = await store.put({ key: 'm', producer: 'test', inputs: [], mediaType: 'text/javascript', body });
+  const [first] = report.capabilities!;
+  first!.rounds!.at(-1)!.version.module = module;
+  report.capabilities = [{ ...first!, name: 'books', definition: `Reads books, as ${root}/notes.md says.` }];
+  const { successRate } = report.arms!.find(({ role }) => role === 'adapter')!;
+  report.arms = [
+    ...report.arms!,
+    { ...report.arms!.find(({ role }) => role === 'adapter')!, name: 'books', successRate },
+  ];
+  return report;
+}
+
+async function exported(o: Partial<ExportOptions> = {}): Promise<string> {
+  const folder = join(work, 'shared');
+  const report = await reportOf(await fitByWords(store));
+  const about = { baseName: 'owner/model', license: 'apache-2.0', paths: [root, '/secret'] };
+  await exportCampaign({ store, report, merge, folder, ...about, ...o });
+  return folder;
+}
+
+const filesIn = (folder: string) =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
+    .sort();
+const text = (...path: string[]) => readFileSync(join(...path), 'utf8');
+
+test('the folder holds adapters, sums, prompts, router, environments and report, each adapter with its card', async () => {
+  const folder = await exported();
+  const adapter = (name: string) =>
+    ['README.md', 'adapter_config.json', 'adapter_model.safetensors'].map((file) => `${name}/${file}`);
+  expect(filesIn(folder)).toEqual(
+    [
+      ...['README.md', 'router.json', 'report.json', 'report.html', 'environments/books.js', 'prompts/prompted.txt'],
+      ...['adapters/books', 'adapters/ships', 'sums/books+ships'].flatMap(adapter),
+    ].sort(),
+  );
+  expect(JSON.parse(text(folder, 'adapters/books/adapter_config.json'))).toEqual({
+    name: 'books',
+    r: 4,
+    base_model_name_or_path: 'owner/model',
+  });
+  for (const file of filesIn(folder)) expect(text(folder, file)).not.toMatch(/\/secret|\/tmp\//);
+  expect(readdirSync(work)).toEqual(['shared']);
+});
+
+test('cards have the hub’s fields, the figures with interval, n and lineage, limits and licence', async () => {
+  const folder = await exported();
+  for (const card of ['README.md', 'adapters/books/README.md']) {
+    const [, fields = '', body = ''] = text(folder, card).split(/^---$/m);
+    expect(parse(fields)).toMatchObject({ license: 'apache-2.0', base_model: 'owner/model', library_name: 'peft' });
+    expect(body).toMatch(/^\| .* \| \d+\.\d% \| \d+\.\d to \d+\.\d \| \d+ \| `arms\.[\w.-]+` \|$/m);
+    for (const part of ['Limits', 'Licence']) expect(body).toMatch(new RegExp(`^## ${part}$`, 'm'));
+  }
+  expect(text(folder, 'adapters/books/README.md')).toMatch(/Reads books, as \(path\) says/);
+  expect(text(folder, 'README.md')).toMatch(/vllm serve owner\/model .*\\\n {2}--enable-lora --max-lora-rank 8/);
+});
+
+test('it serves as the campaign does, from another store, and merges nothing', async () => {
+  const folder = await exported();
+  const other = openFolderStore(join(work, 'other'));
+  const server = await startDialectServer();
+  const served = await readServed({ folder, store: other });
+  const gateway = await startServing({ store: other, served, url: server.url });
+  try {
+    const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'none', maxRetries: 0 });
+    const policyOf = async (model: string, content: string) => {
+      const asked = openai.chat.completions.create({ model, messages: [{ role: 'user', content }] });
+      return (await asked.withResponse()).response.headers.get('x-campaign-policy');
+    };
+    expect(await policyOf('trace', 'a book')).toBe('books');
+    expect(await policyOf('trace', 'brief')).toBe('prompted');
+    expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: PROMPT.text });
+    expect(await policyOf('books+ships', 'a book')).toBe('books+ships');
+    // The exported files stay the user's own.
+    expect(statSync(join(folder, 'adapters/books/adapter_config.json')).mode & 0o200).toBe(0o200);
+  } finally {
+    await gateway.close();
+    await server.close();
+  }
+});
+
+test('what fails leaves nothing; an earlier export is replaced, anything else is not', async () => {
+  const merging = () => Promise.reject(new Error('no memory'));
+  await expect(exported({ merge: merging })).rejects.toThrow('no memory');
+  expect(readdirSync(work)).toEqual([]);
+  const dead = Number(execFileSync(process.execPath, ['-p', 'process.pid']).toString());
+  mkdirSync(join(work, `.shared.${dead}-0123abcd.partial`));
+  const folder = await exported();
+  writeFileSync(join(folder, 'old'), '');
+  await exported({ license: 'mit' });
+  expect(existsSync(join(folder, 'old'))).toBe(false);
+  expect(text(folder, 'README.md')).toMatch(/license: mit/);
+  await expect(exported({ merge: merging })).rejects.toThrow('no memory');
+  expect(text(folder, 'README.md')).toMatch(/license: mit/);
+  expect(readdirSync(work)).toEqual(['shared']);
+  rmSync(join(folder, 'router.json'));
+  await expect(exported()).rejects.toThrow(/shared holds other things \(README.md\); name a folder/);
+});
+
+test('a campaign without a router says why', async () => {
+  const report = await reportOf(await fitByWords(store));
+  delete report.router;
+  await expect(exported({ report })).rejects.toThrow(/has no router .*go on with `campaign run FILE`/);
+});
+
+test.each([
+  ['of another format', { format: 2 }, /router.json: format: this program reads format 1; name a folder/],
+  [
+    'that names files outside',
+    { options: [{ name: 'x', adapters: [{ folder: 'adapters/..', weight: 1 }] }] },
+    /a name in adapters\//,
+  ],
+  [
+    'that sends a key away',
+    { maker: { kind: 'label_tokens', version: '1', options: { embeddings: { apiKeyEnv: 'KEY' } } } },
+    /CAMPAIGN_KEY_VARIABLES/,
+  ],
+])('a folder %s is refused', async (_, change, message) => {
+  const folder = await exported();
+  const router = JSON.parse(text(folder, 'router.json')) as object;
+  writeFileSync(join(folder, 'router.json'), JSON.stringify({ ...router, ...change }));
+  await expect(readServed({ folder, store })).rejects.toThrow(message);
+});
