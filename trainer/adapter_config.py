@@ -6,8 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 
-def adapter_config(*, base: str | None, rank: int, alpha: float, modules: Iterable[str]) -> dict[str, Any]:
-    """`modules` are whole names: what ends alike elsewhere in the model has no weights in the adapter."""
+def adapter_config(
+    *, base: str | None, rank: int, alpha: float, modules: Iterable[str], parameters: Iterable[str] = ()
+) -> dict[str, Any]:
+    """`modules`, and `parameters` of fused experts, are whole names: what ends alike elsewhere in the model has no
+    weights in the adapter."""
+    experts = sorted(parameters)
     return {
         "peft_type": "LORA",
         "task_type": "CAUSAL_LM",
@@ -24,4 +28,5 @@ def adapter_config(*, base: str | None, rank: int, alpha: float, modules: Iterab
         "alpha_pattern": {},
         "modules_to_save": None,
         "target_modules": sorted(modules),
+        **({"target_parameters": experts} if experts else {}),
     }

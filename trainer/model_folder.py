@@ -158,8 +158,9 @@ class LoraModules(NamedTuple):
 
 
 def check_model(question: ModelQuestion) -> dict[str, Any]:
-    """{"modules": [{"name", "in", "out"}], "unknown", "choices"}, from headers alone. Where CAMPAIGN_HOME names a home,
-    it keeps the answer as long as the files stay: torch takes seconds to import. Raises BadInput."""
+    """{"modules": [{"name", "in", "out"}], "unknown", "choices"}, from headers alone; "experts" too, of those that are
+    held in one parameter. Where CAMPAIGN_HOME names a home, it keeps the answer as long as the files stay: torch takes
+    seconds to import. Raises BadInput."""
     folder = Path(question.model)
     check_files(folder)
     of = [_files(folder), version("transformers"), question.target_modules]
@@ -169,7 +170,11 @@ def check_model(question: ModelQuestion) -> dict[str, Any]:
     found, unknown, choices = lora_modules(empty_model(question.model), question.target_modules)
     if question.adapter and not unknown:
         write_adapter(question.adapter, base=question.model, modules=found)
-    modules = [{"name": name, "in": one.in_features, "out": one.out_features} for name, one in found.items()]
+    modules = [
+        {"name": name, "in": one.in_features, "out": one.out_features}
+        | ({"experts": one.experts} if isinstance(one, Experts) else {})
+        for name, one in found.items()
+    ]
     answer = {"modules": modules, "unknown": unknown, "choices": choices}
     _keep("base-modules.json", folder.resolve(), of, answer)
     return answer
@@ -182,11 +187,15 @@ def write_adapter(new: NewAdapter, *, base: str, modules: dict[str, Any]) -> Non
 
     generator = torch.Generator().manual_seed(new.seed)
 
+    def of(one: Any) -> tuple[int, ...]:
+        return (one.experts,) if isinstance(one, Experts) else ()
+
     def drawn(*shape: int) -> Any:
         return (new.noise * torch.randn(shape, generator=generator)).to(torch.bfloat16)
 
     factors = {
-        name: (drawn(new.rank, one.in_features), drawn(one.out_features, new.rank)) for name, one in modules.items()
+        name: (drawn(*of(one), new.rank, one.in_features), drawn(*of(one), one.out_features, new.rank))
+        for name, one in modules.items()
     }
     write_peft_folder(Path(new.output_dir), base=base, rank=new.rank, factors=factors)
 
@@ -209,14 +218,40 @@ def empty_model(folder: str) -> Any:
 
 
 def lora_modules(model: Any, wanted: list[str]) -> LoraModules:
-    """The rule of what a LoRA can train: linear modules, by a name or the end of one."""
+    """The rule of what a LoRA can train: linear modules, by a name or the end of one, and by `experts` all experts of
+    the layers that hold them in one parameter."""
     import torch
 
     linear = {name: module for name, module in model.named_modules() if isinstance(module, torch.nn.Linear)}
-    matches = {one: [name for name in linear if f".{name}".endswith(f".{one}")] for one in wanted}
-    found = {name: linear[name] for names in matches.values() for name in names}
-    unknown = [one for one in wanted if not matches[one]]
-    return LoraModules(found, unknown, sorted({name.rsplit(".", 1)[-1] for name in linear} - {"lm_head"}))
+    fused = {name: _fused(name, module) for name, module in model.named_modules() if name.endswith(".experts")}
+    fused = {name: parameters for name, parameters in fused.items() if parameters}
+    found: dict[str, Any] = {}
+    unknown = []
+    for one in wanted:
+        of_one = {name: module for name, module in linear.items() if f".{name}".endswith(f".{one}")}
+        for name, parameters in fused.items():
+            of_one |= parameters if f".{name}".endswith(f".{one}") else {}
+        found |= of_one
+        unknown += [] if of_one else [one]
+    choices = {name.rsplit(".", 1)[-1] for name in linear} - {"lm_head"} | {"experts" for _ in fused}
+    return LoraModules(found, unknown, sorted(choices))
+
+
+class Experts(NamedTuple):
+    """All experts of a layer in one parameter."""
+
+    experts: int
+    out_features: int
+    in_features: int
+
+
+def _fused(name: str, module: Any) -> dict[str, Experts]:
+    """The parameters of a module of fused experts, by their names: both, since vLLM takes no adapter of one of them.
+    None of those that hold a matrix the other way round."""
+    parameters = {one: getattr(module, one, None) for one in ("gate_up_proj", "down_proj")}
+    if any(getattr(one, "ndim", 0) != 3 for one in parameters.values()) or getattr(module, "is_transposed", False):
+        return {}
+    return {f"{name}.{one}": Experts(*parameter.shape) for one, parameter in parameters.items()}
 
 
 UNKNOWN_WORDS = 10

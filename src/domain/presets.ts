@@ -20,7 +20,7 @@ const TEXT_TOKENS = 96;
 export const presets: Record<PresetName, PresetValues> = {
   /** The method as published: the schema's own defaults. */
   paper: {},
-  /** The same, with a LoRA on attention alone: all that it can be put on in a mixture of experts, whose experts are no linear modules. */
+  /** The same, with a LoRA on attention alone: the default for a mixture of experts, whose experts only vLLM serves with adapters. */
   'attention-only': { training: { lora: { targetModules: ['q_proj', 'k_proj', 'v_proj', 'o_proj'] } } },
   /** The same method for a model of a million parameters on two CPU cores. */
   demo: {

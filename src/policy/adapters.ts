@@ -2,13 +2,26 @@
  * Which model name serves a policy. A name is the sha256 of the adapter's content, so a name that the server knows always means the same weights,
  * whoever loaded it. A server that has the bucket of the store fetches what it is asked for by such a name; any other is given a folder to read.
  */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { ifThere } from '../artifacts/durable-file';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure } from '../domain/failures';
+import { jsonText } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
 import { limited } from '../domain/signs-of-life';
 import { type Merge, partsOf, plainAdapter, weightsOf } from './merge';
 import type { PolicyServer } from './server';
+
+const configSchema = jsonText.pipe(z.object({ target_parameters: z.array(z.string()).nullish() }));
+
+/** Of a PEFT folder. */
+async function changesExperts(folder: string): Promise<boolean> {
+  const config = await ifThere(readFile(join(folder, 'adapter_config.json'), 'utf8'));
+  return (configSchema.safeParse(config).data?.target_parameters ?? []).length > 0;
+}
 
 /** What a server calls it; the servers' side knows it too (trainer/campaign_adapters). */
 export const modelName = ({ sha256 }: ArtifactRef): string => `a-${sha256}`;
@@ -34,7 +47,8 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
     // On a disk there is nothing that the server could fetch.
     if (store.snapshots && (await server.fetchAdapter(name))) return name;
     try {
-      await server.loadAdapter({ name, path: await store.folder(ref) });
+      const path = await store.folder(ref);
+      await server.loadAdapter({ name, path, experts: await changesExperts(path) });
     } catch (error) {
       // Another worker may load the same name at the same moment, which some servers refuse.
       if (!isFailure(error, 'AdapterRefused') || !(await server.models()).adapters.includes(name)) throw error;

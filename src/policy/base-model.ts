@@ -13,7 +13,10 @@ import { askPython, type Program } from './python';
 
 const loraModulesSchema = z.object({
   /** By their whole names, with the sizes of what goes in and comes out. */
-  modules: z.array(z.object({ name: z.string(), in: z.number(), out: z.number() })),
+  modules: z.array(
+    // `experts`: so many of a layer are in one parameter.
+    z.object({ name: z.string(), in: z.number(), out: z.number(), experts: z.number().default(1) }),
+  ),
   /** Of `targetModules`, what the model does not have. */
   unknown: z.array(z.string()),
   /** Names that `targetModules` may have. */

@@ -89,8 +89,12 @@ export function openPolicyServer(options: PolicyServerOptions) {
     },
 
     /** Throws AdapterRefused for one that it does not take, of a name that it has already too. */
-    loadAdapter: ({ name, path }: { name: string; path: string }): Promise<void> =>
-      manage('/v1/load_lora_adapter', { lora_name: name, lora_path: path }).catch(async (error: unknown) => {
+    loadAdapter: ({ name, path, experts = false }: LoadedAdapter): Promise<void> =>
+      manage('/v1/load_lora_adapter', {
+        ...{ lora_name: name, lora_path: path },
+        // vLLM does not look into an adapter to see that its experts are in one tensor.
+        ...(experts && { is_3d_lora_weight: true }),
+      }).catch(async (error: unknown) => {
         throw await adapterRefusal(error, reachable);
       }),
     /**
@@ -116,6 +120,13 @@ export function openPolicyServer(options: PolicyServerOptions) {
     reachable,
     close: () => void pool.destroy(),
   };
+}
+
+interface LoadedAdapter {
+  name: string;
+  path: string;
+  /** Whether it changes experts that a layer holds in one parameter. */
+  experts?: boolean;
 }
 
 export type PolicyServer = ReturnType<typeof openPolicyServer>;
@@ -181,6 +192,7 @@ const ADAPTER_FIXES: [RegExp, (...found: string[]) => string][] = [
     () => "vLLM's log says why: often --max-lora-rank is below its rank, or --lora-target-modules lacks its modules",
   ],
   [/expected target modules in/, () => 'correct training.lora.targetModules, or --lora-target-modules of vLLM'],
+  [/enable.mixed.moe.lora.format/, () => 'start vLLM with --enable-mixed-moe-lora-format'],
   [/LoRA is not enabled/i, () => 'start vLLM with --enable-lora'],
   [
     / answers 40[45] /,

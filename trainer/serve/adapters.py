@@ -88,6 +88,8 @@ def _factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factors:
     factors = {}
     for module, (a, b) in adapter.factors.items():
         linear = linears.get(module)
+        if a.ndim == 3:
+            raise BadInput(f"{folder}: {module} is of experts, which this server runs without adapters; take vLLM")
         found, wanted = [b.shape[0], a.shape[1]], None if linear is None else list(linear.weight.shape)
         if found != wanted:
             problem = f"no linear module {module}" if linear is None else f"{module} of {wanted}, the adapter {found}"

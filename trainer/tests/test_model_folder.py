@@ -34,6 +34,7 @@ from trainer.model_folder import (
 )
 from trainer.peft_folder import read_peft_folder
 from trainer.tests.train_harness import LORA, ROOT, make_job, parse_job
+from trainer.train.learn import save_adapter
 from trainer.train.model import build_model
 
 BASE = ROOT / "models" / "base"
@@ -162,8 +163,8 @@ def test_it_refuses_the_modules_that_the_trainer_refuses(
             with pytest.raises(BadInput, match=f"{unknown[0]!r}.*; choose from {', '.join(choices)}"):
                 build_model(job)
         else:
-            layers = {name for name, module in build_model(job).named_modules() if hasattr(module, "lora_A")}
-            assert {name.removeprefix("base_model.model.") for name in layers} == set(found)
+            save_adapter(build_model(job), tmp_path / "adapter")
+            assert set(read_peft_folder(tmp_path / "adapter").factors) == set(found)
 
 
 def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(tiny_moe_dir: Path, ask) -> None:
@@ -173,9 +174,14 @@ def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(ti
         {
             "modules": [{"name": f"model.layers.{n}.self_attn.k_proj", "in": 32, "out": 16} for n in (0, 1)],
             "unknown": ["gate_proj"],
-            "choices": ["k_proj", "o_proj", "q_proj", "v_proj"],
+            "choices": ["experts", "k_proj", "o_proj", "q_proj", "v_proj"],
         },
     )
+    _, answer = ask("check-model", model=str(tiny_moe_dir), target_modules=["experts"])
+    assert answer["modules"][:2] == [
+        {"name": "model.layers.0.mlp.experts.gate_up_proj", "in": 32, "out": 32, "experts": 4},
+        {"name": "model.layers.0.mlp.experts.down_proj", "in": 16, "out": 32, "experts": 4},
+    ]
 
 
 def test_what_a_lora_trains_is_kept_as_long_as_the_files_stay(tiny_model_dir, tmp_path, monkeypatch, ask) -> None:

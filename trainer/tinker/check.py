@@ -33,6 +33,6 @@ def check(question: Question) -> dict[str, Any]:
     clip = question.max_grad_norm > 0
     vocabulary = vocabulary_of(question.base_model)
     adapter, found = probed(server, model, lora=question.lora, seed=1, vocabulary=vocabulary, clip=clip)
-    adapter.leave()
+    server.leave(adapter)
     check_found(question.lora, question.max_grad_norm, found)
     return {"model": model, "found": found.as_json()}

@@ -38,6 +38,7 @@ from .update import token_factors
 
 ADAM = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.0}
 """As the trainer's: torch's own values."""
+HELD = "held.json"
 CALL_TOKENS = 32_768
 """Of one request to the server. Between two of them it is told how far the step is."""
 STATE = "tinker.json"
@@ -70,7 +71,7 @@ class _Training:
     def run(self) -> None:
         job, channel = self._job, self._channel
         if self.step < job.steps:
-            self._server = Server(job.url)
+            self._server = Server(job.url, self._output / HELD)
             self._begin(self._server)
         channel.send("ready", step=self.step)
         self._tell()  # of one that is resumed once more: the worker that heard of it may have died since
@@ -89,8 +90,8 @@ class _Training:
         self._channel.send("checkpoint", step=self.step, policy=policy_of(self._checkpoint))
 
     def leave(self) -> None:
-        if self._adapter:
-            self._adapter.leave()
+        if self._server and self._adapter:
+            self._server.leave(self._adapter)
 
     def _begin(self, server: Server) -> None:
         """Takes up the last state that the server still has, or begins with a LoRA of its own making."""

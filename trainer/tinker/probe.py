@@ -68,14 +68,14 @@ def probed(server: Server, model: str, *, lora: Lora, seed: int, vocabulary: int
             state = tried.save("begin")
             begin = _export(tried, scratch / "begin")
             found = _try(tried, begin, vocabulary=vocabulary, clip=clip, scratch=scratch)
-            tried.leave()
+            server.leave(tried)
             tried = server.resume(state, model)
             _export(tried, scratch / "resumed")
             if (scratch / "resumed" / WEIGHTS).read_bytes() != (scratch / "begin" / WEIGHTS).read_bytes():
                 raise BadInput(f"{server.url}: what it saves is not what it loads; it can't be trained with")
             return tried, found
     except BaseException:
-        tried.leave()
+        server.leave(tried)
         raise
 
 

@@ -6,6 +6,7 @@ tokens alone, whatever the server wants of the rest of a row."""
 from __future__ import annotations
 
 import io
+import json
 import logging
 import os
 import tarfile
@@ -18,7 +19,7 @@ from typing import Any
 import httpx
 import numpy as np
 
-from trainer.command import BadInput
+from trainer.command import BadInput, write_json
 from trainer.train.job import ADAPTER_FILES, TokenRow
 
 os.environ.setdefault("TINKER_TELEMETRY", "0")
@@ -64,12 +65,17 @@ def _wait(asked: Any) -> Any:
 
 
 class Server:
-    def __init__(self, url: str) -> None:
+    """`held`: a file with the ids of the LoRAs that this process holds there, so that the next one lets go of them where
+    this one is killed."""
+
+    def __init__(self, url: str, held: Path | None = None) -> None:
         if not os.environ.get("TINKER_API_KEY"):
             raise BadInput("TINKER_API_KEY: it is not set; set it to the server's key (SkyRL takes tml-any)")
         with _asked(f"connect to {url}"):
             self._service = tinker.ServiceClient(base_url=url)
-        self.url = url
+        self.url, self._held = url, held
+        for model in self._ids():
+            self._unload(model)
 
     def base_model(self, wanted: str | None) -> str:
         """The server's name of the base model. Raises BadInput where it has none of that name, or several."""
@@ -100,7 +106,7 @@ class Server:
                         f"training.lora.r {rank}: {self.url} says {error}; lower it, or start the server so"
                     ) from error
                 raise
-        return Adapter(self._service, client, self.url)
+        return self._adapter(client)
 
     def resume(self, state: str, model: str) -> Adapter:
         """The LoRA and its optimizer as they were saved. Raises StateLost."""
@@ -111,7 +117,33 @@ class Server:
                 if isinstance(error, tinker.NotFoundError) or "not found" in str(error).lower():
                     raise StateLost(f"{self.url} has no {state} any more") from error
                 raise
-        return Adapter(self._service, client, self.url)
+        return self._adapter(client)
+
+    def _adapter(self, client: Any) -> Adapter:
+        self._keep([*self._ids(), client.model_id])
+        return Adapter(self._service, client)
+
+    def leave(self, adapter: Adapter) -> None:
+        """Frees its place on the server, which would else be held for minutes after this process has gone."""
+        self._unload(adapter.model_id)
+
+    def _unload(self, model: str) -> None:
+        holder = self._service.holder
+
+        async def unload() -> None:
+            with holder.aclient(ClientConnectionPoolType.TRAIN) as client:
+                await client.models.unload(request=types.UnloadModelRequest(model_id=model))
+
+        with suppress(Exception):
+            holder.run_coroutine_threadsafe(unload()).result(timeout=10)
+        self._keep([one for one in self._ids() if one != model])
+
+    def _ids(self) -> list[str]:
+        return json.loads(self._held.read_text()) if self._held and self._held.exists() else []
+
+    def _keep(self, models: list[str]) -> None:
+        if self._held:
+            write_json(self._held, models)
 
     def delete(self, state: str) -> None:
         """As far as the server lets: what stays costs room there, and nothing here."""
@@ -122,8 +154,8 @@ class Server:
 class Adapter:
     """One LoRA on the server, with its optimizer."""
 
-    def __init__(self, service: Any, client: Any, url: str) -> None:
-        self._service, self._client, self._url = service, client, url
+    def __init__(self, service: Any, client: Any) -> None:
+        self._service, self._client = service, client
 
     @property
     def model_id(self) -> str:
@@ -169,17 +201,6 @@ class Adapter:
                     (folder / file).write_bytes(_content(tar, members, file))
             with suppress(Exception):
                 rest.delete_checkpoint(self.model_id, f"sampler_weights/{checkpoint}").result(timeout=30)
-
-    def leave(self) -> None:
-        """Frees its place on the server, which would else be held for minutes after this process has gone."""
-        holder = self._client.holder
-
-        async def unload() -> None:
-            with holder.aclient(ClientConnectionPoolType.TRAIN) as client:
-                await client.models.unload(request=types.UnloadModelRequest(model_id=self.model_id))
-
-        with suppress(Exception):
-            holder.run_coroutine_threadsafe(unload()).result(timeout=10)
 
 
 def _content(tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo], name: str) -> bytes:

@@ -134,6 +134,8 @@ def save_adapter(model: Any, folder: Path) -> None:
     config.inference_mode = True
     if isinstance(config.target_modules, set):  # PEFT would list it in the order of this process
         config.target_modules = sorted(config.target_modules)
+    if isinstance(config.target_parameters, set):
+        config.target_parameters = sorted(config.target_parameters)
     config.save_pretrained(str(folder))
 
 

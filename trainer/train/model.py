@@ -13,8 +13,8 @@ from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoModelForCausalLM
 
 from trainer.command import BadInput, blaming
-from trainer.model_folder import check_files, lora_modules
-from trainer.peft_folder import read_peft_folder
+from trainer.model_folder import Experts, check_files, lora_modules
+from trainer.peft_folder import read_peft_folder, size_of
 
 from .job import LoraJob
 
@@ -30,13 +30,19 @@ def build_model(job: LoraJob) -> Any:
         raise BadInput(
             f"lora.target_modules {names}: no such module in {job.base_model}; choose from {', '.join(choices)}"
         )
+    experts = [name for name, target in targets.items() if isinstance(target, Experts)]
+    if experts and job.lora.dropout > 0:
+        raise BadInput(f"lora.dropout {job.lora.dropout:g}: experts take none; set it to 0")
+    # PEFT takes names that end alike for those of experts too; and it wraps a layer's parameters in the order given.
+    wanted = [name for name in targets if name not in experts] if experts else job.lora.target_modules
     torch.manual_seed(job.seed)
     if job.init_adapter is None:
         config = LoraConfig(
             r=job.lora.r,
             lora_alpha=job.lora.alpha,
             lora_dropout=job.lora.dropout,
-            target_modules=job.lora.target_modules,
+            target_modules=wanted,
+            target_parameters=experts or None,
             task_type="CAUSAL_LM",
         )
         return get_peft_model(base, config)
@@ -54,11 +60,14 @@ def load_base(folder: str, dtype: str) -> Any:
     return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), **spread)
 
 
-def _check_adapter(job: LoraJob, targets: dict[str, torch.nn.Linear]) -> None:
+def _check_adapter(job: LoraJob, targets: dict[str, torch.nn.Linear | Experts]) -> None:
     """Raises BadInput for an adapter that is damaged, of another base or of other modules: PEFT would only warn."""
     factors = read_peft_folder(Path(job.init_adapter)).factors
-    shapes = {name: (b.shape[0], a.shape[1]) for name, (a, b) in factors.items()}
-    wanted = {name: (module.out_features, module.in_features) for name, module in targets.items()}
+    shapes = {name: size_of(a, b) for name, (a, b) in factors.items()}
+    wanted = {
+        name: " x ".join(map(str, one if isinstance(one, Experts) else (one.out_features, one.in_features)))
+        for name, one in targets.items()
+    }
     if foreign := sorted(shapes.keys() - wanted.keys()):
         problem = f"{foreign[0]} is none of the modules that lora.target_modules names in {job.base_model}"
         fix = "name an adapter of this base that has been trained on these modules"
@@ -66,8 +75,8 @@ def _check_adapter(job: LoraJob, targets: dict[str, torch.nn.Linear]) -> None:
         problem = f"it has no factors for {missing[0]}, which lora.target_modules names"
         fix = "name an adapter that has, or leave the module out of lora.target_modules"
     elif unlike := sorted(name for name in shapes if shapes[name] != wanted[name]):
-        sizes = "{} x {}, in {} {} x {}".format(*shapes[unlike[0]], job.base_model, *wanted[unlike[0]])
-        problem, fix = f"{unlike[0]} is {sizes}", "name an adapter of this base"
+        problem = f"{unlike[0]} is {shapes[unlike[0]]}, in {job.base_model} {wanted[unlike[0]]}"
+        fix = "name an adapter of this base"
     else:
         return
     raise BadInput(f"{job.init_adapter}: {problem}; {fix}")

@@ -56,8 +56,9 @@ export function modelChecks(campaign: Campaign, python = pythonPath(), home?: st
       needs: askable,
       fix: `or ${CORRECT}`,
       async run() {
-        const { unknown, choices } = await loraModules({ python, model: path, targetModules, home });
-        if (unknown.length === 0) return targetModules.join(', ');
+        const { modules, unknown, choices } = await loraModules({ python, model: path, targetModules, home });
+        if (unknown.length === 0)
+          return expertsText(campaign, { has: modules.some(({ experts }) => experts > 1) }) ?? targetModules.join(', ');
         const has = `${path} has no module ${unknown.join(', ')} that a LoRA can train`;
         throw new Lack(`training.lora.targetModules: ${has}`, `name modules of this base: ${choices.join(', ')}`);
       },
@@ -67,6 +68,17 @@ export function modelChecks(campaign: Campaign, python = pythonPath(), home?: st
       run: () => (isVllm ? servedText(policyServer) : 'embedded, started with the campaign'),
     },
   ];
+}
+
+/** What experts in one parameter ask of a campaign and its server; undefined of an adapter that changes none. */
+function expertsText({ training, policyServer }: Campaign, { has }: { has: boolean }): string | undefined {
+  if (!has) return undefined;
+  const { r, dropout, targetModules } = training.lora;
+  const attention = 'name q_proj, k_proj, v_proj, o_proj alone (preset attention-only)';
+  if (dropout > 0) throw new Lack(`training.lora.dropout is ${dropout}, and experts take none`, 'set it to 0');
+  if (policyServer.kind === 'embedded')
+    throw new Lack('the embedded policy server runs experts without adapters', `${attention}, or serve it with vLLM`);
+  return `${targetModules.join(', ')}; vLLM needs --enable-mixed-moe-lora-format, and --max-lora-rank of ${r} for each capability in a sum`;
 }
 
 /** What is no path, but a model's name on the Hugging Face hub: its first part would be a folder beside the campaign file. */

@@ -96,7 +96,7 @@ export async function plannedDisk(o: {
   const asked = { python: pythonPath(), model: baseModel.path, targetModules, home: o.home };
   const { modules } = await loraModules(asked).catch(() => ({ modules: [] }));
   if (modules.length === 0) return undefined;
-  const adapterBytes = modules.reduce((all, module) => all + (module.in + module.out) * r * BYTES, 0);
+  const adapterBytes = modules.reduce((all, module) => all + (module.in + module.out) * module.experts * r * BYTES, 0);
   const rollouts = o.work.purposes.find(({ purpose }) => purpose === 'training')?.rollouts.high ?? 0;
   const steps = rollouts / (training.groupsPerStep * training.groupSize);
   const bytes = adapterBytes * steps * (COPIES + CHECKPOINT / training.checkpointEvery);

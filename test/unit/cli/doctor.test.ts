@@ -174,10 +174,27 @@ describe('a base model', () => {
     expect((await at(model))['LoRA modules']).toMatchObject({
       ok: false,
       detail: expect.stringMatching(/has no module gate_proj, up_proj, down_proj that/),
-      fix: 'name modules of this base: k_proj, o_proj, q_proj, v_proj',
+      fix: 'name modules of this base: experts, k_proj, o_proj, q_proj, v_proj',
     });
     const attention = campaign().training.lora.targetModules.slice(0, 4);
     expect((await at(model, attention))['LoRA modules']?.ok).toBe(true);
+
+    const experts = (over: object, dropout = 0) => {
+      const training = { lora: { targetModules: ['q_proj', 'experts'], dropout } };
+      return look(modelChecks(campaign({ training, ...over }, model)));
+    };
+    const vllm = { policyServer: { kind: 'vllm', url: 'http://127.0.0.1:8000' } };
+    expect((await experts({}))['LoRA modules']).toEqual({
+      ok: false,
+      detail: 'the embedded policy server runs experts without adapters',
+      fix: 'name q_proj, k_proj, v_proj, o_proj alone (preset attention-only), or serve it with vLLM',
+    });
+    expect((await experts(vllm, 0.1))['LoRA modules']).toMatchObject({ ok: false, fix: 'set it to 0' });
+    expect((await experts(vllm))['LoRA modules']).toEqual({
+      ok: true,
+      detail:
+        'q_proj, experts; vLLM needs --enable-mixed-moe-lora-format, and --max-lora-rank of 16 for each capability in a sum',
+    });
   });
 
   test('whose weights were not downloaded, or not to their end', async () => {

@@ -245,6 +245,22 @@ test('an adapter is named by its content and loaded once for all who ask at once
   expect(server.requests.at(-1)!.body['model']).toBe(nameOf(policy));
 });
 
+test('vLLM is told of an adapter whose experts are in one tensor', async () => {
+  const policies = await Promise.all(
+    [{ target_parameters: ['experts.down_proj'] }, { target_parameters: null }, {}].map(async (config, n) => {
+      mkdirSync(join(root, `of-${n}`));
+      writeFileSync(join(root, `of-${n}`, 'adapter_config.json'), JSON.stringify({ r: n, ...config }));
+      const ref = await store.putFolder({ key: `${n}`, producer: 'test', inputs: [], folder: join(root, `of-${n}`) });
+      return { ...base, adapters: [{ ref, weight: 1 }] };
+    }),
+  );
+  for (const policy of policies) await client.ensurePolicy(policy);
+  const told = server.requests.flatMap(({ call, body }) =>
+    call.includes('load_lora_adapter') ? [body['is_3d_lora_weight']] : [],
+  );
+  expect(told).toEqual([true, undefined, undefined]);
+});
+
 test('two workers may load the same adapter at the same moment', async () => {
   const policy = { ...base, adapters: [await adapter('x')] };
   const names = await Promise.all([connect(), connect(), connect()].map((worker) => worker.ensurePolicy(policy)));
