@@ -65,8 +65,8 @@ def _wait(asked: Any) -> Any:
 
 
 class Server:
-    """`held`: a file with the ids of the LoRAs that this process holds there, so that the next one lets go of them where
-    this one is killed."""
+    """`held`: a file with the ids of the LoRAs that this process holds there: where it is killed, the next one lets go
+    of them."""
 
     def __init__(self, url: str, held: Path | None = None) -> None:
         if not os.environ.get("TINKER_API_KEY"):
