@@ -38,7 +38,20 @@ interface ProxyOptions {
 /** Passes gRPC on. `port`: on localhost. */
 export async function startTemporalProxy({ address, server, clients, apiKey, refuses }: ProxyOptions) {
   // Each caller has a connection of its own behind: what one that was killed left unread would stand in the way of all others.
-  const behind = new Map<unknown, ClientHttp2Session>();
+  const behind = new Map<object, ClientHttp2Session>();
+  const connectionOf = (caller: object): ClientHttp2Session => {
+    const known = behind.get(caller);
+    if (known && !known.closed && !known.destroyed) return known;
+    const own = connect(`http://${address}`);
+    own.on('error', () => undefined);
+    // Temporal takes no more on a connection that is five minutes old.
+    own.on('goaway', () => {
+      if (behind.get(caller) === own) behind.delete(caller);
+      own.close();
+    });
+    behind.set(caller, own);
+    return own;
+  };
   const pass = (stream: ServerHttp2Stream, headers: Record<string, unknown>): void => {
     stream.on('error', () => undefined);
     const isKnown = apiKey === undefined || headers['authorization'] === `Bearer ${apiKey}`;
@@ -47,7 +60,9 @@ export async function startTemporalProxy({ address, server, clients, apiKey, ref
       stream.respond({ ':status': 200, 'content-type': 'application/grpc', ...refusal }, { endStream: true });
       return;
     }
-    const request = behind.get(stream.session)!.request({ ...headers, ':authority': address, ':scheme': 'http' });
+    const caller = stream.session;
+    if (!caller) return;
+    const request = connectionOf(caller).request({ ...headers, ':authority': address, ':scheme': 'http' });
     let trailers = {};
     request.on('error', () => undefined);
     request.on('close', () => {
@@ -73,14 +88,11 @@ export async function startTemporalProxy({ address, server, clients, apiKey, ref
   });
   const sessions = new Set<{ destroy(): void }>();
   proxy.on('session', (session) => {
-    const own = connect(`http://${address}`);
-    own.on('error', () => undefined);
-    behind.set(session, own);
     sessions.add(session);
     session.on('close', () => {
       sessions.delete(session);
+      behind.get(session)?.destroy();
       behind.delete(session);
-      own.destroy();
     });
   });
   for (const event of ['tlsClientError', 'sessionError']) proxy.on(event, () => undefined);
