@@ -28,7 +28,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
   const tasks = await resolveTasks({ store, environments: read }, input);
   const job = jobOf(input, tasks);
   const start = partsOf(input.from ?? []);
-  const { name, maker, base, maxSteps, maxTokens, trainer } = input;
+  const { name, maker, base, maxSteps, maxTokens, thinking, trainer } = input;
   const server = trainer?.kind === 'tinker' ? trainer : undefined;
   const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
   const environment = await deps.environments.paidBy({ campaign, budget, step: TRAINING }).get(input.environment);
@@ -41,6 +41,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
     base,
     maxSteps,
     maxTokens,
+    ...(thinking && { thinking }),
     maskReadOnlyTurns,
     hints: input.hints,
     // Wherever it is: the same server may move.
@@ -72,7 +73,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
             checkpointEvery,
             batch: {
               environment,
-              sampling: { temperature, topP: 1, maxTokens },
+              sampling: { temperature, topP: 1, maxTokens, thinking },
               maxSteps,
               seed: input.seed,
               concurrency: input.concurrency,

@@ -63,6 +63,7 @@ export interface TrainInput extends Payer, Omit<Making, 'maxBrokenShare'>, Silen
   hints?: Hints;
   seed: number;
   maxTokens: number;
+  thinking?: Sampling['thinking'];
   maxSteps: number;
 }
 

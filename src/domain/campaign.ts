@@ -8,6 +8,7 @@ import { approvalRuleSchema } from './approval';
 import { budgetSchema, keyedUrl, keyedUrls, type LanguageModelSpec } from './endpoints';
 import { kindSpecSchema } from './kinds';
 import { isPolicyName } from './policies';
+import { thinkings } from './rollout';
 
 // The command line names the stages in its help, for which zod is not loaded.
 export { stages, type Stage } from './work';
@@ -33,6 +34,12 @@ const sampling = (temperature: number) =>
       temperature: z.number().min(0).max(2).default(temperature).describe('Sampling temperature; 0 is greedy.'),
       topP: z.number().gt(0).max(1).default(1).describe('Share of the probability that nucleus sampling draws from.'),
       maxTokens: count.default(512).describe('Most tokens of one answer of the policy.'),
+      thinking: z
+        .enum(thinkings)
+        .optional()
+        .describe(
+          "Of models that think before they answer: kept (without this field) in the rest of the conversation, stripped from it as the model's template does, or off. Environments and simulated users never see it.",
+        ),
     })
     .prefault({});
 

@@ -45,7 +45,16 @@ export interface Sampling {
   temperature: number;
   topP: number;
   maxTokens: number;
+  /** Of models that think before they answer; without it, `kept`. */
+  thinking?: Thinking | undefined;
 }
+
+/**
+ * What becomes of `<think>...</think>`: it stays before the policy's eyes for the rest of its conversation, which is one row; it is gone from its next
+ * turn on, as its template has it; or there is none. It is trained wherever it is sampled, and only the policy ever sees it.
+ */
+export const thinkings = ['kept', 'stripped', 'off'] as const;
+export type Thinking = (typeof thinkings)[number];
 
 /** Which rollouts are hinted: those of the first attempts at each task, this share of them (rounded). The environment gives the hint. */
 export interface Hints {

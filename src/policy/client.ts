@@ -10,15 +10,8 @@ import type { Merge } from './merge';
 import { openPolicyServer, type PolicyServerOptions } from './server';
 import { createProof } from './server-proof';
 import { createServerGroup } from './server-group';
-import {
-  completionBody,
-  likeliestBody,
-  type LikelyToken,
-  parseLikeliest,
-  parseTurn,
-  type Turn,
-  type TurnRequest,
-} from './wire';
+import { createTurns } from './turns';
+import { likeliestBody, type LikelyToken, parseLikeliest, type Turn, type TurnRequest } from './wire';
 
 export interface PolicyClient {
   /** Makes the policy servable (loads its adapters), on every server that is there; the model name that serves it. */
@@ -55,6 +48,7 @@ export function createPolicyClient({ url, ...options }: PolicyClientOptions): Po
 function createServerClient(o: PolicyClientOptions): PolicyClient {
   const { store, merge, maxLoadedAdapters: capacity, url, baseId } = o;
   const server = openPolicyServer(o);
+  const turn = createTurns(server);
   const prove = createProof({ url, server, store, baseId });
   const adapters = createAdapters({ server, store, merge, ...(capacity && { capacity }) });
 
@@ -76,8 +70,7 @@ function createServerClient(o: PolicyClientOptions): PolicyClient {
       await prove(policy.base);
       return adapters.ensurePolicy(policy);
     },
-    sample: ({ policy, signal, ...asked }) =>
-      answered(policy, async (model) => parseTurn(await server.complete(completionBody({ model, ...asked }), signal))),
+    sample: ({ policy, signal, ...asked }) => answered(policy, (model) => turn({ model, ...asked }, signal)),
     complete: ({ policy, body, signal }) => answered(policy, (model) => server.complete({ ...body, model }, signal)),
     likeliest: ({ policy, messages, signal }) =>
       answered(policy, async (model) => {

@@ -74,7 +74,18 @@ export function openPolicyServer(options: PolicyServerOptions) {
 
   return {
     /** The body of a chat completion, unchecked. */
-    complete: (body: object, signal?: AbortSignal) => post('/v1/chat/completions', body, requestTimeoutMs, signal),
+    complete: (body: object, signal?: AbortSignal) => post(CHAT, body, requestTimeoutMs, signal),
+    /** The body that samples the answer to a chat request, unchecked; undefined of a server that renders for nobody. */
+    render: (body: object, signal?: AbortSignal): Promise<unknown> =>
+      post(`${CHAT}/render`, body, requestTimeoutMs, signal).catch((error: unknown) => {
+        const { status = 0, body: told = '' } = (error as OutsideFailure).cause as Partial<ApiError>;
+        if (status === 403 || status === 405 || (status === 404 && !told.includes('"error"'))) return undefined;
+        throw error;
+      }),
+    /** A sample after token ids, unchecked. */
+    generate: (body: object, signal?: AbortSignal) => post('/inference/v1/generate', body, requestTimeoutMs, signal),
+    /** A chat completion of sampled ids, unchecked. */
+    derender: (body: object, signal?: AbortSignal) => post(`${CHAT}/derender`, body, requestTimeoutMs, signal),
     /** The body of a completion that only scores the ids that it is given, unchecked. */
     score: (body: ScoreBody) => post('/v1/completions', body, ADMIN_TIMEOUT_MS),
 
@@ -90,7 +101,7 @@ export function openPolicyServer(options: PolicyServerOptions) {
 
     /** Throws AdapterRefused for one that it does not take, of a name that it has already too. */
     loadAdapter: ({ name, path, experts = false }: LoadedAdapter): Promise<void> =>
-      manage('/v1/load_lora_adapter', {
+      manage(LOAD, {
         ...{ lora_name: name, lora_path: path },
         // vLLM does not look into an adapter to see that its experts are in one tensor.
         ...(experts && { is_3d_lora_weight: true }),
@@ -103,14 +114,14 @@ export function openPolicyServer(options: PolicyServerOptions) {
      */
     async fetchAdapter(name: string): Promise<boolean> {
       try {
-        await post('/v1/chat/completions', tokenBody(name), requestTimeoutMs);
+        await post(CHAT, tokenBody(name), requestTimeoutMs);
         return true;
       } catch (error) {
         if (isFailure(error, 'PolicyNotLoaded')) return false;
         throw await adapterRefusal(error, reachable);
       }
     },
-    unloadAdapter: (name: string) => manage('/v1/unload_lora_adapter', { lora_name: name }),
+    unloadAdapter: (name: string) => manage(UNLOAD, { lora_name: name }),
     /** How often a connection ended or an exchange failed by now: each time another server may have taken its place. */
     losses: () => losses,
     /** How often nobody was there by now: each time it may have been started otherwise. */
@@ -132,6 +143,9 @@ interface LoadedAdapter {
 export type PolicyServer = ReturnType<typeof openPolicyServer>;
 
 const MODELS = '/v1/models';
+const CHAT = '/v1/chat/completions';
+const LOAD = '/v1/load_lora_adapter';
+const UNLOAD = '/v1/unload_lora_adapter';
 
 /** vLLM tells it in words only; the last ones where the prompt just fills the context. */
 const CONTEXT_LENGTH = /maximum context length|context_length_exceeded|max_tokens must be at least 1, got/i;
@@ -154,7 +168,7 @@ function failureOf(o: { url: string; path: string; error: ApiError }): OutsideFa
   if (status === 404 && path === MODELS) return noPolicyServer(url, reason);
   if (status >= 500) return fail('PolicyServerError', message);
   if (status === 429) return fail('PolicyServerBusy', message);
-  if (status === 404 && path.endsWith('/completions')) return fail('PolicyNotLoaded', message);
+  if (status === 404 && /completions|generate/.test(path)) return fail('PolicyNotLoaded', message);
   return fail(CONTEXT_LENGTH.test(body) ? 'ContextLengthExceeded' : 'PolicyRequestRejected', message);
 }
 

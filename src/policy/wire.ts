@@ -34,6 +34,8 @@ export interface TurnRequest {
   tools: ToolSchema[];
   sampling: Sampling;
   seed: number;
+  /** The ids of the row that the turn is to continue, the last of them sampled; without it a row begins. */
+  before?: readonly number[];
   /** The same object in all turns of a conversation, of which one server keeps the prefix. */
   conversation?: object;
   signal?: AbortSignal;
@@ -75,7 +77,9 @@ export function toWireTools(tools: ToolSchema[]): object[] {
 export const AS_IT_IS = { top_k: -1, min_p: 0, repetition_penalty: 1, presence_penalty: 0, frequency_penalty: 0 };
 
 /** The body of a chat completion in the dialect. */
-export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal' | 'conversation'> & { model: string }) {
+export function completionBody(
+  turn: Omit<TurnRequest, 'policy' | 'signal' | 'conversation' | 'before'> & { model: string },
+) {
   const { model, messages, tools, sampling, seed } = turn;
   return {
     model,
@@ -89,16 +93,20 @@ export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal' | 'co
     logprobs: true,
     /** vLLM's, not OpenAI's: the ids of the prompt and of the sample. */
     return_token_ids: true,
+    ...(sampling.thinking === 'off' && { chat_template_kwargs: { enable_thinking: false } }),
   };
 }
 
 type WireCall = z.infer<typeof callSchema>;
 
+const wordsSchema = z.object({ content: z.string().nullish(), tool_calls: z.array(callSchema).nullish() });
+const finishSchema = z.enum(['stop', 'tool_calls', 'length', 'repetition', 'abort']);
+
 const completionSchema = z.object({
   choices: z.tuple([
     z.object({
-      message: z.object({ content: z.string().nullish(), tool_calls: z.array(callSchema).nullish() }),
-      finish_reason: z.enum(['stop', 'tool_calls', 'length', 'repetition', 'abort']),
+      message: wordsSchema,
+      finish_reason: finishSchema,
       logprobs: z.object({ content: z.array(z.object({ logprob: z.number() })) }),
       token_ids: z.array(z.number()),
     }),
@@ -109,20 +117,83 @@ const completionSchema = z.object({
 /** Checks an answer to a chat completion; what is missing in it is named. */
 export function parseTurn(body: unknown): Turn {
   const parsed = parseAnswer(completionSchema, body, 'return_token_ids and logprobs');
-  const { message, finish_reason, logprobs, token_ids } = parsed.choices[0];
+  const { message, ...sampled } = parsed.choices[0];
+  return { message: messageOf(message), promptIds: parsed.prompt_token_ids, ...sampledTurn(sampled) };
+}
+
+const messageOf = ({ content, tool_calls }: z.infer<typeof wordsSchema>): AssistantMessage =>
+  toAssistantMessage(withoutThinking(content ?? ''), tool_calls ?? []);
+
+/** What a server without a reasoning parser leaves of it in the text: nobody but the policy sees it. */
+function withoutThinking(content: string): string {
+  const end = content.indexOf(THOUGHT);
+  if (end >= 0) return content.slice(end + THOUGHT.length).trimStart();
+  return content.trimStart().startsWith('<think>') ? '' : content;
+}
+const THOUGHT = '</think>';
+
+export type GeneratedTurn = Omit<Turn, 'message' | 'promptIds'>;
+
+function sampledTurn(o: Omit<z.infer<typeof completionSchema>['choices'][0], 'message'>): GeneratedTurn {
+  const { finish_reason, logprobs, token_ids } = o;
   if (finish_reason === 'abort')
     throw new OutsideFailure('PolicyServerError', 'policy server: it gave an answer up (finish_reason abort)');
   if (logprobs.content.length !== token_ids.length) {
     throw invalid(`logprobs.content has ${logprobs.content.length} entries for ${token_ids.length} token_ids`);
   }
   return {
-    message: toAssistantMessage(message.content ?? '', message.tool_calls ?? []),
     // Cut off in the middle, for whatever reason.
     finishReason: finish_reason === 'repetition' ? 'length' : finish_reason,
-    promptIds: parsed.prompt_token_ids,
     tokenIds: token_ids,
     logprobs: logprobs.content.map(({ logprob }) => logprob),
   };
+}
+
+const renderedSchema = z.looseObject({
+  token_ids: z.array(z.number()),
+  sampling_params: z.record(z.string(), z.unknown()),
+});
+/** A chat request in token ids: the body of `generate` that samples its answer. */
+export type Rendered = z.infer<typeof renderedSchema>;
+
+export const parseRendered = (body: unknown): Rendered => parseAnswer(renderedSchema, body, 'what a chat request asks');
+
+/** The body that samples after other ids. */
+export const generateBody = (rendered: Rendered, promptIds: readonly number[]) => ({
+  ...rendered,
+  token_ids: promptIds,
+});
+
+const generatedSchema = z.object({
+  choices: z.tuple([completionSchema.shape.choices.def.items[0].omit({ message: true })]),
+});
+
+export const parseGenerated = (body: unknown): GeneratedTurn =>
+  sampledTurn(parseAnswer(generatedSchema, body, 'logprobs').choices[0]);
+
+/** The body that makes a message of what was sampled. */
+export function derenderBody(o: {
+  asked: Parameters<typeof completionBody>[0];
+  promptIds: readonly number[];
+  sampled: GeneratedTurn;
+}) {
+  const { finishReason, tokenIds } = o.sampled;
+  const chat_request = completionBody(o.asked);
+  // The end of the turn is no part of what was said.
+  const token_ids = finishReason === 'length' || tokenIds.length === 1 ? tokenIds : tokenIds.slice(0, -1);
+  return {
+    model: chat_request.model,
+    chat_request,
+    prompt_token_ids: o.promptIds,
+    generate_response: { choices: [{ index: 0, token_ids, finish_reason: finishReason }] },
+  };
+}
+
+const derenderedSchema = z.object({ choices: z.tuple([z.object({ message: wordsSchema })]) });
+
+export function parseDerendered(body: unknown, sampled: GeneratedTurn): Omit<Turn, 'promptIds'> {
+  const message = messageOf(parseAnswer(derenderedSchema, body, 'the chat request').choices[0].message);
+  return { ...sampled, message, ...(message.toolCalls && { finishReason: 'tool_calls' }) };
 }
 
 /** Calls whose arguments are not a JSON object are the policy's mistake: they stay in the text, where the environment sees them. */

@@ -187,6 +187,8 @@ export const reportedTrainingSchema = z.strictObject({
   hints: z.number().gt(0).max(1).optional(),
   /** All that it trained, also past the best step. */
   rollouts: figureSchema,
+  /** Of those that carried a gradient; absent where each was one row, and no conversation was computed twice. */
+  rowsPerRollout: figureSchema.optional(),
   /** Mean training reward by finished optimizer step, from the trainer's metrics; absent where no trainer ran, or without rollouts. */
   rewardCurve: z
     .strictObject({

@@ -48,7 +48,7 @@ export function planBatch({
     format: ENGINE_FORMAT,
     environment: [environment.name, environment.version],
     policy: policyKey(policy),
-    sampling: [sampling.temperature, sampling.topP, sampling.maxTokens],
+    sampling: [sampling.temperature, sampling.topP, sampling.maxTokens, ...thinkingOf(sampling)],
     seed,
     maxSteps,
     step,
@@ -64,6 +64,8 @@ export function planBatch({
     .flatMap((task) => Array.from({ length: attempts }, (_, attempt) => planned(task, attempt)));
   return { key: `rollouts/${digest(rollouts.map(({ key }) => key))}`, setting, rollouts };
 }
+
+const thinkingOf = ({ thinking = 'kept' }: Sampling) => (thinking === 'kept' ? [] : [thinking]);
 
 function policyKey(policy: Policy): object {
   if ('router' in policy) return { router: policy.router.sha256 };

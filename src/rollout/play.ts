@@ -72,19 +72,24 @@ async function converse(o: {
   const shown = hint === undefined ? opening : withHint(opening, hint);
   const messages = [...start.messages];
   const rows = createRowBuilder();
+  /** What the policy has before its eyes; of a hint in it the rows know nothing. */
+  let seen: number[] = [];
   const usage = { promptTokens: 0, completionTokens: 0 };
   const ended = (stopReason: StopReason, steps: number) => ({ messages, stopReason, rows: rows.rows(), steps, usage });
 
   for (let step = 0; step < maxSteps; step++) {
     const since = agentView(messages.slice(start.messages.length));
     const request = { policy, tools, sampling, signal, conversation: episode, seed: turnSeed({ key, turn: step }) };
-    const turn = await sampleWithinContext(client, { ...request, messages: [...shown, ...since] });
+    const before = (ids: readonly number[]) => (sampling.thinking === 'stripped' ? {} : { before: ids });
+    const turn = await sampleWithinContext(client, { ...request, messages: [...shown, ...since], ...before(seen) });
     if (!turn) return ended('context_length', step);
     usage.promptTokens += turn.promptIds.length;
     usage.completionTokens += turn.tokenIds.length;
     let { promptIds } = turn;
+    seen = [...promptIds, ...turn.tokenIds];
     if (hint !== undefined) {
-      promptIds = await promptIdsOf(client, { ...request, messages: [...opening, ...since] });
+      const unhinted = { messages: [...opening, ...since], ...before(rows.ids()) };
+      promptIds = await promptIdsOf(client, { ...request, ...unhinted });
       usage.promptTokens += promptIds.length;
     }
     rows.add({ ...turn, promptIds }, onlyReads(turn.message, tools));

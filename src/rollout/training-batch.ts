@@ -109,6 +109,8 @@ export function createRowBuilder() {
       row.turns.push({ start, end: row.completionIds.length, readOnly });
     },
     rows: (): TrainingRow[] => rows,
+    /** Of the last row, all; none before the first turn. */
+    ids: (): number[] => rows.slice(-1).flatMap(({ promptIds, completionIds }) => [...promptIds, ...completionIds]),
   };
 }
 

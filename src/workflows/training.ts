@@ -59,6 +59,7 @@ export async function train(input: TrainInput): Promise<{ training: TrainingSumm
       ...(hints && hints.share > 0 && { hints }),
       seed: campaign.trainingSeed ?? campaign.seed,
       maxTokens: campaign.rollouts.sampling.maxTokens,
+      thinking: campaign.rollouts.sampling.thinking,
       maxSteps: campaign.rollouts.maxSteps,
       ...makingOf(campaign),
       ...silenceOf(campaign),

@@ -1,5 +1,5 @@
 /** The policy client against the real embedded server, on a random tiny model: the TypeScript-Python contract of the dialect. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/folder-store';
@@ -9,12 +9,18 @@ import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { conformanceChecks } from '../../src/cli/checks/conformance';
-import type { TurnRequest } from '../../src/policy/wire';
+import type { Rendered, TurnRequest } from '../../src/policy/wire';
 import { createMerger, type Part } from '../../src/policy/merge';
 import { openPolicyServer, type PolicyServer } from '../../src/policy/server';
 import { checkSampling } from '../../src/policy/server-proof';
 import { played } from '../support/played';
-import { makeTinyModel, python, startEmbeddedServer, type EmbeddedServer } from '../support/embedded-server';
+import {
+  makeHermesModel,
+  makeTinyModel,
+  python,
+  startEmbeddedServer,
+  type EmbeddedServer,
+} from '../support/embedded-server';
 
 const repository = resolve(__dirname, '..', '..');
 const root = mkdtempSync(join(tmpdir(), 'dialect-'));
@@ -94,9 +100,15 @@ test('what a policy server does otherwise is found', async () => {
       ...real,
       complete: (body: object) => real.complete({ ...body, top_p: 0.8, temperature: 1, model: 'base' }),
       loadAdapter: () => Promise.resolve(),
+      // Its tokens are other ones each time.
+      render: async (body: object) => {
+        const rendered = (await real.render(body)) as Rendered;
+        return { ...rendered, token_ids: [rendered.token_ids[0]!, ...rendered.token_ids] };
+      },
     },
   }));
   expect(found).toEqual({
+    ids: expect.stringMatching(/^a turn of the ids [\d ]+ is not continued$/),
     turns: 'another seed gives the same tokens',
     'log-probs': expect.stringMatching(/^log-probs are off by 1\.0e-1 nats in the mean/),
     sampling: expect.stringContaining('it does not sample from the distribution'),
@@ -148,6 +160,90 @@ test('a restart with another base model is noticed, and so is the right one afte
   server = await startEmbeddedServer({ model, args: port });
   await client.sample(request()).catch(() => undefined);
   expect((await client.sample(request({ sampling: greedy }))).tokenIds).toEqual(before.tokenIds);
+}, 120_000);
+
+test('calls of Hermes are read, and turns that render otherwise are continued as they were sampled', async () => {
+  const hermes = join(root, 'hermes');
+  makeHermesModel(hermes);
+  const second = await startEmbeddedServer({ model: hermes });
+  const direct = openPolicyServer({ url: second.url, concurrency: 8 });
+  let generated = 0;
+  const counting = { ...direct, generate: (body: object) => (generated++, direct.generate(body)) };
+  try {
+    const probed = { url: second.url, server: counting, client, store, python, base: second.base, model: hermes };
+    const limits = { contextTokens: 2048, targetModules: ['q_proj'], rank: 8 };
+    const items = conformanceChecks({ ...probed, ...limits }).filter(({ name }) => name === 'probe: ids');
+    expect(await runChecks(items)).toMatchObject([{ ok: true, detail: expect.stringMatching(/^19 turns/) as string }]);
+    expect(generated).toBeGreaterThan(8);
+    const text = '<tool_call>\n{"name": "get_account", "arguments": {"user": "mia"}}\n</tool_call>';
+    const idsOf = async (...messages: object[]) =>
+      ((await direct.render({ model: 'base', messages, add_generation_prompt: messages.length < 2 })) as Rendered)
+        .token_ids;
+    const user = { role: 'user', content: 'hello' };
+    const whole = await idsOf(user, { role: 'assistant', content: text });
+    const chat_request = {
+      model: 'base',
+      messages: [user],
+      tools: [{ type: 'function', function: { name: 'get_account' } }],
+    };
+    // What follows the prompt, without the end of the turn and the line's.
+    const choices = [{ token_ids: whole.slice((await idsOf(user)).length, -2), finish_reason: 'stop' }];
+    expect(await direct.derender({ chat_request, generate_response: { choices } })).toMatchObject({
+      choices: [{ message: { content: null, tool_calls: [{ function: { name: 'get_account' } }] } }],
+    });
+  } finally {
+    direct.close();
+    await second.stop();
+  }
+}, 120_000);
+
+test('a conversation is one row where its turns render otherwise than they were sampled', async () => {
+  const other = join(root, 'other');
+  cpSync(model, other, { recursive: true });
+  const template = join(other, 'chat_template.jinja');
+  // Earlier answers get a word more.
+  const text = readFileSync(template, 'utf8');
+  expect(text).toContain("{{ m.content or '' }}");
+  writeFileSync(template, text.replace("{{ m.content or '' }}", '$& done'));
+  const shop = createShop();
+  const talking = {
+    ...shop,
+    reset: async (task: { id: string; seed: number }) => {
+      const episode = await shop.reset(task);
+      const next = [{ role: 'user' as const, content: 'cancel the red lamp' }];
+      return {
+        ...episode,
+        start: { ...episode.start, maxSteps: 3 },
+        step: async () => ({ messages: next, done: false }),
+      };
+    },
+  };
+  const second = await startEmbeddedServer({ model: other });
+  const policy = { base: second.base, adapters: [] };
+  const asked = createPolicyClient({ url: second.url, concurrency: 8, store, merge: createMerger({ store, python }) });
+  const rowsOf = async (thinking: 'kept' | 'stripped') => {
+    const { records } = await played({
+      ...{
+        ...{ environment: talking, policy, tasks: ['train-0', 'train-1'], attempts: 4 },
+      },
+      ...{ sampling: { temperature: 1, topP: 1, maxTokens: 40, thinking }, seed: 1, concurrency: 8, purpose: 'test' },
+      ...{ title: thinking, maxAttempts: 1, store, client: asked },
+    });
+    return new Set((records as ScoredRollout[]).map(({ rows }) => rows.length));
+  };
+  try {
+    // Turns that are cut off get the end that one had which was not.
+    for (let seed = 0, reason = ''; reason !== 'stop'; seed++)
+      reason = (
+        await asked.sample(request({ policy, seed, tools: [], sampling: { temperature: 1, topP: 1, maxTokens: 200 } }))
+      ).finishReason;
+    expect(await rowsOf('kept')).toEqual(new Set([1]));
+    // Where every prompt is rendered from messages.
+    expect(Math.max(...(await rowsOf('stripped')))).toBeGreaterThan(1);
+  } finally {
+    asked.close();
+    await second.stop();
+  }
 }, 120_000);
 
 test('the engine rolls out the shop with it: every sampled id is in a row', async () => {

@@ -68,6 +68,17 @@ AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(sys.argv[1])).save_p
   execFileSync(python, ['-c', script, folder], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
 }
 
+/** Makes a random model that is spoken to as Qwen3 is. */
+export function makeHermesModel(folder: string): void {
+  const script = `
+import sys; sys.path.insert(0, "trainer/tests")
+from pathlib import Path
+from conftest import save_hermes_model
+save_hermes_model(Path(sys.argv[1]))
+`;
+  execFileSync(python, ['-c', script, folder], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
 /** Makes a random model (and adapters for it) in the shipped text format, by the Python tests' own helpers. */
 export function makeTinyModel({
   folder,

@@ -1,5 +1,5 @@
 /** The real vLLM on CPU (`make test-vllm`): what a campaign asks of a policy server, adapters from a bucket by their content, and restarts. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -13,7 +13,7 @@ import { baseModelId, keepFingerprint, servedBase, writeAdapter } from '../../sr
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
 import { openPolicyServer } from '../../src/policy/server';
-import { python } from '../support/embedded-server';
+import { makeHermesModel, python } from '../support/embedded-server';
 import { bucket, s3ServerForTests } from '../support/s3-server';
 
 jest.setTimeout(15 * 60_000);
@@ -22,24 +22,14 @@ s3ServerForTests(() => undefined);
 const repository = resolve(__dirname, '..', '..');
 const root = mkdtempSync(join(tmpdir(), 'vllm-'));
 const model = join(root, 'model');
-const CONTEXT = 512;
+const CONTEXT = 2048;
 const RANK = 16;
 const targetModules = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'];
 const url = `s3://${bucket}/vllm`;
 
-/** A random Llama of 0.5 M parameters with the shipped tokenizer and template. The model's own generation_config.json cuts off, as those of the hub do. */
+/** The model's own generation_config.json cuts off, as those of the hub do. */
 function makeModel(): void {
-  cpSync(join(repository, 'models', 'base'), model, { recursive: true });
-  const script = `
-import sys, torch
-from transformers import LlamaConfig, LlamaForCausalLM
-torch.manual_seed(1)
-LlamaForCausalLM(LlamaConfig(
-    vocab_size=334, hidden_size=128, intermediate_size=256, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2,
-    max_position_embeddings=${CONTEXT}, bos_token_id=None, eos_token_id=2, pad_token_id=0, initializer_range=0.1, tie_word_embeddings=True,
-)).save_pretrained(sys.argv[1])
-`;
-  execFileSync(python, ['-c', script, model], { stdio: ['ignore', 'ignore', 'pipe'] });
+  makeHermesModel(model);
   writeFileSync(join(model, 'generation_config.json'), JSON.stringify({ eos_token_id: 2, pad_token_id: 0, top_k: 3 }));
 }
 
@@ -59,7 +49,7 @@ class Vllm {
       // One adapter at a time, and two in all: they are changed within every test.
       ...['--enable-lora', '--max-lora-rank', String(2 * RANK), '--max-loras', '1', '--max-cpu-loras', '2'],
       ...['--lora-target-modules', ...targetModules, '--max-model-len', String(CONTEXT)],
-      ...['--enable-auto-tool-choice', '--tool-call-parser', 'hermes'],
+      ...['--enable-auto-tool-choice', '--tool-call-parser', 'hermes', '--enable-scale-out'],
     ];
     const cpu = { OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'PASSIVE', VLLM_CPU_OMP_THREADS_BIND: 'nobind' };
     const env = {

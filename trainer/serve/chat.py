@@ -1,13 +1,16 @@
 """Between messages and token ids: text is rendered and tokenized in this one place, by the model folder's own chat
-template and tokenizer. And tool calls in the text format of the shipped base models,
-`<|call|>name(arg="value", arg2="value")`, one after the other: text is either parsed as a whole or stays content."""
+template and tokenizer. And tool calls in the format that the template shows them in: of the shipped base models,
+`<|call|>name(arg="value", arg2="value")`; of Hermes and Qwen, JSON in `<tool_call>`; of Llama 3, JSON alone. Text is
+either parsed as a whole or stays content."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from trainer.command import BadInput
 from trainer.model_folder import eos_ids
@@ -30,10 +33,14 @@ class ChatFormat:
         self.eos = eos_ids(folder)
         """The ids that end a turn; what is shown to clients leaves them out."""
         self._tokens = self._tokenizer.convert_ids_to_tokens(list(range(len(self._tokenizer))))
+        self.parse_calls = calls_shown_in(self._tokenizer.chat_template)
 
-    def prompt_ids(self, messages: list[dict], tools: list[dict] | None) -> list[int]:
-        """Token ids of the conversation, ending where the assistant's turn begins."""
-        return self._ids(self._rendered(messages, tools, ends=False))
+    def prompt_ids(
+        self, messages: list[dict], tools: list[dict] | None, *, ends: bool = False, **variables: Any
+    ) -> list[int]:
+        """Token ids of the conversation, ending where the assistant's turn begins, or with the last message.
+        `variables` are the template's."""
+        return self._ids(self._rendered(messages, tools, ends=ends, **variables))
 
     def answer_ids(self, messages: list[dict], answer: dict, tools: list[dict] | None) -> list[int]:
         """Token ids that the assistant's message is written with after `prompt_ids` of those before it, its end and
@@ -52,11 +59,11 @@ class ChatFormat:
         """One token as the tokenizer spells it; models may have more rows than the tokenizer has tokens."""
         return self._tokens[token_id] if token_id < len(self._tokens) else f"<{token_id}>"
 
-    def _rendered(self, messages: list[dict], tools: list[dict] | None, *, ends: bool) -> str:
+    def _rendered(self, messages: list[dict], tools: list[dict] | None, *, ends: bool, **variables: Any) -> str:
         """`ends`: with the last message; else where the assistant's turn begins."""
         try:
             return self._tokenizer.apply_chat_template(
-                messages, tools=tools or None, add_generation_prompt=not ends, tokenize=False
+                messages, tools=tools or None, add_generation_prompt=not ends, tokenize=False, **variables
             )
         except Exception as error:  # whatever a template's own code raises is about its input
             raise BadRequest(f"messages: the model's chat template refuses them ({error})", "messages") from error
@@ -72,10 +79,22 @@ _ARGUMENT = rf'\s*({_NAME})\s*=\s*"([^"]*)"\s*'
 _CALL = re.compile(rf"\s*({_NAME})\s*\((\s*|{_ARGUMENT}(?:,{_ARGUMENT})*)\)\s*")
 
 
+Parse = Callable[[str, list[dict]], tuple[str, list[dict]]]
+"""Splits a completion (without its end-of-turn token) into content and OpenAI tool calls; (text, []) if any part does
+not parse. The tools are the request's, in OpenAI's shape."""
+
+
+def calls_shown_in(template: str) -> Parse:
+    """How to read the calls of a model whose chat template this is."""
+    if "<tool_call>" in template and "<function=" not in template:
+        return parse_tagged_calls
+    if CALL not in template and re.search(r"python_tag|ipython", template) and '"parameters"' in template:
+        return parse_bare_calls
+    return parse_calls
+
+
 def parse_calls(text: str, tools: list[dict]) -> tuple[str, list[dict]]:
-    """Splits a completion (without its end-of-turn token) into content and OpenAI tool calls. `tools` are the
-    request's, in OpenAI's shape; their schemas give the arguments their JSON types. Returns (text, []) if any part does
-    not parse."""
+    """Calls of the shipped base models. Schemas give the arguments their JSON types."""
     content, *parts = text.split(CALL)
     schemas = {t["function"]["name"]: (t["function"].get("parameters") or {}).get("properties") or {} for t in tools}
     calls: list[dict] = []
@@ -89,9 +108,55 @@ def parse_calls(text: str, tools: list[dict]) -> tuple[str, list[dict]]:
             f"{json.dumps(name, ensure_ascii=False)}: {coerce(value.strip(), properties.get(name, {}))}"
             for name, value in arguments
         )
-        function = {"name": match[1], "arguments": f"{{{', '.join(fields)}}}"}
-        calls.append({"id": f"call_{len(calls)}", "type": "function", "function": function})
+        calls.append(_called(match[1], f"{{{', '.join(fields)}}}", len(calls)))
     return (content.strip() if calls else text), calls
+
+
+_TAGGED = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
+_GIVEN = re.compile(r'"(?:arguments|parameters)"\s*:\s*')
+
+
+def parse_tagged_calls(text: str, _tools: list[dict]) -> tuple[str, list[dict]]:
+    """Calls of Hermes and Qwen: `<tool_call>{"name": .., "arguments": {..}}</tool_call>`, with words around them."""
+    calls = [_json_call(found, n) for n, found in enumerate(_TAGGED.findall(text))]
+    content = _TAGGED.sub("", text)
+    if not calls or None in calls or "tool_call>" in content:
+        return text, []
+    return content.strip(), calls
+
+
+def parse_bare_calls(text: str, _tools: list[dict]) -> tuple[str, list[dict]]:
+    """Calls of Llama 3: `{"name": .., "parameters": {..}}` and nothing else; several with semicolons between them."""
+    bare, decoder, calls, at = text.strip().removeprefix("<|python_tag|>").strip(), json.JSONDecoder(), [], 0
+    while at < len(bare):
+        try:
+            _, end = decoder.raw_decode(bare, at)
+        except ValueError:
+            return text, []
+        call = _json_call(bare[at:end], len(calls))
+        between = re.compile(r"\s*(;\s*|$)").match(bare, end)
+        if call is None or between is None:
+            return text, []
+        calls.append(call)
+        at = between.end()
+    return ("" if calls else text), calls
+
+
+def _json_call(text: str, number: int) -> dict | None:
+    """The call with its arguments as they are written, since a number has several spellings; None if it is none."""
+    try:
+        call = json.loads(text)
+        written = _GIVEN.search(text)
+        given, end = json.JSONDecoder().raw_decode(text, written.end())
+        if not isinstance(given, dict) or given not in (call.get("arguments"), call.get("parameters")):
+            return None
+        return _called(call["name"], text[written.end() : end], number) if isinstance(call["name"], str) else None
+    except (ValueError, AttributeError, KeyError):
+        return None
+
+
+def _called(name: str, arguments: str, number: int) -> dict:
+    return {"id": f"call_{number}", "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def coerce(value: str, schema: object) -> str:

@@ -33,7 +33,7 @@ class Engine:
         runner = ModelRunner(model, slots=max_batch)
         self.registry = AdapterRegistry(runner.mix.linears)
         self.metrics = StepMetrics()
-        self.context, self.eos = runner.context, runner.eos
+        self.context, self.eos, self.vocabulary = runner.context, runner.eos, runner.vocabulary
         self._batch = Batch(runner, cache=PrefixCache(prefix_cache_mb << 20), metrics=self.metrics)
         self._mix = runner.mix
         self._threads = threads

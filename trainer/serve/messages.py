@@ -44,6 +44,8 @@ class Ready:
 
     context: int
     base_id: str
+    vocabulary: int
+    """Ids that it has embeddings of."""
 
 
 class RequestError(Exception):

@@ -199,6 +199,7 @@ class ModelRunner:
         self.model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).to(self.device).eval()
         config = self.model.config
         self.context: int = config.max_position_embeddings
+        self.vocabulary: int = config.vocab_size
         self.slots = slots
         self.eos = eos_ids(folder)
         try:

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from trainer.command import Strict, first_problem
-from trainer.serve.chat import ChatFormat, parse_calls
-from trainer.serve.messages import BadRequest, Outcome
+from trainer.serve.chat import ChatFormat
+from trainer.serve.messages import BASE, BadRequest, GenerationRequest, Outcome
 
 
 class FunctionCall(Strict):
@@ -73,6 +73,8 @@ class ChatRequest(Strict):
     n: Literal[1] | None = None
     stream: Literal[False] | None = None
     stop: None = None
+    add_generation_prompt: bool = True
+    chat_template_kwargs: dict[str, Any] | None = None
 
     @property
     def token_limit(self) -> int | None:
@@ -82,6 +84,79 @@ class ChatRequest(Strict):
     def offered_tools(self) -> list[dict]:
         """The tools that the model may call, in OpenAI's shape."""
         return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools or []]
+
+    def prompt_ids(self, chat: ChatFormat) -> list[int]:
+        """What the answer follows, or the messages alone. Raises BadRequest."""
+        variables = {"ends": not self.add_generation_prompt, **(self.chat_template_kwargs or {})}
+        return chat.prompt_ids(for_template(self.messages), self.offered_tools(), **variables)
+
+    def sampling_params(self) -> SamplingParams:
+        """The same for `generate`."""
+        return SamplingParams(
+            max_tokens=self.token_limit,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            seed=self.seed,
+            logprobs=(self.top_logprobs or 0) if self.logprobs else None,
+        )
+
+
+class SamplingParams(Strict):
+    """Of vLLM's those that a chat request can ask for; others are its defaults."""
+
+    model_config = ConfigDict(extra="ignore")
+    max_tokens: int | None = Field(default=None, ge=1)
+    temperature: float = Field(default=1.0, ge=0)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    seed: int | None = None
+    logprobs: int | None = Field(default=None, ge=0, le=20)
+
+
+class GenerateRequest(Strict):
+    """Token ids in, token ids out; what `render` answers is one."""
+
+    model_config = ConfigDict(extra="ignore")
+    model: str = BASE
+    token_ids: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    sampling_params: SamplingParams
+
+    def generation(self, *, context: int, vocabulary: int, field: str) -> GenerationRequest:
+        """What is to be sampled. Raises BadRequest, which names `field`, where the context has no room for it."""
+        if (largest := max(self.token_ids)) >= vocabulary:
+            raise BadRequest(f"{field}: the model has no id {largest}; its ids are below {vocabulary}", field)
+        room = context - len(self.token_ids)
+        if room < 1:
+            held = f"the context holds {context} and a sample needs one; send fewer"
+            raise BadRequest(f"{field}: {len(self.token_ids)} tokens, {held}", field, "context_length_exceeded")
+        params = self.sampling_params
+        return GenerationRequest(
+            prompt=self.token_ids,
+            model=self.model,
+            max_tokens=min(params.max_tokens or room, room),
+            temperature=params.temperature,
+            top_p=params.top_p,
+            seed=params.seed,
+            likeliest=params.logprobs or 0,
+        )
+
+
+class _Sampled(Strict):
+    model_config = ConfigDict(extra="ignore")
+    token_ids: list[Annotated[int, Field(ge=0)]]
+    finish_reason: str
+
+
+class _Generated(Strict):
+    model_config = ConfigDict(extra="ignore")
+    choices: list[_Sampled] = Field(min_length=1, max_length=1)
+
+
+class DerenderRequest(Strict):
+    """Sampled ids and the chat request that they answer. Ids that the tokenizer lacks are no text."""
+
+    model_config = ConfigDict(extra="ignore")
+    chat_request: ChatRequest
+    generate_response: _Generated
 
 
 class UnloadRequest(Strict):
@@ -108,12 +183,8 @@ def completion(
     request: ChatRequest, *, prompt_ids: list[int], outcome: Outcome, chat: ChatFormat, number: int
 ) -> dict[str, Any]:
     """The body of a chat completion. `number` makes its id."""
-    text = chat.text(outcome.token_ids)
-    tools = request.offered_tools()
-    content, calls = parse_calls(text, tools) if tools and outcome.finish_reason == "stop" else (text, [])
-    message: dict[str, Any] = {"role": "assistant", "content": content if content or not calls else None}
-    if calls:
-        message["tool_calls"] = calls
+    message = message_of(request, token_ids=outcome.token_ids, finish_reason=outcome.finish_reason, chat=chat)
+    calls = message.get("tool_calls")
     choice: dict[str, Any] = {
         "index": 0,
         "message": message,
@@ -150,6 +221,40 @@ def completion(
         choice["token_ids"] = outcome.token_ids
         answer["prompt_token_ids"] = prompt_ids
     return answer
+
+
+def message_of(request: ChatRequest, *, token_ids: list[int], finish_reason: str, chat: ChatFormat) -> dict[str, Any]:
+    """The assistant's message that was sampled; calls are read in a whole one alone."""
+    text = chat.text(token_ids)
+    tools = request.offered_tools()
+    content, calls = chat.parse_calls(text, tools) if tools and finish_reason == "stop" else (text, [])
+    message = {"role": "assistant", "content": content if content or not calls else None}
+    return {**message, "tool_calls": calls} if calls else message
+
+
+def generated(outcome: Outcome, *, number: int) -> dict[str, Any]:
+    """The body of `generate`."""
+    tops = outcome.likeliest or ([],) * len(outcome.token_ids)
+    told = [
+        {"token_id": i, "logprob": p, "top_logprobs": [{"token_id": one, "logprob": q} for one, q in top]}
+        for i, p, top in zip(outcome.token_ids, outcome.logprobs, tops, strict=True)
+    ]
+    choice = {"index": 0, "token_ids": outcome.token_ids, "finish_reason": outcome.finish_reason}
+    return {"request_id": f"generate-{number}", "choices": [{**choice, "logprobs": {"content": told}}]}
+
+
+def derendered(request: DerenderRequest, *, chat: ChatFormat, number: int) -> dict[str, Any]:
+    """The body of a chat completion of ids that were sampled before."""
+    (sampled,) = request.generate_response.choices
+    given = {"token_ids": sampled.token_ids, "finish_reason": sampled.finish_reason}
+    choice = {"index": 0, "message": message_of(request.chat_request, **given, chat=chat)}
+    return {
+        "id": f"chatcmpl-{number}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": request.chat_request.model,
+        "choices": [{**choice, "finish_reason": sampled.finish_reason}],
+    }
 
 
 class _Written(float):

@@ -45,7 +45,17 @@ from trainer.serve.messages import (
     Unauthorized,
     Unavailable,
 )
-from trainer.serve.protocol import ChatRequest, LoadRequest, UnloadRequest, completion, for_template, parse
+from trainer.serve.protocol import (
+    ChatRequest,
+    DerenderRequest,
+    GenerateRequest,
+    LoadRequest,
+    UnloadRequest,
+    completion,
+    derendered,
+    generated,
+    parse,
+)
 
 log = logging.getLogger(__name__)
 
@@ -209,6 +219,9 @@ class App:
         self._started = int(time.time())
         self._routes: dict[str, tuple[str, Callable[[bytes, Receive], Awaitable[Answer]]]] = {
             "/v1/chat/completions": ("POST", self._complete),
+            "/v1/chat/completions/render": ("POST", self._render),
+            "/v1/chat/completions/derender": ("POST", self._derender),
+            "/inference/v1/generate": ("POST", self._generate),
             "/v1/models": ("GET", self._models),
             "/v1/load_lora_adapter": ("POST", self._load),
             "/v1/unload_lora_adapter": ("POST", self._unload),
@@ -239,7 +252,7 @@ class App:
         method, handle = self._routes[path]
         if scope["method"] != method:
             raise MethodNotAllowed(f"method {scope['method']}: {path} takes {method}")
-        if path.startswith("/v1/") and self._key:
+        if path.startswith(("/v1/", "/inference/")) and self._key:
             given = dict(scope["headers"]).get(b"authorization", b"")
             if not hmac.compare_digest(given, f"Bearer {self._key}".encode()):
                 raise Unauthorized(f"authorization: it is not the key that is in this server's {KEY_VARIABLE}")
@@ -247,27 +260,31 @@ class App:
 
     async def _complete(self, body: bytes, receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
-        if request.model != BASE:
-            await self._find(request.model)
-        prompt = self._chat.prompt_ids(for_template(request.messages), request.offered_tools())
-        room = self._ready.context - len(prompt)
-        if room < 1:
-            held = f"the context holds {self._ready.context} and a sample needs one; send fewer"
-            raise BadRequest(f"messages: {len(prompt)} tokens, {held}", "messages", "context_length_exceeded")
-        generation = GenerationRequest(
-            prompt=prompt,
-            model=request.model,
-            max_tokens=min(request.token_limit or room, room),
-            temperature=request.temperature,
-            top_p=request.top_p,
-            seed=request.seed,
-            likeliest=request.top_logprobs or 0,
-        )
-        outcome = await self._unless_gone(generation, receive)
+        prompt = request.prompt_ids(self._chat)
+        outcome = await self._sampled(_in_ids(request, prompt), receive, field="messages")
         number = next(self._numbers)
         answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=number)
         self._outcomes[answer["choices"][0]["finish_reason"]] += 1
         return _json(answer)
+
+    async def _render(self, body: bytes, _receive: Receive) -> Answer:
+        request = parse(ChatRequest, body)
+        return _json(_in_ids(request, request.prompt_ids(self._chat)).model_dump())
+
+    async def _generate(self, body: bytes, receive: Receive) -> Answer:
+        outcome = await self._sampled(parse(GenerateRequest, body), receive, field="token_ids")
+        self._outcomes[outcome.finish_reason] += 1
+        return _json(generated(outcome, number=next(self._numbers)))
+
+    async def _derender(self, body: bytes, _receive: Receive) -> Answer:
+        return _json(derendered(parse(DerenderRequest, body), chat=self._chat, number=next(self._numbers)))
+
+    async def _sampled(self, request: GenerateRequest, receive: Receive, *, field: str) -> Outcome:
+        if request.model != BASE:
+            await self._find(request.model)
+        limits = {"context": self._ready.context, "vocabulary": self._ready.vocabulary}
+        generation = request.generation(**limits, field=field)
+        return await self._unless_gone(generation, receive)
 
     async def _find(self, name: str) -> None:
         """Loads an adapter from the bucket if need be. Raises NotFound, BadRequest, Unavailable."""
@@ -335,6 +352,10 @@ class App:
     async def _metrics(self, _body: bytes, _receive: Receive) -> Answer:
         counters, gauges = await self._engine.call("metrics")
         return _text(exposition(requests=self._outcomes, counters=counters, gauges=gauges))
+
+
+def _in_ids(request: ChatRequest, prompt: list[int]) -> GenerateRequest:
+    return GenerateRequest(model=request.model, token_ids=prompt, sampling_params=request.sampling_params())
 
 
 def _error_body(error: RequestError) -> dict:

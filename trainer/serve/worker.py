@@ -89,7 +89,7 @@ def main() -> None:
     model = Path(options.pop("model"))
     try:
         engine = Engine(model, **options)
-        ready = Ready(context=engine.context, base_id=base_id(model))
+        ready = Ready(context=engine.context, base_id=base_id(model), vocabulary=engine.vocabulary)
     except (ValueError, OSError) as error:
         front.send((0, RequestError(str(error))))
         return

@@ -69,6 +69,41 @@ def save_tokenizer(folder: Path, fillers: int = 0) -> int:
     return len(tokens)
 
 
+def save_hermes_model(folder: Path, context: int = 2048) -> Path:
+    """Writes a random Llama that is spoken to as Qwen3 is: chat template and calls of Hermes, and a tokenizer over
+    bytes in which most texts have several spellings."""
+    import torch
+    import trl
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    pairs = [("t", "h"), ("e", "r"), ("a", "c"), ("o", "u"), ("n", "t"), ("i", "n"), ("{", '"'), ("er", "s")]
+    merged = [first + second for first, second in pairs]
+    tokens = [*special, *sorted(pre_tokenizers.ByteLevel.alphabet()), *merged]
+    tokenizer = Tokenizer(models.BPE({token: i for i, token in enumerate(tokens)}, pairs))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_tokens(["<tool_call>", "</tool_call>"])
+    template = Path(trl.__file__).parent / "chat_templates" / "qwen3_instruct_2507.jinja"
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token=special[0],
+        eos_token=special[2],
+        additional_special_tokens=special[1:2],
+        chat_template=template.read_text(),
+    ).save_pretrained(folder)
+    torch.manual_seed(1)
+    config = LlamaConfig(
+        **{"vocab_size": tokenizer.get_vocab_size(), "max_position_embeddings": context, "initializer_range": 0.1},
+        **{"hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 3, "tie_word_embeddings": True},
+        **{"num_attention_heads": 4, "num_key_value_heads": 2},
+        **{"bos_token_id": None, "eos_token_id": 2, "pad_token_id": 0},
+    )
+    LlamaForCausalLM(config).save_pretrained(folder)
+    return folder
+
+
 def save_tiny_model(folder: Path, kind: str = "lfm2", size: str = "tiny", spread: float = 0.25) -> Path:
     """Writes a random model with tokenizer. `kind`: "lfm2" (convolutions and attention), "llama" (grouped query
     attention), "qwen3" or "moe" (Qwen3-MoE of four experts, untied). `size`: "tiny", or "bench" for 0.9 M parameters

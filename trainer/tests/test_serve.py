@@ -62,6 +62,40 @@ def test_the_next_turn_continues_the_ids_and_comes_from_the_cache(url):
     assert second["usage"]["prompt_tokens_details"]["cached_tokens"] == len(seen) - 1
 
 
+def test_ids_in_ids_out_is_what_a_chat_request_does_at_once(url, shop_tools):
+    asked = {
+        "model": "base",
+        "messages": CONVERSATION,
+        "tools": shop_tools,
+        "logprobs": True,
+        "seed": 3,
+        "max_tokens": 40,
+    }
+    whole = ask(url, **asked).json()
+    rendered = httpx.post(f"{url}/v1/chat/completions/render", json=asked).json()
+    assert rendered["token_ids"] == whole["prompt_token_ids"]
+    sampled = httpx.post(f"{url}/inference/v1/generate", json=rendered).json()
+    choice, expected = sampled["choices"][0], whole["choices"][0]
+    assert choice["token_ids"] == expected["token_ids"] and choice["finish_reason"] in ("stop", "length")
+    told = [entry["logprob"] for entry in choice["logprobs"]["content"]]
+    assert told == pytest.approx([entry["logprob"] for entry in expected["logprobs"]["content"]], abs=1e-4)
+    body = {"chat_request": asked, "generate_response": sampled, "prompt_token_ids": rendered["token_ids"]}
+    answer = httpx.post(f"{url}/v1/chat/completions/derender", json=body).json()
+    assert answer["choices"][0]["message"] == expected["message"]
+    ended = httpx.post(f"{url}/v1/chat/completions/render", json={**asked, "add_generation_prompt": False}).json()
+    assert rendered["token_ids"][: len(ended["token_ids"])] == ended["token_ids"] != rendered["token_ids"]
+
+
+@pytest.mark.parametrize(
+    ("ids", "problem"),
+    [([], "token_ids"), ([-1], "token_ids.0"), ([10**6], "no id 1000000"), ([1] * 256, "256 tokens")],
+)
+def test_ids_that_can_not_be_continued_are_refused(url, ids, problem):
+    answer = httpx.post(f"{url}/inference/v1/generate", json={"token_ids": ids, "sampling_params": {}})
+    assert answer.status_code == 400 and problem in answer.json()["error"]["message"]
+    assert httpx.get(f"{url}/health").status_code == 200
+
+
 def test_a_conversation_with_calls_renders_to_the_ids_of_the_calls(url, shop_tools, tiny_model_dir):
     call = {"name": "cancel_item", "arguments": '{"item": "red lamp", "id": "i42"}'}
     messages = [

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
+import trl
 
-from trainer.serve.chat import coerce
+from trainer.serve.chat import calls_shown_in, coerce
 from trainer.serve.chat import parse_calls as parse
 from trainer.serve.protocol import Message, for_template
 
@@ -76,3 +78,55 @@ def test_numbers_are_told_and_shown_again_as_they_were_sampled(number):
     assert call["function"]["arguments"] == f'{{"amount": {number}}}'
     [told] = for_template([Message.model_validate({"role": "assistant", "tool_calls": [call]})])
     assert str(told["tool_calls"][0]["function"]["arguments"]["amount"]) == number
+
+
+SHOWN = '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call>'
+HERMES, LLAMA = calls_shown_in(SHOWN), calls_shown_in('<|python_tag|> {"name": .., "parameters": ..}')
+LOOK = '{"name": "look", "arguments": {"n": 2.0, "big": 12345678901234567890}}'
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "content", "names"),
+    [
+        (HERMES, f"<tool_call>\n{LOOK}\n</tool_call>", "", ["look"]),
+        (
+            HERMES,
+            f"One moment.\n\n<tool_call>\n{LOOK}\n</tool_call>\n<tool_call>{LOOK}</tool_call>",
+            "One moment.",
+            2 * ["look"],
+        ),
+        (LLAMA, LOOK.replace("arguments", "parameters"), "", ["look"]),
+        (LLAMA, f"<|python_tag|>{LOOK}; {LOOK}", "", 2 * ["look"]),
+    ],
+)
+def test_calls_are_read_in_the_format_that_the_template_shows(read, text, content, names):
+    said, calls = read(text, TOOLS)
+    assert said == content and [call["function"]["name"] for call in calls] == names
+    # A number stays as it was written.
+    assert {call["function"]["arguments"] for call in calls} == {'{"n": 2.0, "big": 12345678901234567890}'}
+
+
+@pytest.mark.parametrize(
+    ("read", "text"),
+    [
+        (HERMES, "no call at all"),
+        (HERMES, f"<tool_call>{LOOK}"),
+        (HERMES, f"<tool_call>{LOOK}</tool_call><tool_call>"),
+        (HERMES, "<tool_call>{not json}</tool_call>"),
+        (HERMES, '<tool_call>{"name": "look", "arguments": [1]}</tool_call>'),
+        (HERMES, '<tool_call>{"name": 3, "arguments": {}}</tool_call>'),
+        (HERMES, '<tool_call>["arguments"]</tool_call>'),
+        (LLAMA, "no call at all"),
+        (LLAMA, f"{LOOK} and more"),
+        (LLAMA, '{"answer": 3}'),
+        (LLAMA, ""),
+    ],
+)
+def test_what_is_no_call_stays_content(read, text):
+    assert read(text, TOOLS) == (text, [])
+
+
+@pytest.mark.parametrize("name", ["qwen2_5", "qwen3", "qwen3_instruct_2507", "llama3_1", "llama3_2"])
+def test_templates_of_well_known_models_show_a_format_that_is_read(name):
+    template = (Path(trl.__file__).parent / "chat_templates" / f"{name}.jinja").read_text()
+    assert calls_shown_in(template) is (LLAMA if name.startswith("llama") else HERMES)

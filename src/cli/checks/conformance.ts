@@ -10,13 +10,24 @@ import { type CheckItem, Lack } from '../../checks/check';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { createLimit } from '../../domain/concurrency';
 import { type FailureType, isFailure, reasonOf } from '../../domain/failures';
+import type { Message } from '../../domain/messages';
 import type { FixedPolicy } from '../../domain/rollout';
 import { keptAdapter, scoreRows } from '../../policy/base-model';
 import type { PolicyClient } from '../../policy/client';
 import { createMerger } from '../../policy/merge';
 import type { PolicyServer } from '../../policy/server';
 import { checkSampling } from '../../policy/server-proof';
-import { completionBody, type Turn, type TurnRequest } from '../../policy/wire';
+import { createTurns, startsWith } from '../../policy/turns';
+import {
+  completionBody,
+  derenderBody,
+  generateBody,
+  parseDerendered,
+  parseGenerated,
+  parseRendered,
+  type Turn,
+  type TurnRequest,
+} from '../../policy/wire';
 
 export interface Probed {
   url: string;
@@ -44,6 +55,22 @@ const SAMPLED = { temperature: 1, topP: 1, maxTokens: 24 };
 const GREEDY = { ...SAMPLED, temperature: 0 };
 /** Deviation of an adapter's factors: enough to be seen, and little enough for a model to stay one. */
 const NOISE = 0.05;
+
+/** Turns that come back from text otherwise than they were sampled, in the formats of calls that there are. */
+const SHAPES = [
+  ...[
+    '{"name": "get_account", "arguments": {"user": "mia"}}',
+    '{"name":"get_account","arguments":{"user":"mia","n":1e3}}',
+  ].flatMap((call) => [
+    `<tool_call>\n${call}\n</tool_call>`,
+    `One moment.<tool_call>${call}</tool_call>`,
+    `One moment.\n\n<tool_call>\n${call}\n</tool_call>\n`,
+    call.replace('arguments', 'parameters'),
+  ]),
+  '<|call|>get_account(user="mia")',
+  'one moment <|call|> get_account( user = "mia" )',
+  ' words with white space around them \n',
+];
 
 /** One after the other: what a server does in a batch is up to rounding. */
 export function conformanceChecks(o: Probed): CheckItem[] {
@@ -108,6 +135,70 @@ export function conformanceChecks(o: Probed): CheckItem[] {
       return shown.promptIds.length > without.promptIds.length
         ? `of ${shown.promptIds.length - without.promptIds.length} tokens in the prompt`
         : { warning: 'the chat template does not show them' };
+    },
+    async ids() {
+      const name = (await server.models()).base;
+      const turn = createTurns(server);
+      const asked = { model: name, tools: [TOOL], sampling: { ...SAMPLED, maxTokens: 1 }, seed: 1 };
+      const opening: Message[] = [{ role: 'user', content: 'Look at the account of mia.' }];
+      const idsOf = async (messages: Message[], ends = false): Promise<number[] | undefined> => {
+        const body = await server.render({ ...completionBody({ ...asked, messages }), add_generation_prompt: !ends });
+        return body === undefined ? undefined : parseRendered(body).token_ids;
+      };
+      const prompt = await idsOf(opening);
+      if (!prompt)
+        return {
+          warning:
+            'a turn that renders otherwise than it was sampled begins a new row: start vLLM with --enable-scale-out',
+        };
+      const ended = await firstOf(
+        64,
+        (seed) => turn({ ...asked, messages: opening, sampling: { ...SAMPLED, maxTokens: 64 }, seed }),
+        ({ finishReason }) => finishReason === 'stop',
+      );
+      if (!ended) return { warning: 'no turn ended by itself, so that none could be continued' };
+      const end = ended.tokenIds.at(-1)!;
+      const next: Message = { role: 'user', content: 'And now?' };
+      const added = new Set<string>();
+      const pieces = [...new Set([...prompt, ...ended.tokenIds])].filter((id) => id !== end);
+      const random = Array.from({ length: 8 }, (_, k) =>
+        Array.from({ length: 12 }, (_, n) => pieces[(7 ** (k + 1) * (n + 1) * 31) % pieces.length]!),
+      );
+      const texts = await Promise.all(
+        SHAPES.map(async (content) => (await idsOf([...opening, { role: 'assistant', content }], true))!),
+      );
+      const shapes = texts.map((ids) => ids.slice(prompt.length, ids.lastIndexOf(end)));
+      for (const words of [...shapes, ...random]) {
+        const sampled = { finishReason: 'stop' as const, tokenIds: [...words, end], logprobs: [] };
+        const body = derenderBody({ asked: { ...asked, messages: opening }, promptIds: prompt, sampled });
+        const { message } = parseDerendered(await server.derender(body), sampled);
+        const before = [...prompt, ...sampled.tokenIds];
+        const { promptIds } = await turn({ ...asked, messages: [...opening, message, next], before });
+        wanted(startsWith(promptIds, before), `a turn of the ids ${words.join(' ')} is not continued`);
+        added.add(promptIds.slice(before.length).join());
+      }
+      wanted(added.size === 1, 'the same message adds other ids to other turns');
+      const body = { ...completionBody({ ...asked, messages: opening }), max_tokens: 24 };
+      const rendered = parseRendered(await server.render(body));
+      const filling = async (count: number) =>
+        parseGenerated(
+          await server.generate(
+            generateBody(
+              rendered,
+              Array.from({ length: count }, () => prompt[0]!),
+            ),
+          ),
+        );
+      const { tokenIds } = await filling(contextTokens - 2);
+      wanted(
+        tokenIds.length <= 2,
+        `${contextTokens - 2 + tokenIds.length} tokens are in a context of ${contextTokens}`,
+      );
+      await filling(contextTokens + 8).then(
+        () => wanted(false, 'ids beyond the context are answered'),
+        refusedOf('ContextLengthExceeded'),
+      );
+      return `${shapes.length + random.length} turns are continued as they were sampled, one row each`;
     },
     async context() {
       const prompt = (words: number) => [{ role: 'user' as const, content: 'one '.repeat(words) }];
@@ -186,6 +277,18 @@ export function conformanceChecks(o: Probed): CheckItem[] {
   }
 
   return Object.entries(items).map(([name, run]) => ({ name: `probe: ${name}`, run: () => inTurn(run) }));
+}
+
+async function firstOf<Item>(
+  most: number,
+  make: (n: number) => Promise<Item>,
+  is: (item: Item) => boolean,
+): Promise<Item | undefined> {
+  for (let n = 0; n < most; n++) {
+    const item = await make(n);
+    if (is(item)) return item;
+  }
+  return undefined;
 }
 
 const isEqual = (one: readonly number[], other: readonly number[]): boolean => one.join() === other.join();

@@ -108,7 +108,14 @@ export async function armsOf(o: {
         spent: spending.baseline(one),
         policy: best?.policy,
         heldOut: best?.heldOut,
-        training: isTrained ? reportedTraining({ evidence, id: `arms.${slug(name)}`, work }) : undefined,
+        training: isTrained
+          ? reportedTraining({
+              evidence,
+              id: `arms.${slug(name)}`,
+              work,
+              groupSize: record.campaign.training.groupSize,
+            })
+          : undefined,
       });
     }),
     arm(policyNames.ceiling, 'bound', {

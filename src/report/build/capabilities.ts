@@ -79,7 +79,8 @@ async function reportedResult(
   const batch = calibrationBatches(result.rounds).at(-1);
   const episodes = batch ? await episodesByOutcome({ store, ref: batch.ref }) : [];
   // It trained on the last round's version.
-  const hints = acceptedWithHints(result.rounds.at(-1) ?? {}) ? record.campaign.training.hintShare : 0;
+  const { hintShare, groupSize } = record.campaign.training;
+  const hints = acceptedWithHints(result.rounds.at(-1) ?? {}) ? hintShare : 0;
   return {
     status,
     workflowId,
@@ -90,7 +91,7 @@ async function reportedResult(
     calibration: rounds.flatMap(calibrationsOf).at(-1),
     episodes: episodes.length > 0 ? episodes : undefined,
     ...(trained && {
-      training: reportedTraining({ evidence, id, work: trained, hints: hints || undefined }),
+      training: reportedTraining({ evidence, id, work: trained, hints: hints || undefined, groupSize }),
       ...validated(o, { ...result, trained }),
       adapter: trained.best.policy.adapters[0]?.ref,
     }),

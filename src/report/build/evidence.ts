@@ -150,6 +150,8 @@ const metricsLine = jsonText.pipe(
     step: z.number().int(),
     reward: z.number(),
     reward_by_branch: z.record(branchSchema, z.number()).default({}),
+    rows: z.number().optional(),
+    informative_groups: z.number().optional(),
     rollouts_seconds: z.number().optional(),
     update_seconds: z.number().optional(),
   }),

@@ -1,4 +1,6 @@
 /** A training in the report: the reward of every step, and the held-out figures that picked the best iteration. */
+import type { ArtifactRef } from '../../domain/artifacts';
+import type { Figure } from '../../domain/figure';
 import type { Iteration, TrainingSummary } from '../../domain/results';
 import type { ReportedTraining } from '../capability-model';
 import type { Evidence, MetricsLine } from './evidence';
@@ -11,8 +13,10 @@ export function reportedTraining(o: {
   work: { iterations: Iteration[]; best?: Iteration | undefined; training?: TrainingSummary | undefined };
   /** Share of each group's rollouts that were hinted. */
   hints?: number | undefined;
+  /** Rollouts of a group. */
+  groupSize: number;
 }): ReportedTraining {
-  const { evidence, hints, work } = o;
+  const { evidence, hints, groupSize, work } = o;
   const { training, iterations, best } = work;
   const { level } = evidence;
   const id = `${o.id}.training`;
@@ -27,6 +31,8 @@ export function reportedTraining(o: {
     steps,
     hints,
     rollouts: countFigure(`${id}.rollouts`, rollouts, from, rollouts + brokenRollouts),
+    rowsPerRollout:
+      training && rowsFigure(`${id}.rows_per_rollout`, evidence.metrics(training.metrics), groupSize, from),
     // Without rollouts there are no rewards.
     rewardCurve: training && rollouts > 0 ? { ...curvesOf(evidence.metrics(training.metrics)), from } : undefined,
     iterations: iterations.map(({ step, rollouts: spent, heldOut: { ref } }) => {
@@ -49,6 +55,19 @@ export function reportedTraining(o: {
     }),
     bestStep: best?.step,
   };
+}
+
+/** Undefined where each rollout is one row, and of learners that do not count them. */
+function rowsFigure(
+  id: string,
+  lines: readonly MetricsLine[],
+  groupSize: number,
+  from: ArtifactRef[],
+): Figure | undefined {
+  const counted = lines.flatMap(({ rows, informative_groups: groups }) => (rows && groups ? [{ rows, groups }] : []));
+  const rollouts = groupSize * counted.reduce((sum, { groups }) => sum + groups, 0);
+  const rows = counted.reduce((sum, one) => sum + one.rows, 0);
+  return rows > rollouts ? { id, value: rows / rollouts, n: rollouts, unit: 'count', from } : undefined;
 }
 
 /** The mean reward of every step, of all rollouts and of those of each branch. */

@@ -15,6 +15,9 @@ const CURVES =
 const HINTED =
   'Where it was trained with hints, the lines count these rollouts, too, and lie above what the policy does alone; held-out rollouts are never hinted.';
 
+const IN_PIECES =
+  'training rows a rollout, where one is enough: the chat template renders earlier turns otherwise than they were sampled, and each row computes all before it again. A vLLM that is started with --enable-scale-out continues them as they were sampled.';
+
 export function trainingBlocks({ capabilities = [], arms = [] }: Report): Blocks {
   const runs = [...capabilities, ...arms].flatMap(({ name, training, ...row }) =>
     training ? [{ name, training, seeds: 'validation' in row ? row.validation?.synthesized : undefined }] : [],
@@ -31,6 +34,7 @@ export function trainingBlocks({ capabilities = [], arms = [] }: Report): Blocks
       heading([name, hintsText(training)].filter(Boolean).join(', '), 3),
       plot(trainingPlot(name, training, high), { lineage: training.rewardCurve?.from ?? [] }),
       paragraph(['trained to', training.rollouts, 'rollouts']),
+      training.rowsPerRollout && paragraph([training.rowsPerRollout, IN_PIECES], 'bad'),
       seeds && paragraph(['held-out seeds, before', seeds.before, 'after', seeds.after]),
     ]),
     heading('Iterations', 3),

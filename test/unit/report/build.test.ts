@@ -523,6 +523,18 @@ test.each([
   await expect(built(damaged)).rejects.toThrow(`${metrics.uri}, line ${line}: `);
 });
 
+test.each([
+  [1, undefined],
+  [3, 3],
+])('of %d training rows a rollout, the report tells %s', async (each, told) => {
+  const rows = each * record.campaign.training.groupSize;
+  const line = (step: number) => JSON.stringify({ step, reward: 0.5, rows, informative_groups: 1 });
+  const metrics = await metricsOf(`${rows} rows`, `${line(1)}\n${line(2)}\n`);
+  const training = { ...record.capabilities![0]!.trained!.training, metrics };
+  const { rowsPerRollout } = (await built(withCapability({}, { training }))).capabilities![0]!.training!;
+  expect(rowsPerRollout?.value).toBe(told);
+});
+
 test('all that was spent leads back to its batches', async () => {
   const { totals } = await lineage({ store, report, start: `arms.${one}.rollouts.all` });
   expect(totals).toMatchObject({ batches: 5, scored: 6 + 5 + 5 + 3 + 5 });
