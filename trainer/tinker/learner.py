@@ -26,6 +26,7 @@ from trainer.train.checkpoint import (
     policy_of,
     publish,
     resume_point,
+    whole_ones,
 )
 from trainer.train.groups import check_gap, tasks_of_all_steps, training_batch
 from trainer.train.job import TokenRow, read_groups
@@ -98,18 +99,18 @@ class _Training:
         job = self._job
         model = server.base_model(job.server_model)
         lost: list[str] = []
-        while self._checkpoint:
-            state = json.loads((self._checkpoint / STATE).read_text())
+        for step, checkpoint in list(whole_ones(self._output)):
+            state = json.loads((checkpoint / STATE).read_text())
             try:
-                self._adapter = server.resume(state["state"], model)
+                self._adapter = self._resumed(server, model, state["state"], checkpoint)
             except StateLost as error:
                 lost.append(str(error))
-                # The step before it is done again: its rollouts are in the store.
-                shutil.rmtree(self._checkpoint)
-                self.step, self._checkpoint = resume_point(job, job.steps)
                 continue
             self._reduction = Reduction(state["reduction"])
-            self._check_resumed(self._checkpoint)
+            # Of later steps the rollouts are in the store, and their updates are made again.
+            for later in [path for number, path in whole_ones(self._output) if number > step]:
+                shutil.rmtree(later)
+            self.step, self._checkpoint = resume_point(job, job.steps)
             return
         if lost:
             why = f"{'; '.join(lost)}; a Tinker server takes no adapter, so that nothing can be gone on with"
@@ -126,12 +127,15 @@ class _Training:
         self._reduction = Reduction(found.reduction)
         self._save()
 
-    def _check_resumed(self, checkpoint: Path) -> None:
+    def _resumed(self, server: Server, model: str, state: str, checkpoint: Path) -> Adapter:
+        """Raises StateLost, also where the server says that it has the state: SkyRL loads nothing from lost files."""
+        adapter = server.resume(state, model)
         with TemporaryDirectory(dir=self._output, prefix=".resumed.") as scratch:
-            self._adapter.export(f"resumed-{self.step}", Path(scratch))
-            if sha256(Path(scratch) / WEIGHTS) != sha256(checkpoint / WEIGHTS):
-                problem = f"the Tinker server's state of step {self.step} has other weights than {checkpoint}"
-                raise BadInput(f"output_dir {self._job.output_dir}: {problem}; remove the folder to train anew")
+            adapter.export(f"resumed-{checkpoint.name}", Path(scratch))
+            if sha256(Path(scratch) / WEIGHTS) == sha256(checkpoint / WEIGHTS):
+                return adapter
+        server.leave(adapter)
+        raise StateLost(f"{server.url} has other weights under {state} than were saved")
 
     def _train(self, tasks: list[str]) -> dict[str, float]:
         """One step, from its rollouts to the server's update. Returns its metrics."""

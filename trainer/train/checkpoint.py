@@ -97,11 +97,15 @@ def fingerprint_of(folder: Path) -> str:
 def last_whole(output: Path) -> tuple[int, Path | None]:
     """(finished steps, folder) of the newest whole checkpoint, or (0, None). Removes what was left half-written."""
     shutil.rmtree(partial_dir(output), ignore_errors=True)
+    return next(whole_ones(output), (0, None))
+
+
+def whole_ones(output: Path) -> Iterator[tuple[int, Path]]:
+    """(finished steps, folder) of every whole checkpoint, the newest first."""
     matches = ((re.fullmatch(r"checkpoint-(\d+)", path.name), path) for path in output.iterdir())
     for step, path in sorted(((int(match[1]), path) for match, path in matches if match), reverse=True):
         if is_whole(path):
-            return step, path
-    return 0, None
+            yield step, path
 
 
 def output_of(job: LoraJob) -> Path:

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -116,7 +116,7 @@ def distance(one: Worker, other: Worker, step: int) -> float:
 
 
 def ended(one: Worker) -> Worker:
-    assert one.exit_code == 0, one.stderr
+    assert one.exit_code == 0, [one.messages[-1:], one.stderr]
     return one
 
 
@@ -179,18 +179,40 @@ def test_stopped_and_resumed(server: SimpleNamespace, base: Path, tmp_path: Path
     assert ended(one.again()).adapter_bytes(3) == undisturbed.adapter_bytes(3)
 
 
+def deleted(server: SimpleNamespace, state: str) -> None:
+    """As by the server's owner, or once it has expired."""
+    model, kind, name = state.removeprefix("tinker://").split("/")
+    url = f"{server.url}/api/v1/training_runs/{model}/checkpoints/{kind}/{name}"
+    urllib.request.urlopen(urllib.request.Request(url, method="DELETE"), timeout=30)
+
+
+def wiped(server: SimpleNamespace, state: str) -> None:
+    """Files alone: the server says that it has it, and loads nothing."""
+    model, _, name = state.removeprefix("tinker://").split("/")
+    shutil.rmtree(server.saved / model / f"{name}.tar.gz")
+
+
+@pytest.mark.parametrize("lose", [deleted, wiped])
 def test_a_state_that_the_server_has_lost_costs_one_update(
-    server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker
+    server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker, lose: Callable[..., None]
 ) -> None:
     one = worker(server, base, tmp_path, steps=3)
     one.run(at(2, lambda learner: learner.kill()))
-    states = [json.loads((one.output / f"checkpoint-{n}/tinker.json").read_text())["state"] for n in (1, 2)]
-    paths = [server.saved / state.removeprefix("tinker://").split("/")[0] for state in states]
-    saved = {n: next(path for path in paths[0].glob(f"step-{n}*")) for n in (1, 2)}
-    shutil.rmtree(saved[2], ignore_errors=True)
-    saved[2].unlink(missing_ok=True)
-    again = ended(one.again())
-    assert again.adapter_bytes(3) == undisturbed.adapter_bytes(3)
+
+    def state(step: int) -> str:
+        return json.loads((one.output / f"checkpoint-{step}/tinker.json").read_text())["state"]
+
+    lose(server, state(2))
+    again = one.again()
+    assert ended(again).adapter_bytes(3) == undisturbed.adapter_bytes(3)
+    assert [message["step"] for message in again.of_type("rollouts")] == [1, 2]
+
+    two = Worker(tmp_path, one.job | {"steps": 4}, program="tinker", start=Learner)
+    lose(server, state(2))
+    lose(server, state(3))
+    for _ in range(2):  # it is not begun anew in silence
+        refused = two.run().messages[-1]["error"]
+        assert refused["type"] == "BadJob" and "remove the folder to train anew" in refused["message"]
 
 
 def test_two_at_once(server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker) -> None:
