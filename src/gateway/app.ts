@@ -3,8 +3,8 @@
  * holds its own connection and nothing else; what a client has given up is given up at the policy server too.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
+import type { HttpBindings } from '@hono/node-server';
 import { Hono, type Context } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import type { ArtifactStore } from '../artifacts/store';
 import { isFailure, reasonOf } from '../domain/failures';
 import type { PolicyClient } from '../policy/client';
@@ -57,7 +57,7 @@ export interface GatewayOptions {
 export function createGateway(o: GatewayOptions) {
   const { client, store, routers, python, limits, apiKey, log = () => undefined } = o;
   let served = o.served;
-  const stop = new AbortController();
+  const stops = new Set<AbortController>();
   let draining = false;
   let running = 0;
   const conversations = createConversations({
@@ -71,7 +71,7 @@ export function createGateway(o: GatewayOptions) {
   const metrics = createMetrics(conversations.size);
   const created = Math.floor(Date.now() / 1000);
 
-  const app = new Hono();
+  const app = new Hono<Bindings>();
   app.onError((error, c) => {
     const told = toldOf(error);
     if (told.status >= 500) log(reasonOf(error));
@@ -106,15 +106,12 @@ export function createGateway(o: GatewayOptions) {
       code: 'model_not_found',
     });
   });
-  const tooLarge = new GatewayError(413, `the body is over ${limits.bodyBytes} bytes`, { code: 'body_too_large' });
-  const limitBody = bodyLimit({ maxSize: limits.bodyBytes, onError: (c) => answerError(c, tooLarge) });
-  app.post('/v1/chat/completions', limitBody, async (c) => {
+  app.post('/v1/chat/completions', async (c) => {
     // A page of a browser can't send this without being allowed to first.
     if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
       throw new GatewayError(415, 'content-type: send application/json');
-    const request = parseRequest(await c.req.text());
-    const answer = await counted(request, () => complete(c, request));
-    return answer;
+    const request = parseRequest(await bodyOf(c, limits.bodyBytes));
+    return counted(request, () => complete(c, request));
   });
 
   const modelOf = (id: string) => ({ id, object: 'model', created, owned_by: served.name });
@@ -144,12 +141,9 @@ export function createGateway(o: GatewayOptions) {
     }
   }
 
-  async function complete(c: Context, request: ChatRequest): Promise<Response> {
-    const gone = c.req.raw.signal;
-    const late = AbortSignal.timeout(limits.seconds * 1000);
-    const signal = AbortSignal.any([gone, late, stop.signal]);
+  async function complete(c: Context<Bindings>, request: ChatRequest): Promise<Response> {
     const begun = performance.now();
-    try {
+    return withEnd(c, async (signal) => {
       const conversation = await conversations.of(request, idOf(c));
       signal.throwIfAborted();
       const answer = await answerOf(request, conversation, signal);
@@ -164,12 +158,30 @@ export function createGateway(o: GatewayOptions) {
       const events = chunksOf(head, answer, Boolean(request.stream_options?.include_usage));
       const text = [...events.map((event) => JSON.stringify(event)), '[DONE]'].map((data) => `data: ${data}\n\n`);
       return c.body(text.join(''), 200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+    });
+  }
+
+  /** Until the client has gone, the time is over, or the gateway ends. (AbortSignal.any and a Request's own signal cost more than all else here.) */
+  async function withEnd(c: Context<Bindings>, work: (signal: AbortSignal) => Promise<Response>): Promise<Response> {
+    const { outgoing } = c.env;
+    const end = new AbortController();
+    const gone = () => end.abort(new ClientGone());
+    const late = () =>
+      end.abort(
+        new GatewayError(504, `no answer within ${limits.seconds} s; ask for fewer tokens`, { code: 'timeout' }),
+      );
+    if (outgoing.destroyed) gone();
+    outgoing.once('close', gone);
+    const timer = setTimeout(late, limits.seconds * 1000);
+    stops.add(end);
+    try {
+      return await work(end.signal);
     } catch (error) {
-      if (gone.aborted) throw new ClientGone();
-      if (stop.signal.aborted) throw new GatewayError(503, 'the gateway went down', { retryAfterSeconds: 1 });
-      if (late.aborted)
-        throw new GatewayError(504, `no answer within ${limits.seconds} s; ask for fewer tokens`, { code: 'timeout' });
-      throw error;
+      throw end.signal.aborted ? end.signal.reason : error;
+    } finally {
+      clearTimeout(timer);
+      outgoing.off('close', gone);
+      stops.delete(end);
     }
   }
 
@@ -197,8 +209,34 @@ export function createGateway(o: GatewayOptions) {
     drain: () => void (draining = true),
     running: () => running,
     /** Gives up what is being answered. */
-    stop: () => stop.abort(),
+    stop(): void {
+      for (const end of stops) end.abort(new GatewayError(503, 'the gateway went down', { retryAfterSeconds: 1 }));
+    },
   };
+}
+
+type Bindings = { Bindings: HttpBindings };
+
+/** The text of the request, as far as it may be long. Throws GatewayError. */
+async function bodyOf(c: Context<Bindings>, limit: number): Promise<string> {
+  const tooLarge = () => {
+    // Nothing more is read of it.
+    c.header('connection', 'close');
+    return new GatewayError(413, `the body is over ${limit} bytes`, { code: 'body_too_large' });
+  };
+  if (Number(c.req.header('content-length') ?? 0) > limit) throw tooLarge();
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  try {
+    for await (const part of c.env.incoming as AsyncIterable<Buffer>) {
+      bytes += part.length;
+      if (bytes > limit) throw tooLarge();
+      parts.push(part);
+    }
+  } catch (error) {
+    throw error instanceof GatewayError ? error : new ClientGone();
+  }
+  return Buffer.concat(parts).toString('utf8');
 }
 
 /** Its answer is read by nobody. */

@@ -1,12 +1,15 @@
 /**
  * A campaign with capabilities and environments that somebody brings: tau2-bench's mock domain, which tells no rules, from base rollouts to
  * its report without a language model, though the folder with all that was given is gone once it has started. The user is played by recorded
- * replies over HTTP.
+ * replies over HTTP. What came of it is served, and exported, and served from there.
  */
-import { execFile } from 'node:child_process';
+import OpenAI from 'openai';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { freePort } from '../../src/cli/ports';
 import { type Report, reportSchema } from '../../src/report/model';
@@ -18,7 +21,8 @@ const repository = resolve(__dirname, '..', '..');
 const fixtures = join(repository, 'test', 'fixtures', 'given');
 const home = mkdtempSync(join(tmpdir(), 'given-campaign-'));
 const brought = join(home, 'brought');
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+const shared = `${home}-shared`;
+afterAll(() => [home, shared].forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
 /** The smoke campaign with what is given; any rewards pass, for the small base was made for another target. */
 const parts = (user: string): string => `
@@ -102,4 +106,43 @@ test('given capabilities and modules are selected outright, calibrated, trained,
   ]);
   const { stdout } = await run('lineage', 'arms.grpo_target.success_rate', '--campaign', 'given');
   expect(stdout).toMatch(/rollouts/);
+});
+
+/** `campaign gateway` of what is named, until `work` has been done with its client; it ends in order. */
+async function withGateway(words: string[], work: (openai: OpenAI) => Promise<void>): Promise<void> {
+  const program = join(repository, 'bin', 'campaign');
+  const options = ['--home', home, 'gateway', ...words, '--port', '0', '--json'];
+  const child = spawn(process.execPath, [program, ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(child, 'exit');
+  try {
+    for await (const line of createInterface({ input: child.stdout })) {
+      const { url } = JSON.parse(line) as { url: string };
+      await work(new OpenAI({ baseURL: url, apiKey: 'none', maxRetries: 0 }));
+      break;
+    }
+  } finally {
+    child.kill('SIGTERM');
+  }
+  expect(await ended).toEqual([0, null]);
+}
+
+test('the campaign and its export serve the same routed policy, with an embedded server that ends with the gateway', async () => {
+  await run('export', 'given', shared, '--license', 'mit');
+  const said: string[] = [];
+  const ask = async (openai: OpenAI) => {
+    const models = (await openai.models.list()).data.map(({ id }) => id);
+    expect(models.slice(0, 2)).toEqual(['trace', 'base']);
+    const messages = [{ role: 'user' as const, content: 'create a task for me' }];
+    const asked = { messages, temperature: 0, max_tokens: 8, logprobs: true };
+    for (const model of ['trace', models[2]!]) {
+      const { choices } = await openai.chat.completions.create({ model, ...asked });
+      said.push(
+        JSON.stringify(choices[0]?.logprobs?.content?.map(({ token, logprob }) => [token, logprob.toFixed(3)])),
+      );
+    }
+  };
+  await withGateway(['given'], ask);
+  await withGateway([shared], ask);
+  expect(said[0]).toMatch(/\["/);
+  expect(said.slice(2)).toEqual(said.slice(0, 2));
 });
