@@ -19,11 +19,12 @@ import { Context } from '@temporalio/activity';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { RollOutInput } from '../src/activities/types';
 import { openFolderStore } from '../src/artifacts/folder-store';
+import { longQueue } from '../src/domain/work';
 import { createShop } from '../src/environments/shop/shop';
 import { rollOut } from '../src/rollout/engine';
 import { scriptedPolicy } from '../test/support/scripted-policy';
 import { shopAgent } from '../test/support/shop-agent';
-import { devServer, queues, quiet, start, workflowBundle } from '../test/workflows/environment';
+import { bothOf, devServer, queues, quiet, start, workflowBundle } from '../test/workflows/environment';
 import { type Activities, artifact, config, fakeActivities } from '../test/workflows/fake-activities';
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-campaign-'));
@@ -41,8 +42,9 @@ async function withWorkers<T>(
     Worker.create({ connection: env.nativeConnection, taskQueue, activities, ...more });
   const workers = await Promise.all([
     make(queues.control, { workflowBundle: await workflowBundle() }),
+    make(longQueue(queues.control), {}),
     // One batch at a time, as in the bare loop.
-    make(queues.rollouts, { maxConcurrentActivityTaskExecutions: 1 }),
+    ...bothOf(queues.rollouts).map((queue) => make(queue, { maxConcurrentActivityTaskExecutions: 1 })),
     ...(gpus > 0 ? [make(queues.gpu, { maxConcurrentActivityTaskExecutions: gpus })] : []),
   ]);
   return workers.reduceRight<() => Promise<T>>((inner, worker) => () => worker.runUntil(inner), body)();
