@@ -302,7 +302,7 @@ export const campaignFields = z.strictObject({
         .default(0)
         .describe('GPUs of one trainer, dealt out by the worker; 0: it sees all of them.'),
       heartbeatSeconds: from(20)
-        .default(600)
+        .default(90)
         .describe(
           'How long a worker may show no sign of life, and a trainer use no processor time; then it is replaced.',
         ),

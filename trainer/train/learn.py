@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,9 @@ def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[], Tell
 
     Raises FolderBusy, BadInput, DamagedBatch, RolloutsFailed, ProtocolError or Diverged."""
     torch.set_num_threads(job.threads)
+    if torch.cuda.is_available():  # what has no deterministic kernel says so in the log
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
     transformers_logging.disable_progress_bar()
     output = output_of(job)
     with only_trainer(output):
