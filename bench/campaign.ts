@@ -122,16 +122,18 @@ function ideal(seconds: readonly number[]): number {
 
 async function schedule(env: TestWorkflowEnvironment): Promise<void> {
   const trained: { from: number; seconds: number }[] = [];
-  const fake = fakeActivities();
-  const { activities } = fakeActivities({
+  const { activities: fake } = fakeActivities({
     select: selects(Array.from({ length: CAPABILITIES }, (_, n) => `capability_${n}`)),
+  });
+  const activities: Activities = {
+    ...fake,
     train: async (input) => {
       const seconds = 2 + ((Number(/\d+/.exec(input.name)?.[0]) * 7) % 5);
       trained.push({ from: performance.now(), seconds });
       await sleep(seconds * 1000);
-      return fake.activities.train(input);
+      return fake.train(input);
     },
-  });
+  };
   const seconds = await withWorkers(env, { activities, gpus: GPUS }, async () => {
     await (await start(env, { campaign: config({ name: 'schedule', arms: [] }) })).result();
     const end = Math.max(...trained.map((one) => one.from + one.seconds * 1000));

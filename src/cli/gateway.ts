@@ -99,7 +99,8 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
 /** Beyond loopback there has to be one. @throws UserError */
 function keyFor(host: string): string | undefined {
   const key = process.env[KEY]?.trim();
-  if (key || host === 'localhost' || /^127\.|^::1$/.test(host)) return key || undefined;
+  const isLoopback = host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+  if (key || isLoopback) return key || undefined;
   const what = isIP(host) ? `--host ${host} is beyond this machine` : `--host ${host} may be beyond this machine`;
   throw new UserError(`${what}: set ${KEY} to the key that clients must send, or listen on 127.0.0.1`);
 }
@@ -143,8 +144,8 @@ function watch(source: Source, first: Served, reload: (newer: Served) => void, n
   const look = async () => {
     const now = changed();
     if (now === 0 || now === seen) return;
-    seen = now;
     const newer = await source.read();
+    seen = now;
     if (newer.version === version) return;
     if (modelOf(newer.base) !== modelOf(first.base))
       throw new Error(`${newer.version} is of base model ${newer.base}; start the gateway again for it`);
@@ -152,7 +153,11 @@ function watch(source: Source, first: Served, reload: (newer: Served) => void, n
     reload(newer);
     note(`serves ${version} from now on; conversations that have begun keep their policy`);
   };
-  const failed = (error: unknown) => note(`goes on with ${version}: ${messageOf(error)}`);
+  let told = '';
+  const failed = (error: unknown) => {
+    const text = `goes on with ${version}: ${messageOf(error)}`;
+    if (text !== told) note((told = text));
+  };
   return setInterval(() => void look().catch(failed), LOOK_MS).unref();
 }
 

@@ -203,7 +203,7 @@ async function rankOf(folder: string, options: readonly ExportedOption[]): Promi
       return text === undefined ? [] : [Number((JSON.parse(text) as { r?: unknown }).r)];
     }),
   );
-  return ranks.length > 0 ? Math.max(...ranks.flat()) : undefined;
+  return ranks.flat().length > 0 ? Math.max(...ranks.flat()) : undefined;
 }
 
 /** Puts `(path)` in the place of what begins with one of these folders. */
@@ -211,6 +211,8 @@ function hider(paths: readonly string[]): (text: string) => string {
   const known = [...new Set(paths)].filter((path) => path.length > 1).sort((a, b) => b.length - a.length);
   if (known.length === 0) return (text) => text;
   const escaped = known.map((path) => path.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
-  const pattern = new RegExp(`(?<![\\w.:/-])(?:${escaped.join('|')})(?![\\w-])[\\w./@+-]*`, 'g');
+  // A letter before it is of a longer path, but for that of an escape: of JSON the texts are `"a line\n/home/..."`.
+  const begins = String.raw`(?:(?<![\w.-])|(?<=\\[bfnrt]))`;
+  const pattern = new RegExp(`${begins}(?:${escaped.join('|')})(?![\\w-])[\\w./@+-]*`, 'g');
   return (text) => text.replace(pattern, '(path)');
 }

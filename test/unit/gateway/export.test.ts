@@ -43,7 +43,13 @@ async function reportOf(router: ArtifactRef): Promise<Report> {
   const module = await store.put({ key: 'm', producer: 'test', inputs: [], mediaType: 'text/javascript', body });
   const [first] = report.capabilities!;
   first!.rounds!.at(-1)!.version.module = module;
-  report.capabilities = [{ ...first!, name: 'books', definition: `Reads books, as ${root}/notes.md says.` }];
+  report.capabilities = [
+    {
+      ...first!,
+      name: 'books',
+      definition: `Reads books, as ${root}/notes.md says.\n${root}/a in:${root}/b file://${root}/c`,
+    },
+  ];
   const { successRate } = report.arms!.find(({ role }) => role === 'adapter')!;
   report.arms = [
     ...report.arms!,
