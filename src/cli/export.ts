@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import { projectRoot } from '../artifacts/given';
 import { openStore } from '../artifacts/open-store';
 import { exportCampaign } from '../gateway/export';
+import { recordedOf } from '../gateway/record';
 import { modelOf } from '../policy/base-model';
 import { createMerger } from '../policy/merge';
 import { UserError } from './errors';
@@ -29,8 +30,9 @@ export async function exportTo(name: string, folder: string, options: ExportOpti
     throw new UserError(`--license is ${license}; give its short name, such as apache-2.0`);
   const [own = ''] = modelOf(report.campaign.baseModel).split('@');
   const store = await openStore(home.root);
+  const { baselines } = await recordedOf(store, name);
   await exportCampaign({
-    ...{ store, report, license, folder: resolve(folder), baseName: baseModel ?? own },
+    ...{ store, baselines, report, license, folder: resolve(folder), baseName: baseModel ?? own },
     merge: createMerger({ store, python: pythonPath() }),
     paths: [home.root, projectRoot, homedir(), tmpdir(), process.cwd()],
   });

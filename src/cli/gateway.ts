@@ -8,11 +8,11 @@ import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
-import { keysNotedBy } from '../artifacts/usage';
 import type { Campaign } from '../domain/campaign';
 import { createGateway, type GatewayLimits } from '../gateway/app';
 import { readServed, ROUTER_FILE } from '../gateway/folder';
 import { listen } from '../gateway/listen';
+import { recordedOf } from '../gateway/record';
 import { routerIn, servedBy, type Served } from '../gateway/served';
 import { hashOf, modelOf } from '../policy/base-model';
 import { createPolicyClient } from '../policy/client';
@@ -114,27 +114,13 @@ async function sourceOf(name: string, home: Home): Promise<Source> {
   }
   requireReported({ home: home.root, name });
   const store = await openStore(home.root);
-  const read = () => servedBy({ store, name, router: routerIn(readReport({ home: home.root, name })) });
-  const policyServer = await policyServerOf(store, name);
+  const read = async () => {
+    const router = routerIn(readReport({ home: home.root, name }));
+    const { baselines } = await recordedOf(store, name);
+    return servedBy({ store, name, router, baselines });
+  };
+  const { policyServer } = await recordedOf(store, name);
   return { store, file: join(home.root, name, 'report.json'), read, ...(policyServer && { policyServer }) };
-}
-
-const recordSchema = z.object({
-  campaign: z.object({ name: z.string(), policyServer: z.custom<Campaign['policyServer']>() }),
-  finishedAt: z.number(),
-});
-
-/** Of the campaign's last record; undefined where none is noted. */
-async function policyServerOf(store: ArtifactStore, name: string): Promise<Campaign['policyServer'] | undefined> {
-  const results = (await keysNotedBy(store, name)).filter((key) => key.startsWith('result/'));
-  const records = await Promise.all(
-    results.map(async (key) => {
-      const ref = await store.find(key);
-      return ref ? (recordSchema.safeParse(JSON.parse(String(await store.read(ref)))).data ?? []) : [];
-    }),
-  );
-  const own = records.flat().filter(({ campaign }) => campaign.name === name);
-  return own.sort((a, b) => a.finishedAt - b.finishedAt).at(-1)?.campaign.policyServer;
 }
 
 /** Takes up what is newer and of the same base model; anything else is said, and what is served goes on. */

@@ -114,16 +114,17 @@ const limits = ({ report: { campaign } }: CardFacts): string[] => [
 export function folderCard(facts: CardFacts): string {
   const { report, router, environments, rank, license } = facts;
   const { campaign, verdict } = report;
-  const names = [policyNames.routed, ...router.options.map(({ name }) => name)];
+  const all = [...router.options, ...router.baselines];
+  const names = [policyNames.routed, ...all.map(({ name }) => name)];
   const context = /, (\d+) tokens$/.exec(router.base.id)?.[1];
   const lora = rank === undefined ? '' : ` \\\n  --enable-lora --max-lora-rank ${rankFor(rank) ?? rank}`;
   const files: [string, string][] = [
     ['router.json', 'which policy plays a conversation'],
     ['adapters/', 'one PEFT folder each, with its card'],
-    ...(router.options.some(({ merged }) => merged)
+    ...(all.some(({ merged }) => merged)
       ? [['sums/', 'sums of adapters, merged: PEFT folders too'] as [string, string]]
       : []),
-    ...(router.options.some(({ prompt }) => prompt)
+    ...(all.some(({ prompt }) => prompt)
       ? [['prompts/', 'prompts of policies that have one'] as [string, string]]
       : []),
     ...(environments.size > 0
@@ -189,8 +190,8 @@ export function folderCard(facts: CardFacts): string {
   ].join('\n');
 }
 
-const loraModules = ({ options }: ExportedRouter): string[] =>
-  options.flatMap(({ name, adapters, merged }) => {
+const loraModules = ({ options, baselines }: ExportedRouter): string[] =>
+  [...options, ...baselines].flatMap(({ name, adapters, merged }) => {
     const folder = merged ?? (adapters.length === 1 ? adapters[0]!.folder : undefined);
     return folder === undefined ? [] : [`${name}=${folder}`];
   });

@@ -16,12 +16,14 @@ import { renderReport } from '../report/render';
 import { type Report, reportSchema } from '../report/model';
 import { fittedRouterSchema, type FittedRouter } from '../routing/router';
 import { adapterCard, type CardFacts, folderCard } from './cards';
-import { type ExportedRouter, FINGERPRINT_FILE, ROUTER_FILE } from './folder';
+import { type ExportedOption, type ExportedRouter, FINGERPRINT_FILE, ROUTER_FILE } from './folder';
 import { routerIn } from './served';
 
 export interface ExportOptions {
   store: ArtifactStore;
   report: Report;
+  /** Policies that the router does not choose. */
+  baselines?: FittedRouter['options'];
   merge: Merge;
   folder: string;
   /** By which others know the base model. */
@@ -89,23 +91,24 @@ async function flushAll(folder: string): Promise<void> {
 }
 
 async function write(folder: string, o: ExportOptions): Promise<void> {
-  const { store, report, merge, baseName, license } = o;
+  const { store, report, baselines = [], merge, baseName, license } = o;
   const hidden = hider(o.paths);
   const put = async (name: string, text: string) => {
     await mkdir(dirname(join(folder, name)), { recursive: true });
     await writeFile(join(folder, name), hidden(text));
   };
   const router = await readJson(store, routerIn(report), fittedRouterSchema);
-  const named = namesOf(router);
-  const options: ExportedRouter['options'] = [];
-  for (const { name, policy } of router.options) {
+  const all = [...router.options, ...baselines];
+  const named = namesOf(all);
+  const written: ExportedOption[] = [];
+  for (const { name, policy } of all) {
     const { prompt } = policy;
     const parts = partsOf(policy.adapters);
     const merged = parts.length > 0 && !plainAdapter(parts) ? `sums/${fileName(name)}` : undefined;
     if (merged) await putAdapter(await store.folder(await merge(parts)), join(folder, merged), baseName);
     const file = `prompts/${fileName(name)}.txt`;
     if (prompt) await put(file, prompt.text);
-    options.push({
+    written.push({
       name,
       adapters: policy.adapters.map(({ ref, weight }) => ({ folder: named.get(ref.sha256)!, weight })),
       ...(merged && { merged }),
@@ -113,11 +116,13 @@ async function write(folder: string, o: ExportOptions): Promise<void> {
     });
   }
   for (const [sha, name] of named) {
-    const ref = router.options.flatMap(({ policy }) => policy.adapters).find((one) => one.ref.sha256 === sha)!.ref;
+    const ref = all.flatMap(({ policy }) => policy.adapters).find((one) => one.ref.sha256 === sha)!.ref;
     await putAdapter(await store.folder(ref), join(folder, name), baseName);
   }
   const base = { id: router.options[0]!.policy.base, name: baseName };
-  const exported: ExportedRouter = { format: 1, campaign: report.campaign.name, base, ...router, options };
+  const chosen = router.options.length;
+  const lists = { options: written.slice(0, chosen), baselines: written.slice(chosen) };
+  const exported: ExportedRouter = { format: 1, campaign: report.campaign.name, base, ...router, ...lists };
   await put(ROUTER_FILE, json(exported));
   const fingerprint = await readFingerprint(store, modelOf(base.id));
   if (fingerprint) await put(FINGERPRINT_FILE, json(fingerprint));
@@ -131,21 +136,19 @@ async function write(folder: string, o: ExportOptions): Promise<void> {
     router: exported,
     environments,
     license,
-    rank: await rankOf(folder, options),
+    rank: await rankOf(folder, written),
   };
-  for (const option of options)
+  for (const option of written)
     for (const card of foldersOf(option)) await put(`${card}/README.md`, adapterCard(option.name, facts));
   await put('README.md', folderCard(facts));
 }
-
-type ExportedOption = ExportedRouter['options'][number];
 
 /** The folder that is the option's own: of a sum the merged one. */
 const foldersOf = ({ adapters, merged, prompt }: ExportedOption): string[] =>
   prompt ? [] : merged ? [merged] : adapters.length === 1 ? [adapters[0]!.folder] : [];
 
 /** The folder of each adapter by its content: named as the option that is it alone, else by its hash. */
-function namesOf({ options }: FittedRouter): Map<string, string> {
+function namesOf(options: FittedRouter['options']): Map<string, string> {
   const names = new Map<string, string>();
   const alone = ({ adapters, prompt }: FixedPolicy) => adapters.length === 1 && !prompt;
   const first = options.filter(({ policy }) => alone(policy));

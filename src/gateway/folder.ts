@@ -24,6 +24,14 @@ export const FINGERPRINT_FILE = 'fingerprint.json';
 
 const inside = (folder: string) => z.string().regex(new RegExp(`^${folder}/[\\w+.-]*[\\w+-]$`), `a name in ${folder}/`);
 
+const optionSchema = z.object({
+  name: z.string(),
+  adapters: z.array(z.object({ folder: inside('adapters'), weight: z.number() })),
+  /** All its adapters as one. */
+  merged: inside('sums').optional(),
+  prompt: z.object({ file: inside('prompts'), place: z.enum(['before', 'instead']) }).optional(),
+});
+
 /** docs/publishing.md describes it. */
 export const exportedRouterSchema = z.object({
   format: z.literal(1, 'this program reads format 1'),
@@ -31,19 +39,12 @@ export const exportedRouterSchema = z.object({
   /** The base model's id, by which a server is known to have it, and its public name. */
   base: z.object({ id: z.string(), name: z.string() }),
   ...fittedRouterSchema.omit({ options: true }).shape,
-  options: z
-    .array(
-      z.object({
-        name: z.string(),
-        adapters: z.array(z.object({ folder: inside('adapters'), weight: z.number() })),
-        /** All its adapters as one. */
-        merged: inside('sums').optional(),
-        prompt: z.object({ file: inside('prompts'), place: z.enum(['before', 'instead']) }).optional(),
-      }),
-    )
-    .min(1),
+  options: z.array(optionSchema).min(1),
+  /** Policies that it does not choose. */
+  baselines: z.array(optionSchema).default([]),
 });
 export type ExportedRouter = z.infer<typeof exportedRouterSchema>;
+export type ExportedOption = z.infer<typeof optionSchema>;
 
 /** Throws BadInput where it is none of ours, or of another version. */
 export async function readExportedRouter(folder: string): Promise<ExportedRouter> {
@@ -59,7 +60,7 @@ export async function readExportedRouter(folder: string): Promise<ExportedRouter
 /** What a folder serves, with all that it needs in the store. */
 export async function readServed(o: { folder: string; store: ArtifactStore }): Promise<Served> {
   const { folder, store } = o;
-  const { campaign, base, options, ...fit } = await readExportedRouter(folder);
+  const { campaign, base, options, baselines, ...fit } = await readExportedRouter(folder);
   if (JSON.stringify(fit.maker).includes('"apiKeyEnv"') && !process.env['CAMPAIGN_KEY_VARIABLES']) {
     const problem = 'its router sends a key of this machine to an endpoint that the folder names';
     throw new OutsideFailure(
@@ -73,20 +74,25 @@ export async function readServed(o: { folder: string; store: ArtifactStore }): P
     kept.set(name, ref);
     return ref;
   };
-  const policies: FittedRouter['options'] = [];
-  for (const { name, adapters, merged, prompt } of options) {
+  const policyOf = async ({ adapters, merged, prompt }: ExportedOption): Promise<FixedPolicy> => {
     const policy: FixedPolicy = { base: base.id, adapters: [] };
     for (const { folder: of, weight } of adapters) policy.adapters.push({ ref: await keep(of), weight });
     if (prompt) policy.prompt = { text: await readFile(join(folder, prompt.file), 'utf8'), place: prompt.place };
     if (merged) await keptFolder(store, join(folder, merged), weightsOf(policy));
-    policies.push({ name, policy });
-  }
+    return policy;
+  };
+  const policiesOf = async (some: readonly ExportedOption[]): Promise<FittedRouter['options']> => {
+    const policies: FittedRouter['options'] = [];
+    for (const one of some) policies.push({ name: one.name, policy: await policyOf(one) });
+    return policies;
+  };
   await keepFingerprint(store, folder, modelOf(base.id));
-  const fitted = fittedRouterSchema.parse({ ...fit, options: policies });
+  const fitted = fittedRouterSchema.parse({ ...fit, options: await policiesOf(options) });
+  const others = await policiesOf(baselines);
   const inputs = [...kept.values()];
   const key = `router/${digest({ exported: fitted })}`;
   const router = await keptJson(store, { key, producer: 'export', inputs }, () => fitted);
-  return servedBy({ store, name: campaign, router });
+  return servedBy({ store, name: campaign, router, baselines: others });
 }
 
 /** Under the hash of its files, unless a key is given. What is put is a copy: the store's files can't be written. */

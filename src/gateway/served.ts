@@ -1,5 +1,5 @@
 /**
- * What is served of a finished campaign: its routed policy, the base model, and each policy that the router chooses among, by name. A campaign and
+ * What is served of a finished campaign: its routed policy, the base model, each policy that the router chooses among, and baselines, by name. A campaign and
  * an exported folder are served alike: of both there is a fitted router in a store that holds its adapters.
  */
 import { readJson } from '../artifacts/json';
@@ -9,7 +9,7 @@ import { OutsideFailure } from '../domain/failures';
 import { policyNames } from '../domain/policies';
 import type { Policy } from '../domain/rollout';
 import type { Report } from '../report/model';
-import { fittedRouterSchema } from '../routing/router';
+import { type FittedRouter, fittedRouterSchema } from '../routing/router';
 
 export interface Served {
   /** Of the campaign. */
@@ -18,7 +18,7 @@ export interface Served {
   version: string;
   /** The id of the base model, which all its policies are of. */
   base: string;
-  /** By name: `trace` first, then the router's options. */
+  /** By name: `trace` first, then the router's options, then baselines. */
   policies: ReadonlyMap<string, Policy>;
 }
 
@@ -33,16 +33,20 @@ export function routerIn({ router, campaign }: Report): ArtifactRef {
   );
 }
 
-export async function servedBy(o: { store: ArtifactStore; name: string; router: ArtifactRef }): Promise<Served> {
-  const { store, name, router } = o;
+export async function servedBy(o: {
+  store: ArtifactStore;
+  name: string;
+  router: ArtifactRef;
+  /** Which the router does not choose. */
+  baselines?: FittedRouter['options'];
+}): Promise<Served> {
+  const { store, name, router, baselines = [] } = o;
   const { options } = await readJson(store, router, fittedRouterSchema);
+  const fixed = new Map([...options, ...baselines].map((one) => [one.name, one.policy]));
   return {
     name,
     version: `${name}@${router.sha256.slice(0, 12)}`,
     base: options[0]!.policy.base,
-    policies: new Map<string, Policy>([
-      [policyNames.routed, { router }],
-      ...options.map((option) => [option.name, option.policy] as const),
-    ]),
+    policies: new Map<string, Policy>([[policyNames.routed, { router }], ...fixed]),
   };
 }

@@ -39,7 +39,10 @@ export async function putAdapter(store: ArtifactStore, name: string): Promise<Ar
 }
 
 /** Sends what says "book" to `books`, what says "ship" to `ships`, what says "brief" to `prompted`, and all else to base. */
-export async function fitByWords(store: ArtifactStore, { version = '5' } = {}): Promise<ArtifactRef> {
+export async function fitByWords(
+  store: ArtifactStore,
+  { version = '5', constant }: { version?: string; constant?: string } = {},
+): Promise<ArtifactRef> {
   const policy = async (name?: string): Promise<FixedPolicy> => ({
     base: BASE,
     adapters: name === undefined ? [] : [{ ref: await putAdapter(store, name), weight: 1 }],
@@ -60,6 +63,7 @@ export async function fitByWords(store: ArtifactStore, { version = '5' } = {}): 
       { name: 'prompted', policy: { ...(await policy()), prompt: PROMPT } },
       { name: 'books+ships', policy: sumPolicy(BASE, [await policy('books'), await policy('ships')]) },
     ],
+    ...(constant !== undefined && { constant }),
     crossValidation: {
       helps: true,
       routed: scored,
@@ -103,11 +107,12 @@ export async function startServing(o: {
   apiKey?: string;
   headMs?: number;
   requestMs?: number;
+  maxLoadedAdapters?: number;
 }) {
-  const { store, served, url, limits, apiKey, headMs, requestMs } = o;
+  const { store, served, url, limits, apiKey, headMs, requestMs, maxLoadedAdapters = 16 } = o;
   // What is merged already is found.
   const merge = createMerger({ store, python: 'none' });
-  const client = createPolicyClient({ store, merge, url, concurrency: 64 });
+  const client = createPolicyClient({ store, merge, url, concurrency: 64, maxLoadedAdapters });
   const logged: string[] = [];
   const gateway = createGateway({
     ...{ client, store, routers, python: 'python', log: (line: string) => void logged.push(line) },

@@ -21,7 +21,7 @@ import { exportCampaign, type ExportOptions } from '../../../src/gateway/export'
 import { readServed } from '../../../src/gateway/folder';
 import { type Report, reportSchema } from '../../../src/report/model';
 import { renderReport } from '../../../src/report/render';
-import { startDialectServer } from '../../support/dialect-server';
+import { BASE, startDialectServer } from '../../support/dialect-server';
 import { fitByWords, PROMPT, putAdapter, startServing } from '../../support/gateway';
 import { reportFixture } from '../../support/report-fixture';
 import { temporaryStore } from '../../support/temporary-store';
@@ -61,8 +61,11 @@ async function reportOf(router: ArtifactRef): Promise<Report> {
 async function exported(o: Partial<ExportOptions> = {}): Promise<string> {
   const folder = join(work, 'shared');
   const report = await reportOf(await fitByWords(store));
+  const baselines: ExportOptions['baselines'] = [
+    { name: 'gepa', policy: { base: BASE, adapters: [], prompt: { text: 'think', place: 'instead' } } },
+  ];
   const about = { baseName: 'owner/model', license: 'apache-2.0', paths: [root, '/secret'] };
-  await exportCampaign({ store, report, merge, folder, ...about, ...o });
+  await exportCampaign({ store, report, baselines, merge, folder, ...about, ...o });
   return folder;
 }
 
@@ -79,7 +82,15 @@ test('the folder holds adapters, sums, prompts, router, environments and report,
     ['README.md', 'adapter_config.json', 'adapter_model.safetensors'].map((file) => `${name}/${file}`);
   expect(filesIn(folder)).toEqual(
     [
-      ...['README.md', 'router.json', 'report.json', 'report.html', 'environments/books.js', 'prompts/prompted.txt'],
+      ...[
+        'README.md',
+        'router.json',
+        'report.json',
+        'report.html',
+        'environments/books.js',
+        'prompts/prompted.txt',
+        'prompts/gepa.txt',
+      ],
       ...['adapters/books', 'adapters/ships', 'sums/books+ships'].flatMap(adapter),
     ].sort(),
   );
@@ -120,6 +131,8 @@ test('it serves as the campaign does, from another store, and merges nothing', a
     expect(await policyOf('trace', 'brief')).toBe('prompted');
     expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: PROMPT.text });
     expect(await policyOf('books+ships', 'a book')).toBe('books+ships');
+    expect(await policyOf('gepa', 'a book')).toBe('gepa');
+    expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: 'think' });
     // The exported files stay the user's own.
     expect(statSync(join(folder, 'adapters/books/adapter_config.json')).mode & 0o200).toBe(0o200);
   } finally {

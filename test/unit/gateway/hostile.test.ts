@@ -168,3 +168,24 @@ test('at its end it answers what it has begun, within the grace time, and takes 
   await gateway.close(0);
   expect((await lost).status).toBe(503);
 });
+
+test('a thousand conversations, while adapters come and go: each hears its own policy and its own words', async () => {
+  await start({ maxLoadedAdapters: 1, limits: { concurrency: 1000 } });
+  server.complete = ({ model, messages }) => {
+    const { content } = (messages as { content: string }[]).at(-1)!;
+    return completion({ content: `${server.adapters.get(String(model)) ?? 'base'}: ${content}` });
+  };
+  const adapters = new Set<string>();
+  const heard = await Promise.all(
+    Array.from({ length: 1000 }, async (_, n) => {
+      const said = `${['book', 'ship', 'hello'][n % 3]} ${n}`;
+      const answer = await ask(said, { 'x-conversation-id': `c-${n}` });
+      const { choices } = (await answer.json()) as { choices: [{ message: { content: string } }] };
+      const [folder = '', words] = choices[0].message.content.split(': ');
+      adapters.add(`${answer.headers.get('x-campaign-policy')} by ${folder}`);
+      return words === said;
+    }),
+  );
+  expect(heard.every(Boolean)).toBe(true);
+  expect(adapters.size).toBe(3);
+});

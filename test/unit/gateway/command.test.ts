@@ -1,0 +1,88 @@
+/** The command on a home with a report: what it refuses, and a newer report that is taken up while an answer is under way. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { type GatewayOptions, serveGateway } from '../../../src/cli/gateway';
+import { renderReport } from '../../../src/report/render';
+import { completion, type DialectServer, startDialectServer } from '../../support/dialect-server';
+import { fitByWords } from '../../support/gateway';
+import { reportFixture } from '../../support/report-fixture';
+
+let home: string;
+let server: DialectServer;
+let options: GatewayOptions;
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), 'gateway-home-'));
+  server = await startDialectServer();
+  const limits = { concurrency: 8, maxBody: 1, timeout: 30, grace: 30 };
+  options = { home, host: '127.0.0.1', port: 0, policyServer: server.url, json: true, ...limits };
+});
+afterEach(async () => {
+  await server.close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const store = () => openFolderStore(join(home, 'artifacts'));
+
+async function report(option: string): Promise<void> {
+  const draft = reportFixture();
+  draft.router!.crossValidation.routed.from = [await fitByWords(store(), { constant: option })];
+  mkdirSync(join(home, 'demo'), { recursive: true });
+  writeFileSync(join(home, 'demo', 'report.json'), renderReport({ report: draft }).json);
+}
+
+const ask = (url: string, content: string) =>
+  fetch(`${url}/chat/completions`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'trace', stream: true, messages: [{ role: 'user', content }] }),
+  });
+
+test('what can’t be served is refused with what mends it', async () => {
+  await expect(serveGateway('demo', options)).rejects.toThrow(/campaign 'demo' has no report in .*no campaign there/);
+  await expect(serveGateway('./nothing', options)).rejects.toThrow(/'.\/nothing' has no report/);
+  await expect(serveGateway('demo', { ...options, host: '0.0.0.0' })).rejects.toThrow(
+    /--host 0.0.0.0 is beyond this machine: set CAMPAIGN_GATEWAY_API_KEY/,
+  );
+  await report('base');
+  delete options.policyServer;
+  await expect(serveGateway('demo', options)).rejects.toThrow(
+    /base model base@0123456789ab is in no folder .*--model.*--policy-server/,
+  );
+});
+
+test('a newer report is taken up; what is being answered keeps its policy, and the end waits for it', async () => {
+  await report('books');
+  const printed = jest.spyOn(console, 'log').mockImplementation(() => undefined);
+  const noted = jest.spyOn(process.stderr, 'write').mockImplementation(() => true);
+  try {
+    const serving = serveGateway('demo', options);
+    while (printed.mock.calls.length === 0) await Promise.race([sleep(20), serving]);
+    const { url } = JSON.parse(String(printed.mock.calls[0])) as { url: string };
+    let open: () => void = () => undefined;
+    const opened = new Promise<void>((resolve) => (open = resolve));
+    const plain = server.complete;
+    server.complete = async () => {
+      await opened;
+      return completion({ content: 'late' });
+    };
+    const begun = ask(url, 'a question');
+    while (!server.requests.some(({ body }) => body['messages'])) await sleep(20);
+    await report('ships');
+    server.complete = plain;
+    const metrics = async () => (await fetch(url.replace('/v1', '/metrics'))).text();
+    while (!/gateway_reloads_total 1/.test(await metrics())) await sleep(50);
+    expect((await ask(url, 'another')).headers.get('x-campaign-policy')).toBe('ships');
+    process.emit('SIGTERM');
+    open();
+    const answer = await begun;
+    expect([answer.status, answer.headers.get('x-campaign-policy')]).toEqual([200, 'books']);
+    expect(await answer.text()).toMatch(/late[^]*\[DONE\]/);
+    await serving;
+  } finally {
+    printed.mockRestore();
+    noted.mockRestore();
+  }
+});
