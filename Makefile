@@ -139,8 +139,9 @@ test-nodes: install build bridges s3-server ## The tests of the TypeScript code 
 	for node in $(or $(NODES),22.23.3 24.21.0); do npx --yes --package node@$$node -- npx jest --ci --maxWorkers=2 || exit 1; done
 
 .PHONY: test-python
-test-python: install build bridges ## Tests of the Python packages
+test-python: install build bridges tinker ## Tests of the Python packages
 	$(VENV) -m pytest trainer/tests
+	.venv-tinker/bin/python -m pytest trainer/tinker/tests
 	.venv-bridges/bin/python -m pytest -rs bridges/tests/test_rpc.py bridges/tests/test_tau2.py
 
 .PHONY: test-faults
