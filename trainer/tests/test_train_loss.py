@@ -14,6 +14,7 @@ import pytest
 import torch
 
 from trainer.tests.train_harness import make_job, parse_job
+from trainer.tinker.update import token_factors
 from trainer.train.batch import micro_batches
 from trainer.train.channel import Channel, SamplerDiffers
 from trainer.train.groups import EPS, Batch, group_advantages, informative, training_batch
@@ -266,6 +267,26 @@ def test_kl_is_against_the_base_model(trainer: Any, monkeypatch: pytest.MonkeyPa
     loss, _ = step(trainer, batch_of(rows, [1.0, -1.0, 0.5]))
     assert total > 0
     assert loss == pytest.approx(plain + 0.5 * total / tokens, abs=1e-5)
+
+
+@pytest.mark.parametrize("truncated", [None, 1.5])
+def test_the_factors_that_a_tinker_server_is_sent_are_the_losss_derivatives(
+    truncated: float | None, tiny_model_dir: Path, tmp_path: Path
+) -> None:
+    changes = {"importance_sampling_clip_max": truncated, "delta": 1.3, "off_policy_mask_threshold": 0.1}
+    trainer = tuned_trainer(tiny_model_dir, tmp_path, **changes)
+    rows = with_old_logps(trainer, random_rows(9, seed=8), spread=0.5)
+    rows[0] = rows[0].model_copy(update={"logprobs": None})
+    batch = batch_of(rows, [1.3, -0.7, 0.2, -1.9, 0.5, 2.0, -0.1, -1.0, -2.0])
+    loss, gradient = step(trainer, batch)
+    own = [logps(trainer, row) for row in rows]
+    sent = token_factors(trainer._job, batch, [one.detach().numpy().astype(np.float64) for one in own])
+    trainer.model.zero_grad()
+    (-sum((torch.from_numpy(f).float() * o).sum() for f, o in zip(sent.factors, own, strict=True))).backward()
+    assert_close(gradients(trainer), gradient)
+    assert sent.loss == pytest.approx(loss, abs=1e-6)
+    assert sent.masked_rows == trainer._step_metrics["masked_rows"] > 0
+    assert sent.logprob_gap == pytest.approx(trainer._step_metrics["logprob_gap"], abs=1e-5)
 
 
 def test_group_advantages() -> None:
