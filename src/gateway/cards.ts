@@ -165,6 +165,8 @@ export function folderCard(facts: CardFacts): string {
     `CAMPAIGN_BASE_ID='${router.base.id.replace(/, .*$/, '')}' campaign gateway . --policy-server http://127.0.0.1:8000`,
     '```',
     '',
+    "Where agents have tools, vLLM also needs `--enable-auto-tool-choice --tool-call-parser PARSER` of the base model's family.",
+    '',
     'Without a GPU, for a small base model: `campaign gateway . --model FOLDER`, with the folder of the base model.',
     ...(rank === undefined
       ? []

@@ -10,7 +10,8 @@ import type { createGateway } from './app';
 const HEAD_MS = 10_000;
 const REQUEST_MS = 30_000;
 const MAX_CONNECTIONS = 4096;
-const LOOK_MS = 50;
+const LOOK_MS = 20;
+const TELL_MS = 1000;
 
 export interface Listening {
   url: string;
@@ -43,14 +44,19 @@ export async function listen(
     url: `http://${shown}:${address.port}`,
     async close(graceSeconds) {
       gateway.drain();
-      const closed = once(server, 'close');
+      let open = true;
+      const closed = once(server, 'close').finally(() => (open = false));
       server.close();
-      const end = performance.now() + graceSeconds * 1000;
-      while (gateway.running() > 0 && performance.now() < end) await sleep(LOOK_MS);
+      // Until all is answered and read.
+      const settle = async (milliseconds: number) => {
+        for (const end = performance.now() + milliseconds; open && performance.now() < end; await sleep(LOOK_MS))
+          server.closeIdleConnections();
+      };
+      await settle(graceSeconds * 1000);
       gateway.stop();
-      // What was given up is told so.
       while (gateway.running() > 0) await sleep(LOOK_MS);
-      await sleep(LOOK_MS);
+      // What was given up is told so.
+      await settle(TELL_MS);
       server.closeAllConnections();
       await closed;
     },
