@@ -9,7 +9,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { Agent, createServer, request as httpRequest } from 'node:http';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +17,7 @@ import { parseArgs } from 'node:util';
 import { openFolderStore } from '../src/artifacts/folder-store';
 import { BASE } from '../test/support/dialect-server';
 import { fitByWords, startGateway } from '../test/support/gateway';
+import { openPoster } from './post';
 
 const { values } = parseArgs({
   options: {
@@ -98,18 +99,9 @@ interface Measured {
 
 /** A conversation of four turns again and again on each stream. */
 async function load(url: string, model: string): Promise<Measured> {
-  const agent = new Agent({ keepAlive: true, maxSockets: streams });
+  const { post, close } = openPoster({ url, connections: streams });
   const times: number[] = [];
   const rules = 'rule '.repeat(400);
-  const post = (body: string) =>
-    new Promise<void>((resolve, reject) => {
-      const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-      const sent = httpRequest(`${url}/v1/chat/completions`, { method: 'POST', agent, headers }, (response) => {
-        if (response.statusCode !== 200) reject(new Error(`status ${response.statusCode}`));
-        response.resume().on('end', resolve);
-      });
-      sent.on('error', reject).end(body);
-    });
   const [begun, end] = [performance.now(), performance.now() + seconds * 1000];
   const stream = async (n: number): Promise<void> => {
     for (let conversation = 0; performance.now() < end; conversation++) {
@@ -127,7 +119,7 @@ async function load(url: string, model: string): Promise<Measured> {
   };
   await Promise.all(Array.from({ length: streams }, (_, n) => stream(n)));
   const took = (performance.now() - begun) / 1000;
-  agent.destroy();
+  close();
   return { turns: times.length, turnsPerSecond: times.length / took, medianMs: median(times) };
 }
 

@@ -8,7 +8,6 @@
  * that no prefix cache is warm. Prints one JSON object.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { Agent, request as httpRequest } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -21,6 +20,7 @@ import { rollOut, type RolloutBatch } from '../src/rollout/engine';
 import { turnSeed } from '../src/rollout/keys';
 import { forEachBounded } from '../src/domain/concurrency';
 import { type EmbeddedServer, startEmbeddedServer } from '../test/support/embedded-server';
+import { openPoster } from './post';
 
 const { values } = parseArgs({
   options: {
@@ -94,16 +94,7 @@ async function requestsOf({ records }: RolloutBatch): Promise<string[][]> {
 }
 
 async function raw({ url, episodes }: { url: string; episodes: string[][] }): Promise<void> {
-  const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
-  const post = (body: string) =>
-    new Promise<void>((resolve, reject) => {
-      const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
-      const sent = httpRequest(`${url}/v1/chat/completions`, { method: 'POST', agent, headers }, (response) => {
-        if (response.statusCode !== 200) reject(new Error(`status ${response.statusCode}`));
-        response.resume().on('end', resolve);
-      });
-      sent.on('error', reject).end(body);
-    });
+  const { post, close } = openPoster({ url, connections: concurrency });
   await forEachBounded({
     items: episodes,
     concurrency,
@@ -111,7 +102,7 @@ async function raw({ url, episodes }: { url: string; episodes: string[][] }): Pr
       for (const body of bodies) await post(body);
     },
   });
-  agent.destroy();
+  close();
 }
 
 /** Tokens that the server has sampled so far. */

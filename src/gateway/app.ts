@@ -6,6 +6,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
 import { Hono, type Context } from 'hono';
 import type { ArtifactStore } from '../artifacts/store';
+import { orAborted } from '../domain/concurrency';
 import { isFailure, reasonOf } from '../domain/failures';
 import type { PolicyClient } from '../policy/client';
 import { createResolver } from '../rollout/resolve';
@@ -144,8 +145,7 @@ export function createGateway(o: GatewayOptions) {
   async function complete(c: Context<Bindings>, request: ChatRequest): Promise<Response> {
     const begun = performance.now();
     return withEnd(c, async (signal) => {
-      const conversation = await conversations.of(request, idOf(c));
-      signal.throwIfAborted();
+      const conversation = await orAborted(conversations.of(request, idOf(c)), signal);
       const answer = await answerOf(request, conversation, signal);
       const policy = conversation.chosen;
       metrics.seconds.observe({ policy }, (performance.now() - begun) / 1000);
