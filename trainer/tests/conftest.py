@@ -115,7 +115,7 @@ def save_tiny_model(folder: Path, kind: str = "lfm2", size: str = "tiny", spread
     kinds = {
         "lfm2": {"layer_types": ["conv", "full_attention"] * 2, "block_auto_adjust_ff_dim": False},
         "llama": {},
-        "qwen3": {"head_dim": 8, "num_hidden_layers": 2, "tie_word_embeddings": False},
+        "qwen3": {"head_dim": 32, "num_hidden_layers": 2, "tie_word_embeddings": False},
         "moe": {
             **{"moe_intermediate_size": 16, "head_dim": 8, "num_experts": 4, "num_experts_per_tok": 2},
             **{"num_hidden_layers": 2, "tie_word_embeddings": False},

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -21,6 +22,7 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file
 
+from trainer.model_folder import Scored, Scores, score
 from trainer.tests.conftest import TARGETS, save_tiny_model
 from trainer.tests.train_harness import ROOT, WEIGHTS, Message, Worker, at, make_job
 
@@ -31,6 +33,11 @@ KEPT = {
     "JAX_COMPILATION_CACHE_DIR": str(ROOT / ".cache/jax"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
 }
+VLLM = {
+    **{"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "VLLM_CPU_OMP_THREADS_BIND": "nobind"},
+    **{"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"},
+}
+IDS = [10 + 7 * n % 40 for n in range(40)]
 LORA = {"r": 4, "alpha": 32, "dropout": 0, "target_modules": TARGETS["llama"][0]}
 
 
@@ -69,9 +76,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def server(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
     folder = tmp_path_factory.mktemp("server")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     backend = json.dumps({"max_lora_adapters": 4, "max_lora_rank": 8})
     options = ["--base-model", base, "--backend", "jax", "--backend-config", backend]
     options += ["--checkpoints-base", folder / "saved", "--database-url", f"sqlite:///{folder}/server.db"]
@@ -84,17 +89,28 @@ def server(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sim
         )
     url = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(120):
-            assert child.poll() is None, (folder / "log").read_text()[-2000:]
-            try:
-                urllib.request.urlopen(f"{url}/api/v1/healthz", timeout=5)
-                break
-            except OSError:
-                time.sleep(1)
+        wait_for(f"{url}/api/v1/healthz", child, folder / "log")
         yield SimpleNamespace(url=url, saved=folder / "saved")
     finally:
         child.terminate()
         child.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(url: str, child: subprocess.Popen, log: Path) -> None:
+    until = time.monotonic() + 300
+    while True:
+        assert child.poll() is None and time.monotonic() < until, log.read_text()[-2000:]
+        try:
+            urllib.request.urlopen(url, timeout=5)
+            return
+        except OSError:
+            time.sleep(1)
 
 
 def worker(server: SimpleNamespace, base: Path, folder: Path, **changes: Any) -> Worker:
@@ -177,6 +193,39 @@ def test_stopped_and_resumed(server: SimpleNamespace, base: Path, tmp_path: Path
     one = worker(server, base, tmp_path, steps=3)
     assert ended(one.run(at(1, lambda learner: learner.terminate()))).of_type("interrupted")[0]["step"] == 1
     assert ended(one.again()).adapter_bytes(3) == undisturbed.adapter_bytes(3)
+
+
+@pytest.mark.skipif(not os.environ.get("VLLM_PYTHON"), reason="VLLM_PYTHON names no Python with vLLM")
+def test_the_adapter_is_the_servers_in_vllm(base: Path, tmp_path: Path, undisturbed: Worker) -> None:
+    adapter = undisturbed.output / "checkpoint-3"
+    request = Scores(model=str(base), of=[Scored(rows=[IDS], adapter=str(adapter)), Scored(rows=[IDS])])
+    (expected,), (without,) = score(request)["logprobs"]
+    port = free_port()
+    options = ["--dtype", "float32", "--max-model-len", "128", "--enforce-eager", "--generation-config", "vllm"]
+    options += ["--enable-lora", "--max-lora-rank", "8", "--lora-modules", f"ours={adapter}"]
+    options += ["--host", "127.0.0.1", "--port", str(port)]
+    with (tmp_path / "log").open("w") as log:
+        child = subprocess.Popen(
+            [os.environ["VLLM_PYTHON"], "-m", "vllm.entrypoints.openai.api_server", "--model", base, *options],
+            env=os.environ | VLLM,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        wait_for(f"{url}/health", child, tmp_path / "log")
+        body = {"model": "ours", "prompt": IDS, "max_tokens": 1, "prompt_logprobs": 0}
+        asked = urllib.request.Request(
+            f"{url}/v1/completions", json.dumps(body).encode(), {"content-type": "application/json"}
+        )
+        answer = json.load(urllib.request.urlopen(asked, timeout=120))["choices"][0]["prompt_logprobs"]
+    finally:
+        os.killpg(child.pid, signal.SIGTERM)
+        child.wait()
+    served = [one[str(token)]["logprob"] for one, token in zip(answer[1:], IDS[1:], strict=True)]
+    assert max(abs(a - b) for a, b in zip(served, expected, strict=True)) < 1e-4
+    assert max(abs(a - b) for a, b in zip(without, expected, strict=True)) > 1e-2
 
 
 def deleted(server: SimpleNamespace, state: str) -> None:
