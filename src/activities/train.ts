@@ -64,6 +64,8 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
           // A killed host costs one update: the learner saves every step, of which those at `checkpointEvery` are candidates.
           job: {
             ...{ ...job, checkpoint_every: 1, base_model, init_adapter, output_dir: folder },
+            // One for each GPU that it is dealt.
+            processes: server ? 1 : (env['CUDA_VISIBLE_DEVICES'] ?? '').split(',').length,
             ...(server && { url: tinkerUrl(server), server_model: server.model ?? null }),
           },
           learning: {

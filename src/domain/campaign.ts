@@ -300,7 +300,9 @@ export const campaignFields = z.strictObject({
       gpuSlots: count.default(1).describe('Trainers that run at once.'),
       gpusPerTrainer: whole
         .default(0)
-        .describe('GPUs of one trainer, dealt out by the worker; 0: it sees all of them.'),
+        .describe(
+          'GPUs of one trainer, dealt out by the worker, with a process on each; 0: it takes the first that it sees.',
+        ),
       heartbeatSeconds: from(20)
         .default(90)
         .describe(

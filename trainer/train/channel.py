@@ -27,7 +27,7 @@ from pydantic import BaseModel
 
 from trainer.command import BadInput, read_input
 
-from .job import set_threads
+from .job import set_threads, use_device
 
 TELL_SECONDS = 1.0
 """Between two lines of progress."""
@@ -159,7 +159,9 @@ def run_learner(
     channel = Channel.take_stdio()
     try:
         job = read_input(model, path, name="--job")
-        set_threads(getattr(job, "threads", 1))
+        processes = getattr(job, "processes", 1)
+        use_device(processes, 0)
+        set_threads(max(1, getattr(job, "threads", 1) // processes))
         run(job, channel)
     except Exception as error:
         kind, message = type(error).__name__, " ".join(str(error).split()) or "no message; see the log on stderr"

@@ -30,14 +30,17 @@ from .job import Job, read_groups
 from .learn import TellsAndSaves, common_settings, learn, save_adapter
 from .logps import SampledLogps
 from .model import build_model
+from .ranks import Ranks
 
 
 def run(job: Job, channel: Channel) -> None:
     """Trains until done or interrupted and says so. Raises what `learn` does."""
-    learn(job, channel, steps=job.steps, make=lambda: make_trainer(job, channel))
+    learn(
+        job, channel, steps=job.steps, make=lambda checkpoint: make_trainer(job, channel, Ranks.start(job, checkpoint))
+    )
 
 
-def make_trainer(job: Job, channel: Channel) -> CapabilityTrainer:
+def make_trainer(job: Job, channel: Channel, ranks: Ranks | None = None) -> CapabilityTrainer:
     """Model, data and TRL trainer of a job; the trainer's every step asks `channel` for its rollouts."""
     return CapabilityTrainer(
         model=build_model(job),
@@ -46,6 +49,7 @@ def make_trainer(job: Job, channel: Channel) -> CapabilityTrainer:
         processing_class=AutoTokenizer.from_pretrained(job.base_model),
         job=job,
         channel=channel,
+        ranks=ranks or Ranks(),
     )
 
 
@@ -73,8 +77,9 @@ def _no_rewards(**_: Any) -> list[float]:
 
 
 class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
-    def __init__(self, *, job: Job, **kwargs: Any) -> None:
+    def __init__(self, *, job: Job, ranks: Ranks, **kwargs: Any) -> None:
         super().__init__(reward_funcs=_no_rewards, job=job, **kwargs)
+        self._ranks, self.leads = ranks, ranks.rank == 0
         self._tokens_per_forward = job.tokens_per_forward
         self._step_metrics: dict[str, float] = {}
         self._update_started = 0.0
@@ -85,13 +90,18 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
 
     def _collect(self, step: int, tasks: list[str]) -> Batch:
         """Rollouts of a step, under the weights as they are. Raises what asking for them does."""
-        weights, size = self._output / "weights", self._job.group_size
-        shutil.rmtree(weights, ignore_errors=True)
-        save_adapter(self.model, adapter := weights / f"step-{step}")
-        fields = {"tasks": tasks, "group_size": size, "policy": policy_of(adapter)}
-        answer = self._channel.ask("rollouts", step=step, **fields, answers={"rollouts": "file"})
+        size = self._job.group_size
+
+        def ask() -> str:
+            weights = self._output / "weights"
+            shutil.rmtree(weights, ignore_errors=True)
+            save_adapter(self.model, adapter := weights / f"step-{step}")
+            fields = {"tasks": tasks, "group_size": size, "policy": policy_of(adapter)}
+            return self._channel.ask("rollouts", step=step, **fields, answers={"rollouts": "file"})["file"]
+
+        file = self._ranks.shared(f"rollouts of step {step}", ask)
         vocabulary = self.model.get_input_embeddings().num_embeddings
-        groups = read_groups(Path(answer["file"]), tasks=tasks, group_size=size, vocabulary=vocabulary)
+        groups = read_groups(Path(file), tasks=tasks, group_size=size, vocabulary=vocabulary)
         return training_batch(groups, self._job.advantage)
 
     def training_step(
@@ -111,15 +121,21 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             device=self.args.device,
             shares=self._sampled is not None and self._sampled.usable and self._sampled.shares,
         )
-        for done, micro in enumerate(micros, start=1):
-            self._micro = micro
+        own = self._ranks.own([one["prompt_ids"].numel() + one["completion_ids"].numel() for one in micros])
+        for done, index in enumerate(own, start=1):
+            self._micro = micro = micros[index]
+            if self._ranks.size > 1:  # dropout, whichever rank computes it
+                torch.manual_seed(hash((self._job.seed, self.state.global_step, index)))
             if self.beta != 0.0:
                 micro["ref_per_token_logps"] = self._base_logps(micro)
             part = self.compute_loss(model, micro)
             self.accelerator.backward(part)
             loss += part.detach()
             gap += self._gap
-            self._channel.progress(step=self.state.global_step, done=done, total=len(micros))
+            self._channel.progress(step=self.state.global_step, done=done, total=len(own))
+        if self._ranks.size > 1:
+            total, gap, masked = self._ranks.add(model, loss, gap, self._masked_rows)
+            loss, self._masked_rows = torch.tensor(total, device=self.args.device), int(masked)
         if not math.isfinite(loss.item()):
             raise Diverged(f"loss {loss.item()} at step {self.state.global_step + 1}; lower learning_rate")
         gap /= max(batch.known_tokens, 1)

@@ -60,7 +60,7 @@ class LoraJob(Closed):
     gradient_checkpointing: bool
 
     INDECISIVE: ClassVar[set[str]] = {
-        *("base_model", "output_dir", "init_adapter", "steps", "checkpoint_every", "threads")
+        *("base_model", "output_dir", "init_adapter", "steps", "checkpoint_every", "threads", "processes")
     }
     """Fields that do not decide the weights of step N as they are."""
 
@@ -76,6 +76,8 @@ class LoraJob(Closed):
 
 
 class Job(LoraJob):
+    processes: int = Field(ge=1)
+    """One a device; each computes a part of every step."""
     tasks: list[str] = Field(min_length=1)
     steps: int = Field(ge=1)
     groups_per_step: int = Field(ge=1)
@@ -108,6 +110,19 @@ def set_threads(threads: int) -> None:
     takes several times as long (docs/decisions.md)."""
     os.environ["OMP_NUM_THREADS"] = str(threads)
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def use_device(processes: int, rank: int) -> None:
+    """Leaves this process one GPU of those that it was given, if any; CUDA must not be in use yet. Raises BadInput."""
+    dealt = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    devices = [device for device in dealt.split(",") if device and device != "-1"]
+    if not devices:
+        return
+    if len(devices) < processes:
+        raise BadInput(
+            f"processes {processes}: CUDA_VISIBLE_DEVICES {dealt!r} names {len(devices)} GPUs; name one each"
+        )
+    os.environ["RANKS_DEVICES"], os.environ["CUDA_VISIBLE_DEVICES"] = dealt, devices[rank]
 
 
 class DamagedBatch(RuntimeError):

@@ -36,31 +36,39 @@ from .checkpoint import (
 from .job import DamagedBatch, LoraJob
 
 
-def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[], TellsAndSaves]) -> None:
-    """Trains until done or interrupted and says so.
+def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[Path | None], TellsAndSaves]) -> None:
+    """Trains until done or interrupted and says so. `make` is given the checkpoint that is gone on from.
 
     Raises FolderBusy, BadInput, DamagedBatch, RolloutsFailed, ProtocolError or Diverged."""
-    torch.set_num_threads(job.threads)
-    if torch.cuda.is_available():  # what has no deterministic kernel says so in the log
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True, warn_only=True)
-    transformers_logging.disable_progress_bar()
+    set_up(job)
     output = output_of(job)
     with only_trainer(output):
         step, checkpoint = resume_point(job, steps)
-        trainer = make() if step < steps else None
+        # What checkpoint-0 holds follows from the job, and resuming it, transformers would make one draw twice.
+        resumed = checkpoint if step > 0 else None
+        trainer = make(resumed) if step < steps else None
         channel.send("ready", step=step)
         if checkpoint:  # once more: the worker that heard of it may have died since
             channel.send("checkpoint", step=step, policy=policy_of(checkpoint))
-        # What checkpoint-0 holds follows from the job, and resuming it, transformers would make one draw twice.
         if trainer:
             try:
-                _train(trainer, checkpoint if step > 0 else None)
+                _train(trainer, resumed)
             except Interrupted:
                 channel.send("interrupted", step=trainer.state.global_step)
                 return
         shutil.rmtree(output / "weights", ignore_errors=True)
         channel.send("done", step=steps)
+
+
+def set_up(job: LoraJob) -> None:
+    """Of this process, before its model is loaded. Raises BadInput where it was given a GPU that is not there."""
+    torch.set_num_threads(max(1, job.threads // getattr(job, "processes", 1)))
+    transformers_logging.disable_progress_bar()
+    if torch.cuda.is_available():  # what has no deterministic kernel says so in the log
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    elif given := os.environ.get("RANKS_DEVICES"):
+        raise BadInput(f"CUDA_VISIBLE_DEVICES {given!r}: torch finds no GPU; see to driver and torch, or unset it")
 
 
 def _train(trainer: TellsAndSaves, checkpoint: Path | None) -> None:
@@ -76,6 +84,9 @@ def _train(trainer: TellsAndSaves, checkpoint: Path | None) -> None:
 class TellsAndSaves:
     """Before one of TRL's trainers in the list of bases: finished steps are lines of metrics.jsonl and messages, and
     checkpoints are whole or not there."""
+
+    leads = True
+    """Whether this process tells and saves: of several that train together, one does."""
 
     def __init__(self, *, job: LoraJob, channel: Channel, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -98,6 +109,8 @@ class TellsAndSaves:
                 raise Diverged(f"{name} {logs[name]} at step {step}; lower learning_rate")
         metrics = {name: logs[name] for name in ("loss", "grad_norm", "learning_rate")} | self.metrics_of_step()
         self._metrics["train"].clear()
+        if not self.leads:
+            return
         append_metrics(self._output, step, metrics)
         self._channel.send("step", step=step, metrics=metrics)
 
@@ -107,6 +120,8 @@ class TellsAndSaves:
             self._save_checkpoint(self.model, None)
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: None) -> None:
+        if not self.leads:
+            return
         final = self._output / f"checkpoint-{self.state.global_step}"
         partial = partial_dir(self._output) / final.name
         try:

@@ -55,9 +55,9 @@ def build_model(job: LoraJob) -> Any:
 
 
 def load_base(folder: str, dtype: str) -> Any:
-    """The base model; where there are GPUs, its layers are spread over all that this process may see."""
-    spread = {"device_map": "auto"} if torch.cuda.is_available() else {}
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), **spread)
+    """The base model, on the first GPU that this process may see if there is one."""
+    placed = {"device_map": {"": 0}} if torch.cuda.is_available() else {}
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), **placed)
 
 
 def _check_adapter(job: LoraJob, targets: dict[str, torch.nn.Linear | Experts]) -> None:

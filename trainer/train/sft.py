@@ -25,7 +25,7 @@ def run(job: SftJob, channel: Channel) -> None:
     """Trains until done or interrupted and says so. Raises what `learn` does."""
     rows = rows_of(job)
     steps = job.steps or math.ceil(job.epochs * len(rows) / job.rows_per_step)
-    learn(job, channel, steps=steps, make=lambda: make_trainer(job, channel, rows, steps))
+    learn(job, channel, steps=steps, make=lambda _: make_trainer(job, channel, rows, steps))
 
 
 class ConversationTrainer(TellsAndSaves, SFTTrainer):

@@ -1,0 +1,143 @@
+"""One training in several processes, one a device: each has the whole model and a part of every step's micro-batches.
+
+Invariants: rank 0 alone speaks to the worker and writes files; it has started the others, which end with it, and it
+with any of them. All ranks add up the same gradient, and so make the same step: their weights stay equal to the bit.
+The group is this module's own, neither torch's default nor accelerate's: to TRL every rank is alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+from trainer.command import BadInput, read_input
+
+from .channel import Diverged, SamplerDiffers
+from .job import DamagedBatch, Job, set_threads, use_device
+
+FOREVER = timedelta(days=365)
+"""A step's rollouts may take as long as they do; who is gone is noticed by its end."""
+
+
+class Ranks:
+    """What the processes of a training say to each other; of a training in one process: nothing."""
+
+    def __init__(self, rank: int = 0, size: int = 1, store: str = "") -> None:
+        self.rank, self.size = rank, size
+        if size == 1:
+            return
+        import torch
+        from torch import distributed
+
+        self._store = distributed.FileStore(store, size)
+        self._store.set_timeout(FOREVER)
+        if torch.cuda.is_available():
+            self._group = distributed.ProcessGroupNCCL(self._store, rank, size)
+        else:
+            self._group = distributed.ProcessGroupGloo(self._store, rank, size, FOREVER)
+
+    @classmethod
+    def start(cls, job: Job, checkpoint: Path | None) -> Ranks:
+        """Starts the other processes, which go on from the same checkpoint. Called by rank 0."""
+        if job.processes == 1:
+            return cls()
+        folder = Path(mkdtemp(prefix="ranks-"))
+        (folder / "job.json").write_text(job.model_dump_json())
+        store, resumed = str(folder / "store"), str(checkpoint or "")
+        for rank in range(1, job.processes):
+            argv = [sys.executable, "-m", "trainer.train.ranks", str(folder / "job.json"), str(rank), store, resumed]
+            env = {**os.environ, "CUDA_VISIBLE_DEVICES": os.environ.get("RANKS_DEVICES", "")}
+            if not env["CUDA_VISIBLE_DEVICES"]:
+                del env["CUDA_VISIBLE_DEVICES"]
+            # Its stdin ends with this process, however that ends.
+            child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=2, env=env)
+            threading.Thread(target=_end_with, args=(child,), daemon=True).start()
+        return cls(0, job.processes, store)
+
+    def shared(self, name: str, make: Callable[[], str]) -> str:
+        """What rank 0 has made. Raises there what making it does; then the others end with it."""
+        if self.size == 1:
+            return make()
+        if self.rank > 0:
+            return self._store.get(name).decode()
+        made = make()
+        self._store.set(name, made)
+        return made
+
+    def own(self, sizes: Sequence[int]) -> list[int]:
+        """Which of the pieces of a step, by index, are this rank's: all have about as much to do."""
+        dealt: list[list[int]] = [[] for _ in range(self.size)]
+        loads = [0] * self.size
+        for index in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+            least = loads.index(min(loads))
+            dealt[least].append(index)
+            loads[least] += sizes[index]
+        return sorted(dealt[self.rank])
+
+    def add(self, model: Any, *sums: Any) -> list[float]:
+        """Adds the gradients of all ranks, and these numbers; returns them."""
+        import torch
+
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        for parameter in trained:
+            if parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)
+        numbers = torch.tensor([float(one) for one in sums], device=trained[0].device)
+        flat = torch.cat([*(parameter.grad.float().reshape(-1) for parameter in trained), numbers])
+        self._group.allreduce([flat]).wait()
+        at = 0
+        for parameter in trained:
+            count = parameter.numel()
+            parameter.grad.copy_(flat[at : at + count].view_as(parameter))
+            at += count
+        return flat[at:].tolist()
+
+
+def _end_with(child: subprocess.Popen) -> None:
+    if child.wait() != 0:
+        os._exit(1)  # what the others wait for does not come any more
+
+
+class Silent:
+    """The channel of a rank that speaks to nobody."""
+
+    def send(self, *_: Any, **__: Any) -> None: ...
+
+    def progress(self, **_: Any) -> None: ...
+
+
+def follow(path: str, rank: str, store: str, checkpoint: str) -> None:
+    """A rank other than 0, to its end."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)  # rank 0 is told, too, and stops between two steps
+
+    def watch() -> None:
+        sys.stdin.buffer.read()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    job = read_input(Job, Path(path), name="job")
+    use_device(job.processes, int(rank))
+    set_threads(max(1, job.threads // job.processes))
+    try:
+        from .grpo import make_trainer
+        from .learn import set_up
+
+        set_up(job)
+        trainer = make_trainer(job, Silent(), Ranks(int(rank), job.processes, store))
+        trainer.train(resume_from_checkpoint=checkpoint or None)
+    except (BadInput, DamagedBatch, Diverged, SamplerDiffers):
+        traceback.print_exc()
+        threading.Event().wait()  # rank 0 finds the same, says so, and ends
+
+
+if __name__ == "__main__":
+    follow(*sys.argv[1:])
