@@ -26,6 +26,7 @@ def step_job(model: Path, folder: Path, *, tasks: list[str], steps: int, targets
             "base_model": str(model),
             "output_dir": str(folder / "out"),
             "seed": 1,
+            "processes": 1,
             "tasks": tasks,
             "steps": steps + 1,
             "groups_per_step": len(tasks),

@@ -63,7 +63,6 @@ def optimizer_step(model: Path, folder: Path, rounds: int, threads: int) -> dict
         group_size=GROUP_SIZE,
         learning_rate=3e-4,
         threads=threads,
-        processes=1,
         tokens_per_forward=1024,
     )
     times = in_turns(job, folder, {"groups": groups}, rounds=rounds)

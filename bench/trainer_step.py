@@ -81,7 +81,6 @@ def main() -> None:
             group_size=GROUP_SIZE,
             learning_rate=0.002,
             threads=options.threads,
-            processes=1,
             tokens_per_forward=4096,
         )
         times = in_turns(job, folder, batch, rounds=options.rounds)
