@@ -3,7 +3,7 @@
  * temporary file's name says which process of which host writes it, so that what a dead one left can be removed.
  */
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises';
+import { link, mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
@@ -82,7 +82,8 @@ export interface DurableWrite {
   path: string;
   /** A folder on the same file system, for the temporary file; created if it is not there. */
   aside: string;
-  body: Uint8Array | string;
+  /** In pieces where it may be longer than a string can be. */
+  body: Uint8Array | string | Iterable<string>;
   mode?: number;
 }
 
@@ -113,7 +114,7 @@ export async function viaAside(o: {
 async function writeFlushed(path: string, { body, mode = 0o644 }: Pick<DurableWrite, 'body' | 'mode'>): Promise<void> {
   const handle = await open(path, 'wx', mode);
   try {
-    await handle.writeFile(body);
+    await writeFile(handle, body);
     await handle.sync();
     showLife();
   } finally {
@@ -124,7 +125,7 @@ async function writeFlushed(path: string, { body, mode = 0o644 }: Pick<DurableWr
 const written = (write: DurableWrite) => ({
   path: write.path,
   aside: write.aside,
-  bytes: Buffer.byteLength(write.body),
+  bytes: typeof write.body === 'string' || write.body instanceof Uint8Array ? Buffer.byteLength(write.body) : 0,
   make: (temporary: string) => writeFlushed(temporary, write),
 });
 

@@ -19,6 +19,9 @@ export const taskQueues = {
 /** Of the steps that may take hours: its workers take them beside those of the other queue, so that none of minutes waits for one of them. */
 export const longQueue = (queue: string): string => `long-${queue}`;
 
+/** Exit code of a worker that stops by itself, since it failed all that it took; of any other program it is a crash. */
+export const FAULTY = 3;
+
 /** Given to whatever may take long: to say how far it is and to hear that it should stop. */
 export interface Work {
   progress(done: number, total: number): void;

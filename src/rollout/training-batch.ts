@@ -76,13 +76,24 @@ const conversation = ({ messages, reward, stopReason, reference }: ScoredRollout
   return { messages, reward, stopReason, ...(reference && { reference }) };
 };
 
+/** JSON of a batch, a rollout a piece: at a step's largest it is longer than a string can be. */
+export function* piecesOf({ groups }: ReturnType<typeof trainingBatch>): Generator<string> {
+  yield '{"groups":[';
+  for (const [n, { task, rollouts }] of groups.entries()) {
+    yield `${n > 0 ? ',' : ''}{"task":${JSON.stringify(task)},"rollouts":[`;
+    for (const [at, rollout] of rollouts.entries()) yield (at > 0 ? ',' : '') + JSON.stringify(rollout);
+    yield ']}';
+  }
+  yield ']}';
+}
+
 /** Writes batch.json, in the folder `aside` at first; the file is whole from the moment it has its name. */
 export async function writeTrainingBatch({
   file,
   aside,
   ...options
 }: TrainingBatchOptions & { file: string; aside: string }): Promise<void> {
-  await replaceFile({ path: file, body: JSON.stringify(trainingBatch(options)), aside });
+  await replaceFile({ path: file, body: piecesOf(trainingBatch(options)), aside });
 }
 
 /**

@@ -15,7 +15,7 @@ import { stoppingWhenFaulty } from '../activities/failures';
 import { openStore } from '../artifacts/open-store';
 import { workerIdentity } from '../artifacts/place';
 import { notingUsage } from '../artifacts/usage';
-import { longQueue, taskQueues } from '../domain/work';
+import { FAULTY, longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
@@ -29,8 +29,6 @@ import { say, startTelemetry, telemetry, tracedClient, watch } from './telemetry
 
 /** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
 const MAX_CONNECTIONS = 256;
-/** Exit code of a worker that stopped by itself, since it failed all that it took. */
-const FAULTY = 3;
 
 const { env } = process;
 const baseId = env['CAMPAIGN_BASE_ID'] || undefined;

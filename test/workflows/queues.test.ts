@@ -118,8 +118,13 @@ test('campaigns of two homes never meet: neither their workflows nor, without a 
   expect((await takeSnapshot(temporal(), 'another-name')).activities).toEqual([]);
 });
 
-/** Workers with one slot each, which `activities` run on. */
-async function withOneSlot(activities: object, body: () => Promise<void>): Promise<void> {
+/** Workers with one slot each, which `activities` run on. However `body` ends, what they wait for is opened then. */
+async function withOneSlot(o: { activities: object; latches: Latch[]; body: () => Promise<void> }): Promise<void> {
+  const { activities, latches } = o;
+  const body = () =>
+    o.body().finally(() => {
+      for (const { open } of latches) open();
+    });
   const { control, rollouts } = queues;
   const of = { connection: env.nativeConnection, activities, maxConcurrentActivityTaskExecutions: 1 };
   const workers = await Promise.all([
@@ -130,6 +135,7 @@ async function withOneSlot(activities: object, body: () => Promise<void>): Promi
 }
 
 /** Something that steps wait for. */
+type Latch = ReturnType<typeof latch>;
 function latch() {
   let open = (): void => undefined;
   return { opened: new Promise<void>((resolve) => (open = resolve)), open: () => open() };
@@ -152,7 +158,7 @@ test('while long steps of one campaign hold every slot for them, short ones of a
       return { ref: artifact('candidates'), selects: 'by labels' };
     },
   });
-  await withOneSlot(activities, async () => {
+  const body = async () => {
     await start(env, { campaign: config({ name: 'slow' }) });
     const isAt = (type: string) => (snapshot: Snapshot) =>
       snapshot.activities.some((one) => one.type === type && one.state === 'started');
@@ -167,8 +173,8 @@ test('while long steps of one campaign hold every slot for them, short ones of a
     await quick.result();
     await until('slow', isAt('discover'));
     await env.client.workflow.getHandle('slow').terminate();
-    discovery.open();
-  });
+  };
+  await withOneSlot({ activities, latches: [rollouts, discovery], body });
 });
 
 test('of many steps of one campaign and one of another that wait, the other is next', async () => {
@@ -185,14 +191,15 @@ test('of many steps of one campaign and one of another that wait, the other is n
       return { ref: artifact('candidates'), selects: 'by labels' };
     },
   });
-  await withOneSlot(activities, async () => {
+  const body = async () => {
     await start(env, { campaign: config({ name: 'many' }), until: 'selection' });
     await until('many', ({ activities: waiting }) => waiting.length === 10);
     const another = await start(env, { campaign: config({ name: 'another' }), until: 'selection' });
     await until('another', ({ activities: [step] }) => step?.type === 'discover');
     first.open();
     await another.result();
-  });
+  };
+  await withOneSlot({ activities, latches: [first], body });
   expect(order.indexOf('another')).toBeLessThanOrEqual(2);
   // From then on they take turns.
   expect(order.slice(0, 16).filter((name) => name === 'another').length).toBeGreaterThanOrEqual(6);

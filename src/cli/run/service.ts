@@ -7,6 +7,7 @@ import { closeSync, mkdirSync, openSync, readSync, renameSync, statSync } from '
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { projectRoot } from '../../artifacts/given';
+import { FAULTY } from '../../domain/work';
 import { messageOf, UserError } from '../errors';
 import { signalGroup, waitUntil } from './processes';
 
@@ -82,8 +83,6 @@ interface Ending {
   death: Death;
 }
 
-/** Exit code of a worker that stops when it is faulty; of any other program it is a crash. */
-const FAULTY = 3;
 /** Signals that a process brings upon itself. */
 const crashSignals: NodeJS.Signals[] = ['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS'];
 /** In order, or as a shell says HUP, INT, KILL and TERM: a service ends so only when it is asked to. */

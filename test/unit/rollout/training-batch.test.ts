@@ -1,10 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { played } from '../../support/played';
-import { type RowsRollout, trainingBatch } from '../../../src/rollout/training-batch';
+import { piecesOf, type RowsRollout, trainingBatch, writeTrainingBatch } from '../../../src/rollout/training-batch';
 import { countingBatch } from '../../support/counting-batch';
 
 let root: string;
@@ -71,4 +71,13 @@ test('a learner of its own gets whole conversations with what they were worth, a
       })),
     },
   ]);
+});
+
+test('the file is JSON of the batch, in pieces of a rollout', async () => {
+  const batch = { ...options, records, tasks: ['n-0', 'n-1'] };
+  const pieces = [...piecesOf(trainingBatch(batch))];
+  expect(pieces.length).toBeGreaterThan(4);
+  const file = join(root, 'batch.json');
+  await writeTrainingBatch({ ...batch, file, aside: root });
+  expect(readFileSync(file, 'utf8')).toBe(JSON.stringify(trainingBatch(batch)));
 });
