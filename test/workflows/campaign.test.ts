@@ -605,7 +605,9 @@ test('every step has a limit on its silence', async () => {
   });
   const scheduled = (history.events ?? []).flatMap(({ activityTaskScheduledEventAttributes: one }) => one ?? []);
   expect(scheduled.map(({ activityType }) => activityType?.name)).toContain('writeReport');
-  expect(new Set(scheduled.map(({ heartbeatTimeout }) => Number(heartbeatTimeout?.seconds)))).toEqual(new Set([campaign.workers.heartbeatSeconds]));
+  expect(new Set(scheduled.map(({ heartbeatTimeout }) => Number(heartbeatTimeout?.seconds)))).toEqual(
+    new Set([campaign.workers.heartbeatSeconds]),
+  );
 });
 
 test('a capability that fails for good is a row of the report', async () => {
