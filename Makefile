@@ -253,7 +253,7 @@ clean: ## Remove what was built; campaigns (.campaigns) and packages stay
 size: ## How large the project is: lines and files of src, trainer, tests and recorded data; words of docs
 	@count() { printf '  %-22s %7s lines in %4s files\n' "$$1" "$$(xargs -r cat < $$2 | wc -l)" "$$(wc -l < $$2)"; }; list=$$(mktemp); \
 	git ls-files 'src/*.ts' 'src/*.js' > $$list; count src $$list; \
-	git ls-files 'trainer/*.py' ':!trainer/tests' > $$list; count 'trainer without tests' $$list; \
-	git ls-files 'test/*.ts' 'test/*.mjs' 'test/*.cjs' 'trainer/tests/*.py' 'bridges/tests/*.py' ':!test/recorded' ':!test/replay/histories' > $$list; count tests $$list; \
+	git ls-files 'trainer/*.py' ':!trainer/tests' ':!trainer/tinker/tests' > $$list; count 'trainer without tests' $$list; \
+	git ls-files 'test/*.ts' 'test/*.mjs' 'test/*.cjs' 'trainer/tests/*.py' 'trainer/tinker/tests/*.py' 'bridges/tests/*.py' ':!test/recorded' ':!test/replay/histories' > $$list; count tests $$list; \
 	git ls-files test/recorded test/fixtures test/replay/histories > $$list; count 'recorded data' $$list; \
 	printf '  %-22s %7s words\n' docs "$$(git ls-files 'docs/*.md' README.md | xargs cat | wc -w)"; rm -f $$list
