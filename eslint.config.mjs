@@ -12,7 +12,7 @@ const mayImport = {
   'language-model': ['domain', 'artifacts'],
   partners: ['domain', 'policy', 'language-model'],
   sandbox: ['domain', 'artifacts'],
-  environments: ['domain', 'artifacts', 'partners', 'sandbox'],
+  environments: ['domain', 'artifacts', 'partners', 'sandbox', 'policy/wire', 'gateway/dialect', 'gateway/errors'],
   routing: ['domain', 'artifacts', 'policy'],
   rollout: ['domain', 'artifacts', 'policy', 'routing/router'],
   conversations: ['domain', 'artifacts/hash'],

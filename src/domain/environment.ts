@@ -67,7 +67,26 @@ export const stepResultSchema = z.object({
   done: z.boolean(),
   stopReason: stopReasonSchema.optional(),
 });
-export type StepResult = z.infer<typeof stepResultSchema>;
+export interface StepResult extends z.infer<typeof stepResultSchema> {
+  /**
+   * All that the policy has before it in its next turn, of an agent that keeps its contexts itself: it may go on with one, fork it, or begin
+   * another. What is new in it is of the conversation; `messages` is empty then.
+   */
+  context?: Context;
+}
+
+/** What a policy has before it in a turn, as the agent sees it. */
+export interface Context {
+  messages: Message[];
+  tools: ToolSchema[];
+}
+
+/** How an answer of the policy ended, and what it took. */
+export interface Sampled {
+  finishReason: 'stop' | 'tool_calls' | 'length';
+  promptTokens: number;
+  completionTokens: number;
+}
 
 /** A kind of instance within an environment, such as `special` and its `twin`: what succeeds on one alone has not learned the skill. */
 export const branchSchema = z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'lower-case letters, digits and _, at most 40');
@@ -78,13 +97,15 @@ export const evaluationSchema = z.object({
   /** Follows from the task alone, whatever the agent does. */
   branch: branchSchema.optional(),
   reference: referenceSchema.optional(),
+  /** Last words of the agent's own program, for people. */
+  output: z.string().optional(),
 });
 export type Evaluation = z.infer<typeof evaluationSchema>;
 
 export interface Episode {
   /** First messages (system, user) and the tools that are offered. */
   start: ResetResult;
-  step(message: AssistantMessage): Promise<StepResult>;
+  step(message: AssistantMessage, sampled?: Sampled): Promise<StepResult>;
   evaluate(reason: StopReason): Promise<Evaluation>;
   close(): Promise<void>;
 }

@@ -8,11 +8,14 @@ import type { Readable } from 'node:stream';
 
 export type Child = ReturnType<typeof startChild>;
 
-interface ChildOptions extends Pick<LineReader, 'onLine' | 'onTooLong'> {
+interface ChildOptions {
   command: readonly string[];
   cwd?: string | undefined;
   /** Variables that it is given beside the bare environment. */
   passEnv?: readonly string[] | undefined;
+  /** Further ones, with their values. */
+  variables?: Readonly<Record<string, string>>;
+  readOutput: (stdout: Readable) => void;
   /** `how`: "exit code 3", "SIGKILL". */
   onEnd: (how: string) => void;
   onStartFailure: (problem: string) => void;
@@ -31,9 +34,10 @@ const BARE = ['PATH', 'HOME', 'USER', 'LOGNAME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ
 export const bareEnvironment = (passed: readonly string[] = []): NodeJS.ProcessEnv =>
   Object.fromEntries([...BARE, ...passed].map((name) => [name, process.env[name]]));
 
-export function startChild({ command, cwd, passEnv, onLine, onTooLong, onEnd, onStartFailure }: ChildOptions) {
+export function startChild(o: ChildOptions) {
+  const { command, cwd, passEnv, variables, readOutput, onEnd, onStartFailure } = o;
   const [program = '', ...args] = command;
-  const env = bareEnvironment(passEnv);
+  const env = { ...bareEnvironment(passEnv), ...variables };
   const child = spawn(program, args, { stdio: 'pipe', detached: true, env, ...(cwd !== undefined && { cwd }) });
   const guard = child.pid === undefined ? undefined : startGuard(child.pid);
   const stderr = keepTail(child.stderr, STDERR_LENGTH);
@@ -55,7 +59,7 @@ export function startChild({ command, cwd, passEnv, onLine, onTooLong, onEnd, on
     resolveEnd();
   }
 
-  readLines(child.stdout, { onLine, onTooLong });
+  readOutput(child.stdout);
   for (const stream of child.stdio) stream?.on('error', () => undefined); // a broken pipe: the end follows and tells why
   child.on('error', (error) => {
     if (child.pid === undefined) finish(() => onStartFailure(startProblem({ error, cwd })));
@@ -69,6 +73,7 @@ export function startChild({ command, cwd, passEnv, onLine, onTooLong, onEnd, on
 
   return {
     send: (line: string): void => void child.stdin.write(`${line}\n`),
+    endInput: (): void => void child.stdin.end(),
     kill,
     stderr,
     /** Closes its stdin, and kills it if it goes on. */
@@ -166,14 +171,15 @@ export function readLines(stream: Readable, { onLine, onTooLong, max = MAX_LINE 
   });
 }
 
-/** Keeps the last `length` characters that are written; the function returned gives them. */
-function keepTail(stream: Readable, length: number): () => string {
+/** Keeps the last `length` characters that are written; the function returned gives them. `onWritten`: how many there were so far. */
+export function keepTail(stream: Readable, length: number, onWritten?: (characters: number) => void): () => string {
   let tail = '';
   let written = 0;
   stream.setEncoding('utf8');
   stream.on('data', (chunk: string) => {
     written += chunk.length;
     tail = (tail + chunk).slice(-length);
+    onWritten?.(written);
   });
   return () => (written > length ? `... ${tail.trim()}` : tail.trim());
 }

@@ -6,7 +6,7 @@ import { hostname } from 'node:os';
 import type { z } from 'zod';
 import { limited } from '../domain/signs-of-life';
 import { isDeep } from '../sandbox/limits';
-import { type Child, MAX_LINE, startChild, startProblem } from './child-process';
+import { type Child, MAX_LINE, readLines, startChild, startProblem } from './child-process';
 import { badEnvironment, EnvironmentError, type EnvironmentErrorParts, quoted, readAnswer } from './contract';
 import { errorCodes, type Method, methods, type Params, requestLine, responseSchema, type Result } from './protocol';
 
@@ -104,8 +104,11 @@ export function connect({ command, cwd, passEnv, silenceMs = SILENCE_SECONDS * 1
       command,
       cwd,
       passEnv,
-      onLine: (line) => receive(answerIn(line)),
-      onTooLong: (beginning) => receive(tooLong(beginning)),
+      readOutput: (stdout) =>
+        readLines(stdout, {
+          onLine: (line) => receive(answerIn(line)),
+          onTooLong: (beginning) => receive(tooLong(beginning)),
+        }),
       onEnd: (how) =>
         fail('EnvironmentDied', { problem: `ended with ${how}`, fix: 'run the command by hand to see why' }),
       onStartFailure,

@@ -4,9 +4,10 @@
  * was said is kept, but hashes.
  */
 import { digest, seedOf, sha256 } from '../artifacts/hash';
+import type { Context } from '../domain/environment';
 import type { FixedPolicy } from '../domain/rollout';
 import type { Resolve } from '../rollout/resolve';
-import { type ChatRequest, type Opening, openingIn } from './dialect';
+import { type ChatRequest, openingIn } from './dialect';
 import { GatewayError } from './errors';
 import type { Served } from './served';
 
@@ -50,7 +51,7 @@ export function createConversations(o: {
     return keep(key, beginning);
   }
 
-  async function choose(o: { model: string; opening: Opening; seed: number; named: boolean }): Promise<Conversation> {
+  async function choose(o: { model: string; opening: Context; seed: number; named: boolean }): Promise<Conversation> {
     const { model, opening, seed, named } = o;
     const now = served();
     const policy = now.policies.get(model);

@@ -4,8 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import type { Context } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
-import { type Message, openingOf, type ToolSchema, toolSchema } from '../domain/messages';
+import { type Message, openingOf, toolSchema } from '../domain/messages';
 import type { Prompt } from '../domain/rollout';
 import { AS_IT_IS, numbered, toAssistantMessage, toWireMessage } from '../policy/wire';
 import { withPrompt } from '../rollout/play';
@@ -92,18 +93,14 @@ export function parseRequest(text: string): ChatRequest {
   throw badRequest(`${param ?? 'body'}: ${issue?.message ?? 'it can not be read'}`, param);
 }
 
-/** What a router looks at. */
-export interface Opening {
-  messages: Message[];
-  tools: ToolSchema[];
-}
+export const contextIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context => ({
+  messages: messages.map(toMessage),
+  tools: (tools ?? []).map((tool) => toolSchema.parse(tool.function)),
+});
 
-export function openingIn({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Opening {
-  return {
-    messages: openingOf(messages).map(toMessage),
-    tools: (tools ?? []).map((tool) => toolSchema.parse(tool.function)),
-  };
-}
+/** What a router looks at. */
+export const openingIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context =>
+  contextIn({ messages: openingOf(messages), tools });
 
 function toMessage(message: WireMessage): Message {
   if (message.role === 'tool') return { role: 'tool', toolCallId: message.tool_call_id, content: message.content };

@@ -48,13 +48,16 @@ export function toWireMessage(message: Message): object {
   return {
     role: 'assistant',
     content: message.content,
-    tool_calls: message.toolCalls.map((call) => ({
-      id: call.id,
-      type: 'function',
-      function: { name: call.name, arguments: argumentsOf(call) },
-    })),
+    tool_calls: callsOf(message),
   };
 }
+
+export const callsOf = ({ toolCalls = [] }: AssistantMessage) =>
+  toolCalls.map((call) => ({
+    id: call.id,
+    type: 'function' as const,
+    function: { name: call.name, arguments: argumentsOf(call) },
+  }));
 
 const wireTools = new WeakMap<ToolSchema[], object[]>();
 

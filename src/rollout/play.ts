@@ -3,12 +3,13 @@
  * abort). A rollout's `messages` are what the environment and the policy said to each other, without the policy's own prompt, which is in the
  * rollout's key, and without a hint, which is shown to the policy while it samples and is nowhere else.
  */
-import { type Environment, type Episode, evaluationSchema, type StopReason } from '../domain/environment';
+import { type Context, type Environment, type Episode, evaluationSchema, type StopReason } from '../domain/environment';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
-import { agentView, type AssistantMessage, type Message, type ToolSchema } from '../domain/messages';
+import { agentView, type AssistantMessage, type Message, openingOf, type ToolSchema } from '../domain/messages';
 import type { FixedPolicy, Policy, Prompt, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { numbered, type Turn, type TurnRequest } from '../policy/wire';
+import { createContexts } from './contexts';
 import { choiceSeed, type PlannedRollout, turnSeed } from './keys';
 import type { Resolve, Resolved } from './resolve';
 import { createRowBuilder } from './training-batch';
@@ -66,38 +67,52 @@ async function converse(o: {
   const { key, episode, hint, policy, options } = o;
   const { client, sampling, signal } = options;
   const { start } = episode;
-  const { tools } = start;
   const maxSteps = Math.min(options.maxSteps ?? Infinity, start.maxSteps);
-  const opening = withPrompt(agentView(start.messages), policy.prompt);
-  const shown = hint === undefined ? opening : withHint(opening, hint);
   const messages = [...start.messages];
   const rows = createRowBuilder();
-  /** What the policy has before its eyes; of a hint in it the rows know nothing. */
-  let seen: number[] = [];
+  const contexts = createContexts();
+  let context: Context = { messages: agentView(messages), tools: start.tools };
+  let opening = context.messages;
   const usage = { promptTokens: 0, completionTokens: 0 };
   const ended = (stopReason: StopReason, steps: number) => ({ messages, stopReason, rows: rows.rows(), steps, usage });
 
   for (let step = 0; step < maxSteps; step++) {
-    const since = agentView(messages.slice(start.messages.length));
+    const { tools } = context;
+    const since = context.messages.slice(opening.length);
+    const prompted = withPrompt(opening, policy.prompt);
+    const shown = hint === undefined ? prompted : withHint(prompted, hint);
+    const { seen, trained } = contexts.before(context);
     const request = { policy, tools, sampling, signal, conversation: episode, seed: turnSeed({ key, turn: step }) };
     const before = (ids: readonly number[]) => (sampling.thinking === 'stripped' ? {} : { before: ids });
     const turn = await sampleWithinContext(client, { ...request, messages: [...shown, ...since], ...before(seen) });
     if (!turn) return ended('context_length', step);
-    usage.promptTokens += turn.promptIds.length;
-    usage.completionTokens += turn.tokenIds.length;
+    const sampled = { promptTokens: turn.promptIds.length, completionTokens: turn.tokenIds.length };
+    usage.promptTokens += sampled.promptTokens;
+    usage.completionTokens += sampled.completionTokens;
     let { promptIds } = turn;
-    seen = [...promptIds, ...turn.tokenIds];
     if (hint !== undefined) {
-      const unhinted = { messages: [...opening, ...since], ...before(rows.ids()) };
+      const unhinted = { messages: [...prompted, ...since], ...before(trained) };
       promptIds = await promptIdsOf(client, { ...request, ...unhinted });
       usage.promptTokens += promptIds.length;
     }
     rows.add({ ...turn, promptIds }, onlyReads(turn.message, tools));
     const { toolCalls } = turn.message;
     const message = { ...turn.message, ...(toolCalls && { toolCalls: numbered(toolCalls, messages, 'call') }) };
+    const answered = { messages: [...context.messages, message], tools };
+    contexts.add(answered, {
+      seen: [...turn.promptIds, ...turn.tokenIds],
+      trained: turn.tokenIds.length > 0 ? [...promptIds, ...turn.tokenIds] : trained,
+    });
     messages.push(message);
-    const result = await fromEnvironment(() => episode.step(message));
-    messages.push(...result.messages);
+    const result = await fromEnvironment(() => episode.step(message, { ...sampled, finishReason: turn.finishReason }));
+    if (result.context) {
+      context = result.context;
+      opening = openingOf(context.messages);
+      messages.push(...context.messages.slice(contexts.before(context).length));
+    } else {
+      context = { messages: [...answered.messages, ...agentView(result.messages)], tools };
+      messages.push(...result.messages);
+    }
     options.onTurn?.();
     if (result.done) return ended(result.stopReason ?? 'agent_stop', step + 1);
     signal.throwIfAborted();

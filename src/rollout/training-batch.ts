@@ -97,8 +97,8 @@ export async function writeTrainingBatch({
 }
 
 /**
- * Builds the rows of a rollout, turn by turn. A turn whose prompt starts with all the ids so far continues the row, and the surplus is what the
- * environment said; any other prompt (a history that renders differently) starts a new row.
+ * Builds the rows of a rollout, turn by turn. A turn whose prompt starts with all the ids of a row continues it, and the surplus is what the
+ * environment said; any other prompt (a history that renders differently, a fork) starts a new row.
  */
 export function createRowBuilder() {
   const rows: TrainingRow[] = [];
@@ -110,8 +110,8 @@ export function createRowBuilder() {
     /** `readOnly`: the turn only calls tools that change nothing. */
     add({ promptIds, tokenIds, logprobs }: Pick<Turn, 'promptIds' | 'tokenIds' | 'logprobs'>, readOnly: boolean): void {
       if (tokenIds.length === 0) return;
-      let row = rows.at(-1);
-      if (row && continues(promptIds, row)) {
+      let row = rows.findLast((one) => continues(promptIds, one));
+      if (row) {
         const seen = row.promptIds.length + row.completionIds.length;
         for (const id of promptIds.slice(seen)) push(row, id, 0);
       } else rows.push((row = { promptIds, completionIds: [], logprobs: [], turns: [] }));
@@ -120,8 +120,6 @@ export function createRowBuilder() {
       row.turns.push({ start, end: row.completionIds.length, readOnly });
     },
     rows: (): TrainingRow[] => rows,
-    /** Of the last row, all; none before the first turn. */
-    ids: (): number[] => rows.slice(-1).flatMap(({ promptIds, completionIds }) => [...promptIds, ...completionIds]),
   };
 }
 

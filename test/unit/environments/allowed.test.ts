@@ -43,8 +43,7 @@ it('a program is given a bare environment and what it is told to be given', asyn
   const child = startChild({
     command: [process.execPath, '-e', 'console.log(Object.keys(process.env).join())'],
     passEnv: ['MINE'],
-    onLine: (line) => void lines.push(line),
-    onTooLong: () => undefined,
+    readOutput: (stdout) => stdout.on('data', (text: Buffer) => void lines.push(text.toString().trim())),
     onEnd: () => undefined,
     onStartFailure: () => undefined,
   });

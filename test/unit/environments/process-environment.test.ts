@@ -273,7 +273,7 @@ describe('hostile processes', () => {
   test('when this process is killed, an environment that ignores the end of its input is killed too', async () => {
     const deaf = `console.log(process.pid); setInterval(() => {}, 1000);`;
     const script = `const { startChild } = require('./src/environments/child-process');
-      startChild({ command: [process.execPath, '-e', ${JSON.stringify(deaf)}], onLine: console.log, onTooLong() {}, onEnd() {}, onStartFailure() {} });`;
+      startChild({ command: [process.execPath, '-e', ${JSON.stringify(deaf)}], readOutput: (stdout) => stdout.on('data', (text) => console.log(String(text).trim())), onEnd() {}, onStartFailure() {} });`;
     const owner = spawn(process.execPath, ['-r', './test/support/register.cjs', '-e', script], {
       cwd: join(__dirname, '../../..'),
     });

@@ -1,0 +1,188 @@
+/**
+ * One rollout of an agent's program. Invariant: the program has asked the model before its rollout has begun, has ended by itself before it has a reward,
+ * and one that does neither is the environment's failure. It may ask several things at once: they are answered one after the other.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { orAborted } from '../../domain/concurrency';
+import type { Episode, Evaluation, Sampled, StopReason } from '../../domain/environment';
+import { OutsideFailure, reasonOf } from '../../domain/failures';
+import type { AssistantMessage } from '../../domain/messages';
+import { limited } from '../../domain/signs-of-life';
+import { GatewayError } from '../../gateway/errors';
+import { quoted } from '../contract';
+import { type Asked, type Endpoint, MODEL } from './endpoint';
+import { type Run, run } from './program';
+import { rewardIn } from './reward';
+
+export interface AgentProgram {
+  command: readonly string[];
+  grader?: readonly string[] | undefined;
+  /** In the working folder. */
+  rewardFile?: string | undefined;
+  passEnv?: readonly string[] | undefined;
+  maxSteps: number;
+  /** Between an answer and the next question, or the end. */
+  silenceMs: number;
+}
+
+const OUTPUT = 2000;
+
+/** Starts the program; resolves once it has asked the model. `onAsked`: told of every question. */
+export async function beginAgent(o: {
+  program: AgentProgram;
+  endpoint: Endpoint;
+  /** The task as it stands in the file. */
+  task: { id: string };
+  seed: number;
+  signal?: AbortSignal | undefined;
+  onAsked?: ((asked: Asked) => void) | undefined;
+}): Promise<Episode> {
+  const { program, endpoint, task, seed, signal, onAsked } = o;
+  const { command, grader, rewardFile, passEnv, maxSteps, silenceMs } = program;
+  const url = await endpoint.url();
+  const folder = await mkdtemp(join(tmpdir(), 'campaign-agent-'));
+  const key = `rollout-${randomUUID()}`;
+  const input = JSON.stringify(task);
+  const ofTask = { CAMPAIGN_TASK_ID: task.id, CAMPAIGN_SEED: String(seed), CAMPAIGN_ROLLOUT: key };
+  const start = (command: readonly string[], more: Record<string, string> = {}): Run =>
+    run({ command, folder, passEnv, input, mark: key, variables: { ...ofTask, ...more } });
+
+  const waiting: Asked[] = [];
+  let current: Asked | undefined;
+  /** Answers that were no longer waited for: a program that asks the same again gets them. */
+  const unheard: { asked: Asked; message: AssistantMessage; sampled: Sampled }[] = [];
+  let onChange = (): void => undefined;
+  let over: GatewayError | undefined;
+
+  const forget = endpoint.expect(key, (asked) => {
+    if (over) return asked.refuse(over);
+    const lost = unheard.findIndex((one) => one.asked.digest === asked.digest);
+    if (lost >= 0) {
+      const [{ message, sampled }] = unheard.splice(lost, 1) as [(typeof unheard)[0]];
+      return asked.answer(message, sampled);
+    }
+    if (current?.gone && current.digest === asked.digest) return void (current = asked);
+    onAsked?.(asked);
+    waiting.push(asked);
+    onChange();
+  });
+
+  const playing = start(command, {
+    OPENAI_BASE_URL: `${url}/v1`,
+    OPENAI_API_KEY: key,
+    OPENAI_MODEL: MODEL,
+  });
+  let how: string | undefined;
+  playing.ended.then(
+    (ending) => {
+      how = ending;
+      onChange();
+    },
+    () => onChange(),
+  );
+
+  function failed(problem: string, fix: string): OutsideFailure {
+    const words = [playing.stderr(), playing.stdout()].filter(Boolean).join('\n').slice(-OUTPUT);
+    const last = words && `; its last words:\n${words}`;
+    return new OutsideFailure(
+      'EnvironmentFailed',
+      `agent program "${quoted(command.join(' '), 200)}" ${problem}; ${fix}${last}`,
+    );
+  }
+
+  /** The next question; undefined at the program's end. */
+  async function next(): Promise<Asked | undefined> {
+    let timer: NodeJS.Timeout | undefined;
+    const silent = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        playing.kill();
+        const problem = `has asked nothing and not ended for ${silenceMs / 1000} s and was killed`;
+        reject(failed(problem, 'find out what it waits for, or set target.silenceSeconds higher'));
+      }, silenceMs);
+    });
+    try {
+      for (;;) {
+        const asked = waiting.shift();
+        if (asked?.gone) continue;
+        if (asked) return asked;
+        if (how !== undefined) return undefined;
+        const changed = new Promise<void>((resolve) => (onChange = resolve));
+        await limited(orAborted(Promise.race([changed, silent, playing.ended]), signal));
+      }
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function ended(reason: StopReason): Promise<void> {
+    if (how === undefined) {
+      over = new GatewayError(400, `the rollout is over: ${reason}`, {
+        code: reason === 'context_length' ? 'context_length_exceeded' : reason,
+      });
+      for (const asked of [current, ...waiting.splice(0)]) asked?.refuse(over);
+      await next();
+    }
+  }
+
+  async function told(): Promise<Evaluation> {
+    if (grader) {
+      const grading = start(grader);
+      const timer = setTimeout(grading.kill, silenceMs);
+      const end = await limited(grading.ended).finally(() => clearTimeout(timer));
+      if (end !== 'exit code 0') throw new Error(`the grader ended with ${end}: ${grading.stderr()}`);
+      return rewardIn(grading.stdout());
+    }
+    return rewardIn(rewardFile === undefined ? playing.stdout() : await readFile(join(folder, rewardFile), 'utf8'));
+  }
+
+  async function close(): Promise<void> {
+    forget();
+    over ??= new GatewayError(400, 'the rollout is over');
+    for (const asked of [current, ...waiting.splice(0)]) asked?.refuse(over);
+    playing.kill();
+    await playing.ended.catch(() => undefined);
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+
+  try {
+    await writeFile(join(folder, 'task.json'), input);
+    current = await next();
+    if (!current) {
+      const fix = 'it has to ask OPENAI_BASE_URL with OPENAI_API_KEY; run `campaign env check`';
+      throw failed(`ended with ${how} and has never asked the model`, fix);
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    start: { ...current.context, maxSteps },
+    async step(message, sampled = { finishReason: 'stop', promptTokens: 0, completionTokens: 0 }) {
+      if (current?.gone) unheard.push({ asked: current, message, sampled });
+      else current?.answer(message, sampled);
+      current = undefined;
+      current = await next();
+      if (!current) return { messages: [], done: true, stopReason: 'agent_stop' };
+      return { messages: [], done: false, context: current.context };
+    },
+    async evaluate(reason) {
+      const byItself = how !== undefined;
+      await ended(reason);
+      const output = playing.stdout().slice(-OUTPUT);
+      const kept = output === '' ? {} : { output };
+      if (byItself && how !== 'exit code 0')
+        throw failed(`ended with ${how}`, 'it has to end with exit code 0, whatever the model says');
+      try {
+        return { ...(await told()), ...kept };
+      } catch (error) {
+        // Its last question was not answered, which is the policy's doing.
+        if (!byItself && !grader) return { reward: 0, breakdown: {}, ...kept };
+        throw failed(`has told no reward: ${reasonOf(error)}`, 'docs/targets.md says how');
+      }
+    },
+    close,
+  };
+}

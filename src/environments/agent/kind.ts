@@ -1,0 +1,113 @@
+/**
+ * Any program that asks an OpenAI-compatible endpoint as the agent of a campaign: it is started once a task and plays by itself, and each of its
+ * questions is a turn of the rollout.
+ */
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { digest, sha256 } from '../../artifacts/hash';
+import { checkCommand, checkVariable } from '../../domain/allowed';
+import { silenceField, variableName } from '../../domain/endpoints';
+import type { Environment, EnvironmentDescription, Episode } from '../../domain/environment';
+import { OutsideFailure } from '../../domain/failures';
+import { defineKind, type KindSpec } from '../../domain/kinds';
+import type { EnvironmentContext, EnvironmentKind } from '../kinds';
+import { type Asked, openEndpoint } from './endpoint';
+import { beginAgent } from './episode';
+import { readTasks } from './tasks';
+
+const commandSchema = z.array(z.string()).min(1);
+const options = {
+  command: commandSchema.describe('Program and arguments; files among them count from `folder`.'),
+  tasks: z.string().describe('JSON lines, a task each: `id`, `split` (train or test), and what the program needs.'),
+  folder: z.string().default('.').describe('Where the files are that the commands name.'),
+  grader: commandSchema.optional().describe('Program that tells the reward, run where the agent was.'),
+  rewardFile: z.string().optional().describe('File of the working folder that holds the reward; without it, stdout.'),
+  version: z.string().default('1').describe('Change it whenever the program or its tools change.'),
+  maxSteps: z.number().int().positive().default(50).describe('Requests to the model, after which a rollout ends.'),
+  silenceSeconds: silenceField.default(600).describe('Seconds without a request or an end, after which it is killed.'),
+  passEnv: z.array(variableName).optional().describe('Variables that it is given beside PATH, HOME and the like.'),
+};
+type AgentOptions = z.infer<z.ZodObject<typeof options>>;
+
+const kind = defineKind({
+  kind: 'agent',
+  version: '1',
+  options,
+  paths: ['tasks', 'folder'],
+  open: (read, _identity, { silenceMs }: EnvironmentContext) => openAgent({ ...read, silenceMs }),
+});
+
+export const agent: EnvironmentKind = {
+  ...kind,
+  label: (spec) => kind.read(spec).command.join(' '),
+  program: (spec: KindSpec) => {
+    const { silenceSeconds, passEnv } = kind.read(spec);
+    return { processes: 1, silenceSeconds, ...(passEnv && { passEnv }) };
+  },
+};
+
+export function openAgent(
+  o: AgentOptions & { silenceMs?: number | undefined; onAsked?: (asked: Asked) => void },
+): Environment {
+  const { folder, passEnv = [], rewardFile, maxSteps, silenceSeconds, silenceMs = silenceSeconds * 1000 } = o;
+  for (const command of [o.command, o.grader]) if (command) checkCommand(command);
+  for (const name of passEnv) checkVariable('target.passEnv', name);
+  const command = o.command.map((word) => located(word, folder));
+  const grader = o.grader?.map((word) => located(word, folder));
+  const program = { command, grader, rewardFile, passEnv, maxSteps, silenceMs };
+  const endpoint = openEndpoint();
+  let read: ReturnType<typeof readTasks> | undefined;
+  let described: Promise<EnvironmentDescription> | undefined;
+  const tasksOf = () => (read ??= readTasks(o.tasks));
+
+  async function reset({ id, seed }: { id: string; seed: number }, signal?: AbortSignal): Promise<Episode> {
+    const task = (await tasksOf()).tasks.get(id);
+    if (!task) throw new OutsideFailure('BadInput', `target.tasks: there is no task "${id}" in ${o.tasks}`);
+    return beginAgent({ program, endpoint, task, seed, signal, onAsked: o.onAsked });
+  }
+
+  /** System prompt and tools are what it asks with at its first task. */
+  async function describe(): Promise<EnvironmentDescription> {
+    const { tasks, version } = await tasksOf();
+    const first = [...tasks.values()].find(({ split }) => split === 'train');
+    if (!first) throw new OutsideFailure('BadInput', `target.tasks: ${o.tasks} has no task with split "train"`);
+    const episode = await reset({ id: first.id, seed: 0 });
+    await episode.close();
+    const { messages, tools } = episode.start;
+    const files = [...command, ...(grader ?? [])].filter(isFile).map((file) => sha256(readFileSync(file)));
+    const asked = [o.command, o.grader ?? null, rewardFile ?? null, files, version];
+    return {
+      name: 'agent',
+      version: `${o.version} ${digest(asked).slice(0, 12)}`,
+      policy: messages.flatMap(({ role, content }) => (role === 'system' ? [content] : [])).join('\n\n'),
+      tools,
+      maxSteps,
+      hasReference: false,
+    };
+  }
+
+  return {
+    async describe() {
+      described ??= describe();
+      described.catch(() => (described = undefined));
+      return described;
+    },
+    async tasks(split) {
+      const { tasks } = await tasksOf();
+      return [...tasks.values()].flatMap(({ id, groups, ...task }) =>
+        task.split === split ? [{ id, split, ...(groups && { groups }) }] : [],
+      );
+    },
+    reset,
+    close: () => endpoint.close(),
+  };
+}
+
+/** A file is named by its whole path, since the program runs in another folder. */
+function located(word: string, folder: string): string {
+  const path = resolve(folder, word);
+  return isFile(path) ? path : word;
+}
+
+const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();

@@ -1,0 +1,31 @@
+/** The tasks of an agent: a file of JSON lines, each with an id and a split; what else it holds is for the program. */
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { sha256 } from '../../artifacts/hash';
+import { type Task, taskSchema } from '../../domain/environment';
+import { OutsideFailure, reasonOf } from '../../domain/failures';
+import { jsonText } from '../../domain/messages';
+import { firstIssue } from '../protocol';
+
+const lineSchema = jsonText.pipe(z.looseObject(taskSchema.shape));
+export type AgentTask = Task & Record<string, unknown>;
+
+/** By id. Throws BadInput, which names the line. */
+export async function readTasks(file: string): Promise<{ tasks: Map<string, AgentTask>; version: string }> {
+  const bad = (problem: string) => new OutsideFailure('BadInput', `target.tasks: ${file}${problem}`);
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw bad(` can't be read (${reasonOf(error)}); name a file of JSON lines`);
+  });
+  const tasks = new Map<string, AgentTask>();
+  for (const [n, line] of text.split('\n').entries()) {
+    if (line.trim() === '') continue;
+    const { data, error } = lineSchema.safeParse(line);
+    if (!data)
+      throw bad(
+        `, line ${n + 1}: ${firstIssue(error)}; a line is such as {"id": "a", "split": "train", "prompt": "..."}`,
+      );
+    if (tasks.has(data.id)) throw bad(`, line ${n + 1}: id ${data.id} is there twice; give each task an id of its own`);
+    tasks.set(data.id, data);
+  }
+  return { tasks, version: sha256(text) };
+}
