@@ -2,6 +2,7 @@
  * An agent on the official `openai` package. What it knows of campaigns: the task comes on stdin, the reward is the last line on stdout. The same
  * program, pointed at `campaign gateway`, is served what was trained.
  */
+import process from 'node:process';
 import OpenAI from 'openai';
 import { json } from 'node:stream/consumers';
 import { createShop } from '../../dist/environments/shop/shop.js';
@@ -30,6 +31,6 @@ for (;;) {
   messages.push(...answers.map(asSent));
   if (!done) continue;
   const { reward, breakdown } = await shop.evaluate(stopReason ?? 'agent_stop');
-  console.log(JSON.stringify({ reward, breakdown }));
+  process.stdout.write(`${JSON.stringify({ reward, breakdown })}\n`);
   break;
 }

@@ -1,9 +1,10 @@
 /** Programs that ask an OpenAI-compatible endpoint as agents, with the real embedded policy server: their rows are those of our own loop, token for token. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../src/artifacts/folder-store';
-import type { FixedPolicy } from '../../src/domain/rollout';
+import type { FixedPolicy, TrainingRow } from '../../src/domain/rollout';
 import { openAgent } from '../../src/environments/agent/kind';
 import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
@@ -25,7 +26,7 @@ beforeAll(async () => {
   policy = { base: server.base, adapters: [] };
   const store = openFolderStore(join(root, 'store'));
   client = createPolicyClient({ url: server.url, concurrency: 8, store, merge: createMerger({ store, python }) });
-}, 120_000);
+}, 600_000);
 afterAll(async () => {
   client.close();
   await server.stop();
@@ -41,17 +42,31 @@ const options = (changes: Pick<PlayOptions, 'environment'>): PlayOptions => ({
   ...changes,
 });
 
-const agent = (command: string[]) =>
-  openAgent({ command, tasks, folder: repository, version: '1', maxSteps: 20, silenceSeconds: 60 });
+const agent = (command: string[], changes: Partial<Parameters<typeof openAgent>[0]> = {}) =>
+  openAgent({
+    command,
+    tasks,
+    folder: repository,
+    version: '1',
+    readOnlyTools: [],
+    maxSteps: 20,
+    silenceSeconds: 60,
+    ...changes,
+  });
+
+const ids = ({ promptIds, completionIds, turns }: TrainingRow) => ({ promptIds, completionIds, turns });
 
 test('an agent on the openai package has the rows, the messages and the rewards of our own loop', async () => {
-  const environments = [createShop(), agent(['node', 'examples/agents/shop.mjs'])];
+  const environments = [
+    createShop(),
+    agent(['node', 'examples/agents/shop.mjs'], { readOnlyTools: ['get_account', 'list_stock'] }),
+  ];
   try {
-    const ids = Array.from({ length: 6 }, (_, n) => `train-${n}`);
+    const names = Array.from({ length: 6 }, (_, n) => `train-${n}`);
     const [own, programs] = await Promise.all(
       environments.map((environment) =>
         Promise.all(
-          ids.map(async (task) => {
+          names.map(async (task) => {
             const planned = { key: `k-${task}`, task, attempt: 0, hinted: false };
             const { messages, rows, reward, steps, usage } = await play(planned, options({ environment }));
             // What the user says last ends the program's conversation: it asks nothing more.
@@ -61,10 +76,130 @@ test('an agent on the openai package has the rows, the messages and the rewards 
         ),
       ),
     );
-    expect(programs).toEqual(own);
+    for (const [n, { rows, ...rest }] of own!.entries()) {
+      const program = programs![n]!;
+      expect({ ...program, rows: program.rows.map(ids) }).toEqual({ ...rest, rows: rows.map(ids) });
+      // Sampled in other batches, their sums are rounded otherwise.
+      for (const [at, logprob] of rows[0]!.logprobs.entries())
+        expect(program.rows[0]!.logprobs[at]).toBeCloseTo(logprob, 4);
+    }
     expect(own!.some(({ steps }) => steps > 2)).toBe(true);
     expect(own!.every(({ rows }) => rows.length === 1)).toBe(true);
   } finally {
     for (const environment of environments) await environment.close();
   }
-}, 120_000);
+}, 600_000);
+
+/** A program of a few lines; `ask` is a request of it. */
+const program = (text: string, changes: Parameters<typeof agent>[1] = {}) => {
+  const file = join(root, `${Math.random()}.mjs`);
+  writeFileSync(
+    file,
+    `const tools = [{ type: 'function', function: { name: 'get_account', parameters: { type: 'object', properties: {} } } }];
+     const ask = async (messages, more = {}) => {
+       const answer = await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
+         method: 'POST',
+         headers: { authorization: 'Bearer ' + process.env.OPENAI_API_KEY, 'content-type': 'application/json' },
+         body: JSON.stringify({ model: 'x', messages, ...more }),
+       });
+       return more.stream ? answer.text() : (await answer.json()).choices?.[0].message ?? { status: answer.status };
+     };
+     const user = { role: 'user', content: 'cancel the red lamp i42 please' };
+     const system = { role: 'system', content: 'you are a help desk .' };
+     const reward = (reward) => console.log(JSON.stringify({ reward }));
+     ${text}`,
+  );
+  return agent(['node', file], changes);
+};
+
+async function rolloutOf(environment: ReturnType<typeof agent>) {
+  try {
+    return await play({ key: 'k', task: 'train-0', attempt: 0, hinted: false }, options({ environment }));
+  } finally {
+    await environment.close();
+  }
+}
+
+test('what an agent leaves and comes back to is one row, what it forks and compacts begins others', async () => {
+  const { rows, steps, messages, reward, output } = await rolloutOf(
+    program(`
+      const main = [system, user, await ask([system, user])];
+      const helper = await ask([{ ...system, content: 'you help .' }, user]);
+      main.push({ role: 'user', content: 'the lamp' });
+      main.push(await ask(main));
+      await ask([...main.slice(0, 3), { role: 'user', content: 'the desk' }]);
+      await ask([system, { role: 'user', content: 'so far : nothing' }]);
+      reward(0.25);
+    `),
+  );
+  expect({ reward, steps, output }).toEqual({ reward: 0.25, steps: 5, output: '{"reward":0.25}' });
+  expect(rows.map(({ turns }) => turns.length)).toEqual([2, 1, 1, 1]);
+  const [first, , fork] = rows;
+  // The fork has the first answer before it, as it was sampled.
+  const answered = [...first!.promptIds, ...first!.completionIds.slice(0, first!.turns[0]!.end)];
+  expect(fork!.promptIds.slice(0, answered.length)).toEqual(answered);
+  expect(messages.filter(({ role }) => role === 'system')).toHaveLength(3);
+}, 60_000);
+
+test('a stream, a reward in a file, a grader, and a limit on requests', async () => {
+  const streamed = `const text = await ask([user], { stream: true, tools });`;
+  const file = await rolloutOf(
+    program(
+      `${streamed} (await import('node:fs')).writeFileSync('r.json', text.endsWith('[DONE]\\n\\n') ? '1' : '0');`,
+      {
+        rewardFile: 'r.json',
+      },
+    ),
+  );
+  expect(file).toMatchObject({ reward: 1, steps: 1, stopReason: 'agent_stop' });
+  const grader = ['node', '-e', `console.log(require('./task.json').id === 'train-0' ? 1 : 0)`];
+  expect(await rolloutOf(program('await ask([user]);', { grader }))).toMatchObject({ reward: 1 });
+  const endless = await rolloutOf(program(`while (!(await ask([user])).status);`, { maxSteps: 3 }));
+  expect(endless).toMatchObject({ reward: 0, steps: 3, stopReason: 'max_steps' });
+}, 60_000);
+
+test.each([
+  ['that never asks', 'reward(1);', 'has never asked the model'],
+  ['that tells no reward', 'await ask([user]);', 'has told no reward: there is none'],
+  ['that fails', 'await ask([user]); reward(1); process.exit(3);', 'ended with exit code 3'],
+  ['that does not end', 'await ask([user]); setInterval(() => 0, 1000);', 'for 3 s and was killed'],
+  [
+    'that writes without end',
+    `await ask([user]); for (;;) if (!process.stdout.write('x'.repeat(1e6))) await new Promise((go) => process.stdout.once('drain', go));`,
+    'Mi characters on stdout',
+  ],
+])(
+  'a program %s is broken',
+  async (_, text, problem) => {
+    await expect(
+      rolloutOf(program(text, { silenceSeconds: text.includes('setInterval') ? 3 : 60 })),
+    ).rejects.toMatchObject({
+      type: 'EnvironmentFailed',
+      message: expect.stringContaining(problem),
+    });
+  },
+  60_000,
+);
+
+test('nothing is left of what a program has started, whatever group it is in', async () => {
+  const { output } = await rolloutOf(
+    program(`
+      await ask([user]);
+      const { spawn } = await import('node:child_process');
+      for (const detached of [true, false]) console.log(spawn('sleep', ['600'], { detached, stdio: 'ignore' }).pid);
+      reward(0);
+      process.exit();
+    `),
+  );
+  const pids = output!.split('\n').slice(0, 2).map(Number);
+  expect(pids.every((pid) => pid > 1)).toBe(true);
+  const running = (pid: number) => {
+    try {
+      return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+    } catch {
+      return false;
+    }
+  };
+  // Killed is not yet gone.
+  while (pids.some(running)) await sleep(50);
+}, 60_000);

@@ -23,6 +23,8 @@ export interface AgentProgram {
   /** In the working folder. */
   rewardFile?: string | undefined;
   passEnv?: readonly string[] | undefined;
+  /** Programs can't say it of a tool in what they send. */
+  readOnlyTools: readonly string[];
   maxSteps: number;
   /** Between an answer and the next question, or the end. */
   silenceMs: number;
@@ -41,7 +43,7 @@ export async function beginAgent(o: {
   onAsked?: ((asked: Asked) => void) | undefined;
 }): Promise<Episode> {
   const { program, endpoint, task, seed, signal, onAsked } = o;
-  const { command, grader, rewardFile, passEnv, maxSteps, silenceMs } = program;
+  const { command, grader, rewardFile, passEnv, readOnlyTools, maxSteps, silenceMs } = program;
   const url = await endpoint.url();
   const folder = await mkdtemp(join(tmpdir(), 'campaign-agent-'));
   const key = `rollout-${randomUUID()}`;
@@ -117,6 +119,14 @@ export async function beginAgent(o: {
     }
   }
 
+  const contextOf = ({ context: { messages, tools } }: Asked) => ({
+    messages,
+    tools: tools.map((tool) =>
+      readOnlyTools.includes(tool.name) ? { ...tool, annotations: { readOnlyHint: true } } : tool,
+    ),
+  });
+
+  /** A program that is not answered any more is given the time to end by itself. */
   async function ended(reason: StopReason): Promise<void> {
     if (how === undefined) {
       over = new GatewayError(400, `the rollout is over: ${reason}`, {
@@ -159,14 +169,14 @@ export async function beginAgent(o: {
     throw error;
   }
   return {
-    start: { ...current.context, maxSteps },
+    start: { ...contextOf(current), maxSteps },
     async step(message, sampled = { finishReason: 'stop', promptTokens: 0, completionTokens: 0 }) {
       if (current?.gone) unheard.push({ asked: current, message, sampled });
       else current?.answer(message, sampled);
       current = undefined;
       current = await next();
       if (!current) return { messages: [], done: true, stopReason: 'agent_stop' };
-      return { messages: [], done: false, context: current.context };
+      return { messages: [], done: false, context: contextOf(current) };
     },
     async evaluate(reason) {
       const byItself = how !== undefined;

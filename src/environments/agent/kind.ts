@@ -24,6 +24,10 @@ const options = {
   grader: commandSchema.optional().describe('Program that tells the reward, run where the agent was.'),
   rewardFile: z.string().optional().describe('File of the working folder that holds the reward; without it, stdout.'),
   version: z.string().default('1').describe('Change it whenever the program or its tools change.'),
+  readOnlyTools: z
+    .array(z.string())
+    .default([])
+    .describe('Names of tools that change nothing, as `readOnlyHint` says.'),
   maxSteps: z.number().int().positive().default(50).describe('Requests to the model, after which a rollout ends.'),
   silenceSeconds: silenceField.default(600).describe('Seconds without a request or an end, after which it is killed.'),
   passEnv: z.array(variableName).optional().describe('Variables that it is given beside PATH, HOME and the like.'),
@@ -55,7 +59,7 @@ export function openAgent(
   for (const name of passEnv) checkVariable('target.passEnv', name);
   const command = o.command.map((word) => located(word, folder));
   const grader = o.grader?.map((word) => located(word, folder));
-  const program = { command, grader, rewardFile, passEnv, maxSteps, silenceMs };
+  const program = { command, grader, rewardFile, passEnv, maxSteps, silenceMs, readOnlyTools: o.readOnlyTools };
   const endpoint = openEndpoint();
   let read: ReturnType<typeof readTasks> | undefined;
   let described: Promise<EnvironmentDescription> | undefined;
@@ -76,7 +80,7 @@ export function openAgent(
     await episode.close();
     const { messages, tools } = episode.start;
     const files = [...command, ...(grader ?? [])].filter(isFile).map((file) => sha256(readFileSync(file)));
-    const asked = [o.command, o.grader ?? null, rewardFile ?? null, files, version];
+    const asked = [o.command, o.grader ?? null, rewardFile ?? null, o.readOnlyTools, files, version];
     return {
       name: 'agent',
       version: `${o.version} ${digest(asked).slice(0, 12)}`,
