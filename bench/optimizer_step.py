@@ -50,7 +50,7 @@ def step_job(model: Path, folder: Path, *, tasks: list[str], steps: int, targets
     )
 
 
-def in_turns(job: Job, folder: Path, batch: dict[str, Any], *, rounds: int) -> dict[str, list[Seconds]]:
+def in_turns(job: Job, folder: Path, batch: list[dict[str, Any]], *, rounds: int) -> dict[str, list[Seconds]]:
     """Seconds of every step, by side."""
     from trainer.train.grpo import make_trainer
 
@@ -70,13 +70,13 @@ def in_turns(job: Job, folder: Path, batch: dict[str, Any], *, rounds: int) -> d
 class InstantWorker:
     """Answers every request with the same rollouts, in the order asked for, from files that are written beforehand."""
 
-    def __init__(self, folder: Path, batch: dict[str, Any], orders: set[tuple[str, ...]]) -> None:
+    def __init__(self, folder: Path, batch: list[dict[str, Any]], orders: set[tuple[str, ...]]) -> None:
         self.line = ""
         self.files = {}
-        by_task = {group["task"]: group for group in batch["groups"]}
         for order in orders:
-            self.files[order] = folder / f"{'-'.join(order)}.json"
-            self.files[order].write_text(json.dumps({"groups": [by_task[task] for task in order]}))
+            self.files[order] = folder / f"{'-'.join(order)}.jsonl"
+            lines = [f"{json.dumps(rollout)}\n" for task in order for rollout in batch if rollout["task"] == task]
+            self.files[order].write_text("".join(lines))
 
     def write(self, line: str) -> None:
         self.line = line
@@ -90,7 +90,7 @@ class InstantWorker:
         return json.dumps({"type": "rollouts", "id": request["id"], "file": str(file)}) + "\n"
 
 
-def bare_trl(job: Job, batch: dict[str, Any]) -> Any:
+def bare_trl(job: Job, batch: list[dict[str, Any]]) -> Any:
     """TRL's own trainer with the job's settings; the rollouts come from memory."""
     from datasets import Dataset
     from transformers import AutoTokenizer
@@ -100,13 +100,12 @@ def bare_trl(job: Job, batch: dict[str, Any]) -> Any:
     from trainer.train.grpo import grpo_config
     from trainer.train.model import build_model
 
-    rollouts = [rollout for group in batch["groups"] for rollout in group["rollouts"]]
-    rows = [rollout["rows"][0] for rollout in rollouts]
+    rows = [rollout["rows"][0] for rollout in batch]
     answer = {
         "prompt_ids": [row["prompt_ids"] for row in rows],
         "completion_ids": [row["completion_ids"] for row in rows],
         "logprobs": [row["logprobs"] for row in rows],
-        "given": [rollout["reward"] for rollout in rollouts],
+        "given": [rollout["reward"] for rollout in batch],
     }
     masks = [row["mask"] for row in rows]
     trainer = GRPOTrainer(

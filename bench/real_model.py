@@ -33,14 +33,15 @@ def optimizer_step(model: Path, folder: Path, rounds: int, threads: int) -> dict
     tasks = [f"s{index}" for index in range(GROUPS)]
     vocabulary = json.loads((model / "config.json").read_text())["vocab_size"]
     generator = random.Random(7)
-    groups = []
+    rollouts = []
     for task, prompt in zip(tasks, prompts_of(vocabulary), strict=True):
         completions = [
             generator.choices(range(100, vocabulary), k=generator.randint(SAMPLED // 3, SAMPLED))
             for _ in range(GROUP_SIZE)
         ]
-        rollouts = [
+        rollouts += [
             {
+                "task": task,
                 "rows": [
                     {
                         "prompt_ids": prompt,
@@ -53,7 +54,6 @@ def optimizer_step(model: Path, folder: Path, rounds: int, threads: int) -> dict
             }
             for ids in completions
         ]
-        groups.append({"task": task, "rollouts": rollouts})
     job = step_job(
         model,
         folder,
@@ -65,8 +65,8 @@ def optimizer_step(model: Path, folder: Path, rounds: int, threads: int) -> dict
         threads=threads,
         tokens_per_forward=1024,
     )
-    times = in_turns(job, folder, {"groups": groups}, rounds=rounds)
-    rows = [rollout["rows"][0] for group in groups for rollout in group["rollouts"]]
+    times = in_turns(job, folder, rollouts, rounds=rounds)
+    rows = [rollout["rows"][0] for rollout in rollouts]
     sampled = sum(len(row["completion_ids"]) for row in rows)
     return {"rollouts": len(rows), "loss_tokens": sampled} | compared(times)
 

@@ -28,16 +28,15 @@ GROUPS, GROUP_SIZE = 4, 16
 TARGETS = ["q_proj", "k_proj", "v_proj", "out_proj", "in_proj", "w1", "w2", "w3"]
 
 
-def make_batch(tasks: list[str], *, vocabulary: int, constant: int) -> dict[str, Any]:
+def make_batch(tasks: list[str], *, vocabulary: int, constant: int) -> list[dict[str, Any]]:
     """Multi-turn rollouts: a prompt of 150-220 random tokens per task, 2-6 turns of 8-16 sampled and 6-30 given ones.
 
     The first `constant` groups have one reward only."""
     ids = range(vocabulary)
     generator = random.Random(5)
-    groups = []
+    rollouts = []
     for index, task in enumerate(tasks):
         prompt = generator.choices(ids, k=generator.randint(150, 220))
-        rollouts = []
         for _ in range(GROUP_SIZE):
             mask: list[int] = []
             for _ in range(generator.randint(2, 6)):
@@ -50,9 +49,9 @@ def make_batch(tasks: list[str], *, vocabulary: int, constant: int) -> dict[str,
                 "logprobs": [-math.log(vocabulary) * own for own in mask],
                 "mask": mask,
             }
-            rollouts.append({"rows": [row], "reward": 1.0 if index < constant else generator.random()})
-        groups.append({"task": task, "rollouts": rollouts})
-    return {"groups": groups}
+            reward = 1.0 if index < constant else generator.random()
+            rollouts.append({"task": task, "rows": [row], "reward": reward})
+    return rollouts
 
 
 def main() -> None:
@@ -87,12 +86,7 @@ def main() -> None:
     (ours, ours_cpu), (bare, bare_cpu) = (
         [statistics.median(column) for column in zip(*times[side], strict=True)] for side in ("ours", "bare_trl")
     )
-    tokens = sum(
-        len(row["prompt_ids"]) + len(row["completion_ids"])
-        for group in batch["groups"]
-        for rollout in group["rollouts"]
-        for row in rollout["rows"]
-    )
+    tokens = sum(len(row["prompt_ids"]) + len(row["completion_ids"]) for rollout in batch for row in rollout["rows"])
     result = {
         "ours_seconds": round(ours, 4),
         "bare_trl_seconds": round(bare, 4),

@@ -19,9 +19,10 @@ from gepa.core.adapter import EvaluationBatch
 from pydantic import Field
 
 import gepa
-from trainer.command import BadInput, Closed, Strict, read_input
+from trainer.command import BadInput, Closed
 from trainer.train.channel import Channel, Interrupted, ProtocolError, RolloutsFailed
 from trainer.train.checkpoint import METRICS, append_metrics, only_trainer
+from trainer.train.job import DamagedBatch, RolloutLine, read_rollouts
 
 PROMPT = "prompt"
 """The one component of a candidate."""
@@ -47,22 +48,12 @@ class Job(Closed):
     reflection_chars: int = Field(ge=1)
 
 
-class Rollout(Strict):
+class Rollout(RolloutLine):
     """One conversation, in the shapes of docs/environments.md."""
 
     messages: list[dict[str, Any]]
-    reward: float
     stop_reason: str = Field(alias="stopReason")
     reference: dict[str, Any] | None = None
-
-
-class _Group(Strict):
-    task: str
-    rollouts: list[Rollout] = Field(min_length=1, max_length=1)
-
-
-class _Batch(Strict):
-    groups: list[_Group]
 
 
 class SearchEnded(BaseException):
@@ -127,14 +118,12 @@ class Worker:
         fields = {"tasks": tasks, "group_size": 1, "policy": self._policy(prompt), "content": "messages"}
         file = Path(self._ask("rollouts", {"rollouts": "file", "spent": "id"}, **fields)["file"])
         try:
-            groups = read_input(_Batch, file, name="batch file").groups
-            if [group.task for group in groups] != tasks:
-                raise BadInput(f"groups of {file}: not of the tasks {json.dumps(tasks)}, in this order")
-        except BadInput as error:
+            rollouts = [group[0] for group in read_rollouts(Rollout, file, tasks=tasks, group_size=1)]
+        except (BadInput, DamagedBatch) as error:
             raise SearchEnded(ProtocolError(str(error))) from error
-        self._rollouts |= {(prompt, group.task): group.rollouts[0] for group in groups}
+        self._rollouts |= {(prompt, rollout.task): rollout for rollout in rollouts}
         self.step += 1
-        reward = sum(group.rollouts[0].reward for group in groups) / len(groups)
+        reward = sum(rollout.reward for rollout in rollouts) / len(rollouts)
         metrics = {"reward": reward, "rollouts": self.spent}
         append_metrics(self._output, self.step, metrics)
         self._channel.send("step", step=self.step, metrics=metrics)

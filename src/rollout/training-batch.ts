@@ -1,5 +1,5 @@
 /**
- * A learner's batch.json (docs/learner-protocol.md) from the rollouts of a finished batch, and the training rows of a rollout. A group is complete or the
+ * A learner's batch.jsonl (docs/learner-protocol.md) from the rollouts of a finished batch, and the training rows of a rollout. A group is complete or the
  * batch is refused, since an advantage over part of a group would be wrong without being noticed. Every sampled id is in exactly one turn of one row,
  * with the log-prob it was sampled with; other ids have log-prob 0; a row ends with a sampled id.
  */
@@ -29,24 +29,22 @@ export interface RowsRollout {
 /** What analysts are told, and no more: the names in a reward's breakdown may say what only the checker is to know. */
 type MessagesRollout = Omit<Told, 'key' | 'task' | 'attempt'>;
 
-export function trainingBatch(options: TrainingBatchOptions): {
-  groups: { task: string; rollouts: (RowsRollout | MessagesRollout)[] }[];
-} {
+type BatchLine = { task: string } & (RowsRollout | MessagesRollout);
+
+/** The rollouts of the groups, one after the other: all together they may be longer than a string can be. */
+export function* trainingBatch(options: TrainingBatchOptions): Generator<BatchLine> {
   const { records, tasks, groupSize, content, maskReadOnlyTurns } = options;
   const byTask = new Map<string, ScoredRollout[]>(tasks.map((task) => [task, []]));
   for (const rollout of records) if (rollout.status === 'scored') byTask.get(rollout.task)?.push(rollout);
-  const groups = tasks.map((task) => {
-    const rollouts = byTask.get(task)!;
-    if (rollouts.length !== groupSize) {
-      const found = `task ${task} has ${rollouts.length} scored rollouts of ${groupSize}`;
-      throw new OutsideFailure('RolloutsBroken', `${found}; a group is never trained on in part`);
-    }
-    return {
-      task,
-      rollouts: rollouts.map((one) => (content === 'rows' ? inRows(one, maskReadOnlyTurns) : conversation(one))),
-    };
-  });
-  return { groups };
+  for (const [task, { length }] of byTask) {
+    if (length === groupSize) continue;
+    const found = `task ${task} has ${length} scored rollouts of ${groupSize}`;
+    throw new OutsideFailure('RolloutsBroken', `${found}; a group is never trained on in part`);
+  }
+  for (const [task, rollouts] of byTask) {
+    for (const one of rollouts)
+      yield { task, ...(content === 'rows' ? inRows(one, maskReadOnlyTurns) : conversation(one)) };
+  }
 }
 
 function inRows({ rows, reward, task, attempt, hinted }: ScoredRollout, maskReadOnlyTurns: boolean): RowsRollout {
@@ -76,24 +74,17 @@ const conversation = ({ messages, reward, stopReason, reference }: ScoredRollout
   return { messages, reward, stopReason, ...(reference && { reference }) };
 };
 
-/** JSON of a batch, a rollout a piece: at a step's largest it is longer than a string can be. */
-export function* piecesOf({ groups }: ReturnType<typeof trainingBatch>): Generator<string> {
-  yield '{"groups":[';
-  for (const [n, { task, rollouts }] of groups.entries()) {
-    yield `${n > 0 ? ',' : ''}{"task":${JSON.stringify(task)},"rollouts":[`;
-    for (const [at, rollout] of rollouts.entries()) yield (at > 0 ? ',' : '') + JSON.stringify(rollout);
-    yield ']}';
-  }
-  yield ']}';
-}
-
-/** Writes batch.json, in the folder `aside` at first; the file is whole from the moment it has its name. */
+/** Writes batch.jsonl, a rollout at a time and in the folder `aside` at first; the file is whole from the moment it has its name. */
 export async function writeTrainingBatch({
   file,
   aside,
   ...options
 }: TrainingBatchOptions & { file: string; aside: string }): Promise<void> {
-  await replaceFile({ path: file, body: piecesOf(trainingBatch(options)), aside });
+  await replaceFile({ path: file, body: lines(options), aside });
+}
+
+function* lines(options: TrainingBatchOptions): Generator<string> {
+  for (const rollout of trainingBatch(options)) yield `${JSON.stringify(rollout)}\n`;
 }
 
 /**

@@ -219,14 +219,14 @@ export class Learning {
     if (!batch) throw died('asks for rollouts, and it learns from what it was given');
     if (!(await this.patiently(() => this.o.record.permit(request)))) return { type: 'spent' };
     const { maskReadOnlyTurns, everyStepAnew, ...options } = batch;
-    const file = join(folder, 'batch.json');
+    const file = join(folder, 'batch.jsonl');
     const aside = asideIn(deps.home);
     let tell = (): void => undefined;
     const isTold = new Promise<void>((done) => (tell = done));
     let told: { records: Rollout[]; written: Promise<void> } | undefined;
     // The learner goes on once they are played, and they are stored meanwhile.
     const give = async (records: Rollout[]): Promise<void> => {
-      if (told && told.records !== records && digest(told.records) !== digest(records))
+      if (told && told.records.some((one, n) => one !== records[n] && digest(one) !== digest(records[n])))
         throw died(`was given other rollouts of step ${step + 1} than those that are stored; it is done again`);
       const batch = { records, tasks, groupSize, content, maskReadOnlyTurns, file, aside };
       told ??= { records, written: writeTrainingBatch(batch).then(tell) };

@@ -108,7 +108,7 @@ export const places = {
   },
   checkpoint: inTraining(checkpointFile),
   'metrics.jsonl': inTraining((training) => join(training, 'metrics.jsonl')),
-  'batch.json': inTraining((training) => join(training, 'batch.json')),
+  'batch.jsonl': inTraining((training) => join(training, 'batch.jsonl')),
   'run.json': ({ home }) => home.state,
   'status.json': ({ home }) => join(home.root, CAMPAIGN, 'status.json'),
   'report.json': ({ home }) => join(home.root, CAMPAIGN, 'report.json'),

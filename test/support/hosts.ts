@@ -175,7 +175,7 @@ export class Host {
   isUpdating(name: string): boolean {
     const changedMs = (file: string) =>
       statSync(join(this.home.root, 'trainings', name, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    return changedMs('batch.json') > changedMs('metrics.jsonl');
+    return changedMs('batch.jsonl') > changedMs('metrics.jsonl');
   }
 
   /** Whether the learner of a training lives. */

@@ -11,7 +11,7 @@ import pytest
 
 from trainer.gepa import Job, Rollout, SearchEnded, examples
 from trainer.gepa import Worker as SearchWorker
-from trainer.tests.train_harness import Learner, Message
+from trainer.tests.train_harness import Learner, Message, as_lines
 from trainer.tests.train_harness import Worker as LearnersWorker
 from trainer.train.channel import ProtocolError
 
@@ -100,13 +100,13 @@ class Worker(LearnersWorker):
         if len(self.made) + len(new) > self.cap:
             return {"type": "spent"}
         self.made += new
-        groups = [{"task": task, "rollouts": [self.rollout(prompt, task)]} for task in request["tasks"]]
-        (self.folder / "batch.json").write_text(json.dumps({"groups": groups}))
-        return {"type": "rollouts", "file": str(self.folder / "batch.json")}
+        file = self.folder / "batch.jsonl"
+        file.write_text(as_lines([self.rollout(prompt, task) for task in request["tasks"]]))
+        return {"type": "rollouts", "file": str(file)}
 
     def rollout(self, prompt: str, task: str) -> Message:
         messages = [{"role": "user", "content": f"do {task}"}, {"role": "assistant", "content": "there is a box"}]
-        return {"messages": messages, "reward": reward_of(prompt, task), "stopReason": "user_stop"}
+        return {"task": task, "messages": messages, "reward": reward_of(prompt, task), "stopReason": "user_stop"}
 
     def _reply(self, request: Message) -> Message:
         question = request["messages"][0]["content"]
@@ -144,9 +144,9 @@ def test_search_ends_with_its_best_prompt_when_the_rollouts_are_spent(tmp_path: 
     assert train <= set(TASKS[:5])
 
 
-@pytest.mark.parametrize("text", [None, '{"groups": [', '{"groups": []}'])
+@pytest.mark.parametrize("text", [None, '{"task": "', ""])
 def test_a_damaged_batch_ends_the_search(tmp_path: Path, text: str | None) -> None:
-    batch = tmp_path / "batch.json"
+    batch = tmp_path / "batch.jsonl"
     if text is not None:
         batch.write_text(text)
 
@@ -251,7 +251,7 @@ def rollout(text: str, **changes: Any) -> Rollout:
         {"role": "user", "content": "my order"},
         {"role": "assistant", "content": text, "toolCalls": [{"id": "c", "name": "look", "arguments": {"id": 7}}]},
     ]
-    given = {"messages": messages, "reward": 0.5, "stopReason": "max_steps"}
+    given = {"task": "s1", "messages": messages, "reward": 0.5, "stopReason": "max_steps"}
     return Rollout.model_validate({**given, **changes})
 
 

@@ -21,6 +21,7 @@ from trainer.tests.train_harness import (
     TARGETS,
     WEIGHTS,
     Message,
+    as_lines,
     changed_weights,
     copy_of,
     make_job,
@@ -129,27 +130,25 @@ def test_tasks_come_as_given_then_shuffled_by_the_seed_and_never_twice_in_a_step
     assert pairs[:8] == many == sorted(pairs[8:]) != pairs[8:]
 
 
-def good_batch() -> Message:
+def good_batch() -> list[Message]:
     def rollout(reward: float) -> Message:
         row = {"prompt_ids": [1, 2], "completion_ids": [3, 4], "logprobs": [-1.0, 0], "mask": [1, 0]}
-        return {"rows": [row], "reward": reward}
+        return {"task": "s1", "rows": [row], "reward": reward}
 
-    return {"groups": [{"task": "s1", "rollouts": [rollout(0), rollout(1)]}]}
+    return [rollout(0), rollout(1)]
 
 
-def row_of(batch: Message) -> Message:
-    return batch["groups"][0]["rollouts"][0]["rows"][0]
+def row_of(batch: list[Message]) -> Message:
+    return batch[0]["rows"][0]
 
 
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda b: b["groups"].pop(), r"0 groups, asked for 1"),
-        (lambda b: b["groups"][0].update(task="s2"), r"groups.0.task 's2': asked for 's1'"),
-        (lambda b: b["groups"][0]["rollouts"].pop(), r"groups.0.rollouts: 1 rollouts; send exactly group_size = 2"),
-        (lambda b: b["groups"][0]["rollouts"][1].update(reward=float("nan")), r"rollouts.1.reward NaN: .*finite"),
-        (lambda b: b["groups"][0]["rollouts"][1].update(reward=None), r"rollouts.1.reward null: .*valid number"),
-        (lambda b: b["groups"][0]["rollouts"][0].pop("rows"), r"rollouts.0.rows: required"),
+        (lambda b: b[1].update(task="s2"), r"line 2 of .*: task 's2', asked for 's1'"),
+        (lambda b: b[1].update(reward=float("nan")), r"line 2 of .*: reward NaN: .*finite"),
+        (lambda b: b[1].update(reward=None), r"reward null: .*valid number"),
+        (lambda b: b[0].pop("rows"), r"line 1 of .*: rows: required"),
         (lambda b: row_of(b).pop("mask"), r"rows.0.mask: required; add it"),
         (lambda b: row_of(b).pop("logprobs"), r"rows.0.logprobs: required; add it"),
         (lambda b: row_of(b).update(mask=[1]), r"rows.0 .*: 2 completion_ids, 2 logprobs, 1 mask; give one each"),
@@ -165,8 +164,8 @@ def row_of(batch: Message) -> Message:
 def test_bad_batches(tmp_path: Path, spoil: Callable[[Message], Any], said: str) -> None:
     batch = good_batch()
     spoil(batch)
-    file = tmp_path / "batch.json"
-    file.write_text(json.dumps(batch))
+    file = tmp_path / "batch.jsonl"
+    file.write_text(as_lines(batch))
     with pytest.raises(BadInput, match=said) as caught:
         read_groups(file, tasks=["s1"], group_size=2, vocabulary=50)
     assert "\n" not in str(caught.value)
@@ -175,16 +174,22 @@ def test_bad_batches(tmp_path: Path, spoil: Callable[[Message], Any], said: str)
 def test_a_row_may_be_without_logprobs_and_a_file_that_is_not_whole_is_damaged(tmp_path: Path) -> None:
     batch = good_batch()
     row_of(batch).update(logprobs=None)
-    file = tmp_path / "batch.json"
+    file = tmp_path / "batch.jsonl"
 
     def read() -> Any:
         return read_groups(file, tasks=["s1"], group_size=2, vocabulary=50)
 
-    with pytest.raises(DamagedBatch, match=r"batch file .*batch.json: No such file.*name a readable"):
+    with pytest.raises(DamagedBatch, match=r"batch file .*batch.jsonl: No such file.*name a readable"):
         read()
-    file.write_text(json.dumps(batch))
+    file.write_text(as_lines(batch))
     [[hinted, other]] = read()
     assert (hinted.rows[0].logprobs, other.rows[0].logprobs) == (None, [-1.0, 0])
-    file.write_text(json.dumps(batch)[:-5])
-    with pytest.raises(DamagedBatch, match=r"batch.json: Invalid JSON.*whole JSON object"):
+    file.write_text(as_lines(batch)[:-5])
+    with pytest.raises(DamagedBatch, match=r"line 2 of .*batch.jsonl: Invalid JSON.*whole JSON object"):
+        read()
+    file.write_text(as_lines(batch[:1]))
+    with pytest.raises(DamagedBatch, match=r"batch.jsonl: ends after 1 rollouts of 2"):
+        read()
+    file.write_text(as_lines([*batch, *batch]))
+    with pytest.raises(DamagedBatch, match=r"batch.jsonl: goes on after 2 rollouts"):
         read()

@@ -34,6 +34,7 @@ from trainer.tests.train_harness import (
     copy_of,
     make_job,
     parse_job,
+    rollouts_of,
 )
 from trainer.train.checkpoint import LEAVE_SECONDS, FolderBusy, cut_metrics, is_whole, last_whole, only_trainer
 from trainer.train.learn import save_adapter
@@ -124,12 +125,11 @@ def test_another_model_behind_the_policy_server_ends_it_at_the_first_step(tiny_m
     def other(message: Message, learner: Learner) -> str | None:
         if message["type"] != "rollouts":
             return None
-        batch = json.loads(Path(json.loads(run.answer(message))["file"]).read_text())
-        for group in batch["groups"]:
-            for rollout in group["rollouts"]:
-                row = rollout["rows"][0]
-                row["logprobs"] = [2 * logprob for logprob in row["logprobs"]]
-        return run.write_batch(message, batch)
+        rollouts = rollouts_of(run.answer(message))
+        for rollout in rollouts:
+            row = rollout["rows"][0]
+            row["logprobs"] = [2 * logprob for logprob in row["logprobs"]]
+        return run.write_batch(message, rollouts)
 
     run.run(other)
     assert run.exit_code == 1
@@ -270,7 +270,7 @@ def test_failures_of_the_worker_end_the_training_with_its_state_saved(
     failure = {"type": "error", "message": "policy server\nis down"}
     for step, kind, words, make in (
         (1, "RolloutsFailed", "step 1: policy server is down", lambda m: json.dumps({**failure, "id": m["id"]})),
-        (2, "BadJob", "0 groups, asked for 2", lambda m: run.write_batch(m, {"groups": []})),
+        (2, "DamagedBatch", "ends after 0 rollouts of 8", lambda m: run.write_batch(m, [])),
         (3, "DamagedBatch", "whole JSON object", torn),
     ):
         run.run(answering(step, make))
@@ -359,11 +359,10 @@ def test_steps_without_contrast_count_and_change_nothing(tiny_model_dir: Path, t
         """The first and the third batch have one reward a group, the others two."""
         if message["type"] != "rollouts":
             return None
-        batch = json.loads(Path(json.loads(run.answer(message))["file"]).read_text())
-        for group in batch["groups"]:
-            for number, rollout in enumerate(group["rollouts"]):
-                rollout["reward"] = number % 2 if message["step"] % 2 else 0.5
-        return run.write_batch(message, batch)
+        rollouts = rollouts_of(run.answer(message))
+        for number, rollout in enumerate(rollouts):
+            rollout["reward"] = number % 2 if message["step"] % 2 else 0.5
+        return run.write_batch(message, rollouts)
 
     run.run(flat)
     assert run.exit_code == 0, run.stderr

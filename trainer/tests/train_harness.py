@@ -101,7 +101,7 @@ def copy_of(adapter: Path, folder: Path, change: Callable[[Path], Any] = lambda 
     return folder
 
 
-def sample_group(model: Any, task: str, size: int) -> Message:
+def sample_group(model: Any, task: str, size: int) -> list[Message]:
     """`size` rollouts of a task: five sampled tokens, two given ones, three sampled ones; the reward counts even
     tokens."""
     prompt = [10 + ord(letter) % 40 for letter in task]
@@ -120,8 +120,18 @@ def sample_group(model: Any, task: str, size: int) -> Message:
         completion = row[len(prompt) :]
         reward = sum(token % 2 == 0 for token, own in zip(completion, mask, strict=True) if own) / sum(mask)
         row = {"prompt_ids": prompt, "completion_ids": completion, "logprobs": logs, "mask": mask}
-        rollouts.append({"rows": [row], "reward": reward})
-    return {"task": task, "rollouts": rollouts}
+        rollouts.append({"task": task, "rows": [row], "reward": reward})
+    return rollouts
+
+
+def as_lines(rollouts: list[Message]) -> str:
+    """The text of a batch file."""
+    return "".join(f"{json.dumps(rollout)}\n" for rollout in rollouts)
+
+
+def rollouts_of(answer: str) -> list[Message]:
+    """What the worker has answered with."""
+    return [json.loads(line) for line in Path(json.loads(answer)["file"]).read_text().splitlines()]
 
 
 def _learn(pipes: list[DupFd], before: str, argv: list[str]) -> None:
@@ -217,12 +227,13 @@ class Worker:
         """Makes the rollouts of a request with the adapter it names, and the line that tells of them."""
         base = AutoModelForCausalLM.from_pretrained(self.job["base_model"])
         model = PeftModel.from_pretrained(base, request["policy"]["adapter"]).eval()
-        groups = [sample_group(model, task, request["group_size"]) for task in request["tasks"]]
-        return self.write_batch(request, {"groups": groups})
+        return self.write_batch(
+            request, [one for task in request["tasks"] for one in sample_group(model, task, request["group_size"])]
+        )
 
-    def write_batch(self, request: Message, batch: Message) -> str:
-        file = self.folder / f"batch-{request['id']}.json"
-        file.write_text(json.dumps(batch))
+    def write_batch(self, request: Message, rollouts: list[Message]) -> str:
+        file = self.folder / f"batch-{request['id']}.jsonl"
+        file.write_text(as_lines(rollouts))
         return json.dumps({"type": "rollouts", "id": request["id"], "file": str(file)})
 
     def of_type(self, kind: str) -> list[Message]:

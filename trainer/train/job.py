@@ -6,14 +6,15 @@ be read at all."""
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import os
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from trainer.command import BadInput, Closed, Strict, read_input, sha256
+from trainer.command import BadInput, Closed, Strict, first_problem, sha256
 
 ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
 """Of a PEFT folder."""
@@ -126,7 +127,7 @@ def use_device(processes: int, rank: int) -> None:
 
 
 class DamagedBatch(RuntimeError):
-    """The batch file can't be read, or is no JSON: the worker writes another one for the next attempt."""
+    """The batch file is not as it was written: the worker writes another one for the next attempt."""
 
 
 class TokenRow(Strict):
@@ -161,48 +162,58 @@ class Row(TokenRow):
     logprobs: list[float] | None
 
 
-class Rollout(Strict):
-    rows: list[Row]
+class RolloutLine(Strict):
+    """A line of a batch file, whatever else it holds."""
+
+    task: str
     reward: float
 
 
-class _Group(Strict):
-    task: str
-    rollouts: list[Rollout]
+class Rollout(RolloutLine):
+    rows: list[Row]
 
 
-class _Batch(Strict):
-    groups: list[_Group]
+Line = TypeVar("Line", bound=RolloutLine)
+
+
+def read_rollouts(model: type[Line], path: Path, *, tasks: list[str], group_size: int) -> list[list[Line]]:
+    """Reads the groups of a batch file, in the order of `tasks`, a line at a time. Raises BadInput for what was not
+    asked for, and DamagedBatch."""
+    found: list[Line] = []
+    wanted = len(tasks) * group_size
+    try:
+        with path.open("rb") as lines:
+            for text in lines:
+                if len(found) == wanted:
+                    raise DamagedBatch(f"batch file {path}: goes on after {wanted} rollouts")
+                where = f"line {len(found) + 1} of {path}"
+                found.append(_rollout(model, text, where, tasks[len(found) // group_size]))
+    except OSError as error:
+        raise DamagedBatch(f"batch file {path}: {error.strerror}; name a readable file") from error
+    if len(found) < wanted:
+        raise DamagedBatch(f"batch file {path}: ends after {len(found)} rollouts of {wanted}")
+    return [found[at : at + group_size] for at in range(0, wanted, group_size)]
+
+
+def _rollout(model: type[Line], text: bytes, where: str, task: str) -> Line:
+    try:
+        rollout = model.model_validate_json(text)
+    except ValidationError as error:
+        problem = first_problem(error, where)
+        if not problem.field and error.errors(include_url=False)[0]["type"] == "json_invalid":
+            raise DamagedBatch(problem.line) from error
+        raise BadInput(f"{where}: {problem.line}" if problem.field else problem.line) from error
+    if rollout.task != task:
+        raise BadInput(f"{where}: task {rollout.task!r}, asked for {task!r}; keep the order asked for")
+    return rollout
 
 
 def read_groups(path: Path, *, tasks: list[str], group_size: int, vocabulary: int) -> list[list[Rollout]]:
-    """Reads the groups of a batch file, in the order of `tasks`. Raises BadInput for anything that was not asked for,
-    and DamagedBatch."""
-    try:
-        groups = read_input(_Batch, path, name="batch file").groups
-    except BadInput as error:
-        cause = error.__cause__
-        if isinstance(cause, OSError) or (
-            isinstance(cause, ValidationError) and cause.errors(include_url=False)[0]["type"] == "json_invalid"
-        ):
-            raise DamagedBatch(str(error)) from error
-        raise
-    if len(groups) != len(tasks):
-        raise BadInput(
-            f"groups of {path}: {len(groups)} groups, asked for {len(tasks)}; "
-            "answer one group a task, in the order asked for"
-        )
-    for index, (group, task) in enumerate(zip(groups, tasks, strict=True)):
-        where = f"groups.{index}"
-        if group.task != task:
-            raise BadInput(f"{where}.task {group.task!r}: asked for {task!r}; keep the order asked for")
-        if len(group.rollouts) != group_size:
-            raise BadInput(
-                f"{where}.rollouts: {len(group.rollouts)} rollouts; send exactly group_size = {group_size} scored ones"
-            )
-        for number, rollout in enumerate(group.rollouts):
-            _check_ids(f"{where}.rollouts.{number}", rollout, vocabulary)
-    return [group.rollouts for group in groups]
+    """`read_rollouts` of rows of ids. Raises what it does."""
+    groups = read_rollouts(Rollout, path, tasks=tasks, group_size=group_size)
+    for number, rollout in enumerate(itertools.chain(*groups), start=1):
+        _check_ids(f"line {number} of {path}", rollout, vocabulary)
+    return groups
 
 
 def _check_ids(where: str, rollout: Rollout, vocabulary: int) -> None:
@@ -210,6 +221,6 @@ def _check_ids(where: str, rollout: Rollout, vocabulary: int) -> None:
         for name, ids in (("prompt_ids", row.prompt_ids), ("completion_ids", row.completion_ids)):
             if min(ids) < 0 or max(ids) >= vocabulary:
                 raise BadInput(
-                    f"{where}.rows.{number}.{name}: ids from {min(ids)} to {max(ids)}; "
+                    f"{where}: rows.{number}.{name}: ids from {min(ids)} to {max(ids)}; "
                     f"sample from the base model, whose vocabulary has {vocabulary}"
                 )

@@ -38,7 +38,7 @@ const trainersFiles = (way: Way): Scenario => ({
     await session.killEverything();
     const found = damageAll(
       session,
-      [...OF_A_KILLED_RUN, 'checkpoint', 'batch.json', 'training journal', 'journal'],
+      [...OF_A_KILLED_RUN, 'checkpoint', 'batch.jsonl', 'training journal', 'journal'],
       way,
     );
     session.start();

@@ -97,10 +97,9 @@ test('a hinted rollout trains on the very rows that its answers would have had w
 
 test('in the learner’s batch, rows that were sampled under a hint are without log-probs', async () => {
   const records = await made({ hints: { share: 0.5 } });
-  const { groups } = trainingBatch({
-    ...{ records, tasks: ['n-1'], groupSize: 4, content: 'rows', maskReadOnlyTurns: true },
-  });
-  const rollouts = groups[0]!.rollouts as RowsRollout[];
+  const rollouts = [
+    ...trainingBatch({ records, tasks: ['n-1'], groupSize: 4, content: 'rows', maskReadOnlyTurns: true }),
+  ] as RowsRollout[];
   expect(rollouts.map(({ rows: [row] }) => row!.logprobs === null)).toEqual([true, true, false, false]);
   expect(rollouts.map(({ rows: [row] }) => row!.mask)).toEqual(rollouts.map(() => rollouts[3]!.rows[0]!.mask));
 });

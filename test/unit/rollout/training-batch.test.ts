@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { played } from '../../support/played';
-import { piecesOf, type RowsRollout, trainingBatch, writeTrainingBatch } from '../../../src/rollout/training-batch';
+import { type RowsRollout, trainingBatch, writeTrainingBatch } from '../../../src/rollout/training-batch';
 import { countingBatch } from '../../support/counting-batch';
 
 let root: string;
@@ -22,8 +22,7 @@ const characters = (value: object) => `${JSON.stringify(value)}\n`.length;
 test('a group in part is refused, and so is a rollout without a sampled token', () => {
   const groupOf =
     (tasks: string[], groupSize: number, from = records) =>
-    () =>
-      trainingBatch({ ...options, records: from, tasks, groupSize });
+    () => [...trainingBatch({ ...options, records: from, tasks, groupSize })];
   expect(groupOf(['n-0'], 3)).toThrow(expect.objectContaining({ type: 'RolloutsBroken' }));
   expect(groupOf(['n-9'], 2)).toThrow('0 scored rollouts of 2');
   const [first, ...others] = records as ScoredRollout[];
@@ -36,8 +35,8 @@ test('a group in part is refused, and so is a rollout without a sampled token', 
 
 test('loss is on what was sampled; turns that only read carry none, unless they shall', () => {
   const rowsOf = (maskReadOnlyTurns: boolean) => {
-    const { groups } = trainingBatch({ ...options, records, tasks: ['n-1'], maskReadOnlyTurns });
-    return (groups[0]!.rollouts as RowsRollout[])[0]!.rows;
+    const [first] = trainingBatch({ ...options, records, tasks: ['n-1'], maskReadOnlyTurns });
+    return (first as unknown as RowsRollout).rows;
   };
   const { messages, usage, rows } = records.find(({ task }) => task === 'n-1') as ScoredRollout;
   const [masked, all] = [rowsOf(true), rowsOf(false)];
@@ -59,25 +58,19 @@ test('loss is on what was sampled; turns that only read carry none, unless they 
 });
 
 test('a learner of its own gets whole conversations with what they were worth, and not the names of the reward’s parts', () => {
-  const { groups } = trainingBatch({ ...options, records, tasks: ['n-1'], content: 'messages' });
+  const rollouts = [...trainingBatch({ ...options, records, tasks: ['n-1'], content: 'messages' })];
   const made = records.filter(({ task }) => task === 'n-1') as ScoredRollout[];
-  expect(groups).toEqual([
-    {
-      task: 'n-1',
-      rollouts: made.map(({ messages }) => ({
-        messages,
-        reward: 1,
-        stopReason: 'user_stop',
-      })),
-    },
-  ]);
+  expect(rollouts).toEqual(made.map(({ messages }) => ({ task: 'n-1', messages, reward: 1, stopReason: 'user_stop' })));
 });
 
-test('the file is JSON of the batch, in pieces of a rollout', async () => {
-  const batch = { ...options, records, tasks: ['n-0', 'n-1'] };
-  const pieces = [...piecesOf(trainingBatch(batch))];
-  expect(pieces.length).toBeGreaterThan(4);
-  const file = join(root, 'batch.json');
+test('the file has a rollout a line, in the order of the tasks that were asked for', async () => {
+  const batch = { ...options, records, tasks: ['n-1', 'n-0'] };
+  const file = join(root, 'batch.jsonl');
   await writeTrainingBatch({ ...batch, file, aside: root });
-  expect(readFileSync(file, 'utf8')).toBe(JSON.stringify(trainingBatch(batch)));
+  const lines = readFileSync(file, 'utf8').split('\n');
+  expect(lines.pop()).toBe('');
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([...trainingBatch(batch)]);
+  expect(lines.map((line) => line.slice(0, 13))).toEqual(
+    ['n-1', 'n-1', 'n-0', 'n-0'].map((task) => `{"task":"${task}"`),
+  );
 });

@@ -132,7 +132,7 @@ test('a training leaves its files whole and nothing beside them; found again, it
   const result = await ended;
   expect(result.checkpoints.map(({ step }) => step)).toEqual([1, 2]);
   expect(readdirSync(folder()).sort()).toEqual(
-    ['batch.json', 'checkpoint-1', 'checkpoint-2', 'job.json', 'metrics.jsonl', 'starts', 'trainer.log'].sort(),
+    ['batch.jsonl', 'checkpoint-1', 'checkpoint-2', 'job.json', 'metrics.jsonl', 'starts', 'trainer.log'].sort(),
   );
   expect(jobIn(folder())).toMatchObject({ steps: 2, tasks: ['n-2'] });
   // The optimizer's files are no part of the adapter.
@@ -196,7 +196,7 @@ test('what is half-written lies nowhere but in the store, where it is removed af
   await train();
   const stays = readdirSync(folder());
   expect((await beside()).filter((name) => !stays.includes(name))).toEqual([]);
-  expect(stays).toContain('batch.json');
+  expect(stays).toContain('batch.jsonl');
 });
 
 test('an adapter that is damaged, with the checkpoint that is the same file, is trained again', async () => {

@@ -145,13 +145,13 @@ def undisturbed(server: SimpleNamespace, base: Path, tmp_path_factory: pytest.Te
 class Noisy(Worker):
     """Log-probs that are not the model's: what is beyond clip and delta is met, and one row brings none."""
 
-    def write_batch(self, request: Message, batch: Message) -> str:
-        rows = [row for group in batch["groups"] for rollout in group["rollouts"] for row in rollout["rows"]]
+    def write_batch(self, request: Message, rollouts: list[Message]) -> str:
+        rows = [row for rollout in rollouts for row in rollout["rows"]]
         for number, row in enumerate(rows):
             shift = [0.5] * 7 if number % 3 == 2 else [-2.0, -0.3, -0.1, 0.0, 0.1, 0.3, 0.7]
             row["logprobs"] = [p + shift[(number + n) % 7] for n, p in enumerate(row["logprobs"])]
         rows[0]["logprobs"] = None
-        return super().write_batch(request, batch)
+        return super().write_batch(request, rollouts)
 
 
 @pytest.mark.parametrize("truncated", [None, 1.5])

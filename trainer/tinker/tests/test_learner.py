@@ -58,9 +58,9 @@ class Worker:
 
     def readline(self) -> str:
         request = self.messages[-1]
-        file = self.folder / "batch.json"
-        groups = [{"task": task, "rollouts": self.group(request, task)} for task in request["tasks"]]
-        file.write_text(json.dumps({"groups": groups}))
+        file = self.folder / "batch.jsonl"
+        rollouts = [rollout for task in request["tasks"] for rollout in self.group(request, task)]
+        file.write_text("".join(f"{json.dumps(rollout)}\n" for rollout in rollouts))
         return json.dumps({"type": "rollouts", "id": request["id"], "file": str(file)}) + "\n"
 
     def group(self, request: dict[str, Any], task: str) -> list[dict[str, Any]]:
@@ -75,7 +75,8 @@ class Worker:
             logprobs = [draw.uniform(-4, -2) for _ in range(count)]
             row = {"prompt_ids": ids(draw.randint(1, 5)), "completion_ids": ids(count), "logprobs": logprobs}
             mask = [1, *(draw.randint(0, 1) for _ in range(count - 1))]
-            rollouts.append({"rows": [row | {"mask": mask}], "reward": 0.5 if self.constant else draw.random()})
+            reward = 0.5 if self.constant else draw.random()
+            rollouts.append({"task": task, "rows": [row | {"mask": mask}], "reward": reward})
         return rollouts
 
 
