@@ -476,17 +476,20 @@ def is_there(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("killed", ["rank 0", "rank 1"])
-@pytest.mark.parametrize("phase", ["rollouts", "update"])
+@pytest.mark.parametrize(
+    ("phase", "killed"),
+    [("ready", "rank 1"), ("rollouts", "rank 0"), ("update", "rank 0"), ("update", "rank 1"), ("step", "rank 1")],
+)
 def test_one_that_is_killed_ends_them_all_and_the_next_attempt_makes_the_same_bytes(
-    tiny_model_dir, tmp_path, together, killed, phase
+    tiny_model_dir, tmp_path, together, phase, killed
 ):
     run, others = of_ranks(tiny_model_dir, tmp_path, 2), []
 
     def kill(message: Message, learner: Learner) -> bool | None:
         if others:
             return False  # what it wrote before it died
-        if message["type"] != "rollouts" or message["step"] != 2:
+        at = {"ready": ("ready", 0), "step": ("step", 2)}.get(phase, ("rollouts", 2))  # what follows a step is saving
+        if (message["type"], message["step"]) != at:
             return None
         others.extend(ranks_of(learner))
         pid = learner.process.pid if killed == "rank 0" else others[0]
@@ -503,6 +506,7 @@ def test_one_that_is_killed_ends_them_all_and_the_next_attempt_makes_the_same_by
         time.sleep(0.05)
     assert not any(map(is_there, others))
     assert run.again().exit_code == 0
+    assert len(list(run.output.glob(".ranks-*"))) == 1
     assert (run.output / "checkpoint-4" / WEIGHTS).read_bytes() == (
         together.output / "checkpoint-4" / WEIGHTS
     ).read_bytes()

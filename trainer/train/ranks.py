@@ -7,6 +7,7 @@ The group is this module's own, neither torch's default nor accelerate's: to TRL
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from typing import Any
 from trainer.command import BadInput, read_input
 
 from .channel import Diverged, SamplerDiffers
+from .checkpoint import output_of
 from .job import DamagedBatch, Job, set_threads, use_device
 
 FOREVER = timedelta(days=365)
@@ -49,7 +51,10 @@ class Ranks:
         """Starts the other processes, which go on from the same checkpoint. Called by rank 0."""
         if job.processes == 1:
             return cls()
-        folder = Path(mkdtemp(prefix="ranks-"))
+        # Not in a folder that an attempt before, which may be dying still, has files open in.
+        for left in output_of(job).glob(".ranks-*"):
+            shutil.rmtree(left, ignore_errors=True)
+        folder = Path(mkdtemp(prefix=".ranks-", dir=output_of(job)))
         (folder / "job.json").write_text(job.model_dump_json())
         store, resumed = str(folder / "store"), str(checkpoint or "")
         for rank in range(1, job.processes):
