@@ -14,6 +14,7 @@ from transformers import AutoModelForCausalLM
 
 from trainer import products
 from trainer.products import frozen_product, product
+from trainer.train import logps
 from trainer.train.batch import Batch, micro_batches
 from trainer.train.job import Row
 from trainer.train.logps import SampledLogps
@@ -91,6 +92,25 @@ def test_logps_and_gradient_are_those_of_rows_alone(
     assert not at_one.requires_grad
     for a, b in zip(gradients(model, found, given["wanted"]), expected_gradients, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.7])
+def test_logits_that_are_too_many_at_once_are_made_in_parts(
+    tiny_llama_dir: Path, temperature: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tuned(tiny_llama_dir)
+    sampled, given = SampledLogps(model.get_base_model()), batch()
+    whole, whole_at_one = sampled(**given, temperature=temperature)
+    expected = gradients(model, whole, given["wanted"])
+    sizes, ahead = [], sampled._ahead
+    monkeypatch.setattr(sampled, "_ahead", lambda states: sizes.append(len(states)) or ahead(states))
+    monkeypatch.setattr(logps, "LARGEST_LOGITS", 5 * sampled._vocabulary)
+    found, at_one = sampled(**given, temperature=temperature)
+    assert max(sizes) == 5 and sum(sizes) == given["wanted"].sum()
+    torch.testing.assert_close(found, whole, rtol=0, atol=1e-5)
+    torch.testing.assert_close(at_one, whole_at_one, rtol=0, atol=1e-5)
+    for a, b in zip(gradients(model, found, given["wanted"]), expected, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
 def test_a_model_that_does_more_than_a_head_is_left_to_trl(tiny_llama_dir: Path) -> None:

@@ -304,7 +304,7 @@ def test_group_advantages() -> None:
 def rollouts_of(rewards: list[list[float]], rows: list[Row]) -> list[list[Rollout]]:
     """One row each."""
     remaining = iter(rows)
-    return [[Rollout(reward=reward, rows=[next(remaining)]) for reward in group] for group in rewards]
+    return [[Rollout(task="s1", reward=reward, rows=[next(remaining)]) for reward in group] for group in rewards]
 
 
 def test_constant_groups_leave_no_trace_in_the_gradient(trainer: Any) -> None:
@@ -323,7 +323,7 @@ def test_constant_groups_leave_no_trace_in_the_gradient(trainer: Any) -> None:
 def test_all_rows_of_a_rollout_are_trained_on_with_its_advantage(trainer: Any) -> None:
     rows = with_old_logps(trainer, random_rows(3, seed=6), spread=0.1)
     unread = rows[1].model_copy(update={"mask": [0] * len(rows[1].mask)})  # read-only turns alone
-    groups = [[Rollout(reward=1.0, rows=[rows[0], rows[2]]), Rollout(reward=0.0, rows=[unread])]]
+    groups = [[Rollout(task="s1", reward=1.0, rows=[rows[0], rows[2]]), Rollout(task="s1", reward=0.0, rows=[unread])]]
     batch = training_batch(groups, "group")
     value = 0.5 / (0.5**0.5 + EPS)
     assert batch.advantages == pytest.approx([value, value])

@@ -25,6 +25,9 @@ WORTHWHILE = 0.8
 LARGEST_REORDERED = 400_000_000
 """Parameters of which reordered copies are kept, two of each."""
 
+LARGEST_LOGITS = 2**28
+"""Numbers; 1 GiB. A piece that has more gets them in parts, and keeps none for its gradient."""
+
 PROBE_LIMIT = 2e-4
 
 
@@ -40,6 +43,7 @@ class SampledLogps:
         self.usable = type(head) is torch.nn.Linear and head.bias is None and head.weight.dtype == torch.float32
         if self.usable:
             weight = head.weight.detach()
+            self._vocabulary = len(weight)
             self._ahead, self._back = product(weight), product(weight.t())
             _reorder_frozen(self._decoder)
             self.usable = self._holds(causal)
@@ -68,7 +72,9 @@ class SampledLogps:
             else:
                 # No mask: what follows a row never reaches it.
                 states = self._decoder(input_ids=part, use_cache=False).last_hidden_state[row, place - 1]
-            logps, at_one = _OfTokens.apply(states, part[row, place], self._ahead, self._back, temperature)
+            most = LARGEST_LOGITS // self._vocabulary
+            function = _OfTokens if len(states) <= most else _InParts
+            logps, at_one = function.apply(states, part[row, place], self._ahead, self._back, temperature, most)
             found = found.index_put((members[row], place), logps)
             plain[members[row], place] = at_one
         return found, plain
@@ -172,7 +178,7 @@ class _OfTokens(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, states: torch.Tensor, tokens: torch.Tensor, ahead: Product, back: Product, temperature: float
+        ctx: Any, states: torch.Tensor, tokens: torch.Tensor, ahead: Product, back: Product, temperature: float, _: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
         logits = ahead(states)
         plain = _log_probs(logits, logits.logsumexp(-1), tokens)
@@ -185,13 +191,51 @@ class _OfTokens(torch.autograd.Function):
         return _log_probs(logits, total, tokens), plain
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None, None, None]:
+    def backward(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None, None, None, None]:
         logits, total, tokens = ctx.saved_tensors
         gradient = gradient / ctx.temperature
         # The gradient of a log-prob: 1 at its token, less the probability everywhere.
         logits.sub_(total[:, None]).exp_().mul_(-gradient[:, None])
         logits.scatter_add_(1, tokens[:, None], gradient[:, None])
-        return ctx.back(logits), None, None, None, None
+        return ctx.back(logits), None, None, None, None, None
+
+
+class _InParts(torch.autograd.Function):
+    """The same of more tokens than have logits at once. A log-prob's gradient is found with it, and is of the size of
+    the states."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        states: torch.Tensor,
+        tokens: torch.Tensor,
+        ahead: Product,
+        back: Product,
+        temperature: float,
+        most: int,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        found, plain, slopes = [], [], []
+        for part, its in zip(states.split(max(most, 1)), tokens.split(max(most, 1)), strict=True):
+            logits = ahead(part)
+            plain.append(_log_probs(logits, logits.logsumexp(-1), its))
+            if temperature != 1:
+                logits.div_(temperature)
+            total = logits.logsumexp(-1)
+            found.append(_log_probs(logits, total, its))
+            if ctx.needs_input_grad[0]:
+                logits.sub_(total[:, None]).exp_().neg_()
+                logits.scatter_add_(1, its[:, None], torch.ones_like(total)[:, None])
+                slopes.append(back(logits).div_(temperature))
+        if slopes:
+            ctx.save_for_backward(torch.cat(slopes))
+        at_one = torch.cat(plain)
+        ctx.mark_non_differentiable(at_one)
+        return torch.cat(found), at_one
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None, None, None, None]:
+        (slopes,) = ctx.saved_tensors
+        return slopes * gradient[:, None], None, None, None, None, None
 
 
 def _log_probs(logits: torch.Tensor, total: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
