@@ -41,6 +41,7 @@ def step_job(model: Path, folder: Path, *, tasks: list[str], steps: int, targets
             "loss": "grpo",
             "kl": 0,
             "temperature": 1,
+            "steps_ahead": 0,
             "advantage": "group",
             "checkpoint_every": steps + 2,
             "dtype": "float32",

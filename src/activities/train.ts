@@ -63,7 +63,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
         return {
           // A killed host costs one update: the learner saves every step, of which those at `checkpointEvery` are candidates.
           job: {
-            ...{ ...job, checkpoint_every: 1, base_model, init_adapter, output_dir: folder },
+            ...{ steps_ahead: 0, ...job, checkpoint_every: 1, base_model, init_adapter, output_dir: folder },
             // One for each GPU that it is dealt.
             processes: server ? 1 : (env['CUDA_VISIBLE_DEVICES'] ?? '').split(',').length,
             ...(server && { url: tinkerUrl(server), server_model: server.model ?? null }),
@@ -103,8 +103,8 @@ async function initialAdapter(
   return plainAdapter(parts) ?? merge(parts);
 }
 
-/** Of `training` what the worker makes batches by; and what only a training on rollouts has. Everything else is a field of every LoRA's job.json. */
-const OF_BATCHES = ['hintShare', 'maskReadOnlyTurns'];
+/** Of `training` what is named elsewhere or what the worker makes batches by; and what only a training on rollouts has. Everything else is a field of every LoRA's job.json. */
+const OF_BATCHES = ['hintShare', 'maskReadOnlyTurns', 'stepsAhead'];
 const OF_ROLLOUTS = [
   ...['groupSize', 'groupsPerStep', 'steps', 'temperature', 'advantage', 'clip', 'delta', 'kl'],
   ...['importanceSamplingClipMax', 'offPolicyMaskThreshold', 'maxLogprobGap'],
@@ -128,6 +128,8 @@ const jobOf = ({ training, seed }: TrainInput, tasks: string[]): object => ({
   seed,
   tasks,
   loss: 'grpo',
+  // Without it a training has the name that it had before there was the field.
+  ...(training.stepsAhead > 0 && { steps_ahead: training.stepsAhead }),
 });
 
 /** Changes whenever the same job would come to other weights. */

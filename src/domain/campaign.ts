@@ -84,6 +84,15 @@ const trainingSchema = z
       ),
     kl: z.number().min(0).default(0).describe('Weight of the penalty for leaving the base model (KL divergence).'),
     temperature: z.number().positive().default(1).describe('Temperature of training rollouts.'),
+    stepsAhead: z
+      .number()
+      .int()
+      .min(0)
+      .max(1)
+      .default(0)
+      .describe(
+        "1: a step's rollouts are made while the step before is trained, by the policy from before that update; clip, delta and importanceSamplingClipMax correct for it.",
+      ),
     advantage: z
       .enum(['group', 'batch'])
       .default('group')
@@ -102,7 +111,7 @@ const trainingSchema = z
       .describe('Padded tokens of a forward pass; a longer conversation goes alone.'),
     gradientCheckpointing: z.boolean().default(false).describe('Computes activations twice, to hold fewer of them.'),
   })
-  .superRefine(({ steps, groupsPerStep, groupSize, clip, delta }, context) => {
+  .superRefine(({ steps, groupsPerStep, groupSize, clip, delta, stepsAhead, temperature }, context) => {
     const rollouts = steps * groupsPerStep * groupSize;
     // A field that is too large by itself has a message of its own.
     if (rollouts > MOST_TRAINING_ROLLOUTS && Math.max(steps, groupsPerStep, groupSize) <= MOST)
@@ -110,6 +119,12 @@ const trainingSchema = z
         code: 'custom',
         path: ['steps'],
         message: `at most ${Math.floor(MOST_TRAINING_ROLLOUTS / groupsPerStep / groupSize)} with groupsPerStep ${groupsPerStep} and groupSize ${groupSize}: these are ${rollouts} rollouts for an adapter, of at most ${MOST_TRAINING_ROLLOUTS}`,
+      });
+    if (stepsAhead > 0 && temperature !== 1)
+      context.addIssue({
+        code: 'custom',
+        path: ['stepsAhead'],
+        message: `0 with training.temperature ${temperature}: rollouts at another temperature than 1 are not corrected for the update; set one of them so`,
       });
     if (delta <= 1 + clip)
       context.addIssue({
@@ -335,6 +350,7 @@ export function checkFields(
     [['training', 'lora', 'dropout'], training.lora.dropout, 0],
     [['training', 'kl'], training.kl, 0],
     [['training', 'temperature'], training.temperature, 1],
+    [['training', 'stepsAhead'], training.stepsAhead, 0],
     [['composites', 'share'], composites.share, 0],
   ];
   for (const [path, value, only] of fixed)

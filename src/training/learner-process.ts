@@ -31,6 +31,8 @@ const messageSchema = z.discriminatedUnion('type', [
     tasks: z.array(z.string()),
     group_size: z.number().int(),
     policy: learnedSchema,
+    /** The policy is that of so many finished steps less, and the learner goes on with them meanwhile. */
+    ahead: z.literal(1).optional(),
     /** Token rows to train on, or whole conversations to read. */
     content: z.enum(['rows', 'messages']).default('rows'),
   }),

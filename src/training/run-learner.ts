@@ -215,7 +215,7 @@ export class Learning {
   /** Makes the rollouts of one step with the policy as it is now; answers with the batch file. */
   private async rollouts(request: RolloutsRequest): Promise<object> {
     const { folder, batch, deps, name } = this.o;
-    const { step, tasks, group_size: groupSize, content } = request;
+    const { step, tasks, group_size: groupSize, content, ahead = 0 } = request;
     if (!batch) throw died('asks for rollouts, and it learns from what it was given');
     if (!(await this.patiently(() => this.o.record.permit(request)))) return { type: 'spent' };
     const { maskReadOnlyTurns, everyStepAnew, ...options } = batch;
@@ -236,7 +236,7 @@ export class Learning {
       });
     };
     this.storing = this.patiently(async (onScored) => {
-      const policy = await this.o.record.policy(request);
+      const policy = await this.o.record.policy({ step: step - ahead, policy: request.policy });
       const { summary, records, outcomes } = await rollOut({
         ...options,
         ...(everyStepAnew && { step }),

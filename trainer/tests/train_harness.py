@@ -69,6 +69,7 @@ def make_job(base: Path, output: Path, **changes: Any) -> Message:
         "max_logprob_gap": 0.5,
         "kl": 0,
         "temperature": 1,
+        "steps_ahead": 0,
         "advantage": "group",
     }
     return lora_job(base, output, **{**fields, **changes})

@@ -72,7 +72,7 @@ class Channel:
     def __init__(self, source: TextIO, sink: TextIO) -> None:
         self._source, self._sink = source, sink
         self._requests = 0
-        self._stopping = self._waiting = False
+        self._stopping = self._waiting = self._is_owed = False
         self._told = time.monotonic()
 
     @classmethod
@@ -95,20 +95,32 @@ class Channel:
             self._stopping = True
 
     def progress(self, *, step: int, done: int, total: int) -> None:
-        """Tells how many micro-batches of a step's update are done; not more often than anybody reads it."""
+        """Tells how many micro-batches of a step's update are done; not more often than anybody reads it: a worker that
+        makes what it was asked for reads nothing."""
+        if self._is_owed and not self._can_read():
+            return
         if time.monotonic() - self._told >= TELL_SECONDS:
             self._told = time.monotonic()
             self.send("progress", step=step, done=done, total=total)
 
     def ask(self, type: str, *, answers: dict[str, str], step: int, **fields: Any) -> dict[str, Any]:
-        """Asks for something that a step needs, under a number of its own; returns the answer. `answers`: by type of
-        answer, the field that it has to hold.
+        """Asks for something that a step needs and returns the answer. Raises what `answer` does."""
+        self.request(type, step=step, **fields)
+        return self.answer(type, answers=answers, step=step)
 
-        Raises Interrupted, RolloutsFailed (the worker says it could not) or ProtocolError."""
+    def request(self, type: str, *, step: int, **fields: Any) -> None:
+        """Asks, under a number of its own."""
         self._requests += 1
+        self._is_owed = True
         if not self._stopping:
             self.send(type, step=step, **fields, id=self._requests)
+
+    def answer(self, type: str, *, answers: dict[str, str], step: int) -> dict[str, Any]:
+        """The answer to the last request. `answers`: by type of answer, the field that it has to hold.
+
+        Raises Interrupted, RolloutsFailed (the worker says it could not) or ProtocolError."""
         line = self._read_line()
+        self._is_owed = False
         try:
             answer = json.loads(line)
             kind, number = answer["type"], answer["id"]
@@ -126,8 +138,11 @@ class Channel:
     def stop_if_asked(self) -> None:
         """For a learner that asks for nothing, between two steps. Raises Interrupted."""
         # Nobody writes to it: what can be read is its end.
-        if self._stopping or select.select([self._source], [], [], 0)[0]:
+        if self._stopping or self._can_read():
             raise Interrupted
+
+    def _can_read(self) -> bool:
+        return bool(select.select([self._source], [], [], 0)[0])
 
     def _read_line(self) -> str:
         self._waiting = True

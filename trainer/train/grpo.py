@@ -1,7 +1,9 @@
-"""One training with GRPO on rollouts that the worker makes, each step's under the weights as they are.
+"""One training with GRPO on rollouts that the worker makes, each step's under the weights as they are, or as they were
+before the last update where rollouts are made a step ahead.
 
 Invariants: one optimizer step per rollout batch, on the sampled ids, against the sampler's log-probs: the ratio to
-these is the importance weight of a token, and clip and delta bound it. They are at temperature 1: rows that were
+these is the importance weight of a token, and clip and delta bound it. It is what corrects rollouts that were made a
+step ahead, by the policy from before the last update. They are at temperature 1: rows that were
 sampled at another one, or that bring none, since they were sampled under a hint, are held against the policy's own of
 this step.
 
@@ -31,6 +33,10 @@ from .learn import TellsAndSaves, common_settings, learn, save_adapter
 from .logps import SampledLogps
 from .model import build_model
 from .ranks import Ranks
+
+BEFORE = Path("before", "policy")
+"""In a checkpoint: the policy from before its last update, which makes the next step's rollouts where these are made
+ahead. So deep that transformers does not take it for an adapter to load."""
 
 
 def run(job: Job, channel: Channel) -> None:
@@ -81,6 +87,8 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         super().__init__(reward_funcs=_no_rewards, job=job, **kwargs)
         self._ranks, self.leads = ranks, ranks.rank == 0
         self._tokens_per_forward = job.tokens_per_forward
+        self._asked = -1
+        """The last step whose rollouts were asked for."""
         self._step_metrics: dict[str, float] = {}
         self._update_started = 0.0
         self._micro: dict[str, torch.Tensor] = {}
@@ -89,20 +97,48 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         self._sampled = None if self.args.bf16 else SampledLogps(self.model.get_base_model())
 
     def _collect(self, step: int, tasks: list[str]) -> Batch:
-        """Rollouts of a step, under the weights as they are. Raises what asking for them does."""
-        size = self._job.group_size
-
-        def ask() -> str:
-            weights = self._output / "weights"
-            shutil.rmtree(weights, ignore_errors=True)
-            save_adapter(self.model, adapter := weights / f"step-{step}")
-            fields = {"tasks": tasks, "group_size": size, "policy": policy_of(adapter)}
-            return self._channel.ask("rollouts", step=step, **fields, answers={"rollouts": "file"})["file"]
-
-        file = self._ranks.shared(f"rollouts of step {step}", ask)
+        """Rollouts of a step; those of the next are asked for where they are made ahead. Raises what asking does."""
+        file = self._ranks.shared(f"rollouts of step {step}", lambda: self._rollouts(step, tasks))
         vocabulary = self.model.get_input_embeddings().num_embeddings
-        groups = read_groups(Path(file), tasks=tasks, group_size=size, vocabulary=vocabulary)
+        groups = read_groups(Path(file), tasks=tasks, group_size=self._job.group_size, vocabulary=vocabulary)
+        if self._job.steps_ahead:
+            self._ranks.wait()  # for whoever reads the file, which may be the next one's then
+            if self.leads:
+                self._ask_ahead(step + 1)
         return training_batch(groups, self._job.advantage)
+
+    def _rollouts(self, step: int, tasks: list[str]) -> str:
+        if self._asked < step:
+            if self._job.steps_ahead and step > 0:  # resumed: as they were asked for by whoever wrote the checkpoint
+                self._ask(step, tasks, self._output / f"checkpoint-{step}" / BEFORE, ahead=1)
+            else:
+                self._ask(step, tasks, self._save_weights(step))
+        return self._channel.answer("rollouts", step=step, answers={"rollouts": "file"})["file"]
+
+    def _ask_ahead(self, step: int) -> None:
+        """Asks for a step's rollouts by the policy as it is, before the update that precedes the step."""
+        adapter = self._save_weights(step - 1)
+        if step < self._job.steps:
+            size = self._job.groups_per_step
+            self._ask(step, tasks_of_all_steps(self._job)[step * size :][:size], adapter, ahead=1)
+
+    def _ask(self, step: int, tasks: list[str], adapter: Path, **fields: int) -> None:
+        asked = {"tasks": tasks, "group_size": self._job.group_size, "policy": policy_of(adapter), **fields}
+        self._channel.request("rollouts", step=step, **asked)
+        self._asked = step
+
+    def _save_weights(self, step: int) -> Path:
+        """Of so many finished steps, until the next request."""
+        weights = self._output / "weights"
+        shutil.rmtree(weights, ignore_errors=True)
+        save_adapter(self.model, adapter := weights / f"step-{step}")
+        return adapter
+
+    def _save(self, output_dir: str, state_dict: dict | None = None) -> None:
+        super()._save(output_dir, state_dict)
+        step = self.state.global_step
+        if self._job.steps_ahead and step > 0:
+            shutil.copytree(self._output / "weights" / f"step-{step - 1}", Path(output_dir) / BEFORE)
 
     def training_step(
         self, model: torch.nn.Module, inputs: list[dict[str, str]], num_items_in_batch: Any = None

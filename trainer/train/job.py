@@ -71,6 +71,8 @@ class LoraJob(Closed):
         Not the base model's folder, which may move: the worker gives another base another output_dir. Nor the initial
         adapter's: what lies there counts."""
         decisive = self.model_dump(exclude=self.INDECISIVE)
+        if decisive.get("steps_ahead") == 0:  # a checkpoint from before there was the field is of the same job
+            del decisive["steps_ahead"]
         if self.init_adapter is not None:
             decisive["init_adapter"] = [sha256(Path(self.init_adapter) / name) for name in ADAPTER_FILES]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
@@ -93,7 +95,16 @@ class Job(LoraJob):
     kl: float = Field(ge=0)
     temperature: float = Field(gt=0)
     """Greedy rollouts of a group are all the same."""
+    steps_ahead: int = Field(ge=0, le=1)
+    """1: a step's rollouts are made while the step before is trained, by the policy from before it."""
     advantage: Literal["group", "batch"]
+
+    @field_validator("steps_ahead")
+    @classmethod
+    def _is_corrected(cls, ahead: int, info: ValidationInfo) -> int:
+        if ahead and info.data.get("temperature", 1) != 1:
+            raise ValueError("rollouts at another temperature than 1 are not corrected for the update; set it to 0")
+        return ahead
 
     @field_validator("groups_per_step")
     @classmethod

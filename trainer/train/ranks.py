@@ -77,6 +77,16 @@ class Ranks:
         self._store.set(name, made)
         return made
 
+    def wait(self) -> None:
+        """For all ranks to have come so far."""
+        if self.size == 1:
+            return
+        import torch
+
+        here = torch.zeros(1, device="cuda" if torch.cuda.is_available() else "cpu")
+        self._group.allreduce([here]).wait()
+        here.item()  # on a GPU it is not there before
+
     def own(self, sizes: Sequence[int]) -> list[int]:
         """Which of the pieces of a step, by index, are this rank's: all have about as much to do."""
         dealt: list[list[int]] = [[] for _ in range(self.size)]

@@ -53,12 +53,12 @@ afterEach(() => {
 });
 
 const store = () => openFolderStore(join(home, 'artifacts'));
-async function input(): Promise<TrainInput> {
+async function input(stepsAhead = 0): Promise<TrainInput> {
   const { training } = campaignSchema.parse({
     name: 'trains',
     target: { kind: 'builtin', name: 'shop' },
     baseModel: { path: 'models/base' },
-    training: { steps: 2, checkpointEvery: 1, groupsPerStep: 1, groupSize: 2 },
+    training: { steps: 2, checkpointEvery: 1, groupsPerStep: 1, groupSize: 2, stepsAhead },
   });
   const body = JSON.stringify({ train: ['n-2'], validation: [], router: [], test: [] });
   const plan = await store().put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
@@ -87,6 +87,7 @@ async function begin(
   more: Partial<Parameters<typeof createGpuActivities>[0]> = {},
   from?: TrainInput['from'],
   trainedBy?: TrainInput['trainer'],
+  stepsAhead?: number,
 ) {
   const { train: run } = createGpuActivities({
     store: store(),
@@ -104,7 +105,7 @@ async function begin(
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push(beat));
   const ended = activity.run(run, {
-    ...(await input()),
+    ...(await input(stepsAhead)),
     ...(from && { from }),
     ...(trainedBy && { trainer: trainedBy }),
   }) as Promise<TrainingSummary>;
@@ -154,6 +155,20 @@ test('a step plays its tasks anew, also with the policy of the step before; begu
     rmSync(join(folder(), name), { recursive: true });
   expect(await train(again)).toEqual(result);
   expect([pids().length, again.turns]).toEqual([2, 0]);
+});
+
+test('rollouts that are made a step ahead are of the policy from before the update, which nothing of that step is in', async () => {
+  const result = await train(countingPolicy(), {}, undefined, undefined, 1);
+  expect(jobIn(folder())).toMatchObject({ steps_ahead: 1 });
+  expect(result.checkpoints.map(({ step }) => step)).toEqual([1, 2]);
+  const provenance = store().provenance.bind(store());
+  const [first, second] = (await provenance(result.metrics)).inputs;
+  const [, policy] = (await provenance(second!)).inputs;
+  expect(await provenance(policy!)).toMatchObject({ key: expect.stringMatching(/\/step-0\//), inputs: [] });
+  expect((await provenance(adapterOf(result, 2))).inputs).toEqual([first, second]);
+  // It is another training than one without.
+  await train();
+  expect(folders()).toHaveLength(2);
 });
 
 test('a training that starts from adapters starts from their sum, merged once, which its own adapters lead back to', async () => {
