@@ -132,7 +132,7 @@ test: install build bridges s3-server ## All tests: lint, types, Node, Python
 
 .PHONY: test-node
 test-node: install build bridges s3-server ## Tests of the TypeScript code
-	npx jest --ci --maxWorkers=2
+	npx jest --ci --maxWorkers=3 # many wait for timers of Temporal's
 
 .PHONY: test-nodes
 test-nodes: install build bridges s3-server ## The tests of the TypeScript code on the newer Nodes too (NODES='22.23.3 24.21.0')
@@ -147,6 +147,7 @@ test-python: install build bridges tinker ## Tests of the Python packages
 .PHONY: test-faults
 test-faults: install build ## Campaigns disturbed in every way: docs/development.md (ONLY=regexp of scenarios, FAULT_SEED=n)
 	FAULT_SEED=$(or $(FAULT_SEED),1) ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/faults/suite.ts'
+	$(VENV) -m pytest -m slow trainer/tests
 
 .PHONY: test-hosts
 test-hosts: install build s3-server ## Campaigns on hosts that share no disk, killed and cut off (ONLY=regexp of scenarios, HOSTS_SEED=n)

@@ -65,7 +65,7 @@ const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
 const greedy = { temperature: 0, topP: 1, maxTokens: 12 };
 
 /** What is lacking, by check: with a server and a client of it in the place of the real ones. */
-async function lacks(wrong: (real: { server: PolicyServer; client: PolicyClient }) => object = () => ({})) {
+async function lacks(wrong: (real: { server: PolicyServer; client: PolicyClient }) => object) {
   const direct = openPolicyServer({ url: server.url, concurrency: 32 });
   const probed = { url: server.url, server: direct, client, store, python, base: base.base, model };
   const limits = { contextTokens: 256, targetModules: ['q_proj', 'v_proj', 'w1', 'w2'], rank: 8, tolerance: 1e-4 };
@@ -80,10 +80,6 @@ async function lacks(wrong: (real: { server: PolicyServer; client: PolicyClient 
     direct.close();
   }
 }
-
-test('it does what a campaign asks of a policy server', async () => {
-  expect(await lacks()).toEqual({});
-}, 300_000);
 
 test('what a policy server does otherwise is found', async () => {
   const found = await lacks(({ server: real, client: asked }) => ({
@@ -162,18 +158,28 @@ test('a restart with another base model is noticed, and so is the right one afte
   expect((await client.sample(request({ sampling: greedy }))).tokenIds).toEqual(before.tokenIds);
 }, 120_000);
 
-test('calls of Hermes are read, and turns that render otherwise are continued as they were sampled', async () => {
+test('it does what a campaign asks of a policy server; turns that render otherwise are continued as they were sampled', async () => {
   const hermes = join(root, 'hermes');
   makeHermesModel(hermes);
   const second = await startEmbeddedServer({ model: hermes });
-  const direct = openPolicyServer({ url: second.url, concurrency: 8 });
+  const direct = openPolicyServer({ url: second.url, concurrency: 32 });
+  const asked = createPolicyClient({ url: second.url, concurrency: 8, store, merge: createMerger({ store, python }) });
   let generated = 0;
   const counting = { ...direct, generate: (body: object) => (generated++, direct.generate(body)) };
   try {
-    const probed = { url: second.url, server: counting, client, store, python, base: second.base, model: hermes };
-    const limits = { contextTokens: 2048, targetModules: ['q_proj'], rank: 8 };
-    const items = conformanceChecks({ ...probed, ...limits }).filter(({ name }) => name === 'probe: ids');
-    expect(await runChecks(items)).toMatchObject([{ ok: true, detail: expect.stringMatching(/^19 turns/) as string }]);
+    const probed = {
+      url: second.url,
+      server: counting,
+      client: asked,
+      store,
+      python,
+      base: second.base,
+      model: hermes,
+    };
+    const limits = { contextTokens: 2048, targetModules: ['q_proj', 'v_proj'], rank: 8, tolerance: 1e-4 };
+    const checks = await runChecks(conformanceChecks({ ...probed, ...limits }));
+    expect(checks.filter(({ ok, warning }) => !ok || warning)).toEqual([]);
+    expect(checks.find(({ name }) => name === 'probe: ids')?.detail).toMatch(/^19 turns/);
     expect(generated).toBeGreaterThan(8);
     const text = '<tool_call>\n{"name": "get_account", "arguments": {"user": "mia"}}\n</tool_call>';
     const idsOf = async (...messages: object[]) =>
@@ -192,10 +198,11 @@ test('calls of Hermes are read, and turns that render otherwise are continued as
       choices: [{ message: { content: null, tool_calls: [{ function: { name: 'get_account' } }] } }],
     });
   } finally {
+    asked.close();
     direct.close();
     await second.stop();
   }
-}, 120_000);
+}, 300_000);
 
 test('a conversation is one row where its turns render otherwise than they were sampled', async () => {
   const other = join(root, 'other');

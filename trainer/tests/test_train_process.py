@@ -40,6 +40,8 @@ from trainer.train.checkpoint import LEAVE_SECONDS, FolderBusy, cut_metrics, is_
 from trainer.train.learn import save_adapter
 from trainer.train.model import build_model
 
+slow = pytest.mark.slow
+
 STEPS = 5  # with a checkpoint every 2, the last one is not at a multiple
 
 
@@ -448,7 +450,7 @@ def weights_of(run: Worker) -> dict[str, torch.Tensor]:
     return load_file(run.output / "checkpoint-4" / WEIGHTS)
 
 
-@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize("processes", [2, pytest.param(3, marks=slow)])
 def test_several_processes_train_what_one_does(alone, together, tiny_model_dir, tmp_path, processes):
     run = together if processes == 2 else of_ranks(tiny_model_dir, tmp_path, processes).run()
     assert run.exit_code == 0, run.stderr
@@ -478,7 +480,10 @@ def is_there(pid: int) -> bool:
 
 @pytest.mark.parametrize(
     ("phase", "killed"),
-    [("ready", "rank 1"), ("rollouts", "rank 0"), ("update", "rank 0"), ("update", "rank 1"), ("step", "rank 1")],
+    [
+        *[("rollouts", "rank 0"), ("update", "rank 1")],
+        *[pytest.param(*how, marks=slow) for how in (("ready", "rank 1"), ("update", "rank 0"), ("step", "rank 1"))],
+    ],
 )
 def test_one_that_is_killed_ends_them_all_and_the_next_attempt_makes_the_same_bytes(
     tiny_model_dir, tmp_path, together, phase, killed
