@@ -19,6 +19,7 @@ const mayImport = {
   analyst: ['domain', 'artifacts', 'language-model', 'environments/policy-rules'],
   synthesis: ['domain', 'artifacts', 'language-model', 'sandbox', 'environments/policy-rules'],
   report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
+  view: ['domain', 'artifacts', 'report', 'rollout'],
   workflows: ['domain', 'type activities'],
   temporal: ['domain'],
   training: ['domain', 'artifacts', 'metrics', 'policy', 'rollout'],
@@ -123,6 +124,7 @@ export default tseslint.config(
     ],
   },
   js.configs.recommended,
+  { files: ['web/build.mjs'], languageOptions: { globals: { URL: 'readonly' } } },
   ...tseslint.configs.recommended,
   ...importRules,
   {

@@ -22,9 +22,8 @@ export function writeTables({ settings, studies }: { settings: Settings; studies
   for (const study of studies) {
     const file = fileOf(settings, study);
     if (!existsSync(file)) continue;
-    const { tables, pictures = {} } = JSON.parse(readFileSync(file, 'utf8')) as Section;
+    const { tables } = JSON.parse(readFileSync(file, 'utf8')) as Section;
     for (const [name, table] of Object.entries(tables)) all[`${study}-${name}`] = table;
-    for (const [name, svg] of Object.entries(pictures)) writeFileSync(join(folder, `${study}-${name}.svg`), svg);
   }
   for (const [name, table] of Object.entries({ ...all, campaigns: campaignsTable(all) }))
     writeFileSync(join(folder, `${name}.csv`), csvOf(table));

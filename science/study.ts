@@ -11,10 +11,9 @@ export interface Context {
   signal: AbortSignal;
 }
 
-/** What was measured: tables and pictures, by name. */
+/** What was measured: tables, by name. */
 export interface Section {
   tables: Record<string, Table>;
-  pictures?: Record<string, string>;
 }
 
 export interface Study {

@@ -1,11 +1,10 @@
 /** Which way of spending the training rollouts gains most, and where: all arms, and what other routers would have made of the adapters. */
-import { type ComparedArm, comparisonOf, type Run } from '../../src/report/comparison';
+import type { Run } from '../../src/report/comparison';
 import type { Finished } from '../campaigns';
 import { fittedOf, type Lab, openLab, type Option, storeIn } from '../lab';
 import { rowsTable, type Table } from '../tables';
-import { armsPicture, type Panel, rolloutsPicture } from '../pictures';
 import { armsHere, armsSpecs, type Place, placesOf, specsOf } from '../places';
-import { LEVEL, outcomesOf, rowsOf, runOf, withPolicy } from '../rows';
+import { outcomesOf, rowsOf, runOf, withPolicy } from '../rows';
 import { say } from '../say';
 import type { Context, Section, Study } from '../study';
 
@@ -21,7 +20,6 @@ export const arms: Study = {
   name: 'arms',
   async run(context): Promise<Section> {
     const tables: Record<string, Table> = {};
-    const panels: Panel[] = [];
     for (const place of await placesOf(context)) {
       say(`arms: ${place.title}`);
       const { seeds } = context.settings;
@@ -37,19 +35,10 @@ export const arms: Study = {
       const { head, rows: cells } = rowsTable({ rows, reasons });
       const failed = failures(main.finished).map((cell) => head.map((_, n) => cell[n] ?? ''));
       tables[place.name] = { head, rows: [...cells, ...failed], campaigns: [...main.sources, ...composite.sources] };
-      if (runs.length > 0)
-        panels.push({ title: place.title, arms: drawn(runs), rows: rows.filter(({ success }) => success) });
     }
-    return {
-      tables,
-      pictures: { rollouts: rolloutsPicture(panels), settings: armsPicture(panels) },
-    };
+    return { tables };
   },
 };
-
-/** Without the sums, which are many. */
-const drawn = (runs: readonly Run[]): ComparedArm[] =>
-  comparisonOf({ runs, level: LEVEL }).arms.filter(({ name, role }) => role === 'adapter' || shown.includes(name));
 
 /** Each run with what a router over single adapters, and the largest sum, come to: from the adapters that are there. */
 async function withRouters(o: { context: Context; place: Place; finished: readonly Finished[] }): Promise<Run[]> {

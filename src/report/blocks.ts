@@ -1,6 +1,6 @@
 /**
- * What a page and a terminal show, as data: a few kinds of blocks, which html.ts and terminal.ts write. Texts are plain here, and made harmless
- * there.
+ * What a page and a terminal show, as data: a few kinds of blocks, which the page's application (web/) and terminal.ts show. Texts are plain here, and
+ * made harmless there.
  */
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Figure } from '../domain/figure';
@@ -24,7 +24,8 @@ export type Piece =
 /** What is measured, but no figure of a report: it leads nowhere. */
 export type Measured = Pick<Figure, 'value' | 'unit' | 'interval' | 'std'>;
 
-type Tone = 'quiet' | 'bad' | 'strong';
+/** `answer`: the sentence that a page is for. */
+type Tone = 'quiet' | 'bad' | 'strong' | 'answer';
 
 /** Pieces stand beside each other with a space between them; absent ones vanish. */
 export type Line = Piece | undefined | readonly (Piece | undefined)[];
@@ -49,11 +50,19 @@ export interface Quote {
   missing?: number | undefined;
 }
 
+interface Fact {
+  name: string;
+  value: Line;
+  note?: Line;
+}
+
 /** A detail is only for a page; all else is for a terminal as well. */
 export type Block = { detail?: boolean } & (
   | { kind: 'heading'; text: string; level: 2 | 3; id?: string | undefined }
   | { kind: 'paragraph'; text: Line; tone?: Tone | undefined }
-  | { kind: 'list'; items: readonly Line[] }
+  | { kind: 'list'; items: readonly Line[]; tone?: Tone | undefined }
+  /** The few numbers that come first. */
+  | { kind: 'facts'; facts: readonly Fact[] }
   | Table
   | Quote
   /** As of `diff -u`; `missing` lines are left out. */
@@ -69,13 +78,22 @@ export interface Page {
   title: string;
   /** Whose figures and artifacts it shows, for the commands that lead back from them. */
   campaign?: string;
+  views: readonly View[];
+  /** Whether `campaign view` answers the page's questions: a file can't hold all conversations. */
+  served?: boolean;
+}
+
+/** A part of a page that is shown alone. */
+export interface View {
+  id: string;
+  name: string;
   blocks: Blocks;
 }
 
 /** `id`: the place that links lead to. */
 export const heading = (text: string, level: 2 | 3 = 2, id?: string): Block => ({ kind: 'heading', text, level, id });
 export const paragraph = (text: Line, tone?: Tone): Block => ({ kind: 'paragraph', text, tone });
-export const list = (items: readonly Line[]): Block => ({ kind: 'list', items });
+export const list = (items: readonly Line[], tone?: Tone): Block => ({ kind: 'list', items, tone });
 export const fold = (summary: Line, blocks: Blocks, more: { open?: boolean; id?: string } = {}): Block => ({
   kind: 'fold',
   summary,
@@ -125,6 +143,8 @@ function hasContent(block: Block, next: Block | undefined): boolean {
       return block.rows.length > 0;
     case 'list':
       return block.items.length > 0;
+    case 'facts':
+      return block.facts.length > 0;
     case 'paragraph':
       return piecesOf(block.text).length > 0;
     default:

@@ -12,9 +12,6 @@ import { selfTestSchema } from '../domain/calibration';
 
 const count = z.number().int().nonnegative();
 
-/** Who speaks, as readers see it. */
-export const messageRoles = { system: 'system', user: 'user', assistant: 'agent', tool: 'result' } as const;
-
 const reportedMessageSchema = z.strictObject({
   /** Its index in the trajectory. */
   message: count,

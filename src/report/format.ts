@@ -3,6 +3,9 @@ import type { Figure } from '../domain/figure';
 
 export const MISSING = '–';
 
+/** Who speaks, as readers see it. */
+export const messageRoles = { system: 'system', user: 'user', assistant: 'agent', tool: 'result' } as const;
+
 const fixed = (value: number, digits: number): string => {
   const text = value.toFixed(digits);
   // A tiny negative number would read "-0.0".

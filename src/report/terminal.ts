@@ -3,10 +3,11 @@
  * left out of a conversation or a table is said.
  */
 import { cut, pad, width as widthOf, wrap as wrapLine } from '../terminal';
-import { messageRoles, type ReportedMessage } from './capability-model';
+import type { ReportedMessage } from './capability-model';
 import {
   beginningOf,
   measuredText,
+  messageRoles,
   shortName,
   shortPercent,
   spreadText,
@@ -51,6 +52,10 @@ function blockLines(block: Block, width: number): string[] {
       return wrap(lineText(block.text), width);
     case 'list':
       return block.items.flatMap((item) => wrap(lineText(item), width));
+    case 'facts':
+      return block.facts.flatMap(({ name, value, note }) =>
+        wrap([`${name}: ${lineText(value)}`, lineText(note)].filter(Boolean).join(', '), width),
+      );
     case 'table':
       return tableLines(block, width);
     case 'quote':

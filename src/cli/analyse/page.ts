@@ -12,7 +12,10 @@ import type { AnalysedCapability, AnalysedFailure, Analysis, Cited } from './res
 export const analysisText = (analysis: Analysis): string => terminalText(blocksOf(analysis), process.stdout.columns);
 
 export const analysisHtml = (analysis: Analysis, comparison?: Comparison): string =>
-  pageHtml({ title: `${analysis.name}: analysis`, blocks: blocksOf(analysis, comparison) });
+  pageHtml({
+    title: `${analysis.name}: analysis`,
+    views: [{ id: 'analysis', name: 'Analysis', blocks: blocksOf(analysis, comparison) }],
+  });
 
 const blocksOf = (analysis: Analysis, comparison?: Comparison): Blocks => [
   ...headBlocks(analysis),

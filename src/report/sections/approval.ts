@@ -25,7 +25,11 @@ export function approvalHtml(o: { campaign: string; at: string; waits: readonly 
       ...commands.map((code) => paragraph({ code })),
     ]),
   ];
-  return pageHtml({ title: `${campaign}: waits for approval`, campaign, blocks });
+  return pageHtml({
+    title: `${campaign}: waits for approval`,
+    campaign,
+    views: [{ id: 'approval', name: 'Approval', blocks }],
+  });
 }
 
 export const approvalText = (view: ApprovalView): string => terminalText(blocksOf(view));

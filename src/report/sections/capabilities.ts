@@ -114,7 +114,11 @@ function roundsTable(capabilities: readonly ReportedCapability[]): Block {
     ['mean reward', measured('meanReward')],
     ['success', measured('successRate')],
     ['informative', measured('informative')],
-    ['pass@k', ({ calibration }) => Object.entries(calibration?.passAt ?? {}).flatMap(([k, of]) => [`@${k}`, of])],
+    [
+      'pass@k',
+      ({ calibration }) =>
+        Object.entries(calibration?.passAt ?? {}).flatMap(([k, of], n) => [n > 0 ? '\n' : undefined, `@${k}`, of]),
+    ],
     ['findings', ({ round, calibration }) => [...round.selfTest.findings, ...(calibration?.reasons ?? [])].join('; ')],
   ]);
 }

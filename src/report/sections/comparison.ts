@@ -10,7 +10,7 @@ import { terminalText } from '../terminal';
 export const comparisonHtml = (comparison: Comparison): string =>
   pageHtml({
     title: `${comparison.runs.map(({ name }) => name).join(', ')}: comparison`,
-    blocks: blocksOf(comparison),
+    views: [{ id: 'comparison', name: 'Comparison', blocks: blocksOf(comparison) }],
   });
 export const comparisonText = (comparison: Comparison, columns?: number): string =>
   terminalText(blocksOf(comparison), columns);
@@ -116,6 +116,7 @@ export function comparisonPlot(arms: readonly ComparedArm[]): Plot {
       y: successRate.value,
       line,
       size: 'large',
+      name,
       title: `${name}, test: ${measuredText(measured(successRate, 'fraction'))}, mean of ${byRun.length} runs`,
     },
   ]);

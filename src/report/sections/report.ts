@@ -1,9 +1,20 @@
 /** The sections of a report: what came out, then how. What the campaign has not come to has no section. */
 import { policyNames } from '../../domain/policies';
-import { figureTitle, percent, shortPercent, spreadText, TEST, testText, valueText } from '../format';
+import {
+  dollarsText,
+  duration,
+  figureTitle,
+  percent,
+  shortPercent,
+  spreadText,
+  TEST,
+  testText,
+  valueText,
+} from '../format';
 import { pageHtml } from '../html';
 import type { Arm, Report, TaskGroup } from '../model';
-import type { Plot } from '../plots';
+import { type Mark, type Plot, shareEnd } from '../plots';
+import { answerOf, doubtsOf } from '../summary';
 import {
   type Block,
   type Blocks,
@@ -18,6 +29,7 @@ import {
   type Piece,
   plot,
   table,
+  type View,
 } from '../blocks';
 import { terminalText } from '../terminal';
 import { capabilityBlocks } from './capabilities';
@@ -27,26 +39,87 @@ import { selectionBlocks } from './selection';
 
 export function reportHtml(report: Report): string {
   const { name } = report.campaign;
-  return pageHtml({ title: name, campaign: name, blocks: blocksOf(report) });
+  return pageHtml({ title: name, campaign: name, views: viewsOf(report) });
 }
-export const reportText = (report: Report, columns?: number): string => terminalText(blocksOf(report), columns);
+export const reportText = (report: Report, columns?: number): string =>
+  terminalText(
+    viewsOf(report).flatMap(({ blocks }) => blocks),
+    columns,
+  );
 
-const blocksOf = (report: Report): Blocks => [
-  ...headBlocks(report),
-  ...armsBlocks(report),
-  ...groupsBlocks(report),
-  ...baseBlocks(report),
-  ...matrixBlocks(report),
-  ...selectionBlocks(report),
-  ...capabilityBlocks(report),
-  ...trainingBlocks(report),
-  ...routerBlocks(report),
-  ...runBlocks(report),
+const viewsOf = (report: Report): View[] => [
+  { id: 'summary', name: 'Summary', blocks: summaryBlocks(report) },
+  { id: 'arms', name: 'Arms', blocks: [...armsBlocks(report), ...groupsBlocks(report), ...matrixBlocks(report)] },
+  { id: 'selection', name: 'Analysis', blocks: [...selectionBlocks(report), ...baseBlocks(report)] },
+  { id: 'capabilities', name: 'Capabilities', blocks: capabilityBlocks(report) },
+  { id: 'training', name: 'Training', blocks: trainingBlocks(report) },
+  { id: 'router', name: 'Router', blocks: routerBlocks(report) },
+  { id: 'run', name: 'Run', blocks: [...factsBlocks(report), ...runBlocks(report)] },
 ];
 
-function headBlocks({ campaign, baseCheck, verdict }: Report): Blocks {
+function summaryBlocks(report: Report): Blocks {
+  const { campaign, baseCheck, verdict, arms = [], cost } = report;
   const { name, target, seed, trainingSeed, status, stage } = campaign;
   const seeds = trainingSeed === undefined ? `seed ${seed}` : `seed ${seed}, training seed ${trainingSeed}`;
+  const seconds = cost?.wallSeconds.reduce((sum, one) => sum + one.seconds, 0);
+  const dollars = cost?.languageModel?.total.dollars;
+  const shipped = arms.find((arm) => arm.name === report.recommendation?.arm);
+  const base = arms.find(({ role }) => role === 'base');
+  return [
+    paragraph(answerOf(report), 'answer'),
+    paragraph(`${name}: ${status.replaceAll('_', ' ')}, stage ${stage}; on ${target.name} ${target.version}, ${seeds}`),
+    {
+      kind: 'facts',
+      detail: true,
+      facts: [
+        ...(shipped && shipped !== base ? [{ name: `${shipped.name}, success`, value: shipped.successRate }] : []),
+        ...(base ? [{ name: 'base, success', value: base.successRate }] : []),
+        ...(cost ? [{ name: 'rollouts', value: cost.rollouts }] : []),
+        ...(seconds === undefined ? [] : [{ name: 'time', value: duration(seconds) }]),
+        ...(dollars === undefined ? [] : [{ name: 'language models', value: dollarsText(dollars) }]),
+      ],
+    },
+    ...(baseCheck?.findings ?? []).map((finding) => paragraph(`base model: ${finding}`, 'bad')),
+    heading('What is doubtful'),
+    list(doubtsOf(report), 'bad'),
+    ...details(
+      heading('Success against rollouts spent'),
+      arms.length > 1 &&
+        plot(spentPlot(arms), 'On test tasks, with intervals, against all rollouts that were made to come to it.'),
+    ),
+    fold('Every sentence of the verdict, with what it rests on', [
+      note(
+        'Computed from the figures by fixed rules. A difference counts only if its interval excludes zero, which is where its p is below 1 minus the level: both are of one test.',
+      ),
+      list(verdict.map(({ text, behind }) => [text, { lineage: behind }])),
+    ]),
+  ];
+}
+
+/** Base, the routed policy and the baselines: what can be shipped, and what it is held against. */
+function spentPlot(arms: readonly Arm[]): Plot {
+  const shown = arms.filter(({ role }) => role === 'base' || role === 'routed' || role === 'baseline');
+  const lineOf = { routed: 1, baseline: 2, base: 3 } as Record<string, number>;
+  const marks = shown.flatMap(({ name, role, successRate: rate, allRollouts }): Mark[] =>
+    !rate || rate.value === null
+      ? []
+      : [
+          {
+            ...{ x: role === 'base' ? 0 : (allRollouts.value ?? 0), y: rate.value, line: lineOf[role] ?? 0, name },
+            ...{ low: rate.interval?.low, high: rate.interval?.high, title: figureTitle(name, rate) },
+          },
+        ],
+  );
+  return {
+    ...{ kind: 'lines', label: 'Success of the arms against all rollouts spent', width: 760, height: 320, lines: [] },
+    // Room for a name beside the last one.
+    x: { label: 'rollouts', high: 1.3 * Math.max(1, ...marks.map(({ x }) => x)) },
+    y: { high: shareEnd(marks.map(({ y, high }) => high ?? y)), percent: true },
+    marks,
+  };
+}
+
+function factsBlocks({ campaign, baseCheck }: Report): Blocks {
   const facts: [string, Piece | undefined][] = [
     ['Base model', campaign.baseModel],
     ['Config', { code: campaign.configSha256 }],
@@ -56,15 +129,11 @@ function headBlocks({ campaign, baseCheck, verdict }: Report): Blocks {
     ['Base rollouts', baseCheck && { lineage: baseCheck.from }],
   ];
   return [
-    paragraph(`${name}: ${status.replaceAll('_', ' ')}, stage ${stage}; on ${target.name} ${target.version}, ${seeds}`),
-    ...(baseCheck?.findings ?? []).map((finding) => paragraph(`base model: ${finding}`, 'bad')),
-    ...(target.notes ?? []).map((text) => paragraph(`Of the target: ${text}`)),
-    ...details(list(facts.flatMap(([what, value]) => (value === undefined ? [] : [[`${what}:`, value]])))),
-    heading('Verdict'),
-    note(
-      'Computed from the figures below by fixed rules. A difference counts only if its interval excludes zero, which is where its p is below 1 minus the level: both are of one test.',
+    ...details(
+      heading('The campaign'),
+      list(facts.flatMap(([what, value]) => (value === undefined ? [] : [[`${what}:`, value]]))),
     ),
-    list(verdict.map(({ text, behind }) => [text, { lineage: behind }])),
+    ...(campaign.target.notes ?? []).map((text) => paragraph(`Of the target: ${text}`)),
   ];
 }
 

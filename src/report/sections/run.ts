@@ -181,7 +181,7 @@ function costTable({ wallSeconds, secondsPerRollout = {}, rollouts }: Cost): Blo
     ['rollouts', rollouts],
   ];
   return grid(
-    ['cost', ''],
+    ['cost', 'came to'],
     rows.filter(([, value]) => value),
   );
 }

@@ -76,7 +76,7 @@ test('an environment that was accepted with hints is shown by its calibration wi
     /seed-hinted-3-0: passed, reward 1\.00, shown the hint,[^]*seed-hinted-3-1: failed, reward 0\.00, ended/,
   );
   const page = approvalHtml({ campaign: 'demo', at: 'now', waits: [{ view, commands: [] }] });
-  expect(page).toContain(`<li>Base model, ${hinted}: mean reward 0.44`);
+  expect(page).toContain(`Base model, ${hinted}: mean reward 0.44`);
 });
 
 test('without hints nothing is said of them', async () => {

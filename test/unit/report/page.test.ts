@@ -1,18 +1,33 @@
-/** A report as a page and on a terminal: what is shown, that texts from models do nothing there, and that it fits. */
-import fc from 'fast-check';
+/** A report as a page in a real browser and on a terminal: what is shown, that texts from models do nothing there, and that it fits. */
+import { readFileSync } from 'node:fs';
 import { figuresIn } from '../../../src/domain/figure';
 import { diffOf } from '../../../src/report/build/quotes';
 import { nothing } from '../../../src/report/build/figures';
 import { shortName, visible } from '../../../src/report/format';
-import { markup } from '../../../src/report/markup';
 import type { Arm, ReportDraft } from '../../../src/report/model';
-import { drawPlot, linear, ticks } from '../../../src/report/plots';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { foldSums, reportText } from '../../../src/report/sections/report';
 import { foundFixture } from '../../support/found-fixture';
 import { figure, gamedFixture, ref, reportFixture } from '../../support/report-fixture';
+import { type OpenBrowser, openBrowser, viewsOf } from '../../support/browser';
 
-const pageOf = (report: ReportDraft): string => renderReport({ report }).html;
+let browser: OpenBrowser;
+beforeAll(async () => {
+  browser = await openBrowser();
+}, 60_000);
+afterAll(() => browser.close());
+afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
+
+const ANSWER =
+  'Ship trace, which routes between the adapters: 76% of the test tasks, base 37%. GRPO on the target comes to 61% with 42% of the rollouts; another training of each would most likely not change which is ahead.';
+const WIDE = { viewport: { width: 1300, height: 900 } };
+/** As a browser has it, all views. */
+async function pageOf(report: ReportDraft): Promise<string> {
+  const page = await browser.open({ html: renderReport({ report }).html, context: WIDE });
+  const shown = await viewsOf(page);
+  await page.close();
+  return shown;
+}
 const linesOf = (draft: ReportDraft, columns?: number): string[] =>
   reportText(completeReport(draft), columns).split('\n');
 const flat = (lines: readonly string[]): string => lines.map((line) => line.trim()).join(' ');
@@ -62,44 +77,91 @@ describe('texts that others wrote', () => {
     return poison(draft) as ReportDraft;
   }
 
-  test('add no element, attribute or script to the page', () => {
-    const attack = `"><img src=x onerror=alert(1)>'<script>alert(1)</script></details></pre>&`;
-    const page = pageOf(poisoned(foundFixture(), attack));
+  test('add no element, attribute or script to the page', async () => {
+    const attack = `"><img src=x onerror=alert(1)>'<script>alert(1)</script></details></pre>&$&`;
+    const page = await pageOf(poisoned(foundFixture(), attack));
     expect(page.match(/alert\(1\)&gt;/g)!.length).toBeGreaterThan(100);
     expect(page).not.toMatch(/<(script|img)/);
-    expect(elements(page)).toEqual(elements(pageOf(foundFixture())));
-    const count = (tag: RegExp): number => (page.match(tag) ?? []).length;
-    for (const name of ['details', 'pre', 'div', 'span', 'dl', 'td'])
-      expect(count(new RegExp(`<${name}[ >]`, 'g'))).toBe(count(new RegExp(`</${name}>`, 'g')));
+    expect(elements(page)).toEqual(elements(await pageOf(foundFixture())));
   });
 
-  test('are spelled out where they turn the direction of writing or are not seen; on a terminal nothing moves the cursor', () => {
+  test('are spelled out where they turn the direction of writing or are not seen; on a terminal nothing moves the cursor', async () => {
     const draft = poisoned(foundFixture(), '\u202eevil\u2066 \u200b\u0007\u001b[2J');
-    const page = pageOf(draft);
+    const page = await pageOf(draft);
     for (const unseen of ['\u202e', '\u2066', '\u200b', '\u0007']) expect(page).not.toContain(unseen);
     expect(page).toContain('\\u{202e}evil\\u{2066} \\u{200b}\\u{7}');
     // eslint-disable-next-line no-control-regex -- it is what is looked for
     expect(linesOf(draft).join('')).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/);
   });
 
+  test('are text however long they are', async () => {
+    const draft = foundFixture();
+    draft.capabilities![0]!.definition = `${'<b>x</b> '.repeat(120_000)}the end`;
+    draft.selection!.candidates[0]!.definition = draft.capabilities![0]!.definition;
+    expect(await pageOf(draft)).toContain('all 1,080,007 characters');
+  });
+
   test('are shown as they are otherwise', () => {
     const text = 'Größe 3 × 4, "quoted"\n\t日本 🙂';
     expect(visible(text)).toBe(text);
     expect(visible('\ud800')).toBe('\\u{d800}');
-    expect(
-      markup`<b title="${'"<&>\''}">${markup`<i>${['a', 1.23456]}</i>`}${undefined}${false}</b>${'a\tb\r\nc'}`.text,
-    ).toBe('<b title="&quot;&lt;&amp;&gt;&#39;"><i>a1.23</i></b>a\tb\nc');
   });
 });
 
 describe('page', () => {
   test('fetches nothing, and its policy forbids it', () => {
-    const html = pageOf(foundFixture());
-    expect(html).not.toMatch(/(src|href)="(?!#)|url\(|@import|https?:/);
-    expect(html).toContain(`content="default-src 'none'; style-src 'unsafe-inline'"`);
+    const { html } = renderReport({ report: foundFixture() });
+    expect(html).toMatch(
+      /content="default-src 'none'; script-src 'sha256-[^']+'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'"/,
+    );
+    expect(html.length).toBeLessThan(1_500_000);
   });
 
-  test('every figure stands there with its lineage command', () => {
+  test('its first screen says what to ship and what is doubtful; a click leads to the rest', async () => {
+    const page = await browser.open({ html: renderReport({ report: gamedFixture() }).html, context: WIDE });
+    expect(await page.title()).toBe('demo');
+    expect(await page.locator('.answer').innerText()).toBe(ANSWER);
+    expect(await page.locator('ul.bad').innerText()).toContain('Gamed: refuse_forbidden_actions');
+    await page.locator('nav a', { hasText: 'Capabilities' }).click();
+    expect(await page.locator('main').innerText()).toContain('no gain, gamed');
+    expect(page.url()).toMatch(/#capabilities$/);
+    await page.goBack();
+    expect(await page.locator('.answer').count()).toBe(1);
+  });
+
+  test('a table is sorted by a click on a head', async () => {
+    const page = await browser.open({ html: renderReport({ report: reportFixture() }).html, context: WIDE });
+    await page.locator('nav a', { hasText: 'Arms' }).click();
+    const names = () => page.locator('main table').first().locator('tbody tr td:first-child').allInnerTexts();
+    const before = await names();
+    await page.locator('main th button', { hasText: 'success' }).first().click();
+    expect((await names())[0]).toBe('union_ceiling');
+    expect((await names()).toSorted()).toEqual(before.toSorted());
+  });
+
+  test.each([1300, 420])(
+    'at %d pixels nothing is cut off, in light and dark, and a screen reader is served',
+    async (width) => {
+      const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const context = { viewport: { width, height: 900 }, colorScheme, bypassCSP: true };
+        const page = await browser.open({ html: renderReport({ report: learned() }).html, context });
+        await page.evaluate(axe);
+        for (const view of ['summary', 'arms', 'capabilities', 'training', 'router', 'run']) {
+          await page.evaluate(`window.location.hash = '${view}'`);
+          await page.waitForSelector(`nav a[href="#${view}"][aria-current]`);
+          expect(await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')).toBe(0);
+          const found = await page.evaluate('axe.run({ resultTypes: ["violations"] })');
+          const { violations } = found as { violations: { id: string; nodes: { html: string }[] }[] };
+          expect(violations.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([]);
+        }
+        await page.close();
+      }
+    },
+    60_000,
+  );
+
+  test('every figure stands there with its lineage command', async () => {
     const { arms, budget, comparisons, selection, capabilities, router, rollouts, cost } =
       completeReport(gamedFixture());
     const tests = capabilities!.map(({ validation, onTarget }) => [
@@ -109,7 +171,7 @@ describe('page', () => {
     ]);
     const { failed, passed } = selection!;
     const drawn = figuresIn([arms, budget, comparisons, failed, passed, tests, router, rollouts, cost]);
-    const html = pageOf(gamedFixture());
+    const html = await pageOf(gamedFixture());
     for (const { id } of drawn) expect(html).toContain(`campaign lineage ${id} --campaign demo`);
   });
 
@@ -154,21 +216,20 @@ describe('page', () => {
     ],
     ['branches', gamedFixture],
   ];
-  test.each(edges)('draws %s with finite coordinates', (_, change) => {
-    const html = pageOf(change(reportFixture()));
+  test.each(edges)('draws %s with finite coordinates', async (_, change) => {
+    const html = await pageOf(change(reportFixture()));
     const plots = html.match(/<svg[^]*?<\/svg>/g) ?? [];
     expect(plots.join('')).not.toMatch(/NaN|Infinity|undefined|null/);
     expect(plots.join('')).not.toMatch(/ (r|width|height)="-/);
-    expect(html).toContain('</html>');
   });
 
-  test('shows what was spent, cited, tried and paid', () => {
-    const html = pageOf(foundFixture());
+  test('shows what was spent, cited, tried and paid', async () => {
+    const html = await pageOf(foundFixture());
     for (const text of [
       'trained on to',
       'doing nothing scores 1.0',
-      '<th>max steps</th>',
-      '<td>base rollouts</td>',
+      'data-head="max steps"',
+      '<div>base rollouts</div>',
       '2 cited steps, 2 LACKING trajectories',
       'task train-31, attempt 0, passed, message 4',
       'LACKING in 7 of 10 passes, 4 cite the message',
@@ -177,57 +238,66 @@ describe('page', () => {
       'The selected ones were approved with edits.',
       '<h2>Faults of the environment or the simulated user</h2>',
       'environment in 9 of 10 passes:',
-      '<span class="removed">-  return draw(seed, 4);</span>\n<span class="added">+  return draw(seed, 3);</span>',
+      '<span class="removed">-  return draw(seed, 4);\n</span><span class="added">+  return draw(seed, 3);\n</span>',
       '7 more lines are in the artifacts',
       'accepted with hints on 50% of the rollouts, rejected: too narrow',
       'seed-0: failed, reward 0.10, shown the hint, ended by user stop',
       '3 more messages are in the artifact',
       '38 requests, 1,637,800 tokens of 5,000,000 (32.8%), $4.52 of $10.00 (45.2%), 5 of 38 requests without a price',
-      '<td>analyst</td><td>labels</td><td>30</td><td>1,230,000</td><td>900,000</td><td>63,000</td><td>$4.10</td>',
+      ...['labels', '30', '1,230,000', '900,000', '63,000', '$4.10'].map((text) => `<div>${text}</div>`),
     ])
       expect(html).toContain(text);
-    expect(html).toMatch(/<div class="said cited">I have cancelled both\.\ncalls cancel_item/);
-    expect(html).toMatch(/<details><summary>order 7 pending.{280,290}… <span class="quiet">all 616 characters<\/span>/);
-    const bare = pageOf(reportFixture());
-    for (const words of ['What was seen', 'Faults of', '<th>agreement', 'Language models', 'seed-0: '])
+    expect(html).toMatch(
+      /<li [^>]*class="assistant cited">.{20,90}<div class="said">I have cancelled both\.\ncalls cancel_item/,
+    );
+    expect(html).toMatch(
+      /<summary><span>order 7 pending.{280,290}… <\/span><span class="quiet">all 616 characters<\/span>/,
+    );
+    const bare = await pageOf(reportFixture());
+    for (const words of ['What was seen', 'Faults of', 'data-head="agreement"', 'Language models', 'seed-0: '])
       expect(bare).not.toContain(words);
   });
 
-  test('shows branches: curves with their names, held-out success, what was judged, and that an adapter is gamed', () => {
-    const html = pageOf(gamedFixture());
-    const plot = /<svg[^>]*aria-label="Reward by step of refuse_forbidden_actions[\s\S]*?<\/svg>/.exec(html)![0];
-    expect(plot.match(/<path d="M[^"]+" class="curve line-\d"/g)).toHaveLength(3);
-    expect(plot).toMatch(/>special<\/text>[\s\S]*>twin<\/text>/);
+  test('shows branches: curves with their names, held-out success, what was judged, and that an adapter is gamed', async () => {
+    const html = await pageOf(gamedFixture());
+    const plot = /aria-label="Reward by step of refuse_forbidden_actions[^]*?<\/figure>/.exec(html)![0];
+    expect(plot.match(/<path stroke="[^"]+" d="M[^"]+"/g)).toHaveLength(3);
+    expect(plot).toMatch(/>special<\/li>[^]*>twin<\/li>/);
     expect(html).toContain('<span class="bad">no gain, gamed</span>');
     expect(html).toContain('over the instances of `special`; `twin` is mastered: 0.89');
-    expect(pageOf(reportFixture())).not.toContain('Held-out seeds by branch');
+    expect(await pageOf(reportFixture())).not.toContain('Held-out seeds by branch');
   });
 
-  test('a training with hints says so', () => {
+  test('a training with hints says so', async () => {
     const draft = foundFixture();
     const said = ['with hints on 25% of the rollouts</h3>', 'the lines count these rollouts, too'];
-    for (const text of said) expect(pageOf(draft)).not.toContain(text);
+    for (const text of said) expect(await pageOf(draft)).not.toContain(text);
     Object.assign(draft.capabilities![0]!.training!, { hints: 0.25 });
-    for (const text of said) expect(pageOf(draft)).toContain(text);
+    for (const text of said) expect(await pageOf(draft)).toContain(text);
   });
 
-  test('shows what a learned router compared, its regret and its latency; of many sums the best, the others folded', () => {
-    const html = pageOf(learned());
+  test('shows what a learned router compared, its regret and its latency; of many sums the best, the others folded', async () => {
+    const html = await pageOf(learned());
     for (const text of ['ridge, kept', 'Regret: ', 'Choosing takes', '0.21 ms', 'mean probability'])
       expect(html).toContain(text);
     const [shown, folded] = html.split('2 more sums of adapters');
-    for (const n of [0, 2, 4]) expect(shown).toContain(`sum_number_${n}</td>`);
-    for (const n of [1, 3]) expect(folded).toContain(`sum_number_${n}</td>`);
+    for (const n of [0, 2, 4]) expect(shown).toContain(`sum_number_${n}</div>`);
+    for (const n of [1, 3]) expect(folded).toContain(`sum_number_${n}</div>`);
     expect(linesOf(learned()).filter((text) => /^comp\S+…\S+\+\S+/.test(text))).toHaveLength(3);
     expect(linesOf(learned())).toContain('2 more sums of adapters, 50.0% to 60.0%');
   });
 
-  test('knows no arm by its name', () => {
+  test('knows no arm by its name', async () => {
     const draft = reportFixture();
     const names: Record<string, string> = { base: 'b', trace: 'ours', grpo_target: 'theirs', union_ceiling: 'most' };
     for (const arm of draft.arms!) arm.name = names[arm.name] ?? arm.name;
-    const marks = (html: string) => [...html.matchAll(/<circle[^>]*class="[a-z -]+"/g)].map(([mark]) => mark).sort();
-    expect(marks(pageOf(draft))).toEqual(marks(pageOf(reportFixture())));
+    const marks = (html: string) =>
+      html
+        .match(/<div role="row"[^>]*class="[a-z]+"/g)
+        ?.map((row) => row.slice(-12))
+        .sort();
+    expect(marks(await pageOf(draft))).toEqual(marks(await pageOf(reportFixture())));
+    expect(marks(await pageOf(draft))?.length).toBeGreaterThan(3);
   });
 });
 
@@ -254,8 +324,8 @@ describe('terminal', () => {
 
   test('has the verdict, then the arms in columns with interval and difference, and says what it leaves out', () => {
     const lines = linesOf(reportFixture());
-    expect(lines[0]).toBe('demo: completed, stage evaluation; on shop 1, seed 1');
-    expect(lines.slice(1, 4)).toEqual(['', 'Verdict', expect.stringMatching(/^Ship trace, /)]);
+    expect(flat(lines.slice(0, 4))).toMatch(/^Ship .*demo: completed, stage evaluation; on shop 1, seed 1/);
+    expect(lines).toContainEqual(expect.stringMatching(/^ +Ship trace, /));
     const trace = lines.find((line) => /^trace +\d/.test(line))!;
     expect(trace).toMatch(/4,608 +8,516 +200 × 1 +75\.5% +69\.1 to 80\.9 +\+38\.5 pt +\+32\.0 to \+45\.0$/);
     expect(lines.find((line) => line.startsWith('arm '))!.indexOf('95% interval')).toBe(trace.indexOf('69.1'));
@@ -276,22 +346,24 @@ describe('terminal', () => {
     );
   });
 
-  test('a base that can not work on the target is told at the beginning, on the page too', () => {
+  test('a base that can not work on the target is told at the beginning, on the page too', async () => {
     const baseCheck = { findings: ['9% of <it> is unknown', 'none got any reward'], from: [ref('check')] };
     expect(linesOf({ ...stopped(), baseCheck }).slice(1, 3)).toEqual([
       'base model: 9% of <it> is unknown',
       'base model: none got any reward',
     ]);
-    expect(pageOf({ ...stopped(), baseCheck })).toContain('<p class="bad">base model: 9% of &lt;it&gt; is unknown</p>');
+    expect(await pageOf({ ...stopped(), baseCheck })).toContain(
+      '<p class="bad">base model: 9% of &lt;it&gt; is unknown</p>',
+    );
   });
 
-  test('what an analyst gives outright has no votes', () => {
+  test('what an analyst gives outright has no votes', async () => {
     const draft = reportFixture();
     Object.assign(draft.selection!, { passes: 0 });
     for (const one of draft.selection!.candidates)
       Object.assign(one, { votes: 0, passes: 0, coverage: nothing('selection.c'), delta: nothing('selection.d') });
     expect(linesOf(draft).join('\n')).toMatch(/refuse_forbidden_actions +given +– +– +yes/);
-    expect(pageOf(draft)).not.toContain('0/0');
+    expect(await pageOf(draft)).not.toContain('0/0');
   });
 });
 
@@ -330,34 +402,6 @@ describe('names where there is little room', () => {
     const { shown, folded } = foldSums([...others, ...sums]);
     expect(shown.map(({ name }) => name)).toEqual(['base', 'gated', 's1', 's3', 's4']);
     expect(folded.map(({ name }) => name)).toEqual(['s0', 's2']);
-  });
-});
-
-describe('plots', () => {
-  const value = fc.double({ min: -1e6, max: 1e6, noNaN: true });
-
-  test('a scale stays inside its range, also for a domain without width; ticks are few and inside', () => {
-    fc.assert(
-      fc.property(value, value, value, (a, b, v) => {
-        const at = linear({ domain: [a, b], range: [10, 90] })(v);
-        expect(at).toBeGreaterThanOrEqual(10);
-        expect(at).toBeLessThanOrEqual(90);
-      }),
-    );
-    fc.assert(
-      fc.property(fc.double({ min: 1e-3, max: 1e6, noNaN: true }), (high) => {
-        const found = ticks(high, 6);
-        expect(found.length).toBeLessThanOrEqual(8);
-        expect(found.at(-1)!).toBeLessThanOrEqual(high * (1 + 1e-9));
-      }),
-    );
-    expect(ticks(0.6, 6)).toEqual([0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6]);
-    expect(ticks(0, 6)).toEqual([0]);
-  });
-
-  test('a number that is not finite is refused', () => {
-    const row = { name: 'a', role: 'base', text: '', title: '', measured: { value: NaN } };
-    expect(() => drawPlot({ kind: 'intervals', label: 'x', rows: [row] })).toThrow(/finite/);
   });
 });
 

@@ -1,0 +1,78 @@
+/** What a reader is told first: which policy to ship and how sure that is, in plain words; and what is doubtful. Figures with their tests come after. */
+import { direction } from '../domain/paired-statistics';
+import { wholeNumber } from './format';
+import type { Arm, Report } from './model';
+import { samePolicy, SPREAD } from './recommendation';
+
+const rounded = ({ successRate }: Arm): string => `${Math.round(100 * (successRate?.value ?? 0))}%`;
+
+/** Undefined where no policy was evaluated. */
+export function answerOf({ arms = [], recommendation, comparisons = [] }: Report): string | undefined {
+  const shipped = arms.find(({ name }) => name === recommendation?.arm);
+  const base = arms.find(({ role }) => role === 'base');
+  if (!shipped || !base) return undefined;
+  if (shipped === base)
+    return `Ship the base model as it is: it solves ${rounded(base)} of the test tasks, and nothing that was trained solves more beyond chance.`;
+  const first = `Ship ${nameOf(shipped, arms)}: ${rounded(shipped)} of the test tasks, base ${rounded(base)}.`;
+  const routed = arms.find(({ role }) => role === 'routed');
+  const plain = arms.find(({ kind, status }) => kind === 'grpo_target' && status === 'evaluated');
+  const other = shipped === plain ? routed : plain;
+  if (!other?.successRate || samePolicy(shipped, other)) return first;
+  const [its, ours] = [other.allRollouts.value, shipped.allRollouts.value];
+  const spent = its && ours ? ` with ${ratioText(its / ours)} rollouts` : '';
+  const what = other === plain ? 'GRPO on the target' : 'Training on capabilities';
+  const pair = comparisons.find(({ arm, against }) =>
+    [arm, against].every((n) => n === shipped.name || n === other.name),
+  );
+  return `${first} ${what} comes to ${rounded(other)}${spent}; ${certaintyOf(pair)}.`;
+}
+
+function nameOf(arm: Arm, arms: readonly Arm[]): string {
+  const { name, role, sameAs } = arm;
+  if (role !== 'routed') return name;
+  const same = arms.find((one) => one.name === sameAs);
+  if (!same) return `${name}, which routes between the adapters`;
+  const parts = same.name.split('+').length;
+  if (same.role === 'sum') return `the sum of ${['two', 'three', 'four', 'five'][parts - 2] ?? parts} adapters`;
+  return same.role === 'adapter' ? `the adapter ${same.name}` : same.name;
+}
+
+/** `half the`, `as many`, `1.8 times the`. */
+function ratioText(ratio: number): string {
+  if (ratio > 0.95 && ratio < 1.05) return 'as many';
+  if (ratio > 0.45 && ratio < 0.55) return 'half the';
+  return ratio < 1 ? `${Math.round(100 * ratio)}% of the` : `${ratio.toFixed(1)} times the`;
+}
+
+function certaintyOf(pair: NonNullable<Report['comparisons']>[number] | undefined): string {
+  if (!pair || pair.difference.value === null) return 'the two were not compared on the same tasks';
+  if (pair.standing === 'ahead' || pair.standing === 'behind')
+    return `another training of each would most likely not change which is ahead`;
+  if (direction(pair.difference.interval) !== undefined)
+    return 'they differ on these tasks, but one run of each can’t tell which way of training is better';
+  return 'one run can’t tell them apart';
+}
+
+/** Most serious first. */
+export function doubtsOf({ leakage, rollouts, capabilities = [], arms = [], selection, campaign }: Report): string[] {
+  const gamed = capabilities.filter(({ statement }) => statement?.gamed).map(({ name }) => name);
+  const hurt = capabilities.filter(({ statement }) => statement?.verdict === 'hurts').map(({ name }) => name);
+  const broken = rollouts?.broken.value ?? 0;
+  const all = broken + (rollouts?.scored.value ?? 0);
+  const failed = arms.filter(({ status }) => status === 'failed');
+  const trained = arms.some(({ role, status }) => role === 'routed' && status === 'evaluated');
+  const doubts: (string | false | undefined)[] = [
+    leakage &&
+      !leakage.passed &&
+      `Test tasks leaked into what was trained on (${leakage.hits.length} texts): the test figures can’t be trusted.`,
+    campaign.status === 'stopped_at_stage' && `The campaign was stopped after the stage ${campaign.stage}.`,
+    gamed.length > 0 &&
+      `Gamed: ${gamed.join(', ')}. Such an adapter gains on one branch of its own environment by losing the other: it does the same everywhere.`,
+    hurt.length > 0 && `The adapter of ${hurt.join(', ')} makes the target worse.`,
+    ...failed.map(({ name, reason }) => `${name} could not be evaluated: ${reason}`),
+    broken > 0 && `${wholeNumber(broken)} of ${wholeNumber(all)} rollouts broke, and are in no figure of success.`,
+    selection?.reason,
+    trained && `Each policy was trained once; another training of the same may come out ${SPREAD} better or worse.`,
+  ];
+  return doubts.filter((one) => typeof one === 'string');
+}

@@ -1,0 +1,85 @@
+/** A real browser for pages: Chromium, driven by Playwright. Where the machine has none, that of the package @sparticuz/chromium, which is unpacked once. */
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+async function executable(): Promise<string> {
+  const own = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
+    existsSync(path),
+  );
+  if (own) return own;
+  // The package unpacks the libraries that Chromium needs only where it takes the machine for one of these.
+  process.env['AWS_LAMBDA_JS_RUNTIME'] ??= 'nodejs22.x';
+  const { default: packed } = await import('@sparticuz/chromium');
+  return packed.executablePath();
+}
+
+export interface OpenBrowser {
+  /** What a page said that should not be said: errors, refused requests, requests that left it. */
+  problems: string[];
+  open(o: { html?: string; url?: string; context?: BrowserContextOptions }): Promise<Page>;
+  close(): Promise<void>;
+}
+
+export async function openBrowser(): Promise<OpenBrowser> {
+  const browser: Browser = await chromium.launch({
+    executablePath: await executable(),
+    args: ['--no-sandbox', '--no-zygote'],
+  });
+  const folder = mkdtempSync(join(tmpdir(), 'page-'));
+  const problems: string[] = [];
+  let files = 0;
+  return {
+    problems,
+    async open({ html, url, context = {} }) {
+      const page = await (await browser.newContext(context)).newPage();
+      const file = join(folder, `${files++}.html`);
+      if (html !== undefined) writeFileSync(file, html);
+      const address = url ?? pathToFileURL(file).href;
+      page.on('console', (said) => said.type() === 'error' && problems.push(said.text()));
+      page.on('pageerror', ({ message }) => problems.push(message));
+      page.on('request', (request) => {
+        if (!request.url().startsWith(new URL(address).origin === 'null' ? address : new URL(address).origin))
+          problems.push(`asks for ${request.url()}`);
+      });
+      await page.goto(address);
+      return page;
+    },
+    async close() {
+      await browser.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The markup of all views of a page, as the browser has it, in their order. */
+export async function viewsOf(page: Page): Promise<string> {
+  const names = await page
+    .locator('nav a')
+    .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''));
+  const shown: string[] = [];
+  for (const name of names.length > 0 ? names : ['#']) {
+    await page.evaluate(`window.location.hash = '${name}'`);
+    if (name !== '#') await page.waitForSelector(`nav a[href="${name}"][aria-current]`);
+    shown.push(await page.locator('main').innerHTML());
+  }
+  return shown.join('\n').replaceAll('<wbr>', '');
+}
+
+/** All words of a page's data, a text a line; cells of a row and pieces of a line stand beside each other. */
+export function wordsOf(html: string): string {
+  const [, data = ''] = /id="data">(.*)<\/script><script>/.exec(html) ?? [];
+  const words = (value: unknown): string =>
+    typeof value === 'string'
+      ? value
+      : Array.isArray(value)
+        ? value
+            .map(words)
+            .join(value.some((one) => typeof one === 'object' && one !== null && 'kind' in one) ? '\n' : ' ')
+        : typeof value === 'object' && value !== null
+          ? Object.values(value).map(words).join('\n')
+          : String(value);
+  return words(JSON.parse(data));
+}

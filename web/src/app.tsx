@@ -1,0 +1,77 @@
+/** Title, tabs, and the view that the address names: `#router`, or the id of anything in a view, which is then scrolled to. */
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { Block, Page, View } from '../../src/report/blocks';
+import { Blocks, PageContext } from './blocks';
+import { Conversation, Conversations } from './conversations';
+
+const hashNow = () => decodeURIComponent(window.location.hash.slice(1));
+
+/** What the address names, as it changes. */
+function useHash(): string {
+  const [hash, set] = useState(hashNow);
+  useEffect(() => {
+    const changed = () => set(hashNow());
+    window.addEventListener('hashchange', changed);
+    return () => window.removeEventListener('hashchange', changed);
+  }, []);
+  return hash;
+}
+
+const has = (id: string, blocks: readonly (Block | undefined | false)[]): boolean =>
+  blocks.some(
+    (block) => block && (('id' in block && block.id === id) || (block.kind === 'fold' && has(id, block.blocks))),
+  );
+
+export function App({ page }: { page: Page }) {
+  const hash = useHash();
+  const [name = '', query = ''] = hash.split('?');
+  const [first] = page.views;
+  const view = useMemo(
+    () => page.views.find(({ id, blocks }) => id === name || has(name, blocks)) ?? first,
+    [page, name, first],
+  );
+  const rollout = name.startsWith('conversation/') ? name.slice('conversation/'.length) : undefined;
+  const shown = rollout === undefined ? (name === 'conversations' && page.served ? name : view?.id) : 'conversations';
+  useEffect(() => {
+    const target = document.getElementById(name);
+    for (let at = target?.closest('details'); at; at = at.parentElement?.closest('details')) at.open = true;
+    if (target) target.scrollIntoView();
+    else window.scrollTo(0, 0);
+  }, [name]);
+  const tabs: Pick<View, 'id' | 'name'>[] = [
+    ...page.views,
+    ...(page.served ? [{ id: 'conversations', name: 'Conversations' }] : []),
+  ];
+  return (
+    <PageContext.Provider value={page}>
+      <header>
+        <h1>{page.title}</h1>
+        {tabs.length > 1 && (
+          <nav aria-label="Views">
+            {tabs.map((tab) => (
+              <a key={tab.id} href={`#${tab.id}`} aria-current={tab.id === shown ? 'page' : undefined}>
+                {tab.name}
+              </a>
+            ))}
+          </nav>
+        )}
+      </header>
+      <main>
+        {rollout !== undefined ? (
+          <Conversation id={rollout} />
+        ) : shown === 'conversations' ? (
+          <Conversations query={query} />
+        ) : (
+          view && <Blocks blocks={view.blocks} />
+        )}
+      </main>
+      <footer>
+        {page.campaign && (
+          <>
+            A number opens to what it rests on. <code>campaign view {page.campaign}</code> shows all conversations.
+          </>
+        )}
+      </footer>
+    </PageContext.Provider>
+  );
+}

@@ -1,0 +1,258 @@
+/** The blocks of a view. Texts are text: nothing here is parsed as markup. */
+import { createContext, Fragment } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Block, Blocks as Data, Line, Page, Piece, Quote } from '../../src/report/blocks';
+import type { Figure } from '../../src/domain/figure';
+import {
+  beginningOf,
+  messageRoles,
+  shortPercent,
+  shortSha,
+  spreadText,
+  TEST,
+  testText,
+  valueText,
+  wholeNumber,
+} from '../../src/report/format';
+import { Plot } from './plots';
+import { Table } from './table';
+import { Text } from './text';
+
+export const PageContext = createContext<Page>({ title: '', views: [] });
+
+export const Blocks = ({ blocks }: { blocks: Data }) => (
+  <>{blocks.map((block, n) => block && <Shown key={n} block={block} />)}</>
+);
+
+function Shown({ block }: { block: Block }) {
+  switch (block.kind) {
+    case 'heading':
+      return block.level === 2 ? <h2 id={block.id}>{block.text}</h2> : <h3 id={block.id}>{block.text}</h3>;
+    case 'paragraph':
+      return (
+        <p class={block.tone}>
+          <Pieces line={block.text} />
+        </p>
+      );
+    case 'list':
+      return (
+        <ul class={block.tone}>
+          {block.items.map((item, n) => (
+            <li key={n}>
+              <Pieces line={item} />
+            </li>
+          ))}
+        </ul>
+      );
+    case 'facts':
+      return (
+        <dl class="facts">
+          {block.facts.map(({ name, value, note }) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd>
+                <Pieces line={value} />
+                {note !== undefined && (
+                  <span class="quiet">
+                    <Pieces line={note} />
+                  </span>
+                )}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      );
+    case 'table':
+      return <Table table={block} />;
+    case 'quote':
+      return <Messages {...block} />;
+    case 'diff':
+      return (
+        <>
+          <pre class="diff" tabIndex={0}>
+            {block.lines.map((one, n) => (
+              <span key={n} class={changes[one.charAt(0)] ?? 'same'}>
+                {one}
+                {'\n'}
+              </span>
+            ))}
+          </pre>
+          <Left missing={block.missing} what="lines are in the artifacts" />
+        </>
+      );
+    case 'plot':
+      return (
+        <figure>
+          <Plot plot={block.plot} />
+          <figcaption class="quiet">
+            <Pieces line={block.caption} />
+          </figcaption>
+        </figure>
+      );
+    case 'fold':
+      return block.blocks.length === 0 ? (
+        <div class="fold" id={block.id}>
+          <Pieces line={block.summary} />
+        </div>
+      ) : (
+        <details class="fold" id={block.id} open={block.open}>
+          <summary>
+            <Pieces line={block.summary} />
+          </summary>
+          <div>
+            <Blocks blocks={block.blocks} />
+          </div>
+        </details>
+      );
+  }
+}
+
+const changes: Record<string, string> = { '+': 'added', '-': 'removed', '@': 'quiet' };
+
+const Left = ({ missing = 0, what }: { missing?: number | undefined; what: string }) =>
+  missing > 0 ? (
+    <p class="quiet">
+      {wholeNumber(missing)} more {what}
+    </p>
+  ) : null;
+
+/** Messages of a conversation, as they were said. */
+export const Messages = ({ messages, cited, missing }: Omit<Quote, 'kind'>) => (
+  <>
+    <ol class="messages">
+      {messages.map(({ message, role, text, missing: cut }) => (
+        <li key={message} class={`${role}${message === cited ? ' cited' : ''}`} id={`message-${message}`}>
+          <span class="quiet">
+            {message} {messageRoles[role]}
+          </span>
+          <div class="said">
+            <Long text={text} missing={cut} />
+          </div>
+        </li>
+      ))}
+    </ol>
+    <Left missing={missing} what="messages are in the artifact" />
+  </>
+);
+
+const listOf = (line: Line): Piece[] =>
+  (Array.isArray(line) ? (line as readonly (Piece | null | undefined)[]) : [line as Piece | null | undefined]).filter(
+    (piece) => piece !== undefined && piece !== null && piece !== '',
+  ) as Piece[];
+
+export const Pieces = ({ line, folds = false }: { line: Line; folds?: boolean }) => (
+  <>
+    {listOf(line).map((piece, n) => (
+      <Fragment key={n}>
+        {n > 0 && ' '}
+        <One piece={piece} folds={folds} />
+      </Fragment>
+    ))}
+  </>
+);
+
+function One({ piece, folds }: { piece: Piece; folds: boolean }) {
+  if (piece === '\n') return <br />;
+  if (typeof piece === 'string') return folds ? <Long text={piece} /> : <Text text={piece} />;
+  if ('tone' in piece) return <span class={piece.tone}>{piece.text}</span>;
+  if ('code' in piece) return <code>{piece.code}</code>;
+  if ('link' in piece)
+    return (
+      <a href={`#${piece.to}`}>
+        <Text text={piece.link} />
+      </a>
+    );
+  if ('id' in piece) return <Measured figure={piece} />;
+  if ('value' in piece)
+    return (
+      <>
+        <b>{valueText(piece)}</b> <span class="quiet">{spreadText(piece)}</span>
+      </>
+    );
+  return <Lineage of={piece.lineage} />;
+}
+
+const lineageCommand = (start: string, campaign = '') => `campaign lineage ${start} --campaign ${campaign}`;
+
+/** What a sentence rests on: folded, since few ask. */
+function Lineage({ of }: { of: Extract<Piece, { lineage: unknown }>['lineage'] }) {
+  const { campaign } = useContext(PageContext);
+  if (of.length === 0) return null;
+  return (
+    <details class="lineage">
+      <summary>from</summary>
+      {of.map((one, n) => {
+        const start = typeof one === 'string' ? one : one.sha256;
+        return <code key={n}>{lineageCommand(start, campaign)}</code>;
+      })}
+    </details>
+  );
+}
+
+/** It opens to its interval, its artifacts and its lineage command. */
+function Measured({ figure }: { figure: Figure }) {
+  const { campaign, served } = useContext(PageContext);
+  const { id, n, unit, interval, test, from } = figure;
+  // Of a count, n is the count again.
+  const counts = unit === 'count' || unit === 'tokens';
+  return (
+    <details class="figure">
+      <summary>
+        <b>{valueText(figure)}</b>
+        <span class="quiet">
+          {[spreadText(figure), counts ? '' : `n ${wholeNumber(n)}`].filter(Boolean).join(' · ')}
+        </span>
+      </summary>
+      <div>
+        {interval && (
+          <p>
+            {shortPercent(interval.level)} interval, {interval.method}
+          </p>
+        )}
+        {test && (
+          <p>
+            {testText(figure)} ({TEST})
+          </p>
+        )}
+        {served && (
+          <p>
+            <a href={`#conversations?figure=${encodeURIComponent(id)}`}>the conversations behind it</a>
+          </p>
+        )}
+        <p>
+          <code>{lineageCommand(id, campaign)}</code>
+        </p>
+        {from.map(({ sha256, mediaType }) => (
+          <p key={sha256}>
+            artifact <code title={sha256}>{shortSha(sha256)}</code> {mediaType}
+          </p>
+        ))}
+      </div>
+    </details>
+  );
+}
+
+/** Characters that are shown at once. */
+const SHORT = 300;
+
+/** `missing` characters are not in the report. */
+export function Long({ text, missing = 0 }: { text: string; missing?: number | undefined }) {
+  const rest = missing > 0 && <span class="quiet"> … {wholeNumber(missing)} more characters are in the artifact</span>;
+  if (text.length <= SHORT)
+    return (
+      <>
+        <Text text={text} />
+        {rest}
+      </>
+    );
+  return (
+    <details class="long">
+      <summary>
+        <span>{beginningOf(text, SHORT)}… </span>
+        <span class="quiet">all {wholeNumber(text.length + missing)} characters</span>
+      </summary>
+      {text}
+      {rest}
+    </details>
+  );
+}

@@ -1,0 +1,152 @@
+/** All conversations of a campaign, and one of them: `campaign view` has them, a file has not. */
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import type { RolloutPage, ShownRollout } from '../../src/view/api';
+import { wholeNumber } from '../../src/report/format';
+import { Messages } from './blocks';
+import { parsed } from './text';
+
+/** Undefined until it has come. */
+function useAnswer<T>(address: string): { answer?: T; problem?: string } {
+  const [state, set] = useState<{ of: string; answer?: T; problem?: string }>({ of: '' });
+  useEffect(() => {
+    const left = new AbortController();
+    fetch(address, { signal: left.signal })
+      .then(async (response) => {
+        if (!response.ok) throw new Error(await response.text());
+        set({ of: address, answer: parsed<T>(await response.text()) });
+      })
+      .catch((error: unknown) => !left.signal.aborted && set({ of: address, problem: String(error) }));
+    return () => left.abort();
+  }, [address]);
+  return state.of === address ? state : {};
+}
+
+const Waits = ({ problem, children }: { problem: string | undefined; children?: ComponentChildren }) =>
+  problem === undefined ? <p class="quiet">{children ?? 'Reading …'}</p> : <p class="bad">{problem}</p>;
+
+export function Conversations({ query }: { query: string }) {
+  const asked = new URLSearchParams(query);
+  const { answer, problem } = useAnswer<RolloutPage>(`api/rollouts?${query}`);
+  const go = (changes: Record<string, string>) => {
+    const next = new URLSearchParams(query);
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === '') next.delete(name);
+      else next.set(name, value);
+    }
+    if (!('page' in changes)) next.delete('page');
+    window.location.hash = `conversations?${next}`;
+  };
+  if (!answer) return <Waits problem={problem} />;
+  const { total, page, pages, rollouts, facets } = answer;
+  return (
+    <>
+      <div class="filters">
+        {Object.entries(facets).map(([name, values]) => (
+          <select
+            key={name}
+            aria-label={name}
+            value={asked.get(name) ?? ''}
+            onChange={({ currentTarget }) => go({ [name]: currentTarget.value })}
+          >
+            <option value="">{name}: all</option>
+            {values.map(({ value, count }) => (
+              <option key={value} value={value}>
+                {value} ({wholeNumber(count)})
+              </option>
+            ))}
+          </select>
+        ))}
+        <input
+          type="search"
+          aria-label="Text in the conversation"
+          placeholder="Text"
+          value={asked.get('text') ?? ''}
+          onChange={({ currentTarget }) => go({ text: currentTarget.value })}
+        />
+      </div>
+      <p class="quiet">
+        {wholeNumber(total)} conversations{pages > 1 && `, page ${page + 1} of ${wholeNumber(pages)}`}
+      </p>
+      <div class="scroll" tabIndex={0} role="group" aria-label="Conversations">
+        <table>
+          <thead>
+            <tr>
+              {['task', 'of', 'attempt', 'outcome', 'ended by', 'steps', 'labels'].map((head) => (
+                <th key={head}>{head}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rollouts.map((one) => (
+              <tr key={one.id}>
+                <td data-head="task">
+                  <a href={`#conversation/${one.id}`}>{one.task}</a>
+                </td>
+                <td data-head="of">
+                  {one.of} <span class="quiet">{one.purpose}</span>
+                </td>
+                <td data-head="attempt">{one.attempt}</td>
+                <td data-head="outcome">{one.outcome}</td>
+                <td data-head="ended by">{one.stop}</td>
+                <td data-head="steps">{one.steps}</td>
+                <td data-head="labels">{one.labels.join(', ')}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {pages > 1 && (
+        <p>
+          <button type="button" disabled={page === 0} onClick={() => go({ page: `${page - 1}` })}>
+            Before
+          </button>{' '}
+          <button type="button" disabled={page + 1 >= pages} onClick={() => go({ page: `${page + 1}` })}>
+            Next
+          </button>
+        </p>
+      )}
+    </>
+  );
+}
+
+export function Conversation({ id }: { id: string }) {
+  const [one, other] = id.split('/');
+  return (
+    <div class={other === undefined ? 'alone' : 'beside'}>
+      <Shown id={one ?? ''} />
+      {other !== undefined && <Shown id={other} />}
+    </div>
+  );
+}
+
+function Shown({ id }: { id: string }) {
+  const { answer, problem } = useAnswer<ShownRollout>(`api/rollouts/${encodeURIComponent(id)}`);
+  if (!answer) return <Waits problem={problem} />;
+  return (
+    <article>
+      <h2>
+        {answer.task}, attempt {answer.attempt}: {answer.outcome}
+      </h2>
+      <dl class="facts">
+        {answer.facts.map(({ name, value }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <Messages messages={answer.messages} cited={answer.cited} />
+      {answer.others.length > 0 && (
+        <p>
+          Beside another attempt at this task:{' '}
+          {answer.others.map(({ id: other, name }) => (
+            <a key={other} href={`#conversation/${id}/${other}`}>
+              {name}{' '}
+            </a>
+          ))}
+        </p>
+      )}
+    </article>
+  );
+}
