@@ -13,7 +13,7 @@ TINKER_STAMP := .venv-tinker/.installed
 SKYRL_STAMP := .venv-skyrl/.installed
 TOOLSANDBOX_STAMP := .venv-toolsandbox/.installed
 BUILD_STAMP := dist/.built
-SOURCES := $(shell find src -name '*.ts' -o -name '*.js')
+SOURCES := $(shell find src web -name '*.ts' -o -name '*.js' -o -name '*.tsx' -o -name '*.css' -o -name 'build.mjs')
 # A test that needs a base model takes this one.
 export BASE_MODEL ?= $(CURDIR)/models/base
 
@@ -253,7 +253,7 @@ clean: ## Remove what was built; campaigns (.campaigns) and packages stay
 .PHONY: size
 size: ## How large the project is: lines and files of src, trainer, tests and recorded data; words of docs
 	@count() { printf '  %-22s %7s lines in %4s files\n' "$$1" "$$(xargs -r cat < $$2 | wc -l)" "$$(wc -l < $$2)"; }; list=$$(mktemp); \
-	git ls-files 'src/*.ts' 'src/*.js' > $$list; count src $$list; \
+	git ls-files 'src/*.ts' 'src/*.js' 'web/*.ts*' 'web/*.css' 'web/*.mjs' > $$list; count src $$list; \
 	git ls-files 'trainer/*.py' ':!trainer/tests' ':!trainer/tinker/tests' > $$list; count 'trainer without tests' $$list; \
 	git ls-files 'test/*.ts' 'test/*.mjs' 'test/*.cjs' 'trainer/tests/*.py' 'trainer/tinker/tests/*.py' 'bridges/tests/*.py' ':!test/recorded' ':!test/replay/histories' > $$list; count tests $$list; \
 	git ls-files test/recorded test/fixtures test/replay/histories > $$list; count 'recorded data' $$list; \

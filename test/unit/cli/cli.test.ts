@@ -56,7 +56,7 @@ it('shows the report of a home that can only be read, and says that the page is 
   mkdirSync(join(home, 'demo', 'report.html'));
   const { status, stdout, stderr } = await campaign(['--home', home, 'report']);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  expect(stdout).toMatch(/^demo: completed/);
+  expect(stdout).toMatch(/^Ship trace/);
   expect(stdout).toMatch(
     /report\.html is not written: a folder is in the place of a file; --out DIR writes it elsewhere\n$/,
   );
