@@ -54,6 +54,9 @@ export interface Lines {
 
 export type Plot = Intervals | Lines;
 
+/** An axis is so much longer than its last mark, whose name stands beside it. */
+export const ROOM = 1.3;
+
 /** The end of an axis of shares: a tenth above the largest, at most 1. */
 export const shareEnd = (values: readonly number[]): number =>
   Math.min(1, Math.ceil(Math.max(0.1, ...values) * 10) / 10);

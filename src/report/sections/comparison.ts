@@ -2,7 +2,7 @@
 import type { ComparedArm, ComparedPair, Comparison, Span } from '../comparison';
 import { measuredText, shortPercent, TEST, testText, valueText, wholeNumber } from '../format';
 import { pageHtml } from '../html';
-import { type Mark, type Plot, shareEnd } from '../plots';
+import { type Mark, type Plot, ROOM, shareEnd } from '../plots';
 import { SPREAD } from '../recommendation';
 import { type Blocks, heading, list, type Measured, paragraph, plot, table } from '../blocks';
 import { terminalText } from '../terminal';
@@ -101,9 +101,10 @@ function pairText({ arm, against, difference, standing, byRun }: ComparedPair): 
   return `${head}; by run: ${runs.join('; ')}`;
 }
 
-/** Success against training rollouts: a line of held-out iterations for each arm, and its test tasks. */
-export function comparisonPlot(arms: readonly ComparedArm[]): Plot {
-  const marks = arms.flatMap(({ name, heldOut, byRun, trainingRollouts, successRate }, line): Mark[] => [
+/** Success against training rollouts: a line of held-out iterations for each arm, and its test tasks. Sums are many, and in the table. */
+export function comparisonPlot(all: readonly ComparedArm[]): Plot {
+  const arms = all.filter(({ role }) => role !== 'sum' && role !== 'bound');
+  const marks = arms.flatMap(({ name, role, heldOut, byRun, trainingRollouts, successRate }, line): Mark[] => [
     ...heldOut.map(({ rollouts: x, successRate: y, runs }): Mark => {
       const title = `${name}, held out, ${wholeNumber(x)} training rollouts: ${rateText(y)}, mean of ${runs} runs`;
       return { x, y, line, open: true, title };
@@ -116,7 +117,7 @@ export function comparisonPlot(arms: readonly ComparedArm[]): Plot {
       y: successRate.value,
       line,
       size: 'large',
-      name,
+      ...(role !== 'adapter' && { name }),
       title: `${name}, test: ${measuredText(measured(successRate, 'fraction'))}, mean of ${byRun.length} runs`,
     },
   ]);
@@ -125,7 +126,7 @@ export function comparisonPlot(arms: readonly ComparedArm[]): Plot {
     label: 'Success of the arms against the training rollouts spent, over several runs',
     width: 640,
     height: 340,
-    x: { label: 'training rollouts', high: Math.max(1, ...marks.map(({ x }) => x)) },
+    x: { label: 'training rollouts', high: ROOM * Math.max(1, ...marks.map(({ x }) => x)) },
     y: { high: shareEnd(marks.map(({ y }) => y)), percent: true },
     lines: arms.map(({ name, heldOut, successRate }) => ({
       name: `${name}  ${rateText(successRate.value)}`,

@@ -13,7 +13,7 @@ import {
 } from '../format';
 import { pageHtml } from '../html';
 import type { Arm, Report, TaskGroup } from '../model';
-import { type Mark, type Plot, shareEnd } from '../plots';
+import { type Mark, type Plot, ROOM, shareEnd } from '../plots';
 import { answerOf, doubtsOf } from '../summary';
 import {
   type Block,
@@ -112,8 +112,7 @@ function spentPlot(arms: readonly Arm[]): Plot {
   );
   return {
     ...{ kind: 'lines', label: 'Success of the arms against all rollouts spent', width: 760, height: 320, lines: [] },
-    // Room for a name beside the last one.
-    x: { label: 'rollouts', high: 1.3 * Math.max(1, ...marks.map(({ x }) => x)) },
+    x: { label: 'rollouts', high: ROOM * Math.max(1, ...marks.map(({ x }) => x)) },
     y: { high: shareEnd(marks.map(({ y, high }) => high ?? y)), percent: true },
     marks,
   };
