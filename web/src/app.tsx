@@ -37,7 +37,6 @@ export function App({ page }: { page: Page }) {
     for (let at = target?.closest('details'); at; at = at.parentElement?.closest('details')) at.open = true;
     if (target) target.scrollIntoView();
     else window.scrollTo(0, 0);
-    document.querySelector('nav [aria-current]')?.scrollIntoView({ inline: 'center', block: 'nearest' });
   }, [name]);
   const tabs: Pick<View, 'id' | 'name'>[] = [
     ...page.views,
