@@ -60,7 +60,7 @@ export const approve = (campaign: string, what: string[], { edit, yes, ...option
       edit !== undefined && first ? await readEdit(edit, first.approval, await openStore(homeOf(options).root)) : {};
     const as = edit === undefined ? '' : ` as it stands in ${edit}`;
     await requireYes(`approve ${chosen.map(subjectOf).join('; ')}${as}`, yes);
-    for (const one of chosen) await decide(temporal, one, { kind: 'approve', ...edited });
+    for (const one of chosen) print(await decide(temporal, one, { kind: 'approve', ...edited }));
   });
 
 /** `campaign reject`. */
@@ -69,12 +69,38 @@ export async function reject(campaign: string, what: string[], { reason = '', ye
   await withTemporal(options, async (temporal) => {
     const chosen = choose({ campaign, pending: await pendingApprovals(temporal, campaign), what, verb: 'reject' });
     await requireYes(`reject ${chosen.map(subjectOf).join('; ')}`, yes);
-    for (const one of chosen) {
-      const { names } = one;
-      await decide(temporal, one, { kind: 'reject', reason, ...(names && { names }) });
-    }
+    for (const one of chosen) print(await rejectOne(temporal, one, reason));
   });
 }
+
+const rejectOne = (temporal: Temporal, one: Chosen, reason: string): Promise<string> =>
+  decide(temporal, one, { kind: 'reject', reason, ...(one.names && { names: one.names }) });
+
+export interface Given {
+  verb: 'approve' | 'reject';
+  what: string[];
+  /** The digests of what was looked at: what waits meanwhile is not decided. */
+  of: string[];
+  /** Of a rejection. */
+  reason?: string | undefined;
+}
+
+/** The same for a page that has shown what waits. @returns what was decided. */
+export const decideOn = (campaign: string, { verb, what, of, reason = '' }: Given, options: CommonOptions) =>
+  withTemporal(options, async (temporal): Promise<string[]> => {
+    if (verb === 'reject' && reason.trim() === '') throw new UserError('reason is blank: say why');
+    const pending = (await pendingApprovals(temporal, campaign)).filter(({ waiting }) => of.includes(waiting.of));
+    const decided: string[] = [];
+    for (const one of choose({ campaign, pending, what, verb }))
+      decided.push(
+        await (verb === 'approve' ? decide(temporal, one, { kind: verb }) : rejectOne(temporal, one, reason)),
+      );
+    return decided;
+  });
+
+/** What waits, as it is shown; nothing of a campaign that does not run. */
+export const shownApprovals = (temporal: Temporal, campaign: string, store: ArtifactStore): Promise<ApprovalView[]> =>
+  pendingApprovals(temporal, campaign).then((pending) => Promise.all(pending.map((one) => viewOf(one, store))));
 
 /** @throws UserError if the campaign does not run, or no worker is there to answer. */
 async function pendingApprovals(temporal: Temporal, name: string): Promise<PendingApproval[]> {
@@ -180,8 +206,8 @@ async function readEdit(file: string, { environment }: PendingApproval, store: A
 /** A worker answers at once, unless it is being started. */
 const ANSWER_MS = 30_000;
 
-/** The decision names the content that was looked at, so that the workflow refuses it for anything else. */
-async function decide(temporal: Temporal, chosen: Chosen, answer: Answer): Promise<void> {
+/** What was decided, in words. The decision names the content that was looked at, so that the workflow refuses it for anything else. */
+async function decide(temporal: Temporal, chosen: Chosen, answer: Answer): Promise<string> {
   const { workflowId, waiting } = chosen.approval;
   const handle = temporal.client.workflow.getHandle(workflowId);
   const subject = subjectOf(chosen);
@@ -190,7 +216,7 @@ async function decide(temporal: Temporal, chosen: Chosen, answer: Answer): Promi
     const { kind } = await temporal.client.withDeadline(Date.now() + ANSWER_MS, () =>
       handle.executeUpdate<Decision, [Answer]>(updateNames.decide, { args }),
     );
-    print(`${kind === 'approve' ? 'approved' : 'rejected'}: ${subject}`);
+    return `${kind === 'approve' ? 'approved' : 'rejected'}: ${subject}`;
   } catch (error) {
     if (error instanceof WorkflowUpdateFailedError)
       throw new UserError(`${subject}: ${messageOf(error.cause ?? error)}`);
@@ -208,6 +234,13 @@ interface ShownApproval extends Waits {
   file: string;
 }
 
+async function viewOf({ waiting, capabilities, environment }: Asked, store: ArtifactStore): Promise<ApprovalView> {
+  if (environment) return { waiting, environment: await environmentView({ store, ...environment }) };
+  if (!capabilities) throw new Error(`nothing is shown of what waits for approval: ${waiting.names.join(', ')}`);
+  const { rollouts, selection } = capabilities;
+  return { waiting, capabilities: await capabilitiesView({ store, rollouts, result: selection }) };
+}
+
 /** Writes approval.html, and under approval/ the texts that `--edit` takes back. A copy that is there already may have been edited: it stays. */
 async function showApprovals(
   pending: readonly PendingApproval[],
@@ -217,22 +250,20 @@ async function showApprovals(
   const copies = join(folder, 'approval');
   mkdirSync(copies, { recursive: true });
   const shown: ShownApproval[] = [];
-  for (const { waiting, capabilities, environment } of pending) {
+  for (const one of pending) {
+    const { waiting, environment } = one;
+    const view = await viewOf(one, store);
     const version = waiting.of.slice(0, 8);
     let copy: { name: string; text: string };
-    let view: ApprovalView;
     if (environment) {
       const module = environment.rounds.at(-1)?.module;
       const text = module ? (await store.read(module)).toString('utf8') : '';
       copy = { name: `${environment.candidate.name}-${version}.js`, text };
-      view = { waiting, environment: await environmentView({ store, ...environment }) };
     } else {
-      if (!capabilities) throw new Error(`nothing is shown of what waits for approval: ${waiting.names.join(', ')}`);
-      const { rollouts, selection } = capabilities;
-      const list = selection.selected.map(({ candidate: { name, definition } }) => ({ name, definition }));
+      const selected = one.capabilities?.selection.selected ?? [];
+      const list = selected.map(({ candidate: { name, definition } }) => ({ name, definition }));
       const text = `# To go on with: word definitions anew; what is not in the list is left out.\n${stringify(list)}`;
       copy = { name: `capabilities-${version}.yaml`, text };
-      view = { waiting, capabilities: await capabilitiesView({ store, rollouts, result: selection }) };
     }
     const file = join(copies, copy.name);
     if (!existsSync(file)) writeFileSync(file, copy.text);

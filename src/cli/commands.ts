@@ -28,13 +28,14 @@ import {
   yes,
 } from './options';
 import type { PlanOptions } from './plan/plan';
-import { CODEC_PORT, GATEWAY_PORT } from './ports';
+import { CODEC_PORT, GATEWAY_PORT, VIEW_PORT } from './ports';
 import type { LineageOptions, ReportOptions } from './report';
 import type { StartOptions } from './run/campaign';
 import type { DoctorOptions } from './doctor';
 import type { RunOptions, SeedsOptions } from './run/command';
 import type { ServeOptions } from './run/supervisor';
 import type { SelectOptions } from './select';
+import type { ViewOptions } from './view';
 
 interface CommandText {
   /** The command that it is a command of. */
@@ -288,6 +289,24 @@ const commands: readonly CommandText[] = [
     ],
     examples: [['campaign lineage arms.trace.success_rate --campaign demo', 'a figure of the report']],
     run: async (options: LineageOptions, start: string) => (await import('./report.js')).showLineage(start, options),
+  },
+  {
+    usage: 'view [name]',
+    description: 'serve a campaign (default: the newest) as a page on this machine: report, all conversations, live',
+    options: [
+      option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(VIEW_PORT),
+      json('print where it listens as JSON'),
+    ],
+    examples: [['campaign view demo', 'until Ctrl-C']],
+    run: async (options: ViewOptions, name?: string) => (await import('./view.js')).serveView(name, options),
+  },
+  {
+    usage: 'show <rollout>',
+    description: 'print a rollout: its conversation, what it came to and why; by its id, or the beginning of it',
+    options: [option('--campaign <name>', 'whose rollout it is (default: any)'), json()],
+    examples: [['campaign show 3f2a9c41', 'an id that the report or `campaign lineage` names']],
+    run: async (options: CommonOptions & { campaign?: string }, id: string) =>
+      (await import('./view.js')).showRollout(id, options),
   },
   {
     usage: 'gateway <name>',

@@ -11,6 +11,7 @@ import { reportText } from '../report/sections/report';
 import { campaignsOf, readStatus, statusJson, statusLines } from './campaign-status';
 import { UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
+import { VIEW_PORT } from './ports';
 import { whyUnwritten, writeInto } from './project';
 import { findReport, type FoundReport, reported } from './reports';
 import { withServer } from './temporal';
@@ -62,7 +63,11 @@ export async function showLineage(start: string, options: LineageOptions): Promi
   const found = findReport({ home: home.root, name: options.campaign });
   try {
     const tree = await lineage({ store: await openStore(home.root), start, ...(found && { report: found.report }) });
-    return options.json ? JSON.stringify(tree) : lineageText(tree);
+    if (options.json) return JSON.stringify(tree);
+    const { root } = tree;
+    const shown = root.kind === 'rollout' ? `conversation/${root.rollout.key}` : `conversations?from=${start}`;
+    const campaign = found ? ` ${found.name}` : '';
+    return `${lineageText(tree)}\nto read them: \`campaign view${campaign}\`, then http://127.0.0.1:${VIEW_PORT}/#${shown}`;
   } catch (error) {
     if (!(error instanceof UnknownStartError)) throw error;
     const where = found ? `looked in the report of ${found.name}` : `no report in ${home.root}`;

@@ -1,10 +1,9 @@
-/** The gateway's HTTP server. Invariant: a client that sends slowly, or nothing, is cut off; at the end what is being answered is answered first. */
+/** An HTTP server of the gateway, or of the view. Invariant: a client that sends slowly, or nothing, is cut off; at the end what is being answered is answered first. */
 import { createAdaptorServer } from '@hono/node-server';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { createGateway } from './app';
 
 /** For the head of a request, and for all of it. */
 const HEAD_MS = 10_000;
@@ -19,9 +18,17 @@ export interface Listening {
   close(graceSeconds: number): Promise<void>;
 }
 
+/** What answers there: it takes nothing new once it is drained, and gives up what is being answered when it is stopped. */
+interface Served {
+  app: { fetch: Parameters<typeof createAdaptorServer>[0]['fetch'] };
+  drain: () => void;
+  running: () => number;
+  stop: () => void;
+}
+
 /** Rejects where nothing can listen there. */
 export async function listen(
-  gateway: ReturnType<typeof createGateway>,
+  gateway: Served,
   o: { host: string; port: number; headMs?: number; requestMs?: number },
 ): Promise<Listening> {
   const { host, port, headMs = HEAD_MS, requestMs = REQUEST_MS } = o;

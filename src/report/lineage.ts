@@ -52,8 +52,8 @@ export class UnknownStartError extends Error {
   }
 }
 
-/** Walks back from artifacts, and remembers the batches that it comes to. */
-function walker(store: ArtifactStore) {
+/** Walks back from artifacts, and remembers the batches that it comes to. `nearest`: not to what those were made from. */
+function walker(store: ArtifactStore, nearest = false) {
   const seen = new Set<string>();
   const batches: { ref: ArtifactRef; outcomes: Outcome[] }[] = [];
   async function walk(ref: ArtifactRef): Promise<ArtifactNode> {
@@ -69,7 +69,7 @@ function walker(store: ArtifactStore) {
         batches.push({ ref, outcomes });
         node.rollouts = countsOf(outcomes);
       }
-      node.inputs = await walkAll(inputs);
+      if (!nearest || !node.rollouts) node.inputs = await walkAll(inputs);
     } catch (error) {
       node.problem = error instanceof Error ? error.message : String(error);
     }
@@ -110,6 +110,22 @@ export async function lineage(ask: { store: ArtifactStore; report?: Report; star
   };
   const root = await findRoot();
   return { root, totals: { batches: batches.length, ...countsOf(batches.flatMap(({ outcomes }) => outcomes)) } };
+}
+
+/** The sha256 of the batches that a figure or an artifact was made from, and not of those behind them. Throws UnknownStartError. */
+export async function batchesBehind(ask: {
+  store: ArtifactStore;
+  report?: Report | undefined;
+  start: string;
+}): Promise<Set<string>> {
+  const { store, report, start } = ask;
+  const { walk, walkAll, batches } = walker(store, true);
+  const figure = figuresIn(report ?? {}).find(({ id }) => id === start);
+  const ref = figure ? undefined : await store.resolve(start);
+  if (figure) await walkAll(figure.from);
+  else if (ref) await walk(ref);
+  else throw new UnknownStartError(start, []);
+  return new Set(batches.map((batch) => batch.ref.sha256));
 }
 
 /** The rollout whose key is `start`, or the only one whose key begins so, in the batches behind the figures. */

@@ -153,10 +153,10 @@ function withRoom<T>({ root }: Home, write: () => T): T {
 }
 
 /** Tells other commands where this home's Temporal server listens; undefined while none runs. */
-export function announceServer(home: Home, temporalAddress: string | undefined): void {
+export function announceServer(home: Home, temporalAddress: string | undefined, ui?: string): void {
   if (temporalAddress === undefined) return rmSync(home.state, { force: true });
   const part = `${home.state}.part`;
-  withRoom(home, () => writeFileSync(part, JSON.stringify({ temporalAddress })));
+  withRoom(home, () => writeFileSync(part, JSON.stringify({ temporalAddress, ui })));
   renameSync(part, home.state);
 }
 
@@ -165,6 +165,10 @@ export function serverOf(home: Home): string | undefined {
   const { temporalAddress } = readJson(home.state, z.object({ temporalAddress: z.string().optional() })) ?? {};
   return temporalAddress && servicesOf(home).some(({ name }) => name === TEMPORAL) ? temporalAddress : undefined;
 }
+
+/** Where its UI is, if it tells. */
+export const uiOf = (home: Home): string | undefined =>
+  readJson(home.state, z.object({ ui: z.string().optional() }))?.ui;
 
 const holderSchema = z.object({ pid: z.number().int(), started: z.string(), place: placeSchema });
 type Holder = z.infer<typeof holderSchema>;

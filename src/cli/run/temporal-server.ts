@@ -150,11 +150,11 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
   const { port, uiPort } = await startOnFreePorts(run);
   watchDatabase({ home, start, signal, onDamage: supervisor.fail });
   const at = { address: `127.0.0.1:${port}`, namespace: namespace() };
-  announceServer(home, at.address);
+  const ui = `http://localhost:${uiPort}`;
+  announceServer(home, at.address, ui);
   const temporal = await connect(at);
   await keepFinished(temporal, at.namespace);
   const workflow = campaign ? `/${encodeURIComponent(campaign)}` : '';
-  const ui = `http://localhost:${uiPort}`;
   const link = `${ui}/namespaces/${at.namespace}/workflows${workflow}`;
   output.link = link;
   output.note('services', `Temporal is up at ${at.address}: ${link}`);

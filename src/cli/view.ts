@@ -1,0 +1,153 @@
+/** `campaign view`: everything of a campaign as a page on this machine, live and after its end. `campaign show` prints one conversation. */
+import { join } from 'node:path';
+import { openStore } from '../artifacts/open-store';
+import type { ArtifactStore } from '../artifacts/store';
+import { OutsideFailure } from '../domain/failures';
+import { mean } from '../domain/statistics';
+import { successShare } from '../domain/outcomes';
+import { listen } from '../gateway/listen';
+import { batchesBehind, UnknownStartError } from '../report/lineage';
+import { renderReport } from '../report/render';
+import { createView } from '../view/app';
+import { createIndex, type RolloutIndex } from '../view/rollouts';
+import { shownRollout, shownText } from '../view/shown';
+import { decideOn, shownApprovals } from './approvals';
+import { campaignsOf, readStatus } from './campaign-status';
+import { messageOf, UserError } from './errors';
+import { type CommonOptions, homeOf, namespace } from './options';
+import { findReport, reported } from './reports';
+import { uiOf } from './run/processes';
+import { onInterrupt } from './run/supervisor';
+import { withServer } from './temporal';
+import { notesOf, Rates, stateOf, treeLines } from './watch/tree';
+
+export interface ViewOptions extends CommonOptions {
+  port: number;
+}
+
+const indexOf = (store: ArtifactStore, root: string, campaign: string): RolloutIndex =>
+  createIndex({ store, campaign, file: join(root, campaign, 'rollouts.jsonl') });
+
+/** The campaign that is named, else the newest. @throws UserError */
+async function named(name: string | undefined, options: CommonOptions): Promise<string> {
+  const names = await withServer(options, async (temporal) =>
+    (await campaignsOf(temporal, options)).map((one) => one.name),
+  );
+  const known = [...new Set([...names, ...reported(homeOf(options).root)])];
+  const [newest] = known;
+  if (name !== undefined && known.includes(name)) return name;
+  if (name === undefined && newest !== undefined) return newest;
+  const which = name === undefined ? 'no campaign' : `no campaign ${name}`;
+  throw new UserError(`there is ${which} in ${homeOf(options).root}; known: ${known.join(', ') || 'none'}`);
+}
+
+/** Until it is interrupted. @throws UserError */
+export async function serveView(name: string | undefined, options: ViewOptions): Promise<void> {
+  const campaign = await named(name, options);
+  const home = homeOf(options);
+  const store = await openStore(home.root);
+  const index = indexOf(store, home.root, campaign);
+  const rates = new Rates();
+  const reportOf = () =>
+    reported(home.root).includes(campaign) ? findReport({ home: home.root, name: campaign }) : undefined;
+
+  async function status(): Promise<object> {
+    await index.refresh();
+    return withServer(options, async (temporal) => {
+      const { snapshot, ...source } = await readStatus(temporal, options, campaign);
+      const now = Date.now();
+      const ui = temporal && !options.temporalAddress ? uiOf(home) : undefined;
+      const link = (id: string) => `${ui}/namespaces/${namespace()}/workflows/${encodeURIComponent(id)}`;
+      const workflows = [campaign, ...(snapshot.progress?.children ?? []).map(({ workflowId }) => workflowId)];
+      return {
+        ...{ state: stateOf(snapshot), snapshot, ...source },
+        ...{ tree: treeLines({ snapshot, rates, now }), notes: notesOf(snapshot, snapshot.asOf ?? now) },
+        curves: curvesOf(index),
+        ...(ui && { links: Object.fromEntries(workflows.map((id) => [id, link(id)])) }),
+      };
+    });
+  }
+
+  const view = createView({
+    ...{ index, store, status, hosts: ['127.0.0.1', 'localhost', '[::1]'] },
+    page: async () => {
+      const found = reportOf();
+      return found ? renderReport(found).html : NO_REPORT;
+    },
+    approvals: () =>
+      withServer(options, async (temporal) => ({
+        waits: temporal
+          ? await shownApprovals(temporal, campaign, store).catch((error: unknown) => {
+              // It does not run, or nobody answers: then nothing can be decided.
+              if (error instanceof UserError) return [];
+              throw error;
+            })
+          : [],
+      })),
+    decide: async (decision) => ({ decided: await decideOn(campaign, decision, options) }),
+    batchesOf: (start) => batchesBehind({ store, start, report: reportOf()?.report }),
+    told: (error) =>
+      error instanceof UserError || error instanceof OutsideFailure || error instanceof UnknownStartError
+        ? error.message
+        : undefined,
+    log: (line) => process.stderr.write(`${line}\n`),
+  });
+  await index.refresh();
+  const listening = await listen(view, { host: '127.0.0.1', port: options.port }).catch((error: unknown) => {
+    throw new UserError(`nothing can listen on port ${options.port} (${messageOf(error)}); choose another with --port`);
+  });
+  const { url } = listening;
+  const count = index.all().filter(({ isRepeated }) => !isRepeated).length;
+  console.log(
+    options.json
+      ? JSON.stringify({ url, campaign, rollouts: count })
+      : `${url} shows ${campaign}, ${count} rollouts; Ctrl-C ends it`,
+  );
+  await new Promise<void>((resolve) => onInterrupt({ onFirst: resolve, onSecond: () => undefined }));
+  await listening.close(1);
+}
+
+const NO_REPORT = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'">
+<title>campaign</title></head><body><p>There is no report yet. <a href="api/status">Where it stands</a>, <a href="api/rollouts">its rollouts</a>.</p></body></html>
+`;
+
+/** Mean reward and success of every step that a training has come to, in training and held out. */
+function curvesOf(index: RolloutIndex) {
+  return index.batches().flatMap(({ purpose, of, what, rows, ref }) => {
+    const step = Number(/step (\d+)$/.exec(what)?.[1]);
+    const rewards = rows.flatMap(({ reward }) => (reward === undefined ? [] : [reward]));
+    if (!step || rewards.length === 0) return [];
+    return [
+      {
+        of,
+        purpose,
+        step,
+        reward: mean(rewards),
+        success: successShare(rewards),
+        n: rewards.length,
+        batch: ref.sha256,
+      },
+    ];
+  });
+}
+
+/** `campaign show`. @throws UserError where no rollout is of this id. */
+export async function showRollout(id: string, options: CommonOptions & { campaign?: string }): Promise<string> {
+  const home = homeOf(options);
+  const store = await openStore(home.root);
+  const names = options.campaign === undefined ? await allOf(options) : [await named(options.campaign, options)];
+  for (const campaign of names) {
+    const index = indexOf(store, home.root, campaign);
+    await index.refresh();
+    const one = index.find(id);
+    if (!one) continue;
+    const shown = await shownRollout(index, store, one);
+    return options.json ? JSON.stringify(shown) : shownText(shown, Math.min(process.stdout.columns || 60, 100));
+  }
+  throw new UserError(
+    `${id} is no rollout of ${names.join(', ') || home.root}; give its id, or its first 8 digits or more`,
+  );
+}
+
+const allOf = (options: CommonOptions): Promise<string[]> =>
+  withServer(options, async (temporal) => (await campaignsOf(temporal, options)).map(({ name }) => name));

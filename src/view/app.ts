@@ -1,0 +1,105 @@
+/**
+ * What `campaign view` answers: the page, the rollouts, where the campaign stands, and decisions on what waits for approval. Invariants: a name that leads to this
+ * machine by somebody else's doing (DNS rebinding) is refused; nothing is decided but for a page of this address; no answer may run as a script.
+ */
+import { Hono } from 'hono';
+import { z } from 'zod';
+import type { ArtifactStore } from '../artifacts/store';
+import { filterNames, pageOf } from './filter';
+import type { RolloutIndex } from './rollouts';
+import { shownRollout } from './shown';
+
+const decisionSchema = z.strictObject({
+  verb: z.enum(['approve', 'reject']),
+  what: z.array(z.string()),
+  of: z.array(z.string()),
+  reason: z.string().optional(),
+});
+export type GivenDecision = z.infer<typeof decisionSchema>;
+
+export interface ViewOptions {
+  index: RolloutIndex;
+  store: ArtifactStore;
+  /** Host names and addresses by which it may be asked for. */
+  hosts: readonly string[];
+  page: () => Promise<string>;
+  status: () => Promise<object>;
+  approvals: () => Promise<object>;
+  decide: (decision: GivenDecision) => Promise<object>;
+  /** Batches behind a figure or an artifact. */
+  batchesOf: (start: string) => Promise<ReadonlySet<string>>;
+  /** What is told of an error to whoever asked; undefined where it is nobody's fault who asks. */
+  told: (error: unknown) => string | undefined;
+  log?: (line: string) => void;
+}
+
+class Refused extends Error {
+  constructor(
+    readonly status: 400 | 403 | 404 | 415,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export function createView(o: ViewOptions) {
+  const { index, store, log = () => undefined } = o;
+  const app = new Hono();
+  app.onError((error, c) => {
+    if (error instanceof Refused) return c.text(error.message, error.status);
+    const told = o.told(error);
+    if (told === undefined) log(error.stack ?? error.message);
+    return c.text(told ?? 'it can not be answered; the terminal of `campaign view` says why', told ? 400 : 500);
+  });
+  app.use(async (c, next) => {
+    const host = c.req.header('host') ?? '';
+    const name = host.replace(/:\d+$/, '');
+    if (!o.hosts.includes(name))
+      throw new Refused(403, `host ${name.slice(0, 100)} is not this machine: ask for ${o.hosts[0]}`);
+    if (c.req.method !== 'GET' && c.req.method !== 'HEAD') {
+      if (c.req.header('origin') !== `http://${host}`)
+        throw new Refused(403, 'origin: only a page of this address decides');
+      if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
+        throw new Refused(415, 'content-type: send application/json');
+    }
+    await next();
+    c.header('x-content-type-options', 'nosniff');
+    c.header('referrer-policy', 'no-referrer');
+    c.header('cross-origin-resource-policy', 'same-origin');
+    c.header('cache-control', 'no-store');
+    // The page has a policy of its own, with the hash of its script.
+    const isPage = c.req.path === '/';
+    c.header(
+      'content-security-policy',
+      isPage ? "frame-ancestors 'none'" : "default-src 'none'; frame-ancestors 'none'",
+    );
+  });
+  app.get('/', async (c) => c.html(await o.page()));
+  app.get('/api/status', async (c) => c.json(await o.status()));
+  app.get('/api/approvals', async (c) => c.json(await o.approvals()));
+  app.post('/api/approvals', async (c) => {
+    const parsed = decisionSchema.safeParse(await c.req.json().catch(() => undefined));
+    if (parsed.success) return c.json(await o.decide(parsed.data));
+    const [issue] = parsed.error.issues;
+    throw new Refused(400, `${issue?.path.join('.') || 'body'}: ${issue?.message}; send {verb, what, of, reason}`);
+  });
+  app.get('/api/rollouts', async (c) => {
+    const asked = c.req.query();
+    const unknown = Object.keys(asked).find((name) => ![...filterNames, 'page', 'from'].includes(name));
+    if (unknown !== undefined)
+      throw new Refused(
+        400,
+        `${unknown.slice(0, 100)} is no filter; there are ${filterNames.join(', ')}, from and page`,
+      );
+    await index.refresh();
+    return c.json(await pageOf(index, asked, asked['from'] ? await o.batchesOf(asked['from']) : undefined));
+  });
+  app.get('/api/rollouts/:id', async (c) => {
+    await index.refresh();
+    const id = c.req.param('id');
+    const one = index.find(id);
+    if (!one) throw new Refused(404, `there is no rollout ${id.slice(0, 100)} in this campaign`);
+    return c.json(await shownRollout(index, store, one));
+  });
+  return { app, drain: () => undefined, running: () => 0, stop: () => undefined };
+}

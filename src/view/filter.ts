@@ -1,0 +1,81 @@
+/** A page of a campaign's rollouts: those that all filters keep. Where several batches hold a rollout it is listed once. */
+import type { RolloutPage } from './api';
+import { type IndexedRollout, listed, type RolloutIndex } from './rollouts';
+
+const PAGE = 50;
+/** Values of one filter that a page offers, the commonest first. */
+const OFFERED = 500;
+
+/** By the name of each filter: the values of a rollout that it compares with. */
+const values: Record<string, (one: IndexedRollout) => string[]> = {
+  stage: ({ batch }) => [batch.purpose],
+  arm: ({ batch }) => [batch.of],
+  task: ({ task }) => [task],
+  attempt: ({ attempt }) => [String(attempt)],
+  outcome: ({ outcome }) => [outcome],
+  stop: ({ stop }) => [stop],
+  label: ({ labels }) => labels,
+};
+
+export const filterNames = [...Object.keys(values), 'broken', 'text', 'said', 'batch'];
+
+type Asked = Readonly<Record<string, string | undefined>>;
+
+/** `batches`: sha256 of those that alone count. `broken`: yes or no. `text`: in the task and the beginning of a conversation; `said`: anywhere in it. */
+export async function pageOf(index: RolloutIndex, asked: Asked, batches?: ReadonlySet<string>): Promise<RolloutPage> {
+  const keep = keeping(asked, batches);
+  let kept = once(index.all().filter(keep));
+  const { said } = asked;
+  if (said) {
+    const ids = await index.saying(said.toLowerCase(), kept);
+    kept = kept.filter(({ id }) => ids.has(id));
+  }
+  const pages = Math.max(1, Math.ceil(kept.length / PAGE));
+  const page = Math.min(pages - 1, Math.max(0, Math.floor(Number(asked['page'] ?? 0)) || 0));
+  const rollouts = kept.slice(page * PAGE, (page + 1) * PAGE).map(listed);
+  return { total: kept.length, page, pages, rollouts, facets: facetsOf(index) };
+}
+
+function keeping(asked: Asked, batches?: ReadonlySet<string>): (one: IndexedRollout) => boolean {
+  const { broken, text, batch } = asked;
+  const wanted = Object.entries(values).flatMap(([name, of]) => {
+    const value = asked[name];
+    return value ? [(one: IndexedRollout) => of(one).includes(value)] : [];
+  });
+  if (broken) wanted.push(({ outcome }) => (outcome === 'broken') === (broken === 'yes'));
+  if (batch) wanted.push((one) => one.batch.ref.sha256.startsWith(batch));
+  if (batches) wanted.push((one) => batches.has(one.batch.ref.sha256));
+  if (text) {
+    const lower = text.toLowerCase();
+    wanted.push(
+      (one) => one.text.includes(lower) || one.task.toLowerCase().includes(lower) || one.id.startsWith(lower),
+    );
+  }
+  return (one) => wanted.every((test) => test(one));
+}
+
+/** Of what several batches hold, the row that the index shows if it is among them, else the first. */
+function once(rows: readonly IndexedRollout[]): IndexedRollout[] {
+  const shown = new Map<string, IndexedRollout>();
+  for (const row of rows) if (!row.isRepeated || !shown.has(row.id)) shown.set(row.id, row);
+  return [...shown.values()];
+}
+
+const known = new WeakMap<RolloutIndex, { version: number; facets: RolloutPage['facets'] }>();
+
+function facetsOf(index: RolloutIndex): RolloutPage['facets'] {
+  const before = known.get(index);
+  if (before?.version === index.version()) return before.facets;
+  const rows = index.all().filter(({ isRepeated }) => !isRepeated);
+  const facets = Object.fromEntries(
+    Object.entries(values).map(([name, of]) => {
+      const counts = new Map<string, number>();
+      for (const row of name === 'stage' || name === 'arm' ? index.all() : rows)
+        for (const value of of(row)) counts.set(value, (counts.get(value) ?? 0) + 1);
+      const sorted = [...counts].sort(([a, n], [b, m]) => m - n || a.localeCompare(b, 'en', { numeric: true }));
+      return [name, sorted.slice(0, OFFERED).map(([value, count]) => ({ value, count }))];
+    }),
+  );
+  known.set(index, { version: index.version(), facets });
+  return facets;
+}

@@ -1,0 +1,256 @@
+/**
+ * An index of all rollouts of a campaign: what a list filters by and shows, and where each conversation lies in the store. Invariant: a batch never changes, so what
+ * was read of it once is kept under the home, and a campaign that runs adds batches alone.
+ */
+import { appendFile, mkdir, readFile, truncate } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { z } from 'zod';
+import type { ArtifactStore } from '../artifacts/store';
+import { keysNotedBy } from '../artifacts/usage';
+import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
+import { beginningOf, type LabelPass, labelPassSchema } from '../domain/capability';
+import { breathing } from '../domain/concurrency';
+import { isFailure } from '../domain/failures';
+import { jsonText, type Message } from '../domain/messages';
+import { type Rollout, SUCCESS } from '../domain/rollout';
+import { readRollouts } from '../rollout/read';
+import type { ListedRollout } from './api';
+
+/** Raised whenever other rows would be made of the same batch: an index of another form is made anew. */
+const FORM = 1;
+/** Characters of what was said, by which a list is searched. */
+const SEARCHED = 1000;
+
+const rowSchema = z.object({
+  id: z.string(),
+  task: z.string(),
+  attempt: z.number(),
+  reward: z.number().optional(),
+  stop: z.string(),
+  steps: z.number(),
+  /** In lower case: how the conversation begins, without what the policy is told. */
+  text: z.string(),
+});
+const batchSchema = z.object({
+  form: z.literal(FORM),
+  key: z.string(),
+  ref: artifactRefSchema,
+  title: z.string(),
+  inputs: z.array(artifactRefSchema),
+  rows: z.array(rowSchema),
+});
+/** Rollouts that were made together; each has its place in the batch. */
+export type IndexedBatch = z.infer<typeof batchSchema> & BatchPurpose;
+
+export interface IndexedRollout extends z.infer<typeof rowSchema> {
+  batch: IndexedBatch;
+  outcome: 'solved' | 'failed' | 'broken';
+  /** Another row is shown of what several batches hold: the first that is scored. */
+  isRepeated: boolean;
+  labels: string[];
+}
+
+/** What passes said of a rollout. */
+interface Labelled {
+  /** By capability: how many say that it is lacking, of how many that look at it. */
+  votes: Map<string, { lacking: number; passes: number }>;
+  origins: NonNullable<LabelPass['failures']>[string][];
+}
+
+interface BatchPurpose {
+  /** What it is for, in few words, and exactly. */
+  purpose: string;
+  what: string;
+  /** The capability, the arm or the policy that it is of. */
+  of: string;
+}
+
+/** By its title, as workflows and trainings give it. */
+export function purposeOf(title: string): BatchPurpose {
+  const [, evaluated, policy] = /^(outcome matrix|test): (.*)$/s.exec(title) ?? [];
+  if (evaluated && policy) return { purpose: evaluated, what: evaluated, of: policy };
+  const [, of, what = '', purpose] = /^(.*?): ((calibration|training|held out).*)$/s.exec(title) ?? [];
+  if (of && purpose) return { purpose, what, of };
+  const isHeldOut = title.includes('held-out');
+  return { purpose: isHeldOut ? 'held out' : title, what: title, of: title.startsWith('base') ? 'base' : '' };
+}
+
+/** `file`: where the index is kept; a home that can't be written to has it made anew each time. */
+export function createIndex({ store, campaign, file }: { store: ArtifactStore; campaign: string; file: string }) {
+  const batches = new Map<string, IndexedBatch>();
+  const all: IndexedRollout[] = [];
+  const byId = new Map<string, IndexedRollout>();
+  const labelled = new Map<string, Labelled>();
+  const passes = new Set<string>();
+  let refreshing: Promise<void> | undefined;
+  let version = 0;
+
+  function add(batch: z.infer<typeof batchSchema>): void {
+    const known: IndexedBatch = { ...batch, ...purposeOf(batch.title) };
+    batches.set(batch.key, known);
+    version += 1;
+    for (const row of batch.rows) {
+      const { reward } = row;
+      const outcome = reward === undefined ? 'broken' : reward >= SUCCESS ? 'solved' : 'failed';
+      const first = byId.get(row.id);
+      const isBetter = first?.outcome === 'broken' && outcome !== 'broken';
+      const labels = first?.labels ?? labelsOf(row.id);
+      const one: IndexedRollout = {
+        ...row,
+        batch: known,
+        outcome,
+        isRepeated: first !== undefined && !isBetter,
+        labels,
+      };
+      if (first && isBetter) first.isRepeated = true;
+      if (!one.isRepeated) byId.set(row.id, one);
+      all.push(one);
+    }
+  }
+
+  /** Those that at least half of the passes that look at it call lacking. */
+  const labelsOf = (id: string): string[] =>
+    [...(labelled.get(id)?.votes ?? [])].flatMap(([name, votes]) =>
+      2 * votes.lacking >= votes.passes && votes.lacking > 0 ? [name] : [],
+    );
+
+  /** What is kept, as far as it is whole: an end that was cut off goes. */
+  async function load(): Promise<void> {
+    const body = await readFile(file).catch(() => undefined);
+    if (!body) return;
+    let start = 0;
+    for (let end = body.indexOf(10); end >= 0; end = body.indexOf(10, start)) {
+      const parsed = jsonText.pipe(batchSchema).safeParse(body.toString('utf8', start, end));
+      if (!parsed.success) break;
+      add(parsed.data);
+      start = end + 1;
+    }
+    if (start < body.length) await truncate(file, start).catch(() => undefined);
+  }
+
+  async function read(key: string, ref: ArtifactRef): Promise<void> {
+    const { producer, inputs } = await store.provenance(ref);
+    const rows: z.infer<typeof rowSchema>[] = [];
+    for await (const rollout of readRollouts({ store, ref })) rows.push(rowOf(rollout));
+    const batch = { form: FORM, key, ref, title: producer.replace(/^rollouts: /, ''), inputs, rows } as const;
+    add(batch);
+    try {
+      await mkdir(dirname(file), { recursive: true });
+      await appendFile(file, `${JSON.stringify(batch)}\n`);
+    } catch {
+      // Somebody else's home may allow reading only.
+    }
+  }
+
+  async function label(key: string): Promise<void> {
+    const ref = await store.find(key);
+    if (!ref) return;
+    const pass = jsonText.pipe(labelPassSchema).parse((await store.read(ref)).toString('utf8'));
+    passes.add(key);
+    const of = (id: string): Labelled => {
+      const known = labelled.get(id) ?? { votes: new Map(), origins: [] };
+      labelled.set(id, known);
+      return known;
+    };
+    for (const [name, one] of Object.entries(pass.labels)) {
+      const vote = (ids: string[], lacking: number) => {
+        for (const id of ids) {
+          const { votes } = of(id);
+          const before = votes.get(name) ?? { lacking: 0, passes: 0 };
+          votes.set(name, { lacking: before.lacking + lacking, passes: before.passes + 1 });
+        }
+      };
+      vote([...one.lacking_failed, ...one.lacking_passed], 1);
+      vote([...one.present_failed, ...one.present_passed, ...one.na_failed, ...one.na_passed], 0);
+    }
+    for (const [id, origin] of Object.entries(pass.failures ?? {})) of(id).origins.push(origin);
+  }
+
+  async function extend(): Promise<void> {
+    if (version === 0) await load();
+    const keys = await keysNotedBy(store, campaign);
+    for (const key of keys.filter((one) => one.startsWith('rollouts/') && !batches.has(one)))
+      try {
+        const ref = await store.find(key);
+        if (ref) await read(key, ref);
+      } catch (error) {
+        // A batch that is damaged is made anew, or is not there to be read.
+        if (!isFailure(error, 'ArtifactDamaged')) throw error;
+      }
+    const unread = keys.filter((one) => one.startsWith('labels/') && !passes.has(one));
+    for (const key of unread) await label(key);
+    if (unread.length === 0) return;
+    version += 1;
+    for (const one of all) one.labels = labelsOf(one.id);
+  }
+
+  return {
+    /** Reads what has come since. */
+    refresh: (): Promise<void> => (refreshing ??= extend().finally(() => (refreshing = undefined))),
+    all: (): readonly IndexedRollout[] => all,
+    batches: (): readonly IndexedBatch[] => [...batches.values()],
+    /** Changes with what it holds. */
+    version: () => version,
+    /** That whose id begins so, if it is the only one. */
+    find(start: string): IndexedRollout | undefined {
+      const known = byId.get(start);
+      if (known || start.length < 8) return known;
+      const [only, another] = [...byId.keys()].filter((id) => id.startsWith(start));
+      return only === undefined || another !== undefined ? undefined : byId.get(only);
+    },
+    votesOf: (id: string) => [...(labelled.get(id)?.votes ?? [])].map(([name, votes]) => ({ name, ...votes })),
+    beginningOf: (id: string) => beginningOf(labelled.get(id)?.origins ?? []),
+    async read({ id, batch }: IndexedRollout): Promise<Rollout> {
+      for await (const rollout of readRollouts({ store, ref: batch.ref })) if (rollout.key === id) return rollout;
+      throw new Error(`${batch.ref.uri} holds no rollout ${id}`);
+    },
+    /** Ids of those that say a text anywhere. */
+    async saying(text: string, rollouts: readonly IndexedRollout[]): Promise<Set<string>> {
+      const wanted = new Set(rollouts.map(({ id }) => id));
+      const found = new Set<string>();
+      const breathe = breathing();
+      for (const batch of new Set(rollouts.map((one) => one.batch)))
+        for await (const rollout of readRollouts({ store, ref: batch.ref }))
+          if (wanted.has(rollout.key) && rollout.status === 'scored') {
+            const said = saidIn(rollout.messages);
+            if (said.includes(text)) found.add(rollout.key);
+            await breathe(said.length);
+          }
+      return found;
+    },
+  };
+}
+export type RolloutIndex = ReturnType<typeof createIndex>;
+
+const saidIn = (messages: readonly Message[]): string =>
+  messages
+    .flatMap((one) => (one.role === 'system' ? [] : [one.content, ...calledIn(one)]))
+    .join('\n')
+    .toLowerCase();
+const calledIn = (message: Message): string[] =>
+  'toolCalls' in message && message.toolCalls ? message.toolCalls.map((call) => JSON.stringify(call)) : [];
+
+function rowOf(rollout: Rollout): z.infer<typeof rowSchema> {
+  const { key: id, task, attempt } = rollout;
+  if (rollout.status === 'broken') {
+    const { type, message } = rollout.error;
+    return { id, task, attempt, stop: type, steps: 0, text: message.slice(0, SEARCHED).toLowerCase() };
+  }
+  const { reward, stopReason: stop, steps, messages } = rollout;
+  return { id, task, attempt, reward, stop, steps, text: saidIn(messages).slice(0, SEARCHED) };
+}
+
+export const listed = ({
+  id,
+  batch,
+  task,
+  attempt,
+  outcome,
+  reward,
+  stop,
+  steps,
+  labels,
+}: IndexedRollout): ListedRollout => ({
+  ...{ id, purpose: batch.what, of: batch.of, task, attempt, outcome, stop, steps, labels },
+  ...(reward !== undefined && { reward }),
+});

@@ -1,0 +1,104 @@
+/** One rollout with all that is known of it: its conversation, what it came to and why, and what passes said of it. */
+import type { ArtifactStore } from '../artifacts/store';
+import type { Rollout } from '../domain/rollout';
+import { messageRoles } from '../report/capability-model';
+import { quotedMessage } from '../report/build/quotes';
+import { turnSeed } from '../rollout/keys';
+import { plain, wrap } from '../terminal';
+import type { ShownRollout } from './api';
+import { type IndexedRollout, listed, type RolloutIndex } from './rollouts';
+
+/** Characters of one message: a page stays fluent, and says what is missing. */
+const LONGEST = 1_000_000;
+const OTHERS = 50;
+
+export async function shownRollout(
+  index: RolloutIndex,
+  store: ArtifactStore,
+  one: IndexedRollout,
+): Promise<ShownRollout> {
+  const rollout = await index.read(one);
+  const begins = index.beginningOf(one.id);
+  const others = index
+    .all()
+    .filter(({ task, id, isRepeated }) => task === one.task && id !== one.id && !isRepeated)
+    .sort((a, b) => Number(b.batch === one.batch) - Number(a.batch === one.batch))
+    .slice(0, OTHERS)
+    .map(({ id, batch, attempt, outcome }) => ({ id, name: `${batch.title}, attempt ${attempt}: ${outcome}` }));
+  const facts = [
+    ...factsOf(rollout),
+    ...(await policyFacts(store, one)),
+    ...index
+      .votesOf(one.id)
+      .filter(({ lacking }) => lacking > 0)
+      .map(({ name, lacking, passes }) => ({ name: `lacks ${name}`, value: `${lacking} of ${passes} passes` })),
+    ...(begins
+      ? [{ name: 'the failure begins', value: `message ${begins.message}, ${begins.of}: ${begins.reason}` }]
+      : []),
+  ];
+  return {
+    ...listed(one),
+    facts,
+    messages:
+      rollout.status === 'scored' ? rollout.messages.map((message, n) => quotedMessage(message, n, LONGEST)) : [],
+    ...(begins && { cited: begins.message }),
+    others,
+  };
+}
+
+type Facts = ShownRollout['facts'];
+
+function factsOf(rollout: Rollout): Facts {
+  const id = { name: 'id', value: rollout.key };
+  if (rollout.status === 'broken') return [id, { name: rollout.error.type, value: rollout.error.message }];
+  const { reward, breakdown, stopReason, steps, seconds, usage, hinted, branch, routed, reference } = rollout;
+  const text = (value: object): string =>
+    Object.entries(value)
+      .map(([name, number]) => `${name} ${Number(Number(number).toFixed(4))}`)
+      .join(', ');
+  const facts: [string, string | undefined][] = [
+    ['reward', String(reward)],
+    ['of which', text(breakdown)],
+    ['ended by', stopReason],
+    ['answers', String(steps)],
+    ['tokens', `${usage.promptTokens} read, ${usage.completionTokens} sampled`],
+    ['seconds', seconds.toFixed(1)],
+    ['branch', branch],
+    ['hinted', hinted && 'yes: the policy was shown the hint of its environment'],
+    ['routed to', routed && `${routed.chosen} (${text(routed.probabilities)})`],
+    ['right actions', reference && reference.actions.map(({ name }) => name).join(', ')],
+    ['seed of the first answer', String(turnSeed({ key: rollout.key, turn: 0 }))],
+  ];
+  return [id, ...facts.flatMap(([name, value]) => (value ? [{ name, value }] : []))];
+}
+
+/** Whose rollout it is, by what its batch was made from. */
+async function policyFacts(store: ArtifactStore, { batch }: IndexedRollout): Promise<Facts> {
+  const made = await Promise.all(
+    batch.inputs.map(async (ref) => {
+      const { producer } = await store.provenance(ref).catch(() => ({ producer: '' }));
+      return producer === 'train' || producer === 'merge' || producer === 'fitRouter'
+        ? [{ name: producer === 'fitRouter' ? 'router' : 'adapter', value: ref.sha256 }]
+        : [];
+    }),
+  );
+  return [{ name: 'batch', value: `${batch.title} (${batch.ref.sha256})` }, ...made.flat()];
+}
+
+/** As `campaign show` prints it. */
+export function shownText({ task, attempt, outcome, facts, messages, cited }: ShownRollout, columns = 60): string {
+  const lines = (text: string, indent = '') =>
+    plain(text)
+      .split('\n')
+      .flatMap((line) => wrap(line, columns - indent.length, { cutsWords: true }))
+      .map((line) => indent + line);
+  return [
+    ...lines(`${task}, attempt ${attempt}: ${outcome}`),
+    ...facts.flatMap(({ name, value }) => lines(`${name}: ${value}`)),
+    ...messages.flatMap(({ message, role, text, missing }) => [
+      '',
+      `${message} ${messageRoles[role]}${message === cited ? '  <- the failure begins here' : ''}`,
+      ...lines(missing ? `${text}\n(${missing} characters more)` : text, '  '),
+    ]),
+  ].join('\n');
+}

@@ -1,0 +1,228 @@
+/** The index of a campaign's rollouts over a real store, its filters, and what is served of it. */
+import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openFolderStore } from '../../../src/artifacts/folder-store';
+import type { ArtifactStore } from '../../../src/artifacts/store';
+import { notingUsage } from '../../../src/artifacts/usage';
+import type { Rollout } from '../../../src/domain/rollout';
+import { type Listening, listen } from '../../../src/gateway/listen';
+import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
+import { createView, type GivenDecision } from '../../../src/view/app';
+import { pageOf } from '../../../src/view/filter';
+import { createIndex, purposeOf, type RolloutIndex } from '../../../src/view/rollouts';
+import { campaignCommand } from '../../support/campaign-command';
+import { writeStatus } from '../../../src/cli/watch/snapshot';
+import { scoredRollout } from '../../support/scored-rollout';
+
+let home: string;
+let store: ArtifactStore;
+let index: RolloutIndex;
+const file = () => join(home, 'demo', 'rollouts.jsonl');
+const open = () => createIndex({ store, campaign: 'demo', file: file() });
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'view-'));
+  store = notingUsage(openFolderStore(join(home, 'artifacts')), () => 'demo');
+  index = open();
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const HOSTILE = '<script>alert(1)</script> \u202eevil\u001b[31m';
+const said = (name: string, task: string, reward: number, text = 'hello', answer = 'gladly') =>
+  ({
+    ...scoredRollout({ name, task, reward }),
+    messages: [
+      { role: 'system', content: 'the written policy' },
+      { role: 'user', content: text },
+      { role: 'assistant', content: answer, toolCalls: [{ id: '1', name: 'find_item', arguments: { name: 'lamp' } }] },
+      { role: 'tool', toolCallId: '1', content: 'item I-1' },
+    ],
+  }) as Rollout;
+const broken = (name: string, task: string): Rollout => {
+  const { key } = scoredRollout({ name, task, reward: 0 });
+  return { status: 'broken', key, task, attempt: 0, error: { type: 'BadEnvironment', message: 'it ended' } };
+};
+const batch = (title: string, rollouts: Rollout[], key = title) =>
+  store.put({
+    key: `rollouts/${key}`,
+    producer: `rollouts: ${title}`,
+    inputs: [],
+    mediaType: ROLLOUTS_MEDIA_TYPE,
+    body: rollouts.map((one) => `${JSON.stringify(one)}\n`).join(''),
+  });
+const pass = (attempt: number, lacking: string[], present: string[]) =>
+  store.put({
+    key: `labels/${attempt}`,
+    producer: 'label',
+    inputs: [],
+    mediaType: 'application/json',
+    body: JSON.stringify({
+      attempt,
+      totals: { total_failed: 1, total_passed: 1 },
+      labels: {
+        ask_first: {
+          ...{ lacking_failed: lacking, present_failed: present, na_failed: [] },
+          ...{ lacking_passed: [], present_passed: [], na_passed: [] },
+        },
+      },
+      failures: { [keyOf('a')]: { of: 'agent', message: 2, reason: 'it did not ask' } },
+    }),
+  });
+const keyOf = (name: string) => scoredRollout({ name, task: '', reward: 0 }).key;
+const names = async (asked: Record<string, string>) =>
+  (await pageOf(index, asked)).rollouts.map(({ id }) => Buffer.from(id, 'hex').toString().replaceAll('\0', ''));
+
+async function twoBatches(): Promise<void> {
+  await batch('base rollouts', [said('a', 't1', 0, 'where is my ORDER'), said('b', 't2', 1), broken('c', 't3')]);
+  await batch('grpo_target: training step 3', [said('d', 't1', 0.5), said('c', 't3', 1)]);
+  await index.refresh();
+}
+
+test('rollouts are filtered by what they are, and listed once; a broken one that was scored later is scored', async () => {
+  await twoBatches();
+  expect(await names({})).toEqual(['a', 'b', 'c', 'd']);
+  expect(await names({ stage: 'training' })).toEqual(['d', 'c']);
+  expect(await names({ stage: 'base rollouts', outcome: 'broken' })).toEqual(['c']);
+  expect(await names({ arm: 'grpo_target', outcome: 'failed' })).toEqual(['d']);
+  expect(await names({ task: 't1', attempt: '0' })).toEqual(['a', 'd']);
+  expect(await names({ broken: 'no', stop: 'agent_stop', outcome: 'solved' })).toEqual(['b', 'c']);
+  expect(await names({ text: 'my order' })).toEqual(['a']);
+  expect(await names({ text: 'written policy' })).toEqual([]);
+  expect(await names({ said: 'LAMP', task: 't2' })).toEqual(['b']);
+  const { facets, total } = await pageOf(index, {});
+  expect(total).toBe(4);
+  expect(facets['outcome']).toEqual([
+    { value: 'failed', count: 2 },
+    { value: 'solved', count: 2 },
+  ]);
+});
+
+test('labels are those of half the passes at least, and come while a campaign runs', async () => {
+  await twoBatches();
+  await pass(1, [keyOf('a')], [keyOf('b')]);
+  await pass(2, [keyOf('a'), keyOf('b')], []);
+  await pass(3, [], [keyOf('a'), keyOf('b')]);
+  await index.refresh();
+  expect(await names({ label: 'ask_first' })).toEqual(['a']);
+  expect(index.beginningOf(keyOf('a'))).toMatchObject({ message: 2, votes: 3 });
+});
+
+test('the index is made once: another one reads it, adds what is new, and passes over an end that was cut off', async () => {
+  await twoBatches();
+  const kept = readFileSync(file(), 'utf8');
+  appendFileSync(file(), kept.slice(0, 80));
+  const reads: string[] = [];
+  const counted = {
+    ...store,
+    read: (ref: Parameters<ArtifactStore['read']>[0]) => (reads.push(ref.sha256), store.read(ref)),
+  };
+  const { sha256 } = await batch('test: trace', [said('e', 't9', 1)]);
+  index = createIndex({ store: counted, campaign: 'demo', file: file() });
+  await index.refresh();
+  expect(reads).toEqual([sha256]);
+  expect(await names({ stage: 'test' })).toEqual(['e']);
+  index = open();
+  await index.refresh();
+  expect(await names({})).toEqual(['a', 'b', 'c', 'd', 'e']);
+  expect(readFileSync(file(), 'utf8').startsWith(kept)).toBe(true);
+});
+
+test('a batch is told apart by its title', () => {
+  const of = (title: string) => Object.values(purposeOf(title)).join(' | ');
+  expect(of('refuse: calibration, round 2, with hints')).toBe(
+    'calibration | calibration, round 2, with hints | refuse',
+  );
+  expect(of('refuse: held out on the target, base')).toBe('held out | held out on the target, base | refuse');
+  expect(of('base on the held-out train tasks')).toBe('held out | base on the held-out train tasks | base');
+  expect(of('outcome matrix: a+b')).toBe('outcome matrix | outcome matrix | a+b');
+});
+
+describe('served', () => {
+  let listening: Listening;
+  const decisions: GivenDecision[] = [];
+  beforeEach(async () => {
+    await batch('base rollouts', [said('a', 't1', 0, HOSTILE)]);
+    await pass(1, [keyOf('a')], []);
+    const view = createView({
+      ...{ index, store, hosts: ['127.0.0.1', 'localhost'] },
+      page: async () => '<!doctype html>',
+      status: async () => ({ state: 'running' }),
+      approvals: async () => ({ waits: [] }),
+      decide: async (decision) => (decisions.push(decision), { decided: ['approved: x'] }),
+      batchesOf: async () => new Set<string>(),
+      told: () => undefined,
+    });
+    listening = await listen(view, { host: '127.0.0.1', port: 0 });
+  });
+  afterEach(() => listening.close(0));
+
+  /** As fetch can't: with any Host header. */
+  const ask = (path: string, headers: Record<string, string> = {}, body?: object) =>
+    new Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; text: string }>((resolve, reject) => {
+      const sent = request(`${listening.url}${path}`, { method: body ? 'POST' : 'GET', headers }, (answer) => {
+        let text = '';
+        answer.on('data', (part) => (text += String(part)));
+        answer.on('end', () => resolve({ status: answer.statusCode ?? 0, headers: answer.headers, text }));
+      });
+      sent.on('error', reject).end(body && JSON.stringify(body));
+    });
+
+  test('a conversation is whole: messages with calls, what it came to, labels, where the failure begins', async () => {
+    const { text, headers } = await ask(`/api/rollouts/${keyOf('a')}`);
+    const shown = JSON.parse(text);
+    expect(shown).toMatchObject({ task: 't1', outcome: 'failed', cited: 2, labels: ['ask_first'] });
+    expect(shown.messages[1].text).toBe(HOSTILE);
+    expect(shown.messages[2].text).toBe('gladly\ncalls find_item({"name":"lamp"})');
+    expect(shown.facts).toContainEqual({ name: 'lacks ask_first', value: '1 of 1 passes' });
+    expect(headers).toMatchObject({
+      'content-type': 'application/json',
+      'x-content-type-options': 'nosniff',
+      'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+    });
+    expect((await ask('/api/rollouts?from=nothing')).text).toContain('"total":0');
+    expect((await ask('/api/rollouts/ffffffff')).status).toBe(404);
+    expect(await ask('/api/rollouts?colour=red')).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('colour'),
+    });
+  });
+
+  test('another name for this machine is refused, and nobody decides but a page of this address', async () => {
+    const own = new URL(listening.url).host;
+    expect((await ask('/api/status', { host: 'rebound.example' })).status).toBe(403);
+    const json = { 'content-type': 'application/json' };
+    const decision = { verb: 'approve', what: [], of: ['0'] };
+    for (const headers of [json, { ...json, origin: 'http://other.example' }, { origin: `http://${own}` }])
+      expect((await ask('/api/approvals', headers, decision)).status).toBeGreaterThanOrEqual(400);
+    expect(decisions).toEqual([]);
+    const given = await ask('/api/approvals', { ...json, origin: `http://${own}` }, decision);
+    expect(given).toMatchObject({ status: 200, text: '{"decided":["approved: x"]}' });
+    expect(decisions).toEqual([decision]);
+    expect(await ask('/api/approvals', { ...json, origin: `http://${own}` }, { verb: 'maybe' })).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('verb'),
+    });
+  });
+});
+
+test('`campaign show` prints a conversation, none of whose lines is wider than 60 columns or moves the cursor', async () => {
+  await batch('base rollouts', [said('a', 't1', 0, `${HOSTILE} ${'long words '.repeat(30)}`)]);
+  const snapshot = {
+    name: 'demo',
+    runId: '1',
+    status: 'COMPLETED',
+    paused: false,
+    startedAt: 1,
+    activities: [],
+    children: [],
+  };
+  await writeStatus({ home, snapshot });
+  const { text } = await campaignCommand(home, 'show', keyOf('a').slice(0, 10));
+  expect(text).toContain('t1, attempt 0: failed');
+  expect(text).toContain('calls find_item({"name":"lamp"})');
+  expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
+  expect(text).not.toContain('\u001b');
+  await expect(campaignCommand(home, 'show', 'ffffffffff')).rejects.toThrow('is no rollout of demo');
+});
