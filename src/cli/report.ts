@@ -65,7 +65,7 @@ export async function showLineage(start: string, options: LineageOptions): Promi
     const tree = await lineage({ store: await openStore(home.root), start, ...(found && { report: found.report }) });
     if (options.json) return JSON.stringify(tree);
     const { root } = tree;
-    const shown = root.kind === 'rollout' ? `conversation/${root.rollout.key}` : `conversations?from=${start}`;
+    const shown = root.kind === 'rollout' ? `conversation/${root.rollout.key}` : `conversations?figure=${start}`;
     const campaign = found ? ` ${found.name}` : '';
     return `${lineageText(tree)}\nto read them: \`campaign view${campaign}\`, then http://127.0.0.1:${VIEW_PORT}/#${shown}`;
   } catch (error) {

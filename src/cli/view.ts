@@ -7,12 +7,14 @@ import { mean } from '../domain/statistics';
 import { successShare } from '../domain/outcomes';
 import { listen } from '../gateway/listen';
 import { batchesBehind, UnknownStartError } from '../report/lineage';
-import { renderReport } from '../report/render';
+import { pageHtml } from '../report/html';
+import { completeReport } from '../report/render';
+import { reportHtml } from '../report/sections/report';
 import { createView } from '../view/app';
 import { createIndex, type RolloutIndex } from '../view/rollouts';
 import { shownRollout, shownText } from '../view/shown';
 import { decideOn, shownApprovals } from './approvals';
-import { campaignsOf, readStatus } from './campaign-status';
+import { campaignsOf, readStatus, statusLines } from './campaign-status';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf, namespace } from './options';
 import { findReport, reported } from './reports';
@@ -72,7 +74,10 @@ export async function serveView(name: string | undefined, options: ViewOptions):
     ...{ index, store, status, hosts: ['127.0.0.1', 'localhost', '[::1]'] },
     page: async () => {
       const found = reportOf();
-      return found ? renderReport(found).html : NO_REPORT;
+      if (found) return reportHtml(completeReport(found.report), true);
+      const lines = statusLines(await withServer(options, (temporal) => readStatus(temporal, options, campaign)));
+      const blocks = lines.map((text) => ({ kind: 'paragraph', text }) as const);
+      return pageHtml({ title: campaign, served: true, views: [{ id: 'status', name: 'Where it stands', blocks }] });
     },
     approvals: () =>
       withServer(options, async (temporal) => ({
@@ -106,10 +111,6 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   await new Promise<void>((resolve) => onInterrupt({ onFirst: resolve, onSecond: () => undefined }));
   await listening.close(1);
 }
-
-const NO_REPORT = `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'">
-<title>campaign</title></head><body><p>There is no report yet. <a href="api/status">Where it stands</a>, <a href="api/rollouts">its rollouts</a>.</p></body></html>
-`;
 
 /** Mean reward and success of every step that a training has come to, in training and held out. */
 function curvesOf(index: RolloutIndex) {

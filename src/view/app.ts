@@ -85,14 +85,14 @@ export function createView(o: ViewOptions) {
   });
   app.get('/api/rollouts', async (c) => {
     const asked = c.req.query();
-    const unknown = Object.keys(asked).find((name) => ![...filterNames, 'page', 'from'].includes(name));
+    const unknown = Object.keys(asked).find((name) => ![...filterNames, 'page', 'figure'].includes(name));
     if (unknown !== undefined)
       throw new Refused(
         400,
-        `${unknown.slice(0, 100)} is no filter; there are ${filterNames.join(', ')}, from and page`,
+        `${unknown.slice(0, 100)} is no filter; there are ${filterNames.join(', ')}, figure and page`,
       );
     await index.refresh();
-    return c.json(await pageOf(index, asked, asked['from'] ? await o.batchesOf(asked['from']) : undefined));
+    return c.json(await pageOf(index, asked, asked['figure'] ? await o.batchesOf(asked['figure']) : undefined));
   });
   app.get('/api/rollouts/:id', async (c) => {
     await index.refresh();

@@ -37,9 +37,9 @@ import { episodeBlock } from './evidence';
 import { routerBlocks, runBlocks, trainingBlocks } from './run';
 import { selectionBlocks } from './selection';
 
-export function reportHtml(report: Report): string {
+export function reportHtml(report: Report, served = false): string {
   const { name } = report.campaign;
-  return pageHtml({ title: name, campaign: name, views: viewsOf(report) });
+  return pageHtml({ title: name, campaign: name, views: viewsOf(report), ...(served && { served }) });
 }
 export const reportText = (report: Report, columns?: number): string =>
   terminalText(

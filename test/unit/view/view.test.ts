@@ -181,7 +181,7 @@ describe('served', () => {
       'x-content-type-options': 'nosniff',
       'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
     });
-    expect((await ask('/api/rollouts?from=nothing')).text).toContain('"total":0');
+    expect((await ask('/api/rollouts?figure=nothing')).text).toContain('"total":0');
     expect((await ask('/api/rollouts/ffffffff')).status).toBe(404);
     expect(await ask('/api/rollouts?colour=red')).toMatchObject({
       status: 400,
