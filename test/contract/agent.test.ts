@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { FixedPolicy, TrainingRow } from '../../src/domain/rollout';
+import { checkAgent } from '../../src/environments/agent/check';
 import { openAgent } from '../../src/environments/agent/kind';
 import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
@@ -203,3 +204,26 @@ test('nothing is left of what a program has started, whatever group it is in', a
   // Killed is not yet gone.
   while (pids.some(running)) await sleep(50);
 }, 60_000);
+
+test('a check starts it on three tasks and says what was seen, or what is wrong', async () => {
+  const said: string[] = [];
+  const checked = (text: string) =>
+    checkAgent({ open: (onAsked) => program(text, { onAsked }), say: (line) => void said.push(line) });
+  expect(await checked(`await ask([system, user], { tools, temperature: 0 }); reward(0);`)).toEqual([]);
+  const seen = [
+    'a system message of 20 characters, tools get_account, first words "cancel the red lamp i42 please"',
+    "1 requests, temperature asked for, which the campaign's sampling replaces",
+    'ended by itself, reward 0',
+  ];
+  const tasks = ['train-0', 'train-19', 'test-19'];
+  expect(said).toEqual(
+    tasks.map(
+      (id) => expect.stringMatching(new RegExp(`^task ${id}: asked after [0-9.]+ s, ${seen.join('; ')}$`)) as string,
+    ),
+  );
+  expect(await checked('await ask([system, { ...user, content: String(process.pid) }]); reward(0);')).toEqual([]);
+  expect(said.at(-1)).toMatch(/^note: on the same task it asks for something else/);
+  expect(await checked('reward(1);')).toMatchObject([
+    { check: 'task train-0', problem: expect.stringContaining('never asked') },
+  ]);
+}, 120_000);

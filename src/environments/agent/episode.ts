@@ -190,7 +190,7 @@ export async function beginAgent(o: {
       } catch (error) {
         // Its last question was not answered, which is the policy's doing.
         if (!byItself && !grader) return { reward: 0, breakdown: {}, ...kept };
-        throw failed(`has told no reward: ${reasonOf(error)}`, 'docs/targets.md says how');
+        throw failed(`has told no reward: ${reasonOf(error)}`, 'docs/agents.md says how');
       }
     },
     close,

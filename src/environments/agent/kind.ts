@@ -12,6 +12,7 @@ import type { Environment, EnvironmentDescription, Episode } from '../../domain/
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind, type KindSpec } from '../../domain/kinds';
 import type { EnvironmentContext, EnvironmentKind } from '../kinds';
+import { checkAgent } from './check';
 import { type Asked, openEndpoint } from './endpoint';
 import { beginAgent } from './episode';
 import { readTasks } from './tasks';
@@ -49,6 +50,7 @@ export const agent: EnvironmentKind = {
     const { silenceSeconds, passEnv } = kind.read(spec);
     return { processes: 1, silenceSeconds, ...(passEnv && { passEnv }) };
   },
+  check: (spec, say) => checkAgent({ open: (onAsked) => openAgent({ ...kind.read(spec), onAsked }), say }),
 };
 
 export function openAgent(

@@ -44,7 +44,7 @@ describe('a kind of somebody else', () => {
 
   test('is known by what it tells of itself', () => {
     expect(describeSpec({ kind: 'mine' }, [mine])).toEqual({ label: 'my shop', isPublished: false });
-    expect(argumentsUsage([mine])).toBe('NAME | FILE.js | mine ROOM... | -- COMMAND [ARGUMENT...]');
+    expect(argumentsUsage([mine])).toBe('NAME | FILE.js | CAMPAIGN.yaml | mine ROOM... | -- COMMAND [ARGUMENT...]');
     expect(specOfArguments({ args: ['mine', 'a'], separated: false, kinds: [mine] })).toEqual({ kind: 'mine' });
   });
 });
@@ -89,7 +89,7 @@ describe('arguments of `campaign env check`', () => {
     const program = { kind: 'process', cwd: resolve('.'), ...limits };
     expect(of('node', 'env.js')).toEqual({ ...program, command: ['node', 'env.js'] });
     expect(specOfArguments({ args: ['tau2'], separated: true })).toEqual({ ...program, command: ['tau2'] });
-    expect(argumentsUsage()).toBe('NAME | FILE.js | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]');
+    expect(argumentsUsage()).toBe('NAME | FILE.js | CAMPAIGN.yaml | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]');
   });
 
   test('the folder may stand in the variable that its kind names', () => {

@@ -1,0 +1,109 @@
+/** `campaign env check` of an agent: its program is started on three tasks, with answers that any model might give, and what it did is said. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Context, Environment, Episode, ResetResult, Task } from '../../domain/environment';
+import { reasonOf } from '../../domain/failures';
+import { passedOf } from '../../gateway/dialect';
+import type { Finding } from '../conformance/probe';
+import { quoted } from '../contract';
+import type { Asked } from './endpoint';
+
+const TASKS = 3;
+/** Requests that are answered before it is told that the rollout is over. */
+const ANSWERED = 3;
+const WORDS = 'I can not help with that.';
+
+export async function checkAgent(o: {
+  open: (onAsked: (asked: Asked) => void) => Environment;
+  say: (line: string) => void;
+}): Promise<Finding[]> {
+  const { open, say } = o;
+  const findings: Finding[] = [];
+  let asked: Asked[] = [];
+  const environment = open((one) => void asked.push(one));
+  try {
+    const tasks = [...(await environment.tasks('train')), ...(await environment.tasks('test'))];
+    for (const split of ['train', 'test'] as const)
+      if (!tasks.some((task) => task.split === split))
+        findings.push({
+          check: 'tasks',
+          problem: `no task has split "${split}"`,
+          fix: 'give some of the lines of target.tasks that split',
+        });
+    const [first] = tasks;
+    if (!first) return findings;
+    const starts: ResetResult[] = [];
+    const sample = sampleOf(tasks);
+    for (const task of [...sample, first]) {
+      asked = [];
+      try {
+        const { start, text } = await played(environment, task, () => asked);
+        if (starts.push(start) <= sample.length) say(text);
+      } catch (error) {
+        const fix = 'docs/agents.md says what it has to do';
+        findings.push({ check: `task ${task.id}`, problem: reasonOf(error), fix });
+        return findings;
+      }
+    }
+    if (!isDeepStrictEqual(starts[0], starts.at(-1)))
+      say('note: on the same task it asks for something else each time: is there a time, or an id, in its prompt?');
+    return findings;
+  } finally {
+    await environment.close();
+  }
+}
+
+/** The first, one of the middle, and the last. */
+const sampleOf = (tasks: readonly Task[]): Task[] =>
+  [...new Set(Array.from({ length: TASKS }, (_, n) => Math.floor((n * (tasks.length - 1)) / (TASKS - 1))))].map(
+    (at) => tasks[at]!,
+  );
+
+async function played(environment: Environment, { id }: Task, asked: () => readonly Asked[]) {
+  const begun = performance.now();
+  const episode = await environment.reset({ id, seed: 0 });
+  try {
+    const seconds = ((performance.now() - begun) / 1000).toFixed(1);
+    const byItself = await answered(episode);
+    const { reward } = await episode.evaluate(byItself ? 'agent_stop' : 'max_steps');
+    const end = byItself ? 'ended by itself' : `was refused after ${ANSWERED} answers`;
+    const text = `task ${id}: asked after ${seconds} s, ${openingText(episode.start)}; ${requestsText(asked())}; ${end}, reward ${reward}`;
+    return { start: episode.start, text };
+  } finally {
+    await episode.close();
+  }
+}
+
+async function answered(episode: Episode): Promise<boolean> {
+  for (let n = 0; n < ANSWERED; n++) {
+    const { done } = await episode.step({ role: 'assistant', content: WORDS });
+    if (done) return true;
+  }
+  return false;
+}
+
+function openingText({ messages, tools }: Context): string {
+  const system = messages.find(({ role }) => role === 'system')?.content;
+  const names = tools.map(({ name }) => name).join(', ');
+  return [
+    system === undefined ? 'no system message' : `a system message of ${system.length} characters`,
+    names === '' ? 'no tools' : `tools ${names}`,
+    `first words ${JSON.stringify(quoted(messages.find(({ role }) => role === 'user')?.content ?? '', 80))}`,
+  ].join(', ');
+}
+
+function requestsText(asked: readonly Asked[]): string {
+  const replaced = new Set(asked.flatMap(({ request }) => replacedIn(passedOf(request))));
+  const streamed = asked.filter(({ request }) => request.stream).length;
+  return [
+    `${asked.length} requests`,
+    ...(streamed > 0 ? [`${streamed} of them streamed`] : []),
+    ...(replaced.size > 0 ? [`${[...replaced].join(', ')} asked for, which the campaign's sampling replaces`] : []),
+  ].join(', ');
+}
+
+const replacedIn = (passed: Record<string, unknown>): string[] =>
+  Object.entries(passed).flatMap(([name, value]) =>
+    value === undefined || value === null || value === false || value === 'auto' || name === 'parallel_tool_calls'
+      ? []
+      : [name],
+  );
