@@ -211,7 +211,7 @@ test('a check starts it on three tasks and says what was seen, or what is wrong'
     checkAgent({ open: (onAsked) => program(text, { onAsked }), say: (line) => void said.push(line) });
   expect(await checked(`await ask([system, user], { tools, temperature: 0 }); reward(0);`)).toEqual([]);
   const seen = [
-    'a system message of 20 characters, tools get_account, first words "cancel the red lamp i42 please"',
+    'a system message of 21 characters, tools get_account, first words "cancel the red lamp i42 please"',
     "1 requests, temperature asked for, which the campaign's sampling replaces",
     'ended by itself, reward 0',
   ];

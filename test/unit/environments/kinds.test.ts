@@ -105,7 +105,7 @@ describe('arguments of `campaign env check`', () => {
   });
 
   test.each([
-    [[], /^name an environment: NAME \| FILE\.js \| tau2 /],
+    [[], /^name an environment: NAME \| FILE\.js \| CAMPAIGN\.yaml \| tau2 /],
     [['shpo'], /^there is no built-in environment shpo; did you mean shop\? A program is named after --$/],
     [['tau2'], /^tau2 takes DOMAIN\.\.\., not ""; for example: campaign env check tau2 retail$/],
     [['tau2', 'retial'], /^tau2: .*"retail".*; for example: campaign env check tau2 retail$/],
