@@ -89,7 +89,9 @@ describe('arguments of `campaign env check`', () => {
     const program = { kind: 'process', cwd: resolve('.'), ...limits };
     expect(of('node', 'env.js')).toEqual({ ...program, command: ['node', 'env.js'] });
     expect(specOfArguments({ args: ['tau2'], separated: true })).toEqual({ ...program, command: ['tau2'] });
-    expect(argumentsUsage()).toBe('NAME | FILE.js | CAMPAIGN.yaml | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]');
+    expect(argumentsUsage()).toBe(
+      'NAME | FILE.js | CAMPAIGN.yaml | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]',
+    );
   });
 
   test('the folder may stand in the variable that its kind names', () => {
