@@ -7,14 +7,14 @@ import { mean } from '../domain/statistics';
 import { successShare } from '../domain/outcomes';
 import { listen } from '../gateway/listen';
 import { batchesBehind, UnknownStartError } from '../report/lineage';
-import { pageHtml } from '../report/html';
 import { completeReport } from '../report/render';
-import { reportHtml } from '../report/sections/report';
+import { viewsOf } from '../report/sections/report';
+import { approvalView, liveView } from '../view/live';
 import { createView } from '../view/app';
 import { createIndex, type RolloutIndex } from '../view/rollouts';
 import { shownRollout, shownText } from '../view/shown';
 import { decideOn, shownApprovals } from './approvals';
-import { campaignsOf, readStatus, statusLines } from './campaign-status';
+import { campaignsOf, readStatus } from './campaign-status';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf, namespace } from './options';
 import { findReport, reported } from './reports';
@@ -53,7 +53,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   const reportOf = () =>
     reported(home.root).includes(campaign) ? findReport({ home: home.root, name: campaign }) : undefined;
 
-  async function status(): Promise<object> {
+  async function status() {
     await index.refresh();
     return withServer(options, async (temporal) => {
       const { snapshot, ...source } = await readStatus(temporal, options, campaign);
@@ -70,25 +70,34 @@ export async function serveView(name: string | undefined, options: ViewOptions):
     });
   }
 
+  const waiting = () =>
+    withServer(options, (temporal) =>
+      temporal
+        ? shownApprovals(temporal, campaign, store).catch((error: unknown) => {
+            // It does not run, or nobody answers: then nothing can be decided.
+            if (error instanceof UserError) return [];
+            throw error;
+          })
+        : Promise.resolve([]),
+    );
+
   const view = createView({
     ...{ index, store, status, hosts: ['127.0.0.1', 'localhost', '[::1]'] },
     page: async () => {
       const found = reportOf();
-      if (found) return reportHtml(completeReport(found.report), true);
-      const lines = statusLines(await withServer(options, (temporal) => readStatus(temporal, options, campaign)));
-      const blocks = lines.map((text) => ({ kind: 'paragraph', text }) as const);
-      return pageHtml({ title: campaign, served: true, views: [{ id: 'status', name: 'Where it stands', blocks }] });
+      const now = await status();
+      const waits = await waiting();
+      const live = now.state !== 'completed';
+      return {
+        ...{ title: campaign, campaign, served: true, live },
+        views: [
+          ...(waits.length > 0 ? [approvalView(waits)] : []),
+          ...(live ? [liveView(now)] : []),
+          ...(found ? viewsOf(completeReport(found.report)) : []),
+        ],
+      };
     },
-    approvals: () =>
-      withServer(options, async (temporal) => ({
-        waits: temporal
-          ? await shownApprovals(temporal, campaign, store).catch((error: unknown) => {
-              // It does not run, or nobody answers: then nothing can be decided.
-              if (error instanceof UserError) return [];
-              throw error;
-            })
-          : [],
-      })),
+    approvals: async () => ({ waits: await waiting() }),
     decide: async (decision) => ({ decided: await decideOn(campaign, decision, options) }),
     batchesOf: (start) => batchesBehind({ store, start, report: reportOf()?.report }),
     told: (error) =>

@@ -18,7 +18,9 @@ export type Piece =
   | { code: string }
   /** Artifacts, or whatever else `campaign lineage` takes; only pages show them. */
   | { lineage: readonly (ArtifactRef | string)[] }
-  /** To a place of the same page. */
+  /** A rollout by its key: a page that is served leads to its conversation. */
+  | { rollout: string }
+  /** To a place of the same page, or to an address. */
   | { link: string; to: string };
 
 /** What is measured, but no figure of a report: it leads nowhere. */
@@ -68,6 +70,8 @@ export type Block = { detail?: boolean } & (
   /** As of `diff -u`; `missing` lines are left out. */
   | { kind: 'diff'; lines: readonly string[]; missing?: number | undefined }
   | { kind: 'plot'; plot: Plot; caption: Line }
+  /** Of what waits in workflow `of`; only a page that is served can send it. */
+  | { kind: 'decision'; of: string; names: readonly string[] }
   | { kind: 'fold'; summary: Line; blocks: Blocks; open?: boolean; id?: string }
 );
 
@@ -81,6 +85,8 @@ export interface Page {
   views: readonly View[];
   /** Whether `campaign view` answers the page's questions: a file can't hold all conversations. */
   served?: boolean;
+  /** It changes: the page asks again. */
+  live?: boolean;
 }
 
 /** A part of a page that is shown alone. */

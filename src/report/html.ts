@@ -8,8 +8,7 @@ const FILE = join(__dirname, '..', '..', 'dist', 'page.html');
 
 /** Throws an error where the application was not built. */
 export function pageHtml(page: Page): string {
-  const views = page.views.map((view) => ({ ...view, blocks: shownOf(view.blocks) }));
-  const data = JSON.stringify({ ...page, views: views.filter(({ blocks }) => blocks.length > 0) });
+  const data = pageData(page);
   // No text ends the element that the data is in, or is taken for the end of a line of script.
   const safe = data.replace(/[<\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
   // Not as patterns: a text may hold `$&`.
@@ -17,6 +16,12 @@ export function pageHtml(page: Page): string {
   return template()
     .replace('<title>TITLE</title>', () => `<title>${title}</title>`)
     .replace('id="data">DATA<', () => `id="data">${safe}<`);
+}
+
+/** What the application shows. */
+export function pageData(page: Page): string {
+  const views = page.views.map((view) => ({ ...view, blocks: shownOf(view.blocks) }));
+  return JSON.stringify({ ...page, views: views.filter(({ blocks }) => blocks.length > 0) });
 }
 
 let read: string | undefined;

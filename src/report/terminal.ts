@@ -10,6 +10,7 @@ import {
   messageRoles,
   shortName,
   shortPercent,
+  shortSha,
   spreadText,
   valueText,
   visible,
@@ -70,6 +71,7 @@ function blockLines(block: Block, width: number): string[] {
       return [...wrap(lineText(block.summary), width), ...inner.map((line) => INDENT + line)];
     }
     case 'plot':
+    case 'decision':
       return [];
   }
 }
@@ -81,6 +83,7 @@ function pieceText(piece: Piece): string {
   if ('tone' in piece) return piece.text;
   if ('code' in piece) return piece.code;
   if ('link' in piece) return piece.link;
+  if ('rollout' in piece) return shortSha(piece.rollout);
   if ('lineage' in piece) return '';
   return measuredText(piece);
 }

@@ -5,6 +5,8 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/store';
+import type { Page } from '../report/blocks';
+import { pageData, pageHtml } from '../report/html';
 import { filterNames, pageOf } from './filter';
 import type { RolloutIndex } from './rollouts';
 import { shownRollout } from './shown';
@@ -22,7 +24,7 @@ export interface ViewOptions {
   store: ArtifactStore;
   /** Host names and addresses by which it may be asked for. */
   hosts: readonly string[];
-  page: () => Promise<string>;
+  page: () => Promise<Page>;
   status: () => Promise<object>;
   approvals: () => Promise<object>;
   decide: (decision: GivenDecision) => Promise<object>;
@@ -74,7 +76,8 @@ export function createView(o: ViewOptions) {
       isPage ? "frame-ancestors 'none'" : "default-src 'none'; frame-ancestors 'none'",
     );
   });
-  app.get('/', async (c) => c.html(await o.page()));
+  app.get('/', async (c) => c.html(pageHtml(await o.page())));
+  app.get('/api/page', async (c) => c.body(pageData(await o.page()), 200, { 'content-type': 'application/json' }));
   app.get('/api/status', async (c) => c.json(await o.status()));
   app.get('/api/approvals', async (c) => c.json(await o.approvals()));
   app.post('/api/approvals', async (c) => {

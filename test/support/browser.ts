@@ -63,6 +63,7 @@ export async function viewsOf(page: Page): Promise<string> {
   for (const name of names.length > 0 ? names : ['#']) {
     await page.evaluate(`window.location.hash = '${name}'`);
     if (name !== '#') await page.waitForSelector(`nav a[href="${name}"][aria-current]`);
+    await page.locator('.chart:empty').first().waitFor({ state: 'detached' });
     shown.push(await page.locator('main').innerHTML());
   }
   return shown.join('\n').replaceAll('<wbr>', '');

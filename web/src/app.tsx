@@ -3,6 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Block, Page, View } from '../../src/report/blocks';
 import { Blocks, PageContext } from './blocks';
 import { Conversation, Conversations } from './conversations';
+import { parsed } from './text';
 
 const hashNow = () => decodeURIComponent(window.location.hash.slice(1));
 
@@ -22,7 +23,25 @@ const has = (id: string, blocks: readonly (Block | undefined | false)[]): boolea
     (block) => block && (('id' in block && block.id === id) || (block.kind === 'fold' && has(id, block.blocks))),
   );
 
-export function App({ page }: { page: Page }) {
+const EVERY_MS = 3000;
+
+/** A page that is served is asked for again while its campaign goes on. */
+function useFresh(given: Page): Page {
+  const [page, set] = useState(given);
+  useEffect(() => {
+    if (!page.live) return undefined;
+    const timer = setTimeout(async () => {
+      const answer = await fetch('api/page').catch(() => undefined);
+      // Whoever does not answer now may answer later.
+      set(answer?.ok ? parsed<Page>(await answer.text()) : { ...page });
+    }, EVERY_MS);
+    return () => clearTimeout(timer);
+  }, [page]);
+  return page;
+}
+
+export function App({ page: given }: { page: Page }) {
+  const page = useFresh(given);
   const hash = useHash();
   const [name = '', query = ''] = hash.split('?');
   const [first] = page.views;
@@ -66,9 +85,10 @@ export function App({ page }: { page: Page }) {
         )}
       </main>
       <footer>
-        {page.campaign && (
+        {page.campaign && 'A number opens to what it rests on. '}
+        {page.campaign && !page.served && (
           <>
-            A number opens to what it rests on. <code>campaign view {page.campaign}</code> shows all conversations.
+            <code>campaign view {page.campaign}</code> shows all conversations.
           </>
         )}
       </footer>

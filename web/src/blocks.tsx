@@ -1,6 +1,6 @@
 /** The blocks of a view. Texts are text: nothing here is parsed as markup. */
 import { createContext, Fragment } from 'preact';
-import { useContext } from 'preact/hooks';
+import { useContext, useState } from 'preact/hooks';
 import type { Block, Blocks as Data, Line, Page, Piece, Quote } from '../../src/report/blocks';
 import type { Figure } from '../../src/domain/figure';
 import {
@@ -16,7 +16,7 @@ import {
 } from '../../src/report/format';
 import { Plot } from './plots';
 import { Table } from './table';
-import { Text } from './text';
+import { parsed, Text } from './text';
 
 export const PageContext = createContext<Page>({ title: '', views: [] });
 
@@ -89,6 +89,8 @@ function Shown({ block }: { block: Block }) {
           </figcaption>
         </figure>
       );
+    case 'decision':
+      return <Decision {...block} />;
     case 'fold':
       return block.blocks.length === 0 ? (
         <div class="fold" id={block.id}>
@@ -156,9 +158,10 @@ function One({ piece, folds }: { piece: Piece; folds: boolean }) {
   if (typeof piece === 'string') return folds ? <Long text={piece} /> : <Text text={piece} />;
   if ('tone' in piece) return <span class={piece.tone}>{piece.text}</span>;
   if ('code' in piece) return <code>{piece.code}</code>;
+  if ('rollout' in piece) return <Rollout id={piece.rollout} />;
   if ('link' in piece)
     return (
-      <a href={`#${piece.to}`}>
+      <a href={/^https?:/.test(piece.to) ? piece.to : `#${piece.to}`} rel="noreferrer">
         <Text text={piece.link} />
       </a>
     );
@@ -170,6 +173,42 @@ function One({ piece, folds }: { piece: Piece; folds: boolean }) {
       </>
     );
   return <Lineage of={piece.lineage} />;
+}
+
+function Rollout({ id }: { id: string }) {
+  const { served } = useContext(PageContext);
+  return served ? <a href={`#conversation/${id}`}>{shortSha(id)}</a> : <code title={id}>{shortSha(id)}</code>;
+}
+
+/** What waits is decided here as by `campaign approve` and `campaign reject`. */
+function Decision({ of, names }: Omit<Extract<Block, { kind: 'decision' }>, 'kind'>) {
+  const [reason, setReason] = useState('');
+  const [said, setSaid] = useState('');
+  const decide = async (verb: 'approve' | 'reject') => {
+    setSaid('…');
+    const body = JSON.stringify({ verb, what: names, of: [of], ...(verb === 'reject' && { reason }) });
+    const headers = { 'content-type': 'application/json' };
+    const answer = await fetch('api/approvals', { method: 'POST', headers, body }).catch(() => undefined);
+    if (!answer) return setSaid('campaign view does not answer');
+    setSaid(answer.ok ? parsed<{ decided: string[] }>(await answer.text()).decided.join(' ') : await answer.text());
+  };
+  return (
+    <div class="decision">
+      <button type="button" onClick={() => decide('approve')}>
+        Approve {names.join(', ')}
+      </button>
+      <input
+        aria-label="Why it is rejected"
+        placeholder="Why it is rejected"
+        value={reason}
+        onInput={({ currentTarget }) => setReason(currentTarget.value)}
+      />
+      <button type="button" disabled={reason.trim() === ''} onClick={() => decide('reject')}>
+        Reject
+      </button>
+      <span role="status">{said}</span>
+    </div>
+  );
 }
 
 const lineageCommand = (start: string, campaign = '') => `campaign lineage ${start} --campaign ${campaign}`;

@@ -6,10 +6,16 @@ import { wholeNumber } from '../../src/report/format';
 import { Messages } from './blocks';
 import { parsed } from './text';
 
-/** Undefined until it has come. */
-function useAnswer<T>(address: string): { answer?: T; problem?: string } {
-  const [state, set] = useState<{ of: string; answer?: T; problem?: string }>({ of: '' });
+interface Answer<T> {
+  answer?: T;
+  problem?: string;
+}
+
+/** Nothing until it has come, or where nothing is asked. */
+function useAnswer<T>(address: string | undefined): Answer<T> {
+  const [state, set] = useState<Answer<T> & { of: string | undefined }>({ of: undefined });
   useEffect(() => {
+    if (address === undefined) return undefined;
     const left = new AbortController();
     fetch(address, { signal: left.signal })
       .then(async (response) => {
@@ -84,7 +90,9 @@ export function Conversations({ query }: { query: string }) {
                   <a href={`#conversation/${one.id}`}>{one.task}</a>
                 </td>
                 <td data-head="of">
-                  {one.of} <span class="quiet">{one.purpose}</span>
+                  <div>
+                    {one.of} <span class="quiet">{one.purpose}</span>
+                  </div>
                 </td>
                 <td data-head="attempt">{one.attempt}</td>
                 <td data-head="outcome">{one.outcome}</td>
@@ -110,42 +118,52 @@ export function Conversations({ query }: { query: string }) {
   );
 }
 
+const addressOf = (id: string | undefined) => id && `api/rollouts/${encodeURIComponent(id)}`;
+
+/** One, or two beside each other with the first message marked in which they differ: `KEY` or `KEY/KEY`. */
 export function Conversation({ id }: { id: string }) {
   const [one, other] = id.split('/');
+  const first = useAnswer<ShownRollout>(addressOf(one));
+  const second = useAnswer<ShownRollout>(addressOf(other));
+  const pair = [first.answer, second.answer].map((answer) => answer?.messages ?? []);
+  const differs = pair[0]?.findIndex(({ role, text }, n) => role !== pair[1]?.[n]?.role || text !== pair[1][n]?.text);
+  if (other === undefined) return <Shown {...first} />;
   return (
-    <div class={other === undefined ? 'alone' : 'beside'}>
-      <Shown id={one ?? ''} />
-      {other !== undefined && <Shown id={other} />}
+    <div class="beside">
+      <Shown {...first} marked={differs} />
+      <Shown {...second} marked={differs} />
     </div>
   );
 }
 
-function Shown({ id }: { id: string }) {
-  const { answer, problem } = useAnswer<ShownRollout>(`api/rollouts/${encodeURIComponent(id)}`);
+function Shown({ answer, problem, marked }: Answer<ShownRollout> & { marked?: number | undefined }) {
   if (!answer) return <Waits problem={problem} />;
+  const { id, task, attempt, outcome, facts, messages, cited, others } = answer;
   return (
     <article>
       <h2>
-        {answer.task}, attempt {answer.attempt}: {answer.outcome}
+        {task}, attempt {attempt}: {outcome}
       </h2>
-      <dl class="facts">
-        {answer.facts.map(({ name, value }) => (
+      <dl class="plain">
+        {facts.map(({ name, value }) => (
           <div key={name}>
             <dt>{name}</dt>
             <dd>{value}</dd>
           </div>
         ))}
       </dl>
-      <Messages messages={answer.messages} cited={answer.cited} />
-      {answer.others.length > 0 && (
-        <p>
-          Beside another attempt at this task:{' '}
-          {answer.others.map(({ id: other, name }) => (
-            <a key={other} href={`#conversation/${id}/${other}`}>
-              {name}{' '}
-            </a>
-          ))}
-        </p>
+      <Messages messages={messages} cited={marked ?? cited} />
+      {others.length > 0 && (
+        <details class="fold">
+          <summary>Beside another attempt at this task ({others.length})</summary>
+          <ul>
+            {others.map(({ id: other, name }) => (
+              <li key={other}>
+                <a href={`#conversation/${id}/${other}`}>{name}</a>
+              </li>
+            ))}
+          </ul>
+        </details>
       )}
     </article>
   );

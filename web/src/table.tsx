@@ -28,6 +28,7 @@ function textOf(line: Line): string {
       if ('text' in piece) return piece.text;
       if ('code' in piece) return piece.code;
       if ('link' in piece) return piece.link;
+      if ('rollout' in piece) return piece.rollout;
       return 'value' in piece ? valueText(piece) : '';
     })
     .join(' ');

@@ -20,7 +20,7 @@ export function approvalHtml(o: { campaign: string; at: string; waits: readonly 
     paragraph(`What waits for approval as of ${at}`, 'quiet'),
     waits.length === 0 && paragraph('Nothing waits for approval.'),
     ...waits.flatMap(({ view, commands }) => [
-      ...blocksOf(view),
+      ...approvalBlocks(view),
       heading('To decide', 3),
       ...commands.map((code) => paragraph({ code })),
     ]),
@@ -32,9 +32,9 @@ export function approvalHtml(o: { campaign: string; at: string; waits: readonly 
   });
 }
 
-export const approvalText = (view: ApprovalView): string => terminalText(blocksOf(view));
+export const approvalText = (view: ApprovalView): string => terminalText(approvalBlocks(view));
 
-const blocksOf = (view: ApprovalView): Block[] =>
+export const approvalBlocks = (view: ApprovalView): Block[] =>
   'capabilities' in view ? view.capabilities.flatMap(capabilityBlocks) : environmentBlocks(view.environment);
 
 const capabilityBlocks = (view: CapabilityView): Block[] => [

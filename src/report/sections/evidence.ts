@@ -1,6 +1,5 @@
 /** What people read as evidence, wherever it is shown: cited steps, conversations, versions of modules. */
 import type { ReportedCitation, ReportedEpisode, ReportedVersion } from '../capability-model';
-import { shortSha } from '../format';
 import { type Block, fold, paragraph, type Piece } from '../blocks';
 
 type Trajectory = Pick<ReportedCitation, 'rollout' | 'task' | 'attempt' | 'outcome'>;
@@ -10,7 +9,7 @@ export function trajectoryPieces(trajectory: Trajectory, ...more: (string | unde
   const { rollout, task, attempt = 0, outcome } = trajectory;
   const known =
     task === undefined ? ['not among the labeled rollouts'] : [`task ${task}`, `attempt ${attempt}`, outcome];
-  return [{ code: shortSha(rollout) }, [...known, ...more].filter(Boolean).join(', ')];
+  return [{ rollout }, [...known, ...more].filter(Boolean).join(', ')];
 }
 
 /** One line that opens to the messages; `also` is said of it behind the trajectory. */
@@ -30,7 +29,7 @@ export function citationBlock(
 export function episodeBlock(episode: ReportedEpisode): Block {
   const { rollout, task, outcome, reward, stopReason, hinted, messages, missing } = episode;
   const how = `reward ${reward.toFixed(2)}${hinted ? ', shown the hint' : ''}, ended by ${stopReason.replaceAll('_', ' ')}`;
-  return fold([`${task}: ${outcome}, ${how}`, { code: shortSha(rollout) }], [{ kind: 'quote', messages, missing }]);
+  return fold([`${task}: ${outcome}, ${how}`, { rollout }], [{ kind: 'quote', messages, missing }]);
 }
 
 /** What changed to the version before; nothing of a first one. */

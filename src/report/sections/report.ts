@@ -37,17 +37,15 @@ import { episodeBlock } from './evidence';
 import { routerBlocks, runBlocks, trainingBlocks } from './run';
 import { selectionBlocks } from './selection';
 
-export function reportHtml(report: Report, served = false): string {
-  const { name } = report.campaign;
-  return pageHtml({ title: name, campaign: name, views: viewsOf(report), ...(served && { served }) });
-}
+export const reportHtml = (report: Report): string =>
+  pageHtml({ title: report.campaign.name, campaign: report.campaign.name, views: viewsOf(report) });
 export const reportText = (report: Report, columns?: number): string =>
   terminalText(
     viewsOf(report).flatMap(({ blocks }) => blocks),
     columns,
   );
 
-const viewsOf = (report: Report): View[] => [
+export const viewsOf = (report: Report): View[] => [
   { id: 'summary', name: 'Summary', blocks: summaryBlocks(report) },
   { id: 'arms', name: 'Arms', blocks: [...armsBlocks(report), ...groupsBlocks(report), ...matrixBlocks(report)] },
   { id: 'selection', name: 'Analysis', blocks: [...selectionBlocks(report), ...baseBlocks(report)] },

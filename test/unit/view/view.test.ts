@@ -14,10 +14,12 @@ import { pageOf } from '../../../src/view/filter';
 import { createIndex, purposeOf, type RolloutIndex } from '../../../src/view/rollouts';
 import { campaignCommand } from '../../support/campaign-command';
 import { writeStatus } from '../../../src/cli/watch/snapshot';
+import { approvalView, liveView } from '../../../src/view/live';
+import { openBrowser } from '../../support/browser';
 import { scoredRollout } from '../../support/scored-rollout';
 
 let home: string;
-let store: ArtifactStore;
+let store: ReturnType<typeof notingUsage>;
 let index: RolloutIndex;
 const file = () => join(home, 'demo', 'rollouts.jsonl');
 const open = () => createIndex({ store, campaign: 'demo', file: file() });
@@ -141,13 +143,25 @@ test('a batch is told apart by its title', () => {
 
 describe('served', () => {
   let listening: Listening;
+  let state: string;
   const decisions: GivenDecision[] = [];
   beforeEach(async () => {
     await batch('base rollouts', [said('a', 't1', 0, HOSTILE)]);
     await pass(1, [keyOf('a')], []);
+    state = 'running';
     const view = createView({
       ...{ index, store, hosts: ['127.0.0.1', 'localhost'] },
-      page: async () => '<!doctype html>',
+      page: async () => ({
+        ...{ title: 'demo', campaign: 'demo', served: true, live: true },
+        views: [
+          approvalView([{ waiting: { of: 'w', names: ['x'] }, capabilities: [] }]),
+          liveView({
+            ...{ state, notes: [HOSTILE], links: { demo: 'http://127.0.0.1:1/demo' } },
+            tree: [{ depth: 0, status: 'running', label: 'rollouts', detail: '3 of 4' }],
+            curves: [1, 2].map((step) => ({ of: 'x', purpose: 'training', step, reward: step / 4, n: 8 })),
+          }),
+        ],
+      }),
       status: async () => ({ state: 'running' }),
       approvals: async () => ({ waits: [] }),
       decide: async (decision) => (decisions.push(decision), { decided: ['approved: x'] }),
@@ -168,6 +182,48 @@ describe('served', () => {
       });
       sent.on('error', reject).end(body && JSON.stringify(body));
     });
+
+  test('in a browser: live, decided there, and from a list to a conversation, in which a text is a text', async () => {
+    await batch('evaluation', [said('b', 't1', 1, 'hello', 'at once')]);
+    const browser = await openBrowser();
+    try {
+      const page = await browser.open({ url: `${listening.url}/#approval` });
+      await page.locator('.decision button', { hasText: 'Approve x' }).click();
+      await page.waitForSelector('text=approved: x');
+      expect(decisions.splice(0)).toEqual([{ verb: 'approve', what: ['x'], of: ['w'] }]);
+      await page.locator('nav a', { hasText: 'Live' }).click();
+      expect(await page.locator('.answer').innerText()).toBe('running');
+      expect(await page.locator('main').innerText()).toContain('<script>alert(1)</script> \\u{202e}evil');
+      await page.waitForSelector('svg path', { state: 'attached' });
+      state = 'paused';
+      await page.waitForSelector('.answer:text-is("paused")');
+
+      await page.locator('nav a', { hasText: 'Conversations' }).click();
+      await page.waitForSelector('tbody tr');
+      await page.locator('select[aria-label="outcome"]').selectOption('failed');
+      await page.waitForSelector('text=1 conversations');
+      await page.locator('tbody a').click();
+      await page.waitForSelector('.messages');
+      expect(await page.locator('.cited').innerText()).toContain('gladly');
+      expect(await page.locator('.messages').innerText()).toContain(
+        '<script>alert(1)</script> \\u{202e}evil\\u{1b}[31m',
+      );
+      const address = page.url();
+      await page.locator('article summary').click();
+      await page.locator('article li a').click();
+      await page.waitForSelector('.beside article + article .messages');
+      // The user says another thing in each.
+      expect(await page.locator('.beside .cited').allInnerTexts()).toEqual([
+        expect.stringContaining('evil'),
+        expect.stringContaining('hello'),
+      ]);
+      const again = await browser.open({ url: address });
+      await again.waitForSelector('.messages');
+      expect(browser.problems).toEqual([]);
+    } finally {
+      await browser.close();
+    }
+  }, 60_000);
 
   test('a conversation is whole: messages with calls, what it came to, labels, where the failure begins', async () => {
     const { text, headers } = await ask(`/api/rollouts/${keyOf('a')}`);
@@ -219,6 +275,7 @@ test('`campaign show` prints a conversation, none of whose lines is wider than 6
     children: [],
   };
   await writeStatus({ home, snapshot });
+  await store.noted();
   const { text } = await campaignCommand(home, 'show', keyOf('a').slice(0, 10));
   expect(text).toContain('t1, attempt 0: failed');
   expect(text).toContain('calls find_item({"name":"lamp"})');
