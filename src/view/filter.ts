@@ -56,10 +56,14 @@ function keeping(asked: Asked, batches?: ReadonlySet<string>): (one: IndexedRoll
 
 /** Of what several batches hold, the row that the index shows if it is among them, else the first. */
 function once(rows: readonly IndexedRollout[]): IndexedRollout[] {
+  if (rows.every(({ isRepeated }) => !isRepeated)) return [...rows];
   const shown = new Map<string, IndexedRollout>();
   for (const row of rows) if (!row.isRepeated || !shown.has(row.id)) shown.set(row.id, row);
   return [...shown.values()];
 }
+
+/** Made once: a comparison that makes its own takes a hundred times as long. */
+const inOrder = new Intl.Collator('en', { numeric: true }).compare;
 
 const known = new WeakMap<RolloutIndex, { version: number; facets: RolloutPage['facets'] }>();
 
@@ -72,7 +76,7 @@ function facetsOf(index: RolloutIndex): RolloutPage['facets'] {
       const counts = new Map<string, number>();
       for (const row of name === 'stage' || name === 'arm' ? index.all() : rows)
         for (const value of of(row)) counts.set(value, (counts.get(value) ?? 0) + 1);
-      const sorted = [...counts].sort(([a, n], [b, m]) => m - n || a.localeCompare(b, 'en', { numeric: true }));
+      const sorted = [...counts].sort(([a, n], [b, m]) => m - n || inOrder(a, b));
       return [name, sorted.slice(0, OFFERED).map(([value, count]) => ({ value, count }))];
     }),
   );

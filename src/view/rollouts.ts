@@ -4,10 +4,9 @@
  */
 import { appendFile, mkdir, readFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/store';
 import { keysNotedBy } from '../artifacts/usage';
-import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
+import type { ArtifactRef } from '../domain/artifacts';
 import { beginningOf, type LabelPass, labelPassSchema } from '../domain/capability';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
@@ -21,28 +20,41 @@ const FORM = 1;
 /** Characters of what was said, by which a list is searched. */
 const SEARCHED = 1000;
 
-const rowSchema = z.object({
-  id: z.string(),
-  task: z.string(),
-  attempt: z.number(),
-  reward: z.number().optional(),
-  stop: z.string(),
-  steps: z.number(),
+interface Row {
+  id: string;
+  task: string;
+  attempt: number;
+  reward?: number;
+  stop: string;
+  steps: number;
   /** In lower case: how the conversation begins, without what the policy is told. */
-  text: z.string(),
-});
-const batchSchema = z.object({
-  form: z.literal(FORM),
-  key: z.string(),
-  ref: artifactRefSchema,
-  title: z.string(),
-  inputs: z.array(artifactRefSchema),
-  rows: z.array(rowSchema),
-});
-/** Rollouts that were made together; each has its place in the batch. */
-export type IndexedBatch = z.infer<typeof batchSchema> & BatchPurpose;
+  text: string;
+}
 
-export interface IndexedRollout extends z.infer<typeof rowSchema> {
+/** A line of the file. */
+interface KeptBatch {
+  form: typeof FORM;
+  key: string;
+  ref: ArtifactRef;
+  title: string;
+  inputs: ArtifactRef[];
+  rows: Row[];
+}
+
+/** Undefined of a line that was cut off, or is of another form. This program alone writes the file: its rows, which are many, are taken as they are. */
+function batchIn(line: string): KeptBatch | undefined {
+  try {
+    const batch = JSON.parse(line) as KeptBatch | null;
+    return batch?.form === FORM ? batch : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Rollouts that were made together; each has its place in the batch. */
+export type IndexedBatch = KeptBatch & BatchPurpose;
+
+export interface IndexedRollout extends Row {
   batch: IndexedBatch;
   outcome: 'solved' | 'failed' | 'broken';
   /** Another row is shown of what several batches hold: the first that is scored. */
@@ -85,7 +97,7 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
   let refreshing: Promise<void> | undefined;
   let version = 0;
 
-  function add(batch: z.infer<typeof batchSchema>): void {
+  function add(batch: KeptBatch): void {
     const known: IndexedBatch = { ...batch, ...purposeOf(batch.title) };
     batches.set(batch.key, known);
     version += 1;
@@ -120,9 +132,9 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
     if (!body) return;
     let start = 0;
     for (let end = body.indexOf(10); end >= 0; end = body.indexOf(10, start)) {
-      const parsed = jsonText.pipe(batchSchema).safeParse(body.toString('utf8', start, end));
-      if (!parsed.success) break;
-      add(parsed.data);
+      const batch = batchIn(body.toString('utf8', start, end));
+      if (!batch) break;
+      add(batch);
       start = end + 1;
     }
     if (start < body.length) await truncate(file, start).catch(() => undefined);
@@ -130,9 +142,9 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
 
   async function read(key: string, ref: ArtifactRef): Promise<void> {
     const { producer, inputs } = await store.provenance(ref);
-    const rows: z.infer<typeof rowSchema>[] = [];
+    const rows: Row[] = [];
     for await (const rollout of readRollouts({ store, ref })) rows.push(rowOf(rollout));
-    const batch = { form: FORM, key, ref, title: producer.replace(/^rollouts: /, ''), inputs, rows } as const;
+    const batch: KeptBatch = { form: FORM, key, ref, title: producer.replace(/^rollouts: /, ''), inputs, rows };
     add(batch);
     try {
       await mkdir(dirname(file), { recursive: true });
@@ -230,7 +242,7 @@ const saidIn = (messages: readonly Message[]): string =>
 const calledIn = (message: Message): string[] =>
   'toolCalls' in message && message.toolCalls ? message.toolCalls.map((call) => JSON.stringify(call)) : [];
 
-function rowOf(rollout: Rollout): z.infer<typeof rowSchema> {
+function rowOf(rollout: Rollout): Row {
   const { key: id, task, attempt } = rollout;
   if (rollout.status === 'broken') {
     const { type, message } = rollout.error;
