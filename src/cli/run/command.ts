@@ -104,7 +104,8 @@ function printSummary({ home, options, campaign: { name }, output, link }: Run):
   const table = reportText(report, process.stdout.columns);
   const page = join(home.root, name, 'report.html');
   if (isTerminal() && !options.json) {
-    const places = [`report   ${page}`, ...(link ? [`workflow ${link}`] : [])];
+    const view = `to read the conversations behind every number: campaign view ${name}`;
+    const places = [`report   ${page}`, ...(link ? [`workflow ${link}`] : []), view];
     return output.note('report', ['', table, '', ...places].join('\n'));
   }
   const { campaign, rollouts, base } = report;
