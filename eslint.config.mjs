@@ -19,7 +19,7 @@ const mayImport = {
   analyst: ['domain', 'artifacts', 'language-model', 'environments/policy-rules'],
   synthesis: ['domain', 'artifacts', 'language-model', 'sandbox', 'environments/policy-rules'],
   report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
-  view: ['domain', 'artifacts', 'report', 'rollout', 'terminal'],
+  view: ['domain', 'artifacts', 'gateway/listen', 'report', 'rollout', 'terminal'],
   workflows: ['domain', 'type activities'],
   temporal: ['domain'],
   training: ['domain', 'artifacts', 'metrics', 'policy', 'rollout'],

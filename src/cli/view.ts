@@ -82,7 +82,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
     );
 
   const view = createView({
-    ...{ index, store, status, hosts: ['127.0.0.1', 'localhost', '[::1]'] },
+    ...{ index, store, status },
     page: async () => {
       const found = reportOf();
       const now = await status();

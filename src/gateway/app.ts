@@ -24,6 +24,7 @@ import {
 } from './dialect';
 import { answerError, GatewayError, toldOf } from './errors';
 import { createMetrics } from './metrics';
+import { namesThisMachine } from './listen';
 import type { Served } from './served';
 
 export const CONVERSATION_HEADER = 'x-conversation-id';
@@ -97,6 +98,8 @@ export function createGateway(o: GatewayOptions) {
   app.use('/v1/*', async (c, next) => {
     if (apiKey !== undefined && !isKey(apiKey, c.req.header('authorization')))
       throw new GatewayError(401, 'authorization: it is not the key of this gateway', { code: 'invalid_api_key' });
+    if (apiKey === undefined && !namesThisMachine(c.req.header('host')))
+      throw new GatewayError(403, 'host: without a key only localhost and 127.0.0.1 are answered', { code: 'host' });
     await next();
   });
   app.get('/v1/models', (c) => c.json({ object: 'list', data: [...served.policies.keys()].map(modelOf) }));

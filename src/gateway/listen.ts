@@ -5,6 +5,9 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
+/** Whether a Host header names this machine itself. Any page can have a name of its own lead here (DNS rebinding): who demands no key answers to these names alone. */
+export const namesThisMachine = (host = ''): boolean => /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(host);
+
 /** For the head of a request, and for all of it. */
 const HEAD_MS = 10_000;
 const REQUEST_MS = 30_000;

@@ -5,6 +5,7 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/store';
+import { namesThisMachine } from '../gateway/listen';
 import type { Page } from '../report/blocks';
 import { pageData, pageHtml } from '../report/html';
 import { filterNames, pageOf } from './filter';
@@ -22,8 +23,6 @@ export type GivenDecision = z.infer<typeof decisionSchema>;
 export interface ViewOptions {
   index: RolloutIndex;
   store: ArtifactStore;
-  /** Host names and addresses by which it may be asked for. */
-  hosts: readonly string[];
   page: () => Promise<Page>;
   status: () => Promise<object>;
   approvals: () => Promise<object>;
@@ -55,9 +54,8 @@ export function createView(o: ViewOptions) {
   });
   app.use(async (c, next) => {
     const host = c.req.header('host') ?? '';
-    const name = host.replace(/:\d+$/, '');
-    if (!o.hosts.includes(name))
-      throw new Refused(403, `host ${name.slice(0, 100)} is not this machine: ask for ${o.hosts[0]}`);
+    if (!namesThisMachine(host))
+      throw new Refused(403, `host ${host.slice(0, 100)} is not this machine: ask for 127.0.0.1`);
     if (c.req.method !== 'GET' && c.req.method !== 'HEAD') {
       if (c.req.header('origin') !== `http://${host}`)
         throw new Refused(403, 'origin: only a page of this address decides');

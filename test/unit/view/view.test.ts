@@ -150,7 +150,7 @@ describe('served', () => {
     await pass(1, [keyOf('a')], []);
     state = 'running';
     const view = createView({
-      ...{ index, store, hosts: ['127.0.0.1', 'localhost'] },
+      ...{ index, store },
       page: async () => ({
         ...{ title: 'demo', campaign: 'demo', served: true, live: true },
         views: [
