@@ -11,6 +11,7 @@ import type { Candidate } from '../../src/domain/capability';
 import { kindOf } from '../../src/domain/kinds';
 import { isFailure, reasonOf } from '../../src/domain/failures';
 import { openLedger } from '../../src/language-model/ledger';
+import { SELF_TEST_CPU_MS } from '../../src/sandbox/limits';
 import { selfTest } from '../../src/sandbox/self-test';
 import { synthesizers } from '../../src/synthesis';
 import type { SynthesizedModule } from '../../src/synthesis/synthesizer';
@@ -84,7 +85,9 @@ export async function writeRecorded(o: {
             written.gaveUp = reasonOf(error);
             break;
           }
-          const { passed, findings } = await selfTest({ source: written.module.source });
+          // Replies that are kept were tested within the limit; a busy machine counts more seconds for the same work.
+          const cpuMs = (record === undefined ? 10 : 1) * SELF_TEST_CPU_MS;
+          const { passed, findings } = await selfTest({ source: written.module.source, cpuMs });
           written.rounds.push({ findings });
           say(`${candidate.name}, round ${round}: ${passed ? 'passed' : findings.join(' | ')}`);
           if (passed) break;
