@@ -26,13 +26,16 @@ test('every sampled id is in exactly one turn of one row, with its log-prob; the
       });
       const rows = builder.rows();
 
-      const sampled = rows.flatMap((row) =>
-        row.turns.map(({ start, end, readOnly }) => ({
-          ids: row.completionIds.slice(start, end),
-          logprobs: row.logprobs.slice(start, end),
-          readOnly,
-        })),
-      );
+      // In the order in which they were sampled, as the log-probs tell: a turn may go on with any row before it.
+      const sampled = rows
+        .flatMap((row) =>
+          row.turns.map(({ start, end, readOnly }) => ({
+            ids: row.completionIds.slice(start, end),
+            logprobs: row.logprobs.slice(start, end),
+            readOnly,
+          })),
+        )
+        .sort((a, b) => b.logprobs[0]! - a.logprobs[0]!);
       const withoutLogprobs = (turns: typeof expected) => turns.map(({ ids, readOnly }) => ({ ids, readOnly }));
       expect(withoutLogprobs(sampled)).toEqual(withoutLogprobs(expected));
       const wanted = expected.flatMap(({ logprobs }) => logprobs);
