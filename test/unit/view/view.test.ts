@@ -27,6 +27,13 @@ const open = () => createIndex({ store, campaign: 'demo', file: file() });
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'view-'));
   store = notingUsage(openFolderStore(join(home, 'artifacts')), () => 'demo');
+  const { put } = store;
+  // As a step's end is told: once what it uses is noted.
+  store.put = async (entry) => {
+    const ref = await put(entry);
+    await store.noted();
+    return ref;
+  };
   index = open();
 });
 afterEach(() => rmSync(home, { recursive: true, force: true }));
@@ -275,7 +282,6 @@ test('`campaign show` prints a conversation, none of whose lines is wider than 6
     children: [],
   };
   await writeStatus({ home, snapshot });
-  await store.noted();
   const { text } = await campaignCommand(home, 'show', keyOf('a').slice(0, 10));
   expect(text).toContain('t1, attempt 0: failed');
   expect(text).toContain('calls find_item({"name":"lamp"})');
