@@ -130,9 +130,10 @@ test: install build bridges s3-server ## All tests: lint, types, Node, Python
 	@begun=$$(date +%s); $(MAKE) -j2 lint typecheck && $(MAKE) test-node test-python && seconds=$$(($$(date +%s) - begun)) \
 	  && echo "make test: $$((seconds / 60)) min $$((seconds % 60)) s (the budget is 12 min on two quiet cores)"
 
+# More workers than cores: many tests wait for timers of Temporal's.
 .PHONY: test-node
 test-node: install build bridges s3-server ## Tests of the TypeScript code
-	npx jest --ci --maxWorkers=3 # many wait for timers of Temporal's
+	npx jest --ci --maxWorkers=3
 
 .PHONY: test-nodes
 test-nodes: install build bridges s3-server ## The tests of the TypeScript code on the newer Nodes too (NODES='22.23.3 24.21.0')

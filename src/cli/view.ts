@@ -4,12 +4,11 @@ import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
 import { OutsideFailure } from '../domain/failures';
 import { mean } from '../domain/statistics';
-import { successShare } from '../domain/outcomes';
 import { listen } from '../gateway/listen';
 import { batchesBehind, UnknownStartError } from '../report/lineage';
 import { completeReport } from '../report/render';
 import { viewsOf } from '../report/sections/report';
-import { approvalView, liveView } from '../view/live';
+import { approvalView, type Live, liveView } from '../view/live';
 import { createView } from '../view/app';
 import { createIndex, type RolloutIndex } from '../view/rollouts';
 import { shownRollout, shownText } from '../view/shown';
@@ -56,14 +55,14 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   async function status() {
     await index.refresh();
     return withServer(options, async (temporal) => {
-      const { snapshot, ...source } = await readStatus(temporal, options, campaign);
+      const { snapshot } = await readStatus(temporal, options, campaign);
       const now = Date.now();
       const ui = temporal && !options.temporalAddress ? uiOf(home) : undefined;
       const link = (id: string) => `${ui}/namespaces/${namespace()}/workflows/${encodeURIComponent(id)}`;
       const workflows = [campaign, ...(snapshot.progress?.children ?? []).map(({ workflowId }) => workflowId)];
       return {
-        ...{ state: stateOf(snapshot), snapshot, ...source },
-        ...{ tree: treeLines({ snapshot, rates, now }), notes: notesOf(snapshot, snapshot.asOf ?? now) },
+        ...{ state: stateOf(snapshot), snapshot, tree: treeLines({ snapshot, rates, now }) },
+        notes: notesOf(snapshot, snapshot.asOf ?? now),
         curves: curvesOf(index),
         ...(ui && { links: Object.fromEntries(workflows.map((id) => [id, link(id)])) }),
       };
@@ -82,22 +81,23 @@ export async function serveView(name: string | undefined, options: ViewOptions):
     );
 
   const view = createView({
-    ...{ index, store, status },
+    ...{ index, store },
     page: async () => {
       const found = reportOf();
-      const now = await status();
-      const waits = await waiting();
-      const live = now.state !== 'completed';
+      const { snapshot, ...now } = await status();
+      const isRunning = snapshot.status === 'RUNNING';
+      const isAsked = [snapshot, ...snapshot.children].some(({ progress }) => progress?.waiting);
+      const waits = isRunning && isAsked ? await waiting() : [];
       return {
-        ...{ title: campaign, campaign, served: true, live },
+        ...{ title: campaign, campaign, served: true, live: isRunning },
         views: [
           ...(waits.length > 0 ? [approvalView(waits)] : []),
-          ...(live ? [liveView(now)] : []),
+          // Of one that has ended without a report it is all that there is.
+          ...(isRunning || !found ? [liveView(now)] : []),
           ...(found ? viewsOf(completeReport(found.report)) : []),
         ],
       };
     },
-    approvals: async () => ({ waits: await waiting() }),
     decide: async (decision) => ({ decided: await decideOn(campaign, decision, options) }),
     batchesOf: (start) => batchesBehind({ store, start, report: reportOf()?.report }),
     told: (error) =>
@@ -121,25 +121,13 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   await listening.close(1);
 }
 
-/** Mean reward and success of every step that a training has come to, in training and held out. */
-function curvesOf(index: RolloutIndex) {
-  return index.batches().flatMap(({ purpose, of, what, rows, ref }) => {
+/** Mean reward of every step that a training has come to, in training and held out. */
+const curvesOf = (index: RolloutIndex): Live['curves'] =>
+  index.batches().flatMap(({ purpose, of, what, rows }) => {
     const step = Number(/step (\d+)$/.exec(what)?.[1]);
     const rewards = rows.flatMap(({ reward }) => (reward === undefined ? [] : [reward]));
-    if (!step || rewards.length === 0) return [];
-    return [
-      {
-        of,
-        purpose,
-        step,
-        reward: mean(rewards),
-        success: successShare(rewards),
-        n: rewards.length,
-        batch: ref.sha256,
-      },
-    ];
+    return step && rewards.length > 0 ? [{ of, purpose, step, reward: mean(rewards), n: rewards.length }] : [];
   });
-}
 
 /** `campaign show`. @throws UserError where no rollout is of this id. */
 export async function showRollout(id: string, options: CommonOptions & { campaign?: string }): Promise<string> {

@@ -129,10 +129,9 @@ export const grid = (heads: readonly string[], rows: readonly (readonly Line[])[
     heads.map((head, n) => [head, (row) => row[n]]),
   );
 
+/** Absent ones are null where they have been JSON. */
 export const piecesOf = (line: Line): Piece[] =>
-  (Array.isArray(line) ? (line as readonly (Piece | undefined)[]) : [line as Piece | undefined]).filter(
-    (piece) => piece !== undefined && piece !== '',
-  ) as Piece[];
+  [line].flat().filter((piece): piece is Piece => piece !== undefined && piece !== null && piece !== '');
 
 /** What there is to show, with or without details. */
 export const shownBlocks = (blocks: Blocks, withDetails: boolean): Block[] =>

@@ -29,7 +29,7 @@ function template(): string {
   try {
     return (read ??= readFileSync(FILE, 'utf8'));
   } catch (error) {
-    throw new Error(`the page of reports is not built; run \`make build\``, { cause: error });
+    throw new Error('the page of reports is not built; run `make build`', { cause: error });
   }
 }
 

@@ -45,9 +45,9 @@ function ratioText(ratio: number): string {
 }
 
 function certaintyOf(pair: NonNullable<Report['comparisons']>[number] | undefined): string {
-  if (!pair || pair.difference.value === null) return 'the two were not compared on the same tasks';
+  if (!pair || pair.difference.value === null) return 'the two were not tested against each other';
   if (pair.standing === 'ahead' || pair.standing === 'behind')
-    return `another training of each would most likely not change which is ahead`;
+    return 'another training of each would most likely not change which is ahead';
   if (direction(pair.difference.interval) !== undefined)
     return 'they differ on these tasks, but one run of each can’t tell which way of training is better';
   return 'one run can’t tell them apart';
@@ -60,7 +60,9 @@ export function doubtsOf({ leakage, rollouts, capabilities = [], arms = [], sele
   const broken = rollouts?.broken.value ?? 0;
   const all = broken + (rollouts?.scored.value ?? 0);
   const failed = arms.filter(({ status }) => status === 'failed');
-  const trained = arms.some(({ role, status }) => role === 'routed' && status === 'evaluated');
+  const trained = arms.some(
+    ({ role, status }) => status === 'evaluated' && (role === 'adapter' || role === 'baseline'),
+  );
   const doubts: (string | false | undefined)[] = [
     leakage &&
       !leakage.passed &&

@@ -1,5 +1,5 @@
 /**
- * What `campaign view` answers: the page, the rollouts, where the campaign stands, and decisions on what waits for approval. Invariants: a name that leads to this
+ * What `campaign view` answers: the page, with where the campaign stands, the rollouts, and decisions on what waits for approval. Invariants: a name that leads to this
  * machine by somebody else's doing (DNS rebinding) is refused; nothing is decided but for a page of this address; no answer may run as a script.
  */
 import { Hono } from 'hono';
@@ -24,8 +24,6 @@ export interface ViewOptions {
   index: RolloutIndex;
   store: ArtifactStore;
   page: () => Promise<Page>;
-  status: () => Promise<object>;
-  approvals: () => Promise<object>;
   decide: (decision: GivenDecision) => Promise<object>;
   /** Batches behind a figure or an artifact. */
   batchesOf: (start: string) => Promise<ReadonlySet<string>>;
@@ -76,8 +74,6 @@ export function createView(o: ViewOptions) {
   });
   app.get('/', async (c) => c.html(pageHtml(await o.page())));
   app.get('/api/page', async (c) => c.body(pageData(await o.page()), 200, { 'content-type': 'application/json' }));
-  app.get('/api/status', async (c) => c.json(await o.status()));
-  app.get('/api/approvals', async (c) => c.json(await o.approvals()));
   app.post('/api/approvals', async (c) => {
     const parsed = decisionSchema.safeParse(await c.req.json().catch(() => undefined));
     if (parsed.success) return c.json(await o.decide(parsed.data));

@@ -12,7 +12,7 @@ export interface Live {
   notes: readonly string[];
   /** Addresses in Temporal's UI, by workflow. */
   links?: Record<string, string>;
-  /** Of each finished step of each training; `held` of held-out rollouts. */
+  /** Of each finished step of each training, by what the rollouts were made for. */
   curves: readonly { of: string; purpose: string; step: number; reward: number; n: number }[];
 }
 

@@ -5,11 +5,17 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 
+const PLACES = [
+  ...['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'],
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+];
+
+/** $CHROMIUM, else what the machine has, else the package's. */
 async function executable(): Promise<string> {
-  const own = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'].find((path) =>
-    existsSync(path),
-  );
+  const own = process.env['CHROMIUM'] ?? PLACES.find((path) => existsSync(path));
   if (own) return own;
+  if (process.platform !== 'linux' || process.arch !== 'x64')
+    throw new Error('there is no Chromium: install it, or name one with CHROMIUM=/path/to/chromium');
   // The package unpacks the libraries that Chromium needs only where it takes the machine for one of these.
   process.env['AWS_LAMBDA_JS_RUNTIME'] ??= 'nodejs22.x';
   const { default: packed } = await import('@sparticuz/chromium');

@@ -5,7 +5,15 @@ import { Blocks, PageContext } from './blocks';
 import { Conversation, Conversations } from './conversations';
 import { parsed } from './text';
 
-const hashNow = () => decodeURIComponent(window.location.hash.slice(1));
+/** What is behind `?` is read by URLSearchParams, which decodes it. */
+function hashNow(): string {
+  const [name = '', ...query] = window.location.hash.slice(1).split('?');
+  try {
+    return [decodeURIComponent(name), ...query].join('?');
+  } catch {
+    return '';
+  }
+}
 
 /** What the address names, as it changes. */
 function useHash(): string {

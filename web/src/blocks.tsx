@@ -1,7 +1,15 @@
 /** The blocks of a view. Texts are text: nothing here is parsed as markup. */
 import { createContext, Fragment } from 'preact';
 import { useContext, useState } from 'preact/hooks';
-import type { Block, Blocks as Data, Line, Page, Piece, Quote } from '../../src/report/blocks';
+import {
+  type Block,
+  type Blocks as Data,
+  type Line,
+  type Page,
+  type Piece,
+  piecesOf,
+  type Quote,
+} from '../../src/report/blocks';
 import type { Figure } from '../../src/domain/figure';
 import {
   beginningOf,
@@ -21,7 +29,8 @@ import { parsed, Text } from './text';
 export const PageContext = createContext<Page>({ title: '', views: [] });
 
 export const Blocks = ({ blocks }: { blocks: Data }) => (
-  <>{blocks.map((block, n) => block && <Shown key={n} block={block} />)}</>
+  // What somebody has written into one decision is not another's.
+  <>{blocks.map((block, n) => block && <Shown key={block.kind === 'decision' ? block.of : n} block={block} />)}</>
 );
 
 function Shown({ block }: { block: Block }) {
@@ -123,7 +132,7 @@ export const Messages = ({ messages, cited, missing }: Omit<Quote, 'kind'>) => (
   <>
     <ol class="messages">
       {messages.map(({ message, role, text, missing: cut }) => (
-        <li key={message} class={`${role}${message === cited ? ' cited' : ''}`} id={`message-${message}`}>
+        <li key={message} class={`${role}${message === cited ? ' cited' : ''}`}>
           <span class="quiet">
             {message} {messageRoles[role]}
           </span>
@@ -137,14 +146,9 @@ export const Messages = ({ messages, cited, missing }: Omit<Quote, 'kind'>) => (
   </>
 );
 
-const listOf = (line: Line): Piece[] =>
-  (Array.isArray(line) ? (line as readonly (Piece | null | undefined)[]) : [line as Piece | null | undefined]).filter(
-    (piece) => piece !== undefined && piece !== null && piece !== '',
-  ) as Piece[];
-
 export const Pieces = ({ line, folds = false }: { line: Line; folds?: boolean }) => (
   <>
-    {listOf(line).map((piece, n) => (
+    {piecesOf(line).map((piece, n) => (
       <Fragment key={n}>
         {n > 0 && ' '}
         <One piece={piece} folds={folds} />

@@ -1,5 +1,4 @@
 /** All conversations of a campaign, and one of them: `campaign view` has them, a file has not. */
-import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { RolloutPage, ShownRollout } from '../../src/view/api';
 import { wholeNumber } from '../../src/report/format';
@@ -11,8 +10,8 @@ interface Answer<T> {
   problem?: string;
 }
 
-/** Nothing until it has come, or where nothing is asked. */
-function useAnswer<T>(address: string | undefined): Answer<T> {
+/** Nothing until it has come, or where nothing is asked; `keeps`: till then what was there before. */
+function useAnswer<T>(address: string | undefined, keeps = false): Answer<T> {
   const [state, set] = useState<Answer<T> & { of: string | undefined }>({ of: undefined });
   useEffect(() => {
     if (address === undefined) return undefined;
@@ -25,15 +24,16 @@ function useAnswer<T>(address: string | undefined): Answer<T> {
       .catch((error: unknown) => !left.signal.aborted && set({ of: address, problem: String(error) }));
     return () => left.abort();
   }, [address]);
-  return state.of === address ? state : {};
+  return state.of === address || keeps ? state : {};
 }
 
-const Waits = ({ problem, children }: { problem: string | undefined; children?: ComponentChildren }) =>
-  problem === undefined ? <p class="quiet">{children ?? 'Reading …'}</p> : <p class="bad">{problem}</p>;
+const Waits = ({ problem }: { problem: string | undefined }) =>
+  problem === undefined ? <p class="quiet">Reading …</p> : <p class="bad">{problem}</p>;
 
 export function Conversations({ query }: { query: string }) {
   const asked = new URLSearchParams(query);
-  const { answer, problem } = useAnswer<RolloutPage>(`api/rollouts?${query}`);
+  const { answer, problem } = useAnswer<RolloutPage>(`api/rollouts?${query}`, true);
+  const figure = asked.get('figure');
   const go = (changes: Record<string, string>) => {
     const next = new URLSearchParams(query);
     for (const [name, value] of Object.entries(changes)) {
@@ -65,14 +65,19 @@ export function Conversations({ query }: { query: string }) {
         ))}
         <input
           type="search"
-          aria-label="Text in the conversation"
-          placeholder="Text"
+          aria-label="Text of the task or how it begins"
+          placeholder="Text of the task or how it begins"
           value={asked.get('text') ?? ''}
           onChange={({ currentTarget }) => go({ text: currentTarget.value })}
         />
       </div>
       <p class="quiet">
         {wholeNumber(total)} conversations{pages > 1 && `, page ${page + 1} of ${wholeNumber(pages)}`}
+        {figure !== null && (
+          <>
+            , behind <code>{figure}</code> <a href="#conversations">all</a>
+          </>
+        )}
       </p>
       <div class="scroll" tabIndex={0} role="group" aria-label="Conversations">
         <table>

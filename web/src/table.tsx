@@ -9,7 +9,7 @@ import {
   useReactTable,
 } from '@tanstack/react-table';
 import { useMemo, useState } from 'preact/hooks';
-import type { Line, Piece, Table as Data } from '../../src/report/blocks';
+import { type Line, piecesOf, type Table as Data } from '../../src/report/blocks';
 import { valueText } from '../../src/report/format';
 import { Pieces } from './blocks';
 
@@ -17,13 +17,9 @@ type Row = readonly Line[];
 /** Rows from which a filter is worth its place. */
 const MANY = 12;
 
-const piecesOf = (line: Line): readonly (Piece | null | undefined)[] =>
-  Array.isArray(line) ? (line as readonly Piece[]) : [line as Piece | undefined];
-
 function textOf(line: Line): string {
   return piecesOf(line)
     .map((piece) => {
-      if (!piece) return '';
       if (typeof piece === 'string') return piece;
       if ('text' in piece) return piece.text;
       if ('code' in piece) return piece.code;
@@ -36,7 +32,7 @@ function textOf(line: Line): string {
 
 /** By its first figure; a number that stands as text, `12,400`, is one too. */
 function orderOf(line: Line): number | string {
-  const figure = piecesOf(line).find((piece) => piece && typeof piece === 'object' && 'value' in piece);
+  const figure = piecesOf(line).find((piece) => typeof piece === 'object' && 'value' in piece);
   if (figure && typeof figure === 'object' && 'value' in figure) return figure.value ?? -Infinity;
   const text = textOf(line);
   const number = Number(text.replaceAll(',', '').replace(/[%$]| .*$/g, ''));

@@ -157,6 +157,7 @@ describe('a base model', () => {
   });
 
   test('a LoRA trains modules that the base has', async () => {
+    expect((await at(base, ['q_proj', 'conv.in_proj']))['LoRA modules']?.ok).toBe(true);
     expect((await at(base, ['q_proj', 'gate_proj', 'conv']))['LoRA modules']).toEqual({
       ok: false,
       detail: `training.lora.targetModules: ${base} has no module gate_proj, conv that a LoRA can train`,
@@ -175,6 +176,9 @@ describe('a base model', () => {
       detail: expect.stringMatching(/has no module gate_proj, up_proj, down_proj that/),
       fix: 'name modules of this base: experts, k_proj, o_proj, q_proj, v_proj',
     });
+    const attention = campaign().training.lora.targetModules.slice(0, 4);
+    expect((await at(model, attention))['LoRA modules']?.ok).toBe(true);
+
     const home = temporary();
     const experts = (over: object, dropout = 0) => {
       const training = { lora: { targetModules: ['q_proj', 'experts'], dropout } };

@@ -218,6 +218,7 @@ describe('page', () => {
   ];
   test.each(edges)('draws %s with finite coordinates', async (_, change) => {
     const html = await pageOf(change(reportFixture()));
+    expect(html).not.toMatch(/NaN|Infinity/);
     const plots = html.match(/<svg[^]*?<\/svg>/g) ?? [];
     expect(plots.join('')).not.toMatch(/NaN|Infinity|undefined|null/);
     expect(plots.join('')).not.toMatch(/ (r|width|height)="-/);

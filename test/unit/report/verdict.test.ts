@@ -13,6 +13,7 @@ import { differenceFigure, nothing } from '../../../src/report/build/figures';
 import type { CapabilityDraft } from '../../../src/report/capability-model';
 import { type Arm, type ReportDraft, reportSchema } from '../../../src/report/model';
 import { completeReport, renderReport } from '../../../src/report/render';
+import { answerOf } from '../../../src/report/summary';
 import { figure, ref, reportFixture } from '../../support/report-fixture';
 
 const texts = (draft: ReportDraft): string[] => completeReport(draft).verdict.map(({ text }) => text);
@@ -356,6 +357,35 @@ describe('recommendation', () => {
     expect(verdict.map(({ text }) => text)).toContain(
       'trace and grpo_target are one policy: 75.5% and 61.0% are two samples of it.',
     );
+  });
+
+  test('is one sentence in plain words, which says how sure it is', () => {
+    const answer = (draft: ReportDraft) => answerOf(completeReport(draft));
+    const told = (between: [number, number]) => answer(draftOf({ ...above, between }));
+    const trace = /^Ship trace, which routes between the adapters: 76% of the test tasks, base 37%\. /;
+    for (const between of [
+      [32, 0],
+      [9, 0],
+      [3, 3],
+    ] as const)
+      expect(told([...between])).toMatch(trace);
+    expect(told([32, 0])).toMatch(
+      / GRPO on the target comes to 61% with 42% of the rollouts; another training of each would most likely not change which is ahead\.$/,
+    );
+    expect(told([9, 0])).toMatch(
+      /; they differ on these tasks, but one run of each can’t tell which way of training is better\.$/,
+    );
+    expect(told([3, 3])).toMatch(/; one run can’t tell them apart\.$/);
+    expect(told([3, 17])).toMatch(
+      /^Ship grpo_target: 61% of the test tasks, base 37%\. Training on capabilities comes to 76% with 2\.4 times the rollouts; they differ/,
+    );
+    expect(answer(draftOf({ trace: [1, 2], target: [5, 2], between: [1, 5] }))).toBe(
+      'Ship the base model as it is: it solves 37% of the test tasks, and nothing that was trained solves more beyond chance.',
+    );
+    const same = draftOf({ ...above, between: [9, 0] });
+    armOf(same, 'trace').sameAs = 'grpo_target';
+    expect(answer(same)).toBe('Ship grpo_target: 76% of the test tasks, base 37%.');
+    expect(answer({ ...same, arms: [], comparisons: [] })).toBeUndefined();
   });
 
   test('says nothing of what to ship before there is an evaluation, and that plain GRPO was not looked at where no arm is it', () => {

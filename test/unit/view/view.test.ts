@@ -169,8 +169,6 @@ describe('served', () => {
           }),
         ],
       }),
-      status: async () => ({ state: 'running' }),
-      approvals: async () => ({ waits: [] }),
       decide: async (decision) => (decisions.push(decision), { decided: ['approved: x'] }),
       batchesOf: async () => new Set<string>(),
       told: () => undefined,
@@ -191,7 +189,7 @@ describe('served', () => {
     });
 
   test('in a browser: live, decided there, and from a list to a conversation, in which a text is a text', async () => {
-    await batch('evaluation', [said('b', 't1', 1, 'hello', 'at once')]);
+    await batch('test: one+other', [said('b', 't1', 1, 'hello', 'at once')]);
     const browser = await openBrowser();
     try {
       const page = await browser.open({ url: `${listening.url}/#approval` });
@@ -207,6 +205,11 @@ describe('served', () => {
 
       await page.locator('nav a', { hasText: 'Conversations' }).click();
       await page.waitForSelector('tbody tr');
+      // A name with a plus, as sums have.
+      await page.locator('select[aria-label="arm"]').selectOption('one+other');
+      await page.waitForSelector('text=1 conversations');
+      await page.locator('select[aria-label="arm"]').selectOption('');
+      await page.waitForSelector('text=2 conversations');
       await page.locator('select[aria-label="outcome"]').selectOption('failed');
       await page.waitForSelector('text=1 conversations');
       await page.locator('tbody a').click();
@@ -254,7 +257,7 @@ describe('served', () => {
 
   test('another name for this machine is refused, and nobody decides but a page of this address', async () => {
     const own = new URL(listening.url).host;
-    expect((await ask('/api/status', { host: 'rebound.example' })).status).toBe(403);
+    expect((await ask('/api/page', { host: 'rebound.example' })).status).toBe(403);
     const json = { 'content-type': 'application/json' };
     const decision = { verb: 'approve', what: [], of: ['0'] };
     for (const headers of [json, { ...json, origin: 'http://other.example' }, { origin: `http://${own}` }])
