@@ -1,0 +1,118 @@
+"""Trainings of several processes (`processes`): they train what one does, and end and go on together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from trainer.tests.train_harness import WEIGHTS, Learner, Message, Worker, make_job
+
+slow = pytest.mark.slow
+
+
+def of_ranks(base: Path, folder: Path, processes: int, **changes: Any) -> Worker:
+    """A training whose micro-batches are small enough for each rank to have several, at the demo's learning rate."""
+    sizes = {"processes": processes, "threads": processes, "tokens_per_forward": 40, "learning_rate": 0.002}
+    job = make_job(base, folder / "out", **{**sizes, **changes})
+    return Worker(folder, job)
+
+
+@pytest.fixture(scope="module")
+def alone(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+    return of_ranks(tiny_model_dir, tmp_path_factory.mktemp("alone"), 1).run()
+
+
+@pytest.fixture(scope="module")
+def together(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+    return of_ranks(tiny_model_dir, tmp_path_factory.mktemp("together"), 2).run()
+
+
+def weights_of(run: Worker) -> dict[str, torch.Tensor]:
+    return load_file(run.output / "checkpoint-4" / WEIGHTS)
+
+
+@pytest.mark.parametrize("processes", [2, pytest.param(3, marks=slow)])
+def test_several_processes_train_what_one_does(alone, together, tiny_model_dir, tmp_path, processes):
+    run = together if processes == 2 else of_ranks(tiny_model_dir, tmp_path, processes).run()
+    assert run.exit_code == 0, run.stderr
+    for one, other in zip(alone.metrics(), run.metrics(), strict=True):
+        for name in ("loss", "grad_norm", "reward", "rows", "loss_tokens", "logprob_gap"):
+            assert other[name] == pytest.approx(one[name], rel=1e-4, abs=1e-6), name
+    expected, weights = weights_of(alone), weights_of(run)
+    assert max((weights[name] - expected[name]).abs().max().item() for name in expected) < 1e-5
+
+
+def ranks_of(learner: Learner) -> list[int]:
+    """Process ids of a learner's other ranks."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            if f"PPid:\t{learner.process.pid}\n" in status.read_text():
+                found.append(int(status.parent.name))
+    return found
+
+
+def is_there(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("phase", "killed"),
+    [
+        *[("rollouts", "rank 0"), ("update", "rank 1")],
+        *[pytest.param(*how, marks=slow) for how in (("ready", "rank 1"), ("update", "rank 0"), ("step", "rank 1"))],
+    ],
+)
+def test_one_that_is_killed_ends_them_all_and_the_next_attempt_makes_the_same_bytes(
+    tiny_model_dir, tmp_path, together, phase, killed
+):
+    run, others = of_ranks(tiny_model_dir, tmp_path, 2), []
+
+    def kill(message: Message, learner: Learner) -> bool | None:
+        if others:
+            return False  # what it wrote before it died
+        at = {"ready": ("ready", 0), "step": ("step", 2)}.get(phase, ("rollouts", 2))  # what follows a step is saving
+        if (message["type"], message["step"]) != at:
+            return None
+        others.extend(ranks_of(learner))
+        pid = learner.process.pid if killed == "rank 0" else others[0]
+        if phase == "update":
+            learner.stdin.write(run.answer(message) + "\n")
+            time.sleep(0.05)
+        os.kill(pid, signal.SIGKILL)
+        return False
+
+    run.run(kill)
+    assert run.exit_code != 0 and len(others) == 1
+    deadline = time.monotonic() + 30
+    while any(map(is_there, others)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not any(map(is_there, others))
+    assert run.again().exit_code == 0
+    assert len(list(run.output.glob(".ranks-*"))) == 1
+    assert (run.output / "checkpoint-4" / WEIGHTS).read_bytes() == (
+        together.output / "checkpoint-4" / WEIGHTS
+    ).read_bytes()
+
+
+def test_gpus_that_are_not_there_are_refused(tiny_model_dir, tmp_path):
+    run = of_ranks(tiny_model_dir, tmp_path, 1).run(before="import os; os.environ['CUDA_VISIBLE_DEVICES'] = '5'")
+    assert (
+        run.exit_code == 1
+        and "CUDA_VISIBLE_DEVICES '5': torch finds no GPU" in run.of_type("error")[0]["error"]["message"]
+    )
+    few = of_ranks(tiny_model_dir, tmp_path / "few", 2).run(
+        before="import os; os.environ['CUDA_VISIBLE_DEVICES'] = '5'"
+    )
+    assert "names 1 GPUs; name one each" in few.of_type("error")[0]["error"]["message"]
