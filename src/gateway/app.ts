@@ -1,5 +1,5 @@
 /**
- * The gateway over HTTP. Invariants: every answer that is no success is an OpenAI error object; a client that is slow, has no key or asks too much
+ * The gateway over HTTP. Invariants: every answer that is no success is an error object of the form that was asked in; a client that is slow, has no key or asks too much
  * holds its own connection and nothing else; what a client has given up is given up at the policy server too.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -12,17 +12,9 @@ import type { PolicyClient } from '../policy/client';
 import { createResolver } from '../rollout/resolve';
 import type { RouterKind } from '../routing/router';
 import { type Conversation, createConversations, labelOf } from './conversations';
-import {
-  type Answer,
-  bodyFor,
-  type ChatRequest,
-  chunksOf,
-  completionOf,
-  headOf,
-  parseAnswer,
-  parseRequest,
-} from './dialect';
+import { type Answer, bodyFor, type ChatRequest, type Form, parseAnswer, sendAnswer } from './dialect';
 import { answerError, GatewayError, toldOf } from './errors';
+import { forms, keysIn } from './forms';
 import { createMetrics } from './metrics';
 import { namesThisMachine } from './listen';
 import type { Served } from './served';
@@ -50,7 +42,7 @@ export interface GatewayOptions {
   /** The Python interpreter of the trainer's virtual environment, for routers that ask it. */
   python: string;
   limits: GatewayLimits;
-  /** Demanded as a bearer token of all that is under /v1. */
+  /** Demanded as a bearer token, or as `x-api-key`, of all that is under /v1. */
   apiKey?: string;
   /** Of what went wrong, for the operator; never with what was said. */
   log?: (line: string) => void;
@@ -96,7 +88,7 @@ export function createGateway(o: GatewayOptions) {
     c.text(await metrics.registry.metrics(), 200, { 'content-type': metrics.registry.contentType }),
   );
   app.use('/v1/*', async (c, next) => {
-    if (apiKey !== undefined && !isKey(apiKey, c.req.header('authorization')))
+    if (apiKey !== undefined && !keysIn(c).some((key) => isSame(key, apiKey)))
       throw new GatewayError(401, 'authorization: it is not the key of this gateway', { code: 'invalid_api_key' });
     if (apiKey === undefined && !namesThisMachine(c.req.header('host')))
       throw new GatewayError(403, 'host: without a key only localhost and 127.0.0.1 are answered', { code: 'host' });
@@ -110,13 +102,14 @@ export function createGateway(o: GatewayOptions) {
       code: 'model_not_found',
     });
   });
-  app.post('/v1/chat/completions', async (c) => {
-    // A page of a browser can't send this without being allowed to first.
-    if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
-      throw new GatewayError(415, 'content-type: send application/json');
-    const request = parseRequest(await bodyOf(c, limits.bodyBytes));
-    return counted(request, () => complete(c, request));
-  });
+  for (const [path, form] of forms)
+    app.post(path, async (c) => {
+      // A page of a browser can't send this without being allowed to first.
+      if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
+        throw new GatewayError(415, 'content-type: send application/json');
+      const request = form.read(await bodyOf(c, limits.bodyBytes), c);
+      return counted(request, () => complete(c, form, request));
+    });
 
   const modelOf = (id: string) => ({ id, object: 'model', created, owned_by: served.name });
 
@@ -145,7 +138,7 @@ export function createGateway(o: GatewayOptions) {
     }
   }
 
-  async function complete(c: Context<Bindings>, request: ChatRequest): Promise<Response> {
+  async function complete(c: Context<Bindings>, form: Form, request: ChatRequest): Promise<Response> {
     const begun = performance.now();
     return withEnd(c, async (signal) => {
       const conversation = await orAborted(conversations.of(request, idOf(c)), signal);
@@ -156,11 +149,7 @@ export function createGateway(o: GatewayOptions) {
       metrics.tokens.inc({ policy, kind: 'completion' }, answer.usage?.completion_tokens ?? 0);
       c.header(POLICY_HEADER, encodeURI(policy));
       c.header(VERSION_HEADER, encodeURI(conversation.served.version));
-      const head = headOf(request.model, conversation.served.version);
-      if (!request.stream) return c.json(completionOf(head, answer));
-      const events = chunksOf(head, answer, Boolean(request.stream_options?.include_usage));
-      const text = [...events.map((event) => JSON.stringify(event)), '[DONE]'].map((data) => `data: ${data}\n\n`);
-      return c.body(text.join(''), 200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+      return sendAnswer(c, { form, request, answer, version: conversation.served.version });
     });
   }
 
@@ -257,7 +246,7 @@ function idOf(c: Context): string | undefined {
 }
 
 /** In the same time whatever was given. */
-function isKey(key: string, authorization = ''): boolean {
+function isSame(one: string, other: string): boolean {
   const hash = (text: string) => createHash('sha256').update(text).digest();
-  return timingSafeEqual(hash(`Bearer ${key}`), hash(authorization));
+  return timingSafeEqual(hash(one), hash(other));
 }

@@ -4,6 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import type { Context as Call } from 'hono';
 import type { Context } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { type Message, openingOf, toolSchema } from '../domain/messages';
@@ -12,11 +13,12 @@ import { AS_IT_IS, numbered, toAssistantMessage, toWireMessage, toWireTools } fr
 import { withPrompt } from '../rollout/play';
 import { badRequest } from './errors';
 
+/** A text alone is one part of it. */
+export const partsOf = <Part extends z.ZodType>(part: Part) =>
+  z.preprocess((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content), z.array(part));
+
 const partSchema = z.object({ type: z.literal('text', 'only text can be read'), text: z.string() });
-const textSchema = z.union([
-  z.string(),
-  z.array(partSchema).transform((parts) => parts.map(({ text }) => text).join('')),
-]);
+const textSchema = partsOf(partSchema).transform((parts) => parts.map(({ text }) => text).join(''));
 const callSchema = z.object({
   id: z.string(),
   type: z.literal('function').default('function'),
@@ -35,7 +37,7 @@ const messageSchema = z.discriminatedUnion('role', [
   }),
   z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: textSchema }),
 ]);
-type WireMessage = z.output<typeof messageSchema>;
+export type WireMessage = z.output<typeof messageSchema>;
 
 /** Fields that go to the policy server as they are. */
 const passed = {
@@ -45,6 +47,8 @@ const passed = {
   max_completion_tokens: z.int().positive().nullish(),
   temperature: z.number().min(0).max(2).nullish(),
   top_p: z.number().gt(0).max(1).nullish(),
+  /** Anthropic's and vLLM's. */
+  top_k: z.int().min(-1).nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   seed: z.int().nullish(),
@@ -79,14 +83,14 @@ const requestSchema = z.object({
 export type ChatRequest = z.output<typeof requestSchema>;
 
 /** Throws GatewayError, which names the first bad field. */
-export function parseRequest(text: string): ChatRequest {
+export function parseBody<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch {
     throw badRequest('the body is no JSON');
   }
-  const parsed = requestSchema.safeParse(body);
+  const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const param = issue?.path.join('.') || null;
@@ -153,6 +157,8 @@ const answerSchema = z.object({
         tool_calls: z.array(callSchema).nullish(),
       }),
       finish_reason: z.enum(finishReasons),
+      /** vLLM's: the stop string, or an id. */
+      stop_reason: z.unknown().optional(),
       /** Read where they are asked for. */
       logprobs: z.unknown().optional(),
     }),
@@ -165,6 +171,8 @@ export interface Answer {
   content: string | null;
   calls: z.output<typeof callSchema>[];
   finish: string;
+  /** Of the request's, which has ended it. */
+  stop?: string;
   logprobs: object | null;
   usage?: z.output<typeof usageSchema>;
 }
@@ -172,7 +180,7 @@ export interface Answer {
 /** Throws PolicyAnswerInvalid, or PolicyServerError where the server gave it up. */
 export function parseAnswer(value: unknown, request: ChatRequest): Answer {
   const { choices, usage } = parsedBy(answerSchema, value);
-  const [{ message, finish_reason: finish, logprobs }] = choices;
+  const [{ message, finish_reason: finish, stop_reason: stop, logprobs }] = choices;
   if (finish === 'abort')
     throw new OutsideFailure('PolicyServerError', 'policy server: it gave an answer up (finish_reason abort)');
   const before = request.messages.map(toMessage);
@@ -180,6 +188,7 @@ export function parseAnswer(value: unknown, request: ChatRequest): Answer {
     content: message.content ?? null,
     calls: numbered(message.tool_calls ?? [], before, 'call'),
     finish: finish === 'repetition' ? 'length' : finish,
+    ...(typeof stop === 'string' && { stop }),
     logprobs: request.logprobs && logprobs ? parsedBy(logprobsSchema, logprobs) : null,
     ...(usage && { usage }),
   };
@@ -191,48 +200,77 @@ function parsedBy<Schema extends z.ZodType>(schema: Schema, value: unknown): z.o
   throw new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${z.prettifyError(parsed.error)}`);
 }
 
-interface Head {
+export interface Head {
   id: string;
   created: number;
   model: string;
   system_fingerprint: string;
 }
 
-export const headOf = (model: string, version: string): Head => ({
-  id: `chatcmpl-${randomUUID()}`,
+const headOf = (model: string, version: string): Head => ({
+  id: randomUUID(),
   created: Math.floor(Date.now() / 1000),
   model,
   system_fingerprint: version,
 });
 
-export const completionOf = (head: Head, { content, calls, finish, logprobs, usage }: Answer): object => ({
-  ...head,
-  object: 'chat.completion',
-  choices: [
-    {
-      index: 0,
-      message: { role: 'assistant', content, refusal: null, ...(calls.length > 0 && { tool_calls: calls }) },
-      logprobs,
-      finish_reason: finish,
-    },
-  ],
-  ...(usage && { usage }),
-});
-
-/** The dialect has no streams: what came whole is sent as chunks, text first, then the calls. */
-export function chunksOf(head: Head, answer: Answer, withUsage: boolean): object[] {
-  const { content, calls, finish, logprobs, usage } = answer;
-  const chunk = (delta: object, more: object = {}) => ({
-    ...head,
-    object: 'chat.completion.chunk',
-    choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }],
-    ...(withUsage && { usage: null }),
-  });
-  return [
-    chunk({ role: 'assistant', content: '', refusal: null }),
-    ...(content || logprobs ? [chunk({ content: content ?? '' }, { logprobs })] : []),
-    ...calls.map((call, index) => chunk({ tool_calls: [{ index, ...call }] })),
-    chunk({}, { finish_reason: finish }),
-    ...(withUsage ? [{ ...head, object: 'chat.completion.chunk', choices: [], usage: usage ?? null }] : []),
-  ];
+/** How clients ask and are answered: OpenAI's form, and others that are told in it. */
+export interface Form {
+  /** Throws GatewayError. */
+  read(text: string, c: Call): ChatRequest;
+  whole(head: Head, answer: Answer): object;
+  /** The events of a stream, by their names where they have some. */
+  events(head: Head, answer: Answer, request: ChatRequest): { name?: string; data: object | '[DONE]' }[];
 }
+
+/** Whole, or as a stream of events. */
+export function sendAnswer(
+  c: Call,
+  { form, request, answer, version }: { form: Form; request: ChatRequest; answer: Answer; version: string },
+): Response {
+  const head = headOf(request.model, version);
+  if (!request.stream) return c.json(form.whole(head, answer));
+  const text = form.events(head, answer, request).map(({ name, data }) => {
+    const line = `data: ${data === '[DONE]' ? data : JSON.stringify(data)}\n\n`;
+    return name ? `event: ${name}\n${line}` : line;
+  });
+  return c.body(text.join(''), 200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+}
+
+export const chat: Form = {
+  read: (text) => parseBody(requestSchema, text),
+
+  whole: ({ id, ...head }, { content, calls, finish, logprobs, usage }) => ({
+    id: `chatcmpl-${id}`,
+    ...head,
+    object: 'chat.completion',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content, refusal: null, ...(calls.length > 0 && { tool_calls: calls }) },
+        logprobs,
+        finish_reason: finish,
+      },
+    ],
+    ...(usage && { usage }),
+  }),
+
+  /** The text first, then the calls. */
+  events({ id, ...head }, { content, calls, finish, logprobs, usage }, { stream_options }) {
+    const withUsage = Boolean(stream_options?.include_usage);
+    const about = { id: `chatcmpl-${id}`, ...head, object: 'chat.completion.chunk' };
+    const chunk = (delta: object, more: object = {}) => ({
+      ...about,
+      choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }],
+      ...(withUsage && { usage: null }),
+    });
+    const chunks = [
+      chunk({ role: 'assistant', content: '', refusal: null }),
+      ...(content || logprobs ? [chunk({ content: content ?? '' }, { logprobs })] : []),
+      ...calls.map((call, index) => chunk({ tool_calls: [{ index, ...call }] })),
+      chunk({}, { finish_reason: finish }),
+      ...(withUsage ? [{ ...about, choices: [], usage: usage ?? null }] : []),
+    ];
+    return [...chunks.map((data) => ({ data })), { data: '[DONE]' as const }];
+  },
+};

@@ -1,5 +1,5 @@
 /**
- * The OpenAI-compatible endpoint that agents' programs ask, on the loopback interface. Invariant: who plays is known by its key alone, and a request
+ * The endpoint that agents' programs ask, in OpenAI's form or in Anthropic's, on the loopback interface. Invariant: who plays is known by its key alone, and a request
  * is answered by whoever plays that rollout, with the rollout's own sampling; a request that nobody waits for any more is refused.
  */
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
@@ -11,16 +11,9 @@ import type { AddressInfo } from 'node:net';
 import { sha256 } from '../../artifacts/hash';
 import type { Context, Sampled } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
-import {
-  type Answer,
-  type ChatRequest,
-  chunksOf,
-  completionOf,
-  contextIn,
-  headOf,
-  parseRequest,
-} from '../../gateway/dialect';
+import { type Answer, type ChatRequest, contextIn, sendAnswer } from '../../gateway/dialect';
 import { answerError, GatewayError, toldOf } from '../../gateway/errors';
+import { forms, keysIn } from '../../gateway/forms';
 import { callsOf } from '../../policy/wire';
 
 /** What a program asks of the model, once. */
@@ -36,7 +29,7 @@ export interface Asked {
 }
 
 export interface Endpoint {
-  /** Without the `/v1` of OpenAI's clients. */
+  /** Without the `/v1` that OpenAI's clients want in it. */
   url(): Promise<string>;
   /** Requests with this key are given to `onAsked`, until what is returned is called. */
   expect(key: string, onAsked: (asked: Asked) => void): () => void;
@@ -52,29 +45,25 @@ export function openEndpoint(): Endpoint {
   const app = new Hono<{ Bindings: HttpBindings }>();
   app.onError((error, c) => answerError(c, toldOf(error)));
   app.notFound((c) => {
-    const fix = 'the program has to use chat completions (POST /v1/chat/completions)';
+    const fix = `the program has to ask ${forms.map(([path]) => `POST ${path}`).join(' or ')}`;
     return answerError(c, new GatewayError(404, `there is no ${c.req.method} ${c.req.path.slice(0, 200)}; ${fix}`));
   });
   app.use(bodyLimit({ maxSize: MOST_BYTES }));
   app.get('/v1/models', (c) =>
     c.json({ object: 'list', data: [{ id: MODEL, object: 'model', created: 0, owned_by: 'campaign' }] }),
   );
-  app.post('/v1/chat/completions', async (c) => {
-    const onAsked = playing.get(c.req.header('authorization')?.replace(/^Bearer /i, '') ?? '');
-    if (!onAsked)
-      throw new GatewayError(401, 'authorization: it is the key of no rollout that is being played', {
-        code: 'invalid_api_key',
-      });
-    const text = await c.req.text();
-    const request = parseRequest(text);
-    const { message, sampled } = await answerTo(c, { request, digest: sha256(text) }, onAsked);
-    const head = headOf(request.model, 'campaign');
-    const answer = answerOf(message, sampled);
-    if (!request.stream) return c.json(completionOf(head, answer));
-    const events = chunksOf(head, answer, Boolean(request.stream_options?.include_usage));
-    const lines = [...events.map((event) => JSON.stringify(event)), '[DONE]'].map((data) => `data: ${data}\n\n`);
-    return c.body(lines.join(''), 200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
-  });
+  for (const [path, form] of forms)
+    app.post(path, async (c) => {
+      const onAsked = keysIn(c).flatMap((key) => playing.get(key) ?? [])[0];
+      if (!onAsked)
+        throw new GatewayError(401, 'authorization: it is the key of no rollout that is being played', {
+          code: 'invalid_api_key',
+        });
+      const text = await c.req.text();
+      const request = form.read(text, c);
+      const { message, sampled } = await answerTo(c, { request, digest: sha256(text) }, onAsked);
+      return sendAnswer(c, { form, request, answer: answerOf(message, sampled), version: 'campaign' });
+    });
 
   let listening: Promise<Server> | undefined;
   async function listen(): Promise<Server> {

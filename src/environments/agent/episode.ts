@@ -76,6 +76,9 @@ export async function beginAgent(o: {
     OPENAI_BASE_URL: `${url}/v1`,
     OPENAI_API_KEY: key,
     OPENAI_MODEL: MODEL,
+    ANTHROPIC_BASE_URL: url,
+    ANTHROPIC_API_KEY: key,
+    ANTHROPIC_MODEL: MODEL,
   });
   let how: string | undefined;
   playing.ended.then(

@@ -177,7 +177,7 @@ test.each([
     'a picture',
     { messages: [user([{ type: 'image_url' }] as never)] },
     400,
-    { param: 'messages.0.content', message: /./ },
+    { param: 'messages.0.content.0.type', message: /only text can be read/ },
   ],
   ['two choices', { n: 2 }, 400, { param: 'n', message: /leave n out/ }],
   ['no messages', { messages: [] }, 400, { param: 'messages', message: /./ }],

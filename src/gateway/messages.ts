@@ -1,0 +1,243 @@
+/**
+ * Anthropic's messages, told in OpenAI's form and answered out of it, so that what serves the one serves the other. Invariant: what would change the
+ * answer and has no place in that form is refused, by its name.
+ */
+import { z } from 'zod';
+import type { AssistantMessage } from '../domain/messages';
+import { argumentsOf } from '../domain/messages';
+import { toAssistantMessage } from '../policy/wire';
+import { type Answer, type ChatRequest, type Form, type Head, parseBody, partsOf, type WireMessage } from './dialect';
+import { badRequest } from './errors';
+
+/** Which differ in nothing that is said here. */
+const VERSIONS = ['2023-06-01', '2026-10-21'];
+
+const blockError = (known: string) => ({
+  error: ({ input }: { input: unknown }) => {
+    const { type } = (input ?? {}) as { type?: unknown };
+    return `a block of type ${JSON.stringify(type)} can't be carried, ${known} can; leave it out`;
+  },
+});
+const text = z.object({ type: z.literal('text'), text: z.string() });
+type Block = { type: string; text?: string };
+/** Blocks are paragraphs. */
+const textOf = (blocks: readonly Block[]): string =>
+  blocks.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n\n');
+const textSchema = partsOf(z.discriminatedUnion('type', [text], blockError('text'))).transform(textOf);
+
+const messageSchema = z.discriminatedUnion('role', [
+  z.object({
+    role: z.literal('user'),
+    content: partsOf(
+      z.discriminatedUnion(
+        'type',
+        [text, z.object({ type: z.literal('tool_result'), tool_use_id: z.string(), content: textSchema.default('') })],
+        blockError('text and tool_result'),
+      ),
+    ).refine((blocks) => blocks.length > 0, 'it is empty'),
+  }),
+  z.object({
+    role: z.literal('assistant'),
+    content: partsOf(
+      z.discriminatedUnion(
+        'type',
+        [
+          text,
+          z.object({
+            type: z.literal('tool_use'),
+            id: z.string(),
+            name: z.string(),
+            input: z.record(z.string(), z.unknown()),
+          }),
+        ],
+        blockError('text and tool_use'),
+      ),
+    ),
+  }),
+  z.object({ role: z.literal('system'), content: textSchema }),
+]);
+
+const isAlone = { disable_parallel_tool_use: z.boolean().optional() };
+const unread = z.unknown().optional();
+
+const requestSchema = z.strictObject(
+  {
+    model: z.string(),
+    max_tokens: z.int().positive(),
+    messages: z.array(messageSchema).min(1),
+    system: textSchema.optional(),
+    tools: z
+      .array(
+        z.object({
+          type: z.literal('custom', "tools of Anthropic's servers can't be carried; leave it out").nullish(),
+          name: z.string(),
+          description: z.string().default(''),
+          input_schema: z.record(z.string(), z.unknown()),
+        }),
+      )
+      .optional(),
+    tool_choice: z
+      .discriminatedUnion('type', [
+        z.object({ type: z.literal('auto'), ...isAlone }),
+        z.object({ type: z.literal('any'), ...isAlone }),
+        z.object({ type: z.literal('tool'), name: z.string(), ...isAlone }),
+        z.object({ type: z.literal('none') }),
+      ])
+      .optional(),
+    temperature: z.number().min(0).max(1).optional(),
+    top_p: z.number().gt(0).max(1).optional(),
+    top_k: z.int().positive().optional(),
+    stop_sequences: z.array(z.string()).optional(),
+    stream: z.boolean().optional(),
+    metadata: z.object({ user_id: z.string().nullish() }).optional(),
+    thinking: z
+      .object({ type: z.literal('disabled', "thinking can't be carried; leave it out, or send disabled") })
+      .optional(),
+    // How it is billed and cached changes no answer.
+    ...{ cache_control: unread, service_tier: unread, inference_geo: unread, speed: unread },
+  },
+  {
+    error: (issue) =>
+      issue.code === 'unrecognized_keys'
+        ? `${(issue.keys as string[]).join(', ')} can't be carried; leave it out`
+        : undefined,
+  },
+);
+type MessagesRequest = z.output<typeof requestSchema>;
+
+function toWire(message: MessagesRequest['messages'][number], n: number): WireMessage[] {
+  const { role, content } = message;
+  if (role === 'system') return [{ role, content }];
+  const words = textOf(content);
+  if (role === 'assistant') {
+    const tool_calls = content.flatMap((block) =>
+      block.type === 'tool_use'
+        ? [
+            {
+              id: block.id,
+              type: 'function' as const,
+              function: { name: block.name, arguments: JSON.stringify(block.input) },
+            },
+          ]
+        : [],
+    );
+    return [tool_calls.length > 0 ? { role, content: words || null, tool_calls } : { role, content: words }];
+  }
+  if (content.some(({ type }, at) => type === 'tool_result' && content[at - 1]?.type === 'text'))
+    throw badRequest(`messages.${n}.content: tool_result blocks come first; put the text behind them`, 'messages');
+  const results = content.flatMap((block) =>
+    block.type === 'tool_result'
+      ? [{ role: 'tool' as const, tool_call_id: block.tool_use_id, content: block.content }]
+      : [],
+  );
+  return results.length < content.length ? [...results, { role, content: words }] : results;
+}
+
+const CHOICES = { auto: 'auto', any: 'required', none: 'none' } as const;
+
+function choiceOf(choice: MessagesRequest['tool_choice']): Partial<ChatRequest> {
+  if (!choice) return {};
+  return {
+    tool_choice: choice.type === 'tool' ? { type: 'function', function: { name: choice.name } } : CHOICES[choice.type],
+    ...('disable_parallel_tool_use' in choice && choice.disable_parallel_tool_use && { parallel_tool_calls: false }),
+  };
+}
+
+function read(body: string, version: string | undefined): ChatRequest {
+  if (version !== undefined && !VERSIONS.includes(version))
+    throw badRequest(`anthropic-version: ${version.slice(0, 40)} is not spoken here; send ${VERSIONS.join(' or ')}`);
+  const { messages, system, tools, tool_choice, stop_sequences, metadata, ...asked } = parseBody(requestSchema, body);
+  if (messages.at(-1)!.role === 'assistant')
+    throw badRequest('messages: an answer can not be begun for the policy; let a user message be the last', 'messages');
+  const { model, max_tokens, temperature, top_p, top_k, stream } = asked;
+  return {
+    ...{ model, max_tokens, temperature, top_p, top_k, stream },
+    messages: [...(system ? [{ role: 'system' as const, content: system }] : []), ...messages.flatMap(toWire)],
+    ...(tools?.length && {
+      tools: tools.map(({ name, description, input_schema }) => ({
+        type: 'function' as const,
+        function: { name, description, parameters: input_schema },
+      })),
+    }),
+    ...choiceOf(tool_choice),
+    ...(stop_sequences?.length && { stop: stop_sequences }),
+    user: metadata?.user_id,
+  };
+}
+
+const REASONS: Record<string, string> = { tool_calls: 'tool_use', length: 'max_tokens', content_filter: 'refusal' };
+
+interface Told {
+  content: object[];
+  stop: { stop_reason: string | null; stop_sequence: string | null; stop_details: null };
+  usage: object;
+}
+
+/** A call whose arguments are no JSON object stays in the text, as in the campaign's rollouts. */
+function toldOf({ content, calls, finish, stop, usage }: Answer): Told {
+  const { content: words, toolCalls = [] }: AssistantMessage = toAssistantMessage(content ?? '', calls);
+  const isCut = finish === 'tool_calls' && toolCalls.length === 0;
+  return {
+    content: [
+      ...(words === '' ? [] : [{ type: 'text', text: words, citations: null }]),
+      ...toolCalls.map(({ id, name, ...given }) => ({
+        type: 'tool_use',
+        ...{ id, name, input: JSON.parse(argumentsOf(given)) as unknown, caller: { type: 'direct' } },
+      })),
+    ],
+    stop: {
+      stop_reason: stop !== undefined ? 'stop_sequence' : ((isCut ? undefined : REASONS[finish]) ?? 'end_turn'),
+      stop_sequence: stop ?? null,
+      stop_details: null,
+    },
+    usage: usageOf(usage?.prompt_tokens, usage?.completion_tokens),
+  };
+}
+
+const usageOf = (input_tokens = 0, output_tokens = 0) => ({
+  input_tokens,
+  output_tokens,
+  cache_creation_input_tokens: null,
+  cache_read_input_tokens: null,
+});
+
+const messageOf = ({ id, model }: Head, { content, stop, usage }: Told) => ({
+  id: `msg_${id}`,
+  type: 'message',
+  role: 'assistant',
+  model,
+  content,
+  ...stop,
+  usage,
+  container: null,
+});
+
+export const messages: Form = {
+  read: (body, c) => read(body, c.req.header('anthropic-version')),
+
+  whole: (head, answer) => messageOf(head, toldOf(answer)),
+
+  events(head, answer) {
+    const { content, stop, usage } = toldOf(answer);
+    const event = (type: string, more: object = {}) => ({ name: type, data: { type, ...more } });
+    const unknown = { stop_reason: null, stop_sequence: null, stop_details: null };
+    return [
+      event('message_start', { message: messageOf(head, { content: [], stop: unknown, usage: usageOf() }) }),
+      ...content.flatMap((block, index) => {
+        const { empty, delta } = inParts(block as { text: string } | { input: unknown });
+        return [
+          event('content_block_start', { index, content_block: { ...block, ...empty } }),
+          event('content_block_delta', { index, delta }),
+          event('content_block_stop', { index }),
+        ];
+      }),
+      event('message_delta', { delta: stop, usage }),
+      event('message_stop'),
+    ];
+  },
+};
+
+const inParts = (block: { text: string } | { input: unknown }) =>
+  'text' in block
+    ? { empty: { text: '' }, delta: { type: 'text_delta', text: block.text } }
+    : { empty: { input: {} }, delta: { type: 'input_json_delta', partial_json: JSON.stringify(block.input) } };
