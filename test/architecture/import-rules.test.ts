@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 
-const root = resolve(__dirname, '../../..');
+const root = resolve(__dirname, '../..');
 
 interface Finding {
   ruleId: string;
