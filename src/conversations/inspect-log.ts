@@ -1,8 +1,7 @@
 /**
- * Logs of Inspect: `.json`, and `.eval`, which is a zip of one JSON file a sample. Invariant: a sample that broke or has no score is left out
+ * Logs of Inspect are read: `.json`, and `.eval`, which is a zip of one JSON file a sample. Invariant: a sample that broke or has no score is left out
  * with a note: it is no failure of the agent's.
  */
-import { strFromU8, unzipSync } from 'fflate';
 import { z } from 'zod';
 import { reasonOf } from '../domain/failures';
 import {
@@ -15,6 +14,7 @@ import {
   rawMessagesSchema,
   toMessages,
 } from './messages';
+import { textsInZip } from './zip';
 
 const sampleSchema = z.looseObject({
   id: z.union([z.string(), z.number()], { error: 'text or a number' }).transform(String),
@@ -36,51 +36,58 @@ interface Log {
 
 const CONVERT = 'write it as JSON with `inspect log convert --to json --output-dir FOLDER FILE`';
 
-export const isZip = (body: Buffer): boolean => body.subarray(0, 4).toString('latin1') === 'PK\u0003\u0004';
-
-export function readEvalLog(body: Buffer, log: Log): FileContents {
-  let files: Record<string, Uint8Array>;
+/** `file`: a zip. */
+export async function readEvalLog(file: string, log: Log): Promise<FileContents> {
   try {
-    files = unzipSync(body, { filter: (file) => /^samples\/.+\.json$/.test(file.name) });
+    return (
+      (await readSamples(samplesIn(file), log)) ??
+      unreadable(`${log.name}: a zip without samples/*.json; give a log of Inspect, or JSON lines`)
+    );
   } catch (error) {
-    return unreadable(`${log.name}: can't be unzipped (${reasonOf(error)}); ${CONVERT}`);
+    return unreadable(`${log.name}: can't be read (${reasonOf(error)}); ${CONVERT}`);
   }
-  const entries = Object.entries(files).sort(([a], [b]) => (a < b ? -1 : 1));
-  if (entries.length === 0)
-    return unreadable(`${log.name}: a zip without samples/*.json; give a log of Inspect, or JSON lines`);
-  const samples: unknown[] = [];
-  for (const [file, content] of entries)
+}
+
+async function* samplesIn(file: string): AsyncGenerator<unknown> {
+  for await (const { name, text } of textsInZip(file, /^samples\/.+\.json$/))
     try {
-      samples.push(JSON.parse(strFromU8(content)));
+      yield JSON.parse(text);
     } catch {
-      return unreadable(`${log.name}: ${file} in it is no JSON; ${CONVERT}`);
+      throw new Error(`${name} in it is no JSON`);
     }
-  return readSamples(samples, log);
 }
 
 /** Reads the value of a JSON file. */
-export function readJsonLog(value: object, log: Log): FileContents {
+export async function readJsonLog(value: object, log: Log): Promise<FileContents> {
   const { samples } = value as { samples?: unknown };
-  if (Array.isArray(samples) && samples.length > 0) return readSamples(samples, log);
-  return unreadable(
-    Array.isArray(value)
-      ? `${log.name}: a list; write one conversation a line: \`jq -c '.[]' FILE.json > FILE.jsonl\``
-      : `${log.name}: no log of Inspect with samples, nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`,
+  const read = Array.isArray(samples) ? await readSamples(samples, log) : undefined;
+  return (
+    read ??
+    unreadable(
+      Array.isArray(value)
+        ? `${log.name}: a list; write one conversation a line: \`jq -c '.[]' FILE.json > FILE.jsonl\``
+        : `${log.name}: no log of Inspect with samples, nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`,
+    )
   );
 }
 
 const unreadable = (problem: string): FileContents => ({ conversations: [], problems: [problem], notes: [] });
 
-function readSamples(samples: readonly unknown[], { name, scorer }: Log): FileContents {
+/** One after the other; undefined if there is none. */
+async function readSamples(
+  samples: AsyncIterable<unknown> | Iterable<unknown>,
+  { name, scorer }: Log,
+): Promise<FileContents | undefined> {
   const conversations: Conversation[] = [];
   const problems: string[] = [];
   const [unscored, oddities]: [string[], string[]] = [[], []];
-  for (const [n, value] of samples.entries()) {
+  let count = 0;
+  for await (const value of samples) {
+    const where = `${name}: samples[${count++}]`;
     if ((value as { error?: unknown } | null)?.error) {
       unscored.push('it ended with an error');
       continue;
     }
-    const where = `${name}: samples[${n}]`;
     const { data, error } = sampleSchema.safeParse(value);
     if (!data) {
       problems.push(...problemsIn(error, value).map((problem) => `${where} ${problem}`));
@@ -95,9 +102,10 @@ function readSamples(samples: readonly unknown[], { name, scorer }: Log): FileCo
       conversations.push({ id: `${id}-${epoch}`, task: id, messages: toMessages(full, oddities), reward });
     }
   }
+  if (count === 0) return undefined;
   const notes = [
-    ...counted(unscored).map(([why, count]) => `${name}: left out ${count} of ${samples.length} samples: ${why}`),
-    ...counted(oddities).map(([what, count]) => `${name}: ${what} (${count})`),
+    ...counted(unscored).map(([why, left]) => `${name}: left out ${left} of ${count} samples: ${why}`),
+    ...counted(oddities).map(([what, times]) => `${name}: ${what} (${times})`),
   ];
   return { conversations, problems, notes };
 }

@@ -50,9 +50,17 @@ export function problemsIn(error: z.ZodError, value: unknown): string[] {
   });
 }
 
+/** What is nested deeper can't be written again. */
+const DEEPEST = 200;
+const nests = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((one) => nests(one, levels - 1)));
+export const isTooDeep = (value: unknown): boolean => nests(value, DEEPEST);
+
 /** A value as one short line. */
 export function clipped(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
+  const text = isTooDeep(value) ? `nested deeper than ${DEEPEST}` : (JSON.stringify(value) ?? String(value));
   return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
 }
 
@@ -126,6 +134,7 @@ export type RawMessage = z.infer<typeof rawMessageSchema>;
 
 export const rawMessagesSchema = z
   .array(rawMessageSchema, must('a list of messages in the OpenAI dialect'))
+  .refine((messages) => !isTooDeep(messages), must(`a list nested no deeper than ${DEEPEST}`))
   .refine(
     (messages) => messages.some(({ role }) => role === 'assistant'),
     must('a list with a message of the assistant'),

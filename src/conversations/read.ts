@@ -6,17 +6,19 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { z } from 'zod';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import { isZip, readEvalLog, readJsonLog } from './inspect-log';
+import { readEvalLog, readJsonLog } from './inspect-log';
 import {
   clipped,
   type Conversation,
   counted,
   type FileContents,
+  isTooDeep,
   lineSchema,
   problemsIn,
   toMessages,
   toTool,
 } from './messages';
+import { isZip } from './zip';
 
 const SHOWN = 20;
 /** A file with a zero among its first bytes is no text. */
@@ -30,7 +32,9 @@ export async function readConversations(o: {
   files: readonly string[];
   scorer?: string | undefined;
 }): Promise<{ conversations: Conversation[]; notes: string[] }> {
-  const contents = await Promise.all(o.files.map(async (file) => ({ file, ...(await readOne(file, o.scorer)) })));
+  const contents: (FileContents & { file: string })[] = [];
+  // One after the other: a shell gives thousands of names, and a process may not open as many files.
+  for (const file of o.files) contents.push({ file, ...(await readOne(file, o.scorer)) });
   const problems = contents.flatMap((one) => [...one.problems, ...repeatedIds(one)]);
   if (problems.length > 0) throw badInput(problems);
   return { conversations: withDistinctIds(contents), notes: contents.flatMap(({ notes }) => notes) };
@@ -45,13 +49,14 @@ export const firstProblems = (problems: readonly string[]): string[] =>
 const badInput = (problems: readonly string[]) => new OutsideFailure('BadInput', firstProblems(problems).join('\n'));
 
 async function readOne(file: string, scorer: string | undefined): Promise<FileContents> {
-  const body = await readFile(file).catch((error: unknown) => {
+  const told = (error: unknown): never => {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw badInput([`there is no file ${file}; name one with conversations`]);
     if (code === 'EISDIR') throw badInput([`${file} is a folder; name the files in it, such as ${file}/*.jsonl`]);
     throw badInput([`${file} can't be read: ${reasonOf(error)}`]);
-  });
-  if (isZip(body)) return readEvalLog(body, { name: file, scorer });
+  };
+  if (await isZip(file).catch(told)) return readEvalLog(file, { name: file, scorer });
+  const body = await readFile(file).catch(told);
   if (body.subarray(0, SNIFFED_BYTES).includes(0))
     throw badInput([`${file} is no text; name JSON lines (docs/conversations.md), or logs of Inspect (.eval, .json)`]);
   const log = file.endsWith('.json') ? jsonValue(body) : undefined;
@@ -132,6 +137,7 @@ function readLine(text: string, line: number, seen: Seen): Conversation | string
   } catch (error) {
     return [`is no JSON (${reasonOf(error)}): ${clipped(text)}; write each conversation as one line of JSON`];
   }
+  if (isTooDeep(value)) return [`is nested too deep: ${clipped(value)}; a conversation is a list of messages`];
   const { data, error } = lineSchema.safeParse(value);
   if (!data) return problemsIn(error, value);
   const reward = rewardOf(data);

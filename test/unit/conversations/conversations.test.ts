@@ -122,6 +122,7 @@ describe('JSON lines', () => {
         { reward: 1 },
         '[1]',
         { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', function: { name: 3 } }] }], passed: true },
+        `{"messages": ${'['.repeat(3000)}${']'.repeat(3000)}, "passed": true}`,
       ),
     ).toEqual([
       expect.stringMatching(/^FILE:2 is no JSON \(.*\): "{\\"messages\\": \["; write each conversation as one line/),
@@ -135,6 +136,7 @@ describe('JSON lines', () => {
       expect.stringMatching(
         /^FILE:10 messages\[0\]\.tool_calls\[0\]\.function is {"name":3}; it must be an object such as/,
       ),
+      'FILE:11 is nested too deep: nested deeper than 200; a conversation is a list of messages',
     ]);
   });
 

@@ -2,7 +2,9 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { strToU8, zipSync } from 'fflate';
+import { buffer } from 'node:stream/consumers';
+import { deflateRawSync } from 'node:zlib';
+import { ZipFile } from 'yazl';
 import { readConversations } from '../../../src/conversations/read';
 
 const sample = (id: string | number, value: unknown, more: object = {}) => ({
@@ -96,33 +98,101 @@ it('names a score that is no outcome', async () => {
 });
 
 describe('.eval', () => {
-  const evalLog = (files: Record<string, string>): string => {
+  const zipped = async (files: Record<string, string | Buffer>, compress = true): Promise<Buffer> => {
+    const zip = new ZipFile();
+    for (const [name, text] of Object.entries(files)) zip.addBuffer(Buffer.from(text as string), name, { compress });
+    zip.end();
+    return buffer(zip.outputStream);
+  };
+  const put = (body: Uint8Array): string => {
     const file = join(folder(), 'log.eval');
-    writeFileSync(
-      file,
-      zipSync(Object.fromEntries(Object.entries(files).map(([name, text]) => [name, strToU8(text)]))),
-    );
+    writeFileSync(file, body);
     return file;
   };
+  const evalLog = async (files: Record<string, string>) => put(await zipped(files));
+
+  const fixture = (name: string) => join(__dirname, '../../fixtures/inspect', name);
+
+  it('is read whether it is deflated or, as since April 2026, compressed by Zstandard', async () => {
+    const file = fixture('zstd.eval');
+    const { conversations, notes } = await readLog(file);
+    expect(conversations.map(({ id, reward, messages }) => [id, reward, messages.length])).toEqual([
+      ['a-1', 1, 5],
+      ['b/8-1', 0, 4],
+    ]);
+    expect(conversations[0]?.messages.at(-1)).toEqual({ role: 'assistant', content: 'It is yours until June.' });
+    // It is so long that Inspect keeps it apart.
+    expect(conversations[1]?.messages[0]?.content).toMatch(/^Renew 8\. (It is said to be late\. ){60}$/);
+    expect(notes).toEqual([`${file}: left out 1 of 3 samples: it ended with an error`]);
+    expect((await readLog(fixture('deflate.eval'))).conversations).toEqual(conversations);
+  });
+
+  /** A zip of one entry, of which the directory says something else. `body`: as it is compressed. */
+  async function claimed(body: Uint8Array, claims: { method: number; size: number; crc?: number }): Promise<string> {
+    const zip = await zipped({ 'samples/a.json': Buffer.from(body) }, false);
+    const directory = zip.indexOf('PK\u0001\u0002');
+    zip.writeUInt16LE(claims.method, directory + 10);
+    if (claims.crc !== undefined) zip.writeUInt32LE(claims.crc, directory + 16);
+    zip.writeUInt32LE(claims.size, directory + 24);
+    return put(zip);
+  }
+  /** A Zstandard frame with a window of this exponent, and a block of one byte many times. */
+  const frame = (exponent: number, times: number) =>
+    Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (exponent - 10) << 3, (times << 3) | 3, times >> 5, times >> 13, 0x20]);
+
+  it.each([
+    ['longer than it says', () => claimed(frame(17, 100_000), { method: 93, size: 10 }), /longer than it says/],
+    ['shorter', () => claimed(frame(17, 100), { method: 93, size: 1000 }), /samples\/a\.json is damaged/],
+    ['another', () => claimed(frame(17, 100), { method: 93, size: 100, crc: 7 }), /samples\/a\.json is damaged/],
+    ['a window of 2 GiB', () => claimed(frame(31, 100), { method: 93, size: 100 }), /window is 2147483648 bytes/],
+    ['cut off', () => claimed(frame(17, 100).subarray(0, 8), { method: 93, size: 100 }), /can't be read/],
+    ['no Zstandard', () => claimed(Buffer.from('{}{}{}'), { method: 93, size: 6 }), /no Zstandard/],
+    [
+      'longer deflated',
+      () => claimed(deflateRawSync(Buffer.alloc(1e6)), { method: 8, size: 10 }),
+      /larger than 10 bytes/,
+    ],
+    ['an unknown method', () => claimed(Buffer.from('{}'), { method: 12, size: 2 }), /method 12, which is not known/],
+    ['beyond any text', () => claimed(frame(17, 100), { method: 93, size: 2 ** 31 }), /would be 2147483648 bytes/],
+  ])('refuses an entry that is %s', async (_what, made, problem) => {
+    await expect(readLog(await made())).rejects.toThrow(problem);
+  });
+
+  it('takes of two entries of one name the later, and none that its directory does not name', async () => {
+    const [old, edited] = [sample('a', 'I'), sample('a', 'C')].map((one) => JSON.stringify(one));
+    const zip = new ZipFile();
+    for (const text of [old, edited]) zip.addBuffer(Buffer.from(text!), 'samples/a_epoch_1.json');
+    zip.end();
+    const { conversations } = await readLog(put(await buffer(zip.outputStream)));
+    expect(conversations.map(({ reward }) => reward)).toEqual([1]);
+  });
+
+  it('refuses what is nested so deep that it could not be written again', async () => {
+    const deep = `${'['.repeat(3000)}${']'.repeat(3000)}`;
+    const text = JSON.stringify(sample('a', 'C')).replace('"at":1', `"at":${deep}`);
+    await expect(readLog(await evalLog({ 'samples/a.json': text }))).rejects.toThrow(
+      /samples\[0\] messages is nested deeper than 200; it must be a list nested no deeper than 200/,
+    );
+  });
 
   it('is read as the same log in JSON', async () => {
     const samples = [sample('a', 'C'), sample('b', 'I')];
-    const zipped = evalLog({
+    const log = await evalLog({
       'header.json': '{}',
       'samples/a_epoch_1.json': JSON.stringify(samples[0]),
       'samples/b_epoch_1.json': JSON.stringify(samples[1]),
       'summaries.json': '[]',
     });
-    expect((await readLog(zipped)).conversations).toEqual((await readLog(jsonLog(...samples))).conversations);
+    expect((await readLog(log)).conversations).toEqual((await readLog(jsonLog(...samples))).conversations);
   });
 
   it('says what to do with a zip that is none, or is damaged', async () => {
-    await expect(readLog(evalLog({ 'x.txt': 'x' }))).rejects.toThrow(/a zip without samples\/\*\.json/);
-    await expect(readLog(evalLog({ 'samples/a.json': '{' }))).rejects.toThrow(
-      /samples\/a\.json in it is no JSON; .*inspect log convert/,
+    await expect(readLog(await evalLog({ 'x.txt': 'x' }))).rejects.toThrow(/a zip without samples\/\*\.json/);
+    await expect(readLog(await evalLog({ 'samples/a.json': '{' }))).rejects.toThrow(
+      /samples\/a\.json in it is no JSON.*inspect log convert/,
     );
     const cut = join(folder(), 'cut.eval');
     writeFileSync(cut, 'PK\u0003\u0004 and no more');
-    await expect(readLog(cut)).rejects.toThrow(/cut\.eval: can't be unzipped .*inspect log convert/);
+    await expect(readLog(cut)).rejects.toThrow(/cut\.eval: can't be read .*inspect log convert/);
   });
 });
