@@ -51,10 +51,21 @@ export async function readEvalLog(file: string, log: Log): Promise<FileContents>
 async function* samplesIn(file: string): AsyncGenerator<unknown> {
   for await (const { name, text } of textsInZip(file, /^samples\/.+\.json$/))
     try {
-      yield JSON.parse(text);
+      yield parsePython(text);
     } catch {
       throw new Error(`${name} in it is no JSON`);
     }
+}
+
+/** JSON as Python writes it: it has NaN, which is Inspect's score of what was not scored, and infinities. They are null here. */
+export function parsePython(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return JSON.parse(
+      text.replace(/"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g, (part) => (part[0] === '"' ? part : 'null')),
+    );
+  }
 }
 
 /** Reads the value of a JSON file. */
@@ -122,6 +133,7 @@ function rewardOf(
   const name = scorer ?? names[0] ?? '';
   if (!Object.hasOwn(scores, name)) return `has no score of ${name}; --scorer may be ${names.join(', ')}`;
   const value = scores[name]?.value;
+  if (value === null) return undefined;
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (typeof value === 'number' && value >= 0 && value <= 1) return value;
   const grade = typeof value === 'string' ? grades[value.trim().toUpperCase()] : undefined;

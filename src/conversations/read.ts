@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { z } from 'zod';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import { readEvalLog, readJsonLog } from './inspect-log';
+import { parsePython, readEvalLog, readJsonLog } from './inspect-log';
 import {
   clipped,
   type Conversation,
@@ -66,7 +66,7 @@ async function readOne(file: string, scorer: string | undefined): Promise<FileCo
 /** The file's one value; undefined for JSON lines, of which there may be only one. */
 function jsonValue(body: Buffer): object | undefined {
   try {
-    const value: unknown = JSON.parse(body.toString('utf8').replace(/^\uFEFF/, ''));
+    const value = parsePython(body.toString('utf8').replace(/^\uFEFF/, ''));
     return typeof value === 'object' && value !== null && !('messages' in value) ? value : undefined;
   } catch {
     return undefined;

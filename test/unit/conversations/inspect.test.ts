@@ -1,5 +1,5 @@
 /** Logs of Inspect, as JSON and as .eval. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
@@ -74,12 +74,15 @@ it('leaves out what broke or was not scored, and says so', async () => {
     sample('a', 'C'),
     sample('b', 'C', { error: { message: 'sandbox died' } }),
     sample('c', 'C', { scores: null }),
+    sample('d', 'not scored'),
   );
+  // As Python writes it.
+  writeFileSync(file, readFileSync(file, 'utf8').replace('"not scored"', 'NaN'));
   const { conversations, notes } = await readLog(file);
   expect(conversations.map(({ id }) => id)).toEqual(['a-1']);
   expect(notes).toEqual([
-    `${file}: left out 1 of 3 samples: it ended with an error`,
-    `${file}: left out 1 of 3 samples: it has no score`,
+    `${file}: left out 1 of 4 samples: it ended with an error`,
+    `${file}: left out 2 of 4 samples: it has no score`,
     `${file}: content of type reasoning is left out (1)`,
   ]);
 });
