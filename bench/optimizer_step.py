@@ -27,6 +27,7 @@ def step_job(model: Path, folder: Path, *, tasks: list[str], steps: int, targets
             "output_dir": str(folder / "out"),
             "seed": 1,
             "processes": 1,
+            "shard_base": False,
             "tasks": tasks,
             "steps": steps + 1,
             "groups_per_step": len(tasks),

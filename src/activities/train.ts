@@ -63,6 +63,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
         return {
           // A killed host costs one update: the learner saves every step, of which those at `checkpointEvery` are candidates.
           job: {
+            shard_base: !server && process.env['CAMPAIGN_SHARD_BASE'] === '1',
             ...{ steps_ahead: 0, ...job, checkpoint_every: 1, base_model, init_adapter, output_dir: folder },
             // One for each GPU that it is dealt.
             processes: server ? 1 : (env['CUDA_VISIBLE_DEVICES'] ?? '').split(',').length,

@@ -318,6 +318,12 @@ export const campaignFields = z.strictObject({
         .describe(
           'GPUs of one trainer, dealt out by the worker, with a process on each; 0: it takes the first that it sees.',
         ),
+      shardBase: z
+        .boolean()
+        .default(false)
+        .describe(
+          "Each GPU of a trainer holds a part of the base model's weights: for a base that one can't hold whole.",
+        ),
       heartbeatSeconds: from(20)
         .default(90)
         .describe(
@@ -327,7 +333,13 @@ export const campaignFields = z.strictObject({
         .default(1800)
         .describe('How long a busy trainer may say nothing in its turn: longer than its longest micro-batch.'),
     })
-    .superRefine(({ heartbeatSeconds, stallSeconds }, context) => {
+    .superRefine(({ heartbeatSeconds, stallSeconds, shardBase, gpusPerTrainer }, context) => {
+      if (shardBase && gpusPerTrainer < 2)
+        context.addIssue({
+          code: 'custom',
+          path: ['shardBase'],
+          message: `false where workers.gpusPerTrainer is ${gpusPerTrainer}: there is nothing to divide; give a trainer 2 or more`,
+        });
       if (stallSeconds < heartbeatSeconds)
         context.addIssue({
           code: 'custom',

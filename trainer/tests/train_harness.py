@@ -57,6 +57,7 @@ def make_job(base: Path, output: Path, **changes: Any) -> Message:
     """A job of 4 steps of 2 groups of 4 rollouts."""
     fields = {
         "processes": 1,
+        "shard_base": False,
         "tasks": ["s1", "s2", "s3"],
         "steps": 4,
         "groups_per_step": 2,

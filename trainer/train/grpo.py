@@ -48,14 +48,15 @@ def run(job: Job, channel: Channel) -> None:
 
 def make_trainer(job: Job, channel: Channel, ranks: Ranks | None = None) -> CapabilityTrainer:
     """Model, data and TRL trainer of a job; the trainer's every step asks `channel` for its rollouts."""
+    ranks, model = ranks or Ranks(), build_model(job)
     return CapabilityTrainer(
-        model=build_model(job),
+        model=ranks.shard(model) if job.shard_base else model,
         args=grpo_config(job),
         train_dataset=Dataset.from_dict({"prompt": tasks_of_all_steps(job)}),
         processing_class=AutoTokenizer.from_pretrained(job.base_model),
         job=job,
         channel=channel,
-        ranks=ranks or Ranks(),
+        ranks=ranks,
     )
 
 
@@ -93,8 +94,8 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         self._update_started = 0.0
         self._micro: dict[str, torch.Tensor] = {}
         self._at_one, self._gap, self._masked_rows = torch.empty(0), 0.0, 0
-        # In half precision TRL's forward computes under autocast.
-        self._sampled = None if self.args.bf16 else SampledLogps(self.model.get_base_model())
+        # In half precision TRL's forward computes under autocast; layers in parts are whole in their own forward alone.
+        self._sampled = None if self.args.bf16 or job.shard_base else SampledLogps(self.model.get_base_model())
 
     def _collect(self, step: int, tasks: list[str]) -> Batch:
         """Rollouts of a step; those of the next are asked for where they are made ahead. Raises what asking does."""
@@ -157,7 +158,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             device=self.args.device,
             shares=self._sampled is not None and self._sampled.usable and self._sampled.shares,
         )
-        own = self._ranks.own([one["prompt_ids"].numel() + one["completion_ids"].numel() for one in micros])
+        own, most = self._ranks.own([one["prompt_ids"].numel() + one["completion_ids"].numel() for one in micros])
         for done, index in enumerate(own, start=1):
             self._micro = micro = micros[index]
             if self._ranks.size > 1:  # dropout, whichever rank computes it
@@ -169,6 +170,8 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             loss += part.detach()
             gap += self._gap
             self._channel.progress(step=self.state.global_step, done=done, total=len(own))
+        if self._job.shard_base:
+            self._keep_up(model, most - len(own))
         if self._ranks.size > 1:
             total, gap, masked = self._ranks.add(model, loss, gap, self._masked_rows)
             loss, self._masked_rows = torch.tensor(total, device=self.args.device), int(masked)
@@ -185,6 +188,15 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             "rollouts_seconds": self._update_started - started,
         }
         return loss
+
+    def _keep_up(self, model: torch.nn.Module, forwards: int) -> None:
+        """Lends the other ranks this one's parts of the layers, for as many micro-batches as it has fewer than they."""
+        token = torch.zeros((1, 1), dtype=torch.long, device=self.args.device)
+        for _ in range(forwards):
+            if self.beta != 0.0:
+                with torch.no_grad(), self.model.disable_adapter():
+                    model(input_ids=token, use_cache=False)
+            self.accelerator.backward(model(input_ids=token, use_cache=False).logits.sum() * 0)
 
     def _base_logps(self, micro: dict[str, torch.Tensor]) -> torch.Tensor:
         ids = torch.cat([micro["prompt_ids"], micro["completion_ids"]], dim=1)

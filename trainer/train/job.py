@@ -61,7 +61,7 @@ class LoraJob(Closed):
     gradient_checkpointing: bool
 
     INDECISIVE: ClassVar[set[str]] = {
-        *("base_model", "output_dir", "init_adapter", "steps", "checkpoint_every", "threads", "processes")
+        *("base_model", "output_dir", "init_adapter", "steps", "checkpoint_every", "threads", "processes", "shard_base")
     }
     """Fields that do not decide the weights of step N as they are."""
 
@@ -81,6 +81,8 @@ class LoraJob(Closed):
 class Job(LoraJob):
     processes: int = Field(ge=1)
     """One a device; each computes a part of every step."""
+    shard_base: bool
+    """Whether each holds a part of the base model's weights alone."""
     tasks: list[str] = Field(min_length=1)
     steps: int = Field(ge=1)
     groups_per_step: int = Field(ge=1)
@@ -105,6 +107,13 @@ class Job(LoraJob):
         if ahead and info.data.get("temperature", 1) != 1:
             raise ValueError("rollouts at another temperature than 1 are not corrected for the update; set it to 0")
         return ahead
+
+    @field_validator("shard_base")
+    @classmethod
+    def _has_parts(cls, shard: bool, info: ValidationInfo) -> bool:
+        if shard and info.data.get("processes", 2) < 2:
+            raise ValueError("one process holds the base whole; give it several GPUs, or set it to false")
+        return shard
 
     @field_validator("groups_per_step")
     @classmethod

@@ -23,7 +23,7 @@ def build_model(job: LoraJob) -> Any:
     """The base model with its LoRA. Raises BadInput."""
     with blaming("base_model"):
         check_files(Path(job.base_model))
-    base = load_base(job.base_model, job.dtype)
+    base = load_base(job.base_model, job.dtype, whole=not getattr(job, "shard_base", False))
     targets, unknown, choices = lora_modules(base, job.lora.target_modules)
     if unknown:
         names = ", ".join(map(repr, unknown))
@@ -54,9 +54,10 @@ def build_model(job: LoraJob) -> Any:
     return PeftModel.from_pretrained(base, job.init_adapter, is_trainable=True, config=config)
 
 
-def load_base(folder: str, dtype: str) -> Any:
-    """The base model, on the first GPU that this process may see if there is one."""
-    placed = {"device_map": {"": 0}} if torch.cuda.is_available() else {}
+def load_base(folder: str, dtype: str, *, whole: bool = True) -> Any:
+    """The base model, on the first GPU that this process may see if there is one; in main memory where that GPU is not
+    to hold it whole."""
+    placed = {"device_map": {"": 0}} if whole and torch.cuda.is_available() else {}
     return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype), **placed)
 
 

@@ -1,8 +1,10 @@
-"""One training in several processes, one a device: each has the whole model and a part of every step's micro-batches.
+"""One training in several processes, one a device: each computes a part of every step's micro-batches. Each has the
+whole base model, or with `shard_base` a part of the weights of each layer, which it is lent whole for as long as it
+computes it (FSDP2, torch's `fully_shard`).
 
 Invariants: rank 0 alone speaks to the worker and writes files; it has started the others, which end with it, and it
 with any of them. All ranks add up the same gradient, and so make the same step: their weights stay equal to the bit.
-The group is this module's own, neither torch's default nor accelerate's: to TRL every rank is alone."""
+The group is torch's, not accelerate's: to TRL every rank is alone."""
 
 from __future__ import annotations
 
@@ -41,10 +43,10 @@ class Ranks:
 
         self._store = distributed.FileStore(store, size)
         self._store.set_timeout(FOREVER)
-        if torch.cuda.is_available():
-            self._group = distributed.ProcessGroupNCCL(self._store, rank, size)
-        else:
-            self._group = distributed.ProcessGroupGloo(self._store, rank, size, FOREVER)
+        self._device, backend = ("cuda", "nccl") if torch.cuda.is_available() else ("cpu", "gloo")
+        distributed.init_process_group(
+            backend, store=distributed.PrefixStore("group", self._store), rank=rank, world_size=size, timeout=FOREVER
+        )
 
     @classmethod
     def start(cls, job: Job, checkpoint: Path | None) -> Ranks:
@@ -82,24 +84,44 @@ class Ranks:
         if self.size == 1:
             return
         import torch
+        from torch import distributed
 
-        here = torch.zeros(1, device="cuda" if torch.cuda.is_available() else "cpu")
-        self._group.allreduce([here]).wait()
+        here = torch.zeros(1, device=self._device)
+        distributed.all_reduce(here)
         here.item()  # on a GPU it is not there before
 
-    def own(self, sizes: Sequence[int]) -> list[int]:
-        """Which of the pieces of a step, by index, are this rank's: all have about as much to do."""
+    def shard(self, model: Any) -> Any:
+        """The model with this rank's part of the weights of the base's layers; LoRAs, embeddings and head are whole."""
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        mesh, kinds = init_device_mesh(self._device, (self.size,)), set(model.get_base_model()._no_split_modules or [])
+        layers = [module for module in model.modules() if type(module).__name__ in kinds]
+        if not layers:
+            raise BadInput("shard_base: the base model names no layers that can be parted; train whole replicas")
+        weights = [one for layer in layers for one in layer.parameters() if not one.requires_grad]
+        for layer in layers:
+            fully_shard(layer, mesh=mesh, ignored_params={one for one in layer.parameters() if one.requires_grad})
+        parts = sum(one.to_local().numel() for layer in layers for one in layer.parameters() if not one.requires_grad)
+        whole = sum(one.numel() for one in weights)
+        print(f"this process holds {parts} of {whole} weights of the base model's layers", file=sys.stderr)
+        return model
+
+    def own(self, sizes: Sequence[int]) -> tuple[list[int], int]:
+        """Which of the pieces of a step, by index, are this rank's: all have about as much to do. And how many pieces
+        the rank with the most has."""
         dealt: list[list[int]] = [[] for _ in range(self.size)]
         loads = [0] * self.size
         for index in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
             least = loads.index(min(loads))
             dealt[least].append(index)
             loads[least] += sizes[index]
-        return sorted(dealt[self.rank])
+        return sorted(dealt[self.rank]), max(map(len, dealt))
 
     def add(self, model: Any, *sums: Any) -> list[float]:
         """Adds the gradients of all ranks, and these numbers; returns them."""
         import torch
+        from torch import distributed
 
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         for parameter in trained:
@@ -107,7 +129,7 @@ class Ranks:
                 parameter.grad = torch.zeros_like(parameter)
         numbers = torch.tensor([float(one) for one in sums], device=trained[0].device)
         flat = torch.cat([*(parameter.grad.float().reshape(-1) for parameter in trained), numbers])
-        self._group.allreduce([flat]).wait()
+        distributed.all_reduce(flat)
         at = 0
         for parameter in trained:
             count = parameter.numel()

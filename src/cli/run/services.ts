@@ -62,6 +62,7 @@ export function workerServices(o: {
     CAMPAIGN_PYTHON: pythonPath(),
     CAMPAIGN_GPU_SLOTS: String(o.workers.gpuSlots),
     CAMPAIGN_GPUS_PER_TRAINER: String(o.workers.gpusPerTrainer),
+    CAMPAIGN_SHARD_BASE: o.workers.shardBase ? '1' : '',
     // A campaign that stays with its code would wait here for a worker that nobody starts any more.
     CAMPAIGN_VERSIONING: '',
   };

@@ -378,8 +378,9 @@ arms: [{ kind: grpo_target }, { kind: grpo_target }]
     ],
     [
       'in what does not go with a default',
-      `${base}workers: { heartbeatSeconds: 3600 }\n`,
+      `${base}workers: { heartbeatSeconds: 3600, shardBase: true }\n`,
       [
+        'mine.yaml:4 workers.shardBase is true; it must be false where workers.gpusPerTrainer is 0: there is nothing to divide; give a trainer 2 or more',
         'mine.yaml:4 workers.stallSeconds is missing; it must be at least workers.heartbeatSeconds (3600); set it to that or more',
       ],
     ],
