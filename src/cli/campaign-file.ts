@@ -80,6 +80,7 @@ const usedFrom: Record<keyof Campaign, Stage | null> = {
   workers: null,
   budget: null,
   approval: null,
+  metrics: null,
 };
 
 /** A model is what it is asked, not where and at which pace. */

@@ -24,9 +24,11 @@ import {
   recover,
   seedList,
   silence,
+  toolList,
   wholeNumber,
   yes,
 } from './options';
+import type { MetricsOptions } from './metrics';
 import type { PlanOptions } from './plan/plan';
 import { CODEC_PORT, GATEWAY_PORT, VIEW_PORT } from './ports';
 import type { LineageOptions, ReportOptions } from './report';
@@ -268,6 +270,24 @@ const commands: readonly CommandText[] = [
     options: [json('print report.json'), option('--out <dir>', 'write report.json and report.html there')],
     examples: [['campaign report demo --out shared', 'the files, to pass on']],
     run: async (options: ReportOptions, name?: string) => (await import('./report.js')).showReport(name, options),
+  },
+  {
+    usage: 'metrics <name>',
+    description: 'write the curves of a campaign, one that runs or has ended, for TensorBoard, trackio or wandb',
+    options: [
+      option('--to <tools>', 'tensorboard, trackio, wandb, or several with commas', toolList).default(
+        ['tensorboard'],
+        'tensorboard',
+      ),
+      option('--out <dir>', "folder for them (default: metrics in the campaign's folder)"),
+      option('--follow', 'go on until the campaign has ended, or Ctrl-C'),
+      json(),
+    ],
+    examples: [
+      ['campaign metrics demo', 'then tensorboard --logdir .campaigns/demo/metrics/tensorboard'],
+      ['campaign metrics demo --to wandb --follow', 'while it runs, wherever its workers are'],
+    ],
+    run: async (options: MetricsOptions, name: string) => (await import('./metrics.js')).writeMetrics(name, options),
   },
   {
     usage: 'compare <report...>',

@@ -16,6 +16,7 @@ import {
   storeCheck,
   temporalCheck,
 } from './checks/machine';
+import { metricsChecks } from './checks/metrics';
 import { modelChecks, probe, serverTrials } from './checks/model';
 import { bridgeChecks, targetChecks } from './checks/target';
 import { tinkerChecks } from './checks/tinker';
@@ -68,6 +69,7 @@ export function checksOf(o: {
     ...tinkerChecks(campaign, { tries: doctor !== undefined }),
     ...bridgeChecks(campaign),
     ...targetChecks({ campaign, home, until, asksTokenizer: doctor !== undefined }),
+    ...metricsChecks(campaign.metrics ?? []),
     ...languageModelChecks(campaign, { asks: doctor !== undefined }),
     ...(doctor ? [gpuCheck(campaign), ...serverTrials(campaign, home)] : []),
   ];

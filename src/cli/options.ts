@@ -1,6 +1,6 @@
 /** Options that several commands have, how the values of options are read, and examples in helps. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { stages, type Stage } from '../domain/work';
+import { type MetricsTool, metricsTools, stages, type Stage } from '../domain/work';
 import { temporalPort, uiPort } from './ports';
 import { homeAt, type Home } from './project';
 
@@ -51,6 +51,12 @@ export const stageName = (text: string): Stage => {
   const stage = stages.find((one) => one === text);
   if (stage) return stage;
   throw new InvalidArgumentError(`It must be one of ${stages.join(', ')}.`);
+};
+
+export const toolList = (text: string): MetricsTool[] => {
+  const tools = text.split(',').map((name) => metricsTools.find((one) => one === name.trim()));
+  if (tools.every((one) => one !== undefined)) return [...new Set(tools)];
+  throw new InvalidArgumentError(`It must be one or more of ${metricsTools.join(', ')}, with commas.`);
 };
 
 export const dollars = (text: string): number => {

@@ -32,6 +32,9 @@ export async function startFile(file: string, options: StartOptions & CommonOpti
     const status = decisions[decision];
     if (options.json) return console.log(JSON.stringify({ campaign: name, status, waitsFor }));
     console.log(`campaign ${name} ${status}; \`campaign watch ${name}\` follows it`);
+    const { metrics = [] } = read.campaign;
+    if (metrics.length > 0)
+      console.log(`\`campaign metrics ${name} --to ${metrics.join(',')} --follow\` writes its curves while it runs`);
     if (waitsFor) console.log(`none of the ${waitsFor} runs now: it waits until one is started`);
   } finally {
     await temporal.close();

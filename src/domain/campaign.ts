@@ -9,6 +9,7 @@ import { budgetSchema, keyedUrl, keyedUrls, type LanguageModelSpec } from './end
 import { kindSpecSchema } from './kinds';
 import { isPolicyName } from './policies';
 import { thinkings } from './rollout';
+import { metricsTools } from './work';
 
 // The command line names the stages in its help, for which zod is not loaded.
 export { stages, type Stage } from './work';
@@ -303,6 +304,12 @@ export const campaignFields = z.strictObject({
     })
     .prefault({})
     .describe('The comparison of all policies on the test split.'),
+  metrics: z
+    .array(z.enum(metricsTools))
+    .optional()
+    .describe(
+      "Tools that `campaign run` keeps the curves of trainings, held-out success, rollouts and costs in, under the campaign's folder; nothing is sent anywhere (docs/report.md).",
+    ),
   workers: z
     .strictObject({
       pool: z

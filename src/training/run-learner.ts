@@ -90,6 +90,8 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
   const journal = await store.journal(key, workerIdentity());
   try {
     Context.current().cancellationSignal.throwIfAborted();
+    // Whoever draws curves knows by it what is trained.
+    await journal.append('name', { kind: 'name', name });
     const record = new TrainingRecord({ ...learning, store, journal, id, folder });
     await record.restore();
     const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, limits });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { runChecks, warningsOf } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
-import { LAST_STAGE } from '../../domain/work';
+import { LAST_STAGE, type MetricsTool } from '../../domain/work';
 import { poolOf, servedBase } from '../../policy/base-model';
 import { comparisonText } from '../../report/sections/comparison';
 import { reportText } from '../../report/sections/report';
@@ -11,9 +11,11 @@ import { shortEpisode } from '../../report/terminal';
 import { loadCampaign } from '../campaign-file';
 import { homeCheck, temporalCheck } from '../checks/machine';
 import { compareReports, writeComparison } from '../compare';
+import { toolsFound } from '../checks/metrics';
 import { checksOf } from '../doctor';
 import { requireAll, UserError } from '../errors';
 import { baseIdOf } from '../given';
+import { metricsFolder, mirrorCurves } from '../metrics';
 import { homeOf } from '../options';
 import { readReport } from '../reports';
 import { isTerminal } from '../watch/output';
@@ -50,12 +52,32 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
     const pool = campaign.workers.pool ?? poolOf({ store, base: servedBase(base, campaign) });
     const server = await startTemporal(supervisedRun, campaign.name);
     try {
-      return await runToEnd({ ...supervisedRun, ...server, ...start, options, campaign, store, base, pool });
+      const tools = toolsFound(campaign.metrics ?? [], checks);
+      return await withCurves({ ...supervisedRun, campaign }, tools, () =>
+        runToEnd({ ...supervisedRun, ...server, ...start, options, campaign, store, base, pool }),
+      );
     } finally {
       await server.temporal.close();
     }
   };
   return supervised({ options, campaign: campaign.name, work });
+}
+
+/** Keeps the tools at what the campaign has come to, as long as it runs here. */
+async function withCurves(
+  { home, output, campaign: { name } }: SupervisedRun & { campaign: Campaign },
+  tools: readonly MetricsTool[],
+  run: () => Promise<number>,
+): Promise<number> {
+  if (tools.length === 0) return run();
+  const out = metricsFolder(home.root, name);
+  const note = (text: string) => output.note('campaign', `metrics: ${text}`);
+  const curves = mirrorCurves({ home: home.root, campaign: name, tools, out, note });
+  try {
+    return await run();
+  } finally {
+    await curves.end();
+  }
 }
 
 async function baseOf({ home, output, signal }: SupervisedRun, campaign: Campaign): Promise<string> {

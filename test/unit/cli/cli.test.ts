@@ -188,7 +188,7 @@ describe('help', () => {
     expect(status).toBe(0);
     expect(stdout).toContain('\n  campaign run campaigns/mine.yaml\n');
     const names = createProgram().commands.map((one) => one.name());
-    expect(names).toHaveLength(32);
+    expect(names).toHaveLength(33);
     for (const name of names) expect(stdout).toMatch(new RegExp(`^ {2}${name}\\b`, 'm'));
   });
 
