@@ -21,6 +21,7 @@ const mayImport = {
     'gateway/dialect',
     'gateway/errors',
     'gateway/forms',
+    'gateway/sent',
   ],
   routing: ['domain', 'artifacts', 'policy'],
   rollout: ['domain', 'artifacts', 'policy', 'routing/router'],

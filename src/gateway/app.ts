@@ -4,19 +4,21 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono, type Context } from 'hono';
 import type { ArtifactStore } from '../artifacts/store';
 import { orAborted } from '../domain/concurrency';
-import { isFailure, reasonOf } from '../domain/failures';
+import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import type { PolicyClient } from '../policy/client';
 import { createResolver } from '../rollout/resolve';
 import type { RouterKind } from '../routing/router';
 import { type Conversation, createConversations, labelOf } from './conversations';
-import { type Answer, bodyFor, type ChatRequest, type Form, parseAnswer, sendAnswer } from './dialect';
+import { type Answer, bodyFor, type ChatRequest, type Form, parseAnswer, partReader } from './dialect';
 import { answerError, GatewayError, toldOf } from './errors';
 import { forms, keysIn } from './forms';
 import { createMetrics } from './metrics';
 import { namesThisMachine } from './listen';
+import { openStream, sendAnswer } from './sent';
 import type { Served } from './served';
 
 export const CONVERSATION_HEADER = 'x-conversation-id';
@@ -69,7 +71,7 @@ export function createGateway(o: GatewayOptions) {
   app.onError((error, c) => {
     const told = toldOf(error);
     if (told.status >= 500) log(reasonOf(error));
-    return answerError(c, told);
+    return c.env.outgoing.headersSent ? RESPONSE_ALREADY_SENT : answerError(c, told);
   });
   app.notFound((c) =>
     answerError(
@@ -142,14 +144,38 @@ export function createGateway(o: GatewayOptions) {
     const begun = performance.now();
     return withEnd(c, async (signal) => {
       const conversation = await orAborted(conversations.of(request, idOf(c)), signal);
-      const answer = await answerOf(request, conversation, signal);
-      const policy = conversation.chosen;
-      metrics.seconds.observe({ policy }, (performance.now() - begun) / 1000);
-      metrics.tokens.inc({ policy, kind: 'prompt' }, answer.usage?.prompt_tokens ?? 0);
-      metrics.tokens.inc({ policy, kind: 'completion' }, answer.usage?.completion_tokens ?? 0);
-      c.header(POLICY_HEADER, encodeURI(policy));
-      c.header(VERSION_HEADER, encodeURI(conversation.served.version));
-      return sendAnswer(c, { form, request, answer, version: conversation.served.version });
+      const { chosen: policy, served: now } = conversation;
+      const headers = { [POLICY_HEADER]: encodeURI(policy), [VERSION_HEADER]: encodeURI(now.version) };
+      const asked = { form, request, version: now.version };
+      const count = (usage: Answer['usage']) => {
+        metrics.seconds.observe({ policy }, (performance.now() - begun) / 1000);
+        metrics.tokens.inc({ policy, kind: 'prompt' }, usage?.prompt_tokens ?? 0);
+        metrics.tokens.inc({ policy, kind: 'completion' }, usage?.completion_tokens ?? 0);
+      };
+      const stream = openStream({ outgoing: c.env.outgoing, headers, path: c.req.path }, asked);
+      const read = partReader(request);
+      let last: Pick<Answer, 'usage'> & { finish?: string } = {};
+      try {
+        const value = await answerOf(request, conversation, signal, (event) => {
+          if (signal.aborted) return;
+          const part = read(event);
+          last = { ...last, ...part };
+          stream.part(part);
+        });
+        if (!stream.isBegun()) {
+          const answer = parseAnswer(value, request);
+          count(answer.usage);
+          for (const [name, text] of Object.entries(headers)) c.header(name, text);
+          return sendAnswer(c, { ...asked, answer });
+        }
+        if (last.finish === undefined)
+          throw new OutsideFailure('PolicyServerError', 'policy server: its stream broke off');
+        count(last.usage);
+        return stream.end();
+      } catch (error) {
+        if (stream.isBegun()) stream.fail(toldOf(signal.aborted ? signal.reason : error));
+        throw error;
+      }
     });
   }
 
@@ -169,7 +195,10 @@ export function createGateway(o: GatewayOptions) {
     try {
       return await work(end.signal);
     } catch (error) {
-      throw end.signal.aborted ? end.signal.reason : error;
+      const told: unknown = end.signal.aborted ? end.signal.reason : error;
+      // Nobody reads what may still come.
+      end.abort(told);
+      throw told;
     } finally {
       clearTimeout(timer);
       outgoing.off('close', gone);
@@ -177,12 +206,18 @@ export function createGateway(o: GatewayOptions) {
     }
   }
 
-  async function answerOf(request: ChatRequest, conversation: Conversation, signal: AbortSignal): Promise<Answer> {
+  /** The whole answer, unless it comes in events. */
+  async function answerOf(
+    request: ChatRequest,
+    conversation: Conversation,
+    signal: AbortSignal,
+    onEvent: (event: unknown) => void,
+  ): Promise<unknown> {
     const { policy, affinity } = conversation;
     const body = bodyFor(request, policy.prompt);
     try {
       const asked = { policy, body, signal, ...(affinity && { conversation: affinity }) };
-      return parseAnswer(await client.complete(asked), request);
+      return await client.complete({ ...asked, ...(request.stream && { onEvent }) });
     } catch (error) {
       // Its next turn goes to a policy server that is there.
       if (affinity && isFailure(error, 'PolicyServerUnavailable', 'PolicyServerError')) conversation.affinity = {};

@@ -1,5 +1,5 @@
 /**
- * OpenAI's chat completions: what a client may ask, what the policy server is asked for it, and the answer, whole or as a stream of chunks.
+ * OpenAI's chat completions: what a client may ask, what the policy server is asked for it, and its answer, whole or in parts.
  * Invariant: a conversation is rendered as the campaign's own rollouts were, with the policy's prompt in the opening and calls numbered through it.
  */
 import { randomUUID } from 'node:crypto';
@@ -9,7 +9,7 @@ import type { Context } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { type Message, openingOf, toolSchema } from '../domain/messages';
 import type { Prompt } from '../domain/rollout';
-import { AS_IT_IS, numbered, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
+import { AS_IT_IS, callsIn, numbered, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 import { withPrompt } from '../rollout/play';
 import { badRequest } from './errors';
 
@@ -17,8 +17,8 @@ import { badRequest } from './errors';
 export const partsOf = <Part extends z.ZodType>(part: Part) =>
   z.preprocess((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content), z.array(part));
 
-const partSchema = z.object({ type: z.literal('text', 'only text can be read'), text: z.string() });
-const textSchema = partsOf(partSchema).transform((parts) => parts.map(({ text }) => text).join(''));
+const wordsSchema = z.object({ type: z.literal('text', 'only text can be read'), text: z.string() });
+const textSchema = partsOf(wordsSchema).transform((parts) => parts.map(({ text }) => text).join(''));
 const callSchema = z.object({
   id: z.string(),
   type: z.literal('function').default('function'),
@@ -174,23 +174,75 @@ export interface Answer {
   /** Of the request's, which has ended it. */
   stop?: string;
   logprobs: object | null;
-  usage?: z.output<typeof usageSchema>;
+  usage?: Usage;
 }
+type Usage = z.output<typeof usageSchema>;
 
 /** Throws PolicyAnswerInvalid, or PolicyServerError where the server gave it up. */
 export function parseAnswer(value: unknown, request: ChatRequest): Answer {
   const { choices, usage } = parsedBy(answerSchema, value);
-  const [{ message, finish_reason: finish, stop_reason: stop, logprobs }] = choices;
-  if (finish === 'abort')
-    throw new OutsideFailure('PolicyServerError', 'policy server: it gave an answer up (finish_reason abort)');
-  const before = request.messages.map(toMessage);
+  const [{ message, finish_reason, stop_reason, logprobs }] = choices;
   return {
     content: message.content ?? null,
-    calls: numbered(message.tool_calls ?? [], before, 'call'),
-    finish: finish === 'repetition' ? 'length' : finish,
-    ...(typeof stop === 'string' && { stop }),
-    logprobs: request.logprobs && logprobs ? parsedBy(logprobsSchema, logprobs) : null,
+    calls: numbered(message.tool_calls ?? [], request.messages.map(toMessage), 'call'),
+    ...endOf(finish_reason, stop_reason),
+    logprobs: logprobsOf(logprobs, request),
     ...(usage && { usage }),
+  };
+}
+
+function endOf(finish: (typeof finishReasons)[number], stop: unknown): Pick<Answer, 'finish' | 'stop'> {
+  if (finish === 'abort')
+    throw new OutsideFailure('PolicyServerError', 'policy server: it gave an answer up (finish_reason abort)');
+  return { finish: finish === 'repetition' ? 'length' : finish, ...(typeof stop === 'string' && { stop }) };
+}
+
+const logprobsOf = (logprobs: unknown, request: ChatRequest): object | null =>
+  request.logprobs && logprobs ? parsedBy(logprobsSchema, logprobs) : null;
+
+const callPartSchema = z.object({
+  index: z.int().min(0).max(999),
+  function: z.object({ name: z.string().nullish(), arguments: z.string().nullish() }).default({}),
+});
+const partSchema = z.object({
+  choices: z.array(
+    z.object({
+      delta: z.object({ content: z.string().nullish(), tool_calls: z.array(callPartSchema).nullish() }),
+      finish_reason: z.enum(finishReasons).nullish(),
+      ...{ stop_reason: z.unknown().optional(), logprobs: z.unknown().optional() },
+    }),
+  ),
+  usage: usageSchema.nullish(),
+});
+
+/** What a stream has brought of an answer. */
+export interface Part extends Partial<Pick<Answer, 'content' | 'finish' | 'stop' | 'logprobs' | 'usage'>> {
+  calls: CallPart[];
+}
+interface CallPart {
+  index: number;
+  /** Of its first part. */
+  begins?: { id: string; name: string };
+  arguments: string;
+}
+
+/** Reads the events of a stream, one after the other. Throws as `parseAnswer` does. */
+export function partReader(request: ChatRequest): (event: unknown) => Part {
+  const earlier = callsIn(request.messages.map(toMessage));
+  return (event) => {
+    const { choices, usage } = parsedBy(partSchema, event);
+    const [{ delta = {}, finish_reason, stop_reason, logprobs } = {} as Partial<(typeof choices)[0]>] = choices;
+    return {
+      content: delta.content ?? null,
+      calls: (delta.tool_calls ?? []).map(({ index, function: { name, arguments: text } }) => ({
+        index,
+        ...(name && { begins: { id: `call_${earlier + index}`, name } }),
+        arguments: text ?? '',
+      })),
+      logprobs: logprobsOf(logprobs, request),
+      ...(finish_reason && endOf(finish_reason, stop_reason)),
+      ...(usage && { usage }),
+    };
   };
 }
 
@@ -207,7 +259,7 @@ export interface Head {
   system_fingerprint: string;
 }
 
-const headOf = (model: string, version: string): Head => ({
+export const headOf = (model: string, version: string): Head => ({
   id: randomUUID(),
   created: Math.floor(Date.now() / 1000),
   model,
@@ -219,22 +271,19 @@ export interface Form {
   /** Throws GatewayError. */
   read(text: string, c: Call): ChatRequest;
   whole(head: Head, answer: Answer): object;
-  /** The events of a stream, by their names where they have some. */
-  events(head: Head, answer: Answer, request: ChatRequest): { name?: string; data: object | '[DONE]' }[];
+  /** What is sent of a stream: at its beginning, of each part, and at its end. */
+  teller(head: Head, request: ChatRequest): Teller;
 }
 
-/** Whole, or as a stream of events. */
-export function sendAnswer(
-  c: Call,
-  { form, request, answer, version }: { form: Form; request: ChatRequest; answer: Answer; version: string },
-): Response {
-  const head = headOf(request.model, version);
-  if (!request.stream) return c.json(form.whole(head, answer));
-  const text = form.events(head, answer, request).map(({ name, data }) => {
-    const line = `data: ${data === '[DONE]' ? data : JSON.stringify(data)}\n\n`;
-    return name ? `event: ${name}\n${line}` : line;
-  });
-  return c.body(text.join(''), 200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
+interface Teller {
+  begin(): StreamEvent[];
+  part(part: Part): StreamEvent[];
+  end(): StreamEvent[];
+}
+
+export interface StreamEvent {
+  name?: string;
+  data: object | '[DONE]';
 }
 
 export const chat: Form = {
@@ -255,22 +304,36 @@ export const chat: Form = {
     ...(usage && { usage }),
   }),
 
-  /** The text first, then the calls. */
-  events({ id, ...head }, { content, calls, finish, logprobs, usage }, { stream_options }) {
+  teller({ id, ...head }, { stream_options }) {
     const withUsage = Boolean(stream_options?.include_usage);
     const about = { id: `chatcmpl-${id}`, ...head, object: 'chat.completion.chunk' };
     const chunk = (delta: object, more: object = {}) => ({
-      ...about,
-      choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }],
-      ...(withUsage && { usage: null }),
+      data: {
+        ...about,
+        choices: [{ index: 0, delta, logprobs: null, finish_reason: null, ...more }],
+        ...(withUsage && { usage: null }),
+      },
     });
-    const chunks = [
-      chunk({ role: 'assistant', content: '', refusal: null }),
-      ...(content || logprobs ? [chunk({ content: content ?? '' }, { logprobs })] : []),
-      ...calls.map((call, index) => chunk({ tool_calls: [{ index, ...call }] })),
-      chunk({}, { finish_reason: finish }),
-      ...(withUsage ? [{ ...about, choices: [], usage: usage ?? null }] : []),
-    ];
-    return [...chunks.map((data) => ({ data })), { data: '[DONE]' as const }];
+    let usage: Usage | null = null;
+    return {
+      begin: () => [chunk({ role: 'assistant', content: '', refusal: null })],
+      part({ content, calls, logprobs = null, finish, usage: told }) {
+        usage = told ?? usage;
+        return [
+          ...(content || logprobs ? [chunk({ content: content ?? '' }, { logprobs })] : []),
+          ...calls.map(({ index, begins, arguments: text }) =>
+            chunk({
+              tool_calls: [
+                begins
+                  ? { index, id: begins.id, type: 'function', function: { name: begins.name, arguments: text } }
+                  : { index, function: { arguments: text } },
+              ],
+            }),
+          ),
+          ...(finish ? [chunk({}, { finish_reason: finish })] : []),
+        ];
+      },
+      end: () => [...(withUsage ? [{ data: { ...about, choices: [], usage } }] : []), { data: '[DONE]' }],
+    };
   },
 };

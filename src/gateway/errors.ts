@@ -78,8 +78,17 @@ const anthropicBody = ({ status, message }: GatewayError) => {
 /** Where Anthropic's clients ask. */
 export const MESSAGES_PATH = '/v1/messages';
 
+const bodyOf = (path: string, error: GatewayError) =>
+  path.startsWith(MESSAGES_PATH) ? anthropicBody(error) : errorBody(error);
+
+/** Of a stream that has begun. */
+export const errorEvent = (path: string, error: GatewayError) => ({
+  ...(path.startsWith(MESSAGES_PATH) && { name: 'error' }),
+  data: bodyOf(path, error),
+});
+
 export function answerError(c: Context, error: GatewayError): Response {
   const { retryAfterSeconds } = error.more;
   if (retryAfterSeconds !== undefined) c.header('retry-after', String(retryAfterSeconds));
-  return c.json(c.req.path.startsWith(MESSAGES_PATH) ? anthropicBody(error) : errorBody(error), error.status);
+  return c.json(bodyOf(c.req.path, error), error.status);
 }

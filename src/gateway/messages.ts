@@ -6,7 +6,16 @@ import { z } from 'zod';
 import type { AssistantMessage } from '../domain/messages';
 import { argumentsOf } from '../domain/messages';
 import { toAssistantMessage } from '../policy/wire';
-import { type Answer, type ChatRequest, type Form, type Head, parseBody, partsOf, type WireMessage } from './dialect';
+import {
+  type Answer,
+  type ChatRequest,
+  type Form,
+  type Head,
+  parseBody,
+  partsOf,
+  type StreamEvent,
+  type WireMessage,
+} from './dialect';
 import { badRequest } from './errors';
 
 /** Which differ in nothing that is said here. */
@@ -168,7 +177,7 @@ function read(body: string, version: string | undefined): ChatRequest {
 const REASONS: Record<string, string> = { tool_calls: 'tool_use', length: 'max_tokens', content_filter: 'refusal' };
 
 interface Told {
-  content: object[];
+  content: ({ type: 'text'; text: string; citations: null } | { type: 'tool_use'; input: unknown })[];
   stop: { stop_reason: string | null; stop_sequence: string | null; stop_details: null };
   usage: object;
 }
@@ -179,9 +188,9 @@ function toldOf({ content, calls, finish, stop, usage }: Answer): Told {
   const isCut = finish === 'tool_calls' && toolCalls.length === 0;
   return {
     content: [
-      ...(words === '' ? [] : [{ type: 'text', text: words, citations: null }]),
+      ...(words === '' ? [] : [{ type: 'text' as const, text: words, citations: null }]),
       ...toolCalls.map(({ id, name, ...given }) => ({
-        type: 'tool_use',
+        type: 'tool_use' as const,
         ...{ id, name, input: JSON.parse(argumentsOf(given)) as unknown, caller: { type: 'direct' } },
       })),
     ],
@@ -217,27 +226,54 @@ export const messages: Form = {
 
   whole: (head, answer) => messageOf(head, toldOf(answer)),
 
-  events(head, answer) {
-    const { content, stop, usage } = toldOf(answer);
-    const event = (type: string, more: object = {}) => ({ name: type, data: { type, ...more } });
-    const unknown = { stop_reason: null, stop_sequence: null, stop_details: null };
-    return [
-      event('message_start', { message: messageOf(head, { content: [], stop: unknown, usage: usageOf() }) }),
-      ...content.flatMap((block, index) => {
-        const { empty, delta } = inParts(block as { text: string } | { input: unknown });
+  /** Words as they come; calls at the end, when it is known whether they can be read. */
+  teller(head) {
+    const answer: Answer = { content: null, calls: [], finish: 'stop', logprobs: null };
+    const nothing = { content: [], stop: { stop_reason: null, stop_sequence: null, stop_details: null } };
+    let spoken = false;
+    const speak = (text: string): StreamEvent[] => {
+      const start = { index: 0, content_block: { type: 'text', text: '', citations: null } };
+      const begun = spoken ? [] : [event('content_block_start', start)];
+      spoken = true;
+      return [...begun, event('content_block_delta', { index: 0, delta: { type: 'text_delta', text } })];
+    };
+    return {
+      begin: () => [event('message_start', { message: messageOf(head, { ...nothing, usage: usageOf() }) })],
+      part({ content, calls, ...more }) {
+        Object.assign(answer, more);
+        for (const { index, begins, arguments: text } of calls) {
+          answer.calls[index] ??= { type: 'function', id: '', function: { name: '', arguments: '' } };
+          const { function: called } = answer.calls[index];
+          if (begins) Object.assign(answer.calls[index], { id: begins.id, function: { ...called, name: begins.name } });
+          answer.calls[index].function.arguments += text;
+        }
+        return content ? speak(content) : [];
+      },
+      end() {
+        const { content, stop, usage } = toldOf({ ...answer, calls: answer.calls.filter(Boolean) });
+        // Of calls that can't be read.
+        const words = content.flatMap((block) => ('text' in block ? [block.text] : []));
+        const malformed = words.flatMap((text) => speak(spoken ? `\n${text}` : text));
         return [
-          event('content_block_start', { index, content_block: { ...block, ...empty } }),
-          event('content_block_delta', { index, delta }),
-          event('content_block_stop', { index }),
+          ...malformed,
+          ...(spoken ? [event('content_block_stop', { index: 0 })] : []),
+          ...content
+            .filter((block) => 'input' in block)
+            .flatMap((block, n) => {
+              const index = spoken ? n + 1 : n;
+              const delta = { type: 'input_json_delta', partial_json: JSON.stringify(block.input) };
+              return [
+                event('content_block_start', { index, content_block: { ...block, input: {} } }),
+                event('content_block_delta', { index, delta }),
+                event('content_block_stop', { index }),
+              ];
+            }),
+          event('message_delta', { delta: stop, usage }),
+          event('message_stop'),
         ];
-      }),
-      event('message_delta', { delta: stop, usage }),
-      event('message_stop'),
-    ];
+      },
+    };
   },
 };
 
-const inParts = (block: { text: string } | { input: unknown }) =>
-  'text' in block
-    ? { empty: { text: '' }, delta: { type: 'text_delta', text: block.text } }
-    : { empty: { input: {} }, delta: { type: 'input_json_delta', partial_json: JSON.stringify(block.input) } };
+const event = (type: string, more: object = {}): StreamEvent => ({ name: type, data: { type, ...more } });

@@ -19,7 +19,7 @@ export interface PolicyClient {
   /** The policy's next message. Throws an OutsideFailure. */
   sample(request: TurnRequest): Promise<Turn>;
   /** The answer to the body of a chat completion, as the server gives it: `model` is put in. Throws an OutsideFailure. */
-  complete(request: Pick<TurnRequest, 'policy' | 'conversation' | 'signal'> & { body: object }): Promise<unknown>;
+  complete(request: CompletionRequest): Promise<unknown>;
   /** The tokens that the policy's next message most likely begins with, the likeliest first, at most 20. Throws an OutsideFailure. */
   likeliest(request: { policy: FixedPolicy; messages: Message[]; signal: AbortSignal }): Promise<LikelyToken[]>;
   /** Takes its adapters off the server, as far as that can be done. */
@@ -27,6 +27,12 @@ export interface PolicyClient {
   /** Whether the server answers at all. */
   reachable(): Promise<boolean>;
   close(): void;
+}
+
+interface CompletionRequest extends Pick<TurnRequest, 'policy' | 'conversation' | 'signal'> {
+  body: object;
+  /** Of an answer that the server streams: then nothing is answered besides. */
+  onEvent?: ((event: unknown) => void) | undefined;
 }
 
 interface PolicyClientOptions extends PolicyServerOptions {
@@ -71,7 +77,15 @@ function createServerClient(o: PolicyClientOptions): PolicyClient {
       return adapters.ensurePolicy(policy);
     },
     sample: ({ policy, signal, ...asked }) => answered(policy, (model) => turn({ model, ...asked }, signal)),
-    complete: ({ policy, body, signal }) => answered(policy, (model) => server.complete({ ...body, model }, signal)),
+    complete: ({ policy, body, signal, onEvent }) =>
+      answered(policy, async (model) => {
+        if (!onEvent) return server.complete({ ...body, model }, signal);
+        for await (const { value, isEvent } of server.stream({ ...body, model }, signal)) {
+          if (!isEvent) return value;
+          onEvent(value);
+        }
+        return undefined;
+      }),
     likeliest: ({ policy, messages, signal }) =>
       answered(policy, async (model) => {
         const [first] = parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal));

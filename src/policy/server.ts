@@ -4,7 +4,7 @@
  */
 import { errors, Pool } from 'undici';
 import { z } from 'zod';
-import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
+import { type FailureType, isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { ApiError, openEndpoint } from '../language-model/endpoint';
 import { type ScoreBody, tokenBody } from './wire';
@@ -72,9 +72,30 @@ export function openPolicyServer(options: PolicyServerOptions) {
       () => false,
     );
 
+  const complete = (body: object, signal?: AbortSignal) => post(CHAT, body, requestTimeoutMs, signal);
+  let streams = true;
+
   return {
     /** The body of a chat completion, unchecked. */
-    complete: (body: object, signal?: AbortSignal) => post(CHAT, body, requestTimeoutMs, signal),
+    complete,
+    /** The same as a stream: its events as they come, or the whole answer of a server that sends none. Unchecked. */
+    async *stream(body: object, signal?: AbortSignal): AsyncGenerator<{ value: unknown; isEvent: boolean }> {
+      const streamed = { ...body, stream: true, stream_options: { include_usage: true } };
+      try {
+        if (streams)
+          return yield* endpoint.stream(
+            { path: CHAT, body: streamed, timeoutMs: requestTimeoutMs, signal },
+            () => undefined,
+          );
+      } catch (error) {
+        if (signal?.aborted) throw signal.reason;
+        const told = error instanceof ApiError ? error : new ApiError(reasonOf(error), { cause: error });
+        // The embedded one says so before anything else.
+        streams = !(told.status === 400 && /\bstream\b/.test(told.message));
+        if (streams) failing(CHAT)(told);
+      }
+      yield { value: await complete(body, signal), isEvent: false };
+    },
     /** The body that samples the answer to a chat request, unchecked; undefined of a server that renders for nobody. */
     render: (body: object, signal?: AbortSignal): Promise<unknown> =>
       post(`${CHAT}/render`, body, requestTimeoutMs, signal).catch((error: unknown) => {

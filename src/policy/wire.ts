@@ -214,9 +214,12 @@ export function toAssistantMessage(content: string, calls: WireCall[]): Assistan
 
 /** Numbers the calls through the conversation: servers may give every turn's first call the same id, and readers match results by id. */
 export function numbered<Call extends { id: string }>(calls: Call[], before: readonly Message[], name: string): Call[] {
-  const earlier = before.reduce((n, one) => n + (one.role === 'assistant' ? (one.toolCalls?.length ?? 0) : 0), 0);
+  const earlier = callsIn(before);
   return calls.map((call, n) => ({ ...call, id: `${name}_${earlier + n}` }));
 }
+
+export const callsIn = (messages: readonly Message[]): number =>
+  messages.reduce((n, one) => n + (one.role === 'assistant' ? (one.toolCalls?.length ?? 0) : 0), 0);
 
 /** `honours`: fields of the request without which a server leaves out what the schema asks for. */
 function parseAnswer<Schema extends z.ZodType>(schema: Schema, body: unknown, honours: string): z.output<Schema> {

@@ -11,9 +11,10 @@ import type { AddressInfo } from 'node:net';
 import { sha256 } from '../../artifacts/hash';
 import type { Context, Sampled } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
-import { type Answer, type ChatRequest, contextIn, sendAnswer } from '../../gateway/dialect';
+import { type Answer, type ChatRequest, contextIn } from '../../gateway/dialect';
 import { answerError, GatewayError, toldOf } from '../../gateway/errors';
 import { forms, keysIn } from '../../gateway/forms';
+import { sendAnswer } from '../../gateway/sent';
 import { callsOf } from '../../policy/wire';
 
 /** What a program asks of the model, once. */
