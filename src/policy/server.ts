@@ -169,7 +169,7 @@ const LOAD = '/v1/load_lora_adapter';
 const UNLOAD = '/v1/unload_lora_adapter';
 
 /** vLLM tells it in words only; the last ones where the prompt just fills the context. */
-const CONTEXT_LENGTH = /maximum context length|context_length_exceeded|max_tokens must be at least 1, got/i;
+const CONTEXT_LENGTH = /maximum (context|model) length|context_length_exceeded|max_tokens must be at least 1, got/i;
 
 function failureOf(o: { url: string; path: string; error: ApiError }): OutsideFailure {
   const { url, path, error } = o;

@@ -182,7 +182,13 @@ test.each([
     'ContextLengthExceeded',
     false,
   ],
-  // As vLLM 0.32 says it of a prompt that just fills the context.
+  // As vLLM 0.32 says it of ids, and of a prompt that just fills the context.
+  [
+    400,
+    { message: 'The decoder prompt (length 2056) is longer than the maximum model length of 2048. Make sure ...' },
+    'ContextLengthExceeded',
+    false,
+  ],
   [
     400,
     { message: 'max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)', param: 'max_tokens' },
