@@ -8,6 +8,7 @@ import { recordedOf } from '../gateway/record';
 import { modelOf } from '../policy/base-model';
 import { createMerger } from '../policy/merge';
 import { UserError } from './errors';
+import { exportConversations, type Format } from './export-conversations';
 import { type CommonOptions, homeOf } from './options';
 import { pythonPath } from './project';
 import { readReport, requireReported } from './reports';
@@ -15,11 +16,15 @@ import { readReport, requireReported } from './reports';
 export interface ExportOptions extends CommonOptions {
   baseModel?: string;
   license: string;
+  conversations?: Format;
+  filter?: string[];
 }
 
 /** @throws UserError */
 export async function exportTo(name: string, folder: string, options: ExportOptions): Promise<string> {
-  const { baseModel, license } = options;
+  const { baseModel, license, conversations, filter } = options;
+  if (conversations) return exportConversations(name, folder, { ...options, conversations });
+  if (filter) throw new UserError('--filter is of conversations; name their format with --conversations');
   const home = homeOf(options);
   requireReported({ home: home.root, name });
   const report = readReport({ home: home.root, name });

@@ -26,11 +26,11 @@ export interface ViewOptions extends CommonOptions {
   port: number;
 }
 
-const indexOf = (store: ArtifactStore, root: string, campaign: string): RolloutIndex =>
+export const indexOf = (store: ArtifactStore, root: string, campaign: string): RolloutIndex =>
   createIndex({ store, campaign, file: join(root, campaign, 'rollouts.jsonl') });
 
 /** The campaign that is named, else the newest. @throws UserError */
-async function named(name: string | undefined, options: CommonOptions): Promise<string> {
+export async function named(name: string | undefined, options: CommonOptions): Promise<string> {
   const names = await withServer(options, async (temporal) =>
     (await campaignsOf(temporal, options)).map((one) => one.name),
   );

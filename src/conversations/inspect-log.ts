@@ -77,7 +77,7 @@ export async function readJsonLog(value: object, log: Log): Promise<FileContents
     unreadable(
       Array.isArray(value)
         ? `${log.name}: a list; write one conversation a line: \`jq -c '.[]' FILE.json > FILE.jsonl\``
-        : `${log.name}: no log of Inspect with samples, nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`,
+        : `${log.name}: no log of Inspect with samples, no trajectory (ATIF), nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`,
     )
   );
 }
@@ -122,7 +122,7 @@ async function readSamples(
 }
 
 /** Undefined where there is no score; text says what is wrong with it. */
-function rewardOf(
+export function rewardOf(
   scores: Record<string, { value?: unknown }>,
   scorer: string | undefined,
 ): number | string | undefined {

@@ -73,12 +73,12 @@ const dotted = (path: readonly PropertyKey[]): string =>
     '',
   );
 
-const must = (what: string) => ({ error: what });
+export const must = (what: string) => ({ error: what });
 
 const text = (what = 'text') => z.string(must(what));
 const fields = <T>(what: string) => z.record(z.string(), z.unknown() as z.ZodType<T>, must(what));
 
-const contentSchema = z
+export const contentSchema = z
   .union(
     [
       z.string(),
@@ -145,7 +145,7 @@ const toolShape = {
   description: z.string().nullish(),
   parameters: fields('a JSON schema').nullish(),
 };
-const rawToolSchema = z.union(
+export const rawToolSchema = z.union(
   [z.looseObject({ function: z.looseObject(toolShape) }).transform((tool) => tool.function), z.looseObject(toolShape)],
   must(
     'an OpenAI tool such as {"type": "function", "function": {"name": "...", "description": "...", "parameters": {...}}}',
@@ -174,24 +174,46 @@ const idSchema = z
   .nullish();
 const outcome = z.boolean(must('true or false')).nullish();
 
+/** How a conversation ended. */
+export const outcomeFields = {
+  reward: z
+    .number(must('a number from 0 to 1, where 1 is success'))
+    .min(0, must('a number from 0 to 1, where 1 is success; scale it'))
+    .max(1, must('a number from 0 to 1, where 1 is success; scale it, or give "passed": true or false'))
+    .nullish(),
+  passed: outcome,
+  success: outcome,
+};
+
 /** One line of JSONL. */
 export const lineSchema = z.looseObject(
   {
     id: idSchema,
     task: idSchema,
     messages: rawMessagesSchema,
-    reward: z
-      .number(must('a number from 0 to 1, where 1 is success'))
-      .min(0, must('a number from 0 to 1, where 1 is success; scale it'))
-      .max(1, must('a number from 0 to 1, where 1 is success; scale it, or give "passed": true or false'))
-      .nullish(),
-    passed: outcome,
-    success: outcome,
+    ...outcomeFields,
     reference: rawReferenceSchema.nullish(),
     tools: z.array(rawToolSchema, must('a list of OpenAI tool definitions')).nullish(),
   },
   must('an object with messages and reward'),
 );
+
+type Outcome = z.infer<z.ZodObject<typeof outcomeFields>>;
+
+/** The reward, or what is wrong with it. */
+export function rewardOf({ reward, passed, success, ...others }: Outcome): number | string {
+  const outcome = passed ?? success;
+  if (passed != null && success != null && passed !== success)
+    return `passed is ${passed} and success is ${success}; leave one of them out`;
+  if (reward == null && outcome == null)
+    return (
+      `says nothing of how it ended (its fields: ${Object.keys(others).join(', ')}); ` +
+      'give "reward" (0 to 1, where 1 is success), "passed" or "success" (true or false)'
+    );
+  if (reward != null && outcome != null && reward >= 1 !== outcome)
+    return `reward is ${reward}, which is ${reward >= 1 ? 'a' : 'no'} success, and ${passed == null ? 'success' : 'passed'} is ${outcome}; leave one of them out`;
+  return reward ?? (outcome ? 1 : 0);
+}
 
 /** Adds to `oddities` whatever is read in another way than it is written. */
 export function toMessages(raw: readonly RawMessage[], oddities: string[]): Message[] {

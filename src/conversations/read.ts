@@ -1,11 +1,11 @@
 /**
- * Files of conversations (docs/conversations.md): JSON lines, and logs of Inspect. Invariant: either every line of every file could be used, or
+ * Files of conversations (docs/conversations.md): JSON lines, logs of Inspect, and trajectories of Harbor (ATIF). Invariant: either every line of every file could be used, or
  * nothing is used and every bad line is named.
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { z } from 'zod';
 import { OutsideFailure, reasonOf } from '../domain/failures';
+import { isTrajectory, readTrajectory } from './atif';
 import { parsePython, readEvalLog, readJsonLog } from './inspect-log';
 import {
   clipped,
@@ -15,6 +15,7 @@ import {
   isTooDeep,
   lineSchema,
   problemsIn,
+  rewardOf,
   toMessages,
   toTool,
 } from './messages';
@@ -37,10 +38,10 @@ export async function readConversations(o: {
   for (const file of o.files) contents.push({ file, ...(await readOne(file, o.scorer)) });
   const problems = contents.flatMap((one) => [...one.problems, ...repeatedIds(one)]);
   if (problems.length > 0) throw badInput(problems);
-  return { conversations: withDistinctIds(contents), notes: contents.flatMap(({ notes }) => notes) };
+  return { conversations: withDistinctIds(contents), notes: firstProblems(contents.flatMap(({ notes }) => notes)) };
 }
 
-/** The first problems of many, and how many more there are. */
+/** The first of many problems or notes, and how many more there are. */
 export const firstProblems = (problems: readonly string[]): string[] =>
   problems.length > SHOWN
     ? [...problems.slice(0, SHOWN), `and ${problems.length - SHOWN} more like these`]
@@ -58,9 +59,12 @@ async function readOne(file: string, scorer: string | undefined): Promise<FileCo
   if (await isZip(file).catch(told)) return readEvalLog(file, { name: file, scorer });
   const body = await readFile(file).catch(told);
   if (body.subarray(0, SNIFFED_BYTES).includes(0))
-    throw badInput([`${file} is no text; name JSON lines (docs/conversations.md), or logs of Inspect (.eval, .json)`]);
-  const log = file.endsWith('.json') ? jsonValue(body) : undefined;
-  return log ? readJsonLog(log, { name: file, scorer }) : readJsonLines(body, file);
+    throw badInput([
+      `${file} is no text; name JSON lines (docs/conversations.md), logs of Inspect (.eval, .json) or trajectories (ATIF)`,
+    ]);
+  const value = file.endsWith('.json') ? jsonValue(body) : undefined;
+  if (value && !isTrajectory(value)) return readJsonLog(value, { name: file, scorer });
+  return readLines(value ? [{ value }] : linesOf(body), { name: file, scorer });
 }
 
 /** The file's one value; undefined for JSON lines, of which there may be only one. */
@@ -91,21 +95,37 @@ function withDistinctIds(contents: readonly { file: string; conversations: Conve
   });
 }
 
-function readJsonLines(body: Buffer, name: string): FileContents {
+/** Lines, or the one value of a file. */
+async function readLines(
+  lines: Iterable<{ line: number; text: string } | { value: object }>,
+  { name, scorer }: { name: string; scorer: string | undefined },
+): Promise<FileContents> {
   const conversations: Conversation[] = [];
   const problems: string[] = [];
-  const seen: Seen = { unread: [], oddities: [] };
-  for (const { line, text } of linesOf(body)) {
-    const read = readLine(text, line, seen);
-    if (Array.isArray(read)) problems.push(...read.map((problem) => `${name}:${line} ${problem}`));
-    else conversations.push(read);
+  const seen: Seen = { unread: [], oddities: [], unscored: 0 };
+  for (const one of lines) {
+    const [where, read] =
+      'value' in one
+        ? [name, await readTrajectory(one.value, { file: name, scorer, oddities: seen.oddities })]
+        : [`${name}:${one.line}`, await readLine(one, { name, scorer, seen })];
+    if (Array.isArray(read)) problems.push(...read.map((problem) => `${where} ${problem}`));
+    else if (read) conversations.push(read);
+    else seen.unscored += 1;
   }
-  if (conversations.length + problems.length === 0)
+  const { unread, oddities, unscored } = seen;
+  const count = conversations.length + problems.length + unscored;
+  if (count === 0)
     problems.push(`${name}: holds no line; write one conversation a line, as docs/conversations.md shows`);
-  const [unread, oddities] = [seen.unread, seen.oddities].map((texts) =>
-    counted(texts).map(([text, count]) => `${text} (${count})`),
-  ) as [string[], string[]];
-  const notes = [...(unread.length > 0 ? [`fields that are not read: ${unread.join(', ')}`] : []), ...oddities];
+  const times = (texts: string[]) => counted(texts).map(([text, count]) => `${text} (${count})`);
+  const notes = [
+    ...(unscored > 0
+      ? [
+          `left out ${unscored} of ${count} trajectories: nothing says how they ended (extra.reward, or Harbor's result.json)`,
+        ]
+      : []),
+    ...(unread.length > 0 ? [`fields that are not read: ${times(unread).join(', ')}`] : []),
+    ...times(oddities),
+  ];
   return { conversations, problems, notes: notes.map((note) => `${name}: ${note}`) };
 }
 
@@ -127,16 +147,22 @@ export function* linesOf(body: Buffer): Generator<{ line: number; text: string }
 interface Seen {
   unread: string[];
   oddities: string[];
+  /** Trajectories that nobody scored. */
+  unscored: number;
 }
 
-/** @returns the problems of a line that can't be used. */
-function readLine(text: string, line: number, seen: Seen): Conversation | string[] {
+/** @returns the problems of a line that can't be used; undefined for a trajectory that nobody scored. */
+async function readLine(
+  { line, text }: { line: number; text: string },
+  { name, scorer, seen }: { name: string; scorer: string | undefined; seen: Seen },
+): Promise<Conversation | string[] | undefined> {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     return [`is no JSON (${reasonOf(error)}): ${clipped(text)}; write each conversation as one line of JSON`];
   }
+  if (isTrajectory(value)) return readTrajectory(value, { file: `${name}:${line}`, scorer, oddities: seen.oddities });
   if (isTooDeep(value)) return [`is nested too deep: ${clipped(value)}; a conversation is a list of messages`];
   const { data, error } = lineSchema.safeParse(value);
   if (!data) return problemsIn(error, value);
@@ -153,21 +179,6 @@ function readLine(text: string, line: number, seen: Seen): Conversation | string
     ...(reference && { reference }),
     ...(tools && { tools: tools.map(toTool) }),
   };
-}
-
-/** The reward, or what is wrong with it. */
-function rewardOf({ reward, passed, success, ...others }: z.infer<typeof lineSchema>): number | string {
-  const outcome = passed ?? success;
-  if (passed != null && success != null && passed !== success)
-    return `passed is ${passed} and success is ${success}; leave one of them out`;
-  if (reward == null && outcome == null)
-    return (
-      `says nothing of how it ended (its fields: ${Object.keys(others).join(', ')}); ` +
-      'give "reward" (0 to 1, where 1 is success), "passed" or "success" (true or false)'
-    );
-  if (reward != null && outcome != null && reward >= 1 !== outcome)
-    return `reward is ${reward}, which is ${reward >= 1 ? 'a' : 'no'} success, and ${passed == null ? 'success' : 'passed'} is ${outcome}; leave one of them out`;
-  return reward ?? (outcome ? 1 : 0);
 }
 
 /** Those of a file with at least this reward. @throws BadInput where the file can't be used, or has none. */

@@ -1,14 +1,12 @@
 /**
  * Writes a finished campaign into a folder that others can use: adapters, their sums, prompts, the router, environments, the report, a card for
- * each. Invariants: the folder is there whole or not at all; no file in it holds a path of this machine.
+ * each. Invariant: no file in it holds a path of this machine.
  */
-import { randomBytes } from 'node:crypto';
-import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { flush, ifThere, isCode, makeFolder } from '../artifacts/durable-file';
+import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { flush, ifThere } from '../artifacts/durable-file';
 import { readJson } from '../artifacts/json';
 import type { ArtifactStore } from '../artifacts/store';
-import { OutsideFailure } from '../domain/failures';
 import type { FixedPolicy } from '../domain/rollout';
 import { modelOf, readFingerprint } from '../policy/base-model';
 import { type Merge, plainAdapter, partsOf } from '../policy/merge';
@@ -18,6 +16,7 @@ import { fittedRouterSchema, type FittedRouter } from '../routing/router';
 import { adapterCard, type CardFacts, folderCard } from './cards';
 import { type ExportedOption, type ExportedRouter, FINGERPRINT_FILE, ROUTER_FILE } from './folder';
 import { routerIn } from './served';
+import { replaceFolder } from './whole-folder';
 
 export interface ExportOptions {
   store: ArtifactStore;
@@ -34,55 +33,15 @@ export interface ExportOptions {
 }
 
 /** Throws BadInput where the folder holds something else, or the campaign has no router. */
-export async function exportCampaign(o: ExportOptions): Promise<void> {
-  const { folder } = o;
-  await checkFree(folder);
-  const [above, name] = [dirname(folder), basename(folder)];
-  await makeFolder(above);
-  await removeAbandoned(above, name);
-  const aside = join(above, `.${name}.${process.pid}-${randomBytes(4).toString('hex')}.partial`);
-  const [made, old] = [`${aside}/new`, `${aside}/old`];
-  try {
-    await mkdir(made, { recursive: true });
-    await write(made, o);
-    await flushAll(made);
-    await ifThere(rename(folder, old));
-    await rename(made, folder);
-    await flush(above);
-  } finally {
-    await rm(aside, { recursive: true, force: true });
-  }
-}
-
-/** Only what is empty or an earlier export is replaced. */
-async function checkFree(folder: string): Promise<void> {
-  const names = await readdir(folder).catch((error: unknown): string[] => {
-    if (isCode(error, 'ENOENT')) return [];
-    throw new OutsideFailure('BadInput', `${folder} is no folder; name another one`, error);
+export const exportCampaign = (o: ExportOptions): Promise<void> =>
+  replaceFolder({
+    folder: o.folder,
+    mark: ROUTER_FILE,
+    write: async (made) => {
+      await write(made, o);
+      await flushAll(made);
+    },
   });
-  if (names.length === 0 || names.includes(ROUTER_FILE)) return;
-  throw new OutsideFailure(
-    'BadInput',
-    `${folder} holds other things (${names[0]}); name a folder that is not there yet`,
-  );
-}
-
-/** Of processes that are gone. */
-async function removeAbandoned(above: string, name: string): Promise<void> {
-  for (const one of await readdir(above)) {
-    const pid = one.startsWith(`.${name}.`) ? /\.(\d+)-[0-9a-f]{8}\.partial$/.exec(one)?.[1] : undefined;
-    if (pid !== undefined && !lives(Number(pid))) await rm(join(above, one), { recursive: true, force: true });
-  }
-}
-
-function lives(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return !isCode(error, 'ESRCH');
-  }
-}
 
 async function flushAll(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))

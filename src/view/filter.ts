@@ -19,21 +19,25 @@ const values: Record<string, (one: IndexedRollout) => string[]> = {
 
 export const filterNames = [...Object.keys(values), 'broken', 'text', 'said', 'batch'];
 
-type Asked = Readonly<Record<string, string | undefined>>;
+export type Asked = Readonly<Record<string, string | undefined>>;
 
 /** `batches`: sha256 of those that alone count. `broken`: yes or no. `text`: in the task and the beginning of a conversation; `said`: anywhere in it. */
 export async function pageOf(index: RolloutIndex, asked: Asked, batches?: ReadonlySet<string>): Promise<RolloutPage> {
-  const keep = keeping(asked, batches);
-  let kept = once(index.all().filter(keep));
-  const { said } = asked;
-  if (said) {
-    const ids = await index.saying(said.toLowerCase(), kept);
-    kept = kept.filter(({ id }) => ids.has(id));
-  }
+  const kept = await saying(index, asked, once(index.all().filter(keeping(asked, batches))));
   const pages = Math.max(1, Math.ceil(kept.length / PAGE));
   const page = Math.min(pages - 1, Math.max(0, Math.floor(Number(asked['page'] ?? 0)) || 0));
   const rollouts = kept.slice(page * PAGE, (page + 1) * PAGE).map(listed);
   return { total: kept.length, page, pages, rollouts, facets: facetsOf(index) };
+}
+
+/** All that the filters keep, in each batch that holds it. */
+export const keptOf = (index: RolloutIndex, asked: Asked, batches?: ReadonlySet<string>): Promise<IndexedRollout[]> =>
+  saying(index, asked, index.all().filter(keeping(asked, batches)));
+
+async function saying(index: RolloutIndex, { said }: Asked, kept: IndexedRollout[]): Promise<IndexedRollout[]> {
+  if (!said) return kept;
+  const ids = await index.saying(said.toLowerCase(), kept);
+  return kept.filter(({ id }) => ids.has(id));
 }
 
 function keeping(asked: Asked, batches?: ReadonlySet<string>): (one: IndexedRollout) => boolean {

@@ -196,6 +196,22 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
     for (const one of all) one.labels = labelsOf(one.id);
   }
 
+  /** Their records, a batch after the other. */
+  async function* each(
+    rollouts: readonly IndexedRollout[],
+  ): AsyncGenerator<{ one: IndexedRollout; rollout: Rollout }, void, void> {
+    const wanted = new Map<IndexedBatch, Map<string, IndexedRollout>>();
+    for (const one of rollouts) {
+      const known = wanted.get(one.batch) ?? new Map<string, IndexedRollout>();
+      wanted.set(one.batch, known.set(one.id, one));
+    }
+    for (const [batch, ids] of wanted)
+      for await (const rollout of readRollouts({ store, ref: batch.ref })) {
+        const one = ids.get(rollout.key);
+        if (one) yield { one, rollout };
+      }
+  }
+
   return {
     /** Reads what has come since. */
     refresh: (): Promise<void> => (refreshing ??= extend().finally(() => (refreshing = undefined))),
@@ -216,18 +232,17 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
       for await (const rollout of readRollouts({ store, ref: batch.ref })) if (rollout.key === id) return rollout;
       throw new Error(`${batch.ref.uri} holds no rollout ${id}`);
     },
+    each,
     /** Ids of those that say a text anywhere. */
     async saying(text: string, rollouts: readonly IndexedRollout[]): Promise<Set<string>> {
-      const wanted = new Set(rollouts.map(({ id }) => id));
       const found = new Set<string>();
       const breathe = breathing();
-      for (const batch of new Set(rollouts.map((one) => one.batch)))
-        for await (const rollout of readRollouts({ store, ref: batch.ref }))
-          if (wanted.has(rollout.key) && rollout.status === 'scored') {
-            const said = saidIn(rollout.messages);
-            if (said.includes(text)) found.add(rollout.key);
-            await breathe(said.length);
-          }
+      for await (const { rollout } of each(rollouts)) {
+        if (rollout.status !== 'scored') continue;
+        const said = saidIn(rollout.messages);
+        if (said.includes(text)) found.add(rollout.key);
+        await breathe(said.length);
+      }
       return found;
     },
   };

@@ -27,7 +27,8 @@ export async function shownRollout(
     .map(({ id, batch, attempt, outcome }) => ({ id, name: `${batch.title}, attempt ${attempt}: ${outcome}` }));
   const facts = [
     ...factsOf(rollout),
-    ...(await policyFacts(store, one)),
+    { name: 'batch', value: `${one.batch.title} (${one.batch.ref.sha256})` },
+    ...(await madeOf(store, one.batch)),
     ...index
       .votesOf(one.id)
       .filter(({ lacking }) => lacking > 0)
@@ -67,23 +68,26 @@ function factsOf(rollout: Rollout): Facts {
     ['hinted', hinted && 'yes: the policy was shown the hint of its environment'],
     ['routed to', routed && `${routed.chosen} (${text(routed.probabilities)})`],
     ['right actions', reference && reference.actions.map(({ name }) => name).join(', ')],
-    ['seed of the first answer', String(turnSeed({ key: rollout.key, turn: 0 }))],
+    ['seed of the first answer', String(seedOf(rollout.key))],
   ];
   return [id, ...facts.flatMap(([name, value]) => (value ? [{ name, value }] : []))];
 }
 
-/** Whose rollout it is, by what its batch was made from. */
-async function policyFacts(store: ArtifactStore, { batch }: IndexedRollout): Promise<Facts> {
+/** Whose rollouts a batch holds, by what it was made from. */
+export async function madeOf(store: ArtifactStore, { inputs }: IndexedRollout['batch']): Promise<Facts> {
   const made = await Promise.all(
-    batch.inputs.map(async (ref) => {
+    inputs.map(async (ref) => {
       const { producer } = await store.provenance(ref).catch(() => ({ producer: '' }));
       return producer === 'train' || producer === 'merge' || producer === 'fitRouter'
         ? [{ name: producer === 'fitRouter' ? 'router' : 'adapter', value: ref.sha256 }]
         : [];
     }),
   );
-  return [{ name: 'batch', value: `${batch.title} (${batch.ref.sha256})` }, ...made.flat()];
+  return made.flat();
 }
+
+/** Of its first answer; the others follow from the rollout's id too. */
+export const seedOf = (id: string): number => turnSeed({ key: id, turn: 0 });
 
 /** As `campaign show` prints it. */
 export function shownText({ task, attempt, outcome, facts, messages, cited }: ShownRollout, columns = 60): string {

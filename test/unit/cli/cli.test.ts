@@ -92,7 +92,7 @@ describe('a failure is one line and an exit code:', () => {
     [asks(folder), /^campaign: (\S+) is a folder; name the files in it, such as \1\/\*\.jsonl$/],
     [
       asks(join(repository, 'models/base/model.safetensors')),
-      /model\.safetensors is no text; name JSON lines \(docs\/conversations\.md\), or logs of Inspect \(\.eval, \.json\)$/,
+      /model\.safetensors is no text; name JSON lines \(docs\/conversations\.md\), logs of Inspect \(\.eval, \.json\) or trajectories \(ATIF\)$/,
     ],
     // HTTP clients refuse that port.
     [
