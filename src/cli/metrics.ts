@@ -61,6 +61,10 @@ export function mirrorCurves({ home, campaign, tools, out, note, everyMs = EVERY
     told.add(text);
   };
 
+  const tell = (problems: readonly Problem[] = []): void => {
+    for (const { tool, problem } of problems) say(`${tool ?? 'all tools'}: no more curves are written: ${problem}`);
+  };
+
   async function begin() {
     const store = await openStore(home);
     const key = digest([await store.id(), campaign]).slice(0, 8);
@@ -72,8 +76,7 @@ export function mirrorCurves({ home, campaign, tools, out, note, everyMs = EVERY
   async function show(curve: Curve): Promise<void> {
     const text = JSON.stringify(curve);
     if (shown.get(curve.run) === text) return;
-    for (const { tool, problem } of (await writer?.show(text, written)) ?? [])
-      say(`${tool ? `${tool} gets no more curves` : 'no curves are written'}: ${problem}`);
+    tell(await writer?.show(text, written));
     shown.set(curve.run, text);
   }
 
@@ -94,7 +97,7 @@ export function mirrorCurves({ home, campaign, tools, out, note, everyMs = EVERY
 
   const running = run()
     .catch((error: unknown) => say(`no curves are written: ${messageOf(error)}`))
-    .finally(() => writer?.close(say));
+    .finally(async () => tell(await writer?.close()));
   return {
     async end(): Promise<Record<string, number>> {
       ending.abort();
@@ -113,6 +116,11 @@ export function mirrorCurves({ home, campaign, tools, out, note, everyMs = EVERY
   };
 }
 
+interface Problem {
+  /** Undefined where it is the process that has ended. */
+  tool?: string | undefined;
+  problem: string;
+}
 type Writer = ReturnType<typeof startWriter>;
 
 /** The process that writes: trainer/metrics.py. */
@@ -130,37 +138,50 @@ function startWriter(o: { campaign: string; key: string; tools: readonly Metrics
   let said = '';
   child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString('utf8')).slice(-2000)));
   child.stdin?.on('error', () => undefined); // its end says why
-  const problems: { tool?: string | undefined; problem: string }[] = [];
-  let failure = '';
+  const problems: Problem[] = [];
+  let [isUp, isEnding, isTold] = [true, false, false];
+  const down = (why: string): void => {
+    isUp = false;
+    if (!isEnding && !isTold) problems.push({ problem: `${why}; \`campaign metrics ${campaign}\` writes the rest` });
+  };
   const ended = once(child, 'close').then(
-    ([code]) =>
-      (failure ||= code === 0 ? 'it has ended' : said.trim().split('\n').at(-1) || `it ended with code ${code}`),
-    (error: unknown) => (failure ||= messageOf(error)),
+    ([code, signal]) =>
+      down(signal ? `killed by ${signal}` : said.trim().split('\n').at(-1) || `ended with code ${code}`),
+    (error: unknown) => down(messageOf(error)),
   );
   let answered: ((written: Record<string, number>) => void) | undefined;
   if (child.stdout)
     createInterface({ input: child.stdout }).on('line', (line) => {
       const { tool, problem, written } = jsonText.pipe(answerSchema).safeParse(line).data ?? {};
       if (problem !== undefined) problems.push({ tool, problem });
+      isTold ||= problem !== undefined && tool === undefined;
       if (written) answered?.(written);
     });
   return {
-    isUp: () => failure === '',
+    isUp: () => isUp,
     /** Resolves with what has gone wrong since. */
     async show(curve: string, counts: Record<string, number>) {
       const answer = new Promise<Record<string, number>>((done) => (answered = done));
       child.stdin?.write(`${curve}\n`);
       const written = await Promise.race([answer, ended.then(() => undefined)]);
       for (const [tool, count] of Object.entries(written ?? {})) counts[tool] = (counts[tool] ?? 0) + count;
-      if (!written && problems.length === 0) problems.push({ problem: failure });
       return problems.splice(0);
     },
-    async close(note: (text: string) => void): Promise<void> {
+    /** Resolves with what has gone wrong since, once it has ended. */
+    async close() {
+      isEnding = isUp;
       child.stdin?.end();
       await ended;
-      for (const { tool = 'metrics', problem } of problems.splice(0)) note(`${tool}: ${problem}`);
+      return problems.splice(0);
     },
-    kill: () => child.kill('SIGKILL'),
+    /** With all that it has started. */
+    kill(): void {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {
+        // It has ended meanwhile.
+      }
+    },
   };
 }
 

@@ -40,7 +40,7 @@ const stepSchema = z.number().int().nonnegative();
 /** Of a training's journal, what curves are made of (src/training). */
 const nameRecord = z.object({ kind: z.literal('name'), name: z.string() });
 const batchRecord = z.object({ kind: z.literal('batch'), step: stepSchema, ref: artifactRefSchema });
-const stateRecord = z.object({ kind: z.literal('state'), metrics: z.array(z.string()) });
+const stateRecord = z.object({ kind: z.literal('state'), step: stepSchema, metrics: z.array(z.string()) });
 /** Of what a capability or an arm came to: steps with the same policy have one batch, which its title can't tell. */
 const outcomeSchema = z.object({
   training: z.object({ metrics: artifactRefSchema }),
@@ -94,8 +94,13 @@ export function createCurves({ store, home, campaign, payments }: CurvesOptions)
       ended.set(key, training);
       return training;
     }
-    const kept = of(stateRecord).flatMap(({ metrics }) => metrics);
-    return { of: name, batches: learned, lines: store.snapshots ? kept : await linesIn(home, key) };
+    if (!store.snapshots) return { of: name, batches: learned, lines: await linesIn(home, key) };
+    const states = of(stateRecord);
+    // Where another host went on from an earlier step, what lay beyond it is gone.
+    const reached = states.at(-1)?.step ?? 0;
+    const told = states.flatMap(({ metrics }) => metrics);
+    const lines = told.filter((line) => (metricsLine.safeParse(line).data?.step ?? Infinity) <= reached);
+    return { of: name, batches: learned, lines };
   }
 
   async function outcomeOf(key: string) {

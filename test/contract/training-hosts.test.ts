@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openS3Store } from '../../src/artifacts/s3-store';
 import type { Journal } from '../../src/artifacts/store';
+import { notingUsage } from '../../src/artifacts/usage';
 import { TrainingRecord } from '../../src/training/result';
+import { createCurves } from '../../src/view/curves';
 import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
 
 let server: S3Server;
@@ -21,14 +23,31 @@ afterEach(async () => {
   rmSync(root, { recursive: true, force: true });
 });
 
+const storeOn = (host: string) =>
+  openS3Store({
+    url: `s3://${bucket}/training-${trainings}`,
+    cache: join(root, host, 'cache'),
+    cacheBytes: 1e9,
+  });
+
+/** The rewards that a host draws which has no part in the training. */
+async function drawn(): Promise<Record<number, number | undefined>> {
+  const payments = () => Promise.resolve([]);
+  const curves = createCurves({ store: storeOn('four'), home: join(root, 'four'), campaign: 'demo', payments });
+  const [curve] = await curves();
+  expect(curve?.run).toBe('ask_first');
+  return Object.fromEntries(curve?.rows.map(({ step, values }) => [step, values['train/reward']]) ?? []);
+}
+
 /** An attempt at the training on a host, whose folder outlives it. */
 async function attemptOn(host: string) {
-  const url = `s3://${bucket}/training-${trainings}`;
+  const store = notingUsage(storeOn(host), () => 'demo');
   const folder = join(root, host, 'training');
   mkdirSync(folder, { recursive: true });
-  const store = openS3Store({ url, cache: join(root, host, 'cache'), cacheBytes: 1e9 });
   const journal = await store.journal('training/t', host);
   opened.push(journal);
+  await journal.append('name', { kind: 'name', name: 'ask_first' });
+  await store.noted();
   const record = new TrainingRecord({ store, journal, id: 't', folder, base: 'base@1', checkpointEvery: 4 });
   await record.state.restore();
   const checkpoint = (step: number) => join(folder, `checkpoint-${step}`);
@@ -60,8 +79,10 @@ test('another host goes on from the last step that was told, with its metrics', 
   expect(two.steps()).toEqual([3]);
   expect(two.optimizer(3)).toBe('optimizer 3 of one');
   expect(two.metrics()).toBe('{"step":1,"reward":0.1}\n{"step":2,"reward":0.2}\n{"step":3,"reward":0.3}\n');
+  expect(await drawn()).toEqual({ 1: 0.1, 2: 0.2, 3: 0.3 });
   await two.step(4);
   await two.record.state.uploaded();
+  expect(await drawn()).toEqual({ 1: 0.1, 2: 0.2, 3: 0.3, 4: 0.4 });
 
   // Back on the first host, its own step 4 is of a training that was gone on with elsewhere.
   const again = await attemptOn('one');
