@@ -3,13 +3,13 @@
  *
  *   node -r ./test/support/register.cjs bench/gateway.ts [--streams 64] [--seconds 8] [--latency 300] [--rounds 5]
  *
- * The policy server is a stub that answers each turn of 64 tokens after `latency` ms on average (half of it to one and a half, so that streams do not march in step), in a
- * process of its own, as the gateway is: what is measured is what the gateway adds. Each stream asks one turn after the other, as a stream of events from the gateway. Prints one JSON object.
+ * The policy server is a stub that streams each turn of 64 tokens, in as many events, over `latency` ms on average (half of it to one and a half, so that streams do not march
+ * in step), in a process of its own, as the gateway is: what is measured is what the gateway adds. Each stream asks one turn after the other. Prints one JSON object.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -42,19 +42,32 @@ function listening(url: string): void {
 }
 
 function stub(): void {
-  const ids = Array.from({ length: TOKENS }, (_, n) => n);
-  const message = { role: 'assistant', content: 'word '.repeat(TOKENS) };
-  const choice = { index: 0, message, finish_reason: 'stop', token_ids: ids, logprobs: null };
+  const event = (value: object) => `data: ${JSON.stringify(value)}\n\n`;
+  const about = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 0, model: 'base' };
+  const chunk = (delta: object, finish_reason: string | null = null) =>
+    event({ ...about, choices: [{ index: 0, delta, logprobs: null, finish_reason }] });
+  const token = chunk({ content: 'word ' });
   const usage = { prompt_tokens: 500, completion_tokens: TOKENS, total_tokens: 564 };
-  const answer = JSON.stringify({ choices: [choice], usage });
+  const last = `${chunk({}, 'stop')}${event({ ...about, choices: [], usage })}data: [DONE]\n\n`;
+  function answer(response: ServerResponse): void {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    let sent = 0;
+    const timer = setInterval(
+      () => {
+        if (sent++ < TOKENS) return void response.write(token);
+        clearInterval(timer);
+        response.end(last);
+      },
+      (latency * (0.5 + Math.random())) / TOKENS,
+    );
+  }
   const loaded = new Set<string>();
   const server = createServer((request, response) => {
     const parts: Buffer[] = [];
     const end = (body: string) => response.writeHead(200, { 'content-type': 'application/json' }).end(body);
     request.on('data', (part: Buffer) => parts.push(part));
     request.on('end', () => {
-      if (request.url === '/v1/chat/completions')
-        return void setTimeout(() => end(answer), latency * (0.5 + Math.random()));
+      if (request.url === '/v1/chat/completions') return answer(response);
       const { lora_name: name } = JSON.parse(Buffer.concat(parts).toString() || '{}') as { lora_name?: string };
       if (name) loaded.add(name);
       const data = [{ id: 'base', root: BASE }, ...[...loaded].map((id) => ({ id, parent: 'base' }))];
@@ -111,7 +124,7 @@ async function load(url: string, model: string): Promise<Measured> {
       ];
       for (let turn = 0; turn < 4 && performance.now() < end; turn++) {
         const asked = performance.now();
-        await post(JSON.stringify({ model, messages, stream: model === 'trace', max_tokens: TOKENS }));
+        await post(JSON.stringify({ model, messages, stream: true, max_tokens: TOKENS }));
         times.push(performance.now() - asked);
         messages.push({ role: 'assistant', content: 'word '.repeat(TOKENS) }, { role: 'user', content: 'go on' });
       }
