@@ -9,6 +9,7 @@ PYTHON_STAMP := .venv/.installed
 BRIDGES_STAMP := .venv-bridges/.installed
 S3_STAMP := .venv-s3/.installed
 LOGS_STAMP := .venv-logs/.installed
+OPENAI_STAMP := .venv-openai/.installed
 VLLM_STAMP := .venv-vllm/.installed
 METRICS_STAMP := .venv-metrics/.installed
 TINKER_STAMP := .venv-tinker/.installed
@@ -174,9 +175,14 @@ test-hosts: install build s3-server ## Campaigns on hosts that share no disk, ki
 	HOSTS_SEED=$(or $(HOSTS_SEED),1) ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/hosts/suite.ts'
 
 .PHONY: test-agents
-test-agents: install build ## Agents' programs: one on a public framework, @openai/agents, and a whole campaign on one
+test-agents: install build $(OPENAI_STAMP) ## Agents' programs: one on a public framework, @openai/agents, and a whole campaign on one; OpenAI's clients for Node and Python against the gateway
 	npm install --prefix examples/agents/openai-agents --no-save --no-package-lock
-	npx jest --ci --runInBand --testMatch '<rootDir>/test/agents/suite.ts'
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/agents/*.ts'
+
+$(OPENAI_STAMP): test/support/openai-requirements.txt | $(PYTHON_STAMP)
+	$(VENV) -m venv --clear .venv-openai
+	.venv-openai/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	@touch $@
 
 .PHONY: test-logs
 test-logs: install log-readers ## Rollouts in formats of others: Inspect and Harbor's models read them, and 70,000 in one log

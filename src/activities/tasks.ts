@@ -150,8 +150,8 @@ async function readTestTexts(
     await forEachBounded({
       items: tasks.filter(({ id }) => !texts.has(id)),
       concurrency: AT_ONCE,
-      work: async ({ id }) => {
-        const text = taskText((await startOf(environment, id)).messages);
+      work: async ({ id, text: known }) => {
+        const text = known === undefined ? taskText((await startOf(environment, id)).messages) : normalised(known);
         await journal.append(id, text);
         texts.set(id, text);
         progress(texts.size, tasks.length);

@@ -27,7 +27,10 @@ export const taskSchema = z.object({
   /** Rows of the report's tables that this task belongs to. */
   groups: z.array(z.string().min(1)).optional(),
 });
-export type Task = z.infer<typeof taskSchema>;
+export interface Task extends z.infer<typeof taskSchema> {
+  /** What the user asks for, where that is known before the task is begun. */
+  text?: string;
+}
 
 export const environmentDescriptionSchema = z.object({
   name: z.string(),

@@ -75,6 +75,8 @@ export function startChild(o: ChildOptions) {
     send: (line: string): void => void child.stdin.write(`${line}\n`),
     endInput: (): void => void child.stdin.end(),
     kill,
+    /** Of its session and its group too. */
+    pid: child.pid,
     stderr,
     /** Closes its stdin, and kills it if it goes on. */
     async close(): Promise<void> {

@@ -1,5 +1,5 @@
 /** Programs that ask an OpenAI-compatible endpoint as agents, with the real embedded policy server: their rows are those of our own loop, token for token. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -51,6 +51,7 @@ const agent = (command: string[], changes: Partial<Parameters<typeof openAgent>[
     version: '1',
     readOnlyTools: [],
     maxSteps: 20,
+    maxProcesses: 500,
     silenceSeconds: 60,
     ...changes,
   });
@@ -244,6 +245,38 @@ test('nothing is left of what a program has started, whatever group it is in', a
   // Killed is not yet gone.
   while (pids.some(running)) await sleep(50);
 }, 60_000);
+
+test.each([
+  ['', 'in its group'],
+  ['setsid', 'that has left it'],
+])(
+  'a fork bomb (%s) is ended, with all that it has started',
+  async (leaving) => {
+    // A real one stops at no depth; this one has at most 1500 processes where nothing ends it.
+    const bomb = '[ $1 -gt 0 ] && { sh bomb $(($1 - 1)) & sh bomb $(($1 - 1)) & sleep 600; }';
+    const text = `
+      await ask([user]);
+      (await import('node:fs')).writeFileSync('bomb', ${JSON.stringify(bomb)});
+      const { spawn } = await import('node:child_process');
+      spawn('${leaving || 'env'}', ['sh', 'bomb', '9'], { stdio: 'ignore' });
+      await new Promise(() => setInterval(() => 0, 1000));`;
+    await expect(rolloutOf(program(text, { maxProcesses: 64 }))).rejects.toMatchObject({
+      type: 'EnvironmentFailed',
+      message: expect.stringContaining('ended with SIGKILL, with more than 64 processes and threads') as string,
+    });
+    const left = () =>
+      readdirSync('/proc').filter((pid) => {
+        try {
+          return /^bomb$|^sh\0bomb/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'));
+        } catch {
+          return false;
+        }
+      });
+    // Killed is not yet gone.
+    while (left().length > 0) await sleep(50);
+  },
+  60_000,
+);
 
 test('a check starts it on three tasks and says what was seen, or what is wrong', async () => {
   const said: string[] = [];

@@ -26,6 +26,8 @@ export interface AgentProgram {
   /** Programs can't say it of a tool in what they send. */
   readOnlyTools: readonly string[];
   maxSteps: number;
+  /** And threads, at once. */
+  maxProcesses: number;
   /** Between an answer and the next question, or the end. */
   silenceMs: number;
 }
@@ -43,14 +45,14 @@ export async function beginAgent(o: {
   onAsked?: ((asked: Asked) => void) | undefined;
 }): Promise<Episode> {
   const { program, endpoint, task, seed, signal, onAsked } = o;
-  const { command, grader, rewardFile, passEnv, readOnlyTools, maxSteps, silenceMs } = program;
+  const { command, grader, rewardFile, passEnv, readOnlyTools, maxSteps, maxProcesses, silenceMs } = program;
   const url = await endpoint.url();
   const folder = await mkdtemp(join(tmpdir(), 'campaign-agent-'));
   const key = `rollout-${randomUUID()}`;
   const input = JSON.stringify(task);
-  const ofTask = { CAMPAIGN_TASK_ID: task.id, CAMPAIGN_SEED: String(seed), CAMPAIGN_ROLLOUT: key };
+  const ofTask = { CAMPAIGN_TASK_ID: task.id, CAMPAIGN_SEED: String(seed) };
   const start = (command: readonly string[], more: Record<string, string> = {}): Run =>
-    run({ command, folder, passEnv, input, mark: key, variables: { ...ofTask, ...more } });
+    run({ command, folder, passEnv, input, mark: key, maxProcesses, variables: { ...ofTask, ...more } });
 
   const waiting: Asked[] = [];
   let current: Asked | undefined;

@@ -20,7 +20,11 @@ import { readTasks } from './tasks';
 const commandSchema = z.array(z.string()).min(1);
 const options = {
   command: commandSchema.describe('Program and arguments; files among them count from `folder`.'),
-  tasks: z.string().describe('JSON lines, a task each: `id`, `split` (train or test), and what the program needs.'),
+  tasks: z
+    .string()
+    .describe(
+      'JSON lines, a task each: `id`, `split` (train or test), `prompt` (what the user asks for) where it is known, and what the program needs.',
+    ),
   folder: z.string().default('.').describe('Where the files are that the commands name.'),
   grader: commandSchema.optional().describe('Program that tells the reward, run where the agent was.'),
   rewardFile: z.string().optional().describe('File of the working folder that holds the reward; without it, stdout.'),
@@ -30,6 +34,12 @@ const options = {
     .default([])
     .describe('Names of tools that change nothing, as `readOnlyHint` says.'),
   maxSteps: z.number().int().positive().default(50).describe('Requests to the model, after which a rollout ends.'),
+  maxProcesses: z
+    .number()
+    .int()
+    .positive()
+    .default(500)
+    .describe('Processes and threads that it may have at once; with more it is killed (Linux).'),
   silenceSeconds: silenceField.default(600).describe('Seconds without a request or an end, after which it is killed.'),
   passEnv: z.array(variableName).optional().describe('Variables that it is given beside PATH, HOME and the like.'),
 };
@@ -56,12 +66,21 @@ export const agent: EnvironmentKind = {
 export function openAgent(
   o: AgentOptions & { silenceMs?: number | undefined; onAsked?: (asked: Asked) => void },
 ): Environment {
-  const { folder, passEnv = [], rewardFile, maxSteps, silenceSeconds, silenceMs = silenceSeconds * 1000 } = o;
+  const {
+    folder,
+    passEnv = [],
+    rewardFile,
+    maxSteps,
+    maxProcesses,
+    silenceSeconds,
+    silenceMs = silenceSeconds * 1000,
+  } = o;
   for (const command of [o.command, o.grader]) if (command) checkCommand(command);
   for (const name of passEnv) checkVariable('target.passEnv', name);
   const command = o.command.map((word) => located(word, folder));
   const grader = o.grader?.map((word) => located(word, folder));
-  const program = { command, grader, rewardFile, passEnv, maxSteps, silenceMs, readOnlyTools: o.readOnlyTools };
+  const limits = { maxSteps, maxProcesses, silenceMs };
+  const program = { command, grader, rewardFile, passEnv, readOnlyTools: o.readOnlyTools, ...limits };
   const endpoint = openEndpoint();
   let read: ReturnType<typeof readTasks> | undefined;
   let described: Promise<EnvironmentDescription> | undefined;
@@ -101,8 +120,10 @@ export function openAgent(
     },
     async tasks(split) {
       const { tasks } = await tasksOf();
-      return [...tasks.values()].flatMap(({ id, groups, ...task }) =>
-        task.split === split ? [{ id, split, ...(groups && { groups }) }] : [],
+      return [...tasks.values()].flatMap(({ id, groups, prompt, ...task }) =>
+        task.split === split
+          ? [{ id, split, ...(groups && { groups }), ...(typeof prompt === 'string' && { text: prompt }) }]
+          : [],
       );
     },
     reset,

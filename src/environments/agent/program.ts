@@ -1,11 +1,11 @@
 /**
  * One run of an agent's program or of its grader: in a folder of its own, at the head of a process group of its own. Invariant: of what it has started
- * nothing is left once it has ended, also what has left its group, which is known by the key in its environment (Linux).
+ * nothing is left once it has ended, and while it runs it has no more processes for long than it may (Linux).
  */
-import { readdirSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { OutsideFailure } from '../../domain/failures';
 import { keepTail, startChild, startProblem } from '../child-process';
+import { killAll, MARK, watch } from './processes';
 
 interface RunOptions {
   command: readonly string[];
@@ -15,8 +15,10 @@ interface RunOptions {
   variables: Readonly<Record<string, string>>;
   /** On its stdin, which then ends. */
   input: string;
-  /** A value in `variables` that no other program has. */
+  /** A name that no other program has. */
   mark: string;
+  /** Processes and threads at once. */
+  maxProcesses: number;
 }
 
 export interface Run {
@@ -32,9 +34,10 @@ const KEPT = 64 * 1024;
 /** Characters on stdout; whoever writes without end is killed. */
 const MOST = 64 * 1024 * 1024;
 
-export function run({ command, folder, passEnv, variables, input, mark }: RunOptions): Run {
+export function run({ command, folder, passEnv, variables, input, mark, maxProcesses }: RunOptions): Run {
   let stdout = () => '';
-  let endless = false;
+  /** Why it was killed. */
+  let excess = '';
   let settle: { resolve: (how: string) => void; reject: (error: Error) => void };
   const ended = new Promise<string>((resolve, reject) => (settle = { resolve, reject }));
   ended.catch(() => undefined);
@@ -50,20 +53,26 @@ export function run({ command, folder, passEnv, variables, input, mark }: RunOpt
       command,
       cwd: folder,
       passEnv,
-      variables,
+      variables: { ...variables, [MARK]: mark },
       readOutput: (stream) => {
         stdout = keepTail(stream, KEPT, (written) => {
-          if (written <= MOST || endless) return;
-          endless = true;
-          child.kill();
+          if (written > MOST && !excess) end(`, after more than ${MOST / 1024 ** 2} Mi characters on stdout`);
         });
       },
       onEnd: (how) => {
-        killMarked(mark);
-        settle.resolve(endless ? `${how}, after more than ${MOST / 1024 ** 2} Mi characters on stdout` : how);
+        unwatch();
+        killAll({ mark, pid: child.pid });
+        settle.resolve(how + excess);
       },
       onStartFailure,
     });
+    const end = (why: string) => {
+      excess = why;
+      child.kill();
+    };
+    const unwatch = watch({ mark, pid: child.pid }, maxProcesses, () =>
+      end(`, with more than ${maxProcesses} processes and threads at once`),
+    );
     child.send(input);
     child.endInput();
     return { ended, kill: child.kill, stdout: () => stdout(), stderr: child.stderr };
@@ -71,39 +80,4 @@ export function run({ command, folder, passEnv, variables, input, mark }: RunOpt
     onStartFailure(startProblem({ error, cwd: folder }));
     return { ended, kill: () => undefined, stdout: () => '', stderr: () => '' };
   }
-}
-
-/** What a process starts while the others are killed is found in the next round. */
-const ROUNDS = 50;
-
-function killMarked(mark: string): void {
-  for (let round = 0; round < ROUNDS; round++) {
-    const found = marked(mark);
-    if (found.length === 0) return;
-    for (const pid of found) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch {
-        // It is gone already.
-      }
-    }
-  }
-}
-
-/** None where there is no /proc. */
-function marked(mark: string): number[] {
-  let entries: string[];
-  try {
-    entries = readdirSync('/proc');
-  } catch {
-    return [];
-  }
-  return entries.flatMap((entry) => {
-    if (!/^\d+$/.test(entry)) return [];
-    try {
-      return readFileSync(`/proc/${entry}/environ`, 'utf8').includes(mark) ? [Number(entry)] : [];
-    } catch {
-      return [];
-    }
-  });
 }

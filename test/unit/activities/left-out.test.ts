@@ -1,7 +1,7 @@
 /** Seeds whose instances say a test task's text: nobody uses them, and the next ones take their places. */
 import { createControlActivities } from '../../../src/activities';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EnvironmentPool } from '../../../src/activities/environments';
@@ -10,6 +10,7 @@ import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { sandboxSpec } from '../../../src/domain/kinds';
 import type { SelfTest } from '../../../src/domain/calibration';
+import { openAgent } from '../../../src/environments/agent/kind';
 import { createShop } from '../../../src/environments/shop/shop';
 import { registry } from '../../../src/registry';
 
@@ -83,6 +84,38 @@ test('test tasks are read once for all workers', async () => {
   const texts = await testTexts({ store, environment, progress });
   const silent = { ...createShop(), reset: () => Promise.reject(new Error('asked again')) };
   expect(await testTexts({ store, environment: silent, progress })).toEqual(texts);
+});
+
+test('an agent’s program is started for test tasks whose prompt its file does not tell, and for no other', async () => {
+  const started = join(home, 'started');
+  const program = `
+    const task = JSON.parse(require('node:fs').readFileSync(0, 'utf8'));
+    require('node:fs').appendFileSync(${JSON.stringify(started)}, task.id + ' ');
+    fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
+      method: 'POST',
+      headers: { authorization: 'Bearer ' + process.env.OPENAI_API_KEY },
+      body: JSON.stringify({ model: 'x', messages: [{ role: 'user', content: 'Do ' + task.id }] }),
+    });`;
+  const tasks = join(home, 'tasks.jsonl');
+  const lines = [
+    { id: 'a', split: 'train' },
+    { id: 'b', split: 'test', prompt: 'Sell it!' },
+    { id: 'c', split: 'test' },
+  ];
+  writeFileSync(tasks, lines.map((line) => JSON.stringify(line)).join('\n'));
+  const limits = { maxSteps: 5, maxProcesses: 500, silenceSeconds: 60 };
+  const common = { folder: home, version: '1', readOnlyTools: [], ...limits };
+  const environment = openAgent({ command: ['node', '-e', program], tasks, ...common });
+  try {
+    expect([...(await testTexts({ store, environment, progress }))]).toEqual([
+      ['sell it', 'b'],
+      ['do c', 'c'],
+    ]);
+    // The first train task tells what it is.
+    expect(readFileSync(started, 'utf8')).toBe('a c ');
+  } finally {
+    await environment.close();
+  }
 });
 
 test('the self-test sends a module back where more than a third of its instances says one', async () => {
