@@ -3,14 +3,15 @@ import { join } from 'node:path';
 import { asideIn, replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
+import type { Trainer } from '../domain/campaign';
 import type { Message, ToolSchema } from '../domain/messages';
 import type { Purpose } from '../domain/rollout';
 import { contentOf, type Part, partsOf, plainAdapter } from '../policy/merge';
 import { toWireMessage, toWireTools } from '../policy/wire';
-import { runLearner } from '../training/run-learner';
+import { type LearningOptions, runLearner } from '../training/run-learner';
 import { tinkerEnvironment, tinkerPython, tinkerUrl } from '../policy/tinker';
 import { conversationsSchema } from './arm-inputs';
-import { type GpuDependencies, modelFolder, progress } from './context';
+import { type GpuDependencies, ledgerOf, modelFolder, progress } from './context';
 import { readJson } from '../artifacts/json';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { FineTuneInput, TrainInput } from './types';
@@ -74,6 +75,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
             from,
             steps,
             checkpointEvery,
+            ...(server && { bill: billOf(deps, input, server) }),
             batch: {
               environment,
               sampling: { temperature, topP: 1, maxTokens, thinking },
@@ -91,6 +93,25 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
       },
     }),
   );
+}
+
+/** What a Tinker server is paid for, on the campaign's account. */
+function billOf(
+  { store }: GpuDependencies,
+  { campaign, budget, name }: TrainInput,
+  { price }: Extract<Trainer, { kind: 'tinker' }>,
+): NonNullable<LearningOptions['bill']> {
+  const ledger = ledgerOf({ store, campaign, budget, role: 'trainer' });
+  const prices = price && { input: price.forward, output: price.train };
+  return {
+    permit: (ended) => ledger.permit({ ended, field: 'trainer', price: prices }),
+    count: ({ forward, trained }) =>
+      ledger.count({
+        step: `training: ${name}`,
+        usage: { promptTokens: forward, cachedTokens: 0, completionTokens: trained },
+        price: prices,
+      }),
+  };
 }
 
 /** The adapter that it starts from, merged if there are several; undefined for a fresh one. */

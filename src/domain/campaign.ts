@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { approvalRuleSchema } from './approval';
-import { budgetSchema, keyedUrl, keyedUrls, type LanguageModelSpec } from './endpoints';
+import { budgetSchema, keyedUrl, keyedUrls, type LanguageModelSpec, trainingPriceField } from './endpoints';
 import { kindSpecSchema } from './kinds';
 import { isPolicyName } from './policies';
 import { thinkings } from './rollout';
@@ -144,6 +144,9 @@ const trainerSchema = z
       kind: z.literal('tinker').describe('A server of the Tinker API; TINKER_API_KEY holds its key.'),
       url: keyedUrl('TINKER_API_KEY holds the key').describe('URL of the server.'),
       model: z.string().min(1).optional().describe("The base model's name there; without it the only one it has."),
+      price: trainingPriceField.describe(
+        'Dollars for a million tokens. Without it tokens are counted and money is not.',
+      ),
     }),
   ])
   .prefault({ kind: 'local' });
@@ -363,7 +366,13 @@ export function checkFields(
   campaign: z.infer<typeof campaignFields>,
   context: z.RefinementCtx<z.infer<typeof campaignFields>>,
 ): void {
-  const { arms, trainer, training, composites } = campaign;
+  const { arms, trainer, training, composites, budget } = campaign;
+  if (trainer.kind === 'tinker' && budget.dollars !== undefined && !trainer.price)
+    context.addIssue({
+      code: 'custom',
+      path: ['trainer', 'price'],
+      message: `given with budget.dollars (${budget.dollars}), which counts by it; add price: { forward, train } in dollars for a million tokens`,
+    });
   // Such a server has no place for these, and can begin with no sum of adapters.
   const fixed: [path: string[], value: number, only: number][] = [
     [['training', 'lora', 'dropout'], training.lora.dropout, 0],

@@ -122,15 +122,26 @@ export const modelUsageSchema = z.object({
 });
 export type ModelUsage = z.infer<typeof modelUsageSchema>;
 
-/** Who asks a language model: an arm that writes prompts, the user and the judge of rollouts. */
-export const payingRoles = ['analyst', 'synthesizer', 'arm', 'user', 'judge'] as const;
+/** Of a Tinker server. A step's rows go through it twice: forward, and forward and backward. */
+export const trainingPriceField = z
+  .strictObject({
+    forward: dollars.describe('Of rows whose log-probs are asked for.'),
+    train: dollars.describe('Of rows that are trained on.'),
+  })
+  .optional();
+
+/**
+ * Who asks a language model: an arm that writes prompts, the user and the judge of rollouts; and a trainer, whose prompt tokens went forward and whose
+ * completion tokens were trained on.
+ */
+export const payingRoles = ['analyst', 'synthesizer', 'arm', 'trainer', 'user', 'judge'] as const;
 export type PayingRole = (typeof payingRoles)[number];
 export const payingRoleSchema = z.enum(payingRoles);
 
-/** What language models may cost a campaign in all; without a limit where none is given. */
+/** What language models and a Tinker server may cost a campaign in all; without a limit where none is given. */
 export const budgetSchema = z.strictObject({
-  tokens: count.optional().describe('Tokens of prompts and replies.'),
-  dollars: z.number().positive().optional().describe('Dollars, by the prices of the models.'),
+  tokens: count.optional().describe('Tokens of prompts and replies, and of the rows of a Tinker server.'),
+  dollars: z.number().positive().optional().describe('Dollars, by the prices of models and trainer.'),
 });
 export type Budget = z.infer<typeof budgetSchema>;
 

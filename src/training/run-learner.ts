@@ -51,6 +51,12 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
   steps?: number;
   /** What a language model says; `spent`: it may be asked no more, and the learner ends with what it has. */
   reply?: (request: ReplyRequest) => Promise<{ text: string } | { problem: string } | 'spent'>;
+  /** Whom a step's tokens are paid to, where that is somebody. */
+  bill?: {
+    /** Throws BudgetSpent where nothing may be spent any more. `ended` aborts when the step has ended. */
+    permit(ended: AbortSignal): Promise<void>;
+    count(tokens: { forward: number; trained: number }): Promise<void>;
+  };
 }
 
 interface LearnerRun {
@@ -143,6 +149,8 @@ export class Learning {
   private hasPlace = false;
   /** What the last rollouts come to, while the learner goes on with them. */
   private storing: Promise<void> = Promise.resolve();
+  /** Aborts when the step that may be paid for has ended. */
+  private paying = new AbortController();
 
   constructor(
     private readonly o: LearningOptions &
@@ -164,6 +172,7 @@ export class Learning {
     try {
       return await this.answer();
     } finally {
+      this.paying.abort();
       await this.storing.catch(() => undefined);
     }
   }
@@ -181,6 +190,7 @@ export class Learning {
           this.progress.step = message.step;
           break;
         case 'rollouts':
+          await this.o.bill?.permit((this.paying = new AbortController()).signal);
           process.send({ id: message.id, ...(await this.rollouts(message)) });
           break;
         case 'reply':
@@ -194,6 +204,7 @@ export class Learning {
           this.progress.step = message.step;
           if (typeof message.metrics['reward'] === 'number') this.progress.reward = message.metrics['reward'];
           measureStep(message.metrics);
+          await this.pay(message.metrics);
           break;
         case 'checkpoint':
           await this.patiently(() => this.o.record.addCheckpoint(message));
@@ -212,6 +223,17 @@ export class Learning {
     }
     signal.throwIfAborted();
     throw died(`exited without an error message; see ${join(folder, 'trainer.log')}`);
+  }
+
+  /** A step is paid for once it has been made, and again where it is made again. */
+  private async pay({
+    forward_tokens: forward,
+    trained_tokens: trained,
+  }: Record<string, number | null>): Promise<void> {
+    const { bill } = this.o;
+    if (bill && typeof forward === 'number' && typeof trained === 'number')
+      await this.patiently(() => bill.count({ forward, trained }));
+    this.paying.abort();
   }
 
   /** Makes the rollouts of one step with the policy as it is now; answers with the batch file. */

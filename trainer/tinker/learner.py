@@ -160,8 +160,10 @@ class _Training:
             factors = [update.factors[i] * self._reduction.scale(batch.rows[i], batch.rows) for i in call]
             adapter.add_gradient(rows, factors, [own[i] for i in call])
             self._channel.progress(step=self.step, done=done, total=2 * len(calls))
+        forward = trained = sum(row.length for row in batch.rows)
         if not calls:  # as the trainer's: a step without a gradient is one of the momentum alone
             row = groups[0][0].rows[0]
+            trained = row.length
             adapter.add_gradient([row], [np.zeros(len(row.completion_ids))], [np.zeros(len(row.completion_ids))])
         told = adapter.step(learning_rate=job.learning_rate, grad_clip_norm=job.max_grad_norm, **ADAM)
         norms = [value for name, value in told.items() if name.endswith("grad_norm")]
@@ -175,6 +177,8 @@ class _Training:
             "rows": len(batch.rows),
             "loss_tokens": batch.tokens,
             "masked_rows": update.masked_rows,
+            "forward_tokens": forward,
+            "trained_tokens": trained,
             **({} if update.logprob_gap is None else {"logprob_gap": update.logprob_gap}),
             "rollouts_seconds": played - begun,
             "update_seconds": time.perf_counter() - played,

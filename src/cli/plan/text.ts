@@ -126,7 +126,10 @@ function diskLines(disk: DiskPlan | undefined): string[] {
   return [bytes > freeBytes ? `warning: ${text}; free some, or choose another folder with --home` : text];
 }
 
-function notes({ arms, calibration, composites }: Campaign, { composite }: Pick<PlannedWork, 'composite'>): string[] {
+function notes(
+  { arms, calibration, composites, trainer }: Campaign,
+  { composite }: Pick<PlannedWork, 'composite'>,
+): string[] {
   const lines = [
     `calibration takes 1 to ${calibration.maxRounds} rounds a capability, with hints too where it is too hard; what is not calibrated is not trained`,
   ];
@@ -137,6 +140,10 @@ function notes({ arms, calibration, composites }: Campaign, { composite }: Pick<
   if (arms.length > 0)
     lines.push(
       `arms (${arms.map(armName).join(', ')}): each is planned with the budget of trace, all capabilities trained to their last step`,
+    );
+  if (trainer.kind === 'tinker')
+    lines.push(
+      'what the Tinker server asks for training is in no sum here; it is counted step by step, and budget holds it',
     );
   return lines;
 }

@@ -189,8 +189,9 @@ function costTable({ wallSeconds, secondsPerRollout = {}, rollouts }: Cost): Blo
 type LanguageModelCost = NonNullable<Cost['languageModel']>;
 
 /** What was spent in all; the steps of each role, with their sum where there are several. `who` asked whom, for what. */
-export function languageModelBlocks(spent: LanguageModelCost, who = 'language models'): Blocks {
+export function languageModelBlocks(spent: LanguageModelCost, who?: string): Blocks {
   const { roles, steps, total } = spent;
+  const trained = roles.some(({ role }) => role === 'trainer');
   const ofRole = (role: string | undefined) =>
     steps.filter((one) => one.role === role).map((one) => ({ ...one, who: role ?? '' }));
   const rows: (Sum & { who: string; step: string })[] = [
@@ -202,7 +203,7 @@ export function languageModelBlocks(spent: LanguageModelCost, who = 'language mo
     { ...total, who: 'all', step: '' },
   ];
   return [
-    paragraph(`${who}: ${spentText(spent)}`),
+    paragraph(`${who ?? `language models${trained ? ' and Tinker server' : ''}`}: ${spentText(spent)}`),
     ...details(
       table(rows, [
         ['who', (row) => row.who],

@@ -66,6 +66,12 @@ describe('a campaign file', () => {
     expect(problems(`${tinker('')}arms: [{ kind: sft, conversations: c }]\n`).join()).toContain(
       'it must be another kind with trainer.kind tinker, which trains on no conversations; change it',
     );
+    expect(problems(`${tinker('')}budget: { dollars: 5 }\n`).join()).toContain(
+      'trainer.price is missing; it must be given with budget.dollars (5), which counts by it; add price: { forward, train } in dollars for a million tokens',
+    );
+    const priced = tinker(', price: { forward: 0.1, train: 0.4 }');
+    expect(problems(`${priced}budget: { dollars: 5 }\n`)).toEqual([]);
+    expect(await digests(priced)).toEqual(await digests(tinker('')));
     const moved = tinker('').replace('gpu:8000', 'other:8001');
     expect(await digests(moved)).toEqual(await digests(tinker('')));
     expect(await digests(tinker(', model: m'))).not.toEqual(await digests(tinker('')));

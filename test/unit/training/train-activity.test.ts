@@ -26,6 +26,7 @@ import type { TrainingResult, TrainingSummary } from '../../../src/domain/result
 import type { TrainHeartbeat } from '../../../src/domain/work';
 import type { PolicyClient } from '../../../src/policy/client';
 import type { Merge } from '../../../src/policy/merge';
+import { spentOf } from '../../../src/language-model/ledger';
 import { registry } from '../../../src/registry';
 import { dealGpus } from '../../../src/training/gpu-groups';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
@@ -88,6 +89,7 @@ async function begin(
   from?: TrainInput['from'],
   trainedBy?: TrainInput['trainer'],
   stepsAhead?: number,
+  budget: TrainInput['budget'] = {},
 ) {
   const { train: run } = createGpuActivities({
     store: store(),
@@ -108,6 +110,7 @@ async function begin(
     ...(await input(stepsAhead)),
     ...(from && { from }),
     ...(trainedBy && { trainer: trainedBy }),
+    budget,
   }) as Promise<TrainingSummary>;
   return { ended: ended.then((trained) => withCheckpoints(store(), trained)), beats, activity };
 }
@@ -377,9 +380,29 @@ test('a Tinker server’s learner has its own Python, the worker’s server and 
     TINKER_BASE_URL: 'http://own:1',
   };
   Object.assign(process.env, variables);
+  const server = { kind: 'tinker', url: 'http://named:2', price: { forward: 1, train: 4 } } as const;
   try {
-    const { ended } = await begin(undefined, undefined, undefined, { kind: 'tinker', url: 'http://named:2' });
-    expect((await ended).steps).toBe(local.steps);
+    // A step costs 1.5 dollars.
+    const poor = await begin(undefined, undefined, undefined, server, undefined, { dollars: 2 });
+    await expect(poor.ended).resolves.toMatchObject({ steps: local.steps });
+    rmSync(
+      folders().find((one) => jobIn(one)['url'])!,
+      { recursive: true },
+    );
+    damage((await poor.ended).metrics.sha256);
+    const again = await begin(undefined, undefined, undefined, server, undefined, { dollars: 2 });
+    await expect(again.ended).rejects.toMatchObject({
+      type: 'BudgetSpent',
+      message: expect.stringContaining('budget.dollars is 2: campaign one has spent 3.00 dollars on 2') as string,
+    });
+    const more = await begin(undefined, undefined, undefined, server);
+    expect((await more.ended).steps).toBe(local.steps);
+    expect(await spentOf({ store: store(), campaign: 'one' })).toEqual([
+      {
+        ...{ role: 'trainer', step: 'training: trains', requests: 4, dollars: 6 },
+        ...{ promptTokens: 2_000_000, cachedTokens: 0, completionTokens: 1_000_000 },
+      },
+    ]);
   } finally {
     for (const name of Object.keys(variables)) delete process.env[name];
   }
