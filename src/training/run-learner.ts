@@ -113,7 +113,7 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
     } finally {
       end();
       await process.stop();
-      await record.state.uploaded();
+      await record.state.uploaded().catch(() => undefined);
     }
   } finally {
     await journal.close();
@@ -291,6 +291,9 @@ export class Learning {
     });
     this.storing.catch(() => undefined); // whoever awaits it next is told
     await Promise.race([isTold, this.storing]);
+    // The update that they are for is the one that a lost host may cost: what it starts from is on no host alone.
+    this.waitsFor('its state to be stored');
+    await this.patiently(() => this.o.record.state.uploaded());
     return { type: 'rollouts', file };
   }
 

@@ -41,6 +41,7 @@ interface TrainingStateOptions {
 
 export class TrainingState {
   private uploading: Promise<void> = Promise.resolve();
+  private last = 0;
 
   constructor(private readonly training: TrainingStateOptions) {}
 
@@ -65,44 +66,50 @@ export class TrainingState {
     await removeCheckpoints(folder, () => true);
   }
 
-  /** A checkpoint has been saved: it is uploaded while the next rollouts are played, and old ones go. Throws what became of the last upload. */
+  /** A checkpoint has been saved: it is uploaded while the next rollouts are played, and old ones go. Throws what became of the one before. */
   async add(step: number): Promise<void> {
     const { folder, checkpointEvery } = this.training;
-    await this.uploading;
-    this.uploading = this.upload(step);
-    this.uploading.catch(() => undefined); // whoever awaits it next is told
+    await this.uploaded();
+    this.begin(step);
     await removeCheckpoints(folder, (old) => old % checkpointEvery !== 0 && old <= step - KEPT);
   }
 
-  /** Whatever becomes of it: what was being uploaded when the training ended. */
-  uploaded(): Promise<void> {
-    return this.uploading.catch(() => undefined);
+  private begin(step: number): void {
+    this.last = step;
+    this.uploading = this.upload(step);
+    this.uploading.catch(() => undefined); // whoever awaits it next is told
+  }
+
+  /** Once the last checkpoint is where any host finds it: where the store was away, it is tried again. Throws what becomes of it. */
+  async uploaded(): Promise<void> {
+    try {
+      await this.uploading;
+    } catch (error) {
+      if (!isFailure(error, 'StoreUnavailable')) throw error;
+      this.begin(this.last);
+      await this.uploading;
+    }
   }
 
   /** What is for resuming alone goes once the training has ended. */
   async remove(): Promise<void> {
-    await this.uploading;
+    await this.uploaded();
     await this.training.store.snapshots?.keep(this.training.key, []);
   }
 
-  /** One that can't be uploaded just now is followed by the next. */
   private async upload(step: number): Promise<void> {
     const { store, key, folder, journal } = this.training;
     const manifest = await manifestIn(folder, step);
     if (!store.snapshots || manifest === undefined) return;
     const last = this.states().at(-1);
     if (last?.manifest === manifest) return;
-    try {
-      const files = await filesIn(join(folder, `checkpoint-${step}`));
-      const paths = files.map((file) => `checkpoint-${step}/${file}`);
-      const name = await store.snapshots.put(key, folder, paths);
-      const lines = (await metricsIn(folder)).toString('utf8').split('\n').filter(Boolean).map(byStep);
-      const metrics = lines.flatMap(([n, line]) => (n > (last?.step ?? 0) && n <= step ? [line] : []));
-      await journal.append(randomUUID(), { kind: 'state', step, name, manifest, metrics } satisfies StateRecord);
-      await store.snapshots.keep(key, [...(last ? [last.name] : []), name]);
-    } catch (error) {
-      if (!isFailure(error, 'StoreUnavailable')) throw error;
-    }
+    const files = await filesIn(join(folder, `checkpoint-${step}`));
+    const paths = files.map((file) => `checkpoint-${step}/${file}`);
+    const name = await store.snapshots.put(key, folder, paths);
+    const lines = (await metricsIn(folder)).toString('utf8').split('\n').filter(Boolean).map(byStep);
+    const metrics = lines.flatMap(([n, line]) => (n > (last?.step ?? 0) && n <= step ? [line] : []));
+    await journal.append(randomUUID(), { kind: 'state', step, name, manifest, metrics } satisfies StateRecord);
+    await store.snapshots.keep(key, [...(last ? [last.name] : []), name]);
   }
 
   private states(): StateRecord[] {

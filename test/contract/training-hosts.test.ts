@@ -114,14 +114,16 @@ test('one that another has superseded is told so with the next step, and nothing
   expect((await attemptOn('three')).optimizer(2)).toBe('optimizer 2 of two');
 });
 
-test('a bucket that is away for a step costs nothing: the next one is told', async () => {
+test('a bucket that is away for a step is waited for: what was not stored is stored before the next', async () => {
   const one = await attemptOn('one');
   await one.step(1);
   await one.record.state.uploaded();
   await server.kill();
   await one.step(2);
-  await one.record.state.uploaded();
+  await expect(one.record.state.uploaded()).rejects.toMatchObject({ type: 'StoreUnavailable', retryable: true });
   await server.start();
+  await one.record.state.uploaded();
+  expect((await attemptOn('other')).optimizer(2)).toBe('optimizer 2 of one');
   await one.step(3);
   await one.record.state.uploaded();
   const two = await attemptOn('two');

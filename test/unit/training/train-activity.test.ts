@@ -171,6 +171,22 @@ test('a step plays its tasks anew, also with the policy of the step before; begu
   expect([pids().length, again.turns]).toEqual([2, 0]);
 });
 
+test('an update begins once the state that it starts from is stored: a lost host costs one at most', async () => {
+  let open = (): void => undefined;
+  const isOpen = new Promise<void>((done) => (open = done));
+  const put = jest.fn(async () => isOpen.then(() => 'state'));
+  const snapshots = { put, keep: async () => undefined, restore: async () => false };
+  const { ended, beats } = await begin(countingPolicy(), { store: Object.assign(store(), { snapshots }) });
+  const steps = () => readFileSync(join(folder(), 'metrics.jsonl'), 'utf8').trim().split('\n').length;
+  const waits = ({ step, waitsFor }: TrainHeartbeat) => step === 1 && waitsFor === 'its state to be stored';
+  while (!beats.some(waits)) await sleep(20);
+  await sleep(500);
+  expect(steps()).toBe(1);
+  open();
+  expect((await ended).steps).toBe(2);
+  expect(steps()).toBe(2);
+});
+
 test('rollouts that are made a step ahead are of the policy from before the update, which nothing of that step is in', async () => {
   const result = await train(countingPolicy(), {}, undefined, undefined, 1);
   expect(jobIn(folder())).toMatchObject({ steps_ahead: 1 });
