@@ -1,6 +1,7 @@
 /** An HTTP server of the gateway, or of the view. Invariant: a client that sends slowly, or nothing, is cut off; at the end what is being answered is answered first. */
 import { createAdaptorServer } from '@hono/node-server';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +12,9 @@ export const namesThisMachine = (host = ''): boolean => /^(localhost|127(\.\d{1,
 /** For the head of a request, and for all of it. */
 const HEAD_MS = 10_000;
 const REQUEST_MS = 30_000;
-const MAX_CONNECTIONS = 4096;
+const MOST_CONNECTIONS = 16_384;
+/** Of the files that this process may open: what is left for the store and the policy server. */
+const OTHER_FILES = 512;
 const LOOK_MS = 20;
 const TELL_MS = 1000;
 
@@ -44,7 +47,7 @@ export async function listen(
       keepAliveTimeout: 75_000,
     },
   }) as Server;
-  server.maxConnections = MAX_CONNECTIONS;
+  server.maxConnections = Math.min(MOST_CONNECTIONS, openFiles() - OTHER_FILES);
   const listening = once(server, 'listening');
   server.listen(port, host);
   await listening;
@@ -71,4 +74,14 @@ export async function listen(
       await closed;
     },
   };
+}
+
+/** Node has raised the limit as far as it may. */
+function openFiles(): number {
+  try {
+    const [, most] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return Number(most ?? Infinity);
+  } catch {
+    return 4096; // no Linux
+  }
 }

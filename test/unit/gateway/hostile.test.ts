@@ -1,4 +1,6 @@
 /** Clients that are slow, have no key, ask too much or for others' conversations cost themselves only; and the end is in order. */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -42,6 +44,19 @@ async function sendRaw(text: string): Promise<string> {
   await once(socket, 'close');
   return said;
 }
+
+/** As many as this machine lets a process open, up to ten thousand. */
+const MOST_FILES = Number(/^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity);
+const HELD = Math.min(10_000, MOST_FILES - 1000);
+const FLOOD = `
+  const [port, count] = process.argv.slice(1).map(Number);
+  let [open, ended] = [0, 0];
+  const more = () => {
+    if (open + ended === count) return process.stdout.write(open + ' held, ' + ended + ' ended');
+    const socket = require('node:net').connect(port, '127.0.0.1');
+    socket.on('error', () => undefined).once('connect', () => { open++; more(); }).once('close', () => { ended++; });
+  };
+  more();`;
 
 /** Completions that are held until `open` is called. */
 function held() {
@@ -180,6 +195,25 @@ test('at its end it answers what it has begun, within the grace time, and takes 
   await gateway.close(0);
   expect((await lost).status).toBe(503);
 });
+
+test('ten thousand connections that say nothing are held, and others are answered', async () => {
+  await start({ headMs: 60_000, requestMs: 60_000 });
+  const { port } = new URL(gateway.url);
+  // In a process of its own, which may open as many files as this one.
+  const flood = spawn(process.execPath, ['-e', FLOOD, port, String(HELD)], { stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    const [told] = (await once(flood.stdout, 'data')) as [Buffer];
+    expect(told.toString()).toBe(`${HELD} held, 0 ended`);
+    const body = JSON.stringify({ model: 'trace', messages: [{ role: 'user', content: 'a ship' }] });
+    const head =
+      'POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\nconnection: close';
+    // A connection of its own.
+    expect(await sendRaw(`${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`)).toMatch(/^HTTP\/1\.1 200 /);
+    expect((await ask('a book')).status).toBe(200);
+  } finally {
+    flood.kill('SIGKILL');
+  }
+}, 120_000);
 
 test('a thousand conversations, while adapters come and go: each hears its own policy and its own words', async () => {
   // Not cut off, however long this machine takes to read a thousand at once.
