@@ -92,16 +92,15 @@ export function notingUsage(
   };
 }
 
-/** The keys of artifacts that a campaign has noted. */
+/** The keys of artifacts and of journals that a campaign has noted. */
+export async function notesOf(store: Pick<ArtifactStore, 'records'>, campaign: string) {
+  const all = [...(await store.records(notesKey(campaign))).keys()];
+  const journals = all.flatMap((key) => (key.startsWith(JOURNAL) ? [key.slice(JOURNAL.length)] : []));
+  return { keys: all.filter((key) => !key.startsWith(JOURNAL)), journals };
+}
+
 export const keysNotedBy = async (store: Pick<ArtifactStore, 'records'>, campaign: string): Promise<string[]> =>
-  (await notedBy(store, campaign)).filter((key) => !key.startsWith(JOURNAL));
-
-export const journalsNotedBy = async (store: Pick<ArtifactStore, 'records'>, campaign: string): Promise<string[]> =>
-  (await notedBy(store, campaign)).flatMap((key) => (key.startsWith(JOURNAL) ? [key.slice(JOURNAL.length)] : []));
-
-const notedBy = async (store: Pick<ArtifactStore, 'records'>, campaign: string): Promise<string[]> => [
-  ...(await store.records(notesKey(campaign))).keys(),
-];
+  (await notesOf(store, campaign)).keys;
 
 /** Something in a store that takes room. */
 export interface Share {

@@ -44,13 +44,14 @@ interface MirrorOptions {
   out: string;
   note: (text: string) => void;
   everyMs?: number;
+  endMs?: number;
 }
 
 /** Where a campaign's curves are unless another folder is named. */
 export const metricsFolder = (home: string, campaign: string): string => join(home, campaign, 'metrics');
 
 /** Keeps the tools at what the store has, until `end` is called: it writes the last points and says how many there were. */
-export function mirrorCurves({ home, campaign, tools, out, note, everyMs = EVERY_MS }: MirrorOptions) {
+export function mirrorCurves({ home, campaign, tools, out, note, everyMs = EVERY_MS, endMs = END_MS }: MirrorOptions) {
   const written: Record<string, number> = {};
   const shown = new Map<string, string>();
   const told = new Set<string>();
@@ -104,12 +105,12 @@ export function mirrorCurves({ home, campaign, tools, out, note, everyMs = EVERY
       const late = new AbortController();
       const isLate = await Promise.race([
         running.then(() => false),
-        sleep(END_MS, true, { signal: late.signal, ref: false }).catch(() => true),
+        sleep(endMs, true, { signal: late.signal, ref: false }).catch(() => true),
       ]);
       late.abort();
       if (isLate) {
         writer?.kill();
-        say(`the last curves were not written within ${END_MS / 1000} s; \`campaign metrics ${campaign}\` writes them`);
+        say(`the last curves were not written within ${endMs / 1000} s; \`campaign metrics ${campaign}\` writes them`);
       }
       return written;
     },

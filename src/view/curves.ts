@@ -9,7 +9,7 @@ import { ifThere } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import { readJson } from '../artifacts/json';
 import type { ArtifactStore } from '../artifacts/store';
-import { journalsNotedBy, keysNotedBy } from '../artifacts/usage';
+import { notesOf } from '../artifacts/usage';
 import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
 import type { Spent } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
@@ -51,7 +51,8 @@ const resultSchema = jsonText.pipe(
 );
 const metricsLine = jsonText.pipe(z.looseObject({ step: stepSchema }));
 
-type Batch = ReturnType<typeof summarise> & ReturnType<typeof purposeOf> & { outcomes: Outcome[] };
+type Figures = ReturnType<typeof summarise>;
+type Batch = Figures & ReturnType<typeof purposeOf> & { outcomes: readonly Outcome[] };
 interface Training {
   of: string;
   /** The batch that the step was learned from. */
@@ -64,10 +65,11 @@ interface Training {
 /** Reads again only what may have changed since. */
 export function createCurves({ store, home, campaign, payments }: CurvesOptions) {
   const batches = new Map<string, Batch>();
+  const refs = new Map<string, ArtifactRef>();
   const ended = new Map<string, Training>();
   const outcomes = new Map<string, z.infer<typeof outcomeSchema> | undefined>();
 
-  async function batchIn(ref: ArtifactRef): Promise<Batch | undefined> {
+  async function batchIn(ref: ArtifactRef): Promise<Batch> {
     const known = batches.get(ref.sha256);
     if (known) return known;
     const { producer } = await store.provenance(ref);
@@ -85,7 +87,7 @@ export function createCurves({ store, home, campaign, payments }: CurvesOptions)
     const of = <Kept>(schema: z.ZodType<Kept>) => records.flatMap((one) => schema.safeParse(one).data ?? []);
     const learned = new Map(of(batchRecord).map(({ step, ref }) => [step + 1, ref]));
     const [first] = learned.values();
-    const name = of(nameRecord)[0]?.name ?? (first && (await batchIn(first))?.of) ?? '';
+    const name = of(nameRecord)[0]?.name ?? (first ? (await batchIn(first)).of : '');
     const result = await store.find(key);
     if (result) {
       const { metrics } = await readJson(store, result, trainingResultSchema);
@@ -119,26 +121,28 @@ export function createCurves({ store, home, campaign, payments }: CurvesOptions)
   }
 
   return async (): Promise<Curve[]> => {
-    const [keys, journals] = [await keysNotedBy(store, campaign), await journalsNotedBy(store, campaign)];
+    const { keys, journals } = await notesOf(store, campaign);
     const values = new Map<string, Map<number, Record<string, number>>>();
     const add = (run: string, step: number, more: Record<string, number>): void => {
       const rows = values.get(run) ?? new Map<number, Record<string, number>>();
       values.set(run, rows.set(step, { ...rows.get(step), ...more }));
     };
     const total = { 'rollouts/scored': 0, 'rollouts/broken': 0, 'tokens/prompt': 0, 'tokens/completion': 0 };
+    // What several batches hold was played once.
     const counted = new Set<string>();
     for (const key of keys.filter((one) => one.startsWith('rollouts/'))) {
-      const ref = await whole(store.find(key));
+      const ref = refs.get(key) ?? (await whole(store.find(key)));
       const batch = ref && (await whole(batchIn(ref)));
       if (!batch) continue;
-      // What several batches hold was played once.
-      const own = batch.outcomes.filter((outcome) => !counted.has(outcome.key));
-      for (const { key: id } of own) counted.add(id);
-      const { scored, broken, promptTokens, completionTokens } = summarise(own);
-      total['rollouts/scored'] += scored;
-      total['rollouts/broken'] += broken;
-      total['tokens/prompt'] += promptTokens;
-      total['tokens/completion'] += completionTokens;
+      refs.set(key, ref);
+      for (const outcome of batch.outcomes.filter((one) => !counted.has(one.key))) {
+        counted.add(outcome.key);
+        const { status } = outcome;
+        total[`rollouts/${status}`] += 1;
+        if (status !== 'scored') continue;
+        total['tokens/prompt'] += outcome.promptTokens;
+        total['tokens/completion'] += outcome.completionTokens;
+      }
       add(ALL, total['rollouts/scored'] + total['rollouts/broken'], { ...total });
       const step = evaluatedAt(batch);
       if (step !== undefined) add(batch.of, step, figuresOf(batch, batch.purpose.replaceAll(' ', '_')));
@@ -191,7 +195,7 @@ function evaluatedAt({ of, purpose, what }: Batch): number | undefined {
   return step === undefined ? undefined : Number(step);
 }
 
-function figuresOf(batch: Batch, under: string): Record<string, number> {
+function figuresOf(batch: Figures, under: string): Record<string, number> {
   const { scored, broken, meanReward, successRate, promptTokens, completionTokens, branches = {} } = batch;
   const shares = { [`${under}/broken_share`]: broken / Math.max(1, scored + broken) };
   if (scored === 0) return shares;

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -86,6 +87,12 @@ def read_back(tool: str, out: Path, run: str = "ask_first") -> Counter[tuple[str
     return Counter((tag, step, round(value, 5)) for tag, step, value in found)
 
 
+def totals(found: Counter[tuple[str, int, float]]) -> dict[tuple[str, int], float]:
+    """Where every point is there once."""
+    assert max(found.values()) == 1
+    return {(tag, step): value for tag, step, value in found}
+
+
 def points(*rows: dict[str, Any]) -> Counter[tuple[str, int, float]]:
     return Counter((tag, row["step"], round(value, 5)) for row in rows for tag, value in row["values"].items())
 
@@ -149,3 +156,54 @@ def test_nothing_leaves_the_machine(tmp_path: Path) -> None:
     assert "connect(" in calls  # wandb's own service, on a local socket
     reached = re.findall(r"sa_family=AF_INET6?,.*", calls)
     assert [call for call in reached if '"127.0.0.1"' not in call and '"::1"' not in call] == []
+
+
+CAMPAIGN = """preset: demo
+name: demo
+target: { kind: builtin, name: shop }
+baseModel: { path: BASE }
+metrics: [tensorboard, trackio, wandb]
+rollouts: { tasks: 60, perTask: 4 }
+selection: { maxCandidates: 1, passes: 4, votes: 1, rho: 0, delta: 0 }
+calibration: { seeds: 6, rolloutsPerSeed: 8, meanReward: [0, 1], successRate: [0, 1], maxAllSuccess: 1, maxAllZero: 1,
+  maxConstant: 1, minInformative: 0, minRewardStd: 0 }
+training: { groupsPerStep: 1, groupSize: 8, steps: 6, checkpointEvery: 2 }
+validation: { seeds: 6, targetTasks: 8 }
+router: { tasks: 12, folds: 3 }
+evaluation: { tasks: 12 }
+"""
+
+
+def test_a_campaign_that_is_killed_and_goes_on_has_the_curves_of_its_report(tmp_path: Path) -> None:
+    file, home = tmp_path / "demo.yaml", tmp_path / "home"
+    file.write_text(CAMPAIGN.replace("BASE", os.environ.get("BASE_MODEL", str(ROOT / "models" / "base"))))
+    campaign = ["node", "bin/campaign", "--home", str(home)]
+    env = {**os.environ, "CAMPAIGN_METRICS_PYTHON": sys.executable}
+    run = [*campaign, "run", str(file), "--exit", "--json"]
+    killed = subprocess.Popen(run, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+    assert killed.stdout
+    next(line for line in killed.stdout if re.search("train · step [1-5]/6", line))
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    subprocess.run(run, cwd=ROOT, env=env, check=True, capture_output=True)
+    report = json.loads((home / "demo" / "report.json").read_text())
+    out = home / "demo" / "metrics"
+    for tool in TOOLS:
+        for arm in report["arms"]:
+            if arm["name"] == "union_ceiling":  # no policy of its own
+                continue
+            curves = totals(read_back(tool, out, arm["name"]))
+            assert curves["test/success", 0] == pytest.approx(arm["successRate"]["value"], abs=1e-5)
+            own = next((one for one in report["capabilities"] if one["name"] == arm["name"]), arm)
+            for point in own.get("training", {}).get("rewardCurve", {}).get("points", []):
+                assert curves["train/reward", point["step"]] == pytest.approx(point["reward"], abs=1e-5)
+                assert ("train/grad_norm", point["step"]) in curves
+            for iteration in own.get("training", {}).get("iterations", []):
+                success = iteration["successRate"]["value"]
+                assert curves["held_out/success", iteration["step"]] == pytest.approx(success, abs=1e-5)
+        made = totals(read_back(tool, out, "all-rollouts"))
+        assert max(made.values()) >= report["rollouts"]["scored"]["value"]
+    again = subprocess.run(
+        [*campaign, "metrics", "demo", "--to", ",".join(TOOLS), "--json"], cwd=ROOT, env=env, capture_output=True
+    )
+    assert json.loads(again.stdout)["written"] == dict.fromkeys(TOOLS, 0)

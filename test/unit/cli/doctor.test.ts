@@ -17,6 +17,7 @@ import {
   pythonChecks,
   storeCheck,
 } from '../../../src/cli/checks/machine';
+import { metricsChecks, toolsFound } from '../../../src/cli/checks/metrics';
 import { modelChecks, serverTrials, shownChecks } from '../../../src/cli/checks/model';
 import { bridgeChecks, targetChecks } from '../../../src/cli/checks/target';
 import { doctorLines } from '../../../src/cli/doctor';
@@ -594,5 +595,34 @@ describe('the machine', () => {
       'missing  build  dist/workers/worker.js is\n                missing; run `make build`',
     ]);
     expect(doctorLines(checks, 30)[1]).toBe('missing  node   version\n  18.1.0; install Node 20.19\n  or newer');
+  });
+});
+
+describe('curves', () => {
+  afterEach(() => {
+    delete process.env['CAMPAIGN_METRICS_PYTHON'];
+  });
+  const check = async (python: string) => {
+    process.env['CAMPAIGN_METRICS_PYTHON'] = python;
+    const checks = await runChecks(metricsChecks(['trackio', 'wandb']));
+    return { details: checks.map(({ detail }) => detail), found: toolsFound(['trackio', 'wandb'], checks) };
+  };
+
+  it('what can not be written is a warning that says how to get it, and the rest is written', async () => {
+    const some = join(temporary(), 'python');
+    writeFileSync(some, '#!/bin/sh\n[ "$3" = trackio ] && echo 0.43.0\n', { mode: 0o755 });
+    const { details, found } = await check(some);
+    expect(details).toEqual([
+      `trackio 0.43.0 (${some})`,
+      `none are written: ${some} has no package wandb; run \`make metrics\`, or name a Python that has it in CAMPAIGN_METRICS_PYTHON`,
+    ]);
+    expect(found).toEqual(['trackio']);
+    expect(await check('/nowhere/python')).toMatchObject({
+      details: Array.from(
+        { length: 2 },
+        () => expect.stringContaining('there is no /nowhere/python; run `make metrics`') as string,
+      ),
+      found: [],
+    });
   });
 });

@@ -125,15 +125,20 @@ test('names from a model are no paths', async () => {
 test.each([
   ['a Python that is not there', '/nowhere/python', /ENOENT/],
   ['one that ends at once', process.execPath, /ended with code|bad option/],
+  ['one that hangs', 'hanging', /not written within 0.5 s/],
 ])('%s is said once, and nothing waits for it', async (_, python, problem) => {
+  const hanging = join(home, 'hanging');
+  writeFileSync(hanging, '#!/bin/sh\nsleep 1000 & sleep 1000\n', { mode: 0o755 });
   await batch('test: base', [rollout('a', 1)]);
   await batch('test: trace', [rollout('b', 1)]);
   const before = process.env['CAMPAIGN_METRICS_PYTHON'];
-  process.env['CAMPAIGN_METRICS_PYTHON'] = python;
+  process.env['CAMPAIGN_METRICS_PYTHON'] = python === 'hanging' ? hanging : python;
   const notes: string[] = [];
+  const out = metricsFolder(home, 'demo');
+  const note = (text: string) => notes.push(text);
   try {
-    const out = metricsFolder(home, 'demo');
-    const mirror = mirrorCurves({ home, campaign: 'demo', tools: ['wandb'], out, note: (text) => notes.push(text) });
+    const limit = python === 'hanging' ? { endMs: 500 } : {};
+    const mirror = mirrorCurves({ home, campaign: 'demo', tools: ['wandb'], out, note, ...limit });
     expect(await mirror.end()).toEqual({});
   } finally {
     if (before === undefined) delete process.env['CAMPAIGN_METRICS_PYTHON'];
