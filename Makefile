@@ -266,7 +266,7 @@ lint: install ## ESLint, prettier, ruff
 
 .PHONY: typecheck
 typecheck: install ## TypeScript types, tests included
-	npx tsc --noEmit
+	npm run --silent typecheck
 
 .PHONY: format
 format: install ## Rewrite all files in the project's format

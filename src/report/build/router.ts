@@ -6,6 +6,7 @@ import type { FailureType } from '../../domain/failures';
 import type { Figure } from '../../domain/figure';
 import { type Outcome, taskMeans } from '../../domain/outcomes';
 import { policyNames } from '../../domain/policies';
+import { SUCCESS } from '../../domain/rollout';
 import type { CampaignRecord } from '../../domain/results';
 import { mean, median, quantileOf } from '../../domain/statistics';
 import { type CrossValidated, fittedRouterSchema } from '../../routing/router';
@@ -66,21 +67,34 @@ export async function routerOf(o: {
   };
 }
 
+/** Misses that are shown one by one. */
+const SHOWN = 20;
+
 type RoutedOutcome = Extract<Outcome, { status: 'scored' }> & { routed: object };
 
 /** What the rollouts of the routed policy say of the router. */
 function choicesOf(
   ref: ArtifactRef,
   options: readonly string[],
-  { outcomes, level }: Evidence,
-): Pick<ReportedRouter, 'choices' | 'errors' | 'latency'> {
+  { outcomes, level, test }: Evidence,
+): Pick<ReportedRouter, 'choices' | 'misses' | 'errors' | 'latency'> {
   const all = outcomes(ref);
   const errors = all.filter((one) => one.status === 'broken' && one.error.type === NOT_ROUTED).length;
   const routed = all.filter((one): one is RoutedOutcome => one.status === 'scored' && one.routed !== undefined);
   const chosen = new Set([...options, ...routed.map((one) => one.routed.chosen)]);
   const times = routed.flatMap((one) => one.routed.milliseconds ?? []);
   const from = [ref];
+  const misses = routed.flatMap(({ key, task, reward, routed: { chosen: option, probabilities } }) => {
+    const others = options.filter((one) => one !== option && test.get(one)?.success.get(task));
+    if (reward >= SUCCESS || others.length === 0) return [];
+    return [{ rollout: key, task, chosen: option, probability: probabilities[option], solvedBy: others }];
+  });
+  const compared = options.flatMap((option) => test.get(option)?.from ?? []);
   return {
+    misses: {
+      count: countFigure('router.misses', misses.length, [ref, ...compared], routed.length),
+      shown: misses.slice(0, SHOWN),
+    },
     choices: [...chosen].map((option) => {
       const id = `router.choices.${slug(option)}`;
       const given = routed.filter((one) => one.routed.chosen === option);

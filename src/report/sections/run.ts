@@ -82,7 +82,7 @@ const FORMS =
 
 export function routerBlocks({ router, capabilities }: Report): Blocks {
   if (router === undefined) return [];
-  const { crossValidation: cv, choices = [], errors, regret, latency, constant } = router;
+  const { crossValidation: cv, choices = [], misses, errors, regret, latency, constant } = router;
   const noSums = noSumsText(router, capabilities);
   const everything = constant === undefined ? '' : `, gives every conversation to ${constant}`;
   const forms = cv.forms?.map(({ form, successRate, kept }) => [`${form}${kept ? ', kept' : ''}`, successRate]);
@@ -109,11 +109,29 @@ export function routerBlocks({ router, capabilities }: Report): Blocks {
       ['success of these', ({ successRate }) => successRate],
       choices.some(({ probability }) => probability) && ['mean probability', ({ probability }) => probability],
     ]),
+    ...(misses && misses.count.value ? missedBlocks(misses) : []),
     regret &&
       paragraph(['Regret: what the best option for every test task would have gained over the routed policy', regret]),
     latency && paragraph(['Choosing takes, median of a conversation', latency]),
     errors && paragraph(['Test rollouts that broke because the router could not choose:', errors]),
   );
+}
+
+function missedBlocks({ count, shown }: NonNullable<NonNullable<Report['router']>['misses']>): Blocks {
+  return [
+    heading('When it was wrong', 3),
+    paragraph(['Conversations that failed on what it chose, where another option solved the task:', count]),
+    table(shown, [
+      ['conversation', ({ rollout }) => ({ rollout })],
+      ['task', ({ task }) => task],
+      ['chose', ({ chosen }) => chosen],
+      shown.some(({ probability }) => probability !== undefined) && [
+        'with probability',
+        ({ probability }) => (probability === undefined ? undefined : probability.toFixed(2)),
+      ],
+      ['solved by', ({ solvedBy }) => solvedBy.join(', ')],
+    ]),
+  ];
 }
 
 export function runBlocks({ rollouts, leakage, cost }: Report): Blocks {

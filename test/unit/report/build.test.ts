@@ -731,9 +731,18 @@ test('the router: what it chose, how sure it was, and what it could not route', 
 test('regret: what the best option for every task solves, and the routed policy does not', async () => {
   // One of the options solves tasks 0 and 2; the routed policy 0 and 1, of the three that it has rollouts of.
   expect(report.router!.regret).toMatchObject({ id: 'router.regret', value: 0, n: 3, unit: 'difference' });
+  expect(report.router!.misses).toMatchObject({ count: { value: 0, n: 3 }, shown: [] });
   const policies = record.evaluation!.policies.filter(({ name }) => name !== one);
   const unknown = await built({ ...record, evaluation: { policies, failed: [{ name: one, reason: 'gone' }] } });
   expect(unknown.router!.regret).toBeUndefined();
+});
+
+test('when the router was wrong: another option solved what failed on its choice', async () => {
+  const rollouts = await batch('test', 'test by one', [1, 1, 1, 1]);
+  const policies = record.evaluation!.policies.map((its) => (its.name === one ? { ...its, rollouts } : its));
+  const { misses } = (await built({ ...record, evaluation: { policies, failed: [] } })).router!;
+  expect(misses!.count).toMatchObject({ value: 1, n: 3 });
+  expect(misses!.shown).toMatchObject([{ task: 't2', chosen: 'base', probability: 0.4, solvedBy: [one] }]);
 });
 
 test('a sum is a row of its own that has cost what its parts have', async () => {

@@ -57,6 +57,10 @@ function learned(): ReportDraft {
     successRate: { ...measured, id: `router.cross_validation.forms.${form}` },
   }));
   const interval = { low: 0.005, high: 0.05, level: 0.95, method: 'sign-flip test over tasks' };
+  router!.misses = {
+    count: { ...measured, id: 'router.misses', value: 1, unit: 'count' },
+    shown: [{ rollout: 'r/1', task: 't-7', chosen: 'base', probability: 0.61, solvedBy: ['ask_again'] }],
+  };
   router!.regret = { ...measured, id: 'router.regret', value: 0.025, unit: 'difference', interval };
   router!.latency = figure('router.latency', 0.214, 200, { unit: 'milliseconds' });
   return draft;
@@ -279,7 +283,14 @@ describe('page', () => {
 
   test('shows what a learned router compared, its regret and its latency; of many sums the best, the others folded', async () => {
     const html = await pageOf(learned());
-    for (const text of ['ridge, kept', 'Regret: ', 'Choosing takes', '0.21 ms', 'mean probability'])
+    for (const text of [
+      'ridge, kept',
+      'Regret: ',
+      'Choosing takes',
+      '0.21 ms',
+      'mean probability',
+      'When it was wrong',
+    ])
       expect(html).toContain(text);
     const [shown, folded] = html.split('2 more sums of adapters');
     for (const n of [0, 2, 4]) expect(shown).toContain(`sum_number_${n}</div>`);
