@@ -1,4 +1,5 @@
 /** One table of cases asked with the official clients of OpenAI for Node and for Python, of a gateway in front of the real embedded policy server (`make test-agents`). */
+import Anthropic from '@anthropic-ai/sdk';
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -136,4 +137,46 @@ test('Node’s client and Python’s hear the same, whole and streamed, and it i
   expect(shown(inNode)).toMatchObject(sent.map(({ expected }) => expected));
   expect(shown(inPython)).toEqual(shown(inNode));
   for (const [n, one] of inNode.entries()) if (sent[n]!.streamed) expect(one).toEqual(inNode[n - 1]);
+});
+
+test('Anthropic’s client hears the same of the same, whole and streamed', async () => {
+  const input_schema = { type: 'object' as const };
+  const tools = (await createShop().describe()).tools.map(({ name, description, parameters }) => ({
+    ...{ name, description, input_schema: { ...parameters, ...input_schema } },
+  }));
+  const names = ['words', 'a limit', 'a call'];
+  const sent = names.map((name) => {
+    const one = cases.find((known) => known.name === name)!;
+    const offered = tools.map(({ input_schema: parameters, ...tool }) => ({
+      type: 'function',
+      function: { ...tool, parameters },
+    }));
+    const body = 'tools' in one.body ? { ...one.body, tools: offered } : one.body;
+    return { ...one, body, key: 'right', streamed: false, url: `${gateways['usual']!.url}/v1` };
+  });
+  const expected = await heardBy('node', 'clients.mjs', sent);
+  const { messages } = new Anthropic({ baseURL: gateways['usual']!.url, apiKey: 'right', maxRetries: 0 });
+  for (const [n, { body }] of sent.entries()) {
+    const { max_tokens } = body as { max_tokens: number };
+    const asking = {
+      ...{ model: 'base', max_tokens, temperature: 0, system: system.content },
+      messages: [{ role: 'user' as const, content: user.content }],
+      ...('tools' in body && { tools }),
+    };
+    for (const said of [await messages.create(asking), await messages.stream(asking).finalMessage()]) {
+      const calls = said.content.flatMap((block) =>
+        block.type === 'tool_use' ? [{ id: block.id, name: block.name, arguments: JSON.stringify(block.input) }] : [],
+      );
+      const content = said.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
+      const finish = { end_turn: 'stop', max_tokens: 'length', tool_use: 'tool_calls' }[said.stop_reason as string];
+      expect({ calls, content, finish }).toEqual({
+        calls: (expected[n]!['calls'] as { arguments: string }[]).map((call) => ({
+          ...call,
+          arguments: JSON.stringify(JSON.parse(call.arguments)),
+        })),
+        content: expected[n]!['content'],
+        finish: expected[n]!['finish'],
+      });
+    }
+  }
 });
