@@ -89,9 +89,9 @@ export async function exportConversations(name: string, dir: string, options: Co
       await writeFile(join(made, MARK), `${JSON.stringify({ campaign, format, filter })}\n`);
     },
   });
-  const left = counts.left > 0 ? `; ${wholeNumber(counts.left)} broken ones have no conversation and are left out` : '';
+  const left = counts.left > 0 ? `; left out, as they have no conversation: ${wholeNumber(counts.left)} broken` : '';
   const then = format === 'inspect' ? `; \`inspect view --log-dir ${dir}\` shows them` : '';
-  return `${folder}: ${wholeNumber(counts.written)} rollouts of ${counts.batches} batches${left}${then}`;
+  return `${folder}: rollouts: ${wholeNumber(counts.written)}, batches: ${counts.batches}${left}${then}`;
 }
 
 /** @throws UserError */

@@ -28,7 +28,8 @@ export function openInspectLog({ file, batch }: { file: string; batch: WrittenBa
   const zip = openZip(file);
   const now = new Date().toISOString();
   const model = modelName(batch);
-  const summaries: object[] = [];
+  /** As texts: a piece of a string keeps all of it in memory. */
+  const summaries: string[] = [];
   const ids = new Set<string>();
   const sums = { scored: 0, reward: 0, solved: 0, prompt: 0, completion: 0 };
   return {
@@ -43,8 +44,8 @@ export function openInspectLog({ file, batch }: { file: string; batch: WrittenBa
         sums.prompt += rollout.usage.promptTokens;
         sums.completion += rollout.usage.completionTokens;
       }
-      summaries.push(summaryOf(sample));
-      await zip.put(`samples/${sample.id}_epoch_${sample.epoch}.json`, sample);
+      summaries.push(written(summaryOf(sample)));
+      await zip.put(`samples/${sample.id}_epoch_${sample.epoch}.json`, written(sample));
       return true;
     },
     async close() {
@@ -55,8 +56,8 @@ export function openInspectLog({ file, batch }: { file: string; batch: WrittenBa
         ...{ name: SCORER, scorer: SCORER, params: {}, scored_samples: scored, unscored_samples: total - scored },
         metrics: scored > 0 ? { ...metric('mean', sums.reward), ...metric('success_rate', sums.solved) } : {},
       };
-      await zip.put('summaries.json', summaries);
-      await zip.put('header.json', {
+      await zip.put('summaries.json', `[${summaries.join(',')}]`);
+      const header = {
         version: 2,
         status: 'success',
         eval: {
@@ -69,7 +70,8 @@ export function openInspectLog({ file, batch }: { file: string; batch: WrittenBa
         plan: {},
         results: { total_samples: total, completed_samples: scored, scores: [score] },
         stats: { started_at: now, completed_at: now, model_usage: { [model]: usageOf(sums.prompt, sums.completion) } },
-      });
+      };
+      await zip.put('header.json', written(header));
       await zip.end();
     },
   };
@@ -85,14 +87,18 @@ function openZip(file: string) {
   ]);
   done.catch((error: unknown) => fail(error));
   return {
-    put: (name: string, value: unknown): Promise<void> =>
-      new Promise((resolve, reject) => {
+    put(name: string, text: string): Promise<void> {
+      // The zip keeps until its end what gives an entry's body, and all that this closes over: it is to keep no body.
+      let body: Buffer | undefined = Buffer.from(text);
+      return new Promise((resolve, reject) => {
         fail = reject;
         zip.addReadStreamLazy(name, (give) => {
-          give(null, Readable.from([Buffer.from(written(value))]));
+          give(null, Readable.from([body]));
+          body = undefined;
           resolve();
         });
-      }),
+      });
+    },
     async end() {
       zip.end();
       await done;

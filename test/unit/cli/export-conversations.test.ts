@@ -39,7 +39,7 @@ const readable = (messages: readonly Message[]): unknown =>
 describe('a log of Inspect', () => {
   it('is there for each batch, with what Inspect needs, and is read again as it was', async () => {
     const { text } = await exported('--conversations', 'inspect');
-    expect(text).toContain('6 rollouts of 2 batches');
+    expect(text).toContain('rollouts: 6, batches: 2');
     expect(filesIn().map((file) => file.slice(folder.length + 1))).toEqual(['base-rollouts.eval', 'test-trace.eval']);
     const { conversations, notes } = await readConversations({ files: filesIn() });
     expect(conversations.map(({ reward, messages }) => ({ reward, messages }))).toEqual(
@@ -99,7 +99,7 @@ describe('a log of Inspect', () => {
 describe('trajectories (ATIF)', () => {
   it('are a file each, and are read again as they were', async () => {
     const { text } = await exported('--conversations', 'atif');
-    expect(text).toContain('5 rollouts of 2 batches; 1 broken ones have no conversation and are left out');
+    expect(text).toContain('rollouts: 5, batches: 2; left out, as they have no conversation: 1 broken');
     const { conversations } = await readConversations({ files: filesIn() });
     const scored = [...written.base, ...written.trace].flatMap((one) => (one.status === 'scored' ? [one] : []));
     const byId = new Map(conversations.map((one) => [one.id, one]));
@@ -133,7 +133,7 @@ it('has names that lead nowhere else, whatever a task is called, and no half cha
 
 it('takes the filters of the view, and says which there are', async () => {
   const { text } = await exported('--conversations', 'inspect', '--filter', 'stage=test', 'arm=trace');
-  expect(text).toContain('1 rollouts of 1 batches; `inspect view');
+  expect(text).toContain('rollouts: 1, batches: 1; `inspect view');
   expect(filesIn()).toHaveLength(1);
   await exported('--conversations', 'atif', '--filter', 'outcome=failed');
   expect(filesIn()).toHaveLength(2);

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { deflateRawSync } from 'node:zlib';
+import { crc32, deflateRawSync } from 'node:zlib';
 import { ZipFile } from 'yazl';
 import { readConversations } from '../../../src/conversations/read';
 
@@ -142,6 +142,19 @@ describe('.eval', () => {
   /** A Zstandard frame with a window of this exponent, and a block of one byte many times. */
   const frame = (exponent: number, times: number) =>
     Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, (exponent - 10) << 3, (times << 3) | 3, times >> 5, times >> 13, 0x20]);
+
+  it('is read of several frames, of which some are to be skipped', async () => {
+    const text = Buffer.from(JSON.stringify(sample('a', 'C')));
+    const raw = (part: Buffer) =>
+      Buffer.concat([
+        Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, 7 << 3, (part.length << 3) | 1, part.length >> 5, part.length >> 13]),
+        part,
+      ]);
+    const skipped = Buffer.from([0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]);
+    const body = Buffer.concat([raw(text.subarray(0, 99)), skipped, raw(text.subarray(99)), skipped]);
+    const { conversations } = await readLog(await claimed(body, { method: 93, size: text.length, crc: crc32(text) }));
+    expect(conversations.map(({ id }) => id)).toEqual(['a-1']);
+  });
 
   it.each([
     ['longer than it says', () => claimed(frame(17, 100_000), { method: 93, size: 10 }), /longer than it says/],
