@@ -108,11 +108,13 @@ export async function startServing(o: {
   headMs?: number;
   requestMs?: number;
   maxLoadedAdapters?: number;
+  /** Requests at once to the policy server. */
+  concurrency?: number;
 }) {
-  const { store, served, url, limits, apiKey, headMs, requestMs, maxLoadedAdapters = 16 } = o;
+  const { store, served, url, limits, apiKey, headMs, requestMs, maxLoadedAdapters = 16, concurrency = 64 } = o;
   // What is merged already is found.
   const merge = createMerger({ store, python: 'none' });
-  const client = createPolicyClient({ store, merge, url, concurrency: 64, maxLoadedAdapters });
+  const client = createPolicyClient({ store, merge, url, concurrency, maxLoadedAdapters });
   const logged: string[] = [];
   const gateway = createGateway({
     ...{ client, store, routers, python: 'python', log: (line: string) => void logged.push(line) },

@@ -1,9 +1,11 @@
 /** The real vLLM on CPU (`make test-vllm`): what a campaign asks of a policy server, adapters from a bucket by their content, and restarts. */
+import Anthropic from '@anthropic-ai/sdk';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import OpenAI from 'openai';
 import { openS3Store } from '../../src/artifacts/s3-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { runChecks } from '../../src/checks/check';
@@ -14,6 +16,7 @@ import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
 import { openPolicyServer } from '../../src/policy/server';
 import { makeHermesModel, python } from '../support/embedded-server';
+import { startServing } from '../support/gateway';
 import { bucket, s3ServerForTests } from '../support/s3-server';
 
 jest.setTimeout(15 * 60_000);
@@ -167,4 +170,38 @@ test('one of too high a rank is refused with what to look at, and one whose byte
     type: 'AdapterRefused',
   });
   expect(await client.reachable()).toBe(true);
+});
+
+test('a stream is passed on through the gateway as it comes, in OpenAI’s form and in Anthropic’s', async () => {
+  const policies = new Map([['base', { base, adapters: [] }]]);
+  const served = { name: 'demo', version: 'demo@1', base, policies };
+  const gateway = await startServing({ store, served, url: vllm.url, limits: { seconds: 300 }, concurrency: 8 });
+  try {
+    const about = { apiKey: 'none', maxRetries: 0 };
+    const { completions } = new OpenAI({ baseURL: `${gateway.url}/v1`, ...about }).chat;
+    const messages = [{ role: 'user' as const, content: 'hello' }];
+    const asked = { model: 'base', messages, temperature: 0, max_tokens: 24 };
+    const whole = (await completions.create(asked)).choices[0]!;
+    const said = await completions.stream({ ...asked, stream_options: { include_usage: true } }).finalChatCompletion();
+    const { content } = whole.message;
+    expect(said.choices[0]).toMatchObject({ finish_reason: whole.finish_reason, message: { content } });
+    expect(said.usage!.completion_tokens).toBeGreaterThan(0);
+    const anthropic = new Anthropic({ baseURL: gateway.url, ...about });
+    const told = await anthropic.messages.stream(asked).finalMessage();
+    expect(told.content).toMatchObject([{ text: content }]);
+    expect(told.usage.output_tokens).toBe(said.usage!.completion_tokens);
+    const drawn = completions.stream({ ...asked, temperature: 1, seed: 3, max_tokens: 200 });
+    let pieces = 0;
+    drawn.on('content', () => void pieces++);
+    await drawn.done();
+    expect(pieces).toBeGreaterThan(3);
+    // Where it refuses, the status is its own.
+    const long = { ...asked, messages: [{ role: 'user' as const, content: 'hello '.repeat(CONTEXT) }] };
+    await expect(completions.stream(long).done()).rejects.toMatchObject({
+      status: 400,
+      code: 'context_length_exceeded',
+    });
+  } finally {
+    await gateway.close();
+  }
 });
