@@ -158,6 +158,7 @@ export function choose(o: {
     return { approval };
   });
   if (first.waiting.what === 'environment') return approvals;
+  if (first.waiting.names.every((name) => what.includes(name))) return [{ approval: first }];
   if (verb === 'reject') return [{ approval: first, names: [...what] }];
   throw new UserError(
     `the selected capabilities of ${campaign} are approved together (${first.waiting.names.join(', ')}): \`campaign approve ${campaign}\`; some are left out with \`campaign reject ${campaign} NAME... --reason TEXT\` or --edit FILE`,

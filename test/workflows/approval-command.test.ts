@@ -1,8 +1,11 @@
 /** `campaign approvals`, `approve` and `reject` on a running campaign over a real store. */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { openFolderStore } from '../../src/artifacts/folder-store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { CampaignProgress } from '../../src/workflows/messages';
@@ -11,7 +14,8 @@ import { campaignCommand } from '../support/campaign-command';
 import { scoredRollout } from '../support/scored-rollout';
 import { devServer, quiet, start, withWorkers } from './environment';
 import { calibration, config, fakeActivities, summary, type Activities } from './fake-activities';
-import { wordsOf } from '../support/browser';
+import { openBrowser, wordsOf } from '../support/browser';
+import { repository } from '../support/campaign-run';
 
 jest.setTimeout(120_000);
 quiet();
@@ -194,6 +198,33 @@ test('all that are selected can be rejected; without a worker nothing can be dec
     await handle.result();
   });
   expect(seen.record?.selection).toMatchObject({ selected: [], decision: { kind: 'reject', reason: 'no skills' } });
+});
+
+test('what waits is shown and approved on the page of campaign view, in a browser', async () => {
+  const { activities, seen } = fakeActivities(await stored());
+  const name = 'paged';
+  await withWorkers(env, activities, async () => {
+    const handle = await start(env, { campaign: config({ name, arms: [], approval: { capabilities: true } }) });
+    await until(async () => (await handle.query<CampaignProgress>('progress')).waiting);
+    const args = [join(repository, 'bin/campaign'), '--home', home, 'view', name, '--port', '0', '--json'];
+    const view = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const [line] = (await once(createInterface({ input: view.stdout }), 'line')) as [string];
+    const { url } = JSON.parse(line) as { url: string };
+    const browser = await openBrowser();
+    try {
+      const page = await browser.open({ url: `${url}/#approval` });
+      expect(await page.locator('main').innerText()).toContain('I <b>refuse</b>');
+      await page.locator('.decision button', { hasText: 'Approve' }).first().click();
+      await page.waitForSelector('text=approved: refuse_what_is_forbidden');
+      await handle.result();
+      expect(browser.problems).toEqual([]);
+    } finally {
+      await browser.close();
+      view.kill('SIGINT');
+      await once(view, 'close');
+    }
+  });
+  expect(seen.record?.selection).toMatchObject({ selected: [{}, {}], decision: { kind: 'approve' } });
 });
 
 test('one that waits can be cancelled, with its children, and not twice', async () => {
