@@ -69,12 +69,16 @@ export async function leftoversIn(folder: string): Promise<string[]> {
 
 function isOfDeadProcess(name: string): boolean {
   const { host, pid } = /^(?<host>.+)-(?<pid>\d+)-[0-9a-f]{16}$/.exec(name)?.groups ?? {};
-  if (host !== hostname()) return false;
+  return host === hostname() && !lives(Number(pid));
+}
+
+/** Whether there is such a process on this host. */
+export function lives(pid: number): boolean {
   try {
-    process.kill(Number(pid), 0);
-    return false;
+    process.kill(pid, 0);
+    return true;
   } catch (error) {
-    return isCode(error, 'ESRCH'); // EPERM: it lives, and is another user's.
+    return !isCode(error, 'ESRCH'); // EPERM: it lives, and is another user's.
   }
 }
 

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { flush, ifThere, isCode, makeFolder } from '../artifacts/durable-file';
+import { flush, ifThere, isCode, lives, makeFolder } from '../artifacts/durable-file';
 import { OutsideFailure } from '../domain/failures';
 
 /** `mark`: a name that each of its kind holds. Throws BadInput where the folder holds something else. */
@@ -50,14 +50,5 @@ async function removeAbandoned(above: string, name: string): Promise<void> {
   for (const one of await readdir(above)) {
     const pid = one.startsWith(`.${name}.`) ? /\.(\d+)-[0-9a-f]{8}\.partial$/.exec(one)?.[1] : undefined;
     if (pid !== undefined && !lives(Number(pid))) await rm(join(above, one), { recursive: true, force: true });
-  }
-}
-
-function lives(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return !isCode(error, 'ESRCH');
   }
 }
