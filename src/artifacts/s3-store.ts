@@ -178,9 +178,9 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
 
 const workPath = (...path: string[]): string => ['work', ...path].join('/');
 
-async function removeAll(bucket: Bucket, folder: string, isGone?: (path: string) => boolean): Promise<void> {
-  const gone = (await bucket.list(`${folder}/`)).filter(({ path }) => isGone?.(path) ?? true);
-  await forEachBounded({ items: gone, concurrency: TRANSFERS, work: ({ path }) => bucket.remove(path) });
+async function removeAll(bucket: Bucket, folder: string): Promise<void> {
+  const items = await bucket.list(`${folder}/`);
+  await forEachBounded({ items, concurrency: TRANSFERS, work: ({ path }) => bucket.remove(path) });
 }
 
 const snapshotSchema = z.array(z.object({ path: z.string().refine(isInside), sha256: z.string() }));
@@ -224,8 +224,6 @@ function snapshotsIn(bucket: Bucket, aside: string): Snapshots {
       await forEachBounded({ items, concurrency: TRANSFERS, work });
       return isWhole;
     },
-    async keep(key, names) {
-      await removeAll(bucket, at(key), (path) => !names.includes(path.split('/')[2]!));
-    },
+    remove: (key, name) => removeAll(bucket, name === undefined ? at(key) : at(key, name)),
   };
 }

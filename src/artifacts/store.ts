@@ -57,8 +57,8 @@ export interface Snapshots {
   put(key: string, folder: string, files: readonly string[]): Promise<string>;
   /** Puts its files into a local folder; false if it is damaged or missing. */
   restore(key: string, name: string, folder: string): Promise<boolean>;
-  /** Removes all of the key's but those named. */
-  keep(key: string, names: readonly string[]): Promise<void>;
+  /** Removes one of the key's, or all. */
+  remove(key: string, name?: string): Promise<void>;
 }
 
 export interface Contents {

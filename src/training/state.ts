@@ -41,6 +41,8 @@ interface TrainingStateOptions {
 
 export class TrainingState {
   private uploading: Promise<void> = Promise.resolve();
+  /** An older state goes: nobody waits for it. By its name: another host may have begun to upload one that is not known here. */
+  private tidying: Promise<void> = Promise.resolve();
   private last = 0;
 
   constructor(private readonly training: TrainingStateOptions) {}
@@ -94,7 +96,8 @@ export class TrainingState {
   /** What is for resuming alone goes once the training has ended. */
   async remove(): Promise<void> {
     await this.uploaded();
-    await this.training.store.snapshots?.keep(this.training.key, []);
+    await this.tidying;
+    await this.training.store.snapshots?.remove(this.training.key);
   }
 
   private async upload(step: number): Promise<void> {
@@ -109,7 +112,8 @@ export class TrainingState {
     const lines = (await metricsIn(folder)).toString('utf8').split('\n').filter(Boolean).map(byStep);
     const metrics = lines.flatMap(([n, line]) => (n > (last?.step ?? 0) && n <= step ? [line] : []));
     await journal.append(randomUUID(), { kind: 'state', step, name, manifest, metrics } satisfies StateRecord);
-    await store.snapshots.keep(key, [...(last ? [last.name] : []), name]);
+    const old = this.states().at(-KEPT - 1);
+    if (old) this.tidying = store.snapshots.remove(key, old.name).catch(() => undefined);
   }
 
   private states(): StateRecord[] {

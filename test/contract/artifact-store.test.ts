@@ -273,14 +273,14 @@ describe('a store in a bucket', () => {
     expect(readdirSync(there, { recursive: true }).sort()).toEqual(['nested', 'nested/rng', 'optimizer.pt']);
     expect(readFileSync(join(there, 'nested/rng'), 'utf8')).toBe('nested/rng'.repeat(1000));
     const second = await other.put('training/1', folder, ['optimizer.pt']);
-    await one.keep('training/1', [second]);
+    await one.remove('training/1', first);
     expect(await other.restore('training/1', first, there)).toBe(false);
     await put(
       (await paths('work/')).find((path) => path.endsWith('optimizer.pt'))!,
       'damaged',
     );
     expect(await one.restore('training/1', second, there)).toBe(false);
-    await one.keep('training/1', []);
+    await one.remove('training/1');
     expect(await paths('work/')).toEqual([]);
     await one.put('training/1', folder, ['other']);
     await openS3().removeJournal('training/1');

@@ -141,7 +141,7 @@ export class Scene {
     // On a busy machine a look may find nobody in time.
     const status = () => this.command('status', this.name, '--json').catch(() => '{}');
     const hasEnded = async () => (JSON.parse(await status()) as { status?: string }).status === 'COMPLETED';
-    await until('the campaign ends', 1200, hasEnded);
+    await until('the campaign ends', 1800, hasEnded);
     const text = await this.command('report', this.name, '--json');
     return reportSchema.parse(JSON.parse(text));
   }

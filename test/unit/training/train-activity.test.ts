@@ -175,7 +175,7 @@ test('an update begins once the state that it starts from is stored: a lost host
   let open = (): void => undefined;
   const isOpen = new Promise<void>((done) => (open = done));
   const put = jest.fn(async () => isOpen.then(() => 'state'));
-  const snapshots = { put, keep: async () => undefined, restore: async () => false };
+  const snapshots = { put, remove: async () => undefined, restore: async () => false };
   const { ended, beats } = await begin(countingPolicy(), { store: Object.assign(store(), { snapshots }) });
   const steps = () => readFileSync(join(folder(), 'metrics.jsonl'), 'utf8').trim().split('\n').length;
   const waits = ({ step, waitsFor }: TrainHeartbeat) => step === 1 && waitsFor === 'its state to be stored';
