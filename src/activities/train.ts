@@ -105,8 +105,9 @@ function billOf(
   const prices = price && { input: price.forward, output: price.train };
   return {
     permit: (ended) => ledger.permit({ ended, field: 'trainer', price: prices }),
-    count: ({ forward, trained }) =>
+    count: ({ id, forward, trained }) =>
       ledger.count({
+        id,
         step: `training: ${name}`,
         usage: { promptTokens: forward, cachedTokens: 0, completionTokens: trained },
         price: prices,

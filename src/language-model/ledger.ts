@@ -158,10 +158,10 @@ export function openLedger({ store, campaign, budget, role, onText, onPaid }: Le
     held.delete(key);
   }
 
-  function pay({ step, usage, price, requests }: Paid): Payment {
+  function pay({ id = randomUUID(), step, usage, price, requests }: Paid): Payment {
     const cost = costOf(usage, price);
-    onPaid?.(cost.dollars ?? 0);
-    return { id: randomUUID(), role, step, usage, ...(requests !== undefined && { requests }), ...cost };
+    if (!spending.uncounted.has(id)) onPaid?.(cost.dollars ?? 0);
+    return { id, role, step, usage, ...(requests !== undefined && { requests }), ...cost };
   }
 
   /** What is written, and what is not yet. */

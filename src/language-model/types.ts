@@ -37,6 +37,8 @@ export interface Ledger {
 }
 
 export interface Paid {
+  /** Of one that is counted again since it could not be written: it counts once. */
+  id?: string;
   usage: ModelUsage;
   /** One, unless it is said. */
   requests?: number;

@@ -4,6 +4,7 @@
  * rollout is made again; a run that has ended is found by its key.
  */
 import { Context } from '@temporalio/activity';
+import { randomUUID } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asideIn, replaceFile } from '../artifacts/durable-file';
@@ -55,7 +56,7 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
   bill?: {
     /** Throws BudgetSpent where nothing may be spent any more. `ended` aborts when the step has ended. */
     permit(ended: AbortSignal): Promise<void>;
-    count(tokens: { forward: number; trained: number }): Promise<void>;
+    count(paid: { id: string; forward: number; trained: number }): Promise<void>;
   };
 }
 
@@ -190,7 +191,7 @@ export class Learning {
           this.progress.step = message.step;
           break;
         case 'rollouts':
-          await this.o.bill?.permit((this.paying = new AbortController()).signal);
+          await this.patiently(async () => this.o.bill?.permit((this.paying = new AbortController()).signal));
           process.send({ id: message.id, ...(await this.rollouts(message)) });
           break;
         case 'reply':
@@ -231,8 +232,9 @@ export class Learning {
     trained_tokens: trained,
   }: Record<string, number | null>): Promise<void> {
     const { bill } = this.o;
+    const id = randomUUID();
     if (bill && typeof forward === 'number' && typeof trained === 'number')
-      await this.patiently(() => bill.count({ forward, trained }));
+      await this.patiently(() => bill.count({ id, forward, trained }));
     this.paying.abort();
   }
 

@@ -99,11 +99,11 @@ class Ranks:
         layers = [module for module in model.modules() if type(module).__name__ in kinds]
         if not layers:
             raise BadInput("shard_base: the base model names no layers that can be parted; train whole replicas")
-        weights = [one for layer in layers for one in layer.parameters() if not one.requires_grad]
+        # Counted, not kept: whoever holds them keeps the whole base on the device.
+        whole = sum(one.numel() for layer in layers for one in layer.parameters() if not one.requires_grad)
         for layer in layers:
             fully_shard(layer, mesh=mesh, ignored_params={one for one in layer.parameters() if one.requires_grad})
         parts = sum(one.to_local().numel() for layer in layers for one in layer.parameters() if not one.requires_grad)
-        whole = sum(one.numel() for one in weights)
         print(f"this process holds {parts} of {whole} weights of the base model's layers", file=sys.stderr)
         return model
 

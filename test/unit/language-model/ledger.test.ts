@@ -288,6 +288,21 @@ test('killed between keeping a reply and counting it: it is not asked again, and
   expect(await spent()).toEqual([{ role: 'analyst', step: 'step 1', requests: 1, ...paid }]);
 }, 30_000);
 
+test('a payment that could not be written is counted once, however often it is told', async () => {
+  const kept = openFolderStore(join(home, 'artifacts'));
+  let isAway = true;
+  const away = Object.assign(Object.create(kept) as typeof kept, {
+    journal: (key: string) => (isAway ? Promise.reject(new Error('away')) : kept.journal(key)),
+  });
+  const ledger = openLedger({ store: away, campaign: 'paid', budget: {}, role: 'trainer' });
+  const usage = { promptTokens: 3, cachedTokens: 0, completionTokens: 2 };
+  const paid = { id: 'one', step: 'training: x', usage };
+  await expect(ledger.count(paid)).rejects.toThrow('away');
+  isAway = false;
+  await ledger.count(paid);
+  expect(await spentOf({ store: kept, campaign: 'paid' })).toMatchObject([{ role: 'trainer', requests: 1, ...usage }]);
+});
+
 test('a reply that another campaign paid for costs nothing', async () => {
   const first = await ask(1);
   expect(await ask(1, { ledger: ledgerOf('two') })).toEqual(first);
