@@ -94,7 +94,7 @@ export const given = defineKind({
     capabilities: z
       .string()
       .min(1)
-      .describe('File with the capabilities, and the labels of their passes if there are any (docs/analysis.md).'),
+      .describe('File with the capabilities, and labels if there are any (docs/analysis.md).'),
   },
   given: { capabilities: filesOf },
   open: ({ capabilities }, identity) => openGiven(capabilities, identity),

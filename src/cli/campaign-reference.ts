@@ -3,12 +3,12 @@ import type { JsonSchemaNode } from './campaign-schema';
 
 const HEAD = `# Campaign files
 
-A campaign file is YAML: \`name\`, \`target\` and \`baseModel\` are needed, every other field has a default. The defaults below are those of preset
-\`paper\`, the values of the published method. Each part of the method is picked by \`kind\`, whose options stand beside it.
+A campaign file is YAML. \`name\`, \`target\` and \`baseModel\` are needed. Defaults, in brackets, are those of the published method (preset \`paper\`). Each part
+is picked by \`kind\`, whose options stand beside it.
 
-This page is made by \`campaign schema --markdown > docs/campaign-file.md\`; editors take the same from \`campaigns/campaign.schema.json\`.`;
+\`campaign schema --markdown\` makes this page; editors read \`campaigns/campaign.schema.json\`.`;
 
-/** One section for each field of the file, one table for each group of fields, or for each kind of a part. */
+/** One section for each field of the file, one table for each group of fields, or for each kind of a part and for what all its kinds have. */
 export function campaignReference(schema: JsonSchemaNode): string {
   const fields = Object.entries(schema.properties ?? {});
   const plain = fields.filter(([, node]) => groupsOf(node).length === 0);
@@ -29,16 +29,42 @@ const alternativesOf = (node: JsonSchemaNode): JsonSchemaNode[] =>
 
 function sectionOf(name: string, node: JsonSchemaNode, told: Told): string[] {
   const { kind } = (node['default'] ?? {}) as { kind?: string };
+  const groups = groupsOf(node);
+  const saidBy = groups.map((group) => saidOf(group));
+  const common =
+    groups.length < 2
+      ? []
+      : [...saidBy[0]!].flatMap(([field, said]) => (saidBy.every((of) => of.get(field) === said) ? [field] : []));
+  const only = (group: JsonSchemaNode, wanted: (field: string) => boolean): JsonSchemaNode => ({
+    ...group,
+    properties: Object.fromEntries(Object.entries(group.properties ?? {}).filter(([field]) => wanted(field))),
+  });
   return [
     `## ${name}`,
-    [textOf(node), ...(kind === undefined ? [] : [`Left out it is \`kind: ${kind}\`.`])].join(' '),
-    ...groupsOf(node).flatMap((group) => {
-      // Fields of one value tell kinds and their variants apart: `kind: builtin, name: shop`.
-      const fixed = Object.entries(group.properties ?? {}).filter(([, { const: value }]) => value !== undefined);
-      const title = fixed.map(([field, { const: value }]) => `${field}: ${value}`).join(', ');
-      const place = title ? `${code(name)} with ${code(title)}` : code(name);
-      return [title && `### ${place}`, tableOf(rowsOf(group, place, told)) || 'It has no options.'];
-    }),
+    [
+      textOf(node),
+      ...(kind === undefined ? [] : [`Left out it is \`kind: ${kind}\`.`]),
+      ...(common.length > 0 ? ['Of every kind:'] : []),
+    ].join(' '),
+    tableOf(
+      rowsOf(
+        only(groups[0]!, (field) => common.includes(field)),
+        code(name),
+        told,
+      ),
+    ),
+    ...groups
+      .map((group) => only(group, (field) => !common.includes(field)))
+      .flatMap((group) => {
+        // Fields of one value tell kinds and their variants apart: `kind: builtin, name: shop`.
+        const fixed = Object.entries(group.properties ?? {}).filter(([, { const: value }]) => value !== undefined);
+        const title = fixed.map(([field, { const: value }]) => `${field}: ${value}`).join(', ');
+        const place = title ? `${code(name)} with ${code(title)}` : code(name);
+        return [
+          title && `### ${place}`,
+          tableOf(rowsOf(group, place, told)) || `No ${common.length > 0 ? 'more ' : ''}options.`,
+        ];
+      }),
   ];
 }
 
@@ -51,12 +77,20 @@ interface Row {
 type Told = Map<string, Map<string, string>>;
 
 /** So many fields that another group has, too, are one row that names it. */
-const SHARED = 3;
+const SHARED = 2;
+
+/** Its fields but those that tell kinds apart, with all that is said of each. */
+const saidOf = (group: JsonSchemaNode): Map<string, string> =>
+  new Map(
+    Object.entries(group.properties ?? {}).flatMap(([name, field]) =>
+      field.const === undefined ? [[name, JSON.stringify([rowOf(name, field, group), field])] as const] : [],
+    ),
+  );
 
 /** Rows of objects within it stand under their own, with their path. */
 function rowsOf(group: JsonSchemaNode, place: string, told: Told): Row[] {
   const fields = Object.entries(group.properties ?? {}).filter(([, field]) => field.const === undefined);
-  const said = new Map(fields.map(([name, field]) => [name, JSON.stringify([rowOf(name, field, group), field])]));
+  const said = saidOf(group);
   const sharedWith = (known: Map<string, string>) =>
     [...said.keys()].filter((name) => known.get(name) === said.get(name));
   const [like] = [...told]
@@ -65,6 +99,7 @@ function rowsOf(group: JsonSchemaNode, place: string, told: Told): Row[] {
   told.set(place, said);
   const { other, shared } = like && like.shared.length >= SHARED ? like : { other: '', shared: [] };
   const own = fields.filter(([name]) => !shared.includes(name));
+  const isWhole = own.length === 0 && shared.length === told.get(other)?.size;
   return [
     ...own.flatMap(([name, field]) => [
       rowOf(name, field, group),
@@ -75,15 +110,15 @@ function rowsOf(group: JsonSchemaNode, place: string, told: Told): Row[] {
         })),
       ),
     ]),
-    ...(shared.length > 0 ? [{ fields: own.length > 0 ? shared : ['*'], cells: ['', '', `As for ${other}.`] }] : []),
+    ...(shared.length > 0 ? [{ fields: isWhole ? ['*'] : shared, cells: ['', `As for ${other}.`] }] : []),
   ];
 }
 
 function rowOf(name: string, node: JsonSchemaNode, parent: JsonSchemaNode): Row {
   const isNeeded = (parent['required'] as string[] | undefined)?.includes(name) ?? false;
   const value = groupsOf(node).length > 0 ? undefined : node['default'];
-  const fallback = isNeeded ? 'needed' : value === undefined ? '' : code(JSON.stringify(value));
-  return { fields: [name], cells: [typeOf(node), fallback, textOf(node)] };
+  const fallback = isNeeded ? ', needed' : value === undefined ? '' : ` (${code(JSON.stringify(value))})`;
+  return { fields: [name], cells: [`${typeOf(node)}${fallback}`, textOf(node)] };
 }
 
 function tableOf(rows: readonly Row[]): string {
@@ -91,8 +126,11 @@ function tableOf(rows: readonly Row[]): string {
   const text = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return rows.length === 0
     ? ''
-    : ['| field | value | default | what it is |', '| --- | --- | --- | --- |', ...lines.map(text)].join('\n');
+    : ['| field | value | what it is |', '| --- | --- | --- |', ...lines.map(text)].join('\n');
 }
+
+/** Bounds from here on only catch slips: the reader of a campaign file tells them to who comes there. */
+const SLIP = 1_000_000;
 
 function typeOf(node: JsonSchemaNode): string {
   const { items, type = 'any', prefixItems } = node;
@@ -108,10 +146,10 @@ function typeOf(node: JsonSchemaNode): string {
   const bound = (words: Record<string, string>) =>
     Object.entries(words).flatMap(([keyword, word]) => {
       const value = node[keyword];
-      return typeof value === 'number' && Math.abs(value) < Number.MAX_SAFE_INTEGER ? [`${word} ${value}`] : [];
+      return typeof value === 'number' && Math.abs(value) < SLIP ? [`${word} ${value}`] : [];
     })[0];
   return [
-    type === 'integer' ? 'whole number' : type,
+    type,
     bound({ exclusiveMinimum: 'over', minimum: 'from' }),
     bound({ exclusiveMaximum: 'under', maximum: 'to' }),
   ]

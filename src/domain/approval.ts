@@ -18,7 +18,7 @@ export const approvalRuleSchema = z
     onTimeout: z
       .enum(['approve', 'reject', 'fail'])
       .default('fail')
-      .describe('What is decided then; `fail` fails the campaign, or the capability whose environment waits.'),
+      .describe('What is decided then; `fail` fails what waits: the campaign or the capability.'),
   })
   .prefault({});
 

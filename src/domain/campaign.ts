@@ -25,21 +25,24 @@ const positive = z.number().positive();
 const MOST_TRAINING_ROLLOUTS = 10 * MOST;
 const band = z.tuple([fraction, fraction]);
 
-const maxSteps = count
-  .default(50)
-  .describe("Answers of the policy in one rollout; the environment's limit holds as well.");
+const maxSteps = count.default(50).describe("Answers of the policy in a rollout; the environment's limit holds too.");
 
 const sampling = (temperature: number) =>
   z
     .strictObject({
       temperature: z.number().min(0).max(2).default(temperature).describe('Sampling temperature; 0 is greedy.'),
-      topP: z.number().gt(0).max(1).default(1).describe('Share of the probability that nucleus sampling draws from.'),
+      topP: z
+        .number()
+        .gt(0)
+        .max(1)
+        .default(1)
+        .describe('Nucleus sampling: share of the probability that is drawn from.'),
       maxTokens: count.default(512).describe('Most tokens of one answer of the policy.'),
       thinking: z
         .enum(thinkings)
         .optional()
         .describe(
-          "Of models that think before they answer: kept (without this field) in the rest of the conversation, stripped from it as the model's template does, or off. Environments and simulated users never see it.",
+          "Thinking: kept in the conversation (the default), stripped as the model's template does, or off. Environments and users never see it.",
         ),
     })
     .prefault({});
@@ -47,12 +50,12 @@ const sampling = (temperature: number) =>
 const loraSchema = z
   .strictObject({
     r: count.default(16).describe('Rank of the adapter.'),
-    alpha: count.default(16).describe('Scale of the adapter: its output is multiplied by alpha / r.'),
-    dropout: fraction.default(0).describe('Dropout on the input of the adapter while it is trained.'),
+    alpha: count.default(16).describe('Scale: its output is multiplied by alpha / r.'),
+    dropout: fraction.default(0).describe("Dropout on the adapter's input."),
     targetModules: z
       .array(z.string())
       .default(['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'])
-      .describe('Names of the modules that are adapted. `campaign doctor` names those of the base model.'),
+      .describe('Modules that are adapted; `campaign doctor` names those of the base model.'),
   })
   .prefault({});
 
@@ -60,30 +63,28 @@ const trainingSchema = z
   .strictObject({
     lora: loraSchema.describe('The adapter that is trained.'),
     learningRate: z.number().min(0).default(1e-5).describe('Learning rate of Adam.'),
-    maxGradNorm: z.number().min(0).default(1).describe('Norm to which gradients are clipped; 0: they are not.'),
-    groupSize: from(2).default(16).describe('Rollouts of one task, which are compared with one another.'),
+    maxGradNorm: z.number().min(0).default(1).describe('Norm to which gradients are clipped; 0: never.'),
+    groupSize: from(2).default(16).describe('Rollouts of one task, compared with one another.'),
     groupsPerStep: count.default(32).describe('Tasks of one optimizer step.'),
     steps: count.default(20).describe('Optimizer steps of one training.'),
     clip: positive.default(0.2).describe('How far the ratio of new to old probability may leave 1 (epsilon).'),
     delta: positive
       .default(4)
-      .describe('Upper bound of that ratio where the advantage is negative and clip sets none (two-sided GRPO).'),
+      .describe('Bound of that ratio at negative advantages, where clip sets none (two-sided GRPO).'),
     importanceSamplingClipMax: positive
       .optional()
       .describe(
-        "Truncated importance sampling: a token's loss is weighed by the ratio of the trainer's to the sampler's probability, at most this, and clip is not applied to it. Without it, clip and delta bound that ratio.",
+        "Truncated importance sampling: the ratio of the trainer's to the sampler's probability weighs a token, at most this, in place of clip and delta.",
       ),
     offPolicyMaskThreshold: positive
       .default(0.5)
       .describe(
-        "Rows with a negative advantage are left out where the sampler's log-probs exceed the trainer's by more than this in the mean.",
+        "Rows of negative advantage are left out where the sampler's mean log-prob exceeds the trainer's by more.",
       ),
     maxLogprobGap: positive
       .default(0.5)
-      .describe(
-        "Mean difference of the sampler's and the trainer's log-probs over a step; beyond it, the training fails.",
-      ),
-    kl: z.number().min(0).default(0).describe('Weight of the penalty for leaving the base model (KL divergence).'),
+      .describe("Mean difference of the sampler's and the trainer's log-probs at which a training fails."),
+    kl: z.number().min(0).default(0).describe('Weight of the KL penalty towards the base model.'),
     temperature: z.number().positive().default(1).describe('Temperature of training rollouts.'),
     stepsAhead: z
       .number()
@@ -91,26 +92,20 @@ const trainingSchema = z
       .min(0)
       .max(1)
       .default(0)
-      .describe(
-        "1: a step's rollouts are made while the step before is trained, by the policy from before that update; clip, delta and importanceSamplingClipMax correct for it.",
-      ),
+      .describe("1: a step's rollouts are made during the update before, by the policy from before it (docs/gpu.md)."),
     advantage: z
       .enum(['group', 'batch'])
       .default('group')
-      .describe('Whose standard deviation normalizes rewards: that of their group, or of the whole batch.'),
+      .describe("Whose standard deviation normalizes rewards: the group's or the batch's."),
     hintShare: fraction
       .default(0.5)
-      .describe('Share of a group that is shown the hint, where calibration passed with hints only.'),
+      .describe('Share of a group with the hint, where calibration passed with hints alone.'),
     maskReadOnlyTurns: z.boolean().default(true).describe('Turns that only call read-only tools carry no loss.'),
-    checkpointEvery: count
-      .default(5)
-      .describe('Optimizer steps from one candidate for the best iteration to the next.'),
+    checkpointEvery: count.default(5).describe('Steps between candidates for the best iteration.'),
     threads: count.default(8).describe('Torch threads of one trainer.'),
     dtype: z.enum(['float32', 'bfloat16']).default('float32').describe('Number format of base model and adapter.'),
-    tokensPerForward: count
-      .default(4096)
-      .describe('Padded tokens of a forward pass; a longer conversation goes alone.'),
-    gradientCheckpointing: z.boolean().default(false).describe('Computes activations twice, to hold fewer of them.'),
+    tokensPerForward: count.default(4096).describe('Padded tokens of a forward pass; a longer row goes alone.'),
+    gradientCheckpointing: z.boolean().default(false).describe('Computes activations twice, to save memory.'),
   })
   .superRefine(({ steps, groupsPerStep, groupSize, clip, delta, stepsAhead, temperature }, context) => {
     const rollouts = steps * groupsPerStep * groupSize;
@@ -154,54 +149,48 @@ export type Trainer = z.infer<typeof trainerSchema>;
 
 export const calibrationBandsSchema = z
   .strictObject({
-    seeds: count.default(100).describe('Instances (seeds) of an environment that are played to calibrate it.'),
+    seeds: count.default(100).describe('Instances that are played.'),
     rolloutsPerSeed: count.default(16).describe('Rollouts of each instance.'),
     temperature: z.number().positive().default(1).describe('Temperature of calibration rollouts.'),
-    maxRounds: count
-      .default(5)
-      .describe('Versions of an environment, after which its capability ends as not_calibrated.'),
-    meanReward: band.default([0.2, 0.6]).describe('Lowest and highest mean reward of an environment that is accepted.'),
-    successRate: band
-      .default([0.2, 0.6])
-      .describe('Lowest and highest success rate of an environment that is accepted.'),
+    maxRounds: count.default(5).describe('Versions of an environment; then its capability is not_calibrated.'),
+    meanReward: band.default([0.2, 0.6]).describe('Mean rewards that are accepted.'),
+    successRate: band.default([0.2, 0.6]).describe('Success rates that are accepted.'),
     minBranchSuccess: fraction.default(0).describe('Lowest success rate of each branch that is judged.'),
-    maxAllSuccess: fraction.default(0.2).describe('Highest share of instances in which every rollout succeeds.'),
-    maxAllZero: fraction.default(0.2).describe('Highest share of instances in which every reward is 0.'),
-    maxConstant: fraction.default(0.5).describe('Highest share of instances whose rewards are all equal.'),
-    minInformative: fraction.default(0.5).describe('Lowest share of instances whose rewards differ.'),
+    maxAllSuccess: fraction.default(0.2).describe('Highest share of instances whose rollouts all succeed.'),
+    maxAllZero: fraction.default(0.2).describe('Highest share whose rewards are all 0.'),
+    maxConstant: fraction.default(0.5).describe('Highest share whose rewards are all equal.'),
+    minInformative: fraction.default(0.5).describe('Lowest share whose rewards differ.'),
     minRewardStd: z.number().min(0).default(0.05).describe('Lowest standard deviation of all rewards.'),
     hintShare: fraction
       .default(0.5)
-      .describe('Share of rollouts with the hint when a too hard environment is calibrated once more; 0: it is not.'),
+      .describe('Share of rollouts with the hint when a too hard one is calibrated again; 0: never.'),
   })
   .prefault({});
 export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
 
 export const selectionRuleSchema = z
   .strictObject({
-    maxCandidates: count.default(10).describe('Candidates that discovery proposes at most.'),
+    maxCandidates: count.default(10).describe('Most candidates of discovery.'),
     passes: count.default(10).describe('Labeling passes over all base rollouts.'),
-    rho: fraction.default(0.1).describe('Lowest coverage: the share of failures that lack the capability.'),
-    delta: fraction
-      .default(0.2)
-      .describe('Lowest contrast: how much oftener failures lack the capability than successes.'),
-    votes: count.default(8).describe('Passes in which a capability must reach both thresholds to be selected.'),
-    evidence: count.default(8).describe('Failures that are kept as evidence of each capability.'),
+    rho: fraction.default(0.1).describe('Lowest coverage: share of failures that lack it.'),
+    delta: fraction.default(0.2).describe('Lowest contrast between failures and successes.'),
+    votes: count.default(8).describe('Passes in which both must be reached.'),
+    evidence: count.default(8).describe('Failures kept as evidence of each.'),
   })
   .prefault({});
 export type SelectionRule = z.infer<typeof selectionRuleSchema>;
 
 /** Of every kind of router: the outcome matrix that it is fitted on. */
 export const outcomeMatrixFields = {
-  tasks: count.default(200).describe('Tasks of the train split on which every policy is tried to fit the router.'),
-  trials: count.default(1).describe('Rollouts of each of these tasks with each policy.'),
+  tasks: count.default(200).describe('Train tasks on which every policy is tried.'),
+  trials: count.default(1).describe('Rollouts of each task and policy.'),
 };
 
 export const armNameSchema = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,62}$/, 'a name of lower-case letters, digits and underscores')
   .refine((name) => !isPolicyName(name), 'another name: the report has this one already')
-  .describe('Name of its row in the report; without it its kind. Two arms of one kind need two names.');
+  .describe('Its row in the report; without it the kind. Two arms of one kind need two names.');
 
 /** What an arm is called: its kind unless the file says otherwise. */
 export const armName = ({ kind, name }: { kind: string; name?: string | undefined }): string => name ?? kind;
@@ -211,52 +200,46 @@ export const campaignFields = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes')
-    .describe('Name of the campaign, for commands, folders and Temporal.'),
-  seed: whole.default(1).describe('Seed of everything that is drawn: task splits, rollouts, trainings.'),
-  trainingSeed: whole
-    .optional()
-    .describe('Seed of trainings alone: campaigns that differ in it share everything up to the first training.'),
+    .describe('Its name in commands, folders and Temporal.'),
+  seed: whole.default(1).describe('Seed of all that is drawn.'),
+  trainingSeed: whole.optional().describe('Seed of trainings alone; all before them is shared.'),
   target: kindSpecSchema.describe('The environment in which the agent is to become better.'),
   baseModel: z
     .strictObject({
-      path: z.string().describe('Folder with weights and tokenizer, relative to the campaign file.'),
+      path: z.string().describe('Folder with weights and tokenizer; counts from this file.'),
       id: z
         .string()
         .regex(/^[^@\s,]+@[0-9a-f]{12}$/, 'NAME@HASH, as `campaign doctor` says where the folder is')
         .optional()
-        .describe('Which model it is, as `campaign doctor` says: a machine without the folder can start the campaign.'),
+        .describe('Its identity, as `campaign doctor` says, to start a campaign without the folder.'),
     })
     .describe('The model that is trained.'),
   policyServer: z
     .discriminatedUnion('kind', [
       z.strictObject({
         kind: z.literal('embedded').describe('A server that the campaign starts itself.'),
-        maxBatch: count.default(64).describe('Conversations that the embedded server answers at once.'),
-        threads: count.default(2).describe('Torch threads of the embedded server.'),
+        maxBatch: count.default(64).describe('Conversations at once.'),
+        threads: count.default(2).describe('Torch threads.'),
       }),
       z.strictObject({
         kind: z.literal('vllm').describe('A vLLM server that runs already.'),
         url: keyedUrls('POLICY_SERVER_API_KEY holds the key').describe('URL of the server; of several, with commas.'),
-        model: z
-          .string()
-          .min(1)
-          .optional()
-          .describe("The base model's name there; a server of another one is refused."),
+        model: z.string().min(1).optional().describe("The base model's name there; another one is refused."),
         contextTokens: count.default(32_768).describe("The server's --max-model-len; one with another is refused."),
-        gpus: count.default(1).describe('GPUs that the server runs on, for the hours that `campaign plan` counts.'),
+        gpus: count.default(1).describe('GPUs of the server, for `campaign plan`.'),
       }),
     ])
     .prefault({ kind: 'embedded' })
     .describe('The server that samples from the base model and its adapters.'),
   rollouts: z
     .strictObject({
-      tasks: count.default(400).describe('Tasks of the train split that the base model plays for the analysis.'),
+      tasks: count.default(400).describe('Train tasks that the base model plays for the analysis.'),
       perTask: count.default(1).describe('Base rollouts of each task.'),
       concurrency: count.default(64).describe('Rollouts that are played at once.'),
       sampling: sampling(0.7).describe('How answers are sampled in base rollouts.'),
       maxSteps,
-      maxAttempts: count.default(3).describe('Attempts at a rollout that breaks for reasons outside the policy.'),
-      maxBrokenShare: fraction.default(0.1).describe('A batch of rollouts stops once a larger share of it is broken.'),
+      maxAttempts: count.default(3).describe('Attempts at a rollout that breaks.'),
+      maxBrokenShare: fraction.default(0.1).describe('A batch stops where a larger share breaks.'),
     })
     .prefault({})
     .describe('Rollouts of the base model, and how all rollouts are made.'),
@@ -279,11 +262,11 @@ export const campaignFields = z.strictObject({
       share: z.number().min(0).lt(1).default(0).describe('Its share of all training rollouts; 0: there is none.'),
     })
     .prefault({})
-    .describe('One more adapter, trained from the sum of the others on their environments mixed.'),
+    .describe('One more adapter: the sum of the others, trained on their environments mixed.'),
   validation: z
     .strictObject({
       seeds: count.default(100).describe('Held-out instances of the synthesized environment.'),
-      targetTasks: count.default(60).describe('Held-out tasks of the train split of the target.'),
+      targetTasks: count.default(60).describe('Held-out train tasks of the target.'),
       trials: count.default(1).describe('Rollouts of each of them.'),
     })
     .prefault({})
@@ -299,8 +282,8 @@ export const campaignFields = z.strictObject({
   evaluation: z
     .strictObject({
       tasks: count.default(200).describe('Tasks of the test split.'),
-      skip: whole.default(0).describe('So many first test tasks are left out: those that were read before.'),
-      trials: count.default(1).describe('Rollouts of each test task with each policy.'),
+      skip: whole.default(0).describe('First test tasks that are left out, such as those read before.'),
+      trials: count.default(1).describe('Rollouts of each task and policy.'),
       sampling: sampling(0).describe('How answers are sampled in all evaluations.'),
       maxSteps,
       confidence: z.number().gt(0).lt(1).default(0.95).describe('Level of all intervals.'),
@@ -310,38 +293,23 @@ export const campaignFields = z.strictObject({
   metrics: z
     .array(z.enum(metricsTools))
     .optional()
-    .describe(
-      "Tools that `campaign run` keeps the curves of trainings, held-out success, rollouts and costs in, under the campaign's folder; nothing is sent anywhere (docs/report.md).",
-    ),
+    .describe('Tools that `campaign run` keeps curves for; nothing is sent (docs/report.md).'),
   workers: z
     .strictObject({
       pool: z
         .string()
         .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes')
         .optional()
-        .describe(
-          'CAMPAIGN_POOL of the workers for rollouts and trainings; without it those that `campaign run` starts.',
-        ),
+        .describe('CAMPAIGN_POOL of the workers; without it those of `campaign run`.'),
       gpuSlots: count.default(1).describe('Trainers that run at once.'),
-      gpusPerTrainer: whole
-        .default(0)
-        .describe(
-          'GPUs of one trainer, dealt out by the worker, with a process on each; 0: it takes the first that it sees.',
-        ),
-      shardBase: z
-        .boolean()
-        .default(false)
-        .describe(
-          "Each GPU of a trainer holds a part of the base model's weights: for a base that one can't hold whole.",
-        ),
+      gpusPerTrainer: whole.default(0).describe('GPUs of one trainer, a process on each; 0: the first that it sees.'),
+      shardBase: z.boolean().default(false).describe('Each GPU of a trainer holds a part of the base model.'),
       heartbeatSeconds: from(20)
         .default(90)
-        .describe(
-          'How long a worker may show no sign of life, and a trainer use no processor time; then it is replaced.',
-        ),
+        .describe('Silence of a worker, or idleness of a trainer, after which it is replaced.'),
       stallSeconds: count
         .default(1800)
-        .describe('How long a busy trainer may say nothing in its turn: longer than its longest micro-batch.'),
+        .describe('Silence of a busy trainer in its turn: longer than its longest micro-batch.'),
     })
     .superRefine(({ heartbeatSeconds, stallSeconds, shardBase, gpusPerTrainer }, context) => {
       if (shardBase && gpusPerTrainer < 2)

@@ -67,7 +67,7 @@ const dollars = z.number().min(0);
 const priceField = z
   .strictObject({
     input: dollars.describe('Of prompts.'),
-    cachedInput: dollars.optional().describe('Of prompts that the endpoint has in its cache; without it as of others.'),
+    cachedInput: dollars.optional().describe("Of prompts in the endpoint's cache; without it as of others."),
     output: dollars.describe('Of replies.'),
   })
   .optional();
@@ -76,18 +76,18 @@ export type Price = NonNullable<z.infer<typeof priceField>>;
 const endpointFields = {
   url: urlField.describe('URL of the API, such as https://api.example.com/v1.'),
   model: z.string().min(1).describe('Name of the model at the endpoint.'),
-  apiKeyEnv: apiKeyEnvField.describe('Environment variable with the API key; left out for servers that need none.'),
-  price: priceField.describe('Dollars for a million tokens. Without it tokens are counted and money is not.'),
+  apiKeyEnv: apiKeyEnvField.describe('Variable with the API key, where one is needed.'),
+  price: priceField.describe('Dollars for a million tokens; without it no money is counted.'),
 };
 
 /** A model that plays a user or a judge. */
 export const chatModelSchema = z.strictObject({
   ...endpointFields,
   temperature: z.number().min(0).max(2).default(0).describe('Sampling temperature.'),
-  topP: z.number().gt(0).max(1).default(1).describe('Share of the probability that nucleus sampling draws from.'),
+  topP: z.number().gt(0).max(1).default(1).describe('Nucleus sampling: share of the probability that is drawn from.'),
   maxTokens: count.default(1024).describe('Most tokens of one reply.'),
   concurrency: count.default(32).describe('Requests at once.'),
-  timeoutSeconds: silenceField.default(120).describe('Seconds that one waits for a reply.'),
+  timeoutSeconds: silenceField.default(120).describe('Seconds for a reply.'),
 });
 export type ChatModel = z.infer<typeof chatModelSchema>;
 
@@ -96,18 +96,16 @@ export const languageModelFields = {
   ...endpointFields,
   temperature: z.number().min(0).max(2).default(1).describe('Sampling temperature.'),
   maxTokens: count.default(32_000).describe('Most tokens of one reply, its reasoning included.'),
-  contextTokens: count
-    .default(128_000)
-    .describe('Tokens of a request and its reply; longer matter is cut into chunks.'),
+  contextTokens: count.default(128_000).describe('Tokens of request and reply; what is longer is cut into chunks.'),
   parameters: z
     .record(z.string(), z.unknown())
     .default({})
-    .describe('Further fields of every request, such as reasoning_effort; null leaves one out that would be sent.'),
+    .describe('More fields of requests, such as reasoning_effort; null leaves one out.'),
   concurrency: count.default(8).describe('Requests of one worker at once.'),
   requestsPerMinute: count.optional().describe('Requests that one worker begins within a minute.'),
-  timeoutSeconds: silenceField.default(300).describe('Seconds without a word after which a request is given up.'),
-  prompts: z.string().min(1).optional().describe('Folder of prompts; NAME.md takes the place of the one of that name.'),
-  repairs: z.number().int().min(0).default(3).describe('How often an unusable answer is sent back with its defects.'),
+  timeoutSeconds: silenceField.default(300).describe('Seconds of silence that end a request.'),
+  prompts: z.string().min(1).optional().describe('Folder of prompts; NAME.md replaces the one of that name.'),
+  repairs: z.number().int().min(0).default(3).describe('How often an unusable answer is sent back.'),
 };
 export const languageModelSchema = z.strictObject(languageModelFields);
 export type LanguageModelSpec = z.infer<typeof languageModelSchema>;

@@ -59,11 +59,11 @@ export const promptSearchFields = {
   prompt: z
     .string()
     .default('')
-    .describe('Where the search begins; empty: no prompt, with `instead` the policy of the target.'),
+    .describe("Where the search begins; empty: no prompt, with `instead` the target's policy."),
   place: z
     .enum(['before', 'instead'])
     .default('before')
-    .describe('Whether the prompt stands before the system message of the environment or in its place.'),
+    .describe("Before the environment's system message, or in its place."),
   validationTasks: z
     .int()
     .positive()
@@ -73,11 +73,11 @@ export const promptSearchFields = {
   candidateSelection: z
     .enum(['pareto', 'current_best', 'epsilon_greedy', 'top_k_pareto'])
     .default('pareto')
-    .describe('How the prompt that is rewritten next is chosen.'),
+    .describe('How the next prompt to rewrite is chosen.'),
   acceptance: z
     .enum(['strict_improvement', 'improvement_or_equal'])
     .default('strict_improvement')
-    .describe('When a new prompt is kept: if it is better than its parent on the minibatch, or at least as good.'),
+    .describe('When a new prompt is kept: if better than its parent on the minibatch, or as good.'),
   merges: z.number().int().min(0).default(0).describe('How often two prompts are merged at most.'),
 };
 export type PromptSearch = z.infer<z.ZodObject<typeof promptSearchFields>>;

@@ -80,7 +80,7 @@ export const toolsandbox: EnvironmentKind = {
         .min(0)
         .lt(1)
         .default(0)
-        .describe('Fraction of the families of scenarios that only `test` has; 0: as published (docs/benchmarks.md).'),
+        .describe('Share of families that only `test` has; 0: as published (docs/benchmarks.md).'),
       processes: processOptions.processes,
       silenceSeconds: processOptions.silenceSeconds,
       passEnv: processOptions.passEnv,

@@ -15,9 +15,11 @@ import { beginEpisode } from './process-episode';
 /** How the processes of an environment are run, and models that play other parties of an episode: not the policy, and never trained. */
 export const processOptions = {
   processes: z.number().int().positive().default(1).describe('Processes side by side; episodes are spread over them.'),
-  silenceSeconds: silenceField.default(SILENCE_SECONDS).describe('Seconds without an answer after which it is hung.'),
+  silenceSeconds: silenceField
+    .default(SILENCE_SECONDS)
+    .describe('Seconds without an answer; then it is started again.'),
   passEnv: z.array(variableName).optional().describe('Variables that it is given beside PATH, HOME and the like.'),
-  user: chatModelSchema.optional().describe('Model that plays the user, where the environment does not do so itself.'),
+  user: chatModelSchema.optional().describe('Model that plays the user, where the environment wants one.'),
   judge: chatModelSchema.optional().describe('Model that answers the questions of the evaluation.'),
 };
 const processSchema = z.object(processOptions);
@@ -57,7 +59,7 @@ const kind = programKind({
   kind: 'process',
   options: {
     command: z.array(z.string()).min(1).describe('Program and arguments; it speaks the environment protocol.'),
-    cwd: z.string().default('.').describe('Working directory of the program, relative to the campaign file.'),
+    cwd: z.string().default('.').describe('Its working directory; counts from this file.'),
     ...processOptions,
   },
   paths: ['cwd'],

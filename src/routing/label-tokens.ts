@@ -56,9 +56,7 @@ export const labelTokens: RouterKind = defineKind({
   version: '1',
   options: {
     folds: foldsField,
-    embeddings: embeddingsSchema
-      .optional()
-      .describe('Endpoint of embeddings that finds similar tasks; without one, the words that tasks hold.'),
+    embeddings: embeddingsSchema.optional().describe('Endpoint that finds similar tasks; without one their words do.'),
   },
   open({ folds, embeddings }, identity, context: RouterContext) {
     const choosers = new WeakMap<FittedRouter, Choose>();

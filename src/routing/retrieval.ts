@@ -9,7 +9,7 @@ import { apiKeyEnvField, urlField } from '../domain/endpoints';
 export const embeddingsSchema = z.strictObject({
   url: urlField.describe('URL of an OpenAI-compatible endpoint, without /v1/embeddings.'),
   model: z.string().min(1).describe('Name of the model at the endpoint.'),
-  apiKeyEnv: apiKeyEnvField.describe('Environment variable with the API key; left out for servers that need none.'),
+  apiKeyEnv: apiKeyEnvField.describe('Variable with the API key, where one is needed.'),
 });
 export type Endpoint = z.output<typeof embeddingsSchema>;
 

@@ -20,11 +20,7 @@ import { readTasks } from './tasks';
 const commandSchema = z.array(z.string()).min(1);
 const options = {
   command: commandSchema.describe('Program and arguments; files among them count from `folder`.'),
-  tasks: z
-    .string()
-    .describe(
-      'JSON lines, a task each: `id`, `split` (train or test), `prompt` (what the user asks for) where it is known, and what the program needs.',
-    ),
+  tasks: z.string().describe('JSON lines, a task each (docs/agents.md).'),
   folder: z.string().default('.').describe('Where the files are that the commands name.'),
   grader: commandSchema.optional().describe('Program that tells the reward, run where the agent was.'),
   rewardFile: z.string().optional().describe('File of the working folder that holds the reward; without it, stdout.'),
@@ -39,8 +35,8 @@ const options = {
     .int()
     .positive()
     .default(500)
-    .describe('Processes and threads that it may have at once; with more it is killed (Linux).'),
-  silenceSeconds: silenceField.default(600).describe('Seconds without a request or an end, after which it is killed.'),
+    .describe('Processes and threads; with more it is killed (Linux).'),
+  silenceSeconds: silenceField.default(600).describe('Seconds without a request or an end that kill it.'),
   passEnv: z.array(variableName).optional().describe('Variables that it is given beside PATH, HOME and the like.'),
 };
 type AgentOptions = z.infer<z.ZodObject<typeof options>>;
