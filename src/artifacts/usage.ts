@@ -13,11 +13,11 @@ const notesKey = (campaign: string): string => `usage/of/${campaign}`;
 /** How a journal is noted, beside the keys of artifacts. */
 const JOURNAL = 'journal:';
 
+/** A store that notes; `close` ends its journals. */
+export type NotingStore = ArtifactStore & { noted(): Promise<void>; close(): Promise<void> };
+
 /** The same store, which notes what `campaign` uses; undefined where nobody's campaign asks. What a step comes to is told after `noted`. */
-export function notingUsage(
-  store: ArtifactStore,
-  campaign: () => string | undefined,
-): ArtifactStore & { noted(): Promise<void> } {
+export function notingUsage(store: ArtifactStore, campaign: () => string | undefined): NotingStore {
   const journals = new Map<string, Promise<Journal>>();
   let begun: Promise<unknown> | undefined;
   /** What is being noted, or could not be, by campaign. */
@@ -82,6 +82,11 @@ export function notingUsage(
   return {
     ...store,
     noted,
+    close: async () => {
+      await Promise.allSettled([...unnoted.values()].flatMap((keys) => [...keys.values()]));
+      for (const opening of journals.values()) await opening.then(({ close }) => close());
+      journals.clear();
+    },
     async find(key) {
       const ref = await store.find(key);
       return ref && noting(key, () => Promise.resolve(ref));

@@ -48,6 +48,7 @@ async function attemptOn(host: string) {
   opened.push(journal);
   await journal.append('name', { kind: 'name', name: 'ask_first' });
   await store.noted();
+  await store.close();
   const record = new TrainingRecord({ store, journal, id: 't', folder, base: 'base@1', checkpointEvery: 4 });
   await record.state.restore();
   const checkpoint = (step: number) => join(folder, `checkpoint-${step}`);

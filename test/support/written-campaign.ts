@@ -89,6 +89,7 @@ export async function writtenCampaign(
       body: rollouts.map((one) => `${JSON.stringify(one)}\n`).join(''),
     });
   await store.noted();
+  await store.close();
   const snapshot = { name: CAMPAIGN, runId: '1', status: 'COMPLETED', paused: false, startedAt: 1 };
   await writeStatus({ home, snapshot: { ...snapshot, activities: [], children: [] } });
   return { home, adapter: adapter.sha256 };

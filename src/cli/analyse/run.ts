@@ -154,6 +154,7 @@ async function write(plan: Plan, result: AnalysisResult, { json }: AnalyseOption
   const { place, name, rule, conversations, spec, store } = plan;
   const { kind, version } = plan.analyst.identity;
   const spent = await spentOf({ store, campaign: name });
+  await store.close();
   const analysis = buildAnalysis({ ...plan, analyst: { kind, version, model: spec.model }, result, spent });
   const { passes, discovery } = result;
   const { candidates } = discovery;

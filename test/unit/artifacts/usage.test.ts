@@ -6,7 +6,7 @@ import { walk } from '../../../src/artifacts/contents';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';
-import { isAlone, notingUsage, removeNotes, removeUsed, usageOf } from '../../../src/artifacts/usage';
+import { isAlone, type NotingStore, notingUsage, removeNotes, removeUsed, usageOf } from '../../../src/artifacts/usage';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 
 let root: string;
@@ -15,9 +15,16 @@ beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'usage-'));
   store = openFolderStore(join(root, 'artifacts'));
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+afterEach(async () => {
+  for (const noting of opened.splice(0)) await noting.close();
+  rmSync(root, { recursive: true, force: true });
+});
 
-const of = (campaign: string) => notingUsage(openFolderStore(join(root, 'artifacts')), () => campaign);
+const opened: NotingStore[] = [];
+const of = (campaign: string): NotingStore => {
+  opened.push(notingUsage(openFolderStore(join(root, 'artifacts')), () => campaign));
+  return opened.at(-1)!;
+};
 const json = (key: string, inputs: ArtifactRef[] = []) => ({
   ...{ key, producer: 'test', inputs, mediaType: 'application/json' },
   body: JSON.stringify(key.repeat(3000)),

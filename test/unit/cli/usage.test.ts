@@ -30,6 +30,7 @@ test('shares of campaigns, and their sum, are what the disk says', async () => {
   const store = notingUsage(await openStore(home.root), () => 'mine');
   await store.put(put(`training/${id}cdef`));
   await store.noted();
+  await store.close();
   for (const path of [['mine', 'report.json'], ['old', 'report.json'], ['logs', 'x.log'], ['temporal.db']])
     file(...path);
   file('trainings', `a-${id}`, 'metrics.jsonl');
@@ -57,6 +58,7 @@ async function twoCampaigns(): Promise<{ mine: string; other: string }> {
   for (const [name, id] of Object.entries(ids)) {
     const noting = notingUsage(store, () => name);
     for (const key of ['rollouts/shared', `reply/${name}`, `training/${id}cdef`]) await noting.put(put(key));
+    await noting.close();
     file(name, 'report.json');
     file('trainings', `tell-${id}`, 'metrics.jsonl');
   }

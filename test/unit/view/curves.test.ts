@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import { keptJson } from '../../../src/artifacts/json';
-import { notingUsage } from '../../../src/artifacts/usage';
+import { type NotingStore, notingUsage } from '../../../src/artifacts/usage';
 import { metricsFolder, mirrorCurves } from '../../../src/cli/metrics';
 import type { Rollout, RolloutSummary } from '../../../src/domain/rollout';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
@@ -15,7 +15,7 @@ import { scoredRollout } from '../../support/scored-rollout';
 const ID = 'ab'.repeat(32);
 let home: string;
 let folder: string;
-let store: ReturnType<typeof notingUsage>;
+let store: NotingStore;
 let payments: Payment[];
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'curves-'));
@@ -24,7 +24,10 @@ beforeEach(() => {
   store = notingUsage(openFolderStore(join(home, 'artifacts')), () => 'demo');
   payments = [];
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
+afterEach(async () => {
+  await store.close();
+  rmSync(home, { recursive: true, force: true });
+});
 
 const curves = async () => {
   const all = await createCurves({ store, home, campaign: 'demo', payments: () => Promise.resolve(payments) })();

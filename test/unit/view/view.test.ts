@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
-import { notingUsage } from '../../../src/artifacts/usage';
+import { type NotingStore, notingUsage } from '../../../src/artifacts/usage';
 import type { Rollout } from '../../../src/domain/rollout';
 import { type Listening, listen } from '../../../src/gateway/listen';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
@@ -19,7 +19,7 @@ import { openBrowser } from '../../support/browser';
 import { scoredRollout } from '../../support/scored-rollout';
 
 let home: string;
-let store: ReturnType<typeof notingUsage>;
+let store: NotingStore;
 let index: RolloutIndex;
 const file = () => join(home, 'demo', 'rollouts.jsonl');
 const open = () => createIndex({ store, campaign: 'demo', file: file() });
@@ -36,7 +36,10 @@ beforeEach(() => {
   };
   index = open();
 });
-afterEach(() => rmSync(home, { recursive: true, force: true }));
+afterEach(async () => {
+  await store.close();
+  rmSync(home, { recursive: true, force: true });
+});
 
 const HOSTILE = '<script>alert(1)</script> \u202eevil\u001b[31m';
 const said = (name: string, task: string, reward: number, text = 'hello', answer = 'gladly') =>
