@@ -18,8 +18,8 @@ export type Piece =
   | { code: string }
   /** Artifacts, or whatever else `campaign lineage` takes; only pages show them. */
   | { lineage: readonly (ArtifactRef | string)[] }
-  /** A rollout by its key: a page that is served leads to its conversation. */
-  | { rollout: string }
+  /** A rollout by its key: a page that is served leads to its conversation, and to a message of it. */
+  | { rollout: string; message?: number | undefined }
   /** To a place of the same page, or to an address. */
   | { link: string; to: string };
 

@@ -7,11 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openStore } from '../../src/artifacts/open-store';
+import { notingUsage } from '../../src/artifacts/usage';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { CampaignProgress } from '../../src/workflows/messages';
 import { type AnnouncedServer, announcedServer } from '../support/announced-server';
 import { campaignCommand } from '../support/campaign-command';
 import { scoredRollout } from '../support/scored-rollout';
+import { bucket, s3ServerForTests } from '../support/s3-server';
 import { devServer, quiet, start, withWorkers } from './environment';
 import { calibration, config, fakeActivities, summary, type Activities } from './fake-activities';
 import { openBrowser, wordsOf } from '../support/browser';
@@ -23,8 +26,15 @@ let env: TestWorkflowEnvironment;
 let home: string;
 let server: AnnouncedServer;
 const CHILD = 'tell_what_is_asked';
-const put = (name: string, body: string): Promise<ArtifactRef> =>
-  openFolderStore(join(home, 'artifacts')).put({ key: name, producer: 'test', inputs: [], mediaType: 'x', body });
+/** In the home's store, or the bucket that stands in its place. */
+async function put(name: string, body: string, { producer = 'test', campaign = 'other' } = {}): Promise<ArtifactRef> {
+  const store = notingUsage(await openStore(home), () => campaign);
+  const ref = await store.put({ key: name, producer, inputs: [], mediaType: 'application/jsonl', body });
+  await store.noted();
+  await store.close();
+  return ref;
+}
+s3ServerForTests(() => undefined);
 
 beforeAll(async () => {
   home = mkdtempSync(join(tmpdir(), 'approval-'));
@@ -48,10 +58,13 @@ const rollout = (name: string, reward: number, said: string) => ({
 });
 const jsonl = (rollouts: object[]) => rollouts.map((one) => `${JSON.stringify(one)}\n`).join('');
 
-/** Activities whose artifacts are in the home's store. */
-async function stored(): Promise<Partial<Activities>> {
+/** Activities whose artifacts are in the store; its base rollouts are the campaign's. */
+async function stored(campaign?: string): Promise<Partial<Activities>> {
   const rollouts = [rollout('a', 0, 'I <b>refuse</b>\u001b[31m'), rollout('b', 1, 'gladly'), rollout('c', 0.5, 'half')];
-  const base = await put('rollouts', jsonl(rollouts));
+  const base = await put('rollouts/base', jsonl(rollouts), {
+    producer: 'rollouts: base rollouts',
+    ...(campaign && { campaign }),
+  });
   const key = rollouts[0]?.key ?? '';
   const candidates = [
     {
@@ -200,28 +213,38 @@ test('all that are selected can be rejected; without a worker nothing can be dec
   expect(seen.record?.selection).toMatchObject({ selected: [], decision: { kind: 'reject', reason: 'no skills' } });
 });
 
-test('what waits is shown and approved on the page of campaign view, in a browser', async () => {
-  const { activities, seen } = fakeActivities(await stored());
-  const name = 'paged';
+test.each([
+  ['home', undefined],
+  ['bucket', `s3://${bucket}/view`],
+])('what waits in a %s is read and approved on the page of campaign view, in a browser', async (name, url) => {
+  if (url) process.env['CAMPAIGN_STORE'] = url;
+  const { activities, seen } = fakeActivities(await stored(name));
   await withWorkers(env, activities, async () => {
     const handle = await start(env, { campaign: config({ name, arms: [], approval: { capabilities: true } }) });
     await until(async () => (await handle.query<CampaignProgress>('progress')).waiting);
     const args = [join(repository, 'bin/campaign'), '--home', home, 'view', name, '--port', '0', '--json'];
-    const view = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const { env: variables } = process;
+    const view = spawn(process.execPath, args, { env: variables, stdio: ['ignore', 'pipe', 'inherit'] });
     const [line] = (await once(createInterface({ input: view.stdout }), 'line')) as [string];
-    const { url } = JSON.parse(line) as { url: string };
+    const { url: page, rollouts } = JSON.parse(line) as { url: string; rollouts: number };
+    expect(rollouts).toBe(3);
     const browser = await openBrowser();
     try {
-      const page = await browser.open({ url: `${url}/#approval` });
-      expect(await page.locator('main').innerText()).toContain('I <b>refuse</b>');
-      await page.locator('.decision button', { hasText: 'Approve' }).first().click();
-      await page.waitForSelector('text=approved: refuse_what_is_forbidden');
+      const opened = await browser.open({ url: `${page}/#approval` });
+      expect(await opened.locator('main').innerText()).toContain('I <b>refuse</b>');
+      // From the step that the analyst cites to its conversation, and back.
+      await opened.locator('main summary a').first().click();
+      expect(await opened.locator('.cited').innerText()).toContain('I <b>refuse</b>\\u{1b}[31m');
+      await opened.goBack();
+      await opened.locator('.decision button', { hasText: 'Approve' }).first().click();
+      await opened.waitForSelector('text=approved: refuse_what_is_forbidden');
       await handle.result();
       expect(browser.problems).toEqual([]);
     } finally {
       await browser.close();
       view.kill('SIGINT');
       await once(view, 'close');
+      delete process.env['CAMPAIGN_STORE'];
     }
   });
   expect(seen.record?.selection).toMatchObject({ selected: [{}, {}], decision: { kind: 'approve' } });

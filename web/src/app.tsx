@@ -85,7 +85,7 @@ export function App({ page: given }: { page: Page }) {
       </header>
       <main>
         {rollout !== undefined ? (
-          <Conversation id={rollout} />
+          <Conversation id={rollout} message={new URLSearchParams(query).get('message')} />
         ) : shown === 'conversations' ? (
           <Conversations query={query} />
         ) : (

@@ -162,7 +162,7 @@ function One({ piece, folds }: { piece: Piece; folds: boolean }) {
   if (typeof piece === 'string') return folds ? <Long text={piece} /> : <Text text={piece} />;
   if ('tone' in piece) return <span class={piece.tone}>{piece.text}</span>;
   if ('code' in piece) return <code>{piece.code}</code>;
-  if ('rollout' in piece) return <Rollout id={piece.rollout} />;
+  if ('rollout' in piece) return <Rollout {...piece} />;
   if ('link' in piece)
     return (
       <a href={/^https?:/.test(piece.to) ? piece.to : `#${piece.to}`} rel="noreferrer">
@@ -179,9 +179,10 @@ function One({ piece, folds }: { piece: Piece; folds: boolean }) {
   return <Lineage of={piece.lineage} />;
 }
 
-function Rollout({ id }: { id: string }) {
+function Rollout({ rollout: id, message }: Extract<Piece, { rollout: string }>) {
   const { served } = useContext(PageContext);
-  return served ? <a href={`#conversation/${id}`}>{shortSha(id)}</a> : <code title={id}>{shortSha(id)}</code>;
+  const at = message === undefined ? '' : `?message=${message}`;
+  return served ? <a href={`#conversation/${id}${at}`}>{shortSha(id)}</a> : <code title={id}>{shortSha(id)}</code>;
 }
 
 /** What waits is decided here as by `campaign approve` and `campaign reject`. */

@@ -125,14 +125,17 @@ export function Conversations({ query }: { query: string }) {
 
 const addressOf = (id: string | undefined) => id && `api/rollouts/${encodeURIComponent(id)}`;
 
-/** One, or two beside each other with the first message marked in which they differ: `KEY` or `KEY/KEY`. */
-export function Conversation({ id }: { id: string }) {
+/** One with the message that is named marked, or two beside each other with the first in which they differ: `KEY` or `KEY/KEY`. */
+export function Conversation({ id, message }: { id: string; message: string | null }) {
   const [one, other] = id.split('/');
   const first = useAnswer<ShownRollout>(addressOf(one));
   const second = useAnswer<ShownRollout>(addressOf(other));
+  useEffect(() => {
+    if (message !== null && first.answer) document.querySelector('.cited')?.scrollIntoView({ block: 'center' });
+  }, [message, first.answer]);
   const pair = [first.answer, second.answer].map((answer) => answer?.messages ?? []);
   const differs = pair[0]?.findIndex(({ role, text }, n) => role !== pair[1]?.[n]?.role || text !== pair[1][n]?.text);
-  if (other === undefined) return <Shown {...first} />;
+  if (other === undefined) return <Shown {...first} marked={message === null ? undefined : Number(message)} />;
   return (
     <div class="beside">
       <Shown {...first} marked={differs} />

@@ -2,14 +2,15 @@
 import type { ReportedCitation, ReportedEpisode, ReportedVersion } from '../capability-model';
 import { type Block, fold, paragraph, type Piece } from '../blocks';
 
-type Trajectory = Pick<ReportedCitation, 'rollout' | 'task' | 'attempt' | 'outcome'>;
+type Trajectory = Pick<ReportedCitation, 'rollout' | 'task' | 'attempt' | 'outcome' | 'message'>;
 
-/** `3ab0c1d2 task 12, attempt 0, failed, LACKING in 3 of 4 passes`. */
+/** `3ab0c1d2 task 12, attempt 0, failed, message 4, LACKING in 3 of 4 passes`. */
 export function trajectoryPieces(trajectory: Trajectory, ...more: (string | undefined)[]): Piece[] {
-  const { rollout, task, attempt = 0, outcome } = trajectory;
+  const { rollout, task, attempt = 0, outcome, message } = trajectory;
   const known =
     task === undefined ? ['not among the labeled rollouts'] : [`task ${task}`, `attempt ${attempt}`, outcome];
-  return [{ rollout }, [...known, ...more].filter(Boolean).join(', ')];
+  const at = message === undefined ? undefined : `message ${message}`;
+  return [{ rollout, message }, [...known, at, ...more].filter(Boolean).join(', ')];
 }
 
 /** One line that opens to the messages; `also` is said of it behind the trajectory. */
@@ -18,9 +19,8 @@ export function citationBlock(
   { also, open = false }: { also?: string; open?: boolean } = {},
 ): Block {
   const { message, says, context } = citation;
-  const at = message === undefined ? undefined : `message ${message}`;
   return fold(
-    [says, { tone: 'quiet', text: '–' }, ...trajectoryPieces(citation, at, also)],
+    [says, { tone: 'quiet', text: '–' }, ...trajectoryPieces(citation, also)],
     [context.length > 0 && { kind: 'quote', messages: context, cited: message }],
     { open },
   );
