@@ -163,7 +163,7 @@ test-nodes: install build bridges s3-server ## The tests of the TypeScript code 
 test-python: install build bridges tinker ## Tests of the Python packages
 	$(VENV) -m pytest trainer/tests
 	.venv-tinker/bin/python -m pytest trainer/tinker/tests
-	.venv-bridges/bin/python -m pytest -rs bridges/tests/test_rpc.py bridges/tests/test_tau2.py
+	.venv-bridges/bin/python -m pytest -rs bridges/tests/test_rpc.py bridges/tests/test_exported.py bridges/tests/test_tau2.py
 
 .PHONY: test-faults
 test-faults: install build ## Campaigns disturbed in every way: docs/development.md (ONLY=regexp of scenarios, FAULT_SEED=n)

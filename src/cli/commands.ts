@@ -467,10 +467,11 @@ const commands: readonly CommandText[] = [
   {
     group: 'env',
     usage: 'serve <name>',
-    description: 'serve a built-in environment on stdin and stdout (docs/environments.md)',
-    examples: [['campaign env serve shop']],
+    description:
+      'serve a built-in environment (NAME) or a module of a synthesized one (FILE.js, FILE.ts) on stdin and stdout (docs/environments.md)',
+    examples: [['campaign env serve shop'], ['campaign env serve shared/environments/tell_price.js']],
     run: async (options: CommonOptions, name: string) =>
-      (await import('./environment-check.js')).serveBuiltin(name, options),
+      (await import('./environment-check.js')).serveNamed(name, options),
   },
 ];
 
@@ -479,7 +480,7 @@ export function addCommands(program: Command): void {
   for (const one of commands) if (!one.group) add(program, one);
   const parents = {
     labels: program.command('labels').description("compare people's labels with those of the labeling passes"),
-    env: program.command('env').description('check that an environment keeps its contract, or serve a built-in one'),
+    env: program.command('env').description('check that an environment keeps its contract, or serve one'),
   };
   for (const one of commands) if (one.group) add(parents[one.group], one);
   const [check] = parents.env.commands;

@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { sha256 } from '../artifacts/hash';
 import { openStore } from '../artifacts/open-store';
 import { runChecks } from '../checks/check';
 import { selectionRuleSchema } from '../domain/campaign';
@@ -19,8 +20,8 @@ import { describeSpec, openEnvironment } from '../environments/open';
 import { processKind } from '../environments/process';
 import { serveEnvironment } from '../environments/serve';
 import { registry } from '../registry';
-import { play, type ScriptedEpisode } from '../sandbox/episodes';
-import { withModule } from '../sandbox/module';
+import { play, sandboxEnvironment, type ScriptedEpisode } from '../sandbox/episodes';
+import { openModule, withModule } from '../sandbox/module';
 import { unlessItFails } from '../sandbox/sandbox';
 import { selfTest } from '../sandbox/self-test';
 import { staticFindings, withoutTypes } from '../sandbox/source';
@@ -76,9 +77,25 @@ export async function envCheck(args: string[], options: CheckOptions, separated:
 
 const isCampaignFile = (args: readonly string[]): boolean => args.length === 1 && /\.ya?ml$/.test(args[0] ?? '');
 
-/** `campaign env serve`. */
-export const serveBuiltin = async (name: string, options: CommonOptions): Promise<void> =>
-  serveEnvironment({ environment: await openHere(builtinSpec(name), options) });
+/** `campaign env serve`: a built-in environment by its name, or a module of a synthesized one. */
+export async function serveNamed(name: string, options: CommonOptions): Promise<void> {
+  const environment = isModuleFile([name]) ? await openModuleFile(name) : await openHere(builtinSpec(name), options);
+  await serveEnvironment({ environment });
+}
+
+async function openModuleFile(file: string): Promise<Environment> {
+  const read = await readModule(file);
+  if ('problem' in read) throw new UserError(`${file}: ${read.problem}`);
+  return sandboxEnvironment({ module: openModule(read), version: sha256(read.source) });
+}
+
+/** Without types, where it is TypeScript. */
+async function readModule(file: string): Promise<ReturnType<typeof withoutTypes>> {
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw new UserError(`${file} cannot be read (${reasonOf(error)}); name a module, or a program after --`);
+  });
+  return file.endsWith('ts') ? withoutTypes(text) : { source: text };
+}
 
 const openHere = async (
   spec: EnvironmentSpec,
@@ -212,10 +229,7 @@ interface ModuleCheck {
 }
 
 export async function checkModule({ file, say }: { file: string; say: (line: string) => void }): Promise<ModuleCheck> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new UserError(`${file} cannot be read (${reasonOf(error)}); name a module, or a program after --`);
-  });
-  const read = file.endsWith('ts') ? withoutTypes(text) : { source: text };
+  const read = await readModule(file);
   if ('problem' in read) return { passed: false, static: [read.problem], selfTest: [] };
   const found = staticFindings(read.source);
   say('self-test and audit: 102 seeds, some seconds');
