@@ -3,18 +3,18 @@ import type { JsonSchemaNode } from './campaign-schema';
 
 const HEAD = `# Campaign files
 
-A campaign file is YAML. \`name\`, \`target\` and \`baseModel\` are needed. Defaults, in brackets, are those of the published method (preset \`paper\`). Each part
-is picked by \`kind\`, whose options stand beside it.
+A campaign file is YAML. \`name\`, \`target\` and \`baseModel\` are needed. In brackets stand what a field takes and its default, that of the published method
+(preset \`paper\`). A count is an integer from 1, a share a number from 0 to 1. Each part is picked by \`kind\`, whose options stand beside it.
 
 \`campaign schema --markdown\` makes this page; editors read \`campaigns/campaign.schema.json\`.`;
 
-/** One section for each field of the file, one table for each group of fields, or for each kind of a part and for what all its kinds have. */
+/** One section for each field of the file, one list for each group of fields, or for each kind of a part and for what all its kinds have. */
 export function campaignReference(schema: JsonSchemaNode): string {
   const fields = Object.entries(schema.properties ?? {});
   const plain = fields.filter(([, node]) => groupsOf(node).length === 0);
   const told: Told = new Map();
   const sections = fields.flatMap(([name, node]) => (groupsOf(node).length === 0 ? [] : sectionOf(name, node, told)));
-  return [HEAD, tableOf(plain.map(([name, node]) => rowOf(name, node, schema))), ...sections]
+  return [HEAD, listOf(plain.map(([name, node]) => rowOf(name, node, schema))), ...sections]
     .filter(Boolean)
     .join('\n\n')
     .concat('\n');
@@ -31,46 +31,49 @@ function sectionOf(name: string, node: JsonSchemaNode, told: Told): string[] {
   const { kind } = (node['default'] ?? {}) as { kind?: string };
   const groups = groupsOf(node);
   const saidBy = groups.map((group) => saidOf(group));
-  const common =
-    groups.length < 2
-      ? []
-      : [...saidBy[0]!].flatMap(([field, said]) => (saidBy.every((of) => of.get(field) === said) ? [field] : []));
-  const only = (group: JsonSchemaNode, wanted: (field: string) => boolean): JsonSchemaNode => ({
-    ...group,
-    properties: Object.fromEntries(Object.entries(group.properties ?? {}).filter(([field]) => wanted(field))),
+  const [first = new Map<string, string>()] = saidBy.length > 1 ? saidBy : [];
+  const common = [...first].flatMap(([field, said]) => (saidBy.every((of) => of.get(field) === said) ? [field] : []));
+  const places = groups.map((group) => {
+    // Fields of one value tell kinds and their variants apart: `kind: builtin, name: shop`.
+    const fixed = Object.entries(group.properties ?? {}).filter(([, { const: value }]) => value !== undefined);
+    const title = code(fixed.map(([field, { const: value }]) => `${field}: ${value}`).join(', '));
+    const own = fieldsOf(group).filter(([field]) => !common.includes(field));
+    return { title, own, place: fixed.length > 0 ? `${code(name)} with ${title}` : code(name), group };
   });
+  const bare = places.filter(({ own }) => own.length === 0).map(({ title }) => title);
   return [
     `## ${name}`,
     [
       textOf(node),
       ...(kind === undefined ? [] : [`Left out it is \`kind: ${kind}\`.`]),
+      ...(bare.length > 0 ? [`Without ${common.length > 0 ? 'more ' : ''}options: ${bare.join(', ')}.`] : []),
       ...(common.length > 0 ? ['Of every kind:'] : []),
     ].join(' '),
-    tableOf(
+    listOf(
       rowsOf(
-        only(groups[0]!, (field) => common.includes(field)),
+        fieldsOf(groups[0]!).filter(([field]) => common.includes(field)),
+        groups[0]!,
         code(name),
         told,
       ),
     ),
-    ...groups
-      .map((group) => only(group, (field) => !common.includes(field)))
-      .flatMap((group) => {
-        // Fields of one value tell kinds and their variants apart: `kind: builtin, name: shop`.
-        const fixed = Object.entries(group.properties ?? {}).filter(([, { const: value }]) => value !== undefined);
-        const title = fixed.map(([field, { const: value }]) => `${field}: ${value}`).join(', ');
-        const place = title ? `${code(name)} with ${code(title)}` : code(name);
-        return [
-          title && `### ${place}`,
-          tableOf(rowsOf(group, place, told)) || `No ${common.length > 0 ? 'more ' : ''}options.`,
-        ];
-      }),
+    ...places.flatMap(({ own, place, group }) =>
+      own.length === 0 ? [] : [place === code(name) ? '' : `### ${place}`, listOf(rowsOf(own, group, place, told))],
+    ),
   ];
 }
 
+type Field = [name: string, node: JsonSchemaNode];
+
+/** But those that tell kinds apart. */
+const fieldsOf = (group: JsonSchemaNode): Field[] =>
+  Object.entries(group.properties ?? {}).filter(([, field]) => field.const === undefined);
+
 interface Row {
   fields: string[];
-  cells: string[];
+  /** What they take, and what they are. */
+  value?: string;
+  text: string;
 }
 
 /** By group so far, its fields with all that is said of them. */
@@ -79,18 +82,13 @@ type Told = Map<string, Map<string, string>>;
 /** So many fields that another group has, too, are one row that names it. */
 const SHARED = 2;
 
-/** Its fields but those that tell kinds apart, with all that is said of each. */
+/** By field, all that is said of it. */
 const saidOf = (group: JsonSchemaNode): Map<string, string> =>
-  new Map(
-    Object.entries(group.properties ?? {}).flatMap(([name, field]) =>
-      field.const === undefined ? [[name, JSON.stringify([rowOf(name, field, group), field])] as const] : [],
-    ),
-  );
+  new Map(fieldsOf(group).map(([name, field]) => [name, JSON.stringify([rowOf(name, field, group), field])]));
 
 /** Rows of objects within it stand under their own, with their path. */
-function rowsOf(group: JsonSchemaNode, place: string, told: Told): Row[] {
-  const fields = Object.entries(group.properties ?? {}).filter(([, field]) => field.const === undefined);
-  const said = saidOf(group);
+function rowsOf(fields: readonly Field[], group: JsonSchemaNode, place: string, told: Told): Row[] {
+  const said = new Map([...saidOf(group)].filter(([name]) => fields.some(([field]) => field === name)));
   const sharedWith = (known: Map<string, string>) =>
     [...said.keys()].filter((name) => known.get(name) === said.get(name));
   const [like] = [...told]
@@ -104,30 +102,27 @@ function rowsOf(group: JsonSchemaNode, place: string, told: Told): Row[] {
     ...own.flatMap(([name, field]) => [
       rowOf(name, field, group),
       ...groupsOf(field).flatMap((inner) =>
-        rowsOf(inner, `${code(name)} of ${place}`, told).map((row) => ({
+        rowsOf(fieldsOf(inner), inner, `${code(name)} of ${place}`, told).map((row) => ({
           ...row,
           fields: row.fields.map((path) => `${name}${field.items ? '[]' : ''}.${path}`),
         })),
       ),
     ]),
-    ...(shared.length > 0 ? [{ fields: isWhole ? ['*'] : shared, cells: ['', `As for ${other}.`] }] : []),
+    ...(shared.length > 0 ? [{ fields: isWhole ? ['*'] : shared, text: `as for ${other}.` }] : []),
   ];
 }
 
 function rowOf(name: string, node: JsonSchemaNode, parent: JsonSchemaNode): Row {
   const isNeeded = (parent['required'] as string[] | undefined)?.includes(name) ?? false;
   const value = groupsOf(node).length > 0 ? undefined : node['default'];
-  const fallback = isNeeded ? ', needed' : value === undefined ? '' : ` (${code(JSON.stringify(value))})`;
-  return { fields: [name], cells: [`${typeOf(node)}${fallback}`, textOf(node)] };
+  const fallback = isNeeded ? '; needed' : value === undefined ? '' : `; ${code(JSON.stringify(value))}`;
+  return { fields: [name], value: `${typeOf(node)}${fallback}`, text: textOf(node) };
 }
 
-function tableOf(rows: readonly Row[]): string {
-  const lines = rows.map(({ fields, cells }) => [fields.map(code).join(', '), ...cells]);
-  const text = (cells: string[]) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
-  return rows.length === 0
-    ? ''
-    : ['| field | value | what it is |', '| --- | --- | --- |', ...lines.map(text)].join('\n');
-}
+const listOf = (rows: readonly Row[]): string =>
+  rows
+    .map(({ fields, value, text }) => `- ${fields.map(code).join(', ')}${value ? ` (${value})` : ''}: ${text}`)
+    .join('\n');
 
 /** Bounds from here on only catch slips: the reader of a campaign file tells them to who comes there. */
 const SLIP = 1_000_000;
@@ -148,14 +143,17 @@ function typeOf(node: JsonSchemaNode): string {
       const value = node[keyword];
       return typeof value === 'number' && Math.abs(value) < SLIP ? [`${word} ${value}`] : [];
     })[0];
-  return [
+  const told = [
     type,
     bound({ exclusiveMinimum: 'over', minimum: 'from' }),
     bound({ exclusiveMaximum: 'under', maximum: 'to' }),
   ]
     .filter(Boolean)
     .join(' ');
+  return SHORT[told] ?? told;
 }
+
+const SHORT: Record<string, string> = { 'integer from 1': 'count', 'number from 0 to 1': 'share' };
 
 const textOf = ({ description }: JsonSchemaNode): string => description ?? '';
 const code = (text: string): string => `\`${text}\``;
