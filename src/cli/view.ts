@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
 import { OutsideFailure } from '../domain/failures';
-import { mean } from '../domain/statistics';
 import { listen } from '../gateway/listen';
+import { paymentsOf } from '../language-model/ledger';
 import { batchesBehind, UnknownStartError } from '../report/lineage';
 import { completeReport } from '../report/render';
 import { viewsOf } from '../report/sections/report';
-import { approvalView, type Live, liveView } from '../view/live';
+import { createCurves } from '../view/curves';
+import { approvalView, liveView } from '../view/live';
 import { createView } from '../view/app';
 import { createIndex, type RolloutIndex } from '../view/rollouts';
 import { shownRollout, shownText } from '../view/shown';
@@ -48,6 +49,8 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   const home = homeOf(options);
   const store = await openStore(home.root);
   const index = indexOf(store, home.root, campaign);
+  const payments = () => paymentsOf({ store, campaign });
+  const curves = createCurves({ store, home: home.root, campaign, payments });
   const rates = new Rates();
   const reportOf = () =>
     reported(home.root).includes(campaign) ? findReport({ home: home.root, name: campaign }) : undefined;
@@ -63,7 +66,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
       return {
         ...{ state: stateOf(snapshot), snapshot, tree: treeLines({ snapshot, rates, now }) },
         notes: notesOf(snapshot, snapshot.asOf ?? now),
-        curves: curvesOf(index),
+        curves: await curves(),
         ...(ui && { links: Object.fromEntries(workflows.map((id) => [id, link(id)])) }),
       };
     });
@@ -120,14 +123,6 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   await new Promise<void>((resolve) => onInterrupt({ onFirst: resolve, onSecond: () => undefined }));
   await listening.close(1);
 }
-
-/** Mean reward of every step that a training has come to, in training and held out. */
-const curvesOf = (index: RolloutIndex): Live['curves'] =>
-  index.batches().flatMap(({ purpose, of, what, rows }) => {
-    const step = Number(/step (\d+)$/.exec(what)?.[1]);
-    const rewards = rows.flatMap(({ reward }) => (reward === undefined ? [] : [reward]));
-    return step && rewards.length > 0 ? [{ of, purpose, step, reward: mean(rewards), n: rewards.length }] : [];
-  });
 
 /** `campaign show`. @throws UserError where no rollout is of this id. */
 export async function showRollout(id: string, options: CommonOptions & { campaign?: string }): Promise<string> {

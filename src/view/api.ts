@@ -17,6 +17,7 @@ export interface ListedRollout {
   /** What ended it; of a broken one the type of its error. */
   stop: string;
   steps: number;
+  branch?: string;
   /** The capabilities that passes said it lacks. */
   labels: string[];
 }
@@ -35,8 +36,8 @@ export interface RolloutPage {
 export interface ShownRollout extends ListedRollout {
   facts: { name: string; value: string }[];
   messages: ReportedMessage[];
-  /** The message where a failure begins, by the labels. */
-  cited?: number;
+  /** Messages that the analyst points at, and why: first where a failure begins. */
+  cited: { message: number; says: string }[];
   /** Other attempts at the same task, of the same batch first. */
   others: { id: string; name: string }[];
 }

@@ -15,6 +15,7 @@ const values: Record<string, (one: IndexedRollout) => string[]> = {
   outcome: ({ outcome }) => [outcome],
   stop: ({ stop }) => [stop],
   label: ({ labels }) => labels,
+  branch: ({ branch }) => (branch === undefined ? [] : [branch]),
 };
 
 export const filterNames = [...Object.keys(values), 'broken', 'text', 'said', 'batch'];

@@ -4,19 +4,21 @@
  */
 import { appendFile, mkdir, readFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { readJson } from '../artifacts/json';
 import type { ArtifactStore } from '../artifacts/store';
 import { keysNotedBy } from '../artifacts/usage';
 import type { ArtifactRef } from '../domain/artifacts';
-import { beginningOf, type LabelPass, labelPassSchema } from '../domain/capability';
+import { beginningOf, discoverySchema, type LabelPass, labelPassSchema } from '../domain/capability';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
-import { jsonText, type Message } from '../domain/messages';
+import type { Message } from '../domain/messages';
 import { type Rollout, SUCCESS } from '../domain/rollout';
+import { lackingIn, readingsOf } from '../domain/selection';
 import { readRollouts } from '../rollout/read';
 import type { ListedRollout } from './api';
 
 /** Raised whenever other rows would be made of the same batch: an index of another form is made anew. */
-const FORM = 1;
+const FORM = 2;
 /** Characters of what was said, by which a list is searched. */
 const SEARCHED = 1000;
 
@@ -27,6 +29,8 @@ interface Row {
   reward?: number;
   stop: string;
   steps: number;
+  /** Of an environment whose instances have branches. */
+  branch?: string;
   /** In lower case: how the conversation begins, without what the policy is told. */
   text: string;
 }
@@ -62,11 +66,10 @@ export interface IndexedRollout extends Row {
   labels: string[];
 }
 
-/** What passes said of a rollout. */
-interface Labelled {
-  /** By capability: how many say that it is lacking, of how many that look at it. */
-  votes: Map<string, { lacking: number; passes: number }>;
-  origins: NonNullable<LabelPass['failures']>[string][];
+/** A message that somebody points at, and why. */
+export interface Step {
+  message: number;
+  says: string;
 }
 
 interface BatchPurpose {
@@ -92,8 +95,10 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
   const batches = new Map<string, IndexedBatch>();
   const all: IndexedRollout[] = [];
   const byId = new Map<string, IndexedRollout>();
-  const labelled = new Map<string, Labelled>();
-  const passes = new Set<string>();
+  const passes = new Map<string, LabelPass>();
+  let readings = readingsOf([]);
+  /** Steps that candidates cite, by rollout, of each discovery. */
+  const cited = new Map<string, Map<string, Step[]>>();
   let refreshing: Promise<void> | undefined;
   let version = 0;
 
@@ -120,11 +125,18 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
     }
   }
 
+  /** By capability, what passes say of it, where one of them says that it is lacking. */
+  const lackingOf = (id: string) =>
+    [...readings].flatMap(([name, of]) => {
+      const own = of.get(id) ?? [];
+      const { lacking, message } = lackingIn(own);
+      const reason = lacking.find((one) => one.message === message)?.reason;
+      return lacking.length > 0 ? [{ name, lacking: lacking.length, passes: own.length, message, reason }] : [];
+    });
+
   /** Those that at least half of the passes that look at it call lacking. */
   const labelsOf = (id: string): string[] =>
-    [...(labelled.get(id)?.votes ?? [])].flatMap(([name, votes]) =>
-      2 * votes.lacking >= votes.passes && votes.lacking > 0 ? [name] : [],
-    );
+    lackingOf(id).flatMap(({ name, lacking, passes: all }) => (2 * lacking >= all ? [name] : []));
 
   /** What is kept, as far as it is whole: an end that was cut off goes. */
   async function load(): Promise<void> {
@@ -154,28 +166,23 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
     }
   }
 
-  async function label(key: string): Promise<void> {
-    const ref = await store.find(key);
-    if (!ref) return;
-    const pass = jsonText.pipe(labelPassSchema).parse((await store.read(ref)).toString('utf8'));
-    passes.add(key);
-    const of = (id: string): Labelled => {
-      const known = labelled.get(id) ?? { votes: new Map(), origins: [] };
-      labelled.set(id, known);
-      return known;
-    };
-    for (const [name, one] of Object.entries(pass.labels)) {
-      const vote = (ids: string[], lacking: number) => {
-        for (const id of ids) {
-          const { votes } = of(id);
-          const before = votes.get(name) ?? { lacking: 0, passes: 0 };
-          votes.set(name, { lacking: before.lacking + lacking, passes: before.passes + 1 });
-        }
-      };
-      vote([...one.lacking_failed, ...one.lacking_passed], 1);
-      vote([...one.present_failed, ...one.present_passed, ...one.na_failed, ...one.na_passed], 0);
+  /** What the analyst has come to since; false where that is nothing. */
+  async function analysed(keys: readonly string[]): Promise<boolean> {
+    const before = passes.size + cited.size;
+    for (const key of keys.filter((one) => one.startsWith('labels/') && !passes.has(one))) {
+      const ref = await store.find(key);
+      if (ref) passes.set(key, await readJson(store, ref, labelPassSchema));
     }
-    for (const [id, origin] of Object.entries(pass.failures ?? {})) of(id).origins.push(origin);
+    for (const key of keys.filter((one) => one.startsWith('candidates/') && !cited.has(one))) {
+      const ref = await store.find(key);
+      if (!ref) continue;
+      const steps = new Map<string, Step[]>();
+      for (const { name, citations = [] } of (await readJson(store, ref, discoverySchema)).candidates)
+        for (const { rollout, message, says } of citations)
+          steps.set(rollout, [...(steps.get(rollout) ?? []), { message, says: `${name}: ${says}` }]);
+      cited.set(key, steps);
+    }
+    return passes.size + cited.size > before;
   }
 
   async function extend(): Promise<void> {
@@ -189,9 +196,8 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
         // A batch that is damaged is made anew, or is not there to be read.
         if (!isFailure(error, 'ArtifactDamaged')) throw error;
       }
-    const unread = keys.filter((one) => one.startsWith('labels/') && !passes.has(one));
-    for (const key of unread) await label(key);
-    if (unread.length === 0) return;
+    if (!(await analysed(keys))) return;
+    readings = readingsOf([...passes.values()]);
     version += 1;
     for (const one of all) one.labels = labelsOf(one.id);
   }
@@ -216,7 +222,6 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
     /** Reads what has come since. */
     refresh: (): Promise<void> => (refreshing ??= extend().finally(() => (refreshing = undefined))),
     all: (): readonly IndexedRollout[] => all,
-    batches: (): readonly IndexedBatch[] => [...batches.values()],
     /** Changes with what it holds. */
     version: () => version,
     /** That whose id begins so, if it is the only one. */
@@ -226,8 +231,9 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
       const [only, another] = [...byId.keys()].filter((id) => id.startsWith(start));
       return only === undefined || another !== undefined ? undefined : byId.get(only);
     },
-    votesOf: (id: string) => [...(labelled.get(id)?.votes ?? [])].map(([name, votes]) => ({ name, ...votes })),
-    beginningOf: (id: string) => beginningOf(labelled.get(id)?.origins ?? []),
+    lackingOf,
+    beginningOf: (id: string) => beginningOf([...passes.values()].flatMap(({ failures }) => failures?.[id] ?? [])),
+    citedIn: (id: string): Step[] => [...cited.values()].flatMap((steps) => steps.get(id) ?? []),
     async read({ id, batch }: IndexedRollout): Promise<Rollout> {
       for await (const rollout of readRollouts({ store, ref: batch.ref })) if (rollout.key === id) return rollout;
       throw new Error(`${batch.ref.uri} holds no rollout ${id}`);
@@ -263,21 +269,16 @@ function rowOf(rollout: Rollout): Row {
     const { type, message } = rollout.error;
     return { id, task, attempt, stop: type, steps: 0, text: message.slice(0, SEARCHED).toLowerCase() };
   }
-  const { reward, stopReason: stop, steps, messages } = rollout;
-  return { id, task, attempt, reward, stop, steps, text: saidIn(messages).slice(0, SEARCHED) };
+  const { reward, stopReason: stop, steps, messages, branch } = rollout;
+  const text = saidIn(messages).slice(0, SEARCHED);
+  return { id, task, attempt, reward, stop, steps, ...(branch !== undefined && { branch }), text };
 }
 
-export const listed = ({
-  id,
-  batch,
-  task,
-  attempt,
-  outcome,
-  reward,
-  stop,
-  steps,
-  labels,
-}: IndexedRollout): ListedRollout => ({
-  ...{ id, purpose: batch.what, of: batch.of, task, attempt, outcome, stop, steps, labels },
-  ...(reward !== undefined && { reward }),
-});
+export function listed(one: IndexedRollout): ListedRollout {
+  const { id, batch, task, attempt, outcome, reward, stop, steps, branch, labels } = one;
+  return {
+    ...{ id, purpose: batch.what, of: batch.of, task, attempt, outcome, stop, steps, labels },
+    ...(reward !== undefined && { reward }),
+    ...(branch !== undefined && { branch }),
+  };
+}

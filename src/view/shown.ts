@@ -25,24 +25,29 @@ export async function shownRollout(
     .sort((a, b) => Number(b.batch === one.batch) - Number(a.batch === one.batch))
     .slice(0, OTHERS)
     .map(({ id, batch, attempt, outcome }) => ({ id, name: `${batch.title}, attempt ${attempt}: ${outcome}` }));
+  const lacking = index.lackingOf(one.id);
+  const votes = ({ name, lacking: count, passes }: (typeof lacking)[number]) =>
+    `lacks ${name}, ${count} of ${passes} passes`;
   const facts = [
     ...factsOf(rollout),
     { name: 'batch', value: `${one.batch.title} (${one.batch.ref.sha256})` },
     ...(await madeOf(store, one.batch)),
-    ...index
-      .votesOf(one.id)
-      .filter(({ lacking }) => lacking > 0)
-      .map(({ name, lacking, passes }) => ({ name: `lacks ${name}`, value: `${lacking} of ${passes} passes` })),
-    ...(begins
-      ? [{ name: 'the failure begins', value: `message ${begins.message}, ${begins.of}: ${begins.reason}` }]
-      : []),
+    ...(lacking.length > 0 ? [{ name: 'analysis', value: lacking.map(votes).join('; ') }] : []),
   ];
   return {
     ...listed(one),
     facts,
     messages:
       rollout.status === 'scored' ? rollout.messages.map((message, n) => quotedMessage(message, n, LONGEST)) : [],
-    ...(begins && { cited: begins.message }),
+    cited: [
+      ...(begins
+        ? [{ message: begins.message, says: `the failure begins here (${begins.of}): ${begins.reason}` }]
+        : []),
+      ...lacking.flatMap((of) =>
+        of.message === undefined ? [] : [{ message: of.message, says: `${votes(of)}: ${of.reason}` }],
+      ),
+      ...index.citedIn(one.id),
+    ],
     others,
   };
 }
@@ -101,8 +106,9 @@ export function shownText({ task, attempt, outcome, facts, messages, cited }: Sh
     ...facts.flatMap(({ name, value }) => lines(`${name}: ${value}`)),
     ...messages.flatMap(({ message, role, text, missing }) => [
       '',
-      `${message} ${messageRoles[role]}${message === cited ? '  <- the failure begins here' : ''}`,
+      `${message} ${messageRoles[role]}`,
       ...lines(missing ? `${text}\n(${missing} characters more)` : text, '  '),
+      ...cited.flatMap((one) => (one.message === message ? lines(`<- ${one.says}`) : [])),
     ]),
   ].join('\n');
 }

@@ -127,8 +127,13 @@ const Left = ({ missing = 0, what }: { missing?: number | undefined; what: strin
     </p>
   ) : null;
 
-/** Messages of a conversation, as they were said. */
-export const Messages = ({ messages, cited, missing }: Omit<Quote, 'kind'>) => (
+/** Messages of a conversation, as they were said. `says`: of the one with a number, beside it. */
+export const Messages = ({
+  messages,
+  cited,
+  missing,
+  says,
+}: Omit<Quote, 'kind'> & { says?: (message: number) => string[] }) => (
   <>
     <ol class="messages">
       {messages.map(({ message, role, text, missing: cut }) => (
@@ -138,6 +143,11 @@ export const Messages = ({ messages, cited, missing }: Omit<Quote, 'kind'>) => (
           </span>
           <div class="said">
             <Long text={text} missing={cut} />
+            {says?.(message).map((one) => (
+              <p key={one} class="note">
+                {one}
+              </p>
+            ))}
           </div>
         </li>
       ))}

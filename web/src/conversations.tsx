@@ -30,6 +30,9 @@ function useAnswer<T>(address: string | undefined, keeps = false): Answer<T> {
 const Waits = ({ problem }: { problem: string | undefined }) =>
   problem === undefined ? <p class="quiet">Reading …</p> : <p class="bad">{problem}</p>;
 
+/** The first is in the index, the second reads all conversations that the other filters keep. */
+const TEXTS = { text: 'Task, or how it begins', said: 'Said anywhere in it' };
+
 export function Conversations({ query }: { query: string }) {
   const asked = new URLSearchParams(query);
   const { answer, problem } = useAnswer<RolloutPage>(`api/rollouts?${query}`, true);
@@ -44,11 +47,12 @@ export function Conversations({ query }: { query: string }) {
     window.location.hash = `conversations?${next}`;
   };
   if (!answer) return <Waits problem={problem} />;
-  const { total, page, pages, rollouts, facets } = answer;
+  const { total, page, pages, rollouts } = answer;
+  const offered = Object.entries(answer.facets).filter(([, values]) => values.length > 0);
   return (
     <>
       <div class="filters">
-        {Object.entries(facets).map(([name, values]) => (
+        {offered.map(([name, values]) => (
           <select
             key={name}
             aria-label={name}
@@ -63,13 +67,16 @@ export function Conversations({ query }: { query: string }) {
             ))}
           </select>
         ))}
-        <input
-          type="search"
-          aria-label="Text of the task or how it begins"
-          placeholder="Text of the task or how it begins"
-          value={asked.get('text') ?? ''}
-          onChange={({ currentTarget }) => go({ text: currentTarget.value })}
-        />
+        {Object.entries(TEXTS).map(([name, what]) => (
+          <input
+            key={name}
+            type="search"
+            aria-label={what}
+            placeholder={what}
+            value={asked.get(name) ?? ''}
+            onChange={({ currentTarget }) => go({ [name]: currentTarget.value })}
+          />
+        ))}
       </div>
       <p class="quiet">
         {wholeNumber(total)} conversations{pages > 1 && `, page ${page + 1} of ${wholeNumber(pages)}`}
@@ -160,7 +167,11 @@ function Shown({ answer, problem, marked }: Answer<ShownRollout> & { marked?: nu
           </div>
         ))}
       </dl>
-      <Messages messages={messages} cited={marked ?? cited} />
+      <Messages
+        messages={messages}
+        cited={marked ?? cited[0]?.message}
+        says={(message) => cited.flatMap((one) => (one.message === message ? [one.says] : []))}
+      />
       {others.length > 0 && (
         <details class="fold">
           <summary>Beside another attempt at this task ({others.length})</summary>

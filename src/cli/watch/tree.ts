@@ -5,6 +5,7 @@ import { stages } from '../../domain/campaign';
 import type { FailureType } from '../../domain/failures';
 import { causesText } from '../../domain/rollout';
 import type { taskQueues } from '../../domain/work';
+import { duration } from '../../report/format';
 import type { CampaignProgress, StepStatus, Trouble } from '../../workflows/messages';
 import { stoppedText } from '../temporal';
 import { type ActivitySnapshot, inWords, type Snapshot } from './snapshot';
@@ -139,6 +140,8 @@ function progressParts({ heartbeat, state }: ActivitySnapshot, perSecond: PerSec
   if (heartbeat.kind === 'train') {
     const { step, steps, reward, rollouts, update, waitsFor } = heartbeat;
     parts.push(steps === undefined ? `step ${step}` : `step ${step}/${steps}`);
+    const rate = runs ? perSecond('step', step) : undefined;
+    parts.push(steps !== undefined && leftText(steps - step, rate));
     parts.push(reward !== undefined && `reward ${reward.toFixed(2)}`);
     // An update begins once all rollouts are there.
     if (runs && update) parts.push(`update ${update.done}/${update.total}`);
@@ -147,12 +150,16 @@ function progressParts({ heartbeat, state }: ActivitySnapshot, perSecond: PerSec
   } else {
     const { title, done, total } = heartbeat;
     const rate = runs ? perSecond(title, done) : undefined;
-    parts.push(`${title} ${done}/${total}`, rate !== undefined && `${rate.toFixed(1)}/s`);
+    parts.push(`${title} ${done}/${total}`, rate !== undefined && `${rate.toFixed(1)}/s`, leftText(total - done, rate));
     if (heartbeat.kind === 'rollouts') parts.push(heartbeat.broken > 0 && `${heartbeat.broken} broken`);
     else if (heartbeat.characters) parts.push(`${(heartbeat.characters / 1000).toFixed(1)} kB of replies`);
   }
   return parts.flatMap((part) => part || []);
 }
+
+/** At the rate of the last half minute. */
+const leftText = (left: number, perSecond: number | undefined): string | undefined =>
+  perSecond === undefined || left <= 0 ? undefined : `${duration(left / perSecond)} left`;
 
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ').slice(0, 120);
 /** Between what is said in one line. */

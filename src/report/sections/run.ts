@@ -32,7 +32,9 @@ export function trainingBlocks({ capabilities = [], arms = [] }: Report): Blocks
     runs.length > 0 && note([CURVES, hinted ? HINTED : undefined]),
     ...runs.flatMap(({ name, training, seeds }) => [
       heading([name, hintsText(training)].filter(Boolean).join(', '), 3),
-      plot(trainingPlot(name, training, high), { lineage: training.rewardCurve?.from ?? [] }),
+      plot(rewardPlot({ name, curve: training.rewardCurve, marks: iterationMarks(training), high }), {
+        lineage: training.rewardCurve?.from ?? [],
+      }),
       paragraph(['trained to', training.rollouts, 'rollouts']),
       training.rowsPerRollout && paragraph([training.rowsPerRollout, IN_PIECES], 'bad'),
       seeds && paragraph(['held-out seeds, before', seeds.before, 'after', seeds.after]),
@@ -50,9 +52,11 @@ export function trainingBlocks({ capabilities = [], arms = [] }: Report): Blocks
   );
 }
 
-/** All runs of a report are drawn on the same scales: rewards 0 to 1, steps 0 to `high`. */
-export function trainingPlot(name: string, training: ReportedTraining, high: number): Plot {
-  const { rewardCurve, iterations, bestStep } = training;
+type RewardCurve = Pick<NonNullable<ReportedTraining['rewardCurve']>, 'points' | 'branches'>;
+
+/** Of a training that has ended or runs. All are drawn on the same scales: rewards 0 to 1, steps 0 to `high`. */
+export function rewardPlot(o: { name: string; curve: RewardCurve | undefined; marks: Mark[]; high: number }): Plot {
+  const { name, curve, marks, high } = o;
   const pointsOf = (points: readonly { step: number; reward: number }[] = []) =>
     points.map(({ step, reward }) => ({ x: step, y: reward }));
   return {
@@ -63,19 +67,22 @@ export function trainingPlot(name: string, training: ReportedTraining, high: num
     x: { label: 'step', high },
     y: { high: 1 },
     lines: [
-      { name: rewardCurve ? 'training rollouts' : 'no trainer ran', points: pointsOf(rewardCurve?.points) },
-      ...(rewardCurve?.branches ?? []).map(({ branch, points }) => ({ name: branch, points: pointsOf(points) })),
+      { name: curve ? 'training rollouts' : 'no trainer ran', points: pointsOf(curve?.points) },
+      ...(curve?.branches ?? []).map(({ branch, points }) => ({ name: branch, points: pointsOf(points) })),
     ],
-    marks: iterations.flatMap(({ step, meanReward }): Mark[] => {
-      const { value, interval } = meanReward;
-      const title = figureTitle(`held-out mean reward at step ${step}`, meanReward);
-      const style = step === bestStep ? ({ size: 'large' } as const) : { open: true };
-      return value === null
-        ? []
-        : [{ x: step, y: value, low: interval?.low, high: interval?.high, line: 0, title, ...style }];
-    }),
+    marks,
   };
 }
+
+const iterationMarks = ({ iterations, bestStep }: ReportedTraining): Mark[] =>
+  iterations.flatMap(({ step, meanReward }): Mark[] => {
+    const { value, interval } = meanReward;
+    const title = figureTitle(`held-out mean reward at step ${step}`, meanReward);
+    const style = step === bestStep ? ({ size: 'large' } as const) : { open: true };
+    return value === null
+      ? []
+      : [{ x: step, y: value, low: interval?.low, high: interval?.high, line: 0, title, ...style }];
+  });
 
 const FORMS =
   'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if its gain over constant is more than that of the best form in each of 19 shuffles of the outcomes over the texts.';

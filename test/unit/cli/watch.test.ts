@@ -120,7 +120,7 @@ describe('the tree on a terminal', () => {
     frame(early, { rates });
     early.activities[0] = activity({ heartbeat: { ...analysis, done: 50, characters: 4210 } });
     expect(frame(early, { rates, now: now + 2000 })).toContain(
-      '▸ selection            pass 2 50/400 · 10.0/s · 4.2 kB of replies · base rollouts 10/340 · 1 broken',
+      '▸ selection            pass 2 50/400 · 10.0/s · 35 s left · 4.2 kB of replies · base rollouts 10/340 · 1 broken',
     );
   });
 

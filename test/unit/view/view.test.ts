@@ -79,16 +79,26 @@ const pass = (attempt: number, lacking: string[], present: string[]) =>
           ...{ lacking_passed: [], present_passed: [], na_passed: [] },
         },
       },
+      reasons: { ask_first: { [keyOf('a')]: { message: 1, reason: 'it was told' } } },
       failures: { [keyOf('a')]: { of: 'agent', message: 2, reason: 'it did not ask' } },
     }),
   });
+const discovery = () => {
+  const citations = [{ rollout: keyOf('a'), message: 3, says: 'it is found' }];
+  const candidates = [{ name: 'ask_first', definition: 'It asks first.', examples: [], citations }];
+  const body = JSON.stringify({ candidates, faults: [] });
+  return store.put({ key: 'candidates/1', producer: 'discover', inputs: [], mediaType: 'application/json', body });
+};
 const keyOf = (name: string) => scoredRollout({ name, task: '', reward: 0 }).key;
 const names = async (asked: Record<string, string>) =>
   (await pageOf(index, asked)).rollouts.map(({ id }) => Buffer.from(id, 'hex').toString().replaceAll('\0', ''));
 
 async function twoBatches(): Promise<void> {
   await batch('base rollouts', [said('a', 't1', 0, 'where is my ORDER'), said('b', 't2', 1), broken('c', 't3')]);
-  await batch('grpo_target: training step 3', [said('d', 't1', 0.5), said('c', 't3', 1)]);
+  await batch('grpo_target: training step 3', [
+    { ...said('d', 't1', 0.5), branch: 'twin' } as Rollout,
+    said('c', 't3', 1),
+  ]);
   await index.refresh();
 }
 
@@ -103,6 +113,7 @@ test('rollouts are filtered by what they are, and listed once; a broken one that
   expect(await names({ text: 'my order' })).toEqual(['a']);
   expect(await names({ text: 'written policy' })).toEqual([]);
   expect(await names({ said: 'LAMP', task: 't2' })).toEqual(['b']);
+  expect(await names({ branch: 'twin' })).toEqual(['d']);
   const { facets, total } = await pageOf(index, {});
   expect(total).toBe(4);
   expect(facets['outcome']).toEqual([
@@ -158,6 +169,7 @@ describe('served', () => {
   beforeEach(async () => {
     await batch('base rollouts', [said('a', 't1', 0, HOSTILE)]);
     await pass(1, [keyOf('a')], []);
+    await discovery();
     state = 'running';
     const view = createView({
       ...{ index, store },
@@ -168,7 +180,10 @@ describe('served', () => {
           liveView({
             ...{ state, notes: [HOSTILE], links: { demo: 'http://127.0.0.1:1/demo' } },
             tree: [{ depth: 0, status: 'running', label: 'rollouts', detail: '3 of 4' }],
-            curves: [1, 2].map((step) => ({ of: 'x', purpose: 'training', step, reward: step / 4, n: 8 })),
+            curves: [
+              { run: 'x', rows: [1, 2].map((step) => ({ step, values: { 'train/reward': step / 4 } })) },
+              { run: 'all-costs', rows: [{ step: 3, values: { 'costs/dollars': 1.5 } }] },
+            ],
           }),
         ],
       }),
@@ -203,6 +218,7 @@ describe('served', () => {
       expect(await page.locator('.answer').innerText()).toBe('running');
       expect(await page.locator('main').innerText()).toContain('<script>alert(1)</script> \\u{202e}evil');
       await page.waitForSelector('svg path', { state: 'attached' });
+      expect(await page.locator('.facts').innerText()).toContain('$1.50');
       state = 'paused';
       await page.waitForSelector('.answer:text-is("paused")');
 
@@ -213,11 +229,17 @@ describe('served', () => {
       await page.waitForSelector('text=1 conversations');
       await page.locator('select[aria-label="arm"]').selectOption('');
       await page.waitForSelector('text=2 conversations');
+      await page.locator('input[aria-label="Said anywhere in it"]').fill('at once');
+      await page.locator('input[aria-label="Said anywhere in it"]').blur();
+      await page.waitForSelector('text=1 conversations');
+      await page.locator('input[aria-label="Said anywhere in it"]').fill('');
+      await page.locator('input[aria-label="Said anywhere in it"]').blur();
+      await page.waitForSelector('text=2 conversations');
       await page.locator('select[aria-label="outcome"]').selectOption('failed');
       await page.waitForSelector('text=1 conversations');
       await page.locator('tbody a').click();
       await page.waitForSelector('.messages');
-      expect(await page.locator('.cited').innerText()).toContain('gladly');
+      expect(await page.locator('.cited').innerText()).toMatch(/gladly[^]*the failure begins here \(agent\)/);
       expect(await page.locator('.messages').innerText()).toContain(
         '<script>alert(1)</script> \\u{202e}evil\\u{1b}[31m',
       );
@@ -241,10 +263,15 @@ describe('served', () => {
   test('a conversation is whole: messages with calls, what it came to, labels, where the failure begins', async () => {
     const { text, headers } = await ask(`/api/rollouts/${keyOf('a')}`);
     const shown = JSON.parse(text);
-    expect(shown).toMatchObject({ task: 't1', outcome: 'failed', cited: 2, labels: ['ask_first'] });
+    expect(shown).toMatchObject({ task: 't1', outcome: 'failed', labels: ['ask_first'] });
+    expect(shown.cited).toEqual([
+      { message: 2, says: 'the failure begins here (agent): it did not ask' },
+      { message: 1, says: 'lacks ask_first, 1 of 1 passes: it was told' },
+      { message: 3, says: 'ask_first: it is found' },
+    ]);
     expect(shown.messages[1].text).toBe(HOSTILE);
     expect(shown.messages[2].text).toBe('gladly\ncalls find_item({"name":"lamp"})');
-    expect(shown.facts).toContainEqual({ name: 'lacks ask_first', value: '1 of 1 passes' });
+    expect(shown.facts).toContainEqual({ name: 'analysis', value: 'lacks ask_first, 1 of 1 passes' });
     expect(headers).toMatchObject({
       'content-type': 'application/json',
       'x-content-type-options': 'nosniff',
