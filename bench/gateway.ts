@@ -56,7 +56,9 @@ function stub(): void {
       () => {
         if (sent++ < TOKENS) return void response.write(token);
         clearInterval(timer);
-        response.end(last);
+        // In two packets, as vLLM ends its streams.
+        response.write(last);
+        setImmediate(() => response.end());
       },
       (latency * (0.5 + Math.random())) / TOKENS,
     );

@@ -63,13 +63,20 @@ interface Request {
   signal?: AbortSignal | undefined;
 }
 
+interface Heard {
+  /** What it throws ends the stream. */
+  onEvent: (value: unknown) => void;
+  /** Of an answer that is no stream, and at its beginning of one that is. */
+  onBytes?: (bytes: number) => void;
+}
+
 export interface Endpoint {
   /** The text of an answer that is no refusal. Throws ApiError, or the reason of the abort. */
   text(request: Request): Promise<string>;
   /** What the answer's JSON holds. */
   json(request: Request): Promise<unknown>;
-  /** The values of a stream of events, or the one value of an answer that is no stream, of which `onBytes` hears. */
-  stream(request: Request, onBytes: (bytes: number) => void): AsyncGenerator<{ value: unknown; isEvent: boolean }>;
+  /** The value of an answer that is no stream; of a stream `heard.onEvent` is told each value, and nothing is left to answer. */
+  stream(request: Request, heard: Heard): Promise<unknown>;
 }
 
 /** Parts open their clients anew for every step: connections are the process's. */
@@ -144,34 +151,54 @@ export function openEndpoint(o: {
   return {
     text: (request) => limited(text(request)),
     json: async (request) => parse(await limited(text(request)), {}),
-    async *stream(request, onBytes) {
+    async stream(request, { onEvent, onBytes }) {
       const { headers: from, body } = await send(request);
       const decoder = new TextDecoder();
-      const events: string[] = [];
-      const parser = createParser({ onEvent: ({ data }) => events.push(data) });
       let isEvents = /event-stream/i.test(String(from['content-type']));
+      let isDone = false;
       let whole = '';
-      onBytes(0);
-      for await (const bytes of body as AsyncIterable<Uint8Array>) {
+      const parser = createParser({
+        onEvent({ data }) {
+          isDone ||= data.startsWith('[DONE]');
+          if (!isDone) onEvent(parse(data, from));
+        },
+      });
+      function take(bytes: Buffer): void {
         whole += decoder.decode(bytes, { stream: true });
         isEvents ||= BEGINS_A_STREAM.test(whole);
-        if (!isEvents) {
-          onBytes(bytes.length);
-          continue;
-        }
+        if (!isEvents) return onBytes?.(bytes.length);
         parser.feed(whole);
         whole = '';
-        for (const data of events.splice(0)) {
-          if (data.startsWith('[DONE]')) return;
-          yield { value: parse(data, from), isEvent: true };
-        }
       }
-      if (!isEvents) yield { value: parse(whole, from), isEvent: false };
+      onBytes?.(0);
+      // Of an async iterator each event would cost as much as all else that is done with it.
+      await new Promise<void>((resolve, reject) => {
+        body
+          .on('data', (bytes: Buffer) => {
+            if (isDone) return;
+            try {
+              take(bytes);
+            } catch (error) {
+              reject(error as Error);
+              body.destroy();
+            }
+            if (!isDone) return;
+            resolve();
+            // What comes behind the end is read, so that the connection can be used again, unless the endpoint leaves it open.
+            const timer = setTimeout(() => body.destroy(), REST_MS).unref();
+            body.once('close', () => clearTimeout(timer));
+          })
+          .once('end', resolve)
+          .on('error', reject);
+      });
+      return isEvents ? undefined : parse(whole, from);
     },
   };
 }
 
 type Headers = Dispatcher.ResponseData['headers'];
+
+const REST_MS = 1000;
 
 /** Some call their streams plain text. */
 const BEGINS_A_STREAM = /^\s*(data|event|id|retry)?:/;

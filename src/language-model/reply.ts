@@ -91,18 +91,21 @@ export class PartialReply {
     let finish: string | undefined;
     let usage: ModelUsage | undefined;
     try {
-      for await (const { value, isEvent } of endpoint.stream(request, (bytes) => this.received(bytes))) {
-        if (!isEvent) {
-          const whole = parseCompletion(value);
-          this.add(whole.message);
-          // Whatever is missing here is not missing for want of an end.
-          return this.ended(whole.finish ?? 'stop', whole.usage);
-        }
-        this.begun = true;
-        const { choices, usage: told } = parse(chunkSchema, value);
-        usage = told ?? usage;
-        finish = choices[0]?.finish_reason ?? finish;
-        this.add(choices[0]?.delta ?? {});
+      const answer = await endpoint.stream(request, {
+        onBytes: (bytes) => this.received(bytes),
+        onEvent: (value) => {
+          this.begun = true;
+          const { choices, usage: told } = parse(chunkSchema, value);
+          usage = told ?? usage;
+          finish = choices[0]?.finish_reason ?? finish;
+          this.add(choices[0]?.delta ?? {});
+        },
+      });
+      if (answer !== undefined) {
+        const whole = parseCompletion(answer);
+        this.add(whole.message);
+        // Whatever is missing here is not missing for want of an end.
+        return this.ended(whole.finish ?? 'stop', whole.usage);
       }
     } catch (error) {
       // With a reason for its end it is complete, though the connection was left open, or broke.

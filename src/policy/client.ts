@@ -78,14 +78,9 @@ function createServerClient(o: PolicyClientOptions): PolicyClient {
     },
     sample: ({ policy, signal, ...asked }) => answered(policy, (model) => turn({ model, ...asked }, signal)),
     complete: ({ policy, body, signal, onEvent }) =>
-      answered(policy, async (model) => {
-        if (!onEvent) return server.complete({ ...body, model }, signal);
-        for await (const { value, isEvent } of server.stream({ ...body, model }, signal)) {
-          if (!isEvent) return value;
-          onEvent(value);
-        }
-        return undefined;
-      }),
+      answered(policy, (model) =>
+        onEvent ? server.stream({ ...body, model }, { signal, onEvent }) : server.complete({ ...body, model }, signal),
+      ),
     likeliest: ({ policy, messages, signal }) =>
       answered(policy, async (model) => {
         const [first] = parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal));

@@ -78,23 +78,28 @@ export function openPolicyServer(options: PolicyServerOptions) {
   return {
     /** The body of a chat completion, unchecked. */
     complete,
-    /** The same as a stream: its events as they come, or the whole answer of a server that sends none. Unchecked. */
-    async *stream(body: object, signal?: AbortSignal): AsyncGenerator<{ value: unknown; isEvent: boolean }> {
+    /** The same as a stream, each event of which `onEvent` is told; the whole answer of a server that sends none. Unchecked. */
+    async stream(
+      body: object,
+      o: { signal?: AbortSignal | undefined; onEvent: (event: unknown) => void },
+    ): Promise<unknown> {
+      const { signal, onEvent } = o;
       const streamed = { ...body, stream: true, stream_options: { include_usage: true } };
       try {
         if (streams)
-          return yield* endpoint.stream(
+          return await endpoint.stream(
             { path: CHAT, body: streamed, timeoutMs: requestTimeoutMs, signal },
-            () => undefined,
+            { onEvent },
           );
       } catch (error) {
         if (signal?.aborted) throw signal.reason;
+        if (error instanceof OutsideFailure) throw error; // of onEvent
         const told = error instanceof ApiError ? error : new ApiError(reasonOf(error), { cause: error });
         // The embedded one says so before anything else.
         streams = !(told.status === 400 && /\bstream\b/.test(told.message));
         if (streams) failing(CHAT)(told);
       }
-      yield { value: await complete(body, signal), isEvent: false };
+      return complete(body, signal);
     },
     /** The body that samples the answer to a chat request, unchecked; undefined of a server that renders for nobody. */
     render: (body: object, signal?: AbortSignal): Promise<unknown> =>

@@ -2,6 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { once } from 'node:events';
 import OpenAI from 'openai';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { completion, type DialectServer, refuse, startDialectServer } from '../../support/dialect-server';
 import { fitByWords, startGateway } from '../../support/gateway';
@@ -179,6 +180,20 @@ test('what is wrong before the first event has its own status', async () => {
   server.complete = refuse(400, { message: 'messages: too many', code: 'context_length_exceeded' });
   await expect(all(heardBy.openai())).rejects.toMatchObject({ status: 400, code: 'context_length_exceeded' });
   await expect(all(heardBy.anthropic())).rejects.toMatchObject({ status: 400, type: 'invalid_request_error' });
+});
+
+test('streams that end in a packet of its own, as vLLM’s do, leave their connection to the next one', async () => {
+  server.complete = (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(`data: ${JSON.stringify(chunk({ content: 'so' }, 'stop'))}\n\n`);
+    response.write('data: [DONE]\n\n');
+    setTimeout(() => response.end(), 5);
+  };
+  for (let n = 0; n < 10; n++) {
+    expect(await all(heardBy.openai())).toEqual(['so']);
+    await sleep(50); // until its end has come
+  }
+  expect(server.connections()).toBeLessThan(5);
 });
 
 test('a client that leaves ends the stream at the policy server', async () => {
