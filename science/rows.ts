@@ -2,10 +2,9 @@
  * Rows of a table over several seeds: policies on the same test tasks. Invariants: two rows are compared in the seeds that have both, over the
  * tasks that both have an outcome of; intervals are those of `campaign compare`.
  */
-import { mean } from '../src/domain/statistics';
+import { mean, type PairedTest } from '../src/domain/statistics';
 import type { Arm } from '../src/report/model';
 import { differenceOver, rateOver, type Run, sharedOutcomes, type Span } from '../src/report/comparison';
-import type { PairedTest } from '../src/domain/paired-statistics';
 import { type Finished, matrixOf } from './campaigns';
 import type { Outcomes } from './lab';
 

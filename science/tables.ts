@@ -1,6 +1,5 @@
 /** Tables of the results, as CSV. Whatever was not measured is a dash, never a number. */
-import type { PairedTest } from '../src/domain/paired-statistics';
-import { wilsonInterval } from '../src/domain/statistics';
+import { type PairedTest, wilsonInterval } from '../src/domain/statistics';
 import { MISSING, pText, shortSha, spreadText, valueText, wholeNumber } from '../src/report/format';
 import type { Span } from '../src/report/comparison';
 import type { Source } from './campaigns';

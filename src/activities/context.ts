@@ -4,7 +4,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import { workerIdentity } from '../artifacts/place';
 import type { PayingRole } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import { showLife, whileAlive } from '../domain/signs-of-life';
+import { showLife, whileAlive } from '../domain/concurrency';
 import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat, Work } from '../domain/work';
 import { openLedger, type LedgerOptions } from '../language-model/ledger';
 import type { Ledger } from '../language-model/types';

@@ -13,8 +13,7 @@ import { tmpdir } from 'node:os';
 import { diskFull } from '../artifacts/durable-file';
 import { atHand } from '../artifacts/given';
 import { workerIdentity } from '../artifacts/place';
-import { isFailure, OutsideFailure, retryOf, type FailureType } from '../domain/failures';
-import { backoffMs } from '../domain/retries';
+import { isFailure, OutsideFailure, retryOf, type FailureType, backoffMs } from '../domain/failures';
 import { taskQueues } from '../domain/work';
 import { type Dependencies, withHeartbeats } from './context';
 

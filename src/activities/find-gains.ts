@@ -1,6 +1,6 @@
 /** Which adapters gain anything, beyond chance, by all that is known of them so far. Invariant: the rule is that of the report. */
 import type { ArtifactRef } from '../domain/artifacts';
-import { gainsAnything, successDifference, together } from '../domain/paired-statistics';
+import { gainsAnything, successDifference, together } from '../domain/statistics';
 import { readTaskMeans } from '../rollout/read';
 import { type Dependencies, working } from './context';
 

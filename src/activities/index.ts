@@ -1,5 +1,5 @@
 /** The activities by task queue, each a function of the worker's dependencies and its input. */
-import type { ActivityOn } from '../domain/activities';
+import type { ActivityOn } from '../domain/work';
 import { discover, label, select } from './analyse';
 import { takeConversations, takeModules } from './arm-inputs';
 import { checkAdapters, checkBase } from './check-base';

@@ -1,9 +1,9 @@
 /** One batch of rollouts: the engine, with heartbeats on every finished rollout and cancellation that keeps what is done. */
 import { Context } from '@temporalio/activity';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { backoffMs, BATCH_ATTEMPTS } from '../domain/retries';
+import { backoffMs, BATCH_ATTEMPTS } from '../domain/failures';
 import { brokenFailure, type RolloutSummary } from '../domain/rollout';
-import { limited } from '../domain/signs-of-life';
+import { limited } from '../domain/concurrency';
 import { observing } from '../metrics';
 import { rollOut as playBatch } from '../rollout/engine';
 import { createResolver, type Resolve } from '../rollout/resolve';

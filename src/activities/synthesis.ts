@@ -8,6 +8,7 @@ import {
   type RoundFeedback,
   type SelfTest,
   type CalibrationReport,
+  type CalibrationBands,
 } from '../domain/calibration';
 import { kindOf, type EnvironmentSpec, type KindSpec } from '../domain/kinds';
 import { groupByTask } from '../domain/outcomes';
@@ -21,7 +22,6 @@ import { keptJson, readJson } from '../artifacts/json';
 import { forbiddenOf, TEST_TEXTS } from './tasks';
 import type { Payer } from './types';
 import type { Candidate, Lacking } from '../domain/capability';
-import type { CalibrationBands } from '../domain/campaign';
 import type { ArtifactStore } from '../artifacts/store';
 
 /** The round before, which is revised; `attempts`: the rollouts that its last calibration judged. */

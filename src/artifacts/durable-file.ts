@@ -7,7 +7,7 @@ import { link, mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from 
 import { hostname } from 'node:os';
 import { dirname, join } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
-import { showLife } from '../domain/signs-of-life';
+import { showLife } from '../domain/concurrency';
 
 /** True for a system error with one of these codes (ENOENT, EEXIST, ...). */
 export const isCode = (error: unknown, ...codes: string[]): boolean =>

@@ -7,7 +7,7 @@ import { chmod, constants, copyFile, link, lstat, readdir, readFile, stat } from
 import { createReadStream } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { showLife } from '../domain/signs-of-life';
+import { showLife } from '../domain/concurrency';
 import { flush, ifThere, replaceFile, viaAside } from './durable-file';
 import { sha256 } from './hash';
 

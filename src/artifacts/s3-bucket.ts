@@ -17,7 +17,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import { limited, showLife } from '../domain/signs-of-life';
+import { limited, showLife } from '../domain/concurrency';
 import { measure } from '../metrics';
 import type { StoredFile } from './contents';
 import { flush } from './durable-file';

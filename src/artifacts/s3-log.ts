@@ -4,8 +4,7 @@
  * all records before it, and what is older is removed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { forEachBounded } from '../domain/concurrency';
-import { limited } from '../domain/signs-of-life';
+import { forEachBounded, limited } from '../domain/concurrency';
 import { formatLine, type Guard, parseLine } from './journal';
 import type { Bucket } from './s3-bucket';
 import type { Journal } from './store';

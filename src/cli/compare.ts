@@ -3,7 +3,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readJson } from '../artifacts/json';
 import { openStore } from '../artifacts/open-store';
-import { figuresIn } from '../domain/figure';
+import { figuresIn } from '../domain/artifacts';
 import { type Comparison, comparisonOf } from '../report/comparison';
 import { type Report, type SolverMatrix, solverMatrixSchema } from '../report/model';
 import { comparisonHtml, comparisonText } from '../report/sections/comparison';

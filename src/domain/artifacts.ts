@@ -1,4 +1,8 @@
-/** References to artifacts: what goes through Temporal payloads instead of data. */
+/**
+ * References to artifacts, which go through Temporal payloads instead of data, and the numbers that are measured from them. Invariant: a figure says
+ * over how many units it is and which artifacts it came from, so that `campaign lineage` can lead from it back to rollouts; a missing number is null
+ * with n 0, never zero.
+ */
 import { z } from 'zod';
 
 export const artifactRefSchema = z.object({
@@ -17,3 +21,66 @@ export function refsIn(value: unknown, found = new Map<string, ArtifactRef>()): 
   else if (typeof value === 'object' && value !== null) for (const part of Object.values(value)) refsIn(part, found);
   return [...found.values()];
 }
+
+const intervalSchema = z.strictObject({
+  low: z.number(),
+  high: z.number(),
+  /** Confidence level, e.g. 0.95. */
+  level: z.number().gt(0).lt(1),
+  /** How it was computed, e.g. `wilson`, `paired bootstrap over tasks`. */
+  method: z.string(),
+});
+
+const units = z.number().int().nonnegative();
+const testSchema = z.strictObject({ better: units, worse: units, p: z.number().min(0).max(1) });
+
+/** `fraction` and `difference` (of two fractions) are in 0..1 here and shown as percent and points. */
+const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 'tokens', 'milliseconds']);
+
+export const figureSchema = z
+  .strictObject({
+    /** Dotted path that `campaign lineage` takes, e.g. `arms.trace.success_rate`. */
+    id: z.string().regex(/^[a-z0-9_]+(\.[a-z0-9_-]+)*$/, 'lower-case words joined by dots'),
+    /** null: there was nothing to measure (n is 0). */
+    value: z.number().nullable(),
+    /** Number of units that the value is over: tasks, rollouts, seeds or labeling passes. */
+    n: z.number().int().nonnegative(),
+    unit: figureUnitSchema.optional(),
+    /** Population standard deviation over the n units, where that is what the method reports. */
+    std: z.number().nonnegative().optional(),
+    interval: intervalSchema.optional(),
+    /** Of a paired difference: the test that its interval is of, and the tasks that each side solves more often. */
+    test: testSchema.optional(),
+    from: z.array(artifactRefSchema),
+  })
+  .refine((f) => f.value !== null || f.n === 0, 'a figure without a value has n 0')
+  .refine((f) => f.from.length > 0 || f.n === 0, 'a figure names the artifacts that it came from');
+export type Figure = z.infer<typeof figureSchema>;
+
+/** Every figure in a value, in the order in which it stands there; a repeated figure is given once per place. */
+export const figuresIn = (value: unknown): Figure[] => {
+  if (typeof value !== 'object' || value === null) return [];
+  if ('id' in value && 'n' in value && 'from' in value) return [value as Figure];
+  return Object.values(value).flatMap(figuresIn);
+};
+
+/** Of all tasks. */
+export const OVERALL = 'overall';
+
+/** Of the method's authors or others, by group of tasks: none was measured by this project. */
+export const publishedArmSchema = z.strictObject({
+  arm: z.string(),
+  /** One for each group of tasks. */
+  cells: z.array(
+    z.strictObject({
+      group: z.string(),
+      tasks: units,
+      /** Share of the tasks with reward >= 1. */
+      successRate: z.number(),
+      /** The number of those tasks, where the source gives that. */
+      solved: units.optional(),
+      meanReward: z.number().optional(),
+    }),
+  ),
+});
+export type PublishedArm = z.infer<typeof publishedArmSchema>;

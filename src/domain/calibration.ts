@@ -6,7 +6,7 @@
 import { z } from 'zod';
 import type { Decision } from './approval';
 import type { ArtifactRef } from './artifacts';
-import type { CalibrationBands } from './campaign';
+import { count, fraction } from './kinds';
 import { successes, successShare } from './outcomes';
 import { type Group, type RolloutSummary, SUCCESS } from './rollout';
 import {
@@ -21,23 +21,45 @@ import {
   wilsonInterval,
 } from './statistics';
 
-export const share = z.number().min(0).max(1);
 export const interval = z.object({ low: z.number(), high: z.number(), level: z.number().gt(0).lt(1) });
+
+const band = z.tuple([fraction, fraction]);
+
+export const calibrationBandsSchema = z
+  .strictObject({
+    seeds: count.default(100).describe('Instances that are played.'),
+    rolloutsPerSeed: count.default(16).describe('Rollouts of each instance.'),
+    temperature: z.number().positive().default(1).describe('Temperature of calibration rollouts.'),
+    maxRounds: count.default(5).describe('Versions of an environment; then its capability is not_calibrated.'),
+    meanReward: band.default([0.2, 0.6]).describe('Mean rewards that are accepted.'),
+    successRate: band.default([0.2, 0.6]).describe('Success rates that are accepted.'),
+    minBranchSuccess: fraction.default(0).describe('Lowest success rate of each branch that is judged.'),
+    maxAllSuccess: fraction.default(0.2).describe('Highest share of instances whose rollouts all succeed.'),
+    maxAllZero: fraction.default(0.2).describe('Highest share whose rewards are all 0.'),
+    maxConstant: fraction.default(0.5).describe('Highest share whose rewards are all equal.'),
+    minInformative: fraction.default(0.5).describe('Lowest share whose rewards differ.'),
+    minRewardStd: z.number().min(0).default(0.05).describe('Lowest standard deviation of all rewards.'),
+    hintShare: fraction
+      .default(0.5)
+      .describe('Share of rollouts with the hint when a too hard one is calibrated again; 0: never.'),
+  })
+  .prefault({});
+export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
 
 /** What the bands are held against. */
 const measuresSchema = z.object({
   seeds: z.number().int().positive(),
-  meanReward: share,
+  meanReward: fraction,
   /** Share of a seed's rollouts with reward >= 1, mean over the seeds. */
-  successRate: share,
+  successRate: fraction,
   /** Share of groups in which every rollout succeeds. */
-  allSuccess: share,
+  allSuccess: fraction,
   /** Share of groups in which every reward is 0. */
-  allZero: share,
+  allZero: fraction,
   /** Share of groups whose rewards are equal to 8 decimals; they give no gradient. */
-  constant: share,
+  constant: fraction,
   /** The other groups. */
-  informative: share,
+  informative: fraction,
   /** Population standard deviation of all rewards. */
   rewardStd: z.number().nonnegative(),
   intervals: z.object({
@@ -124,7 +146,7 @@ export const calibrationReportSchema = z.object({
   /** Of all groups. */
   ...measuresSchema.shape,
   /** pass@k for k in 1, 4, 8, 16, as far as there are k rollouts a seed: the mean over seeds of the unbiased estimate. */
-  passAt: z.record(z.string(), share),
+  passAt: z.record(z.string(), fraction),
   passAtIntervals: z.record(z.string(), interval),
   /** Rollouts of the smallest group. */
   rolloutsPerSeed: z.number().int().positive(),

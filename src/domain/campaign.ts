@@ -6,7 +6,8 @@
 import { z } from 'zod';
 import { approvalRuleSchema } from './approval';
 import { budgetSchema, keyedUrl, keyedUrls, type LanguageModelSpec, trainingPriceField } from './endpoints';
-import { kindSpecSchema } from './kinds';
+import { calibrationBandsSchema } from './calibration';
+import { count, fraction, kindSpecSchema, MOST } from './kinds';
 import { isPolicyName } from './policies';
 import { thinkings } from './rollout';
 import { metricsTools } from './work';
@@ -14,16 +15,11 @@ import { metricsTools } from './work';
 // The command line names the stages in its help, for which zod is not loaded.
 export { stages, type Stage } from './work';
 
-const fraction = z.number().min(0).max(1);
-/** Far beyond any campaign; what is larger is a slip. */
-const MOST = 1_000_000;
-const count = z.number().int().positive().max(MOST);
 const whole = z.number().int().min(0);
 const from = (least: number) => z.number().int().min(least).max(MOST);
 const positive = z.number().positive();
 /** Training rollouts of one adapter. */
 const MOST_TRAINING_ROLLOUTS = 10 * MOST;
-const band = z.tuple([fraction, fraction]);
 
 const maxSteps = count.default(50).describe("Answers of the policy in a rollout; the environment's limit holds too.");
 
@@ -146,27 +142,6 @@ const trainerSchema = z
   ])
   .prefault({ kind: 'local' });
 export type Trainer = z.infer<typeof trainerSchema>;
-
-export const calibrationBandsSchema = z
-  .strictObject({
-    seeds: count.default(100).describe('Instances that are played.'),
-    rolloutsPerSeed: count.default(16).describe('Rollouts of each instance.'),
-    temperature: z.number().positive().default(1).describe('Temperature of calibration rollouts.'),
-    maxRounds: count.default(5).describe('Versions of an environment; then its capability is not_calibrated.'),
-    meanReward: band.default([0.2, 0.6]).describe('Mean rewards that are accepted.'),
-    successRate: band.default([0.2, 0.6]).describe('Success rates that are accepted.'),
-    minBranchSuccess: fraction.default(0).describe('Lowest success rate of each branch that is judged.'),
-    maxAllSuccess: fraction.default(0.2).describe('Highest share of instances whose rollouts all succeed.'),
-    maxAllZero: fraction.default(0.2).describe('Highest share whose rewards are all 0.'),
-    maxConstant: fraction.default(0.5).describe('Highest share whose rewards are all equal.'),
-    minInformative: fraction.default(0.5).describe('Lowest share whose rewards differ.'),
-    minRewardStd: z.number().min(0).default(0.05).describe('Lowest standard deviation of all rewards.'),
-    hintShare: fraction
-      .default(0.5)
-      .describe('Share of rollouts with the hint when a too hard one is calibrated again; 0: never.'),
-  })
-  .prefault({});
-export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
 
 export const selectionRuleSchema = z
   .strictObject({

@@ -7,6 +7,11 @@ import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from './artifacts';
 import { OutsideFailure } from './failures';
 
+/** Of campaign files: a share, and how many; what is larger is a slip. */
+export const fraction = z.number().min(0).max(1);
+export const MOST = 1_000_000;
+export const count = z.number().int().positive().max(MOST);
+
 /** What a campaign holds of a part: the kind that was picked and its options, checked when the campaign file was read. */
 export const kindSpecSchema = z.looseObject({ kind: z.string().min(1) });
 export type KindSpec = z.infer<typeof kindSpecSchema>;

@@ -4,12 +4,19 @@
  */
 import { z } from 'zod';
 import type { ArtifactRef } from './artifacts';
-import { causesIn, TOLD } from './rollout';
+import {
+  causesIn,
+  TOLD,
+  brokenRolloutSchema,
+  choiceSchema,
+  SUCCESS,
+  type Group,
+  type Rollout,
+  type BranchSummary,
+  type RolloutSummary,
+} from './rollout';
 import { branchSchema, stopReasonSchema } from './environment';
-import { brokenRolloutSchema, choiceSchema, SUCCESS, type Group, type Rollout } from './rollout';
-import type { BranchSummary, RolloutSummary } from './rollout';
-import type { TaskMeans } from './paired-statistics';
-import { mean } from './statistics';
+import { type TaskMeans, mean } from './statistics';
 
 const scoredOutcomeSchema = z.object({
   status: z.literal('scored'),

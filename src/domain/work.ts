@@ -1,7 +1,9 @@
 /**
- * How steps are dealt out, and tell how far they are.
+ * How steps are dealt out, and tell how far they are: of every activity the queue that its workers take it from, and what it does, as `campaign watch`
+ * says it. One that has no entry, and an entry without an activity, do not compile (src/activities/index.ts).
  * Invariant: two homes on one Temporal server never share the queue of workflows, and share workers only where both name the same pool.
  */
+import type { Purpose } from './rollout';
 
 /** The stages of a campaign, in order; `--until` names one. */
 export const stages = ['rollouts', 'selection', 'capabilities', 'router', 'evaluation'] as const;
@@ -61,3 +63,68 @@ export interface AnalysisHeartbeat {
   /** Of replies of language models, what has come by now. */
   characters?: number;
 }
+
+export interface ActivityOrder {
+  /** It may take hours: it has a queue of its own (`longQueue`). */
+  long?: true;
+  /** Minutes, and something dear waits for it: it is taken before others. */
+  first?: true;
+}
+
+export interface ActivityEntry extends ActivityOrder {
+  queue: keyof typeof taskQueues;
+  doing: string;
+}
+
+export const activities = {
+  prepare: { queue: 'control', doing: 'checking the parts and splitting the tasks' },
+  discover: { queue: 'control', long: true, doing: 'looking for capabilities' },
+  label: { queue: 'control', long: true, doing: 'labeling trajectories' },
+  select: { queue: 'control', doing: 'selecting capabilities' },
+  synthesize: { queue: 'control', long: true, doing: 'writing the environment' },
+  selfTest: { queue: 'control', doing: 'testing the environment' },
+  calibrate: { queue: 'control', doing: 'holding the rewards against the bands' },
+  takeModules: { queue: 'control', doing: 'taking over the environments' },
+  takeConversations: { queue: 'control', doing: 'reading the conversations' },
+  recallDecision: { queue: 'control', doing: 'looking for an earlier decision' },
+  keepDecision: { queue: 'control', doing: 'keeping the decision' },
+  findGains: { queue: 'control', doing: 'comparing the adapters' },
+  keepPiece: { queue: 'control', doing: 'keeping what it came to' },
+  keepResult: { queue: 'control', doing: 'keeping what it came to' },
+  readCheckpoints: { queue: 'control', doing: 'reading the checkpoints' },
+  bestIteration: { queue: 'control', doing: 'choosing the best iteration' },
+  writeReport: { queue: 'control', doing: 'writing the report' },
+  rollOut: { queue: 'rollouts', doing: 'beginning rollouts' },
+  // It makes rollouts, and needs no GPU.
+  searchPrompt: { queue: 'rollouts', long: true, doing: 'beginning to search for a prompt' },
+  checkBase: { queue: 'rollouts', first: true, doing: 'looking at the base model' },
+  checkAdapters: {
+    queue: 'rollouts',
+    first: true,
+    doing: 'trying the policy server with an adapter that changes nothing',
+  },
+  // A router may ask the policy.
+  fitRouter: { queue: 'rollouts', first: true, doing: 'fitting the router' },
+  train: { queue: 'gpu', doing: 'beginning to train' },
+  fineTune: { queue: 'gpu', doing: 'beginning to train on conversations' },
+  trainGate: { queue: 'gpu', first: true, doing: 'beginning to train the gate' },
+} as const satisfies Record<string, ActivityEntry>;
+
+/** Of batches of rollouts: those over all of the target's tasks are long, and a training waits for a calibration. */
+export const batchOrder: Record<Purpose, ActivityOrder> = {
+  base_rollouts: { long: true },
+  calibration: { first: true },
+  training: {},
+  held_out: {},
+  outcome_matrix: { long: true },
+  test: { long: true },
+};
+
+export type ActivityName = keyof typeof activities;
+/** Of the activities on one queue. */
+export type ActivityOn<Queue extends ActivityEntry['queue']> = {
+  [Name in ActivityName]: (typeof activities)[Name]['queue'] extends Queue ? Name : never;
+}[ActivityName];
+
+export const activityEntry = (name: string): ActivityEntry | undefined =>
+  name in activities ? activities[name as ActivityName] : undefined;

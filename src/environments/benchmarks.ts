@@ -6,7 +6,7 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from '../artifacts/given';
-import { OVERALL, type PublishedArm } from '../domain/figure';
+import { OVERALL, type PublishedArm } from '../domain/artifacts';
 import type { ProcessCommand } from './connection';
 import type { EnvironmentKind } from './kinds';
 import { processOptions, programKind } from './process';

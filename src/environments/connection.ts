@@ -4,7 +4,7 @@
  */
 import { hostname } from 'node:os';
 import type { z } from 'zod';
-import { limited } from '../domain/signs-of-life';
+import { limited } from '../domain/concurrency';
 import { isDeep } from '../sandbox/limits';
 import { type Child, MAX_LINE, readLines, startChild, startProblem } from './child-process';
 import { badEnvironment, EnvironmentError, type EnvironmentErrorParts, quoted, readAnswer } from './contract';

@@ -5,7 +5,7 @@
 import type { ArtifactStore } from '../artifacts/store';
 import type { Environment } from '../domain/environment';
 import type { EnvironmentSpec, Kind } from '../domain/kinds';
-import type { PublishedArm } from '../domain/figure';
+import type { PublishedArm } from '../domain/artifacts';
 import type { Partners } from '../partners/partners';
 import type { Finding } from './conformance';
 import type { ProcessOptions } from './process';

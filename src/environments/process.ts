@@ -3,8 +3,7 @@
  * An episode lives and dies with the run of the process that it began in; the next reset starts the process again.
  */
 import { z } from 'zod';
-import { checkCommand, checkVariable } from '../domain/allowed';
-import { chatModelSchema, silenceField, variableName } from '../domain/endpoints';
+import { checkCommand, checkVariable, chatModelSchema, silenceField, variableName } from '../domain/endpoints';
 import type { Environment, EnvironmentDescription, Episode } from '../domain/environment';
 import { defineKind, type KindSpec } from '../domain/kinds';
 import { openPartners, type Partners } from '../partners/partners';

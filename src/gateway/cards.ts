@@ -1,5 +1,5 @@
 /** Model cards in the hub's layout. Every figure stands with its interval, its n and the id that `campaign lineage` takes. */
-import type { Figure } from '../domain/figure';
+import type { Figure } from '../domain/artifacts';
 import { policyNames } from '../domain/policies';
 import { rankFor } from '../policy/server';
 import { spreadText, valueText } from '../report/format';

@@ -1,12 +1,12 @@
 /**
  * The one client of the OpenAI dialect, for language models, simulated users, judges and policy servers. It sends one request and repeats nothing:
- * whoever asks knows whether to ask again (domain/retries.ts). No error that leaves it holds the key.
+ * whoever asks knows whether to ask again (domain/failures.ts). No error that leaves it holds the key.
  */
 import { createParser } from 'eventsource-parser';
 import { Agent, type Dispatcher } from 'undici';
-import { checkVariable } from '../domain/allowed';
+import { checkVariable } from '../domain/endpoints';
 import { type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
-import { limited } from '../domain/signs-of-life';
+import { limited } from '../domain/concurrency';
 
 /** Timeouts and conflicts of the endpoint's own, rate limits, and servers that are starting or going down. */
 const TEMPORARY = new Set([408, 409, 425, 429, 502, 503, 504]);

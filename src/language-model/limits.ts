@@ -3,8 +3,7 @@
  * fewer where the endpoint says that it is too much. A question whose replies are lost time after time, each of them paid for, is given up.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createTurns } from '../domain/concurrency';
-import { limited } from '../domain/signs-of-life';
+import { createTurns, limited } from '../domain/concurrency';
 
 interface Pass {
   concurrency: number;

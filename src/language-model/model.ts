@@ -3,10 +3,9 @@
  * so that the first reply serves all; one question is one request. Whatever goes wrong leaves as an OutsideFailure; the key is known here only.
  */
 import { digest } from '../artifacts/hash';
-import { createTurns } from '../domain/concurrency';
+import { createTurns, limited } from '../domain/concurrency';
 import type { LanguageModelSpec } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import { limited } from '../domain/signs-of-life';
 import { ApiError, type Caller, callerFailure, type Endpoint, endpointFailure, keyOf, openEndpoint } from './endpoint';
 import { forgetLost, isLostForGood, LOST_IN_A_ROW, rateLimiterFor } from './limits';
 import { PartialReply } from './reply';

@@ -11,7 +11,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
-import { limited } from '../domain/signs-of-life';
+import { limited } from '../domain/concurrency';
 import { type Merge, partsOf, plainAdapter, weightsOf } from './merge';
 import type { PolicyServer } from './server';
 

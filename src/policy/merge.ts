@@ -9,9 +9,8 @@ import { join } from 'node:path';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { createLimit } from '../domain/concurrency';
+import { createLimit, limited } from '../domain/concurrency';
 import type { FixedPolicy } from '../domain/rollout';
-import { limited } from '../domain/signs-of-life';
 import { runPython } from './python';
 
 export type Part = FixedPolicy['adapters'][number];

@@ -12,7 +12,7 @@ import { z } from 'zod';
 import { projectRoot } from '../artifacts/given';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';
-import { limited } from '../domain/signs-of-life';
+import { limited } from '../domain/concurrency';
 
 /** Names of what workers alone need, and of secrets whoever's they are. */
 const SECRET = /^(TEMPORAL|AWS)_|^(CAMPAIGN_ENCRYPTION_KEY|CAMPAIGN_STORE)$|API_KEY|TOKEN$|SECRET|PASSWORD/;

@@ -5,7 +5,7 @@
  */
 import type { ArtifactStore } from '../artifacts/store';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import { limited } from '../domain/signs-of-life';
+import { limited } from '../domain/concurrency';
 import { hashOf, modelOf, readFingerprint } from './base-model';
 import type { PolicyServer } from './server';
 import { likeliestBody, type LikelyToken, parseLikeliest, parseScores, parseTurn, scoreBody } from './wire';

@@ -2,8 +2,7 @@
  * What became of a capability, in one statement from all that is known of it, or why there is no adapter. Invariant: an adapter is gamed only if
  * the interval of a branch's paired difference to the base excludes zero, upwards on one branch and downwards on another.
  */
-import { direction } from '../domain/paired-statistics';
-import { comparable } from '../domain/statistics';
+import { direction, comparable } from '../domain/statistics';
 import type {
   BranchComparison,
   CalibrationFigures,

@@ -2,8 +2,7 @@
  * What a page and a terminal show, as data: a few kinds of blocks, which the page's application (web/) and terminal.ts show. Texts are plain here, and
  * made harmless there.
  */
-import type { ArtifactRef } from '../domain/artifacts';
-import type { Figure } from '../domain/figure';
+import type { ArtifactRef, Figure } from '../domain/artifacts';
 import type { ReportedMessage } from './capability-model';
 import { MISSING } from './format';
 import type { Plot } from './plots';

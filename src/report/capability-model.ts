@@ -4,8 +4,7 @@
  * not among the labeled ones is named and nothing is made up for it.
  */
 import { z } from 'zod';
-import { artifactRefSchema } from '../domain/artifacts';
-import { figureSchema } from '../domain/figure';
+import { artifactRefSchema, figureSchema } from '../domain/artifacts';
 import { branchSchema } from '../domain/environment';
 import { selectionRuleSchema } from '../domain/campaign';
 import { selfTestSchema } from '../domain/calibration';

@@ -3,8 +3,15 @@
  * that evaluated it, and two arms are compared in the runs that have both, over tasks that both have a scored rollout of; runs stand for
  * themselves as well, since an interval of few runs says little; runs that share both seeds are one draw.
  */
-import { mean, standardDeviation, successRate } from '../domain/statistics';
-import { acrossTrainings, pairedDifference, type PairedTest, TRAINING_SPREAD } from '../domain/paired-statistics';
+import {
+  mean,
+  standardDeviation,
+  successRate,
+  acrossTrainings,
+  pairedDifference,
+  type PairedTest,
+  TRAINING_SPREAD,
+} from '../domain/statistics';
 import type { Arm, Report, ReportedComparison, Role, SolverMatrix } from './model';
 import { samePolicy, standingOf } from './recommendation';
 

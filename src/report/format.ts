@@ -1,5 +1,5 @@
 /** Numbers and names as text, in one way for the page, the terminal and the verdict. */
-import type { Figure } from '../domain/figure';
+import type { Figure } from '../domain/artifacts';
 
 export const MISSING = '–';
 

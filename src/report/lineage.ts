@@ -4,8 +4,7 @@
  */
 import { distance } from 'fastest-levenshtein';
 import type { ArtifactStore } from '../artifacts/store';
-import type { ArtifactRef } from '../domain/artifacts';
-import { type Figure, figuresIn } from '../domain/figure';
+import { type ArtifactRef, type Figure, figuresIn } from '../domain/artifacts';
 import type { Outcome } from '../domain/outcomes';
 import { SUCCESS } from '../domain/rollout';
 import { readOutcomes, ROLLOUTS_MEDIA_TYPE } from '../rollout/read';

@@ -4,7 +4,7 @@
  * follows from its role, never from its name.
  */
 import { z } from 'zod';
-import { type Figure, figureSchema, figuresIn, publishedArmSchema } from '../domain/figure';
+import { type Figure, figureSchema, figuresIn, publishedArmSchema, artifactRefSchema } from '../domain/artifacts';
 import {
   type CapabilityDraft,
   reportedCapabilitySchema,
@@ -13,8 +13,8 @@ import {
   reportedTrainingSchema,
   sentenceFields,
 } from './capability-model';
-import { artifactRefSchema } from '../domain/artifacts';
-import { calibrationBandsSchema, stages } from '../domain/campaign';
+import { stages } from '../domain/campaign';
+import { calibrationBandsSchema } from '../domain/calibration';
 import { budgetSchema, costSchema, payingRoleSchema, spentSchema } from '../domain/endpoints';
 import { purposeSchema } from '../domain/rollout';
 

@@ -2,8 +2,8 @@
  * How the routed policy stands to the baselines, and which policy to ship. Invariants: of two policies as they are a paired test over the tasks
  * decides; that one way of training is ahead of another is said only where the interval holds for other trainings too.
  */
-import type { Figure } from '../domain/figure';
-import { acrossTrainings, direction, TRAINING_SPREAD } from '../domain/paired-statistics';
+import type { Figure } from '../domain/artifacts';
+import { acrossTrainings, direction, TRAINING_SPREAD } from '../domain/statistics';
 import { differenceText, MISSING, pText, spreadText, valueText } from './format';
 import type { Arm, Recommendation, ReportDraft, ReportedComparison, VerdictSentence } from './model';
 

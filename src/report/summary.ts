@@ -1,5 +1,5 @@
 /** What a reader is told first: which policy to ship and how sure that is, in plain words; and what is doubtful. Figures with their tests come after. */
-import { direction } from '../domain/paired-statistics';
+import { direction } from '../domain/statistics';
 import { wholeNumber } from './format';
 import type { Arm, Report } from './model';
 import { samePolicy, SPREAD } from './recommendation';

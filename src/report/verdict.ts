@@ -2,7 +2,7 @@
  * The verdict: plain sentences that follow from the figures by fixed rules. Invariant: "above" and "below" are said only where the difference
  * counts (`direction`), "ahead" only where other trainings would not change it (recommendation.ts); nothing here is judged by a person or a model.
  */
-import { direction } from '../domain/paired-statistics';
+import { direction } from '../domain/statistics';
 import { policyNames } from '../domain/policies';
 import { causesText } from '../domain/rollout';
 import { capabilitySentence, noSumsText } from './adapters';

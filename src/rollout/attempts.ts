@@ -5,10 +5,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Journal } from '../artifacts/store';
-import { forEachBounded } from '../domain/concurrency';
-import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
-import { rolloutDelayMs } from '../domain/retries';
-import { limited } from '../domain/signs-of-life';
+import { forEachBounded, limited } from '../domain/concurrency';
+import { type FailureType, isFailure, OutsideFailure, rolloutDelayMs } from '../domain/failures';
 import { type BrokenRollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import type { RollOutOptions } from './engine';

@@ -8,7 +8,7 @@ import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { outcomeOf, outcomesSchema, taskMeans, type Outcome } from '../domain/outcomes';
-import type { TaskMeans } from '../domain/paired-statistics';
+import type { TaskMeans } from '../domain/statistics';
 import { rolloutSchema, type Rollout, type ScoredRollout } from '../domain/rollout';
 
 export const ROLLOUTS_MEDIA_TYPE = 'application/jsonl';

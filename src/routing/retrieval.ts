@@ -3,8 +3,7 @@
  * equally similar ones the first; cosines are compared to nine digits.
  */
 import { z } from 'zod';
-import { checkVariable } from '../domain/allowed';
-import { apiKeyEnvField, urlField } from '../domain/endpoints';
+import { checkVariable, apiKeyEnvField, urlField } from '../domain/endpoints';
 
 export const embeddingsSchema = z.strictObject({
   url: urlField.describe('URL of an OpenAI-compatible endpoint, without /v1/embeddings.'),

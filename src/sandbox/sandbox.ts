@@ -5,7 +5,7 @@
  */
 import type { Worker } from 'node:worker_threads';
 import { OutsideFailure } from '../domain/failures';
-import { limited } from '../domain/signs-of-life';
+import { limited } from '../domain/concurrency';
 import {
   CALL_CPU_MS,
   isDeep,

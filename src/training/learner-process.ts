@@ -10,7 +10,7 @@ import { z } from 'zod';
 import { projectRoot } from '../artifacts/given';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { promptSchema } from '../domain/rollout';
-import { limited } from '../domain/signs-of-life';
+import { limited } from '../domain/concurrency';
 import { programEnvironment, watchProcess } from '../policy/python';
 
 const step = z.number().int().nonnegative();

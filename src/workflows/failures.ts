@@ -7,9 +7,8 @@ import {
   TemporalFailure,
   TimeoutFailure,
 } from '@temporalio/workflow';
-import { type FailureType, type Retry, retryOf as retryOfType } from '../domain/failures';
+import { type FailureType, type Retry, retryOf as retryOfType, backoffMs, ROUND, ROUND_MS } from '../domain/failures';
 import type { EndedArm, EndedCapability } from '../domain/results';
-import { backoffMs, ROUND, ROUND_MS } from '../domain/retries';
 import { CHILD_FAILED, childFailureIn, type Trouble } from './messages';
 import type { PauseGate } from './pause';
 

@@ -2,13 +2,12 @@
 import { ActivityCancellationType, type ActivityOptions, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../activities';
 import type { Making, Payer, RollOutInput, Silence, TaskSet } from '../activities/types';
-import { activities, type ActivityEntry, type ActivityName, batchOrder } from '../domain/activities';
+import { activities, type ActivityEntry, type ActivityName, batchOrder, longQueue, taskQueues } from '../domain/work';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Subset } from '../domain/results';
 import type { FixedPolicy } from '../domain/rollout';
-import { BACKOFF, ROUND } from '../domain/retries';
-import { longQueue, taskQueues } from '../domain/work';
+import { BACKOFF, ROUND } from '../domain/failures';
 import { untilDone } from './failures';
 
 /**

@@ -37,7 +37,7 @@ const cases: [string, string, boolean][] = [
   ['domain/x.ts', value('zod'), true],
   ['domain/x.ts', value('../artifacts/hash'), false],
   ['domain/x.ts', type('../artifacts/store'), false],
-  ['report/build/x.ts', value('../../domain/figure'), true],
+  ['report/build/x.ts', value('../../domain/artifacts'), true],
   // Of its own folder, whatever it is called.
   ['report/build/x.ts', value('../activities/x'), true],
   ['report/build/x.ts', value('../../activities/context'), false],

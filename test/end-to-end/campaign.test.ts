@@ -1,5 +1,5 @@
 /** A small campaign for real: Temporal, policy server, workers, trainer, report; left alone, then disturbed (`make test-faults` is the long form). */
-import { figuresIn } from '../../src/domain/figure';
+import { figuresIn } from '../../src/domain/artifacts';
 import { paidShort } from '../faults/scenarios/paid';
 import { short } from '../faults/scenarios/short';
 import { referenceOf, runScenario } from '../support/faults-scenario';

@@ -8,7 +8,7 @@ import { openFolderStore } from '../../src/artifacts/folder-store';
 import { digest } from '../../src/artifacts/hash';
 import type { Home } from '../../src/cli/project';
 import { waitUntil } from '../../src/cli/run/processes';
-import { figuresIn } from '../../src/domain/figure';
+import { figuresIn } from '../../src/domain/artifacts';
 import { type Report, reportSchema } from '../../src/report/model';
 import { isSuccess, type Rollout, type ScoredRollout } from '../../src/domain/rollout';
 import { readScored } from '../../src/rollout/read';

@@ -1,8 +1,8 @@
 /** A report as a demo campaign leaves it: three planted capabilities, one that is not calibrated, one candidate left out. Made up, but consistent. */
 import { createHash } from 'node:crypto';
-import type { ArtifactRef } from '../../src/domain/artifacts';
-import { calibrationBandsSchema, selectionRuleSchema } from '../../src/domain/campaign';
-import type { Figure } from '../../src/domain/figure';
+import type { ArtifactRef, Figure } from '../../src/domain/artifacts';
+import { selectionRuleSchema } from '../../src/domain/campaign';
+import { calibrationBandsSchema } from '../../src/domain/calibration';
 import type { Arm, ReportDraft, Role } from '../../src/report/model';
 import type {
   CalibrationFigures,

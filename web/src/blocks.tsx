@@ -10,7 +10,7 @@ import {
   piecesOf,
   type Quote,
 } from '../../src/report/blocks';
-import type { Figure } from '../../src/domain/figure';
+import type { Figure } from '../../src/domain/artifacts';
 import {
   beginningOf,
   messageRoles,

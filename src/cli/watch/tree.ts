@@ -1,10 +1,9 @@
 /** A snapshot as a tree of lines, without colour or cursor movement: the same for the terminal and for JSON lines. */
-import { activityEntry } from '../../domain/activities';
+import { activityEntry, type taskQueues } from '../../domain/work';
 import { type Waiting, waitingText } from '../../domain/approval';
 import { stages } from '../../domain/campaign';
 import type { FailureType } from '../../domain/failures';
 import { causesText } from '../../domain/rollout';
-import type { taskQueues } from '../../domain/work';
 import { duration } from '../../report/format';
 import type { CampaignProgress, StepStatus, Trouble } from '../../workflows/messages';
 import { stoppedText } from '../temporal';

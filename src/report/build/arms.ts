@@ -6,7 +6,7 @@ import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import { partNames } from '../../domain/capability';
 import type { Task } from '../../domain/environment';
-import type { TaskMeans } from '../../domain/paired-statistics';
+import type { TaskMeans } from '../../domain/statistics';
 import { policyNames, sumName, sumPolicy } from '../../domain/policies';
 import type { CampaignRecord } from '../../domain/results';
 import type { FixedPolicy, RolloutSummary } from '../../domain/rollout';

@@ -1,11 +1,10 @@
 /** The selected capabilities in the report: versions of their environments, calibration as it was decided, training, validation with intervals. */
 import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText } from '../../domain/approval';
-import type { ArtifactRef } from '../../domain/artifacts';
+import type { ArtifactRef, Figure } from '../../domain/artifacts';
 import { acceptedWithHints, type Measures, type SynthesisRound } from '../../domain/calibration';
 import { partNames } from '../../domain/capability';
-import type { Figure } from '../../domain/figure';
-import { type TaskMeans, together } from '../../domain/paired-statistics';
+import { type TaskMeans, together } from '../../domain/statistics';
 import { policyNames, sumName } from '../../domain/policies';
 import type { CampaignRecord, CapabilityResult } from '../../domain/results';
 import { calibrationsOf } from '../adapters';

@@ -2,10 +2,9 @@
  * What a campaign has cost: rollouts and tokens by purpose, seconds, and language models. Invariant: a rollout that batches share counts once, for
  * the first purpose that it was made for, so that the purposes add up to the total.
  */
-import type { Campaign, Stage } from '../../domain/campaign';
-import { stages } from '../../domain/campaign';
+import { type Campaign, type Stage, stages } from '../../domain/campaign';
 import { payingRoles, type Spent, sumOf } from '../../domain/endpoints';
-import type { Figure } from '../../domain/figure';
+import type { Figure } from '../../domain/artifacts';
 import type { CampaignRecord, RouterResult } from '../../domain/results';
 import { causesOf, purposes } from '../../domain/rollout';
 import { median } from '../../domain/statistics';

@@ -9,7 +9,7 @@ import type { SynthesisRound } from '../../domain/calibration';
 import { branchSchema } from '../../domain/environment';
 import { jsonText } from '../../domain/messages';
 import { type Outcome, taskMeans } from '../../domain/outcomes';
-import type { TaskMeans } from '../../domain/paired-statistics';
+import type { TaskMeans } from '../../domain/statistics';
 import { policyNames } from '../../domain/policies';
 import type { CampaignRecord, TrainingSummary } from '../../domain/results';
 import { type BrokenCause, causesIn, causesOf, type Purpose, type RolloutSummary } from '../../domain/rollout';

@@ -1,8 +1,6 @@
 /** Figures from task means: value, n, interval and origin together. What was not measured has no value, and an n of 0. */
-import type { ArtifactRef } from '../../domain/artifacts';
-import type { Figure } from '../../domain/figure';
-import { successDifference, type TaskMeans } from '../../domain/paired-statistics';
-import { type Estimate, meanInterval, successRate } from '../../domain/statistics';
+import type { ArtifactRef, Figure } from '../../domain/artifacts';
+import { successDifference, type TaskMeans, type Estimate, meanInterval, successRate } from '../../domain/statistics';
 
 /** A name as a part of a figure's id; what joins a sum's parts is in no name of one adapter. */
 export const slug = (name: string): string =>

@@ -1,7 +1,7 @@
 /** Arms by group of tasks, where the target names groups, and published figures of the same groups. */
 import type { Task } from '../../domain/environment';
-import type { TaskMeans } from '../../domain/paired-statistics';
-import { OVERALL, type PublishedArm } from '../../domain/figure';
+import type { TaskMeans } from '../../domain/statistics';
+import { OVERALL, type PublishedArm } from '../../domain/artifacts';
 import { publishedRun } from '../../domain/presets';
 import type { ReportDraft, TaskGroup } from '../model';
 import { type Level, only, rateFigure, rewardFigure, slug } from './figures';

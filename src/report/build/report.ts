@@ -8,7 +8,7 @@ import { stages } from '../../domain/campaign';
 import type { Spent } from '../../domain/endpoints';
 import type { Task } from '../../domain/environment';
 import { policyNames } from '../../domain/policies';
-import type { PublishedArm } from '../../domain/figure';
+import type { PublishedArm } from '../../domain/artifacts';
 import type { CampaignRecord } from '../../domain/results';
 import type { ReportDraft } from '../model';
 import { armsOf } from './arms';

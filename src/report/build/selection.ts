@@ -6,7 +6,7 @@
 import { readJson } from '../../artifacts/json';
 import type { ArtifactStore } from '../../artifacts/store';
 import { decisionText } from '../../domain/approval';
-import type { ArtifactRef } from '../../domain/artifacts';
+import type { ArtifactRef, Figure } from '../../domain/artifacts';
 import {
   beginningOf,
   type Candidate,
@@ -17,7 +17,6 @@ import {
   type Selection,
   selectionSchema,
 } from '../../domain/capability';
-import type { Figure } from '../../domain/figure';
 import type { CampaignRecord, SelectionResult } from '../../domain/results';
 import { agreementOf, lackingIn, type Reading, readingsOf } from '../../domain/selection';
 import type { ReportedCandidate, ReportedCitation, ReportedEvidence, ReportedFaults } from '../capability-model';

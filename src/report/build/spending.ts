@@ -2,9 +2,8 @@
  * What was spent to come to each arm. Invariants: test rollouts are nobody's; what was made for several capabilities (base rollouts, the base on
  * held-out tasks, the outcome matrix) is the routed policy's alone; what a baseline trained beyond the rollouts of trace counts for nothing.
  */
-import type { ArtifactRef } from '../../domain/artifacts';
+import type { ArtifactRef, Figure } from '../../domain/artifacts';
 import { partNames } from '../../domain/capability';
-import type { Figure } from '../../domain/figure';
 import { policyNames } from '../../domain/policies';
 import {
   type ArmResult,

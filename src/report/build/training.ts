@@ -1,6 +1,5 @@
 /** A training in the report: the reward of every step, and the held-out figures that picked the best iteration. */
-import type { ArtifactRef } from '../../domain/artifacts';
-import type { Figure } from '../../domain/figure';
+import type { ArtifactRef, Figure } from '../../domain/artifacts';
 import type { Iteration, TrainingSummary } from '../../domain/results';
 import type { ReportedTraining } from '../capability-model';
 import type { Evidence, MetricsLine } from './evidence';

@@ -1,7 +1,6 @@
 /** Steps in this process are tried again as a campaign's are: with its back-off, and never sooner than the endpoint says. */
 import { retried } from '../../../src/cli/analyse/steps';
-import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
-import { backoffMs, ROUND } from '../../../src/domain/retries';
+import { OutsideFailure, type FailureType, backoffMs, ROUND } from '../../../src/domain/failures';
 
 jest.mock('node:timers/promises', () => ({ setTimeout: () => Promise.resolve() }));
 

@@ -1,6 +1,11 @@
 import fc from 'fast-check';
-import { calibrate as calibrateAt, calibrationReportSchema, wantsAid } from '../../../src/domain/calibration';
-import { calibrationBandsSchema, type CalibrationBands } from '../../../src/domain/campaign';
+import {
+  calibrate as calibrateAt,
+  calibrationReportSchema,
+  wantsAid,
+  calibrationBandsSchema,
+  type CalibrationBands,
+} from '../../../src/domain/calibration';
 import type { Group } from '../../../src/domain/rollout';
 
 const bands = calibrationBandsSchema.parse({});

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { pairedDifference } from '../../../src/domain/paired-statistics';
 import {
+  pairedDifference,
   comparable,
   mean,
   meanInterval,

@@ -3,11 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/folder-store';
-import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { type ArtifactRef, figuresIn } from '../../../src/domain/artifacts';
 import type { Candidate } from '../../../src/domain/capability';
 import { calibrate } from '../../../src/domain/calibration';
 import { campaignSchema } from '../../../src/domain/campaign';
-import { figuresIn } from '../../../src/domain/figure';
 import type { FixedPolicy, Purpose, Rollout, RolloutSummary } from '../../../src/domain/rollout';
 import type { Report, ReportDraft } from '../../../src/report/model';
 import type {

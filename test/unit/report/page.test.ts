@@ -1,6 +1,6 @@
 /** A report as a page in a real browser and on a terminal: what is shown, that texts from models do nothing there, and that it fits. */
 import { readFileSync } from 'node:fs';
-import { figuresIn } from '../../../src/domain/figure';
+import { figuresIn } from '../../../src/domain/artifacts';
 import { diffOf } from '../../../src/report/build/quotes';
 import { nothing } from '../../../src/report/build/figures';
 import { shortName, visible } from '../../../src/report/format';

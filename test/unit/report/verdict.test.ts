@@ -1,5 +1,5 @@
 /** What the report says: which policy to ship, how arms stand to each other, what became of each adapter; all of it follows from the figures. */
-import { type Figure, figuresIn } from '../../../src/domain/figure';
+import { type Figure, figuresIn } from '../../../src/domain/artifacts';
 import {
   acrossTrainings,
   gainsAnything,
@@ -7,7 +7,7 @@ import {
   type TaskMeans,
   together,
   TRAINING_SPREAD,
-} from '../../../src/domain/paired-statistics';
+} from '../../../src/domain/statistics';
 import { statementOf } from '../../../src/report/adapters';
 import { differenceFigure, nothing } from '../../../src/report/build/figures';
 import type { CapabilityDraft } from '../../../src/report/capability-model';

@@ -1,8 +1,7 @@
 /** The synthesizer that asks a language model: what is asked, what is sent back, what leaves it. The model is a function here. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { calibrate } from '../../../src/domain/calibration';
-import { calibrationBandsSchema } from '../../../src/domain/campaign';
+import { calibrate, calibrationBandsSchema } from '../../../src/domain/calibration';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { openPrompts } from '../../../src/language-model/prompts';
 import type { Question } from '../../../src/language-model/types';

@@ -1,7 +1,6 @@
 import { sha256 } from '../../../src/artifacts/hash';
 import { capabilities } from '../../../src/analyst/rules/errors';
-import { calibrate } from '../../../src/domain/calibration';
-import { calibrationBandsSchema } from '../../../src/domain/campaign';
+import { calibrate, calibrationBandsSchema } from '../../../src/domain/calibration';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
 import type { Group, ScoredRollout } from '../../../src/domain/rollout';
 import { random } from '../../../src/environments/random';
