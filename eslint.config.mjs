@@ -23,7 +23,7 @@ const mayImport = {
     'gateway/forms',
     'gateway/sent',
   ],
-  routing: ['domain', 'artifacts', 'policy'],
+  routing: ['domain', 'artifacts', 'policy', 'language-model/endpoint'],
   rollout: ['domain', 'artifacts', 'policy', 'routing/router'],
   conversations: ['domain', 'artifacts/hash'],
   analyst: ['domain', 'artifacts', 'language-model', 'environments/policy-rules'],

@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { openFolderStore } from '../src/artifacts/folder-store';
+import { openFolderStore } from '../src/artifacts/open-store';
 import { openEnvironment } from '../src/environments/open';
 import type { SimulatedUser } from '../src/partners/partners';
 import { rollOut } from '../src/rollout/engine';

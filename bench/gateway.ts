@@ -14,7 +14,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { openFolderStore } from '../src/artifacts/folder-store';
+import { openFolderStore } from '../src/artifacts/open-store';
 import { BASE } from '../test/support/dialect-server';
 import { fitByWords, startGateway } from '../test/support/gateway';
 import { openPoster } from './post';

@@ -9,7 +9,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { openFolderStore } from '../src/artifacts/folder-store';
+import { openFolderStore } from '../src/artifacts/open-store';
 import { sha256 } from '../src/artifacts/hash';
 import { notingUsage } from '../src/artifacts/usage';
 import { ROLLOUTS_MEDIA_TYPE } from '../src/rollout/read';

@@ -6,7 +6,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { join } from 'node:path';
 import { EnvironmentPool } from '../src/activities/environments';
 import { createRolloutActivities } from '../src/activities';
-import { openFolderStore } from '../src/artifacts/folder-store';
+import { openFolderStore } from '../src/artifacts/open-store';
 import type { ArtifactStore } from '../src/artifacts/store';
 import type { ArtifactRef } from '../src/domain/artifacts';
 import { SUCCESS, type Policy } from '../src/domain/rollout';

@@ -13,7 +13,7 @@ import { baseModelId, hashOf, modelOf } from '../policy/base-model';
 import type { PolicyClient } from '../policy/client';
 import type { Merge } from '../policy/merge';
 import type { Registry } from '../registry';
-import type { GpuGroups } from '../training/gpu-groups';
+import type { GpuGroups } from '../training/learner-process';
 import type { EnvironmentPool } from './environments';
 import type { Payer } from './types';
 

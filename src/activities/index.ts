@@ -1,19 +1,16 @@
 /** The activities by task queue, each a function of the worker's dependencies and its input. */
 import type { ActivityOn } from '../domain/work';
 import { discover, label, select } from './analyse';
-import { takeConversations, takeModules } from './arm-inputs';
-import { checkAdapters, checkBase } from './check-base';
+import { takeConversations, takeModules, fineTune, train } from './train';
+import { checkAdapters, checkBase, rollOut } from './roll-out';
 import type { Dependencies, GpuDependencies, PolicyDependencies } from './context';
 import { mapped } from './failures';
-import { findGains } from './find-gains';
+import { findGains, fitRouter, trainGate } from './router';
 import { prepare } from './prepare';
 import { writeReport } from './report';
 import { bestIteration, keepDecision, keepPiece, keepResult, readCheckpoints, recallDecision } from './results';
-import { rollOut } from './roll-out';
-import { fitRouter, trainGate } from './router';
 import { searchPrompt } from './search-prompt';
 import { calibrate, selfTest, synthesize } from './synthesis';
-import { fineTune, train } from './train';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each step has its own dependencies and input
 type Step = (deps: any, input: any) => Promise<unknown>;

@@ -10,7 +10,7 @@ import { keepFingerprint, poolOf, servedBase } from '../policy/base-model';
 import type { Registry } from '../registry';
 import { type Dependencies, modelFolder, working } from './context';
 import { fail } from './failures';
-import { keptJson } from '../artifacts/json';
+import { keptJson } from '../artifacts/store';
 import { splitTasks } from '../environments/split';
 import type { Stage } from '../domain/work';
 

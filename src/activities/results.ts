@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { canonical, digest, sha256 } from '../artifacts/hash';
-import type { ArtifactStore } from '../artifacts/store';
+import { type ArtifactStore, keptJson, readJson } from '../artifacts/store';
 import { decisionSchema, type Decision } from '../domain/approval';
 import { type ArtifactRef, refsIn } from '../domain/artifacts';
 import {
@@ -19,7 +19,6 @@ import {
   type Iteration,
 } from '../domain/results';
 import type { Dependencies } from './context';
-import { keptJson, readJson } from '../artifacts/json';
 
 /** Of checkpoints that are read at once; one is always read. */
 const MAX_CHARACTERS = 32_000;

@@ -1,4 +1,7 @@
-/** Step 4 of the method: fits the router on the outcome matrix of the train split, and trains a gate over all adapters as one more option of it. */
+/**
+ * Step 4 of the method: which adapters gain anything and so may be added up, a gate over all of them as one more option, and the router, which is
+ * fitted on the outcome matrix of the train split.
+ */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,12 +13,12 @@ import { openingOf } from '../domain/messages';
 import { isSuccess, SUCCESS, type FixedPolicy, type TrainingRow } from '../domain/rollout';
 import { contentOf, partsOf, plainAdapter } from '../policy/merge';
 import { runPython } from '../policy/python';
-import { readOutcomes, readScored } from '../rollout/read';
+import { readOutcomes, readScored, readTaskMeans } from '../rollout/read';
 import { type FitInput, fitSchema, type FittedRouter } from '../routing/router';
-import { type GpuDependencies, modelFolder, type PolicyDependencies, working } from './context';
-import { keptJson } from '../artifacts/json';
+import { type GpuDependencies, modelFolder, type PolicyDependencies, working, type Dependencies } from './context';
+import { keptJson, type ArtifactStore } from '../artifacts/store';
 import type { Training } from '../domain/campaign';
-import type { ArtifactStore } from '../artifacts/store';
+import { gainsAnything, successDifference, together } from '../domain/statistics';
 
 /** On this queue because a router may ask the policy. */
 export async function fitRouter(
@@ -155,4 +158,45 @@ function rowOf({ promptIds, completionIds, turns }: TrainingRow): Row {
   const mask = completionIds.map(() => 0);
   for (const { start, end } of turns) mask.fill(1, start, end);
   return { prompt_ids: promptIds, completion_ids: completionIds, mask };
+}
+
+/** Rollouts before a training and after it, on the same tasks. */
+interface Batches {
+  before: ArtifactRef;
+  after: ArtifactRef;
+}
+
+/**
+ * Which adapters gain anything (`gainsAnything`): on held-out seeds of their own environments, or on the target's tasks, batch by batch, each
+ * against what it started from.
+ */
+export async function findGains(
+  { store }: Pick<Dependencies, 'store'>,
+  {
+    adapters,
+    ...level
+  }: {
+    adapters: { name: string; own: Batches; target: Batches[] }[];
+    confidence: number;
+    /** Of the draws. */
+    seed: number;
+  },
+): Promise<{ gaining: string[] }> {
+  const { progress } = working('compare the adapters');
+  const read = async ({ before, after }: { before: ArtifactRef; after: ArtifactRef }) => ({
+    treatment: await readTaskMeans(store, after),
+    control: await readTaskMeans(store, before),
+  });
+  const gaining: string[] = [];
+  for (const [n, { name, own, target }] of adapters.entries()) {
+    progress(n, adapters.length);
+    const batches = [];
+    for (const each of target) batches.push(await read(each));
+    const known = {
+      own: successDifference({ ...(await read(own)), level }),
+      target: successDifference({ ...together(batches), level }),
+    };
+    if (gainsAnything(known)) gaining.push(name);
+  }
+  return { gaining };
 }

@@ -18,11 +18,10 @@ import { withModule } from '../sandbox/module';
 import { SELF_TEST_VERSION, selfTest as runSelfTest, TESTED_SEEDS } from '../sandbox/self-test';
 import type { ReviseInput } from '../synthesis/synthesizer';
 import { asking, type Dependencies, working } from './context';
-import { keptJson, readJson } from '../artifacts/json';
+import { keptJson, readJson, type ArtifactStore } from '../artifacts/store';
 import { forbiddenOf, TEST_TEXTS } from './tasks';
 import type { Payer } from './types';
 import type { Candidate, Lacking } from '../domain/capability';
-import type { ArtifactStore } from '../artifacts/store';
 
 /** The round before, which is revised; `attempts`: the rollouts that its last calibration judged. */
 type Previous = RoundFeedback & { module: ArtifactRef; attempts?: ArtifactRef };

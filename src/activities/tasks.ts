@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
-import type { ArtifactStore } from '../artifacts/store';
+import { type ArtifactStore, keptJson, readJson } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment, Message, ResetResult } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
@@ -16,7 +16,6 @@ import { leaksOf, messageHash, normalised } from '../sandbox/leakage';
 import { withModule } from '../sandbox/module';
 import { mixedTasks, seedsOfEach, seedTasks, TOGETHER } from '../domain/seeds';
 import type { Environments } from './environments';
-import { keptJson, readJson } from '../artifacts/json';
 import type { RollOutInput } from './types';
 
 type Of = Pick<RollOutInput, 'environment' | 'tasks'>;

@@ -1,21 +1,27 @@
-/** Trains one LoRA: with GRPO on rollouts, or supervised on conversations. A training that has ended is found by its key. */
+/**
+ * Trains one LoRA: with GRPO on rollouts, or supervised on conversations; and puts the files that an arm trains on into the store. A training that has
+ * ended is found by its key.
+ */
 import { join } from 'node:path';
 import { asideIn, replaceFile } from '../artifacts/durable-file';
-import { digest } from '../artifacts/hash';
+import { digest, sha256 } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Trainer } from '../domain/campaign';
-import type { Message, ToolSchema } from '../domain/messages';
+import { type Message, type ToolSchema, messageSchema, toolSchema } from '../domain/messages';
 import type { Purpose } from '../domain/rollout';
 import { contentOf, type Part, partsOf, plainAdapter } from '../policy/merge';
 import { toWireMessage, toWireTools } from '../policy/wire';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import { tinkerEnvironment, tinkerPython, tinkerUrl } from '../policy/tinker';
-import { conversationsSchema } from './arm-inputs';
-import { type GpuDependencies, ledgerOf, modelFolder, progress } from './context';
-import { readJson } from '../artifacts/json';
+import { type GpuDependencies, ledgerOf, modelFolder, progress, type Dependencies } from './context';
+import { readJson } from '../artifacts/store';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { FineTuneInput, TrainInput } from './types';
 import type { TrainingSummary } from '../domain/results';
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import { takeConversations as readConversations } from '../conversations/read';
+import { moduleFiles } from '../sandbox/source';
 
 const TRAINING: Purpose = 'training';
 /** Changes whenever the same job would come to other weights. */
@@ -201,3 +207,35 @@ const lineOf = ({ id, messages, tools }: { id: string; messages: Message[]; tool
   messages: messages.map(toWireMessage),
   tools: tools.length > 0 ? toWireTools(tools) : null,
 });
+
+/** The modules of a folder, by the names of their files. */
+export async function takeModules(
+  { store }: Pick<Dependencies, 'store'>,
+  { folder }: { folder: string },
+): Promise<{ file: string; module: ArtifactRef }[]> {
+  const taken = [];
+  for (const file of await moduleFiles(folder)) {
+    const body = await readFile(join(folder, file));
+    const about = { producer: 'takeModules', inputs: [], mediaType: 'text/javascript' };
+    taken.push({ file, module: await store.put({ key: `module/${sha256(body)}`, ...about, body }) });
+  }
+  return taken;
+}
+
+/** The artifact. */
+export const conversationsSchema = z.array(
+  z.object({ id: z.string(), messages: z.array(messageSchema), tools: z.array(toolSchema).optional() }),
+);
+
+/** The conversations of a file (docs/conversations.md) with at least this reward, and how many they are. */
+export async function takeConversations(
+  { store }: Pick<Dependencies, 'store'>,
+  input: { file: string; minReward: number },
+): Promise<{ conversations: ArtifactRef; count: number }> {
+  const taken = await readConversations(input);
+  // Not canonical: a call's arguments stay in the order in which they were written.
+  const body = JSON.stringify(taken.map(({ id, messages, tools }) => ({ id, messages, ...(tools && { tools }) })));
+  const about = { producer: 'takeConversations', inputs: [], mediaType: 'application/json' };
+  const conversations = await store.put({ key: `conversations/${sha256(body)}`, ...about, body });
+  return { conversations, count: taken.length };
+}

@@ -3,12 +3,17 @@
  * result by what it is made of before it makes it, so that each finds what the other paid for; a labeling pass is used as it is or not at all.
  */
 import { digest } from '../artifacts/hash';
-import { keptJson, readJson } from '../artifacts/json';
-import type { ArtifactStore } from '../artifacts/store';
+import { keptJson, readJson, type ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { SelectionRule } from '../domain/campaign';
-import { discoverySchema, labelPassSchema, selectionSchema } from '../domain/capability';
-import type { Candidate, LabelPass, Selection } from '../domain/capability';
+import {
+  discoverySchema,
+  labelPassSchema,
+  selectionSchema,
+  type Candidate,
+  type LabelPass,
+  type Selection,
+} from '../domain/capability';
 import { OutsideFailure } from '../domain/failures';
 import type { ScoredRollout } from '../domain/rollout';
 import { checkPartition, selectCapabilities, selectOutright } from '../domain/selection';

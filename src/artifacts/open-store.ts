@@ -1,8 +1,67 @@
-/** The store of a home: a folder in it, or the bucket that CAMPAIGN_STORE names, of which the folder is then the cache. */
-import { join } from 'node:path';
+/**
+ * The store of a home: a local folder, which needs nothing else, or the bucket that CAMPAIGN_STORE names, of which the folder is then the cache. Beside
+ * the store's files a folder has `aside`, what is being written.
+ */
+import { join, basename, dirname, relative, resolve as absolutePath, sep } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
-import { openFolderStore } from './folder-store';
 import type { ArtifactStore } from './store';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import { type Backend, openContentStore, walk } from './content-store';
+import { createFile, ifThere, leftoversIn, replaceFile } from './durable-file';
+import { journalReader, openJournal } from './journal';
+import { Objects } from './objects';
+
+/** Removes what dead processes of this host left half-written in the store; returns how many files and folders. */
+export async function removeLeftovers(root: string): Promise<number> {
+  const left = await leftoversIn(join(absolutePath(root), 'aside'));
+  for (const path of left) await rm(path, { recursive: true, force: true });
+  return left.length;
+}
+
+/** Opens the store in `folder`, which is created on the first write. Several processes may use one folder. */
+export const openFolderStore = (folder: string): ArtifactStore => openContentStore(folderBackend(absolutePath(folder)));
+
+function folderBackend(root: string): Backend {
+  const aside = join(root, 'aside');
+  const readers = new Map<string, ReturnType<typeof journalReader>>();
+  const at = (path: string): string => join(root, path);
+  const relativeTo = (path: string): string => relative(root, path).split(sep).join('/');
+  const versionOf = async (path: string) => (await ifThere(stat(at(path))))?.ino.toString();
+  const journalPath = (name: string) => join(root, 'journals', `${name}.jsonl`);
+  return {
+    address: at,
+    exists: async (path) => (await versionOf(path)) !== undefined,
+    async read(path) {
+      const version = await versionOf(path);
+      const text = await ifThere(readFile(at(path), 'utf8'));
+      return version === undefined || text === undefined ? undefined : { text, version };
+    },
+    create: (path, body) => createFile({ path: at(path), body, aside }),
+    replace: (path, body) => replaceFile({ path: at(path), body, aside }),
+    async remove(path, version) {
+      if (version === undefined || (await versionOf(path)) === version)
+        await rm(at(path), { recursive: true, force: true });
+    },
+    async list(prefix = '') {
+      if (prefix === '') return (await walk(root)).map((file) => ({ ...file, path: relativeTo(file.path) }));
+      const folder = at(dirname(prefix));
+      const names = ((await ifThere(readdir(folder))) ?? []).filter((name) => name.startsWith(basename(prefix)));
+      const files = await Promise.all(names.map((name) => walk(join(folder, name))));
+      return files.flat().map((file) => ({ ...file, path: relativeTo(file.path) }));
+    },
+    leftovers: async () => (await leftoversIn(aside)).map(relativeTo),
+    unnamedMs: 0,
+    objects: new Objects(join(root, 'objects'), aside),
+    folderPath: (sha) => join(root, 'folders', sha),
+    journal: (name, guard) => openJournal(journalPath(name), guard),
+    async records(name) {
+      const read = readers.get(name) ?? journalReader(journalPath(name));
+      readers.set(name, read);
+      return read();
+    },
+    removeJournal: (name) => rm(journalPath(name), { force: true }),
+  };
+}
 
 const GB = 1e9;
 

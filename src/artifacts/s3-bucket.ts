@@ -19,7 +19,7 @@ import { Upload } from '@aws-sdk/lib-storage';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { limited, showLife } from '../domain/concurrency';
 import { measure } from '../metrics';
-import type { StoredFile } from './contents';
+import type { StoredFile } from './content-store';
 import { flush } from './durable-file';
 
 /** Larger files go up in parts of this size, two at once. */

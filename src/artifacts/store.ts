@@ -1,8 +1,10 @@
 /**
- * The artifact store's interface. Invariants: what is under a key is written once (a second put under the key returns the first
- * artifact); a half-written artifact can never be read; every artifact knows its inputs, so that any figure leads back to rollouts.
+ * The artifact store's interface, and artifacts that hold JSON. Invariants: what is under a key is written once (a second put under the key returns the
+ * first artifact); a half-written artifact can never be read; every artifact knows its inputs, so that any figure leads back to rollouts.
  */
 import type { ArtifactRef } from '../domain/artifacts';
+import { z } from 'zod';
+import { canonical } from './hash';
 
 export interface Provenance {
   key: string;
@@ -93,4 +95,23 @@ export interface Journal {
   close(): Promise<void>;
   /** Closes and deletes it: for when what it led to is stored as an artifact. */
   remove(): Promise<void>;
+}
+
+/** An artifact that holds JSON. Throws where it does not have the schema's form: something else wrote it. */
+export async function readJson<T>(store: ArtifactStore, ref: ArtifactRef, schema: z.ZodType<T>): Promise<T> {
+  const parsed = schema.safeParse(JSON.parse((await store.read(ref)).toString('utf8')));
+  if (parsed.success) return parsed.data;
+  throw new Error(`artifact ${ref.uri} has another form than expected: ${z.prettifyError(parsed.error)}`);
+}
+
+/** What is under the key, or else is made and stored there as canonical JSON: equal values are equal artifacts. */
+export async function keptJson(
+  store: ArtifactStore,
+  { key, ...provenance }: { key: string; producer: string; inputs: ArtifactRef[] },
+  make: () => unknown,
+): Promise<ArtifactRef> {
+  const known = await store.find(key);
+  if (known) return known;
+  const body = canonical(await make());
+  return store.put({ key, ...provenance, mediaType: 'application/json', body });
 }

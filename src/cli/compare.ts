@@ -1,7 +1,7 @@
 /** `campaign compare`: several runs of one campaign, of one target and one base model, as one comparison. Reads reports only. */
 import { existsSync, statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { readJson } from '../artifacts/json';
+import { readJson } from '../artifacts/store';
 import { openStore } from '../artifacts/open-store';
 import { figuresIn } from '../domain/artifacts';
 import { type Comparison, comparisonOf } from '../report/comparison';

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { walk } from '../artifacts/contents';
+import { walk } from '../artifacts/content-store';
 import { openStore } from '../artifacts/open-store';
 import { removeNotes, removeUsed, usageOf } from '../artifacts/usage';
 import { taskQueues } from '../domain/work';

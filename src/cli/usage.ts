@@ -1,7 +1,7 @@
 /** What of a home belongs to which campaign. Bytes are those on disk; together they are the home's. Reads only. */
 import { existsSync, readdirSync } from 'node:fs';
 import { basename, join, relative, sep } from 'node:path';
-import { walk } from '../artifacts/contents';
+import { walk } from '../artifacts/content-store';
 import { openStore } from '../artifacts/open-store';
 import { isAlone, type Share, type Usage, usageOf } from '../artifacts/usage';
 import { UserError } from './errors';

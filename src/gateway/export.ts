@@ -5,8 +5,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { flush, ifThere } from '../artifacts/durable-file';
-import { readJson } from '../artifacts/json';
-import type { ArtifactStore } from '../artifacts/store';
+import { readJson, type ArtifactStore } from '../artifacts/store';
 import type { FixedPolicy } from '../domain/rollout';
 import { modelOf, readFingerprint } from '../policy/base-model';
 import { type Merge, plainAdapter, partsOf } from '../policy/merge';

@@ -2,8 +2,7 @@
  * What is served of a finished campaign: its routed policy, the base model, each policy that the router chooses among, and baselines, by name. A campaign and
  * an exported folder are served alike: of both there is a fitted router in a store that holds its adapters.
  */
-import { readJson } from '../artifacts/json';
-import type { ArtifactStore } from '../artifacts/store';
+import { readJson, type ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { OutsideFailure } from '../domain/failures';
 import { policyNames } from '../domain/policies';

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { ArtifactStore, Journal } from '../artifacts/store';
+import { type ArtifactStore, type Journal, readJson } from '../artifacts/store';
 import { OutsideFailure } from '../domain/failures';
 import {
   costOf,
@@ -17,7 +17,6 @@ import {
   type Price,
   type Spent,
 } from '../domain/endpoints';
-import { readJson } from '../artifacts/json';
 import { canonical } from '../artifacts/hash';
 import type { Ledger, Paid } from './types';
 

@@ -10,7 +10,7 @@ import { type FailureType, isFailure, OutsideFailure, rolloutDelayMs } from '../
 import { type BrokenRollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import type { RollOutOptions } from './engine';
-import type { BatchPlan, PlannedRollout } from './keys';
+import type { BatchPlan, PlannedRollout } from './batch';
 import { play, type PlayOptions } from './play';
 
 /** More rollouts than this that died in every attempt broke in an outage, and are for the next run. */

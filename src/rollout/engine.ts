@@ -19,8 +19,7 @@ import type {
   ScoredRollout,
 } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
-import { findBatch, indexOf, storeBatch, type StoredBatch, takeStored } from './batch';
-import { type BatchPlan, planBatch } from './keys';
+import { findBatch, indexOf, storeBatch, type StoredBatch, takeStored, type BatchPlan, planBatch } from './batch';
 import { makeMissing } from './attempts';
 import type { Resolve } from './resolve';
 

@@ -9,10 +9,10 @@ import { agentView, type AssistantMessage, type Message, openingOf, type ToolSch
 import type { FixedPolicy, Policy, Prompt, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import { numbered, type Turn, type TurnRequest } from '../policy/wire';
-import { createContexts } from './contexts';
-import { choiceSeed, type PlannedRollout, turnSeed } from './keys';
+import { choiceSeed, type PlannedRollout, turnSeed } from './batch';
 import type { Resolve, Resolved } from './resolve';
 import { createRowBuilder } from './training-batch';
+import { isDeepStrictEqual } from 'node:util';
 
 export interface PlayOptions {
   environment: Environment;
@@ -175,4 +175,43 @@ const withHint = (opening: readonly Message[], hint: string): Message[] =>
 async function promptIdsOf(client: Pick<PolicyClient, 'sample'>, request: TurnRequest): Promise<number[]> {
   const { promptIds } = await client.sample({ ...request, sampling: { ...request.sampling, maxTokens: 1 } });
   return promptIds;
+}
+
+interface Ids {
+  /** What the policy saw and sampled. */
+  seen: readonly number[];
+  /** The same without a hint. */
+  trained: readonly number[];
+}
+
+interface Known extends Ids {
+  /** Messages of the context. */
+  length: number;
+}
+
+export function createContexts() {
+  const answered: { context: Context; ids: Ids }[] = [];
+  return {
+    before({ messages, tools }: Context): Known {
+      let longest: Known = { length: 0, seen: [], trained: [] };
+      for (const { context, ids } of answered.toReversed()) {
+        const { length } = context.messages;
+        if (length <= longest.length || length > messages.length) continue;
+        if (!isDeepStrictEqual(context.tools, tools)) continue;
+        if (context.messages.every((message, n) => isSame(message, messages[n]!))) longest = { length, ...ids };
+      }
+      return longest;
+    },
+    /** `context`: with the answer. */
+    add: (context: Context, ids: Ids): void => void answered.push({ context, ids }),
+  };
+}
+
+/** Programs write an answer of theirs down anew: white space around its text, and in the arguments of calls, may be gone. */
+function isSame(one: Message, other: Message): boolean {
+  if (one === other) return true;
+  if (one.role !== 'assistant' || other.role !== 'assistant') return isDeepStrictEqual(one, other);
+  const calls = (message: typeof one) =>
+    (message.toolCalls ?? []).map(({ id, name, arguments: given }) => ({ id, name, arguments: given }));
+  return one.content.trim() === other.content.trim() && isDeepStrictEqual(calls(one), calls(other));
 }

@@ -4,8 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { readJson } from '../artifacts/json';
-import type { ArtifactStore } from '../artifacts/store';
+import { readJson, type ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { kindOf, kindSpecSchema } from '../domain/kinds';

@@ -1,7 +1,8 @@
 /**
  * The base model as classifier (step 4 of the method): it is shown the adapters that similar train tasks needed, each under a label of one
- * token, and the probabilities of the labels say which of them a conversation gets: the nucleus of the likeliest ones, added up. Invariants:
- * the same arithmetic as trainer/fit_router/labels.py; where the base model names no label, the conversation is left to it.
+ * token, and the probabilities of the labels say which of them a conversation gets: the nucleus of the likeliest ones, added up. Similar are texts by
+ * cosine, of the words that they hold or of what an endpoint embeds them as. Invariants: the same arithmetic as trainer/fit_router/labels.py; where the
+ * base model names no label, the conversation is left to it; of equally similar texts the first, with cosines compared to nine digits.
  */
 import { z } from 'zod';
 import { defineKind } from '../domain/kinds';
@@ -11,8 +12,9 @@ import { policyNames } from '../domain/policies';
 import type { Choice } from '../domain/rollout';
 import type { LikelyToken } from '../policy/wire';
 import { checkOptions, fitWithPython, foldsField, textOf, TIE, type LabelAnswers } from './python-fit';
-import { embed, embeddingsSchema, similarVectors, similarWords, type Endpoint, type Similar } from './retrieval';
 import type { ChooseInput, FitInput, FittedRouter, RouterContext, RouterKind } from './router';
+import { endpointFailure, keyOf, openEndpoint } from '../language-model/endpoint';
+import { apiKeyEnvField, urlField } from '../domain/endpoints';
 
 /** Similar train tasks that name the candidates: how many is chosen in the fit. */
 const NEIGHBOURS = [4, 16];
@@ -48,6 +50,13 @@ export type LabelsModel = z.output<typeof modelSchema>;
 
 /** By name the log-prob of its label, null of one that was no candidate. */
 type LabelLogprobs = (number | null)[];
+
+const embeddingsSchema = z.strictObject({
+  url: urlField.describe('URL of an OpenAI-compatible endpoint, without /v1/embeddings.'),
+  model: z.string().min(1).describe('Name of the model at the endpoint.'),
+  apiKeyEnv: apiKeyEnvField.describe('Variable with the API key, where one is needed.'),
+});
+type Embeddings = z.output<typeof embeddingsSchema>;
 
 type Choose = (text: string, signal: AbortSignal) => Promise<Choice>;
 
@@ -85,7 +94,7 @@ async function askOfAllTasks({
 }: {
   input: FitInput;
   context: RouterContext;
-  embeddings: Endpoint | undefined;
+  embeddings: Embeddings | undefined;
 }): Promise<{ labels: LabelAnswers; retrieval: Pick<LabelsModel, keyof typeof retrievalFields> }> {
   const { definitions = {}, progress, signal } = input;
   const options = input.options.map(({ name }) => name);
@@ -130,7 +139,7 @@ function createChoose({
 }: {
   fitted: FittedRouter;
   context: RouterContext;
-  embeddings: Endpoint | undefined;
+  embeddings: Embeddings | undefined;
 }): Choose {
   const model = modelSchema.parse(fitted.parameters);
   checkOptions(model.options, fitted.options);
@@ -253,3 +262,72 @@ export function neededParts(options: readonly string[], outcomes: Readonly<Recor
   });
   return solved?.split('+');
 }
+
+/** Similarities to each of the texts that it was made of. */
+export type Similar = (text: string) => Promise<number[]>;
+
+const WORD = /[A-Za-z0-9_]+|[^ \t\r\nA-Za-z0-9_]/gu;
+/** Texts of one request to an endpoint. */
+const TEXTS = 64;
+const TIMEOUT_MS = 60_000;
+
+type Vector = ReadonlyMap<string, number>;
+
+/** TF-IDF over words. */
+export function similarWords(texts: readonly string[]): Similar {
+  const held = texts.map(wordsOf);
+  const idf = (word: string): number => Math.log((1 + texts.length) / (1 + (holding.get(word) ?? 0))) + 1;
+  const holding = new Map<string, number>();
+  for (const words of held) for (const word of words) holding.set(word, (holding.get(word) ?? 0) + 1);
+  const vector = (words: ReadonlySet<string>): Vector => new Map([...words].map((word) => [word, idf(word)]));
+  const vectors = held.map(vector);
+  return async (text) => {
+    const own = vector(wordsOf(text));
+    return vectors.map((one) => cosine(own, one));
+  };
+}
+
+const wordsOf = (text: string): Set<string> => new Set(text.toLowerCase().match(WORD) ?? []);
+
+/** By vectors that an endpoint gave for the texts. */
+export const similarVectors =
+  (vectors: readonly number[][], embed: (text: string) => Promise<number[]>): Similar =>
+  async (text) => {
+    const own = sparse(await embed(text));
+    return vectors.map((one) => cosine(own, sparse(one)));
+  };
+
+const sparse = (values: readonly number[]): Vector => new Map(values.map((value, n) => [String(n), value]));
+
+function cosine(a: Vector, b: Vector): number {
+  let shared = 0;
+  for (const [key, value] of a) shared += value * (b.get(key) ?? 0);
+  const length = (of: Vector): number => Math.sqrt([...of.values()].reduce((sum, value) => sum + value ** 2, 0)) || 1;
+  return Math.floor((shared / (length(a) * length(b))) * DIGITS + 0.5) / DIGITS;
+}
+
+const answerSchema = z.object({
+  data: z.array(z.object({ index: z.number().int(), embedding: z.array(z.number()).min(1) })),
+});
+
+/** Asks the endpoint. Throws where it does not answer with one vector a text. */
+export async function embed(spec: Embeddings, texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
+  const { url, model, apiKeyEnv } = spec;
+  const endpoint = openEndpoint({ url, key: keyOf('router.embeddings.apiKeyEnv', apiKeyEnv) });
+  const vectors: number[][] = [];
+  for (let begin = 0; begin < texts.length; begin += TEXTS) {
+    const input = texts.slice(begin, begin + TEXTS);
+    const request = { path: '/v1/embeddings', body: { model, input }, timeoutMs: TIMEOUT_MS, signal };
+    const answer = await endpoint.json(request).catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw endpointFailure({ field: 'router.embeddings', spec, failures }, error);
+    });
+    const { data } = answerSchema.parse(answer);
+    if (data.length !== input.length)
+      throw new Error(`router.embeddings.url ${url} gave ${data.length} vectors for ${input.length} texts`);
+    vectors.push(...data.sort((a, b) => a.index - b.index).map(({ embedding }) => embedding));
+  }
+  return vectors;
+}
+
+const failures = { unavailable: 'EndpointUnavailable', failed: 'EndpointUnavailable', rejected: 'BadInput' } as const;

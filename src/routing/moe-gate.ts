@@ -1,6 +1,6 @@
 /**
  * All adapters behind a gate inside the model (the method's variant `moe_gate`), which weighs them in every layer at every token. The gate is
- * trained on the successes in the outcome matrix (src/activities/train-gate.ts) and stands in it as one more option, the last. Invariant: it
+ * trained on the successes in the outcome matrix (src/activities/router.ts) and stands in it as one more option, the last. Invariant: it
  * gets the conversations only where it solves more of the router's tasks than every option that was there without it: hard choices first.
  */
 import { defineKind } from '../domain/kinds';

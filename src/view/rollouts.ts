@@ -4,8 +4,7 @@
  */
 import { appendFile, mkdir, readFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { readJson } from '../artifacts/json';
-import type { ArtifactStore } from '../artifacts/store';
+import { readJson, type ArtifactStore } from '../artifacts/store';
 import { keysNotedBy } from '../artifacts/usage';
 import type { ArtifactRef } from '../domain/artifacts';
 import { beginningOf, discoverySchema, type LabelPass, labelPassSchema } from '../domain/capability';

@@ -3,7 +3,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { Rollout } from '../domain/rollout';
 import { messageRoles } from '../report/format';
 import { quotedMessage } from '../report/build/quotes';
-import { turnSeed } from '../rollout/keys';
+import { turnSeed } from '../rollout/batch';
 import { plain, wrap } from '../terminal';
 import type { ShownRollout } from './api';
 import { type IndexedRollout, listed, type RolloutIndex } from './rollouts';

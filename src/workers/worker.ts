@@ -22,7 +22,7 @@ import { registry } from '../registry';
 import { bundleFor, workerConverter } from '../temporal/codec';
 import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { traceHeaders } from '../tracing';
-import { dealGpus } from '../training/gpu-groups';
+import { dealGpus } from '../training/learner-process';
 import { bundlePath, pinnedTo } from './bundle';
 import { watchForPreemption } from './preemption';
 import { say, startTelemetry, telemetry, tracedClient, watch } from './telemetry';

@@ -4,7 +4,7 @@ import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import { createShop } from '../../src/environments/shop/shop';
 import { type EmbeddedServer, startEmbeddedServer } from '../support/embedded-server';
 import { startServing } from '../support/gateway';

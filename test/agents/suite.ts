@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import { openAgent } from '../../src/environments/agent/kind';
 import { createPolicyClient } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import type { FixedPolicy, TrainingRow } from '../../src/domain/rollout';
 import { checkAgent } from '../../src/environments/agent/check';
 import { openAgent } from '../../src/environments/agent/kind';

@@ -14,7 +14,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import { sha256 } from '../../src/artifacts/hash';
 import { Bucket, parseS3 } from '../../src/artifacts/s3-bucket';
 import { LogReader, openLog } from '../../src/artifacts/s3-log';

@@ -2,7 +2,7 @@
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { runChecks } from '../../src/checks/check';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';

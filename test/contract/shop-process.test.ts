@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import type { EnvironmentSpec } from '../../src/domain/kinds';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openEnvironment } from '../../src/environments/open';

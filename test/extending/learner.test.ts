@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { LearnerProcess } from '../../src/training/learner-process';
 import { Learning } from '../../src/training/run-learner';
 import { TrainingRecord } from '../../src/training/result';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import { progress } from '../../src/activities/context';
 import type { ArtifactStore, Journal } from '../../src/artifacts/store';
 import type { Environment } from '../../src/domain/environment';

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { analysts } from '../../src/analyst';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import { selectionRuleSchema } from '../../src/domain/campaign';
 import type { Discovery, LabelPass, Selection } from '../../src/domain/capability';
 import { kindOf } from '../../src/domain/kinds';

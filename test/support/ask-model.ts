@@ -4,7 +4,7 @@
  * the replies or the type of what was thrown, a line each.
  */
 import { parseArgs } from 'node:util';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { languageModelSchema } from '../../src/domain/endpoints';
 import { openLedger } from '../../src/language-model/ledger';

@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import { digest } from '../../src/artifacts/hash';
 import type { Home } from '../../src/cli/project';
 import { waitUntil } from '../../src/cli/run/processes';

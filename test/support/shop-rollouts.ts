@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient } from '../../src/policy/client';

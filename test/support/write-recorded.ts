@@ -6,7 +6,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import type { Candidate } from '../../src/domain/capability';
 import { kindOf } from '../../src/domain/kinds';
 import { isFailure, reasonOf } from '../../src/domain/failures';

@@ -2,7 +2,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import { notingUsage } from '../../src/artifacts/usage';
 import { writeStatus } from '../../src/cli/watch/snapshot';
 import type { Message } from '../../src/domain/messages';

@@ -6,8 +6,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { openFolderStore } from '../../src/artifacts/folder-store';
-import { openStore } from '../../src/artifacts/open-store';
+import { openFolderStore, openStore } from '../../src/artifacts/open-store';
 import { notingUsage } from '../../src/artifacts/usage';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { CampaignProgress } from '../../src/workflows/messages';

@@ -8,7 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mapped } from '../../src/activities/failures';
-import { openFolderStore } from '../../src/artifacts/folder-store';
+import { openFolderStore } from '../../src/artifacts/open-store';
 import { campaignState, hasWorkers, startCampaign } from '../../src/cli/temporal';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
 import { longQueue, taskQueues } from '../../src/domain/work';

@@ -1,7 +1,7 @@
 /** `campaign labels`: what people labeled, kept beside an analysis or a campaign, and held against the passes. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { readJson } from '../../artifacts/json';
+import { readJson } from '../../artifacts/store';
 import { openStore } from '../../artifacts/open-store';
 import { type LabelPass, labelPassSchema } from '../../domain/capability';
 import { terminalText } from '../../report/terminal';

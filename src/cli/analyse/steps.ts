@@ -16,8 +16,7 @@ import {
   selectCandidates,
 } from '../../analyst/steps';
 import { canonical, digest } from '../../artifacts/hash';
-import { readJson } from '../../artifacts/json';
-import type { ArtifactStore } from '../../artifacts/store';
+import { readJson, type ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { SelectionRule } from '../../domain/campaign';
 import { type Candidate, discoverySchema, labelPassSchema } from '../../domain/capability';

@@ -4,7 +4,7 @@
  */
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { spentOf } from '../../../src/language-model/ledger';
 import { CAMPAIGN } from '../../support/faults-checks';
 import { artifacts, wholeObject } from '../../support/faults-home';

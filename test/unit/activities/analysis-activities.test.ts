@@ -11,7 +11,7 @@ import { EnvironmentPool } from '../../../src/activities/environments';
 import type { Analyst, AnalystKind, DiscoverInput } from '../../../src/analyst/analyst';
 import { showProgress } from '../../../src/cli/analyse/progress';
 import { openAnalysis, runSteps, SEED, storeRollouts } from '../../../src/cli/analyse/steps';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import { selectionSchema, type Lacking, type LabelPass } from '../../../src/domain/capability';

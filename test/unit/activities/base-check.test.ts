@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import type { RollOutInput } from '../../../src/activities/types';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { judgeBase, unsuitedText, type TokenCounts } from '../../../src/domain/base-check';
 import { behaviourOf, onlyBehaviour } from '../../../src/domain/transcript';
 import type { Message } from '../../../src/domain/messages';

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TrainingRecord } from '../../../src/training/result';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { evaluationSchema } from '../../../src/domain/environment';
 import { bestIteration, type Iteration } from '../../../src/domain/results';
 import { type RolloutSummary, rolloutSchema } from '../../../src/domain/rollout';

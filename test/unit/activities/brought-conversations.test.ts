@@ -4,9 +4,9 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createControlActivities, createGpuActivities } from '../../../src/activities';
-import { dealGpus } from '../../../src/training/gpu-groups';
+import { dealGpus } from '../../../src/training/learner-process';
 import type { FineTuneInput } from '../../../src/activities/types';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { runChecks } from '../../../src/checks/check';
 import { targetChecks } from '../../../src/cli/checks/target';
 import { homeAt } from '../../../src/cli/project';

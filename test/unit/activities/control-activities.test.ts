@@ -11,7 +11,7 @@ import { createControlActivities } from '../../../src/activities';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { mapped } from '../../../src/activities/failures';
 import type { FailureType } from '../../../src/domain/failures';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { createLimit, forEachBounded, limited } from '../../../src/domain/concurrency';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { AnalysisHeartbeat } from '../../../src/domain/work';

@@ -5,7 +5,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { differenceFigure } from '../../../src/report/build/figures';
 import { readTaskMeans, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
 import type { SearchPromptInput } from '../../../src/activities/types';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { runChecks } from '../../../src/checks/check';
 import { languageModelChecks } from '../../../src/cli/checks/language-models';

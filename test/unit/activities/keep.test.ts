@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readRecord } from '../../../src/activities/results';
 import { summaryOf } from '../../../src/training/result';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { ArmOutcome, CapabilityResult, Checkpoint, Iteration, KeptRecord } from '../../../src/domain/results';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { checkLeakage } from '../../../src/activities/leakage';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { CalibrationReport, SynthesisRound } from '../../../src/domain/calibration';
 import { campaignSchema } from '../../../src/domain/campaign';

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { leftOut, resolveTasks, testTexts } from '../../../src/activities/tasks';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { sandboxSpec } from '../../../src/domain/kinds';
 import type { SelfTest } from '../../../src/domain/calibration';

@@ -7,7 +7,7 @@ import { EnvironmentPool, type PlayingFor } from '../../../src/activities/enviro
 import { createRolloutActivities } from '../../../src/activities';
 import { TEST_TEXTS, testTexts } from '../../../src/activities/tasks';
 import type { RollOutInput } from '../../../src/activities/types';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { chatModelSchema, type Budget, type Price } from '../../../src/domain/endpoints';
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import { spentOf } from '../../../src/language-model/ledger';

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import type { TurnRequest } from '../../../src/policy/wire';

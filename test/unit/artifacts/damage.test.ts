@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatEntry, parseEntry } from '../../../src/artifacts/content-store';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writ
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { diskFull } from '../../../src/artifacts/durable-file';
-import { openFolderStore, removeLeftovers } from '../../../src/artifacts/folder-store';
+import { openFolderStore, removeLeftovers } from '../../../src/artifacts/open-store';
 import { openJournal } from '../../../src/artifacts/journal';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 
@@ -200,7 +200,7 @@ test('what is written aside is named after the host and the process', async () =
   mkdirSync(folder);
   writeFileSync(join(folder, 'config'), 'x');
   const script = join(outside, 'killed.js');
-  const source = JSON.stringify(join(__dirname, '../../..', 'src', 'artifacts', 'folder-store.ts'));
+  const source = JSON.stringify(join(__dirname, '../../..', 'src', 'artifacts', 'open-store.ts'));
   // Dies when something is written and not named yet.
   writeFileSync(
     script,

@@ -3,7 +3,7 @@ import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { canonical, digest, sha256 } from '../../../src/artifacts/hash';
 import { openJournal } from '../../../src/artifacts/journal';
 
@@ -34,7 +34,7 @@ describe('folder store', () => {
   test('has an id that is made once, whoever asks at the same moment, and that moves with it', async () => {
     const folder = join(root, 'store');
     const script = `require(${JSON.stringify(join(repository, 'test/support/register.cjs'))});
-      const { openFolderStore } = require(${JSON.stringify(join(repository, 'src/artifacts/folder-store'))});
+      const { openFolderStore } = require(${JSON.stringify(join(repository, 'src/artifacts/open-store'))});
       openFolderStore(process.argv[1]).id().then((id) => process.stdout.write(id));`;
     const asked = Array.from({ length: 4 }, async () => {
       const child = spawn(process.execPath, ['-e', script, folder], { stdio: ['ignore', 'pipe', 'inherit'] });

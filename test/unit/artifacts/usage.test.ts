@@ -2,8 +2,8 @@
 import { lstatSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { walk } from '../../../src/artifacts/contents';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { walk } from '../../../src/artifacts/content-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { isAlone, type NotingStore, notingUsage, removeNotes, removeUsed, usageOf } from '../../../src/artifacts/usage';

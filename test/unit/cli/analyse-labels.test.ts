@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { compareLabels, importLabels } from '../../../src/cli/analyse/labels';
 import { compare, type Comparison } from '../../../src/cli/analyse/comparison';
 import { analyse } from '../../../src/cli/analyse/run';

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { isAlone, usageOf } from '../../../src/artifacts/usage';
 import { storeRollouts } from '../../../src/cli/analyse/steps';
 import { openLedger } from '../../../src/language-model/ledger';

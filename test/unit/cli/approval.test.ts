@@ -5,7 +5,7 @@ import type { Dependencies } from '../../../src/activities/context';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { approvalNotes } from '../../../src/cli/run/campaign';
 import { choose, type PendingApproval } from '../../../src/cli/approvals';
 import { sinceText } from '../../../src/cli/watch/tree';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compareReports, writeComparison } from '../../../src/cli/compare';
 import { runSeeds, type RunOptions } from '../../../src/cli/run/command';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { Arm, ReportDraft, SolverMatrix } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
 import { comparisonText } from '../../../src/report/sections/comparison';

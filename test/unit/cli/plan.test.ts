@@ -3,7 +3,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { fixedPrompt } from '../../../examples/fixed-prompt';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { loadCampaign } from '../../../src/cli/campaign-file';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { main } from '../../../src/cli/main';

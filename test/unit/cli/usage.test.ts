@@ -5,7 +5,7 @@
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { walk } from '../../../src/artifacts/contents';
+import { walk } from '../../../src/artifacts/content-store';
 import { openStore } from '../../../src/artifacts/open-store';
 import { notingUsage, usageOf } from '../../../src/artifacts/usage';
 import { homeAt } from '../../../src/cli/project';

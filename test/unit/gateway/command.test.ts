@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { type GatewayOptions, serveGateway } from '../../../src/cli/gateway';
 import { renderReport } from '../../../src/report/render';
 import { completion, type DialectServer, startDialectServer } from '../../support/dialect-server';

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { exportCampaign, type ExportOptions } from '../../../src/gateway/export';

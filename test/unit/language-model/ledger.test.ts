@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { languageModelSchema, type Budget } from '../../../src/domain/endpoints';
 import { openLedger, paymentsOf, spentOf } from '../../../src/language-model/ledger';

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { chatModelSchema, type ChatModel } from '../../../src/domain/endpoints';
 import type { Environment } from '../../../src/domain/environment';

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore, Snapshots } from '../../../src/artifacts/store';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
 import type { FixedPolicy } from '../../../src/domain/rollout';

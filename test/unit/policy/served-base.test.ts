@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { createPolicyClient, type PolicyClient } from '../../../src/policy/client';
 import { BASE, completion, drawn, refuse, startDialectServer, type DialectServer } from '../../support/dialect-server';

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { CalibrationReport, SynthesisRound } from '../../../src/domain/calibration';
 import type { Message } from '../../../src/domain/messages';
 import type { RolloutSummary } from '../../../src/domain/rollout';

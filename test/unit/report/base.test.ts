@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { campaignSchema, type Stage } from '../../../src/domain/campaign';
 import type { Message } from '../../../src/domain/messages';
 import type { Report } from '../../../src/report/model';

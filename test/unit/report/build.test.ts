@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { type ArtifactRef, figuresIn } from '../../../src/domain/artifacts';
 import type { Candidate } from '../../../src/domain/capability';
 import { calibrate } from '../../../src/domain/calibration';

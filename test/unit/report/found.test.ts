@@ -3,7 +3,7 @@ import type { PayingRole } from '../../../src/domain/endpoints';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { digest } from '../../../src/artifacts/hash';
 import { calibrate, type SynthesisRound } from '../../../src/domain/calibration';
 import { campaignSchema } from '../../../src/domain/campaign';

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { TaskMeans } from '../../../src/domain/statistics';
 import type { PublishedArm } from '../../../src/domain/artifacts';
 import { type ReportDraft, reportSchema, type TaskGroup } from '../../../src/report/model';

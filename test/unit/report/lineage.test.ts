@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { reportSchema } from '../../../src/report/model';

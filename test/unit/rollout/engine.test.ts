@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sha256 } from '../../../src/artifacts/hash';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
@@ -10,7 +10,7 @@ import { rollOut, type RollOutOptions, type RollOutProgress } from '../../../src
 import { played } from '../../support/played';
 import type { TurnRequest } from '../../../src/policy/wire';
 import { OutsideFailure } from '../../../src/domain/failures';
-import { planBatch } from '../../../src/rollout/keys';
+import { planBatch } from '../../../src/rollout/batch';
 import { readOutcomes, readRollouts } from '../../../src/rollout/read';
 import { outcomeOf } from '../../../src/domain/outcomes';
 import { countingBatch } from '../../support/counting-batch';

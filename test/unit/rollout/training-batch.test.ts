@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { played } from '../../support/played';
 import { type RowsRollout, trainingBatch, writeTrainingBatch } from '../../../src/rollout/training-batch';

@@ -3,8 +3,15 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Message } from '../../../src/domain/messages';
 import { parseLikeliest } from '../../../src/policy/wire';
-import { chooseByLabels, labelLogprobs, neededParts, type LabelsModel } from '../../../src/routing/label-tokens';
-import { embed, similarVectors, similarWords } from '../../../src/routing/retrieval';
+import {
+  chooseByLabels,
+  labelLogprobs,
+  neededParts,
+  type LabelsModel,
+  embed,
+  similarVectors,
+  similarWords,
+} from '../../../src/routing/label-tokens';
 
 const names = ['base', 'cancels', 'returns'];
 const options = [...names, 'cancels+returns'];
@@ -115,8 +122,10 @@ describe('an endpoint that embeds', () => {
     answer = { status: 200, vectors: [[1]] };
     await expect(embed({ url, model: 'm' }, ['a', 'b'], signal)).rejects.toThrow('1 vectors for 2 texts');
     answer = { status: 404, vectors: [] };
-    await expect(embed({ url, model: 'm' }, ['a'], signal)).rejects.toThrow('answered 404');
+    await expect(embed({ url, model: 'm' }, ['a'], signal)).rejects.toThrow(
+      'correct router.embeddings.model or router.embeddings.url',
+    );
     const keyed = { url, model: 'm', apiKeyEnv: 'NO_SUCH_KEY_HERE' };
-    await expect(embed(keyed, ['a'], signal)).rejects.toThrow('NO_SUCH_KEY_HERE is not set');
+    await expect(embed(keyed, ['a'], signal)).rejects.toThrow('is NO_SUCH_KEY_HERE, and this variable is not set');
   });
 });

@@ -1,5 +1,5 @@
 /** A GPU has one trainer at a time. */
-import { dealGpus, type GpuGroups } from '../../../src/training/gpu-groups';
+import { dealGpus, type GpuGroups } from '../../../src/training/learner-process';
 
 const visibleTo = (gpus: GpuGroups): Promise<string | undefined> =>
   gpus.use(async (env) => Promise.resolve(env['CUDA_VISIBLE_DEVICES']));

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TrainingRecord } from '../../../src/training/result';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { Journal } from '../../../src/artifacts/store';
 import type { TrainingResult } from '../../../src/domain/results';

@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
-import { keptJson } from '../../../src/artifacts/json';
+import { openFolderStore } from '../../../src/artifacts/open-store';
+import { keptJson } from '../../../src/artifacts/store';
 import { type NotingStore, notingUsage } from '../../../src/artifacts/usage';
 import { metricsFolder, mirrorCurves } from '../../../src/cli/metrics';
 import type { Rollout, RolloutSummary } from '../../../src/domain/rollout';

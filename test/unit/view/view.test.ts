@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/folder-store';
+import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { type NotingStore, notingUsage } from '../../../src/artifacts/usage';
 import type { Rollout } from '../../../src/domain/rollout';
