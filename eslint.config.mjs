@@ -78,7 +78,7 @@ const mayImport = {
     'policy',
     'gateway',
     'view',
-    'analyst/label-files',
+    'analyst/given',
     'analyst/analyst',
     'analyst/steps',
     'temporal',

@@ -7,8 +7,7 @@
  */
 import { parseArgs } from 'node:util';
 import type { AssistantMessage } from '../src/domain/messages';
-import { openModule, type EnvironmentModule } from '../src/sandbox/module';
-import { sandboxEnvironment } from '../src/sandbox/episodes';
+import { openModule, type EnvironmentModule, sandboxEnvironment } from '../src/sandbox/module';
 import { capabilityNames, generate, shopTarget } from '../test/fixtures/synthesis/generate';
 
 const { values } = parseArgs({

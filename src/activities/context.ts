@@ -7,7 +7,7 @@ import { isFailure, OutsideFailure } from '../domain/failures';
 import { showLife, whileAlive } from '../domain/concurrency';
 import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat, Work } from '../domain/work';
 import { openLedger, type LedgerOptions } from '../language-model/ledger';
-import type { Ledger } from '../language-model/types';
+import type { Ledger } from '../language-model/model';
 import { measure } from '../metrics';
 import { baseModelId, hashOf, modelOf } from '../policy/base-model';
 import type { PolicyClient } from '../policy/client';

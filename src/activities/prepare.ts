@@ -1,7 +1,6 @@
 /** Checks the campaign's parts before any work starts, and splits the target's tasks by seed. */
 import { digest } from '../artifacts/hash';
-import { runChecks, textOf } from '../checks/check';
-import { partChecks } from '../checks/parts';
+import { runChecks, textOf, partChecks } from '../checks/check';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentDescription } from '../domain/environment';
 import { isFailure, OutsideFailure } from '../domain/failures';

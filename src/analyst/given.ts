@@ -1,17 +1,68 @@
 /**
- * The given analyst: capabilities that somebody else found, in a file, with or without the labels of their passes. Bad input is named by file,
- * field, value and fix; its identity holds digests of what the files hold, so that an edited file is another analyst and a moved one is not.
+ * The given analyst: capabilities that somebody else found, in a file, with or without the labels of their passes, in files run_NN.json as the method's
+ * authors publish them. Bad input is named by file, field, value and fix, and nothing is repaired or left out; its identity holds digests of what the
+ * files hold, so that an edited file is another analyst and a moved one is not.
  */
-import { readFile } from 'node:fs/promises';
-import { basename, dirname, resolve } from 'node:path';
+import { readFile, readdir } from 'node:fs/promises';
+import { basename, dirname, resolve, join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
-import { capabilityNameSchema, type LabelPass } from '../domain/capability';
+import { capabilityNameSchema, type LabelPass, labelPassSchema } from '../domain/capability';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { defineKind, type Identity } from '../domain/kinds';
 import type { Analyst } from './analyst';
-import { readLabelFiles } from './label-files';
+import { checkPartition } from '../domain/selection';
+
+export interface LabelFile {
+  file: string;
+  pass: LabelPass;
+}
+
+/**
+ * All run_NN.json of a folder, in the order of their numbers; other files are left alone. `field` is what named the folder.
+ * @throws BadInput; the message's first line names the cause and the fix, further lines are problems of the same kind.
+ */
+export async function readLabelFiles({ folder, field }: { folder: string; field: string }): Promise<LabelFile[]> {
+  const entries = await readdir(folder).catch(() => {
+    throw badInput(`${field} ${folder}: no such folder; name the one with the files run_NN.json`);
+  });
+  const names = entries
+    .flatMap((name) => {
+      const number = /^run_(\d+)\.json$/.exec(name)?.[1];
+      return number === undefined ? [] : [{ name, number: Number(number) }];
+    })
+    .sort((a, b) => a.number - b.number || (a.name < b.name ? -1 : 1));
+  if (names.length === 0)
+    throw badInput(`${field} ${folder}: no file run_NN.json; name the passes run_00.json, run_01.json, ...`);
+  const files = await Promise.all(names.map(({ name }) => readPass(join(folder, name))));
+  if (files.every(({ pass }) => Object.keys(pass.labels).length === 0))
+    throw badInput(
+      `${field} ${folder}: no capability in any of ${files.length} files; "labels" must name at least one`,
+    );
+  return files;
+}
+
+const badInput = (...lines: string[]) => new OutsideFailure('BadInput', lines.join('\n'));
+
+async function readPass(file: string): Promise<LabelFile> {
+  const text = await readFile(file, 'utf8');
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw badInput(`${file}: not JSON (${reasonOf(error).replace(/\s*\n\s*/g, ' ')}); write the file again`);
+  }
+  const { data: pass, error } = labelPassSchema.safeParse(value);
+  const [issue] = error?.issues ?? [];
+  if (!pass)
+    throw badInput(
+      `${file}: ${issue?.path.join('.') || 'file'}: ${issue?.message}; see docs/analysis.md for the shape`,
+    );
+  const [problem, ...others] = checkPartition(pass);
+  if (problem !== undefined) throw badInput(`${file}: ${problem}`, ...others);
+  return { file, pass };
+}
 
 const fileSchema = z.strictObject({
   capabilities: z
@@ -59,7 +110,6 @@ async function filesOf(file: string): Promise<Record<string, string>> {
   return { [basename(file)]: itself, ...(Object.fromEntries(passes) as Record<string, string>) };
 }
 
-const badInput = (message: string) => new OutsideFailure('BadInput', message);
 const SHAPE = 'see docs/analysis.md for the shape';
 
 /** JSON is YAML. */

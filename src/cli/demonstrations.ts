@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { createShop } from '../environments/shop/shop';
 import { demonstrate } from '../environments/shop/reference-agent';
-import { random } from '../environments/random';
+import { random } from '../environments/in-process';
 import { type ShopTask, type Skill, SKILLS, taskStream } from '../environments/shop/tasks';
 import { TEXTS } from '../environments/shop/tools';
 

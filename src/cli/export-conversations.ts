@@ -2,9 +2,13 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { openStore } from '../artifacts/open-store';
-import { openAtifFolder } from '../conversations/atif-writer';
-import { openInspectLog } from '../conversations/inspect-writer';
-import { fileNameOf, type LogWriter, type WrittenBatch } from '../conversations/written';
+import {
+  openAtifFolder,
+  openInspectLog,
+  fileNameOf,
+  type LogWriter,
+  type WrittenBatch,
+} from '../conversations/written';
 import { replaceFolder } from '../gateway/whole-folder';
 import { batchesBehind } from '../report/lineage';
 import { wholeNumber } from '../report/format';

@@ -1,5 +1,5 @@
 /** `campaign select`: the method's selection over published label files, each of which must be a consistent labeling pass. */
-import { readLabelFiles } from '../analyst/label-files';
+import { readLabelFiles } from '../analyst/given';
 import { selectionRuleSchema } from '../domain/campaign';
 import type { Selection } from '../domain/capability';
 import { selectCapabilities, type Thresholds } from '../domain/selection';

@@ -6,7 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { isTrajectory, readTrajectory } from './atif';
-import { parsePython, readEvalLog, readJsonLog } from './inspect-log';
+import { parsePython, readEvalLog, readJsonLog, isZip } from './inspect-log';
 import {
   clipped,
   type Conversation,
@@ -19,7 +19,6 @@ import {
   toMessages,
   toTool,
 } from './messages';
-import { isZip } from './zip';
 
 const SHOWN = 20;
 /** A file with a zero among its first bytes is no text. */

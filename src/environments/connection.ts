@@ -7,8 +7,20 @@ import type { z } from 'zod';
 import { limited } from '../domain/concurrency';
 import { isDeep } from '../sandbox/limits';
 import { type Child, MAX_LINE, readLines, startChild, startProblem } from './child-process';
-import { badEnvironment, EnvironmentError, type EnvironmentErrorParts, quoted, readAnswer } from './contract';
-import { errorCodes, type Method, methods, type Params, requestLine, responseSchema, type Result } from './protocol';
+import {
+  badEnvironment,
+  EnvironmentError,
+  type EnvironmentErrorParts,
+  quoted,
+  readAnswer,
+  errorCodes,
+  type Method,
+  methods,
+  type Params,
+  requestLine,
+  responseSchema,
+  type Result,
+} from './protocol';
 
 export interface ProcessCommand {
   command: string[];

@@ -1,5 +1,5 @@
 /**
- * Environments that run in process: tasks that are drawn from parameters, and episodes that answer by rules. An episode
+ * Environments that run in process: tasks that are drawn from parameters, the same ones on every machine, and episodes that answer by rules. An episode
  * begins with the policy and the user's first words, and `maxSteps` messages of the agent end it.
  */
 import { z } from 'zod';
@@ -13,6 +13,54 @@ import type {
   StopReason,
 } from '../domain/environment';
 import type { AssistantMessage } from '../domain/messages';
+import { hash } from '../domain/statistics';
+
+export interface Random {
+  next(): number;
+  below(n: number): number;
+  pick<T>(values: readonly T[]): T;
+  /** `n` different values in random order. */
+  sample<T>(values: readonly T[], n: number): T[];
+  shuffle<T>(values: readonly T[]): T[];
+  chance(probability: number): boolean;
+}
+
+/** A text's FNV-1a with a final mix, as an unsigned integer. */
+export function mixedHash(text: string): number {
+  const h = hash(text);
+  const mixed = Math.imul(h ^ (h >>> 16), 0x45d9f3b);
+  return (mixed ^ (mixed >>> 16)) >>> 0;
+}
+
+export function random(seed: string): Random {
+  let state = mixedHash(seed);
+  const next = (): number => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+  const below = (n: number): number => Math.floor(next() * n);
+  const shuffle = <T>(values: readonly T[]): T[] => {
+    const out = [...values];
+    for (let i = out.length - 1; i > 0; i--) {
+      const j = below(i + 1);
+      [out[i], out[j]] = [out[j] as T, out[i] as T];
+    }
+    return out;
+  };
+  return {
+    next,
+    below,
+    shuffle,
+    pick: <T>(values: readonly T[]): T => {
+      if (values.length === 0) throw new Error('pick: no values');
+      return values[below(values.length)] as T;
+    },
+    sample: (values, n) => shuffle(values).slice(0, n),
+    chance: (probability) => next() < probability,
+  };
+}
 
 const MOST_TASKS = 10_000;
 

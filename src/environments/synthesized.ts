@@ -7,7 +7,7 @@ import { digest } from '../artifacts/hash';
 import { artifactRefSchema } from '../domain/artifacts';
 import type { Environment, EnvironmentDescription, Episode } from '../domain/environment';
 import { defineKind, type MixedModule, mixedModuleSchema, MIXTURE, SANDBOX } from '../domain/kinds';
-import { openSandboxEnvironment } from '../sandbox/episodes';
+import { openSandboxEnvironment } from '../sandbox/module';
 import { LISTED, mixedTaskOf, mixedTasks } from '../domain/seeds';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
 

@@ -5,7 +5,7 @@
 import { CHARACTERS_A_TOKEN, tokensOf } from '../domain/endpoints';
 import { OutsideFailure } from '../domain/failures';
 import { openPrompts, type Prompts } from './prompts';
-import type { Asking, ChatMessage, LanguageModel, ModelReply } from './types';
+import type { Asking, ChatMessage, LanguageModel, ModelReply } from './model';
 
 /** What can be made of a reply; or what is wrong with it, in words for the model. */
 export type Read<T> = { value: T } | { defects: string[] };

@@ -18,7 +18,7 @@ import {
   type Spent,
 } from '../domain/endpoints';
 import { canonical } from '../artifacts/hash';
-import type { Ledger, Paid } from './types';
+import type { Ledger, Paid } from './model';
 
 /** One payment, as the journal and the kept reply have it. */
 const paymentSchema = z.object({

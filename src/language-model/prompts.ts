@@ -8,7 +8,7 @@ import { projectRoot } from '../artifacts/given';
 import { digest } from '../artifacts/hash';
 import { isCode } from '../artifacts/durable-file';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import type { ChatMessage } from './types';
+import type { ChatMessage } from './model';
 
 export interface Prompts {
   /** Of the files' texts: part of the identity of what asks by them. */

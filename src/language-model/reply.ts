@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { tokensOf, type ModelUsage } from '../domain/endpoints';
 import { ApiError, type Endpoint } from './endpoint';
-import type { ModelReply, Question } from './types';
+import type { ModelReply, Question } from './model';
 
 /** Some endpoints give content as parts, of which the text is the reply. */
 const contentSchema = z

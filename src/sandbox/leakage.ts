@@ -7,8 +7,7 @@ import type { EnvironmentDescription } from '../domain/environment';
 import type { Message } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
 import { byTask } from '../domain/transcript';
-import type { EnvironmentModule } from './module';
-import { play } from './episodes';
+import { type EnvironmentModule, play } from './module';
 import { unlessItFails } from './sandbox';
 
 const { imul } = Math;

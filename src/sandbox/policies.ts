@@ -17,7 +17,7 @@ import {
   say,
   valuesNamed,
 } from './conversation';
-import type { Script, ScriptedEpisode } from './episodes';
+import type { Script, ScriptedEpisode } from './module';
 import { quoted } from './limits';
 import { vocabularyOf } from './vocabulary';
 

@@ -1,7 +1,7 @@
 /**
  * Worker thread that runs one module in QuickJS (WebAssembly). Every call sees the module as it was right after
  * loading: QuickJS keeps all of its state in the WebAssembly memory, which is copied back before each call, at a
- * fiftieth of a fresh context's price. It may import packages only: from sources, threads.ts compiles this one file.
+ * fiftieth of a fresh context's price. It may import packages only: from sources, sandbox.ts compiles this one file.
  */
 import { openSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -9,9 +9,8 @@ import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, TRAINING_SEEDS } from '../domain/see
 import { comparable, mean } from '../domain/statistics';
 import { attackPolicies, attacksIn } from './attacks';
 import { conversationLine } from './conversation';
-import { play, type Script, type ScriptedEpisode } from './episodes';
+import { play, type Script, type ScriptedEpisode, type EnvironmentModule, missingExports, withModule } from './module';
 import { mayOffer, OFFERED_TOOLS, quoted, SELF_TEST_CPU_MS, SELF_TEST_EPISODE_CPU_MS } from './limits';
-import { type EnvironmentModule, missingExports, withModule } from './module';
 import { type AuditPolicy, auditPolicies, type Limits, SHORTCUT, withKnownValues } from './policies';
 import { SandboxError } from './sandbox';
 import { failed, solutionChecks } from './solution-checks';

@@ -4,9 +4,8 @@ import type { ToolSchema } from '../domain/messages';
 import { SUCCESS } from '../domain/rollout';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../domain/seeds';
 import { answersIn, assistantMessages, callsIn, jsonOf } from './conversation';
-import type { ScriptedEpisode } from './episodes';
+import type { ScriptedEpisode, EnvironmentModule } from './module';
 import { quoted } from './limits';
-import type { EnvironmentModule } from './module';
 import { hasShape, recordShape } from './vocabulary';
 
 interface Solutions {

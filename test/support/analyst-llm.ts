@@ -5,7 +5,7 @@ import type { EnvironmentDescription } from '../../src/domain/environment';
 import type { Message } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { openPrompts } from '../../src/language-model/prompts';
-import type { Asking, Ledger, Question } from '../../src/language-model/types';
+import type { Asking, Ledger, Question } from '../../src/language-model/model';
 
 /** The key says task and attempt; messages 1 to `turns` follow the policy. */
 export function trajectory(o: {

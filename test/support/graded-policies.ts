@@ -3,8 +3,7 @@
  * Invariants: they know nothing of the module but its interface; the same module gives the same figures.
  */
 import { callsIn, isWrite, assistantMessages, say } from '../../src/sandbox/conversation';
-import { openModule } from '../../src/sandbox/module';
-import { play, type ScriptedEpisode } from '../../src/sandbox/episodes';
+import { openModule, play, type ScriptedEpisode } from '../../src/sandbox/module';
 import { changedSolutions } from '../../src/sandbox/policies';
 import { seededRandom } from '../../src/domain/statistics';
 import type { AssistantMessage, ToolCall } from '../../src/domain/messages';

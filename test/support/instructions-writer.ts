@@ -2,7 +2,7 @@
  * A scripted policy that solves every task of `instructions`: the proof that its instructions don't contradict each other. It reads what the task
  * demands, never how that is checked, and its texts have at most about fifty words.
  */
-import { leastWords } from '../../src/environments/instructions/answer';
+import { leastWords } from '../../src/environments/instructions/instructions';
 import { type Demands, merged } from '../../src/environments/instructions/kinds';
 import type { InstructionTask } from '../../src/environments/instructions/tasks';
 import { plainWords } from '../../src/environments/instructions/text';

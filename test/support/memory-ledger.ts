@@ -1,5 +1,5 @@
 /** A ledger in memory, for one test: no budget, and what was kept can be looked at. */
-import type { Asking, Ledger, ModelReply } from '../../src/language-model/types';
+import type { Asking, Ledger, ModelReply } from '../../src/language-model/model';
 
 export interface MemoryLedger extends Ledger {
   kept: Map<string, ModelReply>;

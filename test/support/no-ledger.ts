@@ -1,5 +1,5 @@
 /** For parts that ask no language model: whoever asks after all is told so. */
-import type { Ledger } from '../../src/language-model/types';
+import type { Ledger } from '../../src/language-model/model';
 
 const refuse = async () => {
   throw new Error('nothing may be asked here');

@@ -1,5 +1,5 @@
 /** The shop's reference agent as a scripted policy; the seed of the first turn decides which mistakes it makes. */
-import { random } from '../../src/environments/random';
+import { random } from '../../src/environments/in-process';
 import { agentMessages } from '../../src/environments/shop/reference-agent';
 import { shopTasks } from '../../src/environments/shop/shop';
 import { type ShopTask, SKILLS } from '../../src/environments/shop/tasks';

@@ -1,16 +1,16 @@
 /**
- * Discovery: capabilities that failures lack and successes show, and failures that are not the agent's. Where the rollouts fill several requests,
- * a model says which of their proposals are one. Only what may be quoted becomes an example; the order in which rollouts or replies come changes
- * nothing.
+ * Discovery: capabilities that failures lack and successes show, and failures that are not the agent's. Where the rollouts fill several requests, a model
+ * says which of their proposals are one. Only what may be quoted becomes an example; the order in which rollouts or replies come changes nothing. And
+ * one labeling pass: all passes ask the same, byte for byte, and differ by their seed alone; a pass is whole or it fails.
  */
 import { seedOf } from '../../artifacts/hash';
-import type { Candidate, Citation, Discovery } from '../../domain/capability';
+import type { Candidate, Citation, Discovery, LabelPass } from '../../domain/capability';
 import { tokensOf } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';
 import { isSuccess } from '../../domain/rollout';
 import { cut, LENGTHS } from '../../domain/transcript';
-import type { DiscoverInput } from '../analyst';
-import { type Proposal, readDiscovery, readMerged, type Step } from './answers';
+import { type DiscoverInput, type LabelInput, passFrom } from '../analyst';
+import { type Proposal, readDiscovery, readMerged, type Step, type Labeled, readLabels } from './answers';
 import type { Shown } from './chunks';
 import {
   askAll,
@@ -22,6 +22,8 @@ import {
   roomIn,
   shownOf,
   trajectoriesText,
+  labelChunks,
+  labelRequest,
 } from './requests';
 
 export async function discover(config: Config, input: DiscoverInput): Promise<Discovery> {
@@ -129,4 +131,44 @@ function batched(proposals: readonly Proposal[], room: number): Proposal[][] {
     left -= tokens;
   }
   return batches;
+}
+
+export async function label(config: Config, input: LabelInput): Promise<LabelPass> {
+  const names = input.candidates.map(({ name }) => name);
+  const all = shownOf(input.rollouts);
+  const request = labelRequest(input);
+  const answers = await askAll({
+    config,
+    step: 'labels',
+    work: input,
+    seed: seedOf(`llm labels ${input.seed} ${input.pass}`),
+    items: names.length > 0 ? labelChunks(config, request, all) : [],
+    messages: (shown) => promptOf(config, request, shown),
+    read: (text, shown) => readLabels({ text, shown, names }),
+  });
+
+  const labeled = new Map(answers.flatMap((answer) => [...answer]));
+  const byKey = new Map([...all].map(([id, { key }]) => [key, { id, ...labeled.get(id) }]));
+  /** What there is, by trajectory, with the reason in words for people. */
+  const reasoned = <Value extends { reason: string }>(of: (one: Partial<Labeled>) => Value | undefined) =>
+    Object.fromEntries(
+      [...byKey].flatMap(([key, one]) => {
+        const value = of(one);
+        return value ? [[key, { ...value, reason: readable(value.reason, all, one.id) }]] : [];
+      }),
+    );
+  return {
+    ...passFrom({
+      attempt: input.pass,
+      rollouts: [...all.values()].sort((a, b) => (a.key < b.key ? -1 : 1)),
+      names,
+      labelOf({ key }, name) {
+        const { failure, labels } = byKey.get(key) ?? {};
+        // A failure that is not the agent's says nothing of any capability.
+        return failure && failure.of !== 'agent' ? 'NA' : labels?.get(name);
+      },
+    }),
+    reasons: Object.fromEntries(names.map((name) => [name, reasoned(({ reasons }) => reasons?.get(name))])),
+    failures: reasoned(({ failure }) => failure),
+  };
 }

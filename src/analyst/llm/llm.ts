@@ -10,8 +10,7 @@ import { LENGTHS } from '../../domain/transcript';
 import { openLanguageModel } from '../../language-model/model';
 import { openPrompts } from '../../language-model/prompts';
 import type { Analyst, AnalystKind } from '../analyst';
-import { discover } from './discovery';
-import { label } from './labels';
+import { discover, label } from './discovery';
 import { type Config, discoveryRequest, estimate, roomFor, tooLong } from './requests';
 
 const count = z.number().int().positive();

@@ -9,7 +9,7 @@ import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { byTask, compactOne, type Lengths, shortIds } from '../../domain/transcript';
 import { answerOf, type Read } from '../../language-model/answer';
 import type { Prompts } from '../../language-model/prompts';
-import type { ChatMessage, LanguageModel } from '../../language-model/types';
+import type { ChatMessage, LanguageModel } from '../../language-model/model';
 import type { DiscoverInput, LabelInput, PlannedAnalysis, PlannedRequests } from '../analyst';
 import { LONGEST_DEFINITION } from './answers';
 import { contrastChunks, partsAtTasks, type Shown, sizeOf } from './chunks';

@@ -13,8 +13,13 @@ import {
   sameArguments,
   type Trajectory,
   wantedRecords,
-} from './comparison';
-import { confusable, isNumber, mentions, type ObservedRecord, spell, words } from './tools';
+  confusable,
+  isNumber,
+  mentions,
+  type ObservedRecord,
+  spell,
+  words,
+} from './tools';
 
 interface ErrorKind {
   name: string;

@@ -8,7 +8,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { readLabelFiles } from '../../analyst/label-files';
+import { readLabelFiles } from '../../analyst/given';
 import { asideIn, createFile, makeFolder, replaceFile } from '../../artifacts/durable-file';
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';

@@ -3,7 +3,7 @@
  * comes from an endpoint can do nothing to the terminal.
  */
 import { costOf } from '../../domain/endpoints';
-import type { Ledger } from '../../language-model/types';
+import type { Ledger } from '../../language-model/model';
 import { duration, wholeNumber } from '../../report/format';
 import { plain } from '../../terminal';
 

@@ -23,7 +23,7 @@ import { type Candidate, discoverySchema, labelPassSchema } from '../../domain/c
 import { forEachBounded } from '../../domain/concurrency';
 import { isFailure, OF_A_PASS, OutsideFailure, retryOf, backoffMs, ROUND } from '../../domain/failures';
 import type { ScoredRollout } from '../../domain/rollout';
-import type { Ledger } from '../../language-model/types';
+import type { Ledger } from '../../language-model/model';
 import type { Conversations } from './conversations';
 import type { Progress } from './progress';
 

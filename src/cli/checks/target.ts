@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { projectRoot } from '../../artifacts/given';
-import { type CheckItem, Lack } from '../../checks/check';
-import { partChecks } from '../../checks/parts';
+import { type CheckItem, Lack, partChecks } from '../../checks/check';
 import type { Campaign, Stage } from '../../domain/campaign';
 import { kindOf } from '../../domain/kinds';
 import { environments } from '../../environments';

@@ -1,8 +1,7 @@
 /** `campaign plan`: the target's tasks, earlier reports and the base model's weights, put together. It reads only, and starts no service. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { runChecks } from '../../checks/check';
-import { partChecks } from '../../checks/parts';
+import { runChecks, partChecks } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { kindOf } from '../../domain/kinds';
 import { publishedRun } from '../../domain/presets';

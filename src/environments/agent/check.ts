@@ -4,7 +4,7 @@ import type { Context, Environment, Episode, ResetResult, Task } from '../../dom
 import { reasonOf } from '../../domain/failures';
 import { passedOf } from '../../gateway/dialect';
 import type { Finding } from '../conformance/probe';
-import { quoted } from '../contract';
+import { quoted } from '../protocol';
 import type { Asked } from './endpoint';
 
 const TASKS = 3;

@@ -11,7 +11,7 @@ import type { Episode, Evaluation, Sampled, StopReason } from '../../domain/envi
 import { OutsideFailure, reasonOf } from '../../domain/failures';
 import type { AssistantMessage } from '../../domain/messages';
 import { GatewayError } from '../../gateway/errors';
-import { quoted } from '../contract';
+import { quoted } from '../protocol';
 import { type Asked, type Endpoint, MODEL } from './endpoint';
 import { type Run, run } from './program';
 import { rewardIn } from './reward';

@@ -6,7 +6,7 @@ import { type Environment, type Episode, splitSchema, type StepResult } from '..
 import type { AssistantMessage, JsonSchema, ToolSchema } from '../../domain/messages';
 import { argumentsIn, jsonOf } from '../../sandbox/conversation';
 import { hasShape, recordShape } from '../../sandbox/vocabulary';
-import { quoted } from '../contract';
+import { quoted } from '../protocol';
 import { valueProblem } from '../json-schema';
 import { SOLVED_FIX, unsolved } from './declared';
 import {

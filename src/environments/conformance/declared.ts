@@ -11,7 +11,7 @@ import {
 } from '../../domain/environment';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
 import { wordsIn } from '../../sandbox/solution-checks';
-import { quoted } from '../contract';
+import { quoted } from '../protocol';
 import { valueProblem } from '../json-schema';
 import { policyRulesProblem } from '../policy-rules';
 import {

@@ -20,9 +20,8 @@ import {
 } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
-import { checkAnswers, EnvironmentError, quoted, readAnswer } from '../contract';
+import { checkAnswers, EnvironmentError, quoted, readAnswer, type Method, methods } from '../protocol';
 import { exampleOf, valueProblem } from '../json-schema';
-import { type Method, methods } from '../protocol';
 
 export interface Finding {
   /** The method of the protocol; with what was done, where that is not plain. */

@@ -2,7 +2,7 @@
  * The kinds of instructions, about words and lengths, about layout, and about case, punctuation and markup; and which
  * of them go together.
  */
-import type { Random } from '../random';
+import type { Random } from '../in-process';
 import {
   bulletsOf,
   isFinished,

@@ -3,7 +3,7 @@
  * have different topics and the same phrasings.
  */
 import type { Split } from '../../domain/environment';
-import { random, type Random } from '../random';
+import { random, type Random } from '../in-process';
 import { type Demands, goTogether, kindNamed, KINDS } from './kinds';
 import { TOPICS, type Topic } from './topics';
 

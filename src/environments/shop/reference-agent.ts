@@ -1,7 +1,7 @@
 /** A scripted policy that solves every task, or makes the characteristic mistake of each skill that it lacks. */
 import type { Evaluation } from '../../domain/environment';
 import type { AssistantMessage, Message } from '../../domain/messages';
-import type { Random } from '../random';
+import type { Random } from '../in-process';
 import { actionOf, amountOf, isForbidden, openEpisode } from './shop';
 import { itemRequests, type Request, type ShopTask, type Skill } from './tasks';
 import { TEXTS } from './tools';

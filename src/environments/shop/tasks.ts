@@ -4,8 +4,8 @@
  */
 import { z } from 'zod';
 import type { Split } from '../../domain/environment';
-import { mixedHash, random, type Random } from '../random';
-import type { Database, Item, Status } from './database';
+import { mixedHash, random, type Random } from '../in-process';
+import type { Database, Item, Status } from './shop';
 import { CITIES, COLORS, KINDS, PRICES, TEXTS } from './tools';
 
 /** What a task needs beyond looking an item up and acting on it. */

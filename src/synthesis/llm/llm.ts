@@ -8,17 +8,20 @@ import { languageModelFields, languageModelOf } from '../../domain/endpoints';
 import { isFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import { answerOf } from '../../language-model/answer';
-import { openLanguageModel } from '../../language-model/model';
+import { openLanguageModel, type Asking, type ChatMessage, type LanguageModel } from '../../language-model/model';
 import { openPrompts, type Prompts } from '../../language-model/prompts';
-import type { Asking, ChatMessage, LanguageModel } from '../../language-model/types';
 import { attacksIn, MOST_ATTACKS, type Attack } from '../../sandbox/attacks';
 import { showable } from '../../sandbox/leakage';
 import { OFFERED_TOOLS } from '../../sandbox/limits';
-import { cannotSynthesize } from '../synthesizer';
-import type { SynthesizedModule, Synthesizer, SynthesizerKind, WriteInput } from '../synthesizer';
-import { attacksOn } from './attack';
+import {
+  cannotSynthesize,
+  type SynthesizedModule,
+  type Synthesizer,
+  type SynthesizerKind,
+  type WriteInput,
+} from '../synthesizer';
+import { attacksOn, readModule, withAttacks } from './read-module';
 import { examplesText, questionOf, revisionOf, type Room } from './question';
-import { readModule, withAttacks } from './read-module';
 
 export interface Means extends Room {
   model: LanguageModel;

@@ -1,23 +1,27 @@
 /**
- * From a model's reply to a module that loads, keeps its contract on a few seeds and has the target's tools, policy and
- * observations; what is wrong with it is said in words that a model can act on.
+ * From a model's reply to a module that loads, keeps its contract on a few seeds and has the target's tools, policy and observations; what is wrong with
+ * it is said in words that a model can act on. And a second look at a module: a model proposes scripts that try to score without the capability, for the
+ * self-test to play.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentDescription } from '../../domain/environment';
-import { reasonOf } from '../../domain/failures';
+import { reasonOf, isFailure } from '../../domain/failures';
 import type { ToolSchema } from '../../domain/messages';
 import { SUCCESS } from '../../domain/rollout';
-import { codeIn, type Read } from '../../language-model/answer';
-import { type Attack, attackLine } from '../../sandbox/attacks';
+import { codeIn, type Read, answerOf, jsonIn } from '../../language-model/answer';
+import { type Attack, attackLine, attackSchema } from '../../sandbox/attacks';
 import { type Answer, answersIn, conversationLine, jsonOf } from '../../sandbox/conversation';
 import { copiedIdentifiers, LEAKING_SHARE, leaksOf, quotesTask } from '../../sandbox/leakage';
 import { mayOffer, OFFERED_TOOLS } from '../../sandbox/limits';
-import { type EnvironmentModule, missingExports, withModule } from '../../sandbox/module';
-import { play } from '../../sandbox/episodes';
-import { SandboxError } from '../../sandbox/sandbox';
+import { type EnvironmentModule, missingExports, withModule, play } from '../../sandbox/module';
+import { SandboxError, unlessItFails } from '../../sandbox/sandbox';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../../domain/seeds';
 import { staticFindings, withoutTypes } from '../../sandbox/source';
 import type { SynthesizedModule } from '../synthesizer';
+import { z } from 'zod';
+import type { Candidate } from '../../domain/capability';
+import type { Asking } from '../../language-model/model';
+import type { Means } from './llm';
 
 const LANGUAGES = ['javascript', 'js', 'mjs', 'typescript', 'ts'];
 const TYPED = ['typescript', 'ts'];
@@ -205,3 +209,67 @@ const objectsOf = (samples: readonly Answer[], tool: string): object[] =>
     const value = sample.tool === tool ? jsonOf(sample.content) : undefined;
     return value && !Array.isArray(value) ? [value] : [];
   });
+
+const SHOWN_SEEDS = [0, 1, 2];
+
+export async function attacksOn(
+  { source, candidate }: { source: string; candidate: Candidate },
+  { model, prompts, repairs, attacks: most, seed, asking }: Means & { seed: number; asking: Asking },
+): Promise<Attack[]> {
+  if (most === 0) return [];
+  const shown = await shownOf(source);
+  if (!shown) return [];
+  const { tools, beginnings, breakdown } = shown;
+  const messages = prompts.render('attack', {
+    most: String(most),
+    capability: candidate.name,
+    definition: candidate.definition || '(none was given)',
+    tools: tools.map((tool) => JSON.stringify(tool)).join('\n') || '(none)',
+    beginnings,
+    breakdown: breakdown.join(', ') || '(nothing)',
+    source: ownCode(source),
+  });
+  const names = new Set(tools.map(({ name }) => name));
+  try {
+    const read = (text: string) => readAttacks(text, names, most);
+    return await answerOf({ model, messages, seed, repairs, asking, prompts, read });
+  } catch (error) {
+    if (isFailure(error, 'AnswerInvalid')) return [];
+    throw error;
+  }
+}
+
+/** What is shown of a module; undefined where it fails: the self-test finds that, and says it better. */
+const shownOf = (source: string) =>
+  unlessItFails(
+    withModule(source, async (module) => {
+      const { tools } = await module.describe();
+      const begun = await Promise.all(
+        SHOWN_SEEDS.map(async (seed) => {
+          const state = await module.make(seed);
+          return { seed, messages: await module.start(state), reward: await module.reward(state) };
+        }),
+      );
+      const beginnings = begun.flatMap(({ seed, messages }) =>
+        messages.flatMap(({ role, content }) => (role === 'user' ? [`seed ${seed}: ${content}`] : [])),
+      );
+      return { tools, beginnings: beginnings.join('\n'), breakdown: Object.keys(begun[0]?.reward.breakdown ?? {}) };
+    }),
+  );
+
+function readAttacks(text: string, tools: ReadonlySet<string>, most: number): Read<Attack[]> {
+  const json = jsonIn(text);
+  if ('defect' in json) return { defects: [json.defect] };
+  const parsed = z.strictObject({ attacks: z.array(attackSchema).max(most) }).safeParse(json.value);
+  if (!parsed.success)
+    return {
+      defects: parsed.error.issues
+        .slice(0, 10)
+        .map(({ path, message }) => `${path.join('.') || 'the answer'}: ${message}`),
+    };
+  const unknown = parsed.data.attacks.flatMap(({ messages }) =>
+    messages.flatMap(({ calls = [] }) => calls.flatMap(({ name }) => (tools.has(name) ? [] : [name]))),
+  );
+  if (unknown.length > 0) return { defects: [`there is no tool ${unknown[0]}: call ${[...tools].join(', ')} only`] };
+  return { value: parsed.data.attacks };
+}

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { readLabels } from '../../../src/analyst/llm/answers';
 import { checkPartition } from '../../../src/domain/selection';
 import { openPrompts } from '../../../src/language-model/prompts';
-import type { Question } from '../../../src/language-model/types';
+import type { Question } from '../../../src/language-model/model';
 import { analystAsking, json, trajectory } from '../../support/analyst-llm';
 
 const names = ['ask_first', 'read_results'];

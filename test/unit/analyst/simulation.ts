@@ -4,7 +4,7 @@
  */
 import type { AssistantMessage, Message } from '../../../src/domain/messages';
 import type { ScoredRollout } from '../../../src/domain/rollout';
-import { random, type Random } from '../../../src/environments/random';
+import { random, type Random } from '../../../src/environments/in-process';
 import { agentMessages } from '../../../src/environments/shop/reference-agent';
 import { openEpisode, shopTasks } from '../../../src/environments/shop/shop';
 import type { ShopTask, Skill } from '../../../src/environments/shop/tasks';

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { textsInZip } from '../../../src/conversations/zip';
+import { textsInZip } from '../../../src/conversations/inspect-log';
 import { readConversations } from '../../../src/conversations/read';
 import type { Message } from '../../../src/domain/messages';
 import { campaignCommand } from '../../support/campaign-command';

@@ -10,7 +10,7 @@ import {
   wordsOf,
 } from '../../../src/environments/instructions/text';
 import { TOPICS } from '../../../src/environments/instructions/topics';
-import { random } from '../../../src/environments/random';
+import { random } from '../../../src/environments/in-process';
 
 type Case = [kind: string, demands: Demands, keep: string[], broken: string[]];
 

@@ -12,7 +12,7 @@ import {
 } from '../../../src/environments/shop/shop';
 import { type ShopTask, type Skill, SKILLS, splitOf, taskStream } from '../../../src/environments/shop/tasks';
 import { demonstrate } from '../../../src/environments/shop/reference-agent';
-import { random } from '../../../src/environments/random';
+import { random } from '../../../src/environments/in-process';
 
 const tasks = [...shopTasks().values()];
 const text = (content: string): AssistantMessage => ({ role: 'assistant', content });

@@ -1,9 +1,8 @@
 /** Answers that can't be used are sent back with what is wrong with them, a bounded number of times. */
-import { answerOf, type Read } from '../../../src/language-model/answer';
+import { answerOf, type Read, codeIn, jsonIn } from '../../../src/language-model/answer';
 import { openPrompts } from '../../../src/language-model/prompts';
-import type { LanguageModel, ModelReply, Question } from '../../../src/language-model/types';
+import type { LanguageModel, ModelReply, Question } from '../../../src/language-model/model';
 import { askingBy, memoryLedger } from '../../support/memory-ledger';
-import { codeIn, jsonIn } from '../../../src/language-model/answer';
 
 const usage = { promptTokens: 1, cachedTokens: 0, completionTokens: 1 };
 const reply = (text: string, finish = 'stop'): ModelReply => ({ text, finish, usage });

@@ -1,8 +1,7 @@
 /** A language model over HTTP: what is sent, what a reply is, what is asked once; and everything that an endpoint may do badly. */
 import { type AddressInfo, createServer } from 'node:net';
 import { languageModelSchema, type LanguageModelSpec } from '../../../src/domain/endpoints';
-import { openLanguageModel } from '../../../src/language-model/model';
-import type { Question } from '../../../src/language-model/types';
+import { openLanguageModel, type Question } from '../../../src/language-model/model';
 import { say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { askingBy, memoryLedger, type MemoryLedger } from '../../support/memory-ledger';
 import { answered, chunk, event, inOrder, page, streamed, usageOf, written } from '../../support/model-endpoint';

@@ -1,8 +1,7 @@
 /** The interface of a module, held against what it says at the sandbox's border, and a module as an environment. */
 import { seedOf, seedTasks } from '../../../src/domain/seeds';
-import { sandboxEnvironment } from '../../../src/sandbox/episodes';
+import { sandboxEnvironment, openModule, type EnvironmentModule } from '../../../src/sandbox/module';
 import { EPISODE_CHARS, MOST_STEPS, MOST_TOOLS, TEXT_CHARS } from '../../../src/sandbox/limits';
-import { openModule, type EnvironmentModule } from '../../../src/sandbox/module';
 import { SandboxError } from '../../../src/sandbox/sandbox';
 import { closedAfterwards } from '../../support/opened';
 

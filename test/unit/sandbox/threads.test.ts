@@ -1,6 +1,5 @@
 /** Who gets a thread, and for how long; and whose time counts. */
-import { openSandbox, type Sandbox, type SandboxOptions } from '../../../src/sandbox/sandbox';
-import { type Claim, threadSlots } from '../../../src/sandbox/threads';
+import { openSandbox, type Sandbox, type SandboxOptions, type Claim, threadSlots } from '../../../src/sandbox/sandbox';
 import { closedAfterwards } from '../../support/opened';
 
 jest.setTimeout(60_000);
