@@ -1,10 +1,9 @@
 /**
  * Models behind OpenAI-compatible endpoints as a campaign file names them: those that play users and judges, and those that read trajectories and
- * write environments; what they cost; and what the operator of a worker lets files name. Invariants: a key that was put where none belongs is
- * refused, and can be left unsaid; the key itself is never in a file; dollars are counted where a price is known, and are never guessed.
+ * write environments; and what they cost. Invariants: a key that was put where none belongs is refused, and can be left unsaid; the key itself is
+ * never in a file; dollars are counted where a price is known, and are never guessed.
  */
 import { z } from 'zod';
-import { OutsideFailure } from './failures';
 
 /** Of any wait for an answer: a day. Node's timers hold no more than 24 of them, and end at once beyond. */
 const MAX_SILENCE_SECONDS = 86_400;
@@ -213,22 +212,3 @@ export function modelsWithout(fields: readonly string[], value: unknown): unknow
   const kept = Object.entries(value).filter(([name]) => !(isModel && fields.includes(name)));
   return Object.fromEntries(kept.map(([name, field]) => [name, modelsWithout(fields, field)]));
 }
-
-/** Commands that may run, word by word, between semicolons. */
-const COMMANDS = 'CAMPAIGN_COMMANDS';
-/** Variables that may be named, between commas. */
-const VARIABLES = 'CAMPAIGN_KEY_VARIABLES';
-
-function check(what: string, { word, list, separator }: { word: string; list: string; separator: string }): void {
-  const allowed = process.env[list]?.split(separator).map((one) => one.trim().split(/\s+/).join('\0'));
-  if (!process.env[list] || allowed?.includes(word)) return;
-  throw new OutsideFailure('NotAllowed', `${what}, which this worker's operator does not allow; add it to ${list}`);
-}
-
-/** Throws NotAllowed. */
-export const checkCommand = (command: readonly string[]): void =>
-  check(`the target's command is ${command.join(' ')}`, { word: command.join('\0'), list: COMMANDS, separator: ';' });
-
-/** Of a field of the campaign file that names a variable. Throws NotAllowed. */
-export const checkVariable = (field: string, name: string): void =>
-  check(`${field} is ${name}`, { word: name, list: VARIABLES, separator: ',' });

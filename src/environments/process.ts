@@ -4,14 +4,8 @@
  * number of times; an episode whose id the environment has given away twice is never scored.
  */
 import { z } from 'zod';
-import {
-  checkCommand,
-  checkVariable,
-  chatModelSchema,
-  silenceField,
-  variableName,
-  type ModelUsage,
-} from '../domain/endpoints';
+import { chatModelSchema, silenceField, variableName, type ModelUsage } from '../domain/endpoints';
+import { checkCommand, checkVariable } from '../domain/allowed';
 import type {
   Environment,
   EnvironmentDescription,

@@ -4,7 +4,7 @@
  */
 import { createParser } from 'eventsource-parser';
 import { Agent, type Dispatcher } from 'undici';
-import { checkVariable } from '../domain/endpoints';
+import { checkVariable } from '../domain/allowed';
 import { type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
 import { limited } from '../domain/concurrency';
 
