@@ -65,7 +65,7 @@ test.each([
     await withBridge(source, async (open) => {
       const environment = await open();
       expect(await checkEnvironment(environment, { again: open })).toEqual([]);
-      const episode = await environment.reset({ id: 'train-0', seed: 1 });
+      const episode = await environment.reset({ id: 'train-2', seed: 1 });
       const toolCalls = [{ id: 'c', name: 'answer', arguments: { sum: 5 } }];
       expect(await episode.step({ role: 'assistant', content: '', toolCalls })).toMatchObject({
         messages: [{ content: 'ok' }],
