@@ -1,12 +1,16 @@
 /** Programs that ask an OpenAI-compatible endpoint as agents, with the real embedded policy server: their rows are those of our own loop, token for token. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { lives } from '../../src/artifacts/durable-file';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { FixedPolicy, TrainingRow } from '../../src/domain/rollout';
 import { checkAgent } from '../../src/environments/agent/check';
+import { makeGroup } from '../../src/environments/agent/control-group';
 import { openAgent } from '../../src/environments/agent/kind';
+import { killAll, MARK, watch } from '../../src/environments/agent/processes';
 import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
@@ -246,25 +250,27 @@ test('nothing is left of what a program has started, whatever group it is in', a
   while (pids.some(running)) await sleep(50);
 }, 60_000);
 
+const groups = makeGroup(1);
+if (groups) rmdirSync(groups);
+
 test.each([
-  ['', 'in its group'],
-  ['setsid', 'that has left it'],
-])(
-  'a fork bomb (%s) is ended, with all that it has started',
-  async (leaving) => {
+  ['in its group', []],
+  ['that has left it', ['setsid']],
+  // Only where the kernel holds it there is a way to it.
+  ...(groups ? ([['that has left its environment too', ['setsid', 'env', '-i', 'PATH=/usr/bin:/bin']]] as const) : []),
+] as const)(
+  'a fork bomb %s is ended, with all that it has started; where the kernel holds it there were never more than it may have',
+  async (_, leaving) => {
     // A real one stops at no depth; this one has at most 1500 processes where nothing ends it.
     const bomb = '[ $1 -gt 0 ] && { sh bomb $(($1 - 1)) & sh bomb $(($1 - 1)) & sleep 600; }';
+    const [file, ...args] = [...leaving, 'sh', 'bomb', '9'];
     const text = `
       await ask([user]);
       (await import('node:fs')).writeFileSync('bomb', ${JSON.stringify(bomb)});
       const { spawn } = await import('node:child_process');
-      spawn('${leaving || 'env'}', ['sh', 'bomb', '9'], { stdio: 'ignore' });
+      spawn('${file}', ${JSON.stringify(args)}, { stdio: 'ignore' });
       await new Promise(() => setInterval(() => 0, 1000));`;
-    await expect(rolloutOf(program(text, { maxProcesses: 64 }))).rejects.toMatchObject({
-      type: 'EnvironmentFailed',
-      message: expect.stringContaining('ended with SIGKILL, with more than 64 processes and threads') as string,
-    });
-    const left = () =>
+    const running = () =>
       readdirSync('/proc').filter((pid) => {
         try {
           return /^bomb$|^sh\0bomb/.test(readFileSync(`/proc/${pid}/cmdline`, 'latin1'));
@@ -272,11 +278,34 @@ test.each([
           return false;
         }
       });
+    let most = 0;
+    const looking = setInterval(() => (most = Math.max(most, running().length)), 20);
+    await expect(rolloutOf(program(text, { maxProcesses: 64 }))).rejects.toMatchObject({
+      type: 'EnvironmentFailed',
+      message: expect.stringContaining('ended with SIGKILL, with more than 64 processes and threads') as string,
+    });
+    clearInterval(looking);
+    if (groups) expect(most).toBeLessThanOrEqual(64);
     // Killed is not yet gone.
-    while (left().length > 0) await sleep(50);
+    while (running().length > 0) await sleep(50);
+    if (groups)
+      while (readdirSync(dirname(groups)).some((name) => name.startsWith(basename(groups).slice(0, -6))))
+        await sleep(50);
   },
   60_000,
 );
+
+test('where the kernel makes no group, a program with too many processes is found by looking', async () => {
+  const env = { ...process.env, [MARK]: 'looked at' };
+  const { pid } = spawn('sh', ['-c', 'for n in $(seq 80); do sleep 600 & done; wait'], { detached: true, env });
+  const looked = { mark: 'looked at', pid, group: undefined };
+  let unwatch = (): void => undefined;
+  await new Promise<void>((resolve) => (unwatch = watch(looked, 64, resolve)));
+  unwatch();
+  killAll(looked);
+  // Killed is not yet gone.
+  while (lives(-pid!)) await sleep(50);
+}, 60_000);
 
 test('a check starts it on three tasks and says what was seen, or what is wrong', async () => {
   const said: string[] = [];

@@ -1,9 +1,10 @@
 /**
- * The processes of agents' programs (Linux; elsewhere nothing is found): each is known by its session, or by the name in its environment, and is lost to
- * us where it has left both.
+ * The processes of agents' programs (Linux; elsewhere nothing is found): each is known by its control group, by its session, or by the name in its
+ * environment, and is lost to us where it has none of them.
  * Invariant: those of all programs are counted together, so that looking costs the same however many play.
  */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { isFull, processesIn } from './control-group';
 
 /** The variable that names the program. */
 export const MARK = 'CAMPAIGN_ROLLOUT';
@@ -12,6 +13,8 @@ interface Program {
   mark: string;
   /** Of its first process, which leads the session. */
   pid: number | undefined;
+  /** In which the kernel holds it to its number. */
+  group: string | undefined;
 }
 
 /** What a process starts while the others are killed is found in the next round. */
@@ -19,8 +22,9 @@ const ROUNDS = 50;
 
 export function killAll(program: Program): void {
   for (let round = 0; round < ROUNDS; round++) {
-    const found = running().filter((pid) => isOf(program, pid));
-    if (found.length === 0) return;
+    const inGroup = program.group === undefined ? [] : processesIn(program.group);
+    const found = new Set([...inGroup, ...running().filter((pid) => isOf(program, pid))]);
+    if (found.size === 0) return;
     for (const pid of found) {
       try {
         process.kill(pid, 'SIGKILL');
@@ -41,7 +45,7 @@ let timer: NodeJS.Timeout | undefined;
 let looks = 0;
 let last = 0;
 
-/** `onMany`: it has more than so many processes and threads. Ends when what is returned is called. */
+/** `onMany`: it wants more than so many processes and threads; without a group it may have had them for a moment. Ends when what is returned is called. */
 export function watch(program: Program, most: number, onMany: () => void): () => void {
   watched.set(program, { most, onMany });
   timer ??= setInterval(look, LOOK_MS).unref();
@@ -54,11 +58,16 @@ export function watch(program: Program, most: number, onMany: () => void): () =>
 }
 
 function look(): void {
+  for (const [{ group }, { onMany }] of watched) if (group !== undefined && isFull(group)) onMany();
+  const programs = [...watched.keys()].filter(({ group }) => group === undefined);
+  if (programs.length > 0) count(programs);
+}
+
+function count(programs: readonly Program[]): void {
   const pids = running();
   if (++looks % COUNTED !== 0 && pids.length < last + MORE) return;
   last = pids.length;
   const counts = new Map<Program, number>();
-  const programs = [...watched.keys()];
   const [bySession, byMark] = [
     new Map(programs.map((one) => [one.pid, one])),
     new Map(programs.map((one) => [one.mark, one])),

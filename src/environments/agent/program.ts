@@ -1,10 +1,11 @@
 /**
  * One run of an agent's program or of its grader: in a folder of its own, at the head of a process group of its own. Invariant: of what it has started
- * nothing is left once it has ended, and while it runs it has no more processes for long than it may (Linux).
+ * nothing is left once it has ended, and while it runs it has no more processes than it may, or not for long where the kernel makes it no group (Linux).
  */
 import { hostname } from 'node:os';
 import { OutsideFailure } from '../../domain/failures';
 import { keepTail, startChild, startProblem } from '../child-process';
+import { begunIn, makeGroup, removeGroup } from './control-group';
 import { killAll, MARK, watch } from './processes';
 
 interface RunOptions {
@@ -41,16 +42,19 @@ export function run({ command, folder, passEnv, variables, input, mark, maxProce
   let settle: { resolve: (how: string) => void; reject: (error: Error) => void };
   const ended = new Promise<string>((resolve, reject) => (settle = { resolve, reject }));
   ended.catch(() => undefined);
-  const onStartFailure = (problem: string) =>
+  const group = makeGroup(maxProcesses);
+  const onStartFailure = (problem: string) => {
+    if (group) void removeGroup(group);
     settle.reject(
       new OutsideFailure(
         'EnvironmentMissing',
         `agent program "${command.join(' ')}" can't be started on ${hostname()}: ${problem}; check target.command`,
       ),
     );
+  };
   try {
     const child = startChild({
-      command,
+      command: begunIn(group, command),
       cwd: folder,
       passEnv,
       variables: { ...variables, [MARK]: mark },
@@ -61,7 +65,8 @@ export function run({ command, folder, passEnv, variables, input, mark, maxProce
       },
       onEnd: (how) => {
         unwatch();
-        killAll({ mark, pid: child.pid });
+        killAll(program);
+        if (group) void removeGroup(group);
         settle.resolve(how + excess);
       },
       onStartFailure,
@@ -70,7 +75,8 @@ export function run({ command, folder, passEnv, variables, input, mark, maxProce
       excess = why;
       child.kill();
     };
-    const unwatch = watch({ mark, pid: child.pid }, maxProcesses, () =>
+    const program = { mark, pid: child.pid, group };
+    const unwatch = watch(program, maxProcesses, () =>
       end(`, with more than ${maxProcesses} processes and threads at once`),
     );
     child.send(input);
