@@ -5,14 +5,18 @@ tokens alone, whatever the server wants of the rest of a row."""
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import io
 import json
 import logging
 import os
 import tarfile
+import threading
 from collections.abc import Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +68,25 @@ def _wait(asked: Any) -> Any:
     return future.result()
 
 
+@cache
+def _end_in_time(loop: asyncio.AbstractEventLoop) -> None:
+    """Has the client's thread end before the interpreter. One that the interpreter ends takes the process with it now
+    and then (SIGABRT), and its exit code is no longer what came of the work."""
+
+    async def end() -> threading.Thread:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        loop.call_soon(loop.stop)
+        return threading.current_thread()
+
+    @atexit.register
+    def wait_for_end() -> None:
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(end(), loop).result(timeout=5).join(timeout=5)
+
+
 class Server:
     """`held`: a file with the ids of the LoRAs that this process holds there: where it is killed, the next one lets go
     of them."""
@@ -73,6 +96,7 @@ class Server:
             raise BadInput("TINKER_API_KEY: it is not set; set it to the server's key (SkyRL takes tml-any)")
         with _asked(f"connect to {url}"):
             self._service = tinker.ServiceClient(base_url=url)
+        _end_in_time(self._service.holder.get_loop())
         self.url, self._held = url, held
         for model in self._ids():
             self._unload(model)
