@@ -5,7 +5,7 @@ before its first step, and where it does not hold the trainer takes TRL's way.
 
 Cheaper than a padded forward with the whole head: rollouts of a group have their prompt in common, which is computed
 once where the layers allow it; the head over the vocabulary is multiplied for tokens that carry loss alone; and the
-gradient of a log-prob is written over its logits instead of beside them."""
+gradient of a log-prob is written over its logits, which are not kept."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LARGEST_REORDERED = 400_000_000
 """Parameters of which reordered copies are kept, two of each."""
 
 LARGEST_LOGITS = 2**28
-"""Numbers; 1 GiB. A piece that has more gets them in parts, and keeps none for its gradient."""
+"""Numbers; 1 GiB. A piece that has more gets them in parts."""
 
 PROBE_LIMIT = 2e-4
 
@@ -72,9 +72,8 @@ class SampledLogps:
             else:
                 # No mask: what follows a row never reaches it.
                 states = self._decoder(input_ids=part, use_cache=False).last_hidden_state[row, place - 1]
-            most = LARGEST_LOGITS // self._vocabulary
-            function = _OfTokens if len(states) <= most else _InParts
-            logps, at_one = function.apply(states, part[row, place], self._ahead, self._back, temperature, most)
+            most = max(LARGEST_LOGITS // self._vocabulary, 1)
+            logps, at_one = _OfTokens.apply(states, part[row, place], self._ahead, self._back, temperature, most)
             found = found.index_put((members[row], place), logps)
             plain[members[row], place] = at_one
         return found, plain
@@ -174,35 +173,8 @@ def _reorder_frozen(decoder: torch.nn.Module) -> None:
 
 
 class _OfTokens(torch.autograd.Function):
-    """Log-probs of tokens from the states before them, by a head that is not trained: at a temperature, and at 1."""
-
-    @staticmethod
-    def forward(
-        ctx: Any, states: torch.Tensor, tokens: torch.Tensor, ahead: Product, back: Product, temperature: float, _: int
-    ) -> tuple[torch.Tensor, torch.Tensor]:
-        logits = ahead(states)
-        plain = _log_probs(logits, logits.logsumexp(-1), tokens)
-        if temperature != 1:
-            logits.div_(temperature)
-        total = logits.logsumexp(-1)
-        ctx.save_for_backward(logits, total, tokens)
-        ctx.back, ctx.temperature = back, temperature
-        ctx.mark_non_differentiable(plain)
-        return _log_probs(logits, total, tokens), plain
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None, None, None, None]:
-        logits, total, tokens = ctx.saved_tensors
-        gradient = gradient / ctx.temperature
-        # The gradient of a log-prob: 1 at its token, less the probability everywhere.
-        logits.sub_(total[:, None]).exp_().mul_(-gradient[:, None])
-        logits.scatter_add_(1, tokens[:, None], gradient[:, None])
-        return ctx.back(logits), None, None, None, None, None
-
-
-class _InParts(torch.autograd.Function):
-    """The same of more tokens than have logits at once. A log-prob's gradient is found with it, and is of the size of
-    the states."""
+    """Log-probs of tokens from the states before them, by a head that is not trained: at a temperature, and at 1. Only
+    `most` tokens have logits at once: a log-prob's gradient is found with it, and is of the size of the states."""
 
     @staticmethod
     def forward(
@@ -215,7 +187,7 @@ class _InParts(torch.autograd.Function):
         most: int,
     ) -> tuple[torch.Tensor, torch.Tensor]:
         found, plain, slopes = [], [], []
-        for part, its in zip(states.split(max(most, 1)), tokens.split(max(most, 1)), strict=True):
+        for part, its in zip(states.split(most), tokens.split(most), strict=True):
             logits = ahead(part)
             plain.append(_log_probs(logits, logits.logsumexp(-1), its))
             if temperature != 1:
