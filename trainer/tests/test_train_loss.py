@@ -318,6 +318,10 @@ def test_constant_groups_leave_no_trace_in_the_gradient(trainer: Any) -> None:
     loss, gradient = step(trainer, batch)
     assert loss == pytest.approx(expected, abs=1e-6)
     assert_close(gradient, expected_gradient)
+    # Of a step with none but these, no gap has been measured.
+    trainer._collect = lambda step, tasks: training_batch(rollouts_of([[0.3] * 4], rows), "group")
+    assert trainer.training_step(trainer.model, [{"prompt": "s1"}] * 4) == 0
+    assert "logprob_gap" not in trainer._step_metrics
 
 
 def test_all_rows_of_a_rollout_are_trained_on_with_its_advantage(trainer: Any) -> None:

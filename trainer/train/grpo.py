@@ -184,7 +184,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             "rows": len(batch.rows),
             "loss_tokens": batch.tokens,
             "masked_rows": self._masked_rows,
-            **({} if math.isnan(gap) else {"logprob_gap": gap}),
+            **({} if math.isnan(gap) or not batch.known_tokens else {"logprob_gap": gap}),
             "rollouts_seconds": self._update_started - started,
         }
         return loss
