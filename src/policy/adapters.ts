@@ -2,8 +2,9 @@
  * Which model name serves a policy. A name is the sha256 of the adapter's content, so a name that the server knows always means the same weights,
  * whoever loaded it. A server that has the bucket of the store fetches what it is asked for by such a name; any other is given a folder to read.
  */
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { z } from 'zod';
 import { ifThere } from '../artifacts/durable-file';
 import type { ArtifactStore } from '../artifacts/store';
@@ -43,7 +44,11 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
     if (parts.length === 0) return models.base;
     const ref = plainAdapter(parts) ?? (await merge(parts));
     const name = modelName(ref);
-    if (models.adapters.includes(name)) return name;
+    const from = models.adapters.get(name);
+    // Of another home, which is gone: vLLM would read it there again once it has put it out, and end.
+    const isGone = from !== undefined && !store.snapshots && isAbsolute(from) && !existsSync(from);
+    if (isGone) await server.unloadAdapter(name).catch(() => undefined);
+    else if (from !== undefined) return name;
     // On a disk there is nothing that the server could fetch.
     if (store.snapshots && (await server.fetchAdapter(name))) return name;
     try {
@@ -51,7 +56,7 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
       await server.loadAdapter({ name, path, experts: await changesExperts(path) });
     } catch (error) {
       // Another worker may load the same name at the same moment, which some servers refuse.
-      if (!isFailure(error, 'AdapterRefused') || !(await server.models()).adapters.includes(name)) throw error;
+      if (!isFailure(error, 'AdapterRefused') || !(await server.models()).adapters.has(name)) throw error;
     }
     return name;
   }

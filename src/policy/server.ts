@@ -115,13 +115,13 @@ export function openPolicyServer(options: PolicyServerOptions) {
     /** The body of a completion that only scores the ids that it is given, unchecked. */
     score: (body: ScoreBody) => post('/v1/completions', body, ADMIN_TIMEOUT_MS),
 
-    /** Names of the base model and of what is loaded; the base's root and the context where it tells them. */
+    /** Names of the base model and of what is loaded, with where from; the base's root and the context where it tells them. */
     async models() {
       const text = await get(MODELS, ADMIN_TIMEOUT_MS);
       const models = jsonText.pipe(modelsSchema).safeParse(text).data?.data ?? [];
       const base = models.find(({ parent }) => !parent);
       if (!base) throw noPolicyServer(url, text);
-      const adapters = models.flatMap(({ id, parent }) => (parent ? [id] : []));
+      const adapters = new Map(models.flatMap(({ id, parent, root }) => (parent ? [[id, root ?? ''] as const] : [])));
       return { base: base.id, root: base.root ?? undefined, contextTokens: base.max_model_len ?? undefined, adapters };
     },
 

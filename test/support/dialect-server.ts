@@ -1,9 +1,25 @@
 /**
  * A small HTTP server of the policy dialect (docs/policy-server.md), for tests of the client: models and adapters are real state,
- * completions are what the test says.
+ * completions are what the test says. Its answers have the form of vLLM's, which `make test-vllm` records.
  */
+import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+
+/** Answers of vLLM, by what they are answers to. */
+export type Recorded = Record<string, { status: number; body: unknown }>;
+export const bodiesFile = join(__dirname, '..', 'fixtures', 'vllm.json');
+const recorded = JSON.parse(readFileSync(bodiesFile, 'utf8')) as Recorded;
+/** What of a body tests look at. */
+interface VllmBody {
+  error?: { message: string };
+  detail?: string;
+  data?: object[];
+  choices?: { message: object; logprobs: { content: object[] } }[];
+}
+/** What vLLM answered once. */
+export const vllmAnswer = (to: string) => recorded[to] as { status: number; body: VllmBody };
 
 export interface DialectServer {
   url: string;
@@ -32,12 +48,18 @@ export interface DialectServer {
 /** A base model's id. */
 export const BASE = 'base@0123456789ab';
 
-export const completion = (message: object, finish_reason = 'stop') => ({
-  choices: [
-    { message, finish_reason, token_ids: [5, 6], logprobs: { content: [{ logprob: -0.5 }, { logprob: -0.25 }] } },
-  ],
-  prompt_token_ids: [1, 2, 3],
-});
+/** vLLM's answer to a chat request with this message, of two tokens. */
+export function completion(message: object, finish_reason = 'stop') {
+  const { choices, ...rest } = vllmAnswer('chat').body;
+  const [choice] = choices!;
+  const content = [-0.5, -0.25].map((logprob) => ({ ...choice!.logprobs.content[0], logprob }));
+  const said = { ...choice!.message, ...message };
+  return {
+    ...rest,
+    choices: [{ ...choice, message: said, finish_reason, token_ids: [5, 6], logprobs: { content } }],
+    prompt_token_ids: [1, 2, 3],
+  };
+}
 
 /** A completion of tokens of which half the probability has the likeliest one; each is that one, or one that is not told otherwise. */
 export function drawn(isLikeliest: readonly boolean[]): unknown {
@@ -73,10 +95,11 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
       }),
   };
 
-  const error = (response: ServerResponse, status: number, message: string, code: string | null = null) =>
-    response
-      .writeHead(status, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ error: { message, type: 'Error', param: null, code } }));
+  const send = (response: ServerResponse, { status, body }: { status: number; body: unknown }) =>
+    typeof body === 'string'
+      ? response.writeHead(status).end(body)
+      : response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  const [base, adapter] = vllmAnswer('models').body.data!;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
@@ -88,40 +111,36 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
       case '/health':
         return void response.writeHead(self.health).end();
       case '/v1/models': {
-        const data = [
-          { id: 'base', root: self.root },
-          ...[...self.adapters.keys()].map((id) => ({ id, parent: 'base' })),
-        ];
-        return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
+        const adapters = [...self.adapters].map(([id, root]) => ({ ...adapter, id, root, parent: 'base' }));
+        const data = [{ ...base, id: 'base', root: self.root, max_model_len: undefined }, ...adapters];
+        return void send(response, { status: 200, body: { data } });
       }
       case '/v1/load_lora_adapter':
         if (self.load) return void self.load(body, response);
-        if (self.adapters.has(name)) return void error(response, 400, `${name} has already been loaded`);
+        if (self.adapters.has(name)) return void send(response, vllmAnswer('loaded already'));
         self.adapters.set(name, String(body['lora_path']));
-        return void response.end('ok');
+        return void send(response, vllmAnswer('loaded'));
       case '/v1/unload_lora_adapter':
-        return void (self.adapters.delete(name) ? response.end('ok') : error(response, 404, 'unknown'));
+        return void send(response, vllmAnswer(self.adapters.delete(name) ? 'unloaded' : 'nothing to unload'));
       case '/v1/chat/completions': {
         const model = String(body['model']);
         if (model !== 'base' && self.fetches) self.adapters.set(model, 'fetched');
-        if (model !== 'base' && !self.adapters.has(model)) return void error(response, 404, `no model ${model}`);
+        if (model !== 'base' && !self.adapters.has(model)) return void send(response, vllmAnswer('unknown model'));
         const isProbe = body['top_logprobs'] !== undefined && Number(body['max_tokens']) > 1;
         const answer = await (isProbe ? self.probe(body) : self.complete(body, response));
-        if (answer === undefined) return;
-        return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+        return answer === undefined ? undefined : void send(response, { status: 200, body: answer });
       }
       case '/v1/completions': {
         const ids = body['prompt'] as number[];
         try {
           const scores = self.score(ids).map((logprob, n) => ({ [ids[n + 1]!]: { logprob } }));
-          const answer = { choices: [{ prompt_logprobs: [null, ...scores] }] };
-          return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+          return void send(response, { status: 200, body: { choices: [{ prompt_logprobs: [null, ...scores] }] } });
         } catch (refused) {
-          return void error(response, 400, (refused as Error).message);
+          return void refuse(400, { message: (refused as Error).message })({}, response);
         }
       }
       default:
-        return void error(response, 404, 'Not Found');
+        return void send(response, vllmAnswer('no such path'));
     }
   }
 
@@ -133,5 +152,7 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
 /** Answers with an error, as the policy server words it. */
 export const refuse =
   (status: number, error: object): DialectServer['complete'] =>
-  (_, response) =>
-    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
+  (_, response) => {
+    const whole = { ...vllmAnswer('unknown model').body.error, param: null, code: status, ...error };
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error: whole }));
+  };

@@ -1,7 +1,7 @@
 /** The real vLLM on CPU (`make test-vllm`): what a campaign asks of a policy server, adapters from a bucket by their content, and restarts. */
 import Anthropic from '@anthropic-ai/sdk';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,6 +15,15 @@ import { baseModelId, keepFingerprint, servedBase, writeAdapter } from '../../sr
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
 import { openPolicyServer } from '../../src/policy/server';
+import {
+  completionBody,
+  derenderBody,
+  likeliestBody,
+  parseGenerated,
+  parseRendered,
+  scoreBody,
+} from '../../src/policy/wire';
+import { bodiesFile, type Recorded } from '../support/dialect-server';
 import { makeHermesModel, python } from '../support/embedded-server';
 import { startServing } from '../support/gateway';
 import { bucket, s3ServerForTests } from '../support/s3-server';
@@ -36,23 +45,29 @@ function makeModel(): void {
   writeFileSync(join(model, 'generation_config.json'), JSON.stringify({ eos_token_id: 2, pad_token_id: 0, top_k: 3 }));
 }
 
+const CAMPAIGNS = [
+  // One adapter at a time, and two in all: they are changed within every test.
+  ...['--enable-lora', '--max-lora-rank', String(2 * RANK), '--max-loras', '1', '--max-cpu-loras', '2'],
+  ...['--lora-target-modules', ...targetModules],
+  ...['--enable-auto-tool-choice', '--tool-call-parser', 'hermes', '--enable-scale-out'],
+];
+
 class Vllm {
   private child: ChildProcess | undefined;
   private constructor(readonly url: string) {}
 
-  static async start(): Promise<Vllm> {
+  /** `plain`: without what a campaign needs of its flags. */
+  static async start({ plain = false } = {}): Promise<Vllm> {
     const server = new Vllm(`http://127.0.0.1:${await freePort()}`);
-    await server.start();
+    await server.start(plain ? [] : CAMPAIGNS);
     return server;
   }
 
-  async start(): Promise<void> {
+  async start(flags = CAMPAIGNS): Promise<void> {
     const options = [
       ...['--host', '127.0.0.1', '--port', new URL(this.url).port, '--dtype', 'float32', '--enforce-eager'],
-      // One adapter at a time, and two in all: they are changed within every test.
-      ...['--enable-lora', '--max-lora-rank', String(2 * RANK), '--max-loras', '1', '--max-cpu-loras', '2'],
-      ...['--lora-target-modules', ...targetModules, '--max-model-len', String(CONTEXT)],
-      ...['--enable-auto-tool-choice', '--tool-call-parser', 'hermes', '--enable-scale-out'],
+      // Two run at once for a while, and beside them whatever else there is.
+      ...['--max-model-len', String(CONTEXT), '--gpu-memory-utilization', '0.3', ...flags],
     ];
     const cpu = { OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'PASSIVE', VLLM_CPU_OMP_THREADS_BIND: 'nobind' };
     const env = {
@@ -204,4 +219,76 @@ test('a stream is passed on through the gateway as it comes, in OpenAI’s form 
   } finally {
     await gateway.close();
   }
+});
+
+/** An answer without what differs from one to the next: numbers, sampled text, names, and how many there are of something. */
+function form(value: unknown, key = ''): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map((one) => form(one, key));
+  if (value && typeof value === 'object') {
+    const entries = Object.entries(value);
+    if (entries.every(([name]) => /^\d+$/.test(name))) return entries.slice(0, 1).map(([, one]) => form(one));
+    return Object.fromEntries(entries.map(([name, one]) => [name, form(one, name)]));
+  }
+  const isWord = ['message', 'detail', 'object', 'finish_reason', 'role', 'type', 'param'].includes(key);
+  return value === null || isWord ? value : typeof value;
+}
+
+test('its answers are those that the server of `make test` has been given (RECORD=1 records them anew)', async () => {
+  const call = async (path: string, body?: object, at = vllm) => {
+    const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const response = await fetch(`${at.url}${path}`, body && init);
+    const text = await response.text();
+    const isJson = response.headers.get('content-type')?.includes('json');
+    return { status: response.status, body: isJson ? (JSON.parse(text) as unknown) : text };
+  };
+  const CHAT = '/v1/chat/completions';
+  const LOAD = '/v1/load_lora_adapter';
+  const folders = [RANK, 4 * RANK].map((rank) => ({ rank, folder: join(root, `rank-${rank}`) }));
+  for (const { rank, folder } of folders) await writeAdapter({ python, model, targetModules, rank, folder });
+  const [fine, wide] = folders.map(({ folder }) => folder);
+  const damaged = join(root, 'cut-off');
+  cpSync(fine!, damaged, { recursive: true });
+  writeFileSync(join(damaged, 'adapter_model.safetensors'), 'no weights');
+  const load = (name: string, folder = fine, at = vllm) => call(LOAD, { lora_name: name, lora_path: folder }, at);
+
+  const messages = [{ role: 'user' as const, content: 'hello' }];
+  const sampling = { temperature: 0, topP: 1, maxTokens: 2 };
+  const asked = { model, messages, tools: [], sampling, seed: 1 };
+  const chat = (changes: object = {}) => call(CHAT, { ...completionBody(asked), ...changes });
+  const words = (count: number) => [{ role: 'user', content: 'one '.repeat(count) }];
+  const rendered = await call(`${CHAT}/render`, completionBody(asked));
+  const { token_ids: ids } = parseRendered(rendered.body);
+  const generated = await call('/inference/v1/generate', rendered.body as object);
+  const sampled = parseGenerated(generated.body);
+  const plain = await Vllm.start({ plain: true });
+  const found: Recorded = {
+    chat: await chat(),
+    'the likeliest': await call(CHAT, { ...likeliestBody({ model, messages }), top_logprobs: 2 }),
+    'scored ids': await call('/v1/completions', scoreBody({ model, ids: ids.slice(0, 3) })),
+    rendered,
+    generated,
+    derendered: await call(`${CHAT}/derender`, derenderBody({ asked, promptIds: ids, sampled })),
+    loaded: await load('fine'),
+    'loaded already': await load('fine'),
+    models: await call('/v1/models'),
+    unloaded: await call('/v1/unload_lora_adapter', { lora_name: 'fine' }),
+    'nothing to unload': await call('/v1/unload_lora_adapter', { lora_name: 'fine' }),
+    'unknown model': await chat({ model: 'none-such' }),
+    'wrong temperature': await chat({ temperature: -1 }),
+    'prompt over the context': await chat({ messages: words(CONTEXT) }),
+    'ids over the context': await call('/inference/v1/generate', {
+      ...(rendered.body as object),
+      token_ids: Array.from({ length: CONTEXT + 8 }, () => ids[0]!),
+    }),
+    'adapter of too high a rank': await load('wide', wide),
+    'damaged adapter': await load('damaged', damaged),
+    'adapter that is nowhere': await load('nowhere', join(root, 'nowhere')),
+    'no such path': await call('/v1/none-such', {}),
+    'adapter without --enable-lora': await load('fine', fine, plain),
+    'rendered without --enable-scale-out': await call(`${CHAT}/render`, completionBody(asked), plain),
+  };
+  await plain.stop();
+  const text = JSON.stringify(found, undefined, 2).replaceAll(root, '/home');
+  if (process.env['RECORD']) writeFileSync(bodiesFile, `${text}\n`);
+  expect(form(JSON.parse(text))).toEqual(form(JSON.parse(readFileSync(bodiesFile, 'utf8'))));
 });

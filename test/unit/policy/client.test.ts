@@ -11,7 +11,14 @@ import type { TurnRequest } from '../../../src/policy/wire';
 import { modelName } from '../../../src/policy/adapters';
 import { type Merge, type Part, weightsOf } from '../../../src/policy/merge';
 import { pythonPath } from '../../../src/cli/project';
-import { BASE, completion, refuse, startDialectServer, type DialectServer } from '../../support/dialect-server';
+import {
+  BASE,
+  completion,
+  type DialectServer,
+  refuse,
+  startDialectServer,
+  vllmAnswer,
+} from '../../support/dialect-server';
 
 let root: string;
 let store: ArtifactStore;
@@ -173,22 +180,12 @@ test.each([
   [500, { message: 'oops' }, 'PolicyServerError', true],
   [503, { message: 'going down' }, 'PolicyServerError', true],
   [429, { message: 'slow down' }, 'PolicyServerBusy', true],
-  [404, { message: 'no model base' }, 'PolicyNotLoaded', true],
-  [400, { message: 'temperature: -1', param: 'temperature' }, 'PolicyRequestRejected', false],
+  [404, vllmAnswer('unknown model').body.error!, 'PolicyNotLoaded', true],
+  [400, vllmAnswer('wrong temperature').body.error!, 'PolicyRequestRejected', false],
   [400, { message: 'prompt', code: 'context_length_exceeded' }, 'ContextLengthExceeded', false],
-  [
-    400,
-    { message: "This model's maximum context length is 4096 tokens. However, ..." },
-    'ContextLengthExceeded',
-    false,
-  ],
-  // As vLLM 0.32 says it of ids, and of a prompt that just fills the context.
-  [
-    400,
-    { message: 'The decoder prompt (length 2056) is longer than the maximum model length of 2048. Make sure ...' },
-    'ContextLengthExceeded',
-    false,
-  ],
+  [400, vllmAnswer('prompt over the context').body.error!, 'ContextLengthExceeded', false],
+  [400, vllmAnswer('ids over the context').body.error!, 'ContextLengthExceeded', false],
+  // As vLLM 0.32 says it of one that just fills the context.
   [
     400,
     { message: 'max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)', param: 'max_tokens' },
@@ -251,6 +248,16 @@ test('an adapter is named by its content and loaded once for all who ask at once
   expect(server.requests.at(-1)!.body['model']).toBe(nameOf(policy));
 });
 
+test('one that was loaded from a folder that is gone is loaded from its own: vLLM would end where it reads it again', async () => {
+  const policy = mixOf(await adapter('x'));
+  const own = await store.folder(policy.adapters[0]!.ref);
+  server.adapters.set(nameOf(policy), join(root, 'of a home that was deleted'));
+  await client.ensurePolicy(policy);
+  expect(server.adapters.get(nameOf(policy))).toBe(own);
+  await connect().ensurePolicy(policy);
+  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(1);
+});
+
 test('vLLM is told of an adapter whose experts are in one tensor', async () => {
   const policies = await Promise.all(
     [{ target_parameters: ['experts.down_proj'] }, { target_parameters: null }, {}].map(async (config, n) => {
@@ -273,20 +280,22 @@ test('two workers may load the same adapter at the same moment', async () => {
   expect(new Set(names)).toEqual(new Set([nameOf(policy)]));
 });
 
-/** Bodies of vLLM 0.32 to POST /v1/load_lora_adapter. */
-const addLora = (said: string) => `Call to add_lora method failed: Loading lora a-1 failed: ${said}`;
-const NOT_THERE = 'Loading lora a-1 failed: No adapter found for /home/campaigns/artifacts/folders/x';
+const told = (answer: string): [number, string] => {
+  const { status, body } = vllmAnswer(answer);
+  return [status, body.error?.message ?? body.detail!];
+};
+const addLora = (said: string) => told('adapter of too high a rank')[1].replace(/'LoRA rank.*\.'/, `'${said}'`);
 const UNEXPECTED =
   "While loading /x, expected target modules in {'q_proj'} but received ['model.layers.0.mlp.up_proj']. Please verify that the loaded LoRA module is correct";
 test.each([
-  [500, addLora('LoRA rank 24 is greater than max_lora_rank 16.'), '; start vLLM with --max-lora-rank 32'],
+  [...told('adapter of too high a rank'), '; start vLLM with --max-lora-rank 64'],
   [500, addLora('LoRA rank 600 is greater than max_lora_rank 512.'), '; vLLM takes no rank above 512: lower'],
-  [500, addLora('Error while deserializing header: header too large'), 'header too large'],
+  [...told('damaged adapter'), 'header too large'],
   [500, addLora(UNEXPECTED), '; correct training.lora.targetModules, or --lora-target-modules of vLLM'],
-  [500, 'Call to add_lora method failed: LoRA is not enabled.', '; start vLLM with --enable-lora'],
-  [404, NOT_THERE, '; the server has to see the home folder (CAMPAIGN_HOME) under the same path'],
-  [400, NOT_THERE, '; the server has to see the home folder'],
-  [404, 'Not Found', '; start vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True'],
+  [...told('adapter without --enable-lora'), '; start vLLM with --enable-lora'],
+  [...told('adapter that is nowhere'), '; the server has to see the home folder (CAMPAIGN_HOME) under the same path'],
+  [400, told('adapter that is nowhere')[1], '; the server has to see the home folder'],
+  [...told('no such path'), '; start vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True'],
   [400, 'lora_path /x: the base model has no linear module conv.1', 'no linear module'],
 ])('an adapter that is refused is not waited for: %d %s', async (status, message, said) => {
   server.load = (_, response) => refuse(status, { message, type: 'Error', param: null, code: status })({}, response);

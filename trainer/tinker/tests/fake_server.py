@@ -148,12 +148,12 @@ class Fake:
                 model = f"model_{len(self.models)}"
                 draw = np.random.default_rng(seed)
                 self.models[model] = Lora(draw.normal(0, 0.2, (rank, VOCABULARY)), np.zeros((VOCABULARY, rank)))
-                result = RECORDED["POST /api/v1/retrieve_future CreateModel"]["body"] | {"model_id": model}
+                result = RECORDED["POST /api/v1/retrieve_future create_model"]["body"] | {"model_id": model}
                 answer |= {"model_id": model}
             case "save_weights":
                 state = f"tinker://{model}/weights/{body['path']}"
                 self.saved[state] = deepcopy(self.models[model])
-                result = RECORDED["POST /api/v1/retrieve_future SaveWeights"]["body"] | {"path": state}
+                result = RECORDED["POST /api/v1/retrieve_future save_weights"]["body"] | {"path": state}
             case "weights_info":
                 if body["tinker_path"] not in self.saved:
                     lost = RECORDED["POST /api/v1/weights_info 404"]
@@ -163,11 +163,11 @@ class Fake:
                 assert body["optimizer"]
                 if not self.loads_nothing:
                     self.models[model] = deepcopy(self.saved[body["path"]])
-                result = RECORDED["POST /api/v1/retrieve_future LoadWeights"]["body"]
+                result = RECORDED["POST /api/v1/retrieve_future load_weights"]["body"]
             case "save_weights_for_sampler":
                 self.exported[f"{model}/{body['path']}"] = self.archive(self.models[model])
                 path = f"tinker://{model}/{body['path']}"
-                result = RECORDED["POST /api/v1/retrieve_future SaveWeightsForSampler"]["body"] | {"path": path}
+                result = RECORDED["POST /api/v1/retrieve_future save_weights_for_sampler"]["body"] | {"path": path}
             case "optim_step":
                 result = {"metrics": self.step(self.models[model], body["adam_params"])}
             case "unload_model":

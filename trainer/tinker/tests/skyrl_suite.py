@@ -1,20 +1,28 @@
 """The learner against a real Tinker server: SkyRL's, with its JAX backend on CPU (`make test-tinker`).
 
 The worker samples with PEFT from the adapter that the learner names, in float32: so `logprob_gap` is the server's
-distance to PEFT."""
+distance to PEFT. The server of `make test`, fake_server.py, answers with the bodies of recorded.json, which are held
+against the real server's here; RECORD=1 writes them anew."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
+import tarfile
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -37,6 +45,7 @@ VLLM = {
     **{"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "VLLM_CPU_OMP_THREADS_BIND": "nobind"},
     **{"VLLM_CPU_KVCACHE_SPACE": "1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"},
 }
+RECORDED = Path(__file__).with_name("recorded.json")
 IDS = [10 + 7 * n % 40 for n in range(40)]
 LORA = {"r": 4, "alpha": 32, "dropout": 0, "target_modules": TARGETS["llama"][0]}
 
@@ -294,3 +303,83 @@ def test_refused_before_any_rollout(
     assert (one.exit_code, len(one.messages)) == (1, 1)
     assert one.messages[0]["error"]["type"] == "BadJob"
     assert said in one.messages[0]["error"]["message"]
+
+
+@contextmanager
+def recording(server: SimpleNamespace) -> Iterator[SimpleNamespace]:
+    """The same server behind a proxy. `found`: the first answer of each kind, by what was asked."""
+    found: dict[str, Any] = {}
+    futures: dict[str, str] = {}
+
+    def keep(asked: str, body: bytes, status: int, content: bytes) -> None:
+        if asked.endswith("/archive"):
+            found.setdefault("GET archive", {"status": status})
+            return
+        if asked.endswith("/download"):
+            with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+                config = next(one for one in tar.getmembers() if one.name.endswith("adapter_config.json"))
+                found.setdefault("adapter_config.json", json.load(tar.extractfile(config)))
+            return
+        try:
+            answer = json.loads(content)
+        except ValueError:
+            return  # a forward pass
+        if asked.endswith("/retrieve_future"):
+            asked += f" {futures[json.loads(body)['request_id']]}"
+        elif "request_id" in answer:
+            futures[answer["request_id"]] = asked.rpartition("/")[2]
+        key = asked if status < 400 else f"{asked} {status}"
+        found.setdefault(key, {"status": status, "body": answer})
+
+    class Proxy(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *_: Any) -> None: ...
+
+        def do_GET(self) -> None:
+            body = self.rfile.read(int(self.headers.get("content-length") or 0))
+            to = HTTPConnection(server.url.removeprefix("http://"), timeout=300)
+            to.request(self.command, self.path, body, dict(self.headers.items()))
+            answer = to.getresponse()
+            content = answer.read()
+            keep(f"{self.command} {self.path}", body, answer.status, content)
+            self.send_response(answer.status)
+            for name, value in answer.getheaders():
+                if name.lower() not in ("connection", "content-length", "transfer-encoding"):
+                    self.send_header(name, value)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_POST = do_DELETE = do_GET
+
+    proxy = ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+    threading.Thread(target=proxy.serve_forever, daemon=True).start()
+    try:
+        yield SimpleNamespace(url=f"http://127.0.0.1:{proxy.server_port}", saved=server.saved, found=found)
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+
+
+def form(answer: Any) -> Any:
+    """An answer without the ids and numbers that differ from one to the next."""
+    if isinstance(answer, dict):
+        return {name: form(value) for name, value in answer.items()}
+    if isinstance(answer, str):
+        return re.sub(r"_[0-9a-f]{8}|\d+", "#", answer)
+    return "number" if isinstance(answer, float) else answer
+
+
+def test_the_server_of_make_test_answers_as_it_does(server: SimpleNamespace, base: Path, tmp_path: Path) -> None:
+    with recording(server) as recorder:
+        one = worker(recorder, base, tmp_path / "one", steps=2)
+        one.run(at(2, lambda learner: learner.kill(), "rollouts"))
+        ended(one.again())
+        deleted(recorder, json.loads((one.output / "checkpoint-2/tinker.json").read_text())["state"])
+        Worker(tmp_path / "one", one.job | {"steps": 3}, program="tinker", start=Learner).run()
+        worker(recorder, base, tmp_path / "wide", lora=LORA | {"r": 9}).run()
+    if os.environ.get("RECORD"):
+        RECORDED.write_text(json.dumps(recorder.found, indent=2) + "\n")
+    kept = json.loads(RECORDED.read_text())
+    assert {key: form(recorder.found.get(key)) for key in kept} == {key: form(answer) for key, answer in kept.items()}
