@@ -3,8 +3,7 @@
  * through the project's own selection.
  */
 import type { LabelPass } from '../src/domain/capability';
-import type { Thresholds } from '../src/domain/selection';
-import { selectCapabilities } from '../src/domain/selection';
+import { selectCapabilities, type Thresholds } from '../src/domain/selection';
 
 /** The share of the passes that have to vote, where there are fewer of them. */
 const VOTING = 0.8;

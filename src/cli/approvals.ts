@@ -11,15 +11,20 @@ import { stringify } from 'yaml';
 import { openStore } from '../artifacts/open-store';
 import { sha256 } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
-import { type Answer, type Approval, type Decision, editedCapabilitiesSchema } from '../domain/approval';
+import {
+  type Answer,
+  type Approval,
+  approvalCommands,
+  type Decision,
+  editedCapabilitiesSchema,
+} from '../domain/approval';
 import { type ApprovalView, capabilitiesView, environmentView } from '../report/build/approval';
 import { approvalHtml, approvalText, type Waits } from '../report/sections/approval';
 import { plain } from '../terminal';
 import { type Asked, queryNames, updateNames, workflowIds } from '../workflows/messages';
-import { confirmed } from './confirm';
+import { type CommonOptions, homeOf, requireYes } from './options';
 import { messageOf, UserError } from './errors';
 import { readInput } from './input';
-import { type CommonOptions, homeOf } from './options';
 import { type Temporal, withTemporal } from './temporal';
 import { takeSnapshot } from './watch/snapshot';
 
@@ -51,15 +56,16 @@ export interface DecideOptions extends CommonOptions {
 }
 
 /** `campaign approve`. */
-export const approve = (campaign: string, what: string[], { edit, yes, ...options }: DecideOptions): Promise<void> =>
+export const approve = (campaign: string, named: string | undefined, { edit, yes, ...options }: DecideOptions) =>
   withTemporal(options, async (temporal) => {
     const pending = await pendingApprovals(temporal, campaign);
+    const what = named === undefined ? [] : [named];
     const chosen = choose({ campaign, pending, what, verb: 'approve', edits: edit !== undefined });
     const [first] = chosen;
     const edited =
       edit !== undefined && first ? await readEdit(edit, first.approval, await openStore(homeOf(options).root)) : {};
     const as = edit === undefined ? '' : ` as it stands in ${edit}`;
-    await requireYes(`approve ${chosen.map(subjectOf).join('; ')}${as}`, yes);
+    await requireYes(`approve ${chosen.map(subjectOf).join('; ')}${as}`, { yes, otherwise });
     for (const one of chosen) print(await decide(temporal, one, { kind: 'approve', ...edited }));
   });
 
@@ -68,7 +74,7 @@ export async function reject(campaign: string, what: string[], { reason = '', ye
   if (reason.trim() === '') throw new UserError('--reason is blank: say why');
   await withTemporal(options, async (temporal) => {
     const chosen = choose({ campaign, pending: await pendingApprovals(temporal, campaign), what, verb: 'reject' });
-    await requireYes(`reject ${chosen.map(subjectOf).join('; ')}`, yes);
+    await requireYes(`reject ${chosen.map(subjectOf).join('; ')}`, { yes, otherwise });
     for (const one of chosen) print(await rejectOne(temporal, one, reason));
   });
 }
@@ -176,10 +182,7 @@ function subjectOf({ approval: { waiting }, names }: Chosen): string {
 const subjectsOf = (pending: readonly PendingApproval[]): string =>
   pending.map((approval) => subjectOf({ approval })).join('; ');
 
-/** @throws UserError where the answer is no, or there is no terminal to ask on. */
-async function requireYes(what: string, yes = false): Promise<void> {
-  if (!yes && !(await confirmed(what))) throw new UserError('nothing was decided');
-}
+const otherwise = 'nothing was decided';
 
 type Edit = Pick<Approval, 'capabilities' | 'module'>;
 
@@ -268,13 +271,8 @@ async function showApprovals(
     }
     const file = join(copies, copy.name);
     if (!existsSync(file)) writeFileSync(file, copy.text);
-    const name = environment ? ` ${waiting.names[0]}` : '';
-    const commands = [
-      `campaign approve ${campaign}${name}`,
-      `campaign approve ${campaign}${name} --edit ${file}`,
-      `campaign reject ${campaign}${name || ' NAME...'} --reason TEXT`,
-    ];
-    shown.push({ view, commands, file });
+    const commands = approvalCommands(campaign, waiting);
+    shown.push({ view, commands: [commands.approve, `${commands.approve} --edit ${file}`, commands.reject], file });
   }
   const page = join(folder, 'approval.html');
   writeFileSync(page, approvalHtml({ campaign, at: new Date().toISOString(), waits: shown }));

@@ -1,21 +1,26 @@
 /**
  * Campaign files. Invariant: what comes out satisfies the campaign schema, with the preset under the file's fields, the overrides over
- * them and every path absolute; what does not is one line per problem, with the file's line, the field, its value and what is allowed.
+ * them and every path absolute; what does not is one line per problem, with the file's line, the field, its value and what is allowed. A campaign
+ * travels to workers in a form in which no path of this machine is left.
  */
-import { readFileSync } from 'node:fs';
-import { dirname, relative, resolve } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
+import { readdir, readFile } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
+import { give, portable } from '../artifacts/given';
 import { digest } from '../artifacts/hash';
-import type { Campaign } from '../domain/campaign';
+import { openStore } from '../artifacts/open-store';
+import type { Campaign, Stage } from '../domain/campaign';
 import { modelsWithout } from '../domain/endpoints';
 import { type Given, type Identity, type Kind, kindOf, type KindSpec } from '../domain/kinds';
 import { type PresetName, presetNames, presets } from '../domain/presets';
-import { LAST_STAGE, type Stage, stages } from '../domain/work';
-import { type Registry, registry as allKinds } from '../registry';
+import { LAST_STAGE, stages } from '../domain/work';
+import { baseModelId, hashOf } from '../policy/base-model';
+import { type Registry, registry as allKinds, registry } from '../registry';
 import { campaignFileSchema, findRemoved } from './campaign-schema';
 import { messageOf, UserError } from './errors';
 import { parseFields, type Problem } from './input';
-import { isReservedName } from './project';
+import { type Home, isReservedName, pythonPath } from './project';
 
 type Fields = Record<string, unknown>;
 
@@ -235,4 +240,57 @@ export function changePaths<Spec extends KindSpec>(
   const entries = paths.map((option) => [option, spec[option]] as const);
   const given = entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string');
   return { ...spec, ...Object.fromEntries(given.map(([option, path]) => [option, change(path, files[option])])) };
+}
+
+/**
+ * The campaign as workflows are given it: what it names by path is in the home's store, the base model goes by its id, and what comes with the
+ * project is named as such. A program elsewhere keeps its path: it has to be there on the workers' machines. `base`: the model's id.
+ * @throws UserError
+ */
+export async function travelling(o: {
+  campaign: Campaign;
+  home: Home;
+  base: string;
+  until?: Stage | undefined;
+}): Promise<Campaign> {
+  const { campaign, home, base, until } = o;
+  const store = await openStore(home.root);
+  const wanted = new Map<string, Given>();
+  withPaths({ campaign, registry, change: (path, given) => (given !== undefined && wanted.set(path, given), path) });
+  const names = new Map<string, string>();
+  for (const [path, given] of wanted) {
+    const name = basename(path);
+    const files = await filesAt(path, given).catch((error: unknown) => {
+      // Nothing of it is looked at before the rollouts have ended.
+      if (until === 'rollouts') return undefined;
+      throw new UserError(messageOf(error));
+    });
+    names.set(path, files ? await give(store, { name, files }) : name);
+  }
+  const given = withPaths({ campaign, registry, change: (path) => names.get(path) ?? path });
+  return portable({ ...given, baseModel: { path: basename(campaign.baseModel.path), id: base } });
+}
+
+async function filesAt(path: string, given: Given): Promise<Record<string, Uint8Array | string>> {
+  if (typeof given === 'function') return given(path);
+  if (given === '') return { [basename(path)]: await readFile(path) };
+  const files = (await readdir(path)).filter((file) => file.endsWith(given));
+  const bodies = await Promise.all(files.map((file) => readFile(join(path, file))));
+  return Object.fromEntries(files.map((file, n) => [`${basename(path)}/${file}`, bodies[n]!]));
+}
+
+/**
+ * Which base model it is: by its folder, where that is on this machine, else as the file says.
+ * @throws UserError where the file says another one, or does not say.
+ */
+export async function baseIdOf({ baseModel }: Campaign, home: Home, signal?: AbortSignal): Promise<string> {
+  const { path, id } = baseModel;
+  if (!existsSync(path)) {
+    if (id !== undefined) return id;
+    const fix = 'correct baseModel.path, or say in baseModel.id which model it is';
+    throw new UserError(`baseModel.path is ${path}, which is not on this machine; ${fix}`);
+  }
+  const found = await baseModelId({ python: pythonPath(), home: home.root, model: path, ...(signal && { signal }) });
+  if (id === undefined || hashOf(id) === hashOf(found)) return id ?? found;
+  throw new UserError(`baseModel.id is ${id}, and baseModel.path ${path} is ${found}; correct one of them`);
 }

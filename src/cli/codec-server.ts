@@ -2,10 +2,11 @@
  * `campaign codec-server`: decrypts payloads for Temporal's UI, by the protocol of https://docs.temporal.io/codec-server. Invariant: it listens on
  * loopback alone, and answers no page but the UI's.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
-import { json as jsonOf } from 'node:stream/consumers';
 import { temporal } from '@temporalio/proto';
+import { Hono } from 'hono';
+import { cors } from 'hono/cors';
+import { listen } from '../gateway/listen';
 import { encryption, encryptionKeys } from '../temporal/codec';
 import { messageOf, UserError } from './errors';
 import type { CommonOptions } from './options';
@@ -17,50 +18,35 @@ export interface CodecServerOptions extends CommonOptions {
 }
 
 const { Payloads } = temporal.api.common.v1;
+const none = () => undefined;
 
 /** Until it is interrupted. @throws UserError if there is no key, or the port is taken. */
 export async function serveCodec({ port, ui, json }: CodecServerOptions): Promise<void> {
   const keys = encryptionKeys();
   if (keys.length === 0) throw new UserError('CAMPAIGN_ENCRYPTION_KEY is not set: set it to the key of the workers');
   const codec = encryption(keys);
-
-  async function answer(request: IncomingMessage): Promise<{ status: number; body?: object }> {
-    const { origin } = request.headers;
-    if (origin !== undefined && origin !== ui)
-      return refusal(403, `pages of ${origin} are refused; --ui names its own`);
-    if (request.method === 'OPTIONS') return { status: 204 };
-    if (request.method !== 'POST' || !request.url?.endsWith('/decode')) return refusal(404, 'there is POST /decode');
-    try {
-      const { payloads } = Payloads.fromObject((await jsonOf(request)) as object);
-      const decoded = Payloads.fromObject({ payloads: await codec.decode(payloads) });
-      return { status: 200, body: Payloads.toObject(decoded, { bytes: String }) };
-    } catch (error) {
-      return refusal(400, messageOf(error));
-    }
-  }
-  const refusal = (status: number, message: string) => ({ status, body: { message } });
-  const headers = {
-    'access-control-allow-origin': ui,
-    'access-control-allow-methods': 'POST',
-    'access-control-allow-headers': 'content-type, x-namespace, authorization',
-    'content-type': 'application/json',
-    vary: 'origin',
-  };
-  const server = createServer((request: IncomingMessage, response: ServerResponse) => {
-    void answer(request).then(({ status, body }) =>
-      response.writeHead(status, headers).end(body && JSON.stringify(body)),
-    );
+  const app = new Hono();
+  const allowHeaders = ['content-type', 'x-namespace', 'authorization'];
+  app.use(cors({ origin: ui, allowMethods: ['POST'], allowHeaders }), async (context, next) => {
+    const origin = context.req.header('origin');
+    if (origin === undefined || origin === ui) return next();
+    return context.json({ message: `pages of ${origin} are refused; --ui names its own` }, 403);
   });
-  const listening = once(server, 'listening');
-  server.listen(port, '127.0.0.1');
-  await listening.catch((error: unknown) => {
+  app.post('*', async (context, next) => {
+    if (!context.req.path.endsWith('/decode')) return next();
+    const { payloads } = Payloads.fromObject(await context.req.json<object>());
+    const decoded = Payloads.fromObject({ payloads: await codec.decode(payloads) });
+    return context.json(Payloads.toObject(decoded, { bytes: String }));
+  });
+  app.notFound((context) => context.json({ message: 'there is POST /decode' }, 404));
+  app.onError((error, context) => context.json({ message: messageOf(error) }, 400));
+  const served = { app, drain: none, running: () => 0, stop: none };
+  const { url, close } = await listen(served, { host: '127.0.0.1', port }).catch((error: unknown) => {
     throw new UserError(`nothing can listen on port ${port} (${messageOf(error)}); choose another with --port`);
   });
-  const address = server.address();
-  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : port}`;
   console.log(
     json ? JSON.stringify({ url }) : `${url} decrypts for ${ui}: name it as the UI's codec server; Ctrl-C ends it`,
   );
   await Promise.race(['SIGINT', 'SIGTERM'].map((signal) => once(process, signal)));
-  server.close();
+  await close(0);
 }

@@ -4,22 +4,21 @@ import type { Campaign } from '../domain/campaign';
 import type { Stage } from '../domain/work';
 import { wrap } from '../terminal';
 import { loadCampaign } from './campaign-file';
-import { languageModelChecks } from './checks/language-models';
+import { languageModelChecks, tinkerChecks } from './checks/endpoints';
 import {
   buildCheck,
   gpuCheck,
   homeCheck,
   memoryCheck,
+  metricsChecks,
   nodeCheck,
   portCheck,
   pythonChecks,
   storeCheck,
   temporalCheck,
 } from './checks/machine';
-import { metricsChecks } from './checks/metrics';
 import { modelChecks, probe, serverTrials } from './checks/model';
 import { bridgeChecks, targetChecks } from './checks/target';
-import { tinkerChecks } from './checks/tinker';
 import { UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { type PortOptions, temporalPort, uiPort } from './ports';

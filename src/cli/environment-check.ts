@@ -36,8 +36,9 @@ export interface CheckOptions extends CommonOptions {
   silence: number;
 }
 
-/** @returns the exit code. `separated`: the arguments are a program's command line. */
-export async function envCheck(args: string[], options: CheckOptions, separated: boolean): Promise<number> {
+/** @returns the exit code. What comes after `--` is a program's command line. */
+export async function envCheck(args: string[], options: CheckOptions): Promise<number> {
+  const separated = process.argv.includes('--');
   const say = (line: string) => void process.stderr.write(`${plain(line)}\n`);
   const print = (verdict: unknown, lines: readonly string[]) => {
     if (options.json) console.log(JSON.stringify(verdict));

@@ -2,8 +2,6 @@
  * Curves in TensorBoard, trackio and Weights & Biases: `campaign metrics`, and what `campaign run` does while a campaign runs. Invariant: whatever the
  * tools' process does (it is missing, fails, hangs, is killed), the campaign neither fails nor waits for it; it is said once.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -17,10 +15,11 @@ import { runChecks } from '../checks/check';
 import type { MetricsTool } from '../domain/work';
 import { jsonText } from '../domain/messages';
 import { paymentsOf } from '../language-model/ledger';
+import { startChild } from '../environments/child-process';
 import { programEnvironment } from '../policy/python';
 import { createCurves, type Curve } from '../view/curves';
 import { readStatus } from './campaign-status';
-import { metricsChecks, metricsPython } from './checks/metrics';
+import { metricsChecks, metricsPython } from './checks/machine';
 import { messageOf, requireAll, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { onInterrupt } from './run/supervisor';
@@ -124,65 +123,54 @@ interface Problem {
 }
 type Writer = ReturnType<typeof startWriter>;
 
-/** The process that writes: trainer/metrics.py. */
+/** The process that writes: trainer/metrics.py. Ctrl-C is for this process alone, which then writes the last points. */
 function startWriter(o: { campaign: string; key: string; tools: readonly MetricsTool[]; out: string }) {
   const { campaign, key, tools, out } = o;
   const named = tools.flatMap((tool) => ['--tool', tool]);
   const args = ['-m', 'trainer', 'metrics', '--out', resolve(out), '--campaign', campaign, '--key', key, ...named];
-  // A group of its own: Ctrl-C is for this process, which then writes the last points.
-  const child: ChildProcess = spawn(metricsPython(), args, {
-    cwd: projectRoot,
-    env: { ...programEnvironment(), ...toolsEnvironment() },
-    stdio: ['pipe', 'pipe', 'pipe'],
-    detached: true,
-  });
-  let said = '';
-  child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString('utf8')).slice(-2000)));
-  child.stdin?.on('error', () => undefined); // its end says why
   const problems: Problem[] = [];
   let [isUp, isEnding, isTold] = [true, false, false];
+  let hasEnded = (): void => undefined;
+  const ended = new Promise<void>((done) => (hasEnded = done));
   const down = (why: string): void => {
     isUp = false;
     if (!isEnding && !isTold) problems.push({ problem: `${why}; \`campaign metrics ${campaign}\` writes the rest` });
+    hasEnded();
   };
-  const ended = once(child, 'close').then(
-    ([code, signal]) =>
-      down(signal ? `killed by ${signal}` : said.trim().split('\n').at(-1) || `ended with code ${code}`),
-    (error: unknown) => down(messageOf(error)),
-  );
   let answered: ((written: Record<string, number>) => void) | undefined;
-  if (child.stdout)
-    createInterface({ input: child.stdout }).on('line', (line) => {
-      const { tool, problem, written } = jsonText.pipe(answerSchema).safeParse(line).data ?? {};
-      if (problem !== undefined) problems.push({ tool, problem });
-      isTold ||= problem !== undefined && tool === undefined;
-      if (written) answered?.(written);
-    });
+  const read = (line: string): void => {
+    const { tool, problem, written } = jsonText.pipe(answerSchema).safeParse(line).data ?? {};
+    if (problem !== undefined) problems.push({ tool, problem });
+    isTold ||= problem !== undefined && tool === undefined;
+    if (written) answered?.(written);
+  };
+  const child = startChild({
+    command: [metricsPython(), ...args],
+    cwd: projectRoot,
+    variables: { ...programEnvironment(), ...toolsEnvironment() },
+    readOutput: (input) => createInterface({ input }).on('line', read),
+    onEnd: (how) => down(child.stderr().split('\n').at(-1) || `ended with ${how}`),
+    onStartFailure: down,
+  });
   return {
     isUp: () => isUp,
     /** Resolves with what has gone wrong since. */
     async show(curve: string, counts: Record<string, number>) {
       const answer = new Promise<Record<string, number>>((done) => (answered = done));
-      child.stdin?.write(`${curve}\n`);
-      const written = await Promise.race([answer, ended.then(() => undefined)]);
+      child.send(curve);
+      const written = await Promise.race([answer, ended]);
       for (const [tool, count] of Object.entries(written ?? {})) counts[tool] = (counts[tool] ?? 0) + count;
       return problems.splice(0);
     },
     /** Resolves with what has gone wrong since, once it has ended. */
     async close() {
       isEnding = isUp;
-      child.stdin?.end();
+      child.endInput();
       await ended;
       return problems.splice(0);
     },
     /** With all that it has started. */
-    kill(): void {
-      try {
-        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-      } catch {
-        // It has ended meanwhile.
-      }
-    },
+    kill: child.kill,
   };
 }
 

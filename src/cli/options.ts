@@ -1,8 +1,11 @@
-/** Options that several commands have, how the values of options are read, and examples in helps. */
+/** What a command is, options that several of them have, how the values of options are read, and examples in helps. */
+import { createInterface } from 'node:readline/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type MetricsTool, metricsTools, stages, type Stage } from '../domain/work';
+import { type MetricsTool, metricsTools, type Stage, stages } from '../domain/work';
+import { plain } from '../terminal';
+import { UserError } from './errors';
 import { temporalPort, uiPort } from './ports';
-import { homeAt, type Home } from './project';
+import { type Home, homeAt } from './project';
 
 export interface CommonOptions {
   home: string;
@@ -29,6 +32,28 @@ export const examplesText = (lines: readonly Example[]): string =>
   ['', lines.length > 1 ? 'Examples:' : 'Example:']
     .concat(lines.map(([command, effect]) => (effect ? `  # ${effect}\n  ${command}` : `  ${command}`)))
     .join('\n');
+
+export interface CommandText {
+  /** The command that it is a command of. */
+  group?: 'labels' | 'env';
+  /** Name and arguments. */
+  usage: string;
+  alias?: string;
+  description: string;
+  options?: readonly Option[];
+  examples: readonly Example[];
+  run: Action;
+}
+
+/** Is given the arguments, then all options. @returns the exit code, or what is printed. */
+type Action = (...given: never[]) => number | string | void | Promise<number | string | void>;
+type Actions<Module> = { [Name in keyof Module]: Module[Name] extends Action ? Name : never }[keyof Module];
+
+/** A function of a module that is loaded when its command runs. */
+export const by =
+  <Module>(load: () => Promise<Module>, name: Actions<Module>): Action =>
+  async (...given) =>
+    ((await load())[name] as Action)(...given);
 
 /** A whole number in a range. */
 export const wholeNumber =
@@ -108,3 +133,26 @@ export const silence = option(
   'how long it may leave a request unanswered',
   wholeNumber(1, 24 * 3600),
 );
+
+/** The end of the input and Ctrl-C are no. @throws UserError where there is no terminal to ask on. */
+export async function confirmed(what: string, signal?: AbortSignal): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY)
+    throw new UserError(`no terminal to confirm on; pass --yes to ${what}`);
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    lines.once('SIGINT', () => lines.close());
+    const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
+    const answer = await Promise.race([lines.question(plain(`${what}? [y/N] `), signal ? { signal } : {}), closed]);
+    return /^\s*y(es)?\s*$/i.test(answer);
+  } finally {
+    lines.close();
+  }
+}
+
+/** @throws UserError that says what was not done, where the answer is no, or there is no terminal to ask on. */
+export async function requireYes(
+  what: string,
+  { yes = false, otherwise }: { yes?: boolean | undefined; otherwise: string },
+) {
+  if (!yes && !(await confirmed(what))) throw new UserError(otherwise);
+}

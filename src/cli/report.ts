@@ -1,19 +1,26 @@
 /**
  * `campaign report` shows a campaign's report again, or writes its files elsewhere: the page is always made anew from report.json, and a campaign
- * without a report is shown by where it stands. `campaign lineage` walks from a figure, an artifact or a rollout back to the rollouts behind it.
+ * without a report is shown by where it stands. `campaign compare` lays several side by side, of runs of one target and one base model.
+ * `campaign lineage` walks from a figure, an artifact or a rollout back to the rollouts behind it.
  */
+import { existsSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { readJson } from '../artifacts/store';
 import { openStore } from '../artifacts/open-store';
+import { figuresIn } from '../domain/artifacts';
+import { type Comparison, comparisonOf } from '../report/comparison';
 import { lineage, lineageText, UnknownStartError } from '../report/lineage';
+import { type Report, type SolverMatrix, solverMatrixSchema } from '../report/model';
 import { renderReport } from '../report/render';
+import { comparisonHtml, comparisonText } from '../report/sections/comparison';
 import { reportText } from '../report/sections/report';
 import { campaignsOf, readStatus, statusJson, statusLines } from './campaign-status';
-import { UserError } from './errors';
+import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { VIEW_PORT } from './ports';
 import { whyUnwritten, writeInto } from './project';
-import { findReport, type FoundReport, reported } from './reports';
+import { findReport, type FoundReport, readReport, readReportFile, reported, requireReported } from './reports';
 import { withServer } from './temporal';
 
 export type ReportOptions = CommonOptions & { out?: string };
@@ -73,4 +80,86 @@ export async function showLineage(start: string, options: LineageOptions): Promi
     const where = found ? `looked in the report of ${found.name}` : `no report in ${home.root}`;
     throw new UserError(`${error.message} (${where}; a hash must be long enough to be the only one)`);
   }
+}
+
+const DEFAULT_LEVEL = 0.95;
+
+export async function showComparison(named: string[], options: CommonOptions & { out?: string }): Promise<string> {
+  const comparison = await compareReports({ home: homeOf(options).root, named });
+  if (options.out !== undefined) await writeComparison(comparison, resolve(options.out));
+  return options.json ? JSON.stringify(comparison, null, 2) : comparisonText(comparison, process.stdout.columns);
+}
+
+/** Writes comparison.json and comparison.html. */
+export const writeComparison = (comparison: Comparison, folder: string): Promise<void> =>
+  writeInto(folder, {
+    'comparison.json': `${JSON.stringify(comparison, null, 2)}\n`,
+    'comparison.html': comparisonHtml(comparison),
+  });
+
+/** `given`: on the command line. */
+type Named = { given: string; report: Report };
+
+/** `named`: campaigns of the home, files report.json, or folders that hold one. */
+export async function compareReports({ home, named }: { home: string; named: string[] }): Promise<Comparison> {
+  if (named.length < 2)
+    throw new UserError(
+      `compare takes two reports or more, not ${named.length}: names of campaigns, or files report.json`,
+    );
+  const reports = named.map((given): Named => ({ given, report: readNamed(home, given) }));
+  checkAlike(reports);
+  const names = reports.map(({ report }) => report.campaign.name);
+  const runs = await Promise.all(
+    reports.map(async ({ given, report }) => {
+      const { name } = report.campaign;
+      const isOnly = names.filter((other) => other === name).length === 1;
+      return { name: isOnly ? name : given, report, matrix: await matrixOf(home, given, report) };
+    }),
+  );
+  const figures = reports.flatMap(({ report }) => figuresIn(report.arms));
+  const level = figures.find(({ interval }) => interval)?.interval?.level ?? DEFAULT_LEVEL;
+  return comparisonOf({ runs, level });
+}
+
+/** A name of the home's goes before a folder of the same name here. */
+function readNamed(home: string, given: string): Report {
+  if (existsSync(join(home, given, 'report.json')) || !existsSync(given)) {
+    requireReported({ home, name: given });
+    return readReport({ home, name: given });
+  }
+  const file = resolve(statSync(given).isDirectory() ? join(given, 'report.json') : given);
+  if (!existsSync(file)) throw new UserError(`${given} holds no report.json`);
+  return readReportFile(file);
+}
+
+/** @throws UserError for one run that is named twice, and for runs of several targets or base models. */
+function checkAlike(reports: readonly Named[]): void {
+  const runOf = ({ report: { campaign } }: Named) => `${campaign.configSha256} ${campaign.startedAt}`;
+  const twice = reports.find((one, n) => reports.slice(0, n).some((other) => runOf(other) === runOf(one)));
+  if (twice) throw new UserError(`${twice.given} is named twice: name each run once`);
+  const subjects = {
+    target: ({ report: { campaign } }: Named) => `${campaign.target.name} ${campaign.target.version}`,
+    'base model': ({ report: { campaign } }: Named) => campaign.baseModel,
+  };
+  const [first, ...others] = reports;
+  for (const [what, of] of Object.entries(subjects)) {
+    const other = first && others.find((one) => of(one) !== of(first));
+    if (other)
+      throw new UserError(
+        `${first.given} has ${what} ${of(first)}, ${other.given} has ${of(other)}: compare runs of one target and one base model`,
+      );
+  }
+}
+
+/** A large one is not in the report, but in the home's store. */
+async function matrixOf(home: string, given: string, { solverMatrix, campaign }: Report): Promise<SolverMatrix> {
+  if (!solverMatrix)
+    throw new UserError(`${given} has no evaluated arms: it came to stage ${campaign.stage}; run it to its end`);
+  if (solverMatrix.inline) return solverMatrix.inline;
+  return readJson(await openStore(home), solverMatrix.from, solverMatrixSchema).catch((error: unknown) => {
+    throw new UserError(
+      `the outcomes of ${given}, on ${solverMatrix.tasks} test tasks, are not in its report, and ${home} does not have them ` +
+        `(${messageOf(error)}); give the campaign's own home with --home`,
+    );
+  });
 }

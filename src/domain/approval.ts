@@ -75,6 +75,15 @@ export const waitingSchema = z.object({
 /** What waits for somebody. */
 export type Waiting = z.infer<typeof waitingSchema>;
 
+/** The command lines that decide. */
+export function approvalCommands(campaign: string, { what, names }: Pick<Waiting, 'what' | 'names'>) {
+  const named = what === 'environment' ? ` ${names[0]}` : '';
+  return {
+    approve: `campaign approve ${campaign}${named}`,
+    reject: `campaign reject ${campaign}${named || ' NAME...'} --reason TEXT`,
+  };
+}
+
 /** `waits for approval of 3 capabilities since 2 h: campaign approve demo`. */
 export function waitingText({
   waiting,
@@ -88,9 +97,8 @@ export function waitingText({
   const { what, names, round, reminded } = waiting;
   const many = names.length === 1 ? '1 capability' : `${names.length} capabilities`;
   const thing = what === 'capabilities' ? many : `its environment, round ${round},`;
-  const command = ['campaign approve', campaign, ...(what === 'environment' ? names : [])].join(' ');
   const waits = ['waits for approval of', thing, since].filter(Boolean).join(' ').replace(/,$/, '');
-  return `${reminded ? 'reminder: ' : ''}${waits}: ${command}`;
+  return `${reminded ? 'reminder: ' : ''}${waits}: ${approvalCommands(campaign, waiting).approve}`;
 }
 
 /** `approved`, `approved with edits, since nobody answered`. */

@@ -14,7 +14,7 @@ interface ChildOptions {
   /** Variables that it is given beside the bare environment. */
   passEnv?: readonly string[] | undefined;
   /** Further ones, with their values. */
-  variables?: Readonly<Record<string, string>>;
+  variables?: Readonly<NodeJS.ProcessEnv>;
   readOutput: (stdout: Readable) => void;
   /** `how`: "exit code 3", "SIGKILL". */
   onEnd: (how: string) => void;

@@ -1,34 +1,51 @@
 /** Runs commands in this process; what they print comes back as text, and their exit code. */
-import { Command } from 'commander';
-import { addCommands } from '../../src/cli/commands';
+import { createProgram, main } from '../../src/cli/main';
 import { setColumns } from './columns';
+
+/** What is written while something is done, by stream, and what that comes to. `columns`: of a terminal; none is elsewhere. */
+export async function whilePrinting<Result>(work: () => Promise<Result>, columns?: number) {
+  const output = { stdout: '', stderr: '' };
+  const restoreColumns = setColumns(columns);
+  const spies = [
+    jest.spyOn(process.stdout, 'write').mockImplementation((text) => Boolean((output.stdout += String(text)))),
+    jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((output.stderr += String(text)))),
+    jest.spyOn(console, 'log').mockImplementation((text) => void (output.stdout += `${text}\n`)),
+  ];
+  // It is the process's, and so of all tests that run in it.
+  const { exitCode } = process;
+  process.exitCode = undefined;
+  try {
+    return { result: await work(), ...output, code: Number(process.exitCode ?? 0) };
+  } finally {
+    process.exitCode = exitCode;
+    for (const spy of spies) spy.mockRestore();
+    restoreColumns();
+  }
+}
+
+/** A command line as bin/campaign runs it. */
+export async function campaign(
+  args: string[],
+  { env = {}, columns }: { env?: NodeJS.ProcessEnv; columns?: number } = {},
+) {
+  const { argv, env: environment } = process;
+  process.argv = [...argv.slice(0, 2), ...args];
+  process.env = { ...environment, ...env };
+  if (!env['CAMPAIGN_HOME']) delete process.env['CAMPAIGN_HOME'];
+  try {
+    const { result: status, stdout, stderr } = await whilePrinting(() => main(args), columns);
+    return { status, stdout, stderr };
+  } finally {
+    Object.assign(process, { argv, env: environment });
+  }
+}
+
+/** A command; what it throws is thrown on. */
+export async function runCommand(...argv: string[]): Promise<{ text: string; code: number }> {
+  const { stdout, code } = await whilePrinting(() => createProgram().parseAsync(argv, { from: 'user' }));
+  return { text: stdout.trimEnd(), code };
+}
 
 /** Over a home. */
 export const campaignCommand = (home: string, ...argv: string[]): Promise<{ text: string; code: number }> =>
   runCommand('--home', home, ...argv);
-
-export async function runCommand(...argv: string[]): Promise<{ text: string; code: number }> {
-  const lines: string[] = [];
-  const restoreColumns = setColumns(undefined);
-  const log = jest.spyOn(console, 'log').mockImplementation((text: string) => void lines.push(text));
-  const write = jest
-    .spyOn(process.stdout, 'write')
-    .mockImplementation((chunk) => lines.push(String(chunk).trimEnd()) > 0);
-  const program = new Command('campaign')
-    .option('--home <folder>')
-    .option('--temporal-address <address>')
-    .exitOverride();
-  addCommands(program);
-  // It is the process's, and so of all tests that run in it.
-  const before = process.exitCode;
-  process.exitCode = undefined;
-  try {
-    await program.parseAsync(argv, { from: 'user' });
-    return { text: lines.join('\n'), code: Number(process.exitCode ?? 0) };
-  } finally {
-    log.mockRestore();
-    write.mockRestore();
-    restoreColumns();
-    process.exitCode = before;
-  }
-}

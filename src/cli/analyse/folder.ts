@@ -17,10 +17,9 @@ import type { Candidate, LabelPass } from '../../domain/capability';
 import { spentOf } from '../../language-model/ledger';
 import { messageOf, UserError } from '../errors';
 import { type Home, isReservedName } from '../project';
-import { compare } from './comparison';
+import { compare, type HumanLabel, humanLabelsSchema } from './people';
 import type { Conversations } from './conversations';
 import { analysisHtml } from './page';
-import { type HumanLabel, humanLabelsSchema } from './people';
 import { type Analysis, analysisSchema } from './result';
 
 export type Place = ReturnType<typeof placeOf>;

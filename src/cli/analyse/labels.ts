@@ -1,17 +1,19 @@
-/** `campaign labels`: what people labeled, kept beside an analysis or a campaign, and held against the passes. */
+/** Commands on labels: `campaign labels` keeps what people labeled and holds it against the passes; `campaign select` is the selection over published label files. */
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { readLabelFiles } from '../../analyst/given';
 import { readJson } from '../../artifacts/store';
 import { openStore } from '../../artifacts/open-store';
-import { type LabelPass, labelPassSchema } from '../../domain/capability';
+import { selectionRuleSchema } from '../../domain/campaign';
+import { type LabelPass, labelPassSchema, type Selection } from '../../domain/capability';
+import { selectCapabilities, type Thresholds } from '../../domain/selection';
 import { terminalText } from '../../report/terminal';
-import { plain } from '../../terminal';
+import { alignColumns, plain } from '../../terminal';
+import { compare, comparisonBlocks, readHumanLabels } from './people';
+import { keepImported, passesIn, type Place, placeOf, readAnalysis, readImported } from './folder';
 import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
 import { findReport } from '../reports';
-import { compare, comparisonBlocks } from './comparison';
-import { keepImported, passesIn, type Place, placeOf, readAnalysis, readImported } from './folder';
-import { readHumanLabels } from './people';
 
 export interface LabelsOptions extends CommonOptions {
   name?: string;
@@ -74,4 +76,44 @@ async function passesOfCampaign({ root, name, folder }: Place): Promise<LabelPas
   const store = await openStore(root);
   const { inputs } = await store.provenance(selection);
   return Promise.all(inputs.slice(2).map((ref) => readJson(store, ref, labelPassSchema)));
+}
+
+export interface SelectOptions extends Partial<Record<'rho' | 'delta' | 'votes', string>> {
+  labels: string;
+  json?: boolean;
+}
+
+export async function select(options: SelectOptions): Promise<string> {
+  const rule = ruleOf(options);
+  const files = await readLabelFiles({ folder: options.labels, field: '--labels' }).catch((error: Error) => {
+    const [cause = '', ...others] = error.message.split('\n');
+    throw new UserError(cause, others);
+  });
+  const selection = selectCapabilities({ passes: files.map(({ pass }) => pass), rule });
+  return options.json ? JSON.stringify(selection, null, 2) : table(selection);
+}
+
+function ruleOf(options: SelectOptions): Thresholds {
+  const numberOf = (text: string | undefined) => (text === undefined ? text : text.trim() === '' ? NaN : Number(text));
+  const given = { rho: numberOf(options.rho), delta: numberOf(options.delta), votes: numberOf(options.votes) };
+  const { data, error } = selectionRuleSchema.safeParse(given);
+  if (data) return { rho: data.rho, delta: data.delta, votes: data.votes, evidence: data.evidence };
+  const name = error.issues[0]?.path[0] as keyof Thresholds & keyof SelectOptions;
+  const fix = name === 'votes' ? 'a whole number above 0' : 'a number from 0 to 1';
+  throw new UserError(`--${name} is "${options[name]}"; give ${fix}`);
+}
+
+function table({ capabilities, passes, reason }: Selection): string {
+  const figure = ({ mean, std }: { mean: number; std: number }) => `${mean.toFixed(3)} ± ${std.toFixed(3)}`;
+  const rows = capabilities.map((one) => [
+    one.name,
+    figure(one.coverage),
+    figure(one.delta),
+    `${one.votes}/${one.passes}`,
+    one.selected ? 'yes' : 'no',
+  ]);
+  const selected = capabilities.filter((one) => one.selected).length;
+  const summary = `${selected} of ${capabilities.length} selected, from ${passes} passes`;
+  const table = alignColumns([['capability', 'Cov', 'Delta', 'votes', 'selected'], ...rows]);
+  return [...table, '', [summary, ...(reason === undefined ? [] : [reason])].join(': ')].join('\n');
 }

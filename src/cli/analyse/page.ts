@@ -6,7 +6,7 @@ import { pageHtml } from '../../report/html';
 import { languageModelBlocks } from '../../report/sections/run';
 import { candidatesTable, ruleText } from '../../report/sections/selection';
 import { terminalText } from '../../report/terminal';
-import { type Comparison, comparisonBlocks } from './comparison';
+import { type Comparison, comparisonBlocks } from './people';
 import type { AnalysedCapability, AnalysedFailure, Analysis, Cited } from './result';
 
 export const analysisText = (analysis: Analysis): string => terminalText(blocksOf(analysis), process.stdout.columns);

@@ -5,7 +5,6 @@
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { ArtifactStore } from '../../artifacts/store';
 import { type CheckItem, Lack } from '../../checks/check';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { createLimit } from '../../domain/concurrency';
@@ -13,7 +12,7 @@ import { type FailureType, isFailure, reasonOf } from '../../domain/failures';
 import type { Message } from '../../domain/messages';
 import type { FixedPolicy } from '../../domain/rollout';
 import { keptAdapter, scoreRows } from '../../policy/base-model';
-import type { PolicyClient } from '../../policy/client';
+import type { tryAdapter } from '../../policy/client';
 import { createMerger } from '../../policy/merge';
 import type { PolicyServer } from '../../policy/server';
 import { checkSampling } from '../../policy/server-proof';
@@ -29,19 +28,11 @@ import {
   type TurnRequest,
 } from '../../policy/wire';
 
-export interface Probed {
+/** What adapters are tried with, on the store of the server's client; and the server itself. */
+export interface Probed extends Omit<Parameters<typeof tryAdapter>[0], 'signal'> {
   url: string;
   server: PolicyServer;
-  /** Of the same server, on the same store. */
-  client: PolicyClient;
-  store: ArtifactStore;
-  python: string;
-  /** The base of the campaign's policies, and its folder. */
-  base: string;
-  model: string;
   contextTokens: number;
-  targetModules: readonly string[];
-  rank: number;
   /** How far log-probs may be from the trainer's, in nats and in the mean: kernels and bfloat16 come to 0.05. */
   tolerance?: number;
 }

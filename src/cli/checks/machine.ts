@@ -1,4 +1,4 @@
-/** What this machine has: Node, memory, disk, ports, the build, the Temporal CLI, Python with the trainer's packages, GPUs. */
+/** What this machine has: Node, memory, disk, ports, the build, the Temporal CLI, Python with the packages of trainer and curves, GPUs. */
 import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { totalmem } from 'node:os';
@@ -10,6 +10,7 @@ import { openStore } from '../../artifacts/open-store';
 import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { jsonText } from '../../domain/messages';
+import type { MetricsTool } from '../../domain/work';
 import { messageOf } from '../errors';
 import { type NamedPort, portProblem } from '../ports';
 import { type Home, pythonPath, temporalPath } from '../project';
@@ -141,30 +142,36 @@ const probeSchema = z.object({
   packages: z.record(z.string(), z.string().nullable()),
 });
 
+/** Its version, and those of the packages that it has. @throws Lack where it is not there or does not run. */
+async function askPython(python: string, packages: Iterable<string>): Promise<z.infer<typeof probeSchema>> {
+  if (!existsSync(python)) throw new Lack(`there is no ${python}`);
+  const output = await outputOf(python, ['-c', PROBE, ...packages], 30_000);
+  const { data } = jsonText.pipe(probeSchema).safeParse(output);
+  if (data) return data;
+  throw new Lack(`${python} does not run: it printed ${output.slice(0, 200)}`);
+}
+
 export function pythonChecks(python = pythonPath()): CheckItem[] {
   const wanted = requiredPackages();
-  let packages: z.infer<typeof probeSchema>['packages'] = {};
+  let asked: ReturnType<typeof askPython> | undefined;
+  const ask = () => (asked ??= askPython(python, wanted.keys()));
   return [
     {
       name: 'Python',
       fix: INSTALL,
       async run() {
-        if (!existsSync(python)) throw new Lack(`there is no ${python}`);
-        const output = await outputOf(python, ['-c', PROBE, ...wanted.keys()], 30_000);
-        const probe = jsonText.pipe(probeSchema).safeParse(output).data;
-        if (!probe) throw new Lack(`${python} does not run: it printed ${output.slice(0, 200)}`);
-        ({ packages } = probe);
-        const version = probe.python.join('.');
-        if (isAtLeast(probe.python, [3, 11])) return `${version} (${python})`;
+        const version = (await ask()).python;
+        if (isAtLeast(version, [3, 11])) return `${version.join('.')} (${python})`;
         const fix = 'run `make install`, which finds or fetches Python 3.11 or newer';
-        throw new Lack(`${python} is version ${version}`, fix);
+        throw new Lack(`${python} is version ${version.join('.')}`, fix);
       },
     },
     {
       name: 'Python packages',
       needs: ['Python'],
       fix: INSTALL,
-      run() {
+      async run() {
+        const { packages } = await ask();
         const wrong = [...wanted].flatMap(([name, pinned]) => {
           const version = packages[name];
           if (!version) return [`${name} is missing`];
@@ -177,6 +184,29 @@ export function pythonChecks(python = pythonPath()): CheckItem[] {
     },
   ];
 }
+
+/** Python with the tools that curves are written for: $CAMPAIGN_METRICS_PYTHON, else the virtual environment that `make metrics` makes. */
+export const metricsPython = (): string =>
+  process.env['CAMPAIGN_METRICS_PYTHON'] ?? join(projectRoot, '.venv-metrics/bin/python');
+
+const METRICS_FIX = 'run `make metrics`, or name a Python that has it in CAMPAIGN_METRICS_PYTHON';
+
+/** One for each tool that a campaign's curves are written for. A campaign runs without them: what can't be had is a warning. */
+export const metricsChecks = (tools: readonly MetricsTool[], python = metricsPython()): CheckItem[] =>
+  tools.map((tool) => ({
+    name: `curves for ${tool}`,
+    async run() {
+      const lacks = (why: string) => ({ warning: `none are written: ${why}; ${METRICS_FIX}` });
+      const asked = await askPython(python, [tool]).catch((error: unknown) => messageOf(error));
+      if (typeof asked === 'string') return lacks(asked);
+      const version = asked.packages[tool];
+      return version ? `${tool} ${version} (${python})` : lacks(`${python} has no package ${tool}`);
+    },
+  }));
+
+/** Those of the tools that were found. */
+export const toolsFound = (tools: readonly MetricsTool[], checks: readonly { name: string; warning?: true }[]) =>
+  tools.filter((tool) => checks.some(({ name, warning }) => name === `curves for ${tool}` && !warning));
 
 /** Names and pinned versions of trainer/requirements.in. */
 function requiredPackages(): Map<string, string | undefined> {

@@ -15,7 +15,7 @@ import { createPolicyClient, tryAdapter } from '../../policy/client';
 import { createMerger } from '../../policy/merge';
 import { openPolicyServer } from '../../policy/server';
 import { messageOf, UserError } from '../errors';
-import { baseIdOf } from '../given';
+import { baseIdOf } from '../campaign-file';
 import { type Home, pythonPath } from '../project';
 import { Service } from '../run/service';
 import { policyServerService } from '../run/services';
@@ -190,69 +190,59 @@ export function serverTrials(campaign: Campaign, home: Home, python = pythonPath
   const { policyServer, baseModel } = campaign;
   const id: CheckItem = { name: 'base model id', needs: askable, run: () => baseIdOf(campaign, home) };
   const needs = [...askable, 'LoRA modules', 'policy server', 'store'];
-  if (policyServer.kind === 'vllm')
-    return [
-      id,
-      { name: 'adapters', needs, run: () => adaptersText({ campaign, home, python, url: policyServer.url }) },
-    ];
+  if (policyServer.kind === 'vllm') {
+    const { url } = policyServer;
+    const run = () => withClient({ campaign, home, url, python }, adaptersText);
+    return [id, { name: 'adapters', needs, run }];
+  }
   const { spec } = policyServerService({ ...policyServer, model: baseModel.path });
   return [id, { name: 'policy server start', needs, run: () => startText(new Service(spec, home.logs), home) }];
 }
 
-async function adaptersText(o: { campaign: Campaign; home: Home; python: string; url: string }) {
-  const { campaign, home, python, url } = o;
-  const { r, targetModules } = campaign.training.lora;
+/** A client of the vLLM at `url`, as the campaign's workers have it, until `work` has ended. */
+async function withClient<Result>(
+  o: { campaign: Campaign; home: Home; url: string; python: string },
+  work: (trial: Parameters<typeof tryAdapter>[0]) => Promise<Result>,
+): Promise<Result> {
+  const { campaign, home, url, python } = o;
   const { path: model } = campaign.baseModel;
   const store = await openStore(home.root);
   // That it serves the base is held against the weights once a campaign has begun.
   const baseId = await baseIdOf(campaign, home);
-  const merge = () => Promise.reject(new Error('nothing is merged here'));
+  const merge = createMerger({ store, python });
   const client = createPolicyClient({ ...connection(url, 32), store, merge, baseId });
-  const trial = { store, client, python, base: servedBase(baseId, campaign), model, targetModules };
+  const { r: rank, targetModules } = campaign.training.lora;
   try {
-    await tryAdapter({ ...trial, rank: r });
-    return await tryAdapter({ ...trial, rank: LIKELY_SUMMED * r }).then(
-      () => `of rank ${r}, and sums of ${LIKELY_SUMMED} of them, are taken`,
-      (error: unknown) => ({
-        warning: `of rank ${r} are taken, sums of ${LIKELY_SUMMED} of them are not: ${messageOf(error)}`,
-      }),
-    );
+    return await work({ client, store, python, model, base: servedBase(baseId, campaign), targetModules, rank });
   } finally {
     client.close();
   }
 }
 
+/** Whether it takes adapters, and their sums. */
+async function adaptersText(trial: Parameters<typeof tryAdapter>[0]) {
+  const { rank } = trial;
+  await tryAdapter(trial);
+  return await tryAdapter({ ...trial, rank: LIKELY_SUMMED * rank }).then(
+    () => `of rank ${rank}, and sums of ${LIKELY_SUMMED} of them, are taken`,
+    (error: unknown) => ({
+      warning: `of rank ${rank} are taken, sums of ${LIKELY_SUMMED} of them are not: ${messageOf(error)}`,
+    }),
+  );
+}
+
 /** What each vLLM of a campaign does of all that is asked of one. */
 export async function probe(campaign: Campaign, home: Home): Promise<Check[]> {
-  const { policyServer, baseModel, training } = campaign;
+  const { policyServer } = campaign;
   if (policyServer.kind !== 'vllm') return [];
-  const python = pythonPath();
-  const store = await openStore(home.root);
-  const baseId = await baseIdOf(campaign, home);
   const { contextTokens } = policyServer;
-  const { r: rank, targetModules } = training.lora;
   const checks: Check[] = [];
   for (const url of urlsIn(policyServer.url)) {
-    const at = connection(url, 32);
-    const [server, client] = [
-      openPolicyServer(at),
-      createPolicyClient({ ...at, store, merge: createMerger({ store, python }), baseId }),
-    ];
-    const asked = {
-      url,
-      server,
-      client,
-      store,
-      python,
-      model: baseModel.path,
-      base: servedBase(baseId, { policyServer }),
-    };
-    try {
-      checks.push(...(await runChecks(conformanceChecks({ ...asked, contextTokens, targetModules, rank }))));
-    } finally {
-      client.close();
-      server.close();
-    }
+    const server = openPolicyServer(connection(url, 32));
+    const tried = withClient({ campaign, home, url, python: pythonPath() }, (trial) =>
+      runChecks(conformanceChecks({ ...trial, url, server, contextTokens })),
+    );
+    checks.push(...(await tried.finally(() => server.close())));
   }
   return checks;
 }

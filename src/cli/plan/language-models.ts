@@ -9,8 +9,7 @@ import { kindOf } from '../../domain/kinds';
 import type { Purpose } from '../../domain/rollout';
 import { describeSpec } from '../../environments/open';
 import { type Registry, registry } from '../../registry';
-import type { PlannedWork } from './estimate';
-import { product, type Range, range, type Rate, sum } from './rates';
+import { type PlannedWork, product, type Range, range, type Rate, sum } from './estimate';
 
 /** Of the prompts' own words, and of policy and tools where the target can't be asked. */
 const PROMPT_TOKENS = 2_000;

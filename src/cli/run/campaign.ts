@@ -12,13 +12,21 @@ import {
 import { ApplicationFailure } from '@temporalio/common';
 import { openStore } from '../../artifacts/open-store';
 import { pidHere } from '../../artifacts/place';
+import { approvalCommands } from '../../domain/approval';
 import type { Campaign, Stage } from '../../domain/campaign';
 import type { FailureType } from '../../domain/failures';
 import { LAST_STAGE, taskQueues } from '../../domain/work';
 import { refuseNameOfAnalysis } from '../analyse/folder';
-import { type CampaignOverrides, configDigests, loadCampaign, termsDigest } from '../campaign-file';
+import {
+  baseIdOf,
+  type CampaignOverrides,
+  configDigests,
+  loadCampaign,
+  termsDigest,
+  travelling,
+} from '../campaign-file';
 import { UserError } from '../errors';
-import { travelling } from '../given';
+import { type CommonOptions, homeOf } from '../options';
 import type { Home } from '../project';
 import { lostReport } from '../reports';
 import {
@@ -29,9 +37,9 @@ import {
   restartCampaign,
   retryCampaign,
   startCampaign,
-  type Temporal,
-} from '../temporal';
-import { follow } from '../watch/follow';
+} from '../control';
+import { addressOf, connect, hasWorkers, registerSearchAttributes, type Temporal } from '../temporal';
+import { follow } from '../campaign-status';
 import type { ProgressOutput } from '../watch/output';
 import { activitiesOf, type ActivitySnapshot, readStatus, type Snapshot, writeStatus } from '../watch/snapshot';
 import { lives } from './processes';
@@ -74,6 +82,43 @@ export function decide(
     );
   if (state.status === 'RUNNING') return 'attach';
   return state.status === 'COMPLETED' && state.until === until && state.terms === terms ? 'show' : 'start';
+}
+
+const decisions: Record<Decision, string> = {
+  start: 'started',
+  attach: 'is running already',
+  show: 'has ended already',
+};
+
+/** `campaign start`: starts a campaign on a cluster that is up already, and leaves. */
+export async function start(file: string, options: StartOptions & CommonOptions): Promise<void> {
+  const home = homeOf(options);
+  const at = addressOf(options);
+  const { until, force } = options;
+  const read = await readStart({ file, home, options });
+  const { name } = read.campaign;
+  const input = { ...read, store: await read.store(), until, force };
+  const temporal = await connect(at);
+  try {
+    await registerSearchAttributes(temporal, at, (text) => console.error(text));
+    const decision = decide(await campaignState(temporal, name), { ...input, name });
+    if (decision === 'start') {
+      const base = await baseIdOf(read.campaign, home);
+      await startCampaign(temporal, { ...input, campaign: await travelling({ ...input, home, base }) });
+    }
+    const queue = taskQueues.control(input.store);
+    const isWaiting = decision !== 'show' && !(await hasWorkers(temporal, queue));
+    const waitsFor = isWaiting ? `control workers of ${home.root} (${queue})` : undefined;
+    const status = decisions[decision];
+    if (options.json) return console.log(JSON.stringify({ campaign: name, status, waitsFor }));
+    console.log(`campaign ${name} ${status}; \`campaign watch ${name}\` follows it`);
+    const { metrics = [] } = read.campaign;
+    if (metrics.length > 0)
+      console.log(`\`campaign metrics ${name} --to ${metrics.join(',')} --follow\` writes its curves while it runs`);
+    if (waitsFor) console.log(`none of the ${waitsFor} runs now: it waits until one is started`);
+  } finally {
+    await temporal.close();
+  }
 }
 
 const WORKER_DIED: FailureType = 'WorkerDied';
@@ -130,14 +175,13 @@ export function approvalNotes(output: Pick<ProgressOutput, 'note'>): (snapshot: 
     for (const { waiting } of [progress, ...children.map((child) => child.progress)].flatMap((one) => one ?? [])) {
       if (!waiting || noted.has(waiting.of)) continue;
       noted.add(waiting.of);
-      const [first] = waiting.names;
-      const isEnvironment = waiting.what === 'environment';
-      const subject = isEnvironment ? `the environment of ${first}` : waiting.names.join(', ');
-      const [one, some] = isEnvironment ? [` ${first}`, ` ${first}`] : ['', ' NAME...'];
+      const { approve, reject } = approvalCommands(name, waiting);
+      const names = waiting.names.join(', ');
+      const subject = waiting.what === 'environment' ? `the environment of ${names}` : names;
       output.note(
         'campaign',
-        `${subject}: waits for approval. In another terminal: \`campaign approvals ${name}\`, then \`campaign approve ${name}${one}\` ` +
-          `or \`campaign reject ${name}${some} --reason TEXT\`. Ctrl-C loses nothing: the same command waits on`,
+        `${subject}: waits for approval. In another terminal: \`campaign approvals ${name}\`, then \`${approve}\` or \`${reject}\`. ` +
+          'Ctrl-C loses nothing: the same command waits on',
       );
     }
   };

@@ -8,13 +8,11 @@ import { poolOf, servedBase } from '../../policy/base-model';
 import { comparisonText } from '../../report/sections/comparison';
 import { reportText } from '../../report/sections/report';
 import { shortEpisode } from '../../report/terminal';
-import { loadCampaign } from '../campaign-file';
-import { homeCheck, temporalCheck } from '../checks/machine';
-import { compareReports, writeComparison } from '../compare';
-import { toolsFound } from '../checks/metrics';
+import { baseIdOf, loadCampaign } from '../campaign-file';
+import { homeCheck, temporalCheck, toolsFound } from '../checks/machine';
+import { compareReports, writeComparison } from '../report';
 import { checksOf } from '../doctor';
 import { requireAll, UserError } from '../errors';
-import { baseIdOf } from '../given';
 import { metricsFolder, mirrorCurves } from '../metrics';
 import { homeOf } from '../options';
 import { readReport } from '../reports';
@@ -159,14 +157,20 @@ export async function serveHome(options: ServeOptions): Promise<number> {
   return supervised({ options, work });
 }
 
-export type SeedsOptions = RunOptions & { trainingSeeds: number[] };
+type SeedsOptions = RunOptions & { trainingSeeds: number[] };
+
+/** `campaign run`. */
+export const run = (
+  file: string,
+  { trainingSeeds, ...options }: RunOptions & Partial<SeedsOptions>,
+): Promise<number> => (trainingSeeds ? runSeeds(file, { ...options, trainingSeeds }) : runCampaign(file, options));
 
 /**
  * One campaign with several training seeds, one run after another, and their comparison. All runs have the file's `seed`, so that base rollouts,
  * labels, selection and environments are made once and found by the others.
  * @returns the exit code: that of the first run that did not end well, or 0.
  */
-export async function runSeeds(file: string, options: SeedsOptions, run = runCampaign): Promise<number> {
+export async function runSeeds(file: string, options: SeedsOptions, runOne = runCampaign): Promise<number> {
   const { trainingSeeds, recover, ...others } = options;
   const { trainingSeed: one, name, until, json } = others;
   if (one !== undefined)
@@ -180,7 +184,7 @@ export async function runSeeds(file: string, options: SeedsOptions, run = runCam
   );
   for (const [n, trainingSeed] of trainingSeeds.entries()) {
     // The runs share a database: after the first it is the new one.
-    const code = await run(file, { ...others, trainingSeed, exit: true, ...(n === 0 && recover && { recover }) });
+    const code = await runOne(file, { ...others, trainingSeed, exit: true, ...(n === 0 && recover && { recover }) });
     if (code !== 0) return code;
   }
   if (until !== undefined && until !== LAST_STAGE) return 0;

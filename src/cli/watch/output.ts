@@ -1,17 +1,9 @@
 /** Progress on stdout: a live tree on a terminal, elsewhere one JSON object for each change. */
-import { shortName } from '../../report/format';
+import { duration, shortName } from '../../report/format';
 import { cut, pad, plain, width, wrap } from '../../terminal';
 import type { StepStatus } from '../../workflows/messages';
 import { failureText, type Snapshot } from './snapshot';
 import { BETWEEN, notesOf, Rates, stateOf, type TreeLine, treeLines } from './tree';
-
-/** Seconds as `45s`, `3m12s` or `2h05m`. */
-export function durationText(seconds: number): string {
-  const total = Math.max(0, Math.round(seconds));
-  const two = (number: number) => String(number).padStart(2, '0');
-  if (total >= 3600) return `${Math.floor(total / 3600)}h${two(Math.floor(total / 60) % 60)}m`;
-  return total >= 60 ? `${Math.floor(total / 60)}m${two(total % 60)}s` : `${total}s`;
-}
 
 /** A time, in ms since the epoch, as `2025-03-01 12:30:59 UTC`. */
 export const timeText = (at: number): string => `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
@@ -37,7 +29,7 @@ export interface Frame {
 export function frameLines({ snapshot, rates, now, columns, link, colour = true }: Frame): string[] {
   const { name, startedAt, closedAt, asOf, progress, failure } = snapshot;
   const seed = progress ? [`seed ${progress.seed}`] : [];
-  const elapsed = durationText(((closedAt ?? asOf ?? now) - startedAt) / 1000);
+  const elapsed = duration(Math.max(0, (closedAt ?? asOf ?? now) - startedAt) / 1000);
   const head = [name, ...seed, `${stateOf(snapshot)} ${elapsed}`].join(BETWEEN);
   const tree = treeLines({ snapshot, rates, now }).map(({ label, detail, ...line }) => ({
     ...line,

@@ -24,8 +24,8 @@ import {
   searchAttributeNames,
   workflowIds,
 } from '../../workflows/messages';
-import { messageOf, UserError } from '../errors';
-import { isNoAnswer, isServerAway, stoppedAfter, valueOf, type Temporal } from '../temporal';
+import { messageOf } from '../errors';
+import { isNoAnswer, isServerAway, stoppedAfter, type Temporal, UnknownCampaign, valueOf } from '../temporal';
 
 /** A query waits for a worker; a campaign whose workers are away is shown by what the server knows. */
 const QUERY_MS = 4000;
@@ -93,9 +93,6 @@ export interface Snapshot {
   children: (ChildRef & { progress?: ChildProgress | undefined; activities: ActivitySnapshot[] })[];
 }
 
-/** The server has no campaign of this name. */
-export class UnknownCampaign extends UserError {}
-
 type Execution = Awaited<ReturnType<WorkflowHandle['describe']>>;
 const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
 const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
@@ -106,7 +103,7 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
   const handle = workflow.getHandle(workflowIds.campaign(name));
   const execution = await handle.describe().catch((error: unknown) => {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
-    throw new UnknownCampaign(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
+    throw new UnknownCampaign(name);
   });
   const { runId, status, startTime, closeTime, memo, typedSearchAttributes } = execution;
   const isRunning = status.name === 'RUNNING';

@@ -6,7 +6,6 @@ import type { FailureType } from '../../domain/failures';
 import { causesText } from '../../domain/rollout';
 import { duration } from '../../report/format';
 import type { CampaignProgress, StepStatus, Trouble } from '../../workflows/messages';
-import { stoppedText } from '../temporal';
 import { type ActivitySnapshot, inWords, type Snapshot } from './snapshot';
 
 const WINDOW_MS = 30_000;
@@ -42,8 +41,9 @@ const waitsFor = (campaign: string, waiting: Waiting | undefined, now: number): 
   waiting ? waitingText({ waiting, campaign, since: sinceText(now - waiting.since) }) : '';
 
 /** How a campaign stands, in a word or two. */
-export function stateOf({ status, paused, asOf, stoppedAfter }: Snapshot): string {
-  if (stoppedAfter) return stoppedText(stoppedAfter);
+export function stateOf(o: Pick<Snapshot, 'status' | 'paused' | 'asOf' | 'stoppedAfter'>): string {
+  const { status, paused, asOf, stoppedAfter } = o;
+  if (stoppedAfter) return `stopped after ${stoppedAfter}`;
   if (status !== 'RUNNING') return status.toLowerCase().replaceAll('_', ' ');
   return `${asOf === undefined ? '' : 'was '}${paused ? 'paused' : 'running'}`;
 }

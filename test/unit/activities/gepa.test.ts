@@ -8,7 +8,7 @@ import type { SearchPromptInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { runChecks } from '../../../src/checks/check';
-import { languageModelChecks } from '../../../src/cli/checks/language-models';
+import { languageModelChecks } from '../../../src/cli/checks/endpoints';
 import { countWork } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { languageModelSchema } from '../../../src/domain/endpoints';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { compareLabels, importLabels } from '../../../src/cli/analyse/labels';
-import { compare, type Comparison } from '../../../src/cli/analyse/comparison';
+import { compare, type Comparison } from '../../../src/cli/analyse/people';
 import { analyse } from '../../../src/cli/analyse/run';
 import { UserError } from '../../../src/cli/errors';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
@@ -12,6 +12,7 @@ import { type LabelPass, labelPassSchema } from '../../../src/domain/capability'
 import { majorityOf, readingsOf } from '../../../src/domain/selection';
 import { completeReport } from '../../../src/report/render';
 import { conversations, fileOf, OTHER, SKILL, startAnalyst } from '../../support/analyse-endpoint';
+import { whilePrinting } from '../../support/campaign-command';
 import { reportFixture } from '../../support/report-fixture';
 
 const home = join(mkdtempSync(join(tmpdir(), 'labels-home-')), 'home');
@@ -19,13 +20,9 @@ const page = () => readFileSync(join(home, 'library', 'analysis.html'), 'utf8');
 
 beforeAll(async () => {
   const server = await startAnalyst();
-  const silent = [
-    jest.spyOn(process.stderr, 'write').mockReturnValue(true),
-    jest.spyOn(console, 'log').mockReturnValue(undefined),
-  ];
   const file = fileOf(conversations());
-  await analyse([file], { home, url: server.url, model: 'reader', passes: 3, yes: true });
-  silent.forEach((spy) => spy.mockRestore());
+  const asked = { home, url: server.url, model: 'reader', passes: 3, yes: true };
+  await whilePrinting(() => analyse([file], asked));
   await server.close();
 });
 

@@ -22,7 +22,7 @@ import { type Analysis, analysisSchema } from '../../../src/cli/analyse/result';
 import { UserError } from '../../../src/cli/errors';
 import { moreDollars } from '../../../src/cli/options';
 import { runCampaign } from '../../../src/cli/run/command';
-import { startFile } from '../../../src/cli/start';
+import { start } from '../../../src/cli/run/campaign';
 import {
   asksForLabels,
   conversation,
@@ -411,7 +411,7 @@ describe('a name', () => {
     const refused =
       /^name is "library", and .*library is an analysis of conversations .*; give the campaign another name, in its file or with --name$/;
     await expect(runCampaign(file, { home })).rejects.toThrow(refused);
-    await expect(startFile(file, { home, temporalAddress: 'nowhere:1' })).rejects.toThrow(refused);
+    await expect(start(file, { home, temporalAddress: 'nowhere:1' })).rejects.toThrow(refused);
   });
 });
 

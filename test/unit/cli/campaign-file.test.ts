@@ -3,8 +3,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { configDigests, loadCampaign, termsDigest, type CampaignOverrides } from '../../../src/cli/campaign-file';
-import { campaignReference } from '../../../src/cli/campaign-reference';
-import { campaignFileSchema, campaignJsonSchema, type JsonSchemaNode, removed } from '../../../src/cli/campaign-schema';
+import {
+  campaignFileSchema,
+  campaignJsonSchema,
+  campaignReference,
+  type JsonSchemaNode,
+  removed,
+} from '../../../src/cli/campaign-schema';
 import { UserError } from '../../../src/cli/errors';
 import { chatModelSchema } from '../../../src/domain/endpoints';
 import { defineKind } from '../../../src/domain/kinds';

@@ -4,32 +4,14 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { createProgram, main } from '../../../src/cli/main';
+import { createProgram } from '../../../src/cli/main';
 import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
+import { campaign } from '../../support/campaign-command';
 import { reportFixture } from '../../support/report-fixture';
 
 const repository = resolve(__dirname, '../../..');
 
-/** Runs a command line in this process, as bin/campaign does. */
-async function campaign(args: string[], env: NodeJS.ProcessEnv = {}) {
-  const { argv, env: environment } = process;
-  const output = { stdout: '', stderr: '' };
-  const spies = [
-    jest.spyOn(process.stdout, 'write').mockImplementation((text) => Boolean((output.stdout += String(text)))),
-    jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((output.stderr += String(text)))),
-    jest.spyOn(console, 'log').mockImplementation((text) => void (output.stdout += `${text}\n`)),
-  ];
-  process.argv = [...argv.slice(0, 2), ...args];
-  process.env = { ...environment, ...env };
-  delete process.env['CAMPAIGN_HOME'];
-  try {
-    return { status: await main(args), ...output };
-  } finally {
-    Object.assign(process, { argv, env: environment, exitCode: undefined });
-    for (const spy of spies) spy.mockRestore();
-  }
-}
 const newHome = () => join(mkdtempSync(join(tmpdir(), 'cli-')), 'home');
 
 /** A home with the report of a campaign `demo`. */
@@ -136,7 +118,7 @@ it('what a campaign lacks is told before anything is started', async () => {
   const home = newHome();
   const file = join(mkdtempSync(join(tmpdir(), 'cli-')), 'mine.yaml');
   writeFileSync(file, 'name: mine\ntarget: {kind: builtin, name: shop}\nbaseModel: {path: no-model}\n');
-  const ended = await campaign(['--home', home, 'run', file], { CAMPAIGN_PYTHON: '/no/python' });
+  const ended = await campaign(['--home', home, 'run', file], { env: { CAMPAIGN_PYTHON: '/no/python' } });
   expect(ended.status).toBe(1);
   expect(ended.stderr).toContain('Python: there is no /no/python; run `make install`');
   expect(ended.stderr).toMatch(/base model: there is no folder .*no-model; make one with `make base-model`/);

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { compareReports, writeComparison } from '../../../src/cli/compare';
+import { compareReports, writeComparison } from '../../../src/cli/report';
 import { runSeeds, type RunOptions } from '../../../src/cli/run/command';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { Arm, ReportDraft, SolverMatrix } from '../../../src/report/model';

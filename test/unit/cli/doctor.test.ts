@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type CheckItem, runChecks, warningsOf } from '../../../src/checks/check';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
-import { languageModelChecks } from '../../../src/cli/checks/language-models';
+import { languageModelChecks } from '../../../src/cli/checks/endpoints';
 import {
   buildCheck,
   gpuCheck,
@@ -16,8 +16,9 @@ import {
   nodeCheck,
   pythonChecks,
   storeCheck,
+  metricsChecks,
+  toolsFound,
 } from '../../../src/cli/checks/machine';
-import { metricsChecks, toolsFound } from '../../../src/cli/checks/metrics';
 import { modelChecks, serverTrials, shownChecks } from '../../../src/cli/checks/model';
 import { bridgeChecks, targetChecks } from '../../../src/cli/checks/target';
 import { doctorLines } from '../../../src/cli/doctor';
@@ -610,7 +611,8 @@ describe('curves', () => {
 
   it('what can not be written is a warning that says how to get it, and the rest is written', async () => {
     const some = join(temporary(), 'python');
-    writeFileSync(some, '#!/bin/sh\n[ "$3" = trackio ] && echo 0.43.0\n', { mode: 0o755 });
+    const answer = JSON.stringify({ python: [3, 12, 0], packages: { trackio: '0.43.0', wandb: null } });
+    writeFileSync(some, `#!/bin/sh\necho '${answer}'\n`, { mode: 0o755 });
     const { details, found } = await check(some);
     expect(details).toEqual([
       `trackio 0.43.0 (${some})`,

@@ -5,8 +5,7 @@ import { join, resolve } from 'node:path';
 import { readGivenFile } from '../../../src/analyst/given';
 import { atHand } from '../../../src/artifacts/given';
 import { openStore } from '../../../src/artifacts/open-store';
-import { loadCampaign } from '../../../src/cli/campaign-file';
-import { baseIdOf, travelling } from '../../../src/cli/given';
+import { baseIdOf, loadCampaign, travelling } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
 
 jest.setTimeout(60_000);

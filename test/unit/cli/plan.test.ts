@@ -6,20 +6,17 @@ import { fixedPrompt } from '../../../examples/fixed-prompt';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { loadCampaign } from '../../../src/cli/campaign-file';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
-import { main } from '../../../src/cli/main';
-import { targetTasks } from '../../../src/cli/open-target';
-import { countWork, estimate } from '../../../src/cli/plan/estimate';
+import { targetTasks } from '../../../src/cli/checks/target';
+import { countWork, estimate, measured, ratesOf, trajectoryTokens } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
-import { plannedDisk } from '../../../src/cli/plan/plan';
-import { measured, ratesOf, trajectoryTokens } from '../../../src/cli/plan/rates';
-import { planText } from '../../../src/cli/plan/text';
+import { plannedDisk, planText } from '../../../src/cli/plan/plan';
 import { homeAt } from '../../../src/cli/project';
 import type { Campaign } from '../../../src/domain/campaign';
 import { type Purpose, purposes } from '../../../src/domain/rollout';
 import { registry } from '../../../src/registry';
 import type { Report } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
-import { setColumns } from '../../support/columns';
+import { campaign } from '../../support/campaign-command';
 import { figure, reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
 
@@ -336,24 +333,12 @@ test('a target that is not there leaves the file’s counts; one that has fewer 
 });
 
 describe('the command', () => {
-  /** Runs it in this process; what it prints, on a terminal of so many columns. */
+  /** What it prints, on a terminal of so many columns. */
   async function planned(file: string, { columns, more = [] }: { columns?: number; more?: string[] } = {}) {
-    const lines: string[] = [];
-    const restore = setColumns(columns);
     // What it is for here needs no look at the base model, which takes seconds.
-    process.env['CAMPAIGN_PYTHON'] = '/no/python';
-    const log = jest.spyOn(console, 'log').mockImplementation((text: string) => void lines.push(text));
-    const error = jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean(lines.push(String(text))));
-    try {
-      const code = await main(['--home', home.root, 'plan', file, ...more]);
-      return { code, text: lines.join('\n') };
-    } finally {
-      log.mockRestore();
-      error.mockRestore();
-      restore();
-      delete process.env['CAMPAIGN_PYTHON'];
-      process.exitCode = 0;
-    }
+    const at = { env: { CAMPAIGN_PYTHON: '/no/python' }, ...(columns !== undefined && { columns }) };
+    const { status: code, stdout, stderr } = await campaign(['--home', home.root, 'plan', file, ...more], at);
+    return { code, text: (stdout + stderr).trimEnd() };
   }
   const fileWith = (name: string, text: string): string => {
     const file = join(home.root, name);

@@ -123,7 +123,7 @@ describe('without a server', () => {
   it('status says after which stage one stopped, from either file', async () => {
     await writeStatus({ home, snapshot: snapshot({ ...completed, stage: 'rollouts', stoppedAfter: 'rollouts' }) });
     expect((await campaignCommand(home, 'status', 'demo')).text).toMatch(
-      /^demo · seed 1 · stopped after rollouts 3m41s\n/,
+      /^demo · seed 1 · stopped after rollouts 3 min 41 s\n/,
     );
     writeReport('other', { status: 'stopped_at_stage', stage: 'selection' });
     expect((await campaignCommand(home, 'status')).text).toMatch(/^other +stopped after selection /m);
@@ -136,7 +136,7 @@ describe('without a server', () => {
     await writeStatus({ home, snapshot: snapshot(completed) });
     const file = writeReport('demo');
     const { text } = await campaignCommand(home, 'status', 'demo');
-    expect(text).toMatch(/^demo · seed 1 · completed 3m41s\n/);
+    expect(text).toMatch(/^demo · seed 1 · completed 3 min 41 s\n/);
     expect(text).toContain(`report ${file}`);
     expect(text).toContain('`campaign report demo` shows its report');
     rmSync(join(home, 'demo', 'status.json'));
@@ -189,7 +189,7 @@ describe('without a server', () => {
       const { text, code } = await campaignCommand(home, ...args);
       expect(code).toBe(0);
       expect(text).toMatch(/^no report of demo in .*: one is written when a campaign completes/);
-      expect(text).toMatch(/demo · seed 1 · failed 3m41s[\s\S]*why: no train tasks/);
+      expect(text).toMatch(/demo · seed 1 · failed 3 min 41 s[\s\S]*why: no train tasks/);
       expect(text).toContain(join(home, 'logs'));
     }
     expect(JSON.parse((await campaignCommand(home, 'report', 'demo', '--json')).text)).toMatchObject({

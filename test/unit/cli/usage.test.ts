@@ -10,7 +10,7 @@ import { openStore } from '../../../src/artifacts/open-store';
 import { notingUsage, usageOf } from '../../../src/artifacts/usage';
 import { homeAt } from '../../../src/cli/project';
 import { acquireLock } from '../../../src/cli/run/processes';
-import { campaignIn, homeUse, sizeText, trainingFolders } from '../../../src/cli/usage';
+import { campaignIn, homeUse, sizeText, trainingFolders } from '../../../src/cli/home';
 import { campaignCommand } from '../../support/campaign-command';
 
 jest.setTimeout(120_000); // commands load what they need

@@ -1,4 +1,4 @@
-import { demonstrations, parseLacks } from '../../../src/cli/demonstrations';
+import { demonstrations, parseLacks } from '../../../science/demonstrations';
 import { createPlayer } from '../../../src/environments/shop/play';
 
 interface Line {

@@ -1,16 +1,19 @@
 /**
- * The language models that a campaign asks: those of analyst, synthesizer and arms, and those that play the target's other parties. Each is asked
- * once in the way in which it will be asked, with its own key; nothing of it is kept.
+ * The endpoints that a campaign asks beside its policy server: the language models of analyst, synthesizer and arms, those that play the target's other
+ * parties, and a Tinker server that trains. Each is asked once in the way in which it will be asked, with its own key; nothing of it is kept.
  */
 import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import type { ChatModel, LanguageModelSpec } from '../../domain/endpoints';
+import { isFailure } from '../../domain/failures';
 import { kindOf } from '../../domain/kinds';
 import { describeSpec } from '../../environments/open';
 import { keyOf } from '../../language-model/endpoint';
 import { openLanguageModel } from '../../language-model/model';
 import { openPartners } from '../../partners/partners';
+import { checkTinker, hasTinkerPython, tinkerPython } from '../../policy/tinker';
 import { type Registry, registry as allKinds } from '../../registry';
+import { messageOf } from '../errors';
 
 /** By the campaign file's field. That an arm has none to ask, a check of its own says. */
 function languageModelsOf(campaign: Campaign, kinds: Registry): Map<string, LanguageModelSpec> {
@@ -96,4 +99,36 @@ async function ask(field: string, model: LanguageModelSpec): Promise<void> {
       signal: new AbortController().signal,
     },
   );
+}
+
+/** `tries`: an adapter is made there, and some steps are taken with it. */
+export function tinkerChecks(campaign: Campaign, { tries }: { tries: boolean }): CheckItem[] {
+  const { trainer } = campaign;
+  if (trainer.kind !== 'tinker') return [];
+  return [
+    {
+      name: 'Tinker client',
+      fix: 'run `make tinker`, or name the Python that has it in CAMPAIGN_TINKER_PYTHON',
+      run() {
+        if (!hasTinkerPython()) throw new Lack(`there is no ${tinkerPython()}`);
+        return tinkerPython();
+      },
+    },
+    {
+      name: 'Tinker server',
+      needs: ['base model', 'Tinker client'],
+      fix: 'start it, or correct trainer.url in the campaign file',
+      async run() {
+        try {
+          const { model, found } = await checkTinker({ server: trainer, campaign, tries });
+          if (!found) return `${trainer.url} has ${model}`;
+          const does = `${found.clips ? 'clips' : 'does not clip'} gradients and reduces a loss by ${found.reduction}`;
+          return `${trainer.url} trains ${model}: ${does}`;
+        } catch (error) {
+          if (!isFailure(error, 'BadInput')) throw error;
+          throw new Lack(messageOf(error), 'correct the campaign file, or name another server');
+        }
+      },
+    },
+  ];
 }

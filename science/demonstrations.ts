@@ -7,11 +7,11 @@
  */
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { createShop } from '../environments/shop/shop';
-import { demonstrate } from '../environments/shop/reference-agent';
-import { random } from '../environments/in-process';
-import { type ShopTask, type Skill, SKILLS, taskStream } from '../environments/shop/tasks';
-import { TEXTS } from '../environments/shop/tools';
+import { createShop } from '../src/environments/shop/shop';
+import { demonstrate } from '../src/environments/shop/reference-agent';
+import { random } from '../src/environments/in-process';
+import { type ShopTask, type Skill, SKILLS, taskStream } from '../src/environments/shop/tasks';
+import { TEXTS } from '../src/environments/shop/tools';
 
 interface DemonstrationOptions {
   count: number;

@@ -1,0 +1,211 @@
+/** The commands on what campaigns came to, on conversations and on environments. */
+import {
+  by,
+  type CommandText,
+  dollars,
+  json,
+  labelsName,
+  moreDollars,
+  option,
+  silence,
+  toolList,
+  wholeNumber,
+} from './options';
+import { GATEWAY_PORT, VIEW_PORT } from './ports';
+
+export const resultCommands: readonly CommandText[] = [
+  {
+    usage: 'report [name]',
+    description: 'show the report of a campaign (default: the newest): table, page, JSON',
+    options: [json('print report.json'), option('--out <dir>', 'write report.json and report.html there')],
+    examples: [['campaign report demo --out shared', 'the files, to pass on']],
+    run: by(() => import('./report.js'), 'showReport'),
+  },
+  {
+    usage: 'metrics <name>',
+    description: 'write the curves of a campaign, one that runs or has ended, for TensorBoard, trackio or wandb',
+    options: [
+      option('--to <tools>', 'tensorboard, trackio, wandb, or several with commas', toolList).default(
+        ['tensorboard'],
+        'tensorboard',
+      ),
+      option('--out <dir>', "folder for them (default: metrics in the campaign's folder)"),
+      option('--follow', 'go on until the campaign has ended, or Ctrl-C'),
+      json(),
+    ],
+    examples: [
+      ['campaign metrics demo', 'then tensorboard --logdir .campaigns/demo/metrics/tensorboard'],
+      ['campaign metrics demo --to wandb --follow', 'while it runs, wherever its workers are'],
+    ],
+    run: by(() => import('./metrics.js'), 'writeMetrics'),
+  },
+  {
+    usage: 'compare <report...>',
+    description: 'compare several runs of one campaign: names of campaigns, or files report.json',
+    options: [
+      json('print JSON instead of a table'),
+      option('--out <dir>', 'write comparison.json and comparison.html there'),
+    ],
+    examples: [['campaign compare demo-1 demo-2 demo-3 --out comparison', 'three seeds']],
+    run: by(() => import('./report.js'), 'showComparison'),
+  },
+  {
+    usage: 'lineage <start>',
+    description: "print the rollouts behind a figure's id, an artifact (key or beginning of its sha256) or a rollout",
+    options: [
+      option('--campaign <name>', 'whose report holds the figure (default: the newest)'),
+      json('print the tree as JSON'),
+    ],
+    examples: [['campaign lineage arms.trace.success_rate --campaign demo', 'a figure of the report']],
+    run: by(() => import('./report.js'), 'showLineage'),
+  },
+  {
+    usage: 'view [name]',
+    description: 'serve a campaign (default: the newest) as a page on this machine: report, all conversations, live',
+    options: [
+      option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(VIEW_PORT),
+      json('print where it listens as JSON'),
+    ],
+    examples: [['campaign view demo', 'until Ctrl-C']],
+    run: by(() => import('./view.js'), 'serveView'),
+  },
+  {
+    usage: 'show <rollout>',
+    description: 'print a rollout: its conversation, what it came to and why; by its id, or the beginning of it',
+    options: [option('--campaign <name>', 'whose rollout it is (default: any)'), json()],
+    examples: [['campaign show 3f2a9c41', 'an id that the report or `campaign lineage` names']],
+    run: by(() => import('./view.js'), 'showRollout'),
+  },
+  {
+    usage: 'gateway <name>',
+    description:
+      "serve a finished campaign's routed policy, or an exported folder, as an OpenAI-compatible endpoint; a newer report is taken up",
+    options: [
+      option(
+        '--host <address>',
+        'address to listen on; beyond this machine only with CAMPAIGN_GATEWAY_API_KEY',
+      ).default('127.0.0.1'),
+      option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(GATEWAY_PORT),
+      option('--policy-server <url>', "policy server that runs (default: the campaign's, else one that is started)"),
+      option('--model <folder>', 'base model of the server that is started (default: where the home knows it)'),
+      option('--concurrency <n>', 'completions at once', wholeNumber(1, 10_000)).default(256),
+      option('--max-body <mib>', 'largest request in MiB', wholeNumber(1, 1024)).default(8),
+      option('--timeout <seconds>', 'longest time to an answer', wholeNumber(1, 24 * 3600)).default(300),
+      option('--grace <seconds>', 'how long it answers on when it is ended', wholeNumber(0, 3600)).default(30),
+      json('print where it listens as JSON'),
+    ],
+    examples: [
+      ['campaign gateway demo', 'then ask http://127.0.0.1:8100/v1 for model `trace`'],
+      ['campaign gateway ./shared --model models/base', 'a folder that `campaign export` wrote'],
+      ['campaign gateway mine --policy-server http://gpu-host:8000', 'in front of a vLLM that runs'],
+      ['CAMPAIGN_GATEWAY_API_KEY=... campaign gateway demo --host 0.0.0.0', 'for other machines'],
+    ],
+    run: by(() => import('./gateway.js'), 'serveGateway'),
+  },
+  {
+    usage: 'export <name> <dir>',
+    description:
+      'write a finished campaign into a folder that can be published and served: adapters, sums, prompts, router, environments, report, cards; or conversations alone',
+    options: [
+      option(
+        '--conversations <format>',
+        'only the rollouts, of a campaign that may run still: inspect (a log of Inspect for each batch), atif (a file for each)',
+      ).choices(['inspect', 'atif']),
+      option(
+        '--filter <name=value...>',
+        'which rollouts: stage, arm, task, outcome and the other filters of `campaign view`',
+      ),
+      option('--base-model <name>', "public name of the base model, such as OWNER/MODEL (default: its folder's name)"),
+      option('--license <id>', 'licence of what is published, such as apache-2.0').default('unknown'),
+    ],
+    examples: [
+      ['campaign export demo shared --base-model OWNER/MODEL --license apache-2.0', 'an earlier export is replaced'],
+      ['campaign gateway ./shared', 'serve the folder'],
+      [
+        'campaign export demo logs --conversations inspect --filter stage=test arm=trace',
+        'then `inspect view --log-dir logs`',
+      ],
+    ],
+    run: by(() => import('./export.js'), 'exportTo'),
+  },
+  {
+    usage: 'analyse <files...>',
+    alias: 'analyze',
+    description:
+      'find the capabilities that an agent lacks in its conversations: JSON lines, logs of Inspect, trajectories of Harbor (ATIF)',
+    options: [
+      option('--url <url>', 'OpenAI-compatible endpoint of the language model that reads them, ending in /v1'),
+      option('--model <name>', 'its model'),
+      option('--api-key-env <name>', 'environment variable with the API key'),
+      option('--config <file>', "YAML file with the analyst's fields, or a campaign file"),
+      option('--passes <n>', 'labeling passes (default: 10)', wholeNumber(1, 1000)),
+      option('--votes <n>', 'passes that must agree to select a capability (default: 8 of 10)', wholeNumber(1, 1000)),
+      option('--price-input <dollars>', 'price in dollars per million prompt tokens', dollars),
+      option('--price-output <dollars>', 'price in dollars per million reply tokens', dollars),
+      option('--max-dollars <dollars>', 'stop before more than this is spent', moreDollars),
+      option('--prompts <folder>', 'prompts of your own, each in place of the one of its name in prompts/'),
+      option('--scorer <name>', "whose score counts in Inspect's logs and Harbor's results with several"),
+      option('--name <name>', "folder of the result in the home (default: the first file's name)"),
+      option('--yes', 'go on without asking'),
+      json('print analysis.json instead of a table'),
+    ],
+    examples: [
+      ['campaign analyse conversations.jsonl --url http://127.0.0.1:8000/v1 --model my-model --max-dollars 5'],
+    ],
+    run: by(() => import('./analyse/run.js'), 'analyse'),
+  },
+  {
+    usage: 'select',
+    description: 'select lacking capabilities from label files run_NN.json',
+    options: [
+      option('--labels <dir>', 'folder with run_00.json, run_01.json, ...').makeOptionMandatory(),
+      option('--rho <fraction>', 'least coverage of the failures (default: 0.1)'),
+      option('--delta <fraction>', 'least gap between the error rates of failures and successes (default: 0.2)'),
+      option('--votes <count>', 'passes that must agree (default: 8)'),
+      json('print JSON instead of a table'),
+    ],
+    examples: [['campaign select --labels labels --rho 0.05', 'a rule of your own']],
+    run: by(() => import('./analyse/labels.js'), 'select'),
+  },
+  {
+    group: 'labels',
+    usage: 'import <file>',
+    description:
+      'check labels by people, or marks of where failures begin (JSON lines or CSV), and keep them for compare and the page',
+    options: [labelsName],
+    examples: [['campaign labels import labels.csv --name support']],
+    run: by(() => import('./analyse/labels.js'), 'importLabels'),
+  },
+  {
+    group: 'labels',
+    usage: 'compare [file]',
+    description:
+      'agreement and confusion by capability, and where failures begin (default: the labels that were imported)',
+    options: [labelsName, json()],
+    examples: [['campaign labels compare --name support']],
+    run: by(() => import('./analyse/labels.js'), 'compareLabels'),
+  },
+  {
+    group: 'env',
+    usage: 'check [target...]',
+    description:
+      'conformance test of a built-in environment (NAME), of a benchmark, of a program that speaks the protocol, or of the target of a campaign file, ' +
+      "such as an agent's program; " +
+      'self-test of a module of a synthesized environment (FILE.js, FILE.ts)',
+    options: [json('print findings as JSON'), silence.default(20)],
+    examples: [
+      ['campaign env check -- python bridge.py', 'a program that speaks docs/environments.md'],
+      ['campaign env check campaigns/mine.yaml', 'the target of a campaign'],
+      ['campaign env check module.js', 'a module of a synthesized environment'],
+    ],
+    run: by(() => import('./environment-check.js'), 'envCheck'),
+  },
+  {
+    group: 'env',
+    usage: 'serve <name>',
+    description:
+      'serve a built-in environment (NAME) or a module of a synthesized one (FILE.js, FILE.ts) on stdin and stdout (docs/environments.md)',
+    examples: [['campaign env serve shop'], ['campaign env serve shared/environments/tell_price.js']],
+    run: by(() => import('./environment-check.js'), 'serveNamed'),
+  },
+];

@@ -1,0 +1,239 @@
+/**
+ * What is done to a campaign that a server knows, or is to know: it is started, here as by `campaign run`, paused, ended, started again. Whatever is
+ * finished is found in the store by its key.
+ */
+import {
+  WorkflowNotFoundError,
+  type WorkflowExecutionDescription,
+  type WorkflowStartOptions,
+} from '@temporalio/client';
+import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
+import type { Campaign } from '../domain/campaign';
+import type { EndedArm, EndedCapability } from '../domain/results';
+import { LAST_STAGE, taskQueues, type Stage } from '../domain/work';
+import {
+  childFailureIn,
+  searchAttributeNames,
+  signalNames,
+  workflowIds,
+  type CampaignInput,
+  type CampaignResult,
+  type Memo,
+} from '../workflows/messages';
+import type { ConfigDigests } from './campaign-file';
+import { UserError } from './errors';
+import type { CommonOptions } from './options';
+import { UnknownCampaign, valueOf, withTemporal, type Temporal } from './temporal';
+import { stateOf } from './watch/tree';
+
+/** Of what a campaign's file says (campaign-file.ts). */
+export interface Digests {
+  configDigests: ConfigDigests;
+  terms: string;
+}
+
+/** What the memo holds of a start, for a later command to compare with what its file says. */
+interface StartMemo {
+  /** Of the stage after which it stops. */
+  configDigest?: string | undefined;
+  /** Of the terms that it was started with. */
+  terms?: string | undefined;
+  until?: Stage | null | undefined;
+}
+
+/** What the memo says: `paused`, and whose workers it waits for once it is prepared (`pool`) too. */
+export interface CampaignState extends Memo, Omit<StartMemo, 'until'> {
+  status: WorkflowExecutionDescription['status']['name'];
+  runId: string;
+  /** That of its store. */
+  taskQueue: string;
+  until?: Stage | undefined;
+}
+
+/** The latest run of a campaign; undefined if there was none. */
+export async function campaignState({ client }: Temporal, name: string): Promise<CampaignState | undefined> {
+  try {
+    const { status, runId, taskQueue, memo } = await client.workflow.getHandle(workflowIds.campaign(name)).describe();
+    const { until, ...started }: Memo & StartMemo = memo ?? {};
+    return { ...started, until: until ?? undefined, status: status.name, runId, taskQueue };
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Starts a campaign's workflow, or takes up the one that runs under its name. One that was paused when it failed starts paused. `store`: the
+ * id of the store that it works in.
+ * @throws UserError if another home has just started one of this name.
+ */
+export async function startCampaign(
+  temporal: Temporal,
+  start: Digests & { campaign: Campaign; store: string; until?: Stage | undefined; force?: boolean | undefined },
+): Promise<void> {
+  const { campaign, store, configDigests, terms, until, force } = start;
+  const configDigest = configDigests[until ?? LAST_STAGE];
+  const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
+  const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms });
+  const before = await campaignState(temporal, campaign.name);
+  const paused = before?.status === 'FAILED' && before.paused;
+  await begin(temporal, { ...options, workflowIdConflictPolicy: 'USE_EXISTING' }, paused);
+  const now = await campaignState(temporal, campaign.name);
+  if (now && now.taskQueue !== options.taskQueue) throw ofAnotherHome(campaign.name, now);
+}
+
+async function begin({ client: { workflow } }: Temporal, options: WorkflowStartOptions, paused = false): Promise<void> {
+  if (paused) await workflow.signalWithStart('campaign', { ...options, signal: signalNames.pause });
+  else await workflow.start('campaign', options);
+}
+
+function startOptions(
+  input: CampaignInput,
+  { taskQueue, configDigest, terms }: Pick<CampaignState, 'taskQueue' | 'configDigest' | 'terms'>,
+): WorkflowStartOptions {
+  const { name, seed } = input.campaign;
+  const memo: StartMemo = { configDigest, terms, until: input.until ?? null };
+  const attribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
+  return {
+    workflowId: workflowIds.campaign(name),
+    taskQueue,
+    args: [input],
+    memo: { ...memo },
+    typedSearchAttributes: new TypedSearchAttributes([{ key: attribute, value: name }]),
+    staticSummary: `campaign ${name}, seed ${seed}`,
+    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+  };
+}
+
+/**
+ * Starts a campaign that has ended once more, to do again what failed in it; everything else is found in the store by its key. `only`: a capability
+ * or an arm, if not all.
+ * @returns what is done again; empty if nothing failed.
+ * @throws UserError if it can't be.
+ */
+export async function retryCampaign(
+  temporal: Temporal,
+  { name, only }: { name: string; only?: string | undefined },
+): Promise<string[]> {
+  const state = await campaignState(temporal, name);
+  if (!state) throw new UnknownCampaign(name);
+  if (state.status === 'RUNNING')
+    throw new UserError(`campaign ${name} is running; what fails in it can be done again when it has ended`);
+  const { campaign, until, force } = await inputOf(temporal, name, state);
+  const restart = async (again: string[], kept?: CampaignInput['kept']) => {
+    const input = { campaign, ...(until && { until }), ...(force && { force }), ...(kept && { kept }) };
+    if (again.length > 0) await temporal.client.workflow.start('campaign', startOptions(input, state));
+    return again;
+  };
+  if (state.status !== 'COMPLETED') {
+    if (only === undefined) return restart([name]);
+    throw new UserError(
+      `campaign ${name} has ended as ${state.status.toLowerCase()} as a whole: \`campaign retry ${name}\` starts it again`,
+    );
+  }
+  const { failed, children } = (await temporal.client.workflow.getHandle(name).result()) as CampaignResult;
+  if (only === undefined) return restart(failed);
+  const child = children.find((one) => one.name === only);
+  if (!child)
+    throw new UserError(
+      `campaign ${name} has no capability or arm ${only}; it has ${children.map((one) => one.name).join(', ') || 'none'}`,
+    );
+  if (child.status !== 'failed') return [];
+  const others = children.filter((one) => one !== child);
+  const kept = await Promise.all(others.map(({ workflowId }) => resultOfChild(temporal, workflowId)));
+  const ended = kept.flatMap((one) => one ?? []);
+  return restart([only], ended);
+}
+
+/**
+ * Ends a campaign with its children, whatever they do, and starts it again with the same input, under the code that its workers have now; what is
+ * finished is found in the store by its key. No worker is asked: one whose code can't go on could not cancel it either.
+ * @throws UserError if there is none of this name.
+ */
+export async function restartCampaign(temporal: Temporal, name: string): Promise<void> {
+  const { workflow } = temporal.client;
+  const state = await campaignState(temporal, name);
+  if (!state) throw new UnknownCampaign(name);
+  const options = startOptions(await inputOf(temporal, name, state), state);
+  await begin(temporal, { ...options, workflowIdConflictPolicy: 'TERMINATE_EXISTING' }, state.paused);
+  const runId = (await campaignState(temporal, name))?.runId;
+  const query = `${searchAttributeNames.campaign} = ${JSON.stringify(name)} AND ExecutionStatus = 'Running'`;
+  for await (const one of workflow.list({ query })) {
+    if (one.taskQueue !== state.taskQueue || !one.parentExecution || one.parentExecution.runId === runId) continue;
+    const ending = workflow.getHandle(one.workflowId, one.runId).terminate('restarted');
+    await ending.catch((error: unknown) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
+  }
+}
+
+async function inputOf({ client }: Temporal, name: string, { runId }: CampaignState): Promise<CampaignInput> {
+  const { history } = await client.workflowService.getWorkflowExecutionHistory({
+    namespace: client.options.namespace,
+    execution: { workflowId: name, runId },
+    maximumPageSize: 1,
+  });
+  return valueOf(client, history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads);
+}
+
+type EndedChild = EndedCapability | EndedArm;
+
+/** What a child came to, whether it failed or not; undefined of one that was never started. */
+async function resultOfChild({ client }: Temporal, workflowId: string): Promise<EndedChild | undefined> {
+  try {
+    return (await client.workflow.getHandle(workflowId).result()) as EndedChild;
+  } catch (error) {
+    return childFailureIn<EndedChild>((error as Error).cause);
+  }
+}
+
+/** A server knows one campaign of a name, whichever home it is from. */
+export const ofAnotherHome = (name: string, { status, taskQueue }: CampaignState): UserError =>
+  new UserError(
+    `campaign ${name} ${status === 'RUNNING' ? 'is running' : 'was run'} on this Temporal server from another home (task queue ${taskQueue}); ` +
+      `give this one its own name with --name, for example --name ${name}-2, name that home with --home, or use another TEMPORAL_NAMESPACE`,
+  );
+
+/** `campaign retry`. */
+export const retry = (name: string, only: string | undefined, options: CommonOptions): Promise<string> =>
+  withTemporal(options, async (temporal) => {
+    const again = await retryCampaign(temporal, { name, only });
+    if (again.length === 0) return `nothing failed in ${only ?? name}`;
+    return `campaign ${name} does again: ${again.join(', ')}; \`campaign watch ${name}\` follows it, and \`campaign run FILE\` brings workers where none run`;
+  });
+
+/** `campaign restart`. */
+export const restart = (name: string, options: CommonOptions): Promise<string> =>
+  withTemporal(options, async (temporal) => {
+    await restartCampaign(temporal, name);
+    return `campaign ${name}: starts again; \`campaign watch\` follows it`;
+  });
+
+/** A command to the workflow of a campaign that runs; through it, its children hear of it. */
+const told =
+  (command: keyof typeof signalNames | 'cancel', done: string) =>
+  (name: string, options: CommonOptions): Promise<string> =>
+    withTemporal(options, async ({ client }) => {
+      const handle = client.workflow.getHandle(workflowIds.campaign(name));
+      try {
+        if (command !== 'cancel') await handle.signal(signalNames[command]);
+        else {
+          // To cancel what has ended is no error for the server.
+          const { status } = await handle.describe();
+          if (status.name !== 'RUNNING')
+            throw new UserError(
+              `campaign ${name} is not running: it has ended (${stateOf({ status: status.name, paused: false })})`,
+            );
+          await handle.cancel();
+        }
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+        throw new UserError(`no campaign ${name} is running here; \`campaign status\` lists those that are`);
+      }
+      return `campaign ${name}: ${done}`;
+    });
+
+/** `campaign pause`, `resume` and `cancel`. */
+export const pause = told('pause', 'pausing after the running steps');
+export const resume = told('resume', 'goes on');
+export const cancel = told('cancel', 'ends as soon as a worker hears of it; finished work stays');
