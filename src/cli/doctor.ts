@@ -1,5 +1,5 @@
 /** `campaign doctor`, and the list of checks that it and `campaign run` go through. Nothing stays running. */
-import { type Check, type CheckItem, runChecks } from '../checks/check';
+import { type Check, type CheckItem, runChecks, textOf } from '../checks/check';
 import type { Campaign } from '../domain/campaign';
 import type { Stage } from '../domain/work';
 import { wrap } from '../terminal';
@@ -72,6 +72,12 @@ export function checksOf(o: {
     ...languageModelChecks(campaign, { asks: doctor !== undefined }),
     ...(doctor ? [gpuCheck(campaign), ...serverTrials(campaign, home)] : []),
   ];
+}
+
+/** @throws UserError naming the first thing that is missing, with the others as its evidence. */
+export function requireAll(checks: readonly Check[]): void {
+  const lines = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
+  if (lines[0]) throw new UserError(lines[0], lines.slice(1));
 }
 
 /** Columns that what is said of a check has at least. */

@@ -27,7 +27,8 @@ import { staticFindings, withoutTypes } from '../sandbox/source';
 import { plain } from '../terminal';
 import { changePaths, loadCampaign } from './campaign-file';
 import { bridgeChecks } from './checks/target';
-import { nearest, requireAll, UserError } from './errors';
+import { requireAll } from './doctor';
+import { nearest, UserError } from './errors';
 import { parseFields } from './input';
 import { type CommonOptions, homeOf } from './options';
 

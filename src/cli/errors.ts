@@ -1,6 +1,5 @@
 /** Errors that a user can act on: the first line names the cause and the fix, further lines are evidence (a log's tail). */
 import { distance } from 'fastest-levenshtein';
-import { type Check, textOf } from '../checks/check';
 import { plain } from '../terminal';
 
 export class UserError extends Error {
@@ -28,12 +27,6 @@ export function renderError(error: unknown, debug: boolean): string {
   if (error instanceof UserError) lines.push(...error.evidence.map((line) => `  ${plain(line)}`));
   if (debug && error instanceof Error && error.stack) lines.push(plain(error.stack));
   return lines.join('\n');
-}
-
-/** @throws UserError naming the first thing that is missing, with the others as its evidence. */
-export function requireAll(checks: readonly Check[]): void {
-  const lines = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
-  if (lines[0]) throw new UserError(lines[0], lines.slice(1));
 }
 
 /** The known word that begins with a mistyped one, else the one within a third of its length (at least 2 edits), or undefined. */

@@ -21,8 +21,7 @@ import {
 } from '../../../src/cli/checks/machine';
 import { modelChecks, serverTrials, shownChecks } from '../../../src/cli/checks/model';
 import { bridgeChecks, targetChecks } from '../../../src/cli/checks/target';
-import { doctorLines } from '../../../src/cli/doctor';
-import { requireAll } from '../../../src/cli/errors';
+import { doctorLines, requireAll } from '../../../src/cli/doctor';
 import { freePort } from '../../../src/cli/ports';
 import { homeAt, pythonPath } from '../../../src/cli/project';
 import type { Campaign } from '../../../src/domain/campaign';
