@@ -1,5 +1,6 @@
 /** The kinds of environments: a new one is a file beside this and a line here. */
 import { agent } from './agent/kind';
+import { harbor, verifiers } from './agent/elsewhere';
 import { builtin } from './builtin';
 import type { EnvironmentKind } from './kinds';
 import { processKind } from './process';
@@ -10,6 +11,8 @@ export const environments: readonly EnvironmentKind[] = [
   builtin,
   processKind,
   agent,
+  verifiers,
+  harbor,
   tau2,
   toolsandbox,
   sandbox,

@@ -15,15 +15,16 @@ import type { EnvironmentContext, EnvironmentKind } from '../kinds';
 import { checkAgent } from './check';
 import { type Asked, openEndpoint } from './endpoint';
 import { beginAgent } from './episode';
-import { readTasks } from './tasks';
+import { readTasks, type TaskList } from './tasks';
 
 const commandSchema = z.array(z.string()).min(1);
-const options = {
+/** Of the program that is the agent. */
+export const commandOptions = {
   command: commandSchema.describe('Program and arguments; files among them count from `folder`.'),
-  tasks: z.string().describe('JSON lines, a task each (docs/agents.md).'),
   folder: z.string().default('.').describe('Where the files are that the commands name.'),
-  grader: commandSchema.optional().describe('Program that tells the reward, run where the agent was.'),
-  rewardFile: z.string().optional().describe('File of the working folder that holds the reward; without it, stdout.'),
+};
+/** Of all kinds of agents. */
+export const agentOptions = {
   version: z.string().default('1').describe('Change it whenever the program or its tools change.'),
   readOnlyTools: z
     .array(z.string())
@@ -39,29 +40,66 @@ const options = {
   silenceSeconds: silenceField.default(600).describe('Seconds without a request or an end that kill it.'),
   passEnv: z.array(variableName).optional().describe('Variables that it is given beside PATH, HOME and the like.'),
 };
-type AgentOptions = z.infer<z.ZodObject<typeof options>>;
 
-const kind = defineKind({
+interface AgentOptions extends z.infer<z.ZodObject<typeof agentOptions>> {
+  /** What it is called in reports. */
+  name?: string;
+  command: readonly string[];
+  folder: string;
+  /** A file of JSON lines; or what lists them. */
+  tasks: string | (() => Promise<TaskList>);
+  grader?: readonly string[] | undefined;
+  rewardFile?: string | undefined;
+}
+
+/** A kind whose environments are agents' programs: `expand` says which program, and which tasks. */
+export function agentKind<Shape extends z.ZodRawShape>(o: {
+  kind: string;
+  options: Shape;
+  paths: readonly (keyof Shape & string)[];
+  label(options: z.infer<z.ZodObject<Shape>>): string;
+  expand(options: z.infer<z.ZodObject<Shape>>): Omit<AgentOptions, keyof typeof agentOptions>;
+}): EnvironmentKind {
+  const { expand, label, options, ...named } = o;
+  const common = z.object(agentOptions);
+  const openRead = (read: z.infer<z.ZodObject<Shape>>, more: Pick<OpenOptions, 'silenceMs' | 'onAsked'>) =>
+    openAgent({ ...common.parse(read), ...expand(read), ...more });
+  const kind = defineKind({
+    ...named,
+    version: '1',
+    options: { ...options, ...agentOptions } as Shape,
+    open: (read, _identity, { silenceMs }: EnvironmentContext) => openRead(read, { silenceMs }),
+  });
+  return {
+    ...kind,
+    label: (spec) => label(kind.read(spec)),
+    program: (spec: KindSpec) => {
+      const { silenceSeconds, passEnv } = common.parse(spec);
+      return { processes: 1, silenceSeconds, ...(passEnv && { passEnv }) };
+    },
+    check: (spec, say) => checkAgent({ open: (onAsked) => openRead(kind.read(spec), { onAsked }), say }),
+  };
+}
+
+export const agent = agentKind({
   kind: 'agent',
-  version: '1',
-  options,
+  options: {
+    ...commandOptions,
+    tasks: z.string().describe('JSON lines, a task each (docs/agents.md).'),
+    grader: commandSchema.optional().describe('Program that tells the reward, run where the agent was.'),
+    rewardFile: z.string().optional().describe('File of the working folder that holds the reward; without it, stdout.'),
+  },
   paths: ['tasks', 'folder'],
-  open: (read, _identity, { silenceMs }: EnvironmentContext) => openAgent({ ...read, silenceMs }),
+  label: ({ command }) => command.join(' '),
+  expand: ({ command, folder, tasks, grader, rewardFile }) => ({ command, folder, tasks, grader, rewardFile }),
 });
 
-export const agent: EnvironmentKind = {
-  ...kind,
-  label: (spec) => kind.read(spec).command.join(' '),
-  program: (spec: KindSpec) => {
-    const { silenceSeconds, passEnv } = kind.read(spec);
-    return { processes: 1, silenceSeconds, ...(passEnv && { passEnv }) };
-  },
-  check: (spec, say) => checkAgent({ open: (onAsked) => openAgent({ ...kind.read(spec), onAsked }), say }),
-};
+interface OpenOptions extends AgentOptions {
+  silenceMs?: number | undefined;
+  onAsked?: (asked: Asked) => void;
+}
 
-export function openAgent(
-  o: AgentOptions & { silenceMs?: number | undefined; onAsked?: (asked: Asked) => void },
-): Environment {
+export function openAgent(o: OpenOptions): Environment {
   const {
     folder,
     passEnv = [],
@@ -78,13 +116,14 @@ export function openAgent(
   const limits = { maxSteps, maxProcesses, silenceMs };
   const program = { command, grader, rewardFile, passEnv, readOnlyTools: o.readOnlyTools, ...limits };
   const endpoint = openEndpoint();
-  let read: ReturnType<typeof readTasks> | undefined;
+  let read: Promise<TaskList> | undefined;
   let described: Promise<EnvironmentDescription> | undefined;
-  const tasksOf = () => (read ??= readTasks(o.tasks));
+  const { tasks: listed } = o;
+  const tasksOf = () => (read ??= typeof listed === 'string' ? readTasks(listed) : listed());
 
   async function reset({ id, seed }: { id: string; seed: number }, signal?: AbortSignal): Promise<Episode> {
     const task = (await tasksOf()).tasks.get(id);
-    if (!task) throw new OutsideFailure('BadInput', `target.tasks: there is no task "${id}" in ${o.tasks}`);
+    if (!task) throw new OutsideFailure('BadInput', `target.tasks: there is no task "${id}"`);
     return beginAgent({ program, endpoint, task, seed, signal, onAsked: o.onAsked });
   }
 
@@ -92,14 +131,14 @@ export function openAgent(
   async function describe(): Promise<EnvironmentDescription> {
     const { tasks, version } = await tasksOf();
     const first = [...tasks.values()].find(({ split }) => split === 'train');
-    if (!first) throw new OutsideFailure('BadInput', `target.tasks: ${o.tasks} has no task with split "train"`);
+    if (!first) throw new OutsideFailure('BadInput', `target.tasks: no task has split "train"`);
     const episode = await reset({ id: first.id, seed: 0 });
     await episode.close();
     const { messages, tools } = episode.start;
     const files = [...command, ...(grader ?? [])].filter(isFile).map((file) => sha256(readFileSync(file)));
     const asked = [o.command, o.grader ?? null, rewardFile ?? null, o.readOnlyTools, files, version];
     return {
-      name: 'agent',
+      name: o.name ?? 'agent',
       version: `${o.version} ${digest(asked).slice(0, 12)}`,
       policy: messages.flatMap(({ role, content }) => (role === 'system' ? [content] : [])).join('\n\n'),
       tools,

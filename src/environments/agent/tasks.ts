@@ -10,8 +10,15 @@ import { firstIssue } from '../protocol';
 const lineSchema = jsonText.pipe(z.looseObject(taskSchema.shape));
 export type AgentTask = Task & Record<string, unknown>;
 
-/** By id. Throws BadInput, which names the line. */
-export async function readTasks(file: string): Promise<{ tasks: Map<string, AgentTask>; version: string }> {
+export interface TaskList {
+  /** By id. */
+  tasks: ReadonlyMap<string, AgentTask>;
+  /** Changes with any of them. */
+  version: string;
+}
+
+/** Throws BadInput, which names the line. */
+export async function readTasks(file: string): Promise<TaskList> {
   const bad = (problem: string) => new OutsideFailure('BadInput', `target.tasks: ${file}${problem}`);
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
     throw bad(` can't be read (${reasonOf(error)}); name a file of JSON lines`);
