@@ -51,10 +51,8 @@ export async function readStatus(
   }
   const snapshot = readFromFiles({ home, name });
   if (snapshot) return { snapshot, ...source };
-  const names = (await campaignsOf(temporal, options)).map((one) => one.name);
-  throw new UserError(
-    `there is no campaign ${name} in ${home}; ${names.length > 0 ? `known: ${names.join(', ')}` : 'none is known yet'}`,
-  );
+  const known = (await campaignsOf(temporal, options)).map((one) => one.name);
+  throw new UnknownCampaign(name, { home, known });
 }
 
 const reportFile = (home: string, name: string): Pick<CampaignStatus, 'report'> =>

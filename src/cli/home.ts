@@ -19,7 +19,7 @@ import { type Home, isReservedName, temporalPath } from './project';
 import { acquireLock } from './run/processes';
 import { type ServeOptions, supervised, type SupervisedRun } from './run/supervisor';
 import { startTemporal } from './run/temporal-server';
-import { grpcCode, type Temporal, withServer } from './temporal';
+import { grpcCode, type Temporal, UnknownCampaign, withServer } from './temporal';
 import { timeText } from './watch/output';
 
 /** `campaign list`: the campaigns of a home, where they stand and what they take. */
@@ -266,8 +266,7 @@ export async function homeUse(home: Home): Promise<HomeUse> {
 export function campaignIn({ campaigns }: HomeUse, name: string, home: Home): CampaignUse {
   const found = campaigns.find((one) => one.name === name);
   if (found) return found;
-  const known = campaigns.map((one) => one.name).join(', ') || 'none';
-  throw new UserError(`there is no campaign ${name} in ${home.root}; it has ${known}`);
+  throw new UnknownCampaign(name, { home: home.root, known: campaigns.map((one) => one.name) });
 }
 
 /** `820 kB`, `18.2 MB`. */

@@ -65,6 +65,12 @@ export const wholeNumber =
     throw new InvalidArgumentError(`It must be a whole number ${range}.`);
   };
 
+export const fraction = (text: string): number => {
+  const number = Number(text);
+  if (text.trim() !== '' && number >= 0 && number <= 1) return number;
+  throw new InvalidArgumentError('It must be a number from 0 to 1.');
+};
+
 /** Two or more different whole numbers. */
 export const seedList = (text: string): number[] => {
   const seeds = text.split(',').map((seed) => wholeNumber(0)(seed.trim()));

@@ -145,9 +145,14 @@ export function stoppedAfter(memo: Record<string, unknown> | undefined): Stage |
   return until && until !== LAST_STAGE ? until : undefined;
 }
 
-/** The server has no campaign of this name. */
+/** The server has no campaign of this name, or neither has the home. */
 export class UnknownCampaign extends UserError {
-  constructor(name: string) {
-    super(`there is no campaign ${name} here; \`campaign status\` lists those that there are`);
+  constructor(name: string, { home, known = [] }: { home?: string; known?: readonly string[] } = {}) {
+    const those = known.length > 0 ? `known: ${known.join(', ')}` : 'none is known yet';
+    super(
+      home === undefined
+        ? `there is no campaign ${name} here; \`campaign status\` lists those that there are`
+        : `there is no campaign ${name} in ${home}; ${those}`,
+    );
   }
 }

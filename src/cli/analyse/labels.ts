@@ -6,7 +6,7 @@ import { readJson } from '../../artifacts/store';
 import { openStore } from '../../artifacts/open-store';
 import { selectionRuleSchema } from '../../domain/campaign';
 import { type LabelPass, labelPassSchema, type Selection } from '../../domain/capability';
-import { selectCapabilities, type Thresholds } from '../../domain/selection';
+import { selectCapabilities } from '../../domain/selection';
 import { terminalText } from '../../report/terminal';
 import { alignColumns, plain } from '../../terminal';
 import { compare, comparisonBlocks, readHumanLabels } from './people';
@@ -78,29 +78,22 @@ async function passesOfCampaign({ root, name, folder }: Place): Promise<LabelPas
   return Promise.all(inputs.slice(2).map((ref) => readJson(store, ref, labelPassSchema)));
 }
 
-export interface SelectOptions extends Partial<Record<'rho' | 'delta' | 'votes', string>> {
+export interface SelectOptions extends Partial<Record<'rho' | 'delta' | 'votes', number>> {
   labels: string;
   json?: boolean;
 }
 
-export async function select(options: SelectOptions): Promise<string> {
-  const rule = ruleOf(options);
-  const files = await readLabelFiles({ folder: options.labels, field: '--labels' }).catch((error: Error) => {
+/** `campaign select`. */
+export async function select({ labels, json, ...given }: SelectOptions): Promise<string> {
+  const usual = selectionRuleSchema.parse({});
+  const { rho = usual.rho, delta = usual.delta, votes = usual.votes } = given;
+  const files = await readLabelFiles({ folder: labels, field: '--labels' }).catch((error: Error) => {
     const [cause = '', ...others] = error.message.split('\n');
     throw new UserError(cause, others);
   });
-  const selection = selectCapabilities({ passes: files.map(({ pass }) => pass), rule });
-  return options.json ? JSON.stringify(selection, null, 2) : table(selection);
-}
-
-function ruleOf(options: SelectOptions): Thresholds {
-  const numberOf = (text: string | undefined) => (text === undefined ? text : text.trim() === '' ? NaN : Number(text));
-  const given = { rho: numberOf(options.rho), delta: numberOf(options.delta), votes: numberOf(options.votes) };
-  const { data, error } = selectionRuleSchema.safeParse(given);
-  if (data) return { rho: data.rho, delta: data.delta, votes: data.votes, evidence: data.evidence };
-  const name = error.issues[0]?.path[0] as keyof Thresholds & keyof SelectOptions;
-  const fix = name === 'votes' ? 'a whole number above 0' : 'a number from 0 to 1';
-  throw new UserError(`--${name} is "${options[name]}"; give ${fix}`);
+  const passes = files.map(({ pass }) => pass);
+  const selection = selectCapabilities({ passes, rule: { rho, delta, votes, evidence: usual.evidence } });
+  return json ? JSON.stringify(selection, null, 2) : table(selection);
 }
 
 function table({ capabilities, passes, reason }: Selection): string {

@@ -52,6 +52,9 @@ describe('a failure is one line and an exit code:', () => {
     ['run x.yaml --seed 1.5', /^campaign: .*'1\.5' is invalid\. It must be a whole number from 0\.$/],
     ['run x.yaml --training-seeds 1,1', /'1,1' is invalid\. It must be two or more different seeds, such as 1,2,3\.$/],
     ['run x.yaml --until training', /must be one of rollouts, selection, capabilities, router, evaluation\.$/],
+    ['select --labels x --rho 1.5', /'1\.5' is invalid\. It must be a number from 0 to 1\.$/],
+    ['select --labels x --delta ', /argument '' is invalid\. It must be a number from 0 to 1\.$/],
+    ['select --labels x --votes 2.5', /'2\.5' is invalid\. It must be a whole number from 1\.$/],
     ['serve --ui-port 70000', /It must be a whole number from 0 to 65535\.$/],
     // No timer can wait so long.
     ['env check --silence 2147484 shop', /'2147484' is invalid\. It must be a whole number from 1 to 86400\.$/],

@@ -85,7 +85,6 @@ describe('campaign select', () => {
     expect(evidence.join('\n')).toMatch(/"check_order_status": in none of .*_failed: f9;/);
   });
 
-  const valid = ['--labels', join(fixtures, 'valid')];
   const pass = (labels: object) =>
     folderWith({ 'run_00.json': JSON.stringify({ attempt: 0, totals: { total_failed: 1, total_passed: 1 }, labels }) });
   it.each([
@@ -94,9 +93,6 @@ describe('campaign select', () => {
     ['broken JSON', ['--labels', folderWith({ 'run_00.json': '{' })], /run_00\.json: not JSON .*; write/],
     ['no capability', ['--labels', pass({})], /no capability in any of 1 files; /],
     ['a missing list', ['--labels', pass({ a_b: {} })], /run_00\.json: labels\.a_b\.lacking_failed: .*; see/],
-    ['a bad fraction', [...valid, '--rho', '1.5'], /--rho is "1\.5"; give a number from 0 to 1/],
-    ['an empty fraction', [...valid, '--delta', ''], /--delta is ""; give a number/],
-    ['bad votes', [...valid, '--votes', '2.5'], /--votes is "2\.5"; give a whole number/],
   ])('refuses %s in one line', async (_, args, message) => {
     const error = await failure(...args);
     expect(error.message).toMatch(message);

@@ -42,7 +42,7 @@ test('shares of campaigns, and their sum, are what the disk says', async () => {
   expect([mine?.isKnown, old?.isKnown]).toEqual([true, false]);
   expect(Object.keys(mine!.kinds).sort()).toEqual(['journals', 'reports', 'results', 'trainings']);
   expect(Object.keys(old!.kinds)).toEqual(['reports']);
-  expect(() => campaignIn(use, 'nobody', home)).toThrow(/there is no campaign nobody .* it has mine, old/);
+  expect(() => campaignIn(use, 'nobody', home)).toThrow(/there is no campaign nobody .* known: mine, old/);
   const folders = trainingFolders(home, await usageOf(await openStore(home.root)));
   expect(folders.map(({ isStored, users }) => [isStored, ...users])).toEqual([[true, 'mine'], [false]]);
 });
@@ -92,7 +92,7 @@ test('what is said to be alone is what `delete` frees, and whatever another camp
     false,
   ]);
   await expect(command('delete', 'mine', '--yes')).rejects.toThrow(
-    /there is no campaign mine in .*; it has old, other/,
+    /there is no campaign mine in .*; known: old, other/,
   );
 });
 
