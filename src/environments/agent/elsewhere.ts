@@ -37,7 +37,7 @@ export const verifiers = agentKind({
   },
   paths: ['venv'],
   label: ({ environment }) => environment,
-  expand: ({ environment, venv, arguments: given, testArguments, trainTasks, testTasks, rewards }) => {
+  expand: ({ environment, venv, arguments: given, testArguments, trainTasks, testTasks, rewards }, { maxSteps }) => {
     const env = (config: z.infer<typeof configSchema>) => ({
       ...config,
       taskset: { ...(config['taskset'] as object | undefined), id: environment },
@@ -47,6 +47,7 @@ export const verifiers = agentKind({
         id: `${split}-${n}`,
         split,
         index: from + n,
+        maxSteps,
         rewards,
         env: env(config),
       }));

@@ -58,12 +58,17 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
   options: Shape;
   paths: readonly (keyof Shape & string)[];
   label(options: z.infer<z.ZodObject<Shape>>): string;
-  expand(options: z.infer<z.ZodObject<Shape>>): Omit<AgentOptions, keyof typeof agentOptions>;
+  expand(
+    options: z.infer<z.ZodObject<Shape>>,
+    limits: { maxSteps: number },
+  ): Omit<AgentOptions, keyof typeof agentOptions>;
 }): EnvironmentKind {
   const { expand, label, options, ...named } = o;
   const common = z.object(agentOptions);
-  const openRead = (read: z.infer<z.ZodObject<Shape>>, more: Pick<OpenOptions, 'silenceMs' | 'onAsked'>) =>
-    openAgent({ ...common.parse(read), ...expand(read), ...more });
+  const openRead = (read: z.infer<z.ZodObject<Shape>>, more: Pick<OpenOptions, 'silenceMs' | 'onAsked'>) => {
+    const limits = common.parse(read);
+    return openAgent({ ...limits, ...expand(read, limits), ...more });
+  };
   const kind = defineKind({
     ...named,
     version: '1',
