@@ -257,6 +257,11 @@ bench-real: install ## Ratios with the model of `make real-model`: generation to
 bench-bridges: install bridges ## Episodes a second and memory of eight tau2-bench bridges under a policy that does nothing
 	node -r ./test/support/register.cjs bench/bridges.ts
 
+.PHONY: pictures
+pictures: install build metrics ## Every view of the page as pictures in docs/pictures: runs the demo twice, in .pictures (ONLY=regexp of views)
+	node -r ./test/support/register.cjs bench/pictures.ts --only '$(ONLY)'
+	.venv-metrics/bin/python -c 'import glob; from PIL import Image; [Image.open(f).convert("RGB").quantize(64).save(f, optimize=True) for f in glob.glob("docs/pictures/*.png")]'
+
 .PHONY: lint
 lint: install ## ESLint, prettier, ruff
 	npx eslint .

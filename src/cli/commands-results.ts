@@ -12,7 +12,8 @@ import {
   toolList,
   wholeNumber,
 } from './options';
-import { GATEWAY_PORT, VIEW_PORT } from './ports';
+import { VIEW_PORT } from '../workflows/messages';
+import { GATEWAY_PORT } from './ports';
 
 export const resultCommands: readonly CommandText[] = [
   {

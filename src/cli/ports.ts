@@ -21,9 +21,8 @@ export const uiPort: NamedPort = { name: 'Temporal UI', flag: '--ui-port', prefe
 /** Where a UI of this machine looks for `campaign codec-server`. */
 export const CODEC_PORT = 8234;
 
-/** Where `campaign gateway` listens, and `campaign view`. */
+/** Where `campaign gateway` listens. */
 export const GATEWAY_PORT = 8100;
-export const VIEW_PORT = 8235;
 
 /** Ports as the user gave them: undefined is the preferred one if it is free, 0 any free one. */
 export interface PortOptions {

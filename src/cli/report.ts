@@ -18,7 +18,7 @@ import { reportText } from '../report/sections/report';
 import { campaignsOf, readStatus, statusJson, statusLines } from './campaign-status';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
-import { VIEW_PORT } from './ports';
+import { VIEW_PORT } from '../workflows/messages';
 import { whyUnwritten, writeInto } from './project';
 import { findReport, type FoundReport, readReport, readReportFile, reported, requireReported } from './reports';
 import { withServer } from './temporal';

@@ -17,7 +17,7 @@ export const say = (text: string, ...behind: (Figure | string | undefined)[]): V
   behind: behind.flatMap((one) => (typeof one === 'string' ? one : (one?.id ?? []))),
 });
 
-export const points = (difference: number): string => {
+const points = (difference: number): string => {
   const text = Math.abs(100 * difference).toFixed(1);
   return `${text} point${text === '1.0' ? '' : 's'}`;
 };
@@ -58,7 +58,7 @@ export const judge = (draft: ReportDraft): Judged => ({
 });
 
 /** One sentence; the arm that leads is named first. */
-export function standingSentence(comparison: ReportedComparison): VerdictSentence {
+function standingSentence(comparison: ReportedComparison): VerdictSentence {
   const { arm, against, difference, acrossTrainings: wide, standing } = comparison;
   if (standing === 'same_policy')
     return say(`${arm} and ${against} are one policy, and their figures two samples of it.`, difference);
@@ -84,17 +84,11 @@ const reversed = ({ value, interval, test, ...figure }: Figure): Figure => ({
   test: test && { ...test, better: test.worse, worse: test.better },
 });
 
-interface Shipped {
-  recommendation: Recommendation;
-  /** The comparisons whose standing it tells. */
-  told: (ReportedComparison | undefined)[];
-}
-
 /**
  * Which policy to ship: the routed one where it solves more than base beyond chance; a baseline where that solves more beyond chance than what
  * would be shipped without it, p times the number of baselines; else the base model. Undefined where base was not evaluated.
  */
-export function shippedOf({ arms = [], router, comparisons = [] }: Judged): Shipped | undefined {
+export function recommendationOf({ arms = [], router, comparisons = [] }: Judged): Recommendation | undefined {
   const evaluated = arms.filter(({ status }) => status === 'evaluated');
   const base = evaluated.find(({ role }) => role === 'base');
   if (!base?.successRate) return undefined;
@@ -122,10 +116,7 @@ export function shippedOf({ arms = [], router, comparisons = [] }: Judged): Ship
     toPlain && standingSentence(toPlain),
   ].filter((one) => one !== undefined);
   const text = sentences.map((one) => one.text).join(' ');
-  return {
-    recommendation: { arm: shipped.name, text, behind: sentences.flatMap(({ behind }) => behind) },
-    told: [toBest, toPlain],
-  };
+  return { arm: shipped.name, text, behind: sentences.flatMap(({ behind }) => behind) };
 }
 
 /** `times`: how many were looked at, of which the best would be taken. */

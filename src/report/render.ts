@@ -4,21 +4,19 @@
  */
 import { statementOf } from './adapters';
 import { type Report, REPORT_VERSION, type ReportDraft, reportSchema } from './model';
-import { judge, shippedOf } from './recommendation';
+import { judge, recommendationOf } from './recommendation';
 import { reportHtml } from './sections/report';
-import { verdict } from './verdict';
+import { doubtsOf } from './verdict';
 
 /** The whole report, checked. Throws a ZodError that names the field if the draft breaks the schema. */
 export function completeReport(draft: ReportDraft): Report {
   const judged = judge(draft);
-  const shipped = shippedOf(judged);
-  return reportSchema.parse({
-    ...judged,
-    schemaVersion: REPORT_VERSION,
-    capabilities: draft.capabilities?.map((one) => ({ ...one, statement: statementOf(one) })),
-    recommendation: shipped?.recommendation,
-    verdict: verdict(judged, shipped),
-  });
+  const recommendation = recommendationOf(judged);
+  const capabilities = draft.capabilities?.map((one) => ({ ...one, statement: statementOf(one) }));
+  const complete = { ...judged, capabilities, recommendation };
+  const { text, behind } = recommendation ?? {};
+  const verdict = [...(text !== undefined && behind ? [{ text, behind }] : []), ...doubtsOf(complete)];
+  return reportSchema.parse({ ...complete, schemaVersion: REPORT_VERSION, verdict });
 }
 
 /** The two files' texts: report.json (indented) and report.html; and the verdict's first sentence, which says what came out. */

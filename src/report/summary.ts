@@ -1,8 +1,7 @@
-/** What a reader is told first: which policy to ship and how sure that is, in plain words; and what is doubtful. Figures with their tests come after. */
+/** What a reader is told first: which policy to ship and how sure that is, in plain words. Figures with their tests come after. */
 import { direction } from '../domain/statistics';
-import { wholeNumber } from './format';
 import type { Arm, Report } from './model';
-import { samePolicy, SPREAD } from './recommendation';
+import { samePolicy } from './recommendation';
 
 const rounded = ({ successRate }: Arm): string => `${Math.round(100 * (successRate?.value ?? 0))}%`;
 
@@ -51,30 +50,4 @@ function certaintyOf(pair: NonNullable<Report['comparisons']>[number] | undefine
   if (direction(pair.difference.interval) !== undefined)
     return 'they differ on these tasks, but one run of each can’t tell which way of training is better';
   return 'one run can’t tell them apart';
-}
-
-/** Most serious first. */
-export function doubtsOf({ leakage, rollouts, capabilities = [], arms = [], selection, campaign }: Report): string[] {
-  const gamed = capabilities.filter(({ statement }) => statement?.gamed).map(({ name }) => name);
-  const hurt = capabilities.filter(({ statement }) => statement?.verdict === 'hurts').map(({ name }) => name);
-  const broken = rollouts?.broken.value ?? 0;
-  const all = broken + (rollouts?.scored.value ?? 0);
-  const failed = arms.filter(({ status }) => status === 'failed');
-  const trained = arms.some(
-    ({ role, status }) => status === 'evaluated' && (role === 'adapter' || role === 'baseline'),
-  );
-  const doubts: (string | false | undefined)[] = [
-    leakage &&
-      !leakage.passed &&
-      `Test tasks leaked into what was trained on (${leakage.hits.length} texts): the test figures can’t be trusted.`,
-    campaign.status === 'stopped_at_stage' && `The campaign was stopped after the stage ${campaign.stage}.`,
-    gamed.length > 0 &&
-      `Gamed: ${gamed.join(', ')}. Such an adapter gains on one branch of its own environment by losing the other: it does the same everywhere.`,
-    hurt.length > 0 && `The adapter of ${hurt.join(', ')} makes the target worse.`,
-    ...failed.map(({ name, reason }) => `${name} could not be evaluated: ${reason}`),
-    broken > 0 && `${wholeNumber(broken)} of ${wholeNumber(all)} rollouts broke, and are in no figure of success.`,
-    selection?.reason,
-    trained && `Each policy was trained once; another training of the same may come out ${SPREAD} better or worse.`,
-  ];
-  return doubts.filter((one) => typeof one === 'string');
 }

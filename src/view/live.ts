@@ -80,7 +80,7 @@ export const approvalView = (waits: readonly ApprovalView[]): View => ({
   id: 'approval',
   name: 'Waits for you',
   blocks: waits.flatMap((view) => [
-    ...approvalBlocks(view),
     { kind: 'decision' as const, of: view.waiting.of, names: view.waiting.names },
+    ...approvalBlocks(view),
   ]),
 });

@@ -8,6 +8,9 @@ import type { EndedArm, EndedCapability, SelectionResult } from '../domain/resul
 import type { SynthesisRound } from '../domain/calibration';
 import type { Retry } from '../domain/failures';
 
+/** Where `campaign view` listens unless another port is named. */
+export const VIEW_PORT = 8235;
+
 export interface CampaignInput {
   campaign: Campaign;
   /** Stop after this stage; report.json then holds what there is. */

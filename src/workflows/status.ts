@@ -26,6 +26,7 @@ import {
   searchAttributeNames,
   type StepStatus,
   type Trouble,
+  VIEW_PORT,
 } from './messages';
 import { PauseGate, pauseSignal, resumeSignal } from './pause';
 
@@ -147,7 +148,8 @@ export class CampaignStatus {
       ...(paused ? ['**paused**', ''] : []),
       ...(need ? [`**${needText(need)}**`, ''] : []),
     ];
-    setCurrentDetails([...head, ...all.map(line), ...below, '', counts, ...broke].join('\n'));
+    const page = `All of it, with its conversations: [the campaign's page](http://127.0.0.1:${VIEW_PORT}) while \`campaign view ${campaign}\` runs.`;
+    setCurrentDetails([...head, ...all.map(line), ...below, '', counts, ...broke, '', page].join('\n'));
   }
 }
 

@@ -226,26 +226,31 @@ function Decision({ of, names }: Omit<Extract<Block, { kind: 'decision' }>, 'kin
   );
 }
 
-const lineageCommand = (start: string, campaign = '') => `campaign lineage ${start} --campaign ${campaign}`;
+/** From a figure's id or an artifact's sha256 to its rollouts: a page that is served has them. */
+function Behind({ start }: { start: string }) {
+  const { campaign = '', served } = useContext(PageContext);
+  if (!served) return <code>{`campaign lineage ${start} --campaign ${campaign}`}</code>;
+  const short = /^[0-9a-f]{64}$/.test(start) ? shortSha(start) : start;
+  return <a href={`#conversations?figure=${encodeURIComponent(start)}`}>the conversations behind {short}</a>;
+}
 
 /** What a sentence rests on: folded, since few ask. */
 function Lineage({ of }: { of: Extract<Piece, { lineage: unknown }>['lineage'] }) {
-  const { campaign } = useContext(PageContext);
   if (of.length === 0) return null;
   return (
     <details class="lineage">
       <summary>from</summary>
-      {of.map((one, n) => {
-        const start = typeof one === 'string' ? one : one.sha256;
-        return <code key={n}>{lineageCommand(start, campaign)}</code>;
-      })}
+      {of.map((one, n) => (
+        <p key={n}>
+          <Behind start={typeof one === 'string' ? one : one.sha256} />
+        </p>
+      ))}
     </details>
   );
 }
 
 /** It opens to its interval, its artifacts and its lineage command. */
 function Measured({ figure }: { figure: Figure }) {
-  const { campaign, served } = useContext(PageContext);
   const { id, n, unit, interval, test, from } = figure;
   // Of a count, n is the count again.
   const counts = unit === 'count' || unit === 'tokens';
@@ -268,13 +273,8 @@ function Measured({ figure }: { figure: Figure }) {
             {testText(figure)} ({TEST})
           </p>
         )}
-        {served && (
-          <p>
-            <a href={`#conversations?figure=${encodeURIComponent(id)}`}>the conversations behind it</a>
-          </p>
-        )}
         <p>
-          <code>{lineageCommand(id, campaign)}</code>
+          <Behind start={id} />
         </p>
         {from.map(({ sha256, mediaType }) => (
           <p key={sha256}>

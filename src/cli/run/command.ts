@@ -91,16 +91,13 @@ async function baseOf({ home, output, signal }: SupervisedRun, campaign: Campaig
 type Run = CampaignRun & SupervisedRun & TemporalServer & { options: RunOptions };
 
 async function runToEnd(run: Run): Promise<number> {
-  const { options, link, output, supervisor, signal } = run;
+  const { options, link, supervisor, signal } = run;
   const ended = await campaignToEnd({ ...run, startWorkers: (pool) => startWorkers(run, pool) });
   if (!ended) return INTERRUPTED;
   // The services have nothing to do any more; Temporal stays as long as somebody looks at its UI.
   await supervisor.stop({ keep: options.temporalAddress ? 0 : 1 });
   printSummary(run);
-  if (isTerminal() && !options.json && !options.exit && link) {
-    output.note('services', 'Temporal and its UI stay up until Ctrl-C; `campaign serve` brings them back later');
-    if (!signal.aborted) await once(signal, 'abort');
-  }
+  if (isTerminal() && !options.json && !options.exit && link && !signal.aborted) await once(signal, 'abort');
   return 0;
 }
 
@@ -123,9 +120,11 @@ function printSummary({ home, options, campaign: { name }, output, link }: Run):
   const report = readReport({ home: home.root, name });
   const table = reportText(report, process.stdout.columns);
   const page = join(home.root, name, 'report.html');
+  // The last line is what to do next.
+  const view = `the conversations behind every number: \`campaign view ${name}\``;
   if (isTerminal() && !options.json) {
-    const view = `to read the conversations behind every number: campaign view ${name}`;
-    const places = [`report   ${page}`, ...(link ? [`workflow ${link}`] : []), view];
+    const until = options.exit ? '' : ' (until Ctrl-C; `campaign serve` brings it back)';
+    const places = [`report   ${page}`, ...(link ? [`workflow ${link}${until}`] : []), view];
     return output.note('report', ['', table, '', ...places].join('\n'));
   }
   const { campaign, rollouts, base } = report;
@@ -137,7 +136,7 @@ function printSummary({ home, options, campaign: { name }, output, link }: Run):
   };
   output.note('report', `report ${page}${link ? `, workflow ${link}` : ''}`, { result });
   if (link) output.note('services', "`campaign serve` brings Temporal's UI back");
-  if (!options.json) process.stderr.write(`${table}\n`);
+  if (!options.json) process.stderr.write(`${table}\n\n${view}\n`);
 }
 
 /** The Temporal server and UI of a home, until Ctrl-C. @returns the exit code. */

@@ -139,7 +139,8 @@ function progressParts({ heartbeat, state }: ActivitySnapshot, perSecond: PerSec
   if (heartbeat.kind === 'train') {
     const { step, steps, reward, rollouts, update, waitsFor } = heartbeat;
     parts.push(steps === undefined ? `step ${step}` : `step ${step}/${steps}`);
-    const rate = runs ? perSecond('step', step) : undefined;
+    // The first takes longer: what starts up is in it.
+    const rate = runs && step > 0 ? perSecond('step', step) : undefined;
     parts.push(steps !== undefined && leftText(steps - step, rate));
     parts.push(reward !== undefined && `reward ${reward.toFixed(2)}`);
     // An update begins once all rollouts are there.

@@ -1,6 +1,6 @@
 /** The sections on the capabilities, the rounds of their synthesis and the versions of their environments. */
 import { partNames } from '../../domain/capability';
-import { calibrationsOf, hintsText } from '../adapters';
+import { calibrationsOf, capabilitySentence, hintsText } from '../adapters';
 import type { CalibrationFigures, ReportedCapability, ReportedRound } from '../capability-model';
 import type { Report } from '../model';
 import { type Block, type Blocks, details, fold, heading, type Line, list, note, paragraph, table } from '../blocks';
@@ -26,8 +26,13 @@ export function capabilityBlocks({ capabilities = [], bands, selection }: Report
       ['held-out before', ({ validation }) => validation?.target.before, { detail: true }],
       ['held-out after', ({ validation }) => validation?.target.after, { detail: true }],
       ['all target tasks', ({ onTarget }) => onTarget?.all, { spare: 5 }],
-      ['what is known', ({ reason, statement }) => reason ?? statement?.text, { detail: true }],
     ]),
+    list(
+      capabilities.flatMap((one) => {
+        const { text, behind } = capabilitySentence(one) ?? {};
+        return text === undefined ? [] : [[text, { lineage: behind ?? [] }]];
+      }),
+    ),
     ...details(
       heading('Held-out seeds by branch', 3),
       branches.length > 0 && note(BRANCHES),

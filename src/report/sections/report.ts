@@ -14,7 +14,7 @@ import {
 import { pageHtml } from '../html';
 import type { Arm, Report, TaskGroup } from '../model';
 import { type Mark, type Plot, ROOM, shareEnd } from '../plots';
-import { answerOf, doubtsOf } from '../summary';
+import { answerOf } from '../summary';
 import {
   type Block,
   type Blocks,
@@ -34,7 +34,8 @@ import {
 import { terminalText } from '../terminal';
 import { capabilityBlocks } from './capabilities';
 import { episodeBlock } from './evidence';
-import { routerBlocks, runBlocks, trainingBlocks } from './run';
+import { routerBlocks } from './router';
+import { runBlocks, trainingBlocks } from './run';
 import { selectionBlocks } from './selection';
 
 export const reportHtml = (report: Report): string =>
@@ -56,12 +57,13 @@ export const viewsOf = (report: Report): View[] => [
 ];
 
 function summaryBlocks(report: Report): Blocks {
-  const { campaign, baseCheck, verdict, arms = [], cost } = report;
+  const { campaign, baseCheck, recommendation, verdict, arms = [], cost } = report;
+  const doubts = verdict.slice(recommendation ? 1 : 0);
   const { name, target, seed, trainingSeed, status, stage } = campaign;
   const seeds = trainingSeed === undefined ? `seed ${seed}` : `seed ${seed}, training seed ${trainingSeed}`;
   const seconds = cost?.wallSeconds.reduce((sum, one) => sum + one.seconds, 0);
   const dollars = cost?.languageModel?.total.dollars;
-  const shipped = arms.find((arm) => arm.name === report.recommendation?.arm);
+  const shipped = arms.find((arm) => arm.name === recommendation?.arm);
   const base = arms.find(({ role }) => role === 'base');
   return [
     paragraph(answerOf(report), 'answer'),
@@ -79,18 +81,22 @@ function summaryBlocks(report: Report): Blocks {
     },
     ...(baseCheck?.findings ?? []).map((finding) => paragraph(`base model: ${finding}`, 'bad')),
     heading('What is doubtful'),
-    list(doubtsOf(report), 'bad'),
+    list(
+      doubts.map(({ text, behind }) => [text, { lineage: behind }]),
+      'bad',
+    ),
     ...details(
       heading('Success against rollouts spent'),
       arms.length > 1 &&
         plot(spentPlot(arms), 'On test tasks, with intervals, against all rollouts that were made to come to it.'),
     ),
-    fold('Every sentence of the verdict, with what it rests on', [
-      note(
-        'Computed from the figures by fixed rules. A difference counts only if its interval excludes zero, which is where its p is below 1 minus the level: both are of one test.',
-      ),
-      list(verdict.map(({ text, behind }) => [text, { lineage: behind }])),
-    ]),
+    recommendation &&
+      fold('How sure that is', [
+        paragraph([recommendation.text, { lineage: recommendation.behind }]),
+        note(
+          'Computed from the figures by fixed rules. A difference counts only if its interval excludes zero, which is where its p is below 1 minus the level: both are of one test.',
+        ),
+      ]),
   ];
 }
 

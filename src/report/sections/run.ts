@@ -2,7 +2,7 @@
 import type { Cost as Sum } from '../../domain/endpoints';
 import { BEST_BY } from '../../domain/results';
 import { purposeNames } from '../../domain/rollout';
-import { hintsText, noSumsText } from '../adapters';
+import { hintsText } from '../adapters';
 import type { ReportedTraining } from '../capability-model';
 import { dollarsText, duration, figureTitle, percent, wholeNumber } from '../format';
 import type { Report } from '../model';
@@ -83,63 +83,6 @@ const iterationMarks = ({ iterations, bestStep }: ReportedTraining): Mark[] =>
       ? []
       : [{ x: step, y: value, low: interval?.low, high: interval?.high, line: 0, title, ...style }];
   });
-
-const FORMS =
-  'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if its gain over constant is more than that of the best form in each of 19 shuffles of the outcomes over the texts.';
-
-export function routerBlocks({ router, capabilities }: Report): Blocks {
-  if (router === undefined) return [];
-  const { crossValidation: cv, choices = [], misses, errors, regret, latency, constant } = router;
-  const noSums = noSumsText(router, capabilities);
-  const everything = constant === undefined ? '' : `, gives every conversation to ${constant}`;
-  const forms = cv.forms?.map(({ form, successRate, kept }) => [`${form}${kept ? ', kept' : ''}`, successRate]);
-  return details(
-    heading('Router'),
-    paragraph(
-      `Kind: ${router.kind}${everything}. In cross-validation on the train split it ${router.helps ? 'helps' : 'does not help'}.`,
-    ),
-    noSums !== undefined && paragraph(`No adapters were added up: ${noSums}.`),
-    grid(
-      ['policy', 'cross-validated success'],
-      [
-        ...(forms ?? [['routed', cv.routed]]),
-        [`best single: ${cv.bestSingle.option}`, cv.bestSingle.successRate],
-        ['base', cv.base],
-        ['union ceiling', cv.unionCeiling],
-      ],
-    ),
-    forms && note(FORMS),
-    heading('Choices on the test split', 3),
-    table(choices, [
-      ['option', ({ option }) => option],
-      ['share of conversations', ({ share }) => share],
-      ['success of these', ({ successRate }) => successRate],
-      choices.some(({ probability }) => probability) && ['mean probability', ({ probability }) => probability],
-    ]),
-    ...(misses && misses.count.value ? missedBlocks(misses) : []),
-    regret &&
-      paragraph(['Regret: what the best option for every test task would have gained over the routed policy', regret]),
-    latency && paragraph(['Choosing takes, median of a conversation', latency]),
-    errors && paragraph(['Test rollouts that broke because the router could not choose:', errors]),
-  );
-}
-
-function missedBlocks({ count, shown }: NonNullable<NonNullable<Report['router']>['misses']>): Blocks {
-  return [
-    heading('When it was wrong', 3),
-    paragraph(['Conversations that failed on what it chose, where another option solved the task:', count]),
-    table(shown, [
-      ['conversation', ({ rollout }) => ({ rollout })],
-      ['task', ({ task }) => task],
-      ['chose', ({ chosen }) => chosen],
-      shown.some(({ probability }) => probability !== undefined) && [
-        'with probability',
-        ({ probability }) => (probability === undefined ? undefined : probability.toFixed(2)),
-      ],
-      ['solved by', ({ solvedBy }) => solvedBy.join(', ')],
-    ]),
-  ];
-}
 
 export function runBlocks({ rollouts, leakage, cost }: Report): Blocks {
   const spent = cost?.languageModel;

@@ -15,7 +15,10 @@ import { createIndex, purposeOf, type RolloutIndex } from '../../../src/view/rol
 import { campaignCommand } from '../../support/campaign-command';
 import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { approvalView, liveView } from '../../../src/view/live';
+import { completeReport } from '../../../src/report/render';
+import { viewsOf } from '../../../src/report/sections/report';
 import { openBrowser } from '../../support/browser';
+import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
 
 let home: string;
@@ -176,6 +179,7 @@ describe('served', () => {
       page: async () => ({
         ...{ title: 'demo', campaign: 'demo', served: true, live: true },
         views: [
+          ...viewsOf(completeReport(reportFixture())),
           approvalView([{ waiting: { of: 'w', names: ['x'] }, capabilities: [] }]),
           liveView({
             ...{ state, notes: [HOSTILE], links: { demo: 'http://127.0.0.1:1/demo' } },
@@ -188,7 +192,8 @@ describe('served', () => {
         ],
       }),
       decide: async (decision) => (decisions.push(decision), { decided: ['approved: x'] }),
-      batchesOf: async () => new Set<string>(),
+      batchesOf: async (start) =>
+        new Set(start === 'nothing' ? [] : index.all().map(({ batch: { ref } }) => ref.sha256)),
       told: () => undefined,
     });
     listening = await listen(view, { host: '127.0.0.1', port: 0 });
@@ -221,6 +226,14 @@ describe('served', () => {
       expect(await page.locator('.facts').innerText()).toContain('$1.50');
       state = 'paused';
       await page.waitForSelector('.answer:text-is("paused")');
+
+      // From the first screen to a conversation: a number, what is behind it, one of these.
+      const first = await browser.open({ url: listening.url });
+      await first.locator('.facts details.figure summary').first().click();
+      await first.locator('.facts details.figure a').first().click();
+      await first.locator('tbody a').first().click();
+      await first.waitForSelector('.messages');
+      await first.close();
 
       await page.locator('nav a', { hasText: 'Conversations' }).click();
       await page.waitForSelector('tbody tr');
