@@ -66,7 +66,6 @@ export async function serveView(name: string | undefined, options: ViewOptions):
       return {
         ...{ state: stateOf(snapshot), snapshot, tree: treeLines({ snapshot, rates, now }) },
         notes: notesOf(snapshot, snapshot.asOf ?? now),
-        curves: await curves(),
         ...(ui && { links: Object.fromEntries(workflows.map((id) => [id, link(id)])) }),
       };
     });
@@ -96,7 +95,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
         views: [
           ...(waits.length > 0 ? [approvalView(waits)] : []),
           // Of one that has ended without a report it is all that there is.
-          ...(isRunning || !found ? [liveView(now)] : []),
+          ...(isRunning || !found ? [liveView({ ...now, curves: await curves() })] : []),
           ...(found ? viewsOf(completeReport(found.report)) : []),
         ],
       };

@@ -50,7 +50,7 @@ export async function openBrowser(): Promise<OpenBrowser> {
         if (!request.url().startsWith(new URL(address).origin === 'null' ? address : new URL(address).origin))
           problems.push(`asks for ${request.url()}`);
       });
-      await page.goto(address);
+      await page.goto(address, { timeout: 120_000 });
       return page;
     },
     async close() {
