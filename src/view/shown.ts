@@ -71,7 +71,7 @@ function factsOf(rollout: Rollout): Facts {
     ['seconds', seconds.toFixed(1)],
     ['branch', branch],
     ['hinted', hinted && 'yes: the policy was shown the hint of its environment'],
-    ['routed to', routed && `${routed.chosen} (${text(routed.probabilities)})`],
+    ['routed to', routed && [routed.chosen, text(routed.probabilities)].filter(Boolean).join(': ')],
     ['right actions', reference && reference.actions.map(({ name }) => name).join(', ')],
     ['seed of the first answer', String(seedOf(rollout.key))],
   ];
