@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { passFrom, type AnalystKind } from '../src/analyst/analyst';
 import { capabilityNameSchema, type Label } from '../src/domain/capability';
 import { defineKind } from '../src/domain/kinds';
-import { seededRandom } from '../src/domain/statistics';
+import { seededRandom } from '../src/domain/seeds';
 import type { ScoredRollout } from '../src/domain/rollout';
 
 const byKey = (rollouts: readonly ScoredRollout[]) => [...rollouts].sort((a, b) => (a.key < b.key ? -1 : 1));

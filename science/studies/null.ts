@@ -1,7 +1,8 @@
 /** Where nothing can be learned nothing may be found: learning rate 0, rewards that mean nothing, labels that mean nothing. */
 import { join } from 'node:path';
 import { type LabelPass, labelPassSchema } from '../../src/domain/capability';
-import { direction, seededRandom } from '../../src/domain/statistics';
+import { direction } from '../../src/domain/statistics';
+import { seededRandom } from '../../src/domain/seeds';
 import type { Report } from '../../src/report/model';
 import type { Campaigns, CampaignSpec, Finished, Source } from '../campaigns';
 import { labelsOf, storeIn } from '../lab';

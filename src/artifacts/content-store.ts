@@ -15,6 +15,7 @@ import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
 import { forEachBounded } from '../domain/concurrency';
 import { OutsideFailure } from '../domain/failures';
+import { groupBy } from '../domain/statistics';
 import { digest, sha256 } from './hash';
 import { type Guard, openOwned } from './journal';
 import { filesIn, isInside } from './objects';
@@ -309,13 +310,8 @@ const CONCURRENCY = 32;
 
 /** Files by the part of the store that they are in. */
 async function partsOfStore(backend: Backend): Promise<(part: string) => StoredFile[]> {
-  const parts = new Map<string, StoredFile[]>();
-  for (const file of await backend.list()) {
-    const part = file.isFolder ? 'folders of the store' : file.path.split('/')[0]!;
-    const files = parts.get(part);
-    if (files) files.push(file);
-    else parts.set(part, [file]);
-  }
+  const partOf = ({ isFolder, path }: StoredFile) => (isFolder ? 'folders of the store' : path.split('/')[0]!);
+  const parts = groupBy(await backend.list(), partOf);
   return (part) => parts.get(part) ?? [];
 }
 

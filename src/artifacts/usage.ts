@@ -2,6 +2,7 @@
  * Which campaign uses what of a store. Whatever a step puts or finds is noted in a journal of its campaign before that is told of the step's end, so
  * that what no other campaign uses can be deleted with it. Of entries that are older than the first note nothing is known: they count as used.
  */
+import { groupBy } from '../domain/statistics';
 import { sha256 } from './hash';
 import type { ArtifactStore, Contents, Journal, StoredEntry } from './store';
 
@@ -171,8 +172,7 @@ export async function usageOf(store: ArtifactStore): Promise<Usage> {
 /** Who has noted an entry, or something that was made of it: what a figure leads back to is used as well. */
 function usersOf(entries: readonly StoredEntry[], noted: Usage['noted']): Map<StoredEntry, Set<string>> {
   const byKey = new Map(entries.map((entry) => [entry.key, entry]));
-  const bySha = new Map<string, StoredEntry[]>();
-  for (const entry of entries) bySha.set(entry.ref.sha256, [...(bySha.get(entry.ref.sha256) ?? []), entry]);
+  const bySha = groupBy(entries, ({ ref }) => ref.sha256);
   const users = new Map<StoredEntry, Set<string>>();
   for (const [name, keys] of noted) {
     const waiting = [...keys].flatMap((key) => byKey.get(key) ?? []);

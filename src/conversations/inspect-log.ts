@@ -5,10 +5,10 @@
  */
 import { z } from 'zod';
 import { reasonOf } from '../domain/failures';
+import { countsOf } from '../domain/statistics';
 import {
   clipped,
   type Conversation,
-  counted,
   type FileContents,
   problemsIn,
   type RawMessage,
@@ -121,8 +121,8 @@ async function readSamples(
   }
   if (count === 0) return undefined;
   const notes = [
-    ...counted(unscored).map(([why, left]) => `${name}: left out ${left} of ${count} samples: ${why}`),
-    ...counted(oddities).map(([what, times]) => `${name}: ${what} (${times})`),
+    ...[...countsOf(unscored)].map(([why, left]) => `${name}: left out ${left} of ${count} samples: ${why}`),
+    ...[...countsOf(oddities)].map(([what, times]) => `${name}: ${what} (${times})`),
   ];
   return { conversations, problems, notes };
 }

@@ -28,13 +28,6 @@ export interface FileContents {
   notes: string[];
 }
 
-/** How often each text occurs, in order of first occurrence. */
-export function counted(texts: Iterable<string>): [text: string, count: number][] {
-  const counts = new Map<string, number>();
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
-  return [...counts];
-}
-
 const SHOWN = 60;
 
 /** At most so many of one conversation: the rest follows from the first, or is like it. */

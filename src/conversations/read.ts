@@ -5,12 +5,12 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { OutsideFailure, reasonOf } from '../domain/failures';
+import { countsOf } from '../domain/statistics';
 import { isTrajectory, readTrajectory } from './atif';
 import { parsePython, readEvalLog, readJsonLog, isZip } from './inspect-log';
 import {
   clipped,
   type Conversation,
-  counted,
   type FileContents,
   isTooDeep,
   lineSchema,
@@ -77,7 +77,7 @@ function jsonValue(body: Buffer): object | undefined {
 }
 
 const repeatedIds = ({ file, conversations }: { file: string; conversations: readonly Conversation[] }): string[] =>
-  counted(conversations.map(({ id }) => id)).flatMap(([id, count]) =>
+  [...countsOf(conversations.map(({ id }) => id))].flatMap(([id, count]) =>
     count > 1
       ? [`${file}: id ${JSON.stringify(id)} is there more than once; give each conversation its own, or none`]
       : [],
@@ -87,7 +87,7 @@ const repeatedIds = ({ file, conversations }: { file: string; conversations: rea
 function withDistinctIds(contents: readonly { file: string; conversations: Conversation[] }[]): Conversation[] {
   const all = contents.flatMap(({ conversations }) => conversations);
   if (new Set(all.map(({ id }) => id)).size === all.length) return all;
-  const names = new Map(counted(contents.map(({ file }) => basename(file))));
+  const names = countsOf(contents.map(({ file }) => basename(file)));
   return contents.flatMap(({ file, conversations }) => {
     const prefix = names.get(basename(file)) === 1 ? basename(file) : file;
     return conversations.map((one) => ({ ...one, id: `${prefix}:${one.id}` }));
@@ -115,7 +115,7 @@ async function readLines(
   const count = conversations.length + problems.length + unscored;
   if (count === 0)
     problems.push(`${name}: holds no line; write one conversation a line, as docs/conversations.md shows`);
-  const times = (texts: string[]) => counted(texts).map(([text, count]) => `${text} (${count})`);
+  const times = (texts: string[]) => [...countsOf(texts)].map(([text, count]) => `${text} (${count})`);
   const notes = [
     ...(unscored > 0
       ? [

@@ -4,9 +4,10 @@
  */
 import { digest } from '../artifacts/hash';
 import type { EnvironmentDescription } from '../domain/environment';
+import { countsOf } from '../domain/statistics';
 import type { JsonSchema, ToolCall, ToolSchema } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
-import { type Conversation, counted } from './messages';
+import type { Conversation } from './messages';
 
 /** The environment that the conversations are taken to come from can't be played: it is only described. */
 export function toRollouts({ conversations, name }: { conversations: readonly Conversation[]; name: string }): {
@@ -72,7 +73,7 @@ function policyOf(conversations: readonly Conversation[], notes: string[]): stri
   const policies = conversations.flatMap(
     ({ messages }) => messages.find(({ role }) => role === 'system')?.content || [],
   );
-  const counts = counted(policies).sort((a, b) => b[1] - a[1]);
+  const counts = [...countsOf(policies)].sort((a, b) => b[1] - a[1]);
   const [[policy, count] = ['', 0]] = counts;
   if (policies.length < all)
     notes.push(

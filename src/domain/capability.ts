@@ -3,6 +3,7 @@
  */
 import { z } from 'zod';
 import { isPolicyName } from './policies';
+import { countsOf } from './statistics';
 
 export const capabilityNameSchema = z
   .string()
@@ -136,9 +137,7 @@ export function beginningOf(origins: readonly FailureOrigin[]): Beginning | unde
 
 /** The message that most name, of several the earliest. */
 export function commonest(messages: readonly number[]): { message: number; votes: number } | undefined {
-  const counts = new Map<number, number>();
-  for (const message of messages) counts.set(message, (counts.get(message) ?? 0) + 1);
-  const [first] = [...counts].sort(([a, votesA], [b, votesB]) => votesB - votesA || a - b);
+  const [first] = [...countsOf(messages)].sort(([a, votesA], [b, votesB]) => votesB - votesA || a - b);
   return first && { message: first[0], votes: first[1] };
 }
 

@@ -16,7 +16,7 @@ import {
   type RolloutSummary,
 } from './rollout';
 import { branchSchema, stopReasonSchema } from './environment';
-import { type TaskMeans, mean } from './statistics';
+import { countsOf, type TaskMeans, mean } from './statistics';
 
 const scoredOutcomeSchema = z.object({
   status: z.literal('scored'),
@@ -117,8 +117,4 @@ function ratesOf(scored: readonly ScoredOutcome[]): BranchSummary {
   };
 }
 
-function countNames(names: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
-  return counts;
-}
+const countNames = (names: readonly string[]): Record<string, number> => Object.fromEntries(countsOf(names));

@@ -1,7 +1,32 @@
 /**
- * Seeds of synthesized environments. The ranges are disjoint, so that no instance that was trained on calibrates or
+ * Seeded randomness, and the seeds of synthesized environments. The ranges are disjoint, so that no instance that was trained on calibrates or
  * validates. A task id is `seed-<n>`, n below 2^31; that of a mixture of environments `<environment>/seed-<n>`.
  */
+
+/** FNV-1a over UTF-16 code units: 32 bits. */
+export function hash(text: string, basis = 0x811c9dc5): number {
+  let h = basis;
+  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
+  return h >>> 0;
+}
+
+/** A generator of numbers in [0, 1) (sfc32), a function of `parts` alone: `seededRandom('labels', 7, 2)`. */
+export function seededRandom(...parts: (string | number)[]): () => number {
+  const text = JSON.stringify(parts);
+  let [a, b, c, counter] = [hash(text, 0x811c9dc5), hash(text, 0x9e3779b9), hash(text, 0x85ebca6b), 1];
+  const next = () => {
+    const t = (((a + b) | 0) + counter) | 0;
+    counter = (counter + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = (((c << 21) | (c >>> 11)) + t) | 0;
+    return (t >>> 0) / 4294967296;
+  };
+  // The first outputs still show the structure of the seed.
+  for (let i = 0; i < 12; i++) next();
+  return next;
+}
+
 export const CALIBRATION_SEEDS = 0;
 export const TRAINING_SEEDS = 10_000;
 export const HELD_OUT_SEEDS = 1_000_000;

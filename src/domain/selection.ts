@@ -6,7 +6,7 @@
  */
 import type { SelectionRule } from './campaign';
 import { type Candidate, commonest, type Label, type LabelPass, type Selection } from './capability';
-import { mean, populationStd, sumOf } from './statistics';
+import { countsOf, mean, populationStd, sumOf } from './statistics';
 
 const outcomes = ['failed', 'passed'] as const;
 const lists = [
@@ -75,9 +75,8 @@ function wrongTotals(pass: LabelPass, outcome: (typeof outcomes)[number]): strin
 
 /** Ids that a capability lacks or has alone, against what at least half of the pass's capabilities hold. */
 function strayIds(capabilities: [string, CapabilityLabels][], outcome: (typeof outcomes)[number]): string[] {
-  const holders = new Map<string, number>();
   const held = capabilities.map(([name, labels]) => [name, idsOf(labels, outcome)] as const);
-  for (const [, ids] of held) for (const id of ids) holders.set(id, (holders.get(id) ?? 0) + 1);
+  const holders = countsOf(held.flatMap(([, ids]) => [...ids]));
   const known = [...holders].filter(([, count]) => 2 * count >= capabilities.length).map(([id]) => id);
   const knownSet = new Set(known);
   return held.flatMap(([name, ids]) => {
@@ -301,10 +300,4 @@ export function cohensKappa(pairs: readonly (readonly [string, string])[]): {
   const both = [...first].reduce((sum, [label, count]) => sum + count * (second.get(label) ?? 0), 0);
   const expected = both / (length * length);
   return { kappa: both < length * length ? (observed - expected) / (1 - expected) : undefined, observed };
-}
-
-function countsOf(labels: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const label of labels) counts.set(label, (counts.get(label) ?? 0) + 1);
-  return counts;
 }

@@ -4,29 +4,23 @@
  * only; an estimate that its inputs do not allow is an error, not NaN; no mean depends on the order of its values.
  */
 import type { ArtifactRef } from './artifacts';
+import { seededRandom } from './seeds';
 
-/** FNV-1a over UTF-16 code units: 32 bits. */
-export function hash(text: string, basis = 0x811c9dc5): number {
-  let h = basis;
-  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 0x01000193);
-  return h >>> 0;
+/** How often each value is there, in the order of first occurrence. */
+export function countsOf<Value>(values: Iterable<Value>): Map<Value, number> {
+  const counts = new Map<Value, number>();
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
+  return counts;
 }
 
-/** A generator of numbers in [0, 1) (sfc32), a function of `parts` alone: `seededRandom('labels', 7, 2)`. */
-export function seededRandom(...parts: (string | number)[]): () => number {
-  const text = JSON.stringify(parts);
-  let [a, b, c, counter] = [hash(text, 0x811c9dc5), hash(text, 0x9e3779b9), hash(text, 0x85ebca6b), 1];
-  const next = () => {
-    const t = (((a + b) | 0) + counter) | 0;
-    counter = (counter + 1) | 0;
-    a = b ^ (b >>> 9);
-    b = (c + (c << 3)) | 0;
-    c = (((c << 21) | (c >>> 11)) + t) | 0;
-    return (t >>> 0) / 4294967296;
-  };
-  // The first outputs still show the structure of the seed.
-  for (let i = 0; i < 12; i++) next();
-  return next;
+/** Items by what they have in common, in the order of first occurrence. */
+export function groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
+  const groups = new Map<Key, Item[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    if (!groups.get(key)?.push(item)) groups.set(key, [item]);
+  }
+  return groups;
 }
 
 /** `n` is the number of units (tasks, or trials for a proportion). */
@@ -333,11 +327,12 @@ export function together<Side extends Pick<TaskMeans, 'success' | 'trials'>>(
   batches: readonly { treatment: Side; control: Side }[],
 ): Record<'treatment' | 'control', Pick<TaskMeans, 'success' | 'trials'>> {
   const side = (own: 'treatment' | 'control', other: 'treatment' | 'control') => {
-    const values = new Map<string, number[]>();
-    for (const batch of batches)
-      for (const [task, value] of batch[own].success)
-        if (batch[other].success.has(task)) values.set(task, [...(values.get(task) ?? []), value]);
-    const success = new Map([...values].map(([task, each]) => [task, mean(each)]));
+    const shared = batches.flatMap((batch) =>
+      [...batch[own].success].filter(([task]) => batch[other].success.has(task)),
+    );
+    const success = new Map(
+      [...groupBy(shared, ([task]) => task)].map(([task, each]) => [task, mean(each.map(([, value]) => value))]),
+    );
     return { success, trials: Math.max(0, ...batches.map((batch) => batch[own].trials)) };
   };
   return { treatment: side('treatment', 'control'), control: side('control', 'treatment') };

@@ -13,7 +13,7 @@ import type {
   StopReason,
 } from '../domain/environment';
 import type { AssistantMessage } from '../domain/messages';
-import { hash } from '../domain/statistics';
+import { hash } from '../domain/seeds';
 
 export interface Random {
   next(): number;

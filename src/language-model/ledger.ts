@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { type ArtifactStore, type Journal, readJson } from '../artifacts/store';
 import { OutsideFailure } from '../domain/failures';
+import { groupBy } from '../domain/statistics';
 import {
   costOf,
   modelUsageSchema,
@@ -222,16 +223,13 @@ export const paymentsOf = async (o: { store: ArtifactStore; campaign: string }):
 
 /** What a campaign spent, by role and step, in the order of the names. */
 export async function spentOf(o: { store: ArtifactStore; campaign: string }): Promise<Spent[]> {
-  const rows = new Map<string, Payment[]>();
-  for (const payment of await spendingOf(o.store, o.campaign).payments()) {
-    const name = JSON.stringify([payment.role ?? '', payment.step]);
-    rows.set(name, [...(rows.get(name) ?? []), payment]);
-  }
+  const payments = await spendingOf(o.store, o.campaign).payments();
+  const rows = groupBy(payments, ({ role = '', step }) => JSON.stringify([role, step]));
   return [...rows]
     .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, payments]) => {
-      const { role, step } = payments[0]!;
-      return { ...(role && { role }), step, ...sumOf(payments.map(costIn)) };
+    .map(([, own]) => {
+      const { role, step } = own[0]!;
+      return { ...(role && { role }), step, ...sumOf(own.map(costIn)) };
     });
 }
 

@@ -7,6 +7,7 @@
 import { z } from 'zod';
 import { defineKind } from '../domain/kinds';
 import { createLimit } from '../domain/concurrency';
+import { countsOf } from '../domain/statistics';
 import type { Message } from '../domain/messages';
 import { policyNames } from '../domain/policies';
 import type { Choice } from '../domain/rollout';
@@ -277,8 +278,7 @@ type Vector = ReadonlyMap<string, number>;
 export function similarWords(texts: readonly string[]): Similar {
   const held = texts.map(wordsOf);
   const idf = (word: string): number => Math.log((1 + texts.length) / (1 + (holding.get(word) ?? 0))) + 1;
-  const holding = new Map<string, number>();
-  for (const words of held) for (const word of words) holding.set(word, (holding.get(word) ?? 0) + 1);
+  const holding = countsOf(held.flatMap((words) => [...words]));
   const vector = (words: ReadonlySet<string>): Vector => new Map([...words].map((word) => [word, idf(word)]));
   const vectors = held.map(vector);
   return async (text) => {

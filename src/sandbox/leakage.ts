@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { EnvironmentDescription } from '../domain/environment';
 import type { Message } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
+import { hash } from '../domain/seeds';
 import { byTask } from '../domain/transcript';
 import { type EnvironmentModule, play } from './module';
 import { unlessItFails } from './sandbox';
@@ -60,10 +61,8 @@ const withWord = (a: number, word: number): number => imul(a ^ word, 0x01000193)
 const withWordToo = (b: number, word: number): number => imul(b ^ word, 0x85ebca6b);
 const bits = (a: number, b: number): number => (a >>> 0) * 2 ** 21 + (b >>> 11);
 
-/** FNV-1a over UTF-16 code units. */
 function wordHash(word: string): number {
-  let h = 0x811c9dc5;
-  for (let i = 0; i < word.length; i += 1) h = imul(h ^ word.charCodeAt(i), 0x01000193);
+  const h = hash(word);
   return h ^ (h >>> 15);
 }
 

@@ -3,6 +3,7 @@
  * what it is about; some do what the reference solutions do, with one thing wrong.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { countsOf, groupBy } from '../domain/statistics';
 import type { AssistantMessage, JsonSchema, Message, ToolCall, ToolSchema } from '../domain/messages';
 import {
   argumentsIn,
@@ -64,15 +65,9 @@ function audited(tools: readonly ToolSchema[], solved: readonly ScriptedEpisode[
   const writes = tools.filter(isWrite);
   const names = new Set(writes.map(({ name }) => name));
   const said = solved.flatMap(({ messages }) => assistantMessages(messages).map(({ content }) => content));
-  const ranked = [...countOf(said.filter(Boolean))].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
+  const ranked = [...countsOf(said.filter(Boolean))].sort(([a, n], [b, m]) => m - n || (a < b ? -1 : 1));
   const texts = ranked.slice(0, MOST.texts).map(([text]) => text);
   return { tools, solved, writes, writesBy: ({ name }) => names.has(name), texts, closing: texts[0] ?? 'done .' };
-}
-
-function countOf(texts: readonly string[]): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const text of texts) counts.set(text, (counts.get(text) ?? 0) + 1);
-  return counts;
 }
 
 /** All of them, in the order in which they are tried. */
@@ -200,7 +195,7 @@ function copyingPolicies(audit: Audited): AuditPolicy[] {
  */
 function lookUpsOf({ tools, solved }: Audited): (instance: ScriptedEpisode) => AssistantMessage[] {
   const reads = tools.filter((tool) => !isWrite(tool));
-  const users = countOf(solved.flatMap(({ messages }) => [...new Set(callsIn(messages).map(({ name }) => name))]));
+  const users = countsOf(solved.flatMap(({ messages }) => [...new Set(callsIn(messages).map(({ name }) => name))]));
   const usual = new Set(reads.map(({ name }) => name).filter((name) => (users.get(name) ?? 0) > solved.length / 2));
   return ({ messages, start }) => {
     const own = assistantMessages(messages)
@@ -236,7 +231,7 @@ const SHARE = { branch: 0.05, word: 0.1 };
 /** Each branch of the solutions on all instances: look up and always refuse, look up and always write, always ask. */
 function branchPolicies(audit: Audited): AuditPolicy[] {
   const { solved } = audit;
-  const words = countOf(
+  const words = countsOf(
     solved.flatMap(({ messages }) => [
       ...new Set(assistantMessages(messages).flatMap(({ content }) => content.split(/\s+/))),
     ]),
@@ -246,13 +241,11 @@ function branchPolicies(audit: Audited): AuditPolicy[] {
     content.replace(/\S+/g, (word) => (isValue(word) ? '*' : word)).replace(/\*(?: \*)+/g, '*');
   const shapeOf = ({ content, toolCalls = [] }: AssistantMessage): string =>
     [...toolCalls.map((call) => kindOf(call, audit)), ...(content ? [`"${textOf(content)}"`] : [])].join(', ');
-  const branches = new Map<string, ScriptedEpisode[]>();
-  for (const episode of solved) {
+  const branches = groupBy(solved, (episode) => {
     const shapes = assistantMessages(episode.messages).map(shapeOf);
     // One more page that is read, one more confirmation that is asked for: no choice of the agent's, the conversation is longer.
-    const shape = shapes.filter((own, n) => own !== shapes[n - 1] || own.includes(A_WRITE)).join(', ');
-    branches.set(shape, [...(branches.get(shape) ?? []), episode]);
-  }
+    return shapes.filter((own, n) => own !== shapes[n - 1] || own.includes(A_WRITE)).join(', ');
+  });
   if (branches.size < 2) return [];
   const common = [...branches]
     .filter(([, episodes]) => episodes.length >= SHARE.branch * solved.length)

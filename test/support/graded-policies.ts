@@ -5,7 +5,7 @@
 import { callsIn, isWrite, assistantMessages, say } from '../../src/sandbox/conversation';
 import { openModule, play, type ScriptedEpisode } from '../../src/sandbox/module';
 import { changedSolutions } from '../../src/sandbox/policies';
-import { seededRandom } from '../../src/domain/statistics';
+import { seededRandom } from '../../src/domain/seeds';
 import type { AssistantMessage, ToolCall } from '../../src/domain/messages';
 
 export interface Grade {

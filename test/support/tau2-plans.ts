@@ -1,5 +1,5 @@
 /** Plans for tau2-bench's tasks: right, wrong, and random ones. All are functions of the task's id. */
-import { seededRandom } from '../../src/domain/statistics';
+import { seededRandom } from '../../src/domain/seeds';
 import type { AssistantMessage, UserMessage } from '../../src/domain/messages';
 import { run, STOP, type Domain, type Plan } from './tau2';
 

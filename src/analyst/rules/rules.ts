@@ -8,7 +8,7 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind } from '../../domain/kinds';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
-import { seededRandom } from '../../domain/statistics';
+import { seededRandom } from '../../domain/seeds';
 import { policyRulesOf, policyRulesProblem } from '../../environments/policy-rules';
 import { type Analyst, type DiscoverInput, type LabelInput, passFrom } from '../analyst';
 import { capabilities, type ErrorClass, errorClasses, errorClassOf, errorLabels } from './errors';

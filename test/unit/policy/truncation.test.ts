@@ -1,5 +1,5 @@
 /** A server that samples from a part of the distribution is refused, one that samples from all of it is not. */
-import { seededRandom } from '../../../src/domain/statistics';
+import { seededRandom } from '../../../src/domain/seeds';
 import { checkSampling, evidenceOfCut, type Drawn } from '../../../src/policy/server-proof';
 
 /** Of `size` tokens by 1/rank to a power: 1 is about what a model has between two words, 3 what it has where it is sure. */

@@ -9,7 +9,7 @@ import { hitsOf, neededBy } from '../../../science/truth';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { LabelPass } from '../../../src/domain/capability';
 import { completeReport } from '../../../src/report/render';
-import { seededRandom } from '../../../src/domain/statistics';
+import { seededRandom } from '../../../src/domain/seeds';
 import type { Run } from '../../../src/report/comparison';
 import { rules } from '../../../src/analyst/rules/rules';
 import { generators } from '../../../src/synthesis/generators';
