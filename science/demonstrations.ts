@@ -10,8 +10,7 @@ import { parseArgs } from 'node:util';
 import { createShop } from '../src/environments/shop/shop';
 import { demonstrate } from '../src/environments/shop/reference-agent';
 import { random } from '../src/environments/in-process';
-import { type ShopTask, type Skill, SKILLS, taskStream } from '../src/environments/shop/tasks';
-import { TEXTS } from '../src/environments/shop/tools';
+import { type ShopTask, type Skill, SKILLS, taskStream, TEXTS } from '../src/environments/shop/tasks';
 
 interface DemonstrationOptions {
   count: number;

@@ -26,7 +26,7 @@ import type { Candidate } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
 import type { SelectedCapability, SelectionResult } from '../domain/results';
 import { type Asked, queryNames, updateNames } from './messages';
-import type { PauseGate } from './pause';
+import type { PauseGate } from './failures';
 import { required, type Run } from './run';
 import type { ChildStatus } from './status';
 import { activity } from './steps';

@@ -15,7 +15,7 @@ import { type Waiting, waitingText } from '../domain/approval';
 import { type Campaign, type Stage, stages } from '../domain/campaign';
 import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
-import { watchSteps } from './failures';
+import { watchSteps, PauseGate, pauseSignal, resumeSignal } from './failures';
 import {
   type CampaignProgress,
   CHILD_NEEDS,
@@ -28,7 +28,6 @@ import {
   type Trouble,
   VIEW_PORT,
 } from './messages';
-import { PauseGate, pauseSignal, resumeSignal } from './pause';
 
 const campaignProgressQuery = defineQuery<CampaignProgress>(queryNames.progress);
 const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');

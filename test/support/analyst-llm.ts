@@ -4,7 +4,7 @@ import { LENGTHS } from '../../src/domain/transcript';
 import type { EnvironmentDescription } from '../../src/domain/environment';
 import type { Message } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
-import { openPrompts } from '../../src/language-model/prompts';
+import { openPrompts } from '../../src/language-model/answer';
 import type { Asking, Ledger, Question } from '../../src/language-model/model';
 
 /** The key says task and attempt; messages 1 to `turns` follow the policy. */

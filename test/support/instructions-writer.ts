@@ -5,8 +5,7 @@
 import { leastWords } from '../../src/environments/instructions/instructions';
 import { type Demands, merged } from '../../src/environments/instructions/kinds';
 import type { InstructionTask } from '../../src/environments/instructions/tasks';
-import { plainWords } from '../../src/environments/instructions/text';
-import type { Topic } from '../../src/environments/instructions/topics';
+import { plainWords, type Topic } from '../../src/environments/instructions/topics';
 
 /** Clauses about a topic, `{}`, or a word that belongs to it; some without each word or letter that may be unwanted. */
 const ABOUT = [

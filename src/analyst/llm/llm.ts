@@ -8,7 +8,7 @@ import { isFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';
 import { LENGTHS } from '../../domain/transcript';
 import { openLanguageModel } from '../../language-model/model';
-import { openPrompts } from '../../language-model/prompts';
+import { openPrompts } from '../../language-model/answer';
 import type { Analyst, AnalystKind } from '../analyst';
 import { discover, label } from './discovery';
 import { type Config, discoveryRequest, estimate, roomFor, tooLong } from './requests';

@@ -9,8 +9,7 @@ import type { AssistantMessage } from '../../domain/messages';
 import { inProcess, taskCounts } from '../in-process';
 import { kindNamed, merged, type Demands } from './kinds';
 import { drawTasks, groupOf, type InstructionTask } from './tasks';
-import { linesOf, plainWords, runsOf, sentencesOf } from './text';
-import { topicalStems, type Topic } from './topics';
+import { linesOf, plainWords, runsOf, sentencesOf, topicalStems, type Topic } from './topics';
 
 const LEAST_WORDS = 10;
 const WORDS_PER = { sentence: 5, item: 3 };

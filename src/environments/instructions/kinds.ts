@@ -13,8 +13,8 @@ import {
   sentencesOf,
   stem,
   wordsOf,
-} from './text';
-import type { Topic } from './topics';
+  type Topic,
+} from './topics';
 
 /** What a task's instructions ask for; each field belongs to one kind, or to kinds of which a task has at most one. */
 export interface Demands {

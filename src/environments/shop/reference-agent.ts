@@ -3,8 +3,7 @@ import type { Evaluation } from '../../domain/environment';
 import type { AssistantMessage, Message } from '../../domain/messages';
 import type { Random } from '../in-process';
 import { actionOf, amountOf, isForbidden, openEpisode } from './shop';
-import { itemRequests, type Request, type ShopTask, type Skill } from './tasks';
-import { TEXTS } from './tools';
+import { itemRequests, type Request, type ShopTask, type Skill, TEXTS } from './tasks';
 
 interface Played {
   task: ShopTask;

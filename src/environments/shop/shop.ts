@@ -16,8 +16,11 @@ import {
   settingFields,
   type ShopTask,
   type Skill,
+  POLICY,
+  RULES,
+  TEXTS,
+  TOOLS,
 } from './tasks';
-import { POLICY, RULES, TEXTS, TOOLS } from './tools';
 import { valueProblem } from '../json-schema';
 
 export type Status = 'pending' | 'delivered';

@@ -8,7 +8,7 @@ import type { Candidate, Lacking } from '../../domain/capability';
 import { OutsideFailure } from '../../domain/failures';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { compact, shortIds, cut } from '../../domain/transcript';
-import type { Prompts } from '../../language-model/prompts';
+import type { Prompts } from '../../language-model/answer';
 import type { ChatMessage } from '../../language-model/model';
 import type { ReviseInput, WriteInput } from '../synthesizer';
 import { adviceText, attemptsText, foundText } from './feedback';

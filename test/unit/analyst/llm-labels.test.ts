@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { readLabels } from '../../../src/analyst/llm/answers';
 import { checkPartition } from '../../../src/domain/selection';
-import { openPrompts } from '../../../src/language-model/prompts';
+import { openPrompts } from '../../../src/language-model/answer';
 import type { Question } from '../../../src/language-model/model';
 import { analystAsking, json, trajectory } from '../../support/analyst-llm';
 

@@ -7,8 +7,7 @@ import type { ScoredRollout } from '../../../src/domain/rollout';
 import { random, type Random } from '../../../src/environments/in-process';
 import { agentMessages } from '../../../src/environments/shop/reference-agent';
 import { openEpisode, shopTasks } from '../../../src/environments/shop/shop';
-import type { ShopTask, Skill } from '../../../src/environments/shop/tasks';
-import { COLORS } from '../../../src/environments/shop/tools';
+import { type ShopTask, type Skill, COLORS } from '../../../src/environments/shop/tasks';
 
 const code = (letter: string, rng: Random) => `${letter}${String(rng.below(100)).padStart(2, '0')}`;
 

@@ -8,8 +8,8 @@ import {
   sentencesOf,
   stem,
   wordsOf,
-} from '../../../src/environments/instructions/text';
-import { TOPICS } from '../../../src/environments/instructions/topics';
+  TOPICS,
+} from '../../../src/environments/instructions/topics';
 import { random } from '../../../src/environments/in-process';
 
 type Case = [kind: string, demands: Demands, keep: string[], broken: string[]];

@@ -1,6 +1,5 @@
 /** Answers that can't be used are sent back with what is wrong with them, a bounded number of times. */
-import { answerOf, type Read, codeIn, jsonIn } from '../../../src/language-model/answer';
-import { openPrompts } from '../../../src/language-model/prompts';
+import { answerOf, type Read, codeIn, jsonIn, openPrompts } from '../../../src/language-model/answer';
 import type { LanguageModel, ModelReply, Question } from '../../../src/language-model/model';
 import { askingBy, memoryLedger } from '../../support/memory-ledger';
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
-import { openPrompts } from '../../../src/language-model/prompts';
+import { openPrompts } from '../../../src/language-model/answer';
 
 const folder = mkdtempSync(join(tmpdir(), 'prompts-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

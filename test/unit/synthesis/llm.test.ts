@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { calibrate, calibrationBandsSchema } from '../../../src/domain/calibration';
 import type { ScoredRollout } from '../../../src/domain/rollout';
-import { openPrompts } from '../../../src/language-model/prompts';
+import { openPrompts } from '../../../src/language-model/answer';
 import type { Question } from '../../../src/language-model/model';
 import { attackLine, attacksIn, MOST_ATTACKS } from '../../../src/sandbox/attacks';
 import { messageHash } from '../../../src/sandbox/leakage';
