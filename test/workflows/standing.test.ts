@@ -51,7 +51,7 @@ test('one that failed: watch shows the last frame and why, with exit code 0', as
   expect(watched.code).toBe(0);
   expect(jsonLines(watched.text)[0]).toMatchObject({ status: 'failed', detail: 'the target has no train tasks' });
   const { text } = await campaignCommand(home, 'status', 'failed');
-  expect(text).toMatch(/^failed · failed \d+s/);
+  expect(text).toMatch(/^failed · failed \d+ s/);
   expect(text).toMatch(/why: the target has no train tasks\n[^\n]*\n`campaign run FILE` goes on from what is done$/);
   expect(await campaignCommand(home, 'report', 'failed')).toMatchObject({
     code: 0,
