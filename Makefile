@@ -10,6 +10,7 @@ BRIDGES_STAMP := .venv-bridges/.installed
 S3_STAMP := .venv-s3/.installed
 LOGS_STAMP := .venv-logs/.installed
 OPENAI_STAMP := .venv-openai/.installed
+OPENENV_STAMP := .venv-openenv/.installed
 VLLM_STAMP := .venv-vllm/.installed
 METRICS_STAMP := .venv-metrics/.installed
 TINKER_STAMP := .venv-tinker/.installed
@@ -73,6 +74,14 @@ $(TOOLSANDBOX_STAMP): bridges/toolsandbox/requirements.txt
 	  fi; \
 	done; \
 	echo "make bridges-toolsandbox: Python 3.11 or 3.12 is needed; name one with make PYTHON=/path/to/python" >&2; exit 1
+
+.PHONY: bridges-openenv
+bridges-openenv: $(OPENENV_STAMP) ## OpenEnv, for `target: { kind: openenv }`, in .venv-openenv (480 MB)
+
+$(OPENENV_STAMP): bridges/openenv/requirements.txt | $(PYTHON_STAMP)
+	$(VENV) -m venv --clear .venv-openenv
+	.venv-openenv/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	@touch $@
 
 .PHONY: s3-server
 s3-server: $(S3_STAMP) ## An S3 server for tests, in .venv-s3
@@ -212,6 +221,10 @@ test-bridges: install build bridges ## tau2-bench whole: every reference solutio
 test-toolsandbox: install build bridges-toolsandbox ## ToolSandbox (TOOLSANDBOX=folder): prompts and scores against its own run, and the engine over it
 	.venv-toolsandbox/bin/python -m pytest bridges/tests/test_toolsandbox.py bridges/tests/test_toolsandbox_scores.py
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/toolsandbox*.ts'
+
+.PHONY: test-elsewhere
+test-elsewhere: install build bridges-openenv ## Environments elsewhere: exported ones played by the clients of others, and environments of others as targets
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/environments-elsewhere/*.ts'
 
 .PHONY: test-null
 test-null: install build ## Null test: a campaign with learning rate 0 reports no gain

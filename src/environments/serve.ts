@@ -1,4 +1,5 @@
 /** Serves any Environment on a pair of streams (docs/environments.md): every request gets one response, errors too. */
+import { randomBytes } from 'node:crypto';
 import type { Readable, Writable } from 'node:stream';
 import type { Environment, Episode } from '../domain/environment';
 import { reasonOf } from '../domain/failures';
@@ -48,6 +49,8 @@ export async function serveEnvironment({
 }
 
 function createHandlers(environment: Environment, episodes: Map<string, Episode>): Handlers {
+  // Of this run alone: whoever still holds an episode of an earlier one must not get into another's.
+  const run = randomBytes(4).toString('hex');
   let count = 0;
   const known = (id: string): Episode => {
     const episode = episodes.get(id);
@@ -59,7 +62,7 @@ function createHandlers(environment: Environment, episodes: Map<string, Episode>
     tasks: async ({ split }) => ({ tasks: await environment.tasks(split) }),
     reset: async ({ task }) => {
       const episode = await environment.reset(task);
-      const id = `e${++count}`;
+      const id = `${run}-${++count}`;
       episodes.set(id, episode);
       return { episode: id, ...episode.start };
     },

@@ -128,12 +128,10 @@ export function folderCard(facts: CardFacts): string {
       ? [['prompts/', 'prompts of policies that have one'] as [string, string]]
       : []),
     ...(environments.size > 0
-      ? [
-          ['environments/', 'what the adapters were trained on: `campaign env check FILE` tries one'] as [
-            string,
-            string,
-          ],
-        ]
+      ? ([
+          ['environments/', 'what the adapters were trained on: `campaign env check FILE` tries one'],
+          ['openenv/', 'the same as environments of OpenEnv: others can train on them'],
+        ] satisfies [string, string][])
       : []),
     ['report.html, report.json', 'all figures with what they rest on'],
   ];

@@ -3,8 +3,9 @@
  * each. Invariant: no file in it holds a path of this machine.
  */
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { flush, ifThere } from '../artifacts/durable-file';
+import { projectRoot } from '../artifacts/given';
 import { readJson, type ArtifactStore } from '../artifacts/store';
 import type { FixedPolicy } from '../domain/rollout';
 import { modelOf, readFingerprint } from '../policy/base-model';
@@ -137,7 +138,32 @@ async function putAdapter(from: string, to: string, baseName: string): Promise<v
   }
 }
 
-/** The last version of each capability's environment; the names of those that have one. */
+const PACKAGES = join(projectRoot, 'bridges', 'exported');
+/** Stands in their files for the environment's name. */
+const NAME = /synthesized_environment/g;
+/** Folders of PACKAGES, and of what is exported. */
+const FORMATS = ['openenv'];
+
+/** One that plays the environment, in each format, with what all of them have in common. */
+export async function putPackages(
+  { name, module }: { name: string; module: string },
+  put: (name: string, text: string) => Promise<void>,
+): Promise<void> {
+  const program = await readFile(join(PACKAGES, 'process.py'), 'utf8');
+  for (const format of FORMATS) {
+    const folder = join(PACKAGES, format);
+    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile() || entry.name.endsWith('.pyc')) continue;
+      const path = join(entry.parentPath, entry.name);
+      const text = (await readFile(path, 'utf8')).replace(NAME, name);
+      await put(`${format}/${name}/${relative(folder, path).replace(NAME, name)}`, text);
+    }
+    await put(`${format}/${name}/process.py`, program);
+    await put(`${format}/${name}/environment.js`, module);
+  }
+}
+
+/** The last version of each capability's environment, alone and in packages; the names of those that have one. */
 async function putEnvironments(
   { store, report }: ExportOptions,
   put: (name: string, text: string) => Promise<void>,
@@ -146,7 +172,9 @@ async function putEnvironments(
   for (const { name, rounds } of report.capabilities ?? []) {
     const module = rounds?.at(-1)?.version.module;
     if (!module) continue;
-    await put(`environments/${fileName(name)}.js`, (await store.read(module)).toString('utf8'));
+    const text = (await store.read(module)).toString('utf8');
+    await put(`environments/${fileName(name)}.js`, text);
+    await putPackages({ name: fileName(name), module: text }, put);
     written.add(name);
   }
   return written;

@@ -193,9 +193,9 @@ describe('serveEnvironment', () => {
     };
     const environment = { ...countingEnvironment(), reset: async () => episode } as unknown as Environment;
     const { ask, end } = served(environment);
-    await ask(call(1, 'reset', { task }));
+    const { result } = (await ask(call(1, 'reset', { task }))) as { result: { episode: string } };
     const toolCalls = [{ id: 'a', name: 'f', arguments: { order: 0, n: 2 } }];
-    const line = call(2, 'step', { episode: 'e1', message: { ...message, toolCalls } });
+    const line = call(2, 'step', { episode: result.episode, message: { ...message, toolCalls } });
     expect(await ask(line.replace('"order":0,"n":2', '"order":12345678901234567890,"n":2.0'))).toMatchObject({
       result: { messages: [{ content: 'f({"order":"12345678901234567890","n":2})' }] },
     });

@@ -92,6 +92,17 @@ test('the folder holds adapters, sums, prompts, router, environments and report,
         'prompts/gepa.txt',
       ],
       ...['adapters/books', 'adapters/ships', 'sums/books+ships'].flatMap(adapter),
+      ...[
+        'README.md',
+        'openenv.yaml',
+        'pyproject.toml',
+        '__init__.py',
+        'client.py',
+        'server/__init__.py',
+        'server/app.py',
+        'process.py',
+        'environment.js',
+      ].map((file) => `openenv/books/${file}`),
     ].sort(),
   );
   expect(JSON.parse(text(folder, 'adapters/books/adapter_config.json'))).toEqual({
@@ -101,6 +112,14 @@ test('the folder holds adapters, sums, prompts, router, environments and report,
   });
   for (const file of filesIn(folder)) expect(text(folder, file)).not.toMatch(/\/secret|\/tmp\//);
   expect(readdirSync(work)).toEqual(['shared']);
+});
+
+test('an environment is a package of its own name, whole in its folder', async () => {
+  const folder = await exported();
+  expect(parse(text(folder, 'openenv/books/openenv.yaml'))).toMatchObject({ name: 'books', app: 'server.app:app' });
+  expect(text(folder, 'openenv/books/pyproject.toml')).toMatch(/^server = "books\.server\.app:main"$/m);
+  expect(text(folder, 'openenv/books/environment.js')).toBe(text(folder, 'environments/books.js'));
+  for (const file of filesIn(folder)) expect(text(folder, file)).not.toMatch(/synthesized_environment/);
 });
 
 test('cards have the hub’s fields, the figures with interval, n and lineage, limits and licence', async () => {
