@@ -11,6 +11,7 @@ S3_STAMP := .venv-s3/.installed
 LOGS_STAMP := .venv-logs/.installed
 OPENAI_STAMP := .venv-openai/.installed
 OPENENV_STAMP := .venv-openenv/.installed
+VERIFIERS_STAMP := .venv-verifiers/.installed
 VLLM_STAMP := .venv-vllm/.installed
 METRICS_STAMP := .venv-metrics/.installed
 TINKER_STAMP := .venv-tinker/.installed
@@ -223,8 +224,14 @@ test-toolsandbox: install build bridges-toolsandbox ## ToolSandbox (TOOLSANDBOX=
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/toolsandbox*.ts'
 
 .PHONY: test-elsewhere
-test-elsewhere: install build bridges-openenv ## Environments elsewhere: exported ones played by the clients of others, and environments of others as targets
+test-elsewhere: install build bridges-openenv $(VERIFIERS_STAMP) ## Environments elsewhere: exported ones played by the clients of others, and environments of others as targets
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/environments-elsewhere/*.ts'
+
+# Without dependencies: the lock file names all that is needed.
+$(VERIFIERS_STAMP): test/support/verifiers-requirements.txt | $(PYTHON_STAMP)
+	$(VENV) -m venv --clear .venv-verifiers
+	.venv-verifiers/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	@touch $@
 
 .PHONY: test-null
 test-null: install build ## Null test: a campaign with learning rate 0 reports no gain

@@ -130,7 +130,7 @@ export function folderCard(facts: CardFacts): string {
     ...(environments.size > 0
       ? ([
           ['environments/', 'what the adapters were trained on: `campaign env check FILE` tries one'],
-          ['openenv/', 'the same as environments of OpenEnv: others can train on them'],
+          ['openenv/, verifiers/', 'the same as packages of OpenEnv and of verifiers: others can train on them'],
         ] satisfies [string, string][])
       : []),
     ['report.html, report.json', 'all figures with what they rest on'],

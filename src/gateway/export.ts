@@ -142,7 +142,7 @@ const PACKAGES = join(projectRoot, 'bridges', 'exported');
 /** Stands in their files for the environment's name. */
 const NAME = /synthesized_environment/g;
 /** Folders of PACKAGES, and of what is exported. */
-const FORMATS = ['openenv'];
+const FORMATS = ['openenv', 'verifiers'];
 
 /** One that plays the environment, in each format, with what all of them have in common. */
 export async function putPackages(

@@ -103,6 +103,9 @@ test('the folder holds adapters, sums, prompts, router, environments and report,
         'process.py',
         'environment.js',
       ].map((file) => `openenv/books/${file}`),
+      ...['README.md', 'pyproject.toml', '__init__.py', 'taskset.py', 'process.py', 'environment.js'].map(
+        (file) => `verifiers/books/${file}`,
+      ),
     ].sort(),
   );
   expect(JSON.parse(text(folder, 'adapters/books/adapter_config.json'))).toEqual({
@@ -118,6 +121,7 @@ test('an environment is a package of its own name, whole in its folder', async (
   const folder = await exported();
   expect(parse(text(folder, 'openenv/books/openenv.yaml'))).toMatchObject({ name: 'books', app: 'server.app:app' });
   expect(text(folder, 'openenv/books/pyproject.toml')).toMatch(/^server = "books\.server\.app:main"$/m);
+  expect(text(folder, 'verifiers/books/pyproject.toml')).toMatch(/^name = "books"$/m);
   expect(text(folder, 'openenv/books/environment.js')).toBe(text(folder, 'environments/books.js'));
   for (const file of filesIn(folder)) expect(text(folder, file)).not.toMatch(/synthesized_environment/);
 });
