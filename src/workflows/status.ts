@@ -29,44 +29,74 @@ import {
   VIEW_PORT,
 } from './messages';
 
-const campaignProgressQuery = defineQuery<CampaignProgress>(queryNames.progress);
 const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
+const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
+const outcomeAttribute = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
+const childNeedsSignal = defineSignal<[string, Need?]>(CHILD_NEEDS);
 
-export class CampaignStatus {
-  private readonly progress: CampaignProgress;
+/** What any workflow of a campaign shows, and its gate: it hears of a pause, of what waits for approval and of all its steps. */
+abstract class Status<Progress extends Pick<ChildProgress, 'paused' | 'waiting' | 'troubles'>> {
   readonly gate: PauseGate;
   readonly approvals: Approvals;
+  private readonly troubles = new Map<object, Trouble>();
+  private needed: string | null = null;
+
+  constructor(protected readonly progress: Progress) {
+    setHandler(defineQuery<Progress>(queryNames.progress), () => this.progress);
+    this.gate = new PauseGate((paused) => {
+      progress.paused = paused;
+      this.onPause?.(paused);
+      void this.show();
+    });
+    this.approvals = new Approvals((waiting) => {
+      if (waiting) progress.waiting = waiting;
+      else delete progress.waiting;
+      return this.show();
+    });
+    watchSteps({
+      gate: this.gate,
+      onTrouble: (step, trouble) => {
+        if (trouble) this.troubles.set(step, trouble);
+        else this.troubles.delete(step);
+        void this.show();
+      },
+    });
+  }
+
+  protected abstract show(): void | Promise<void>;
+  protected onPause?(paused: boolean): void;
+
+  /** The oldest of what its steps, its approval and `others` need a person for, which Temporal shows from now on. */
+  protected need(campaign: string, others: Iterable<Need> = []): Need | undefined {
+    const { progress } = this;
+    progress.troubles = [...this.troubles.values()];
+    const own = progress.troubles.flatMap(({ needsPerson, type, since, title, reason }) =>
+      needsPerson ? [{ what: type, since, text: `${title}: ${reason}` }] : [],
+    );
+    const approval = progress.waiting ? [approvalNeed(progress.waiting, campaign)] : [];
+    const [oldest] = [...own, ...approval, ...others].sort((a, b) => a.since - b.since);
+    const what = oldest?.what ?? null;
+    if (what !== this.needed) upsertSearchAttributes([{ key: attentionAttribute, value: what }]);
+    this.needed = what;
+    return oldest;
+  }
+}
+
+export class CampaignStatus extends Status<CampaignProgress> {
   readonly stageSeconds: Partial<Record<Stage, number>> = {};
-  private readonly attention = new Attention();
   private verdict = '';
   /** By workflow id. */
   private readonly needs = new Map<string, Need>();
 
-  constructor(campaign: Campaign) {
-    this.progress = {
-      campaign: campaign.name,
-      seed: campaign.seed,
+  constructor({ name, seed }: Campaign) {
+    super({
+      campaign: name,
+      seed,
       paused: false,
-      stages: stages.map((name) => ({ name, status: 'waiting', detail: '' })),
+      stages: stages.map((stage) => ({ name: stage, status: 'waiting', detail: '' })),
       children: [],
       rollouts: { scored: 0, broken: 0 },
-    };
-    setHandler(campaignProgressQuery, () => this.progress);
-    this.gate = new PauseGate((paused) => {
-      this.progress.paused = paused;
-      // Readable while no worker answers.
-      upsertMemo({ paused } satisfies Memo);
-      for (const child of this.progress.children) {
-        if (child.status === 'running') void signalChild(child.workflowId, paused);
-      }
-      this.show();
     });
-    this.approvals = new Approvals((waiting) => {
-      if (waiting) this.progress.waiting = waiting;
-      else delete this.progress.waiting;
-      this.show();
-    });
-    this.attention.watch(this.gate, () => this.show());
     setHandler(childNeedsSignal, (workflowId, need) => {
       const child = this.progress.children.find((one) => one.workflowId === workflowId);
       if (child?.status !== 'running') return;
@@ -75,6 +105,13 @@ export class CampaignStatus {
       else this.needs.delete(workflowId);
       this.show();
     });
+  }
+
+  protected override onPause(paused: boolean): void {
+    // Readable while no worker answers.
+    upsertMemo({ paused } satisfies Memo);
+    for (const { status, workflowId } of this.progress.children)
+      if (status === 'running') void signalChild(workflowId, paused);
   }
 
   /** Runs a stage, and shows when it begins, what it is about, how it ended and how long it took. */
@@ -130,10 +167,9 @@ export class CampaignStatus {
     this.show();
   }
 
-  private show(): void {
-    const { stages: all, children, rollouts, paused, waiting, campaign } = this.progress;
-    this.progress.troubles = this.attention.troubles;
-    const need = this.attention.show([waiting && approvalNeed(waiting, campaign), ...this.needs.values()]);
+  protected override show(): void {
+    const { stages: all, children, rollouts, paused, campaign } = this.progress;
+    const need = this.need(campaign, this.needs.values());
     if (need) this.progress.need = need;
     else delete this.progress.need;
     const line = (one: { name: string; status: string; detail: string }) =>
@@ -161,30 +197,12 @@ async function signalChild(workflowId: string, paused: boolean): Promise<void> {
   }
 }
 
-const childProgressQuery = defineQuery<ChildProgress>(queryNames.progress);
-export const childNeedsSignal = defineSignal<[string, Need?]>(CHILD_NEEDS);
-
-export class ChildStatus {
-  private readonly progress: ChildProgress;
-  readonly gate: PauseGate;
-  readonly approvals: Approvals;
-  private readonly attention = new Attention();
+export class ChildStatus extends Status<ChildProgress> {
   /** What its campaign has heard. */
   private told: Need | undefined;
 
   constructor(name: string) {
-    this.progress = { name, phase: 'synthesize', round: 0, detail: '', paused: false };
-    setHandler(childProgressQuery, () => this.progress);
-    this.gate = new PauseGate((paused) => {
-      this.progress.paused = paused;
-      void this.show();
-    });
-    this.attention.watch(this.gate, () => void this.show());
-    this.approvals = new Approvals((waiting) => {
-      if (waiting) this.progress.waiting = waiting;
-      else delete this.progress.waiting;
-      return this.show();
-    });
+    super({ name, phase: 'synthesize', round: 0, detail: '', paused: false });
   }
 
   set(phase: ChildProgress['phase'], detail: string, round = this.progress.round): void {
@@ -201,11 +219,9 @@ export class ChildStatus {
   }
 
   /** Resolves when the campaign has heard of what is needed: a workflow does not end with a signal under way. */
-  private async show(): Promise<void> {
-    const { name, phase, detail, paused, calibration, waiting } = this.progress;
-    this.progress.troubles = this.attention.troubles;
-    const campaign = workflowInfo().parent?.workflowId ?? '';
-    const need = this.attention.show([waiting && approvalNeed(waiting, campaign)]);
+  protected override async show(): Promise<void> {
+    const { name, phase, detail, paused, calibration } = this.progress;
+    const need = this.need(workflowInfo().parent?.workflowId ?? '');
     const lines = [`**${name}**: ${paused ? 'paused, ' : ''}${phase}${detail ? ` (${detail})` : ''}`];
     if (calibration) lines.push(`Success in calibration: ${calibration}`);
     setCurrentDetails([...lines, ...(need ? [`**${needText(need)}**`] : [])].join('\n\n'));
@@ -224,42 +240,6 @@ async function tellParent(need: Need | undefined): Promise<void> {
     await getExternalWorkflowHandle(parent.workflowId, parent.runId).signal(childNeedsSignal, workflowId, need);
   } catch {
     // The campaign is closed.
-  }
-}
-
-const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
-const outcomeAttribute = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
-
-export class Attention {
-  private readonly steps = new Map<object, Trouble>();
-  private shown: string | null = null;
-
-  /** Hears of all steps of this workflow. `onChange` is called when there is more or less to show. */
-  watch(gate: PauseGate, onChange: () => void): void {
-    watchSteps({
-      gate,
-      onTrouble: (step, trouble) => {
-        if (trouble) this.steps.set(step, trouble);
-        else this.steps.delete(step);
-        onChange();
-      },
-    });
-  }
-
-  get troubles(): Trouble[] {
-    return [...this.steps.values()];
-  }
-
-  /** The oldest of what its steps need and of `others`, which Temporal shows from now on. */
-  show(others: readonly (Need | undefined)[]): Need | undefined {
-    const own = this.troubles.flatMap(({ needsPerson, type, since, title, reason }) =>
-      needsPerson ? [{ what: type, since, text: `${title}: ${reason}` }] : [],
-    );
-    const [oldest] = [...own, ...others.flatMap((one) => one ?? [])].sort((a, b) => a.since - b.since);
-    const what = oldest?.what ?? null;
-    if (what !== this.shown) upsertSearchAttributes([{ key: attentionAttribute, value: what }]);
-    this.shown = what;
-    return oldest;
   }
 }
 
@@ -285,12 +265,12 @@ export const sinceText = ({ since }: { since: number }): string =>
   `since ${new Date(since).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 
 /** What waits for approval says so itself. */
-export const needText = (need: Need): string =>
+const needText = (need: Need): string =>
   need.what === APPROVAL ? need.text : `needs attention, ${need.what}, ${sinceText(need)}: ${need.text}`;
 
 const APPROVAL = 'approval';
 
-export const approvalNeed = (waiting: Waiting, campaign: string): Need => {
+const approvalNeed = (waiting: Waiting, campaign: string): Need => {
   const { since } = waiting;
   return { what: APPROVAL, since, text: waitingText({ waiting, campaign, since: sinceText(waiting) }) };
 };
