@@ -68,6 +68,8 @@ class Vllm {
       ...['--host', '127.0.0.1', '--port', new URL(this.url).port, '--dtype', 'float32', '--enforce-eager'],
       // Two run at once for a while, and beside them whatever else there is.
       ...['--max-model-len', String(CONTEXT), '--gpu-memory-utilization', '0.3', ...flags],
+      // A prompt with a seed that is computed in pieces ends the build for CPU, and many come at once here.
+      ...['--no-enable-chunked-prefill', '--max-num-batched-tokens', '8192'],
     ];
     const cpu = { OMP_NUM_THREADS: '1', OMP_WAIT_POLICY: 'PASSIVE', VLLM_CPU_OMP_THREADS_BIND: 'nobind' };
     const env = {
