@@ -1,11 +1,8 @@
-/** The shipped base and a target in plain English, for real: stopped before the base rollouts, with the reasons; forced, it goes on and says so. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+/** The shipped base and a target in plain English, for real: stopped before the base rollouts, with the reasons. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/open-store';
 import { homeAt } from '../../src/cli/project';
-import { reportSchema } from '../../src/report/model';
-import { readScored } from '../../src/rollout/read';
 import { CampaignRun, command, repository } from '../support/campaign-run';
 
 jest.setTimeout(5 * 60_000);
@@ -51,25 +48,4 @@ test('doctor says it too', async () => {
   expect(await doctor).toMatch(
     /^missing +base tokenizer +\d\d% of the target's text .*; take a base whose vocabulary/m,
   );
-});
-
-test('forced, it goes on to its end: the rollouts that were looked at are not made again, and the report has the finding', async () => {
-  const run = new CampaignRun(home, file, ['--force']);
-  expect(await run.exit).toBe(0);
-  const report = reportSchema.parse(JSON.parse(readFileSync(join(home.root, 'library', 'report.json'), 'utf8')));
-  expect(report.campaign).toMatchObject({ status: 'completed' });
-  expect(report.baseCheck?.findings.join('; ')).toMatch(/unknown to the base's tokenizer.*all say the same/);
-  const base = report.rollouts?.byPurpose.find(({ purpose }) => purpose === 'base_rollouts')?.scored;
-  expect(base?.value).toBe(20);
-  const store = openFolderStore(join(home.root, 'artifacts'));
-  const [ref] = base?.from ?? [];
-  expect((await store.provenance(ref!)).inputs).toContainEqual(report.baseCheck?.from[0]);
-  // One sentence for every task: whatever succeeded did so by its task alone.
-  const rewards = (await readScored({ store, ref: ref! })).map(({ reward }) => reward);
-  expect(new Set(rewards)).toEqual(new Set([0, 1]));
-  expect(report.selection).toMatchObject({ reason: expect.stringMatching(/^all 20 base rollouts say the same: /) });
-  // Nothing is made up where nothing can be seen.
-  expect(report.capabilities).toEqual([]);
-  expect(report.arms?.map(({ name }) => name)).toEqual(['base', 'trace', 'union_ceiling']);
-  expect(JSON.stringify(report.verdict)).toContain('all 20 base rollouts say the same');
 });

@@ -1,8 +1,6 @@
 /** The activities of analysis and synthesis over injected kinds: keys that carry the maker, and nothing that is computed twice. */
 import type { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { createControlActivities } from '../../../src/activities';
@@ -21,8 +19,9 @@ import { registry } from '../../../src/registry';
 import type { Synthesizer, SynthesizerKind } from '../../../src/synthesis/synthesizer';
 import { noLedger } from '../../support/no-ledger';
 import { scoredRollout } from '../../support/scored-rollout';
+import { temporaryFolder } from '../../support/temporary-folder';
 
-const home = mkdtempSync(join(tmpdir(), 'analysis-'));
+const home = temporaryFolder();
 const store = openFolderStore(join(home, 'artifacts'));
 const target = { kind: 'builtin', name: 'shop' };
 const rule = selectionRuleSchema.parse({ passes: 3, votes: 2 });
@@ -125,7 +124,6 @@ beforeEach(() => {
     },
   };
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 test('what an analyst found is found again by the same one only', async () => {
   const first = await discover({ kind: 'counting' });

@@ -4,7 +4,6 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -13,7 +12,6 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatEntry, parseEntry } from '../../../src/artifacts/content-store';
@@ -21,14 +19,11 @@ import { openFolderStore } from '../../../src/artifacts/open-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { temporaryStore } from '../../support/temporary-store';
 
 let root: string;
 let store: ArtifactStore;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'damage-'));
-  store = openFolderStore(root);
-});
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+temporaryStore((opened, folder) => ([store, root] = [opened, folder]));
 
 const text = (key: string, body: string) => ({ key, body, producer: 'maker', inputs: [], mediaType: 'text/plain' });
 const objectAt = (sha: string) => join(root, 'objects', sha.slice(0, 2), sha);

@@ -1,7 +1,4 @@
 /** A report from a campaign's record and the artifacts behind it: what each figure is of, and what each arm has cost. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { type ArtifactRef, figuresIn } from '../../../src/domain/artifacts';
 import type { Candidate } from '../../../src/domain/capability';
@@ -25,10 +22,10 @@ import { readOutcomes, readRollouts, ROLLOUTS_MEDIA_TYPE } from '../../../src/ro
 import { groupByTask, outcomeOf, summarise } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
 import { wordsOf } from '../../support/browser';
+import { temporaryFolder } from '../../support/temporary-folder';
 
-const home = mkdtempSync(join(tmpdir(), 'report-build-'));
+const home = temporaryFolder();
 const store = openFolderStore(home);
-afterAll(() => rmSync(home, { recursive: true }));
 
 const [one, two] = ['tell_what_is_asked', 'refuse_what_is_forbidden'] as const;
 const LEVEL = 0.9;

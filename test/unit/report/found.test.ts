@@ -1,8 +1,5 @@
 /** What a report takes from discovery, labeling passes, modules and the ledger, for an analyst and a synthesizer that ask a language model. */
 import type { PayingRole } from '../../../src/domain/endpoints';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { digest } from '../../../src/artifacts/hash';
 import { calibrate, type SynthesisRound } from '../../../src/domain/calibration';
@@ -18,10 +15,10 @@ import { completeReport } from '../../../src/report/render';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { outcomeOf, summarise } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
+import { temporaryFolder } from '../../support/temporary-folder';
 
-const home = mkdtempSync(join(tmpdir(), 'report-found-'));
+const home = temporaryFolder();
 const store = openFolderStore(home);
-afterAll(() => rmSync(home, { recursive: true }));
 
 const capability = 'ask_for_missing_identifiers';
 const other = 'tell_what_is_asked';

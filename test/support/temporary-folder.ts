@@ -1,0 +1,21 @@
+/** Folders of a test file that are gone when it ends. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+const made = (): string => mkdtempSync(join(tmpdir(), 'campaign-test-'));
+const remove = (folder: string): void => rmSync(folder, { recursive: true, force: true });
+
+/** One for all tests of the file, or of the `describe` that it is called in. */
+export function temporaryFolder(): string {
+  const folder = made();
+  afterAll(() => remove(folder));
+  return folder;
+}
+
+/** A new one for every test. */
+export function eachTemporaryFolder(use: (folder: string) => void): void {
+  let folder: string;
+  beforeEach(() => use((folder = made())));
+  afterEach(() => remove(folder));
+}
