@@ -14,7 +14,12 @@ import { processOptions, programKind } from './process';
 const tau2Python = { environment: '.venv-bridges', command: 'make bridges' };
 const toolsandboxPython = { environment: '.venv-toolsandbox', command: 'make bridges-toolsandbox' };
 
-const bridge = ({ environment }: { environment: string }, module: string, args: readonly string[]): ProcessCommand => ({
+/** A module of the project's, by the Python that is installed for it. */
+export const bridge = (
+  { environment }: { environment: string },
+  module: string,
+  args: readonly string[],
+): ProcessCommand => ({
   command: [join(projectRoot, environment, 'bin', 'python'), '-m', module, ...args],
   cwd: projectRoot,
 });

@@ -2,6 +2,7 @@
 import { agent } from './agent/kind';
 import { harbor, verifiers } from './agent/elsewhere';
 import { builtin } from './builtin';
+import { openenv } from './elsewhere';
 import type { EnvironmentKind } from './kinds';
 import { processKind } from './process';
 import { mixture, sandbox } from './synthesized';
@@ -15,6 +16,7 @@ export const environments: readonly EnvironmentKind[] = [
   harbor,
   tau2,
   toolsandbox,
+  openenv,
   sandbox,
   mixture,
 ];

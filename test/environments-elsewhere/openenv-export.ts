@@ -13,7 +13,7 @@ import { putPackages } from '../../src/gateway/export';
 
 import { openModule, sandboxEnvironment, withModule } from '../../src/sandbox/module';
 
-jest.setTimeout(5 * 60_000);
+jest.setTimeout(10 * 60_000);
 const repository = resolve(__dirname, '..', '..');
 const bin = (name: string) => join(repository, '.venv-openenv', 'bin', name);
 const source = readFileSync(join(repository, 'test/fixtures/synthesis/retail-by-hand.js'), 'utf8');
@@ -34,8 +34,11 @@ beforeAll(async () => {
   execFileSync(bin('python'), ['-m', 'pip', 'install', '--quiet', ...options, folder], { stdio: 'pipe' });
   const port = await freePort();
   url = `http://127.0.0.1:${port}`;
-  server = spawn(bin('python'), ['-m', 'return_everything.server.app', '--port', String(port)], { env, stdio: 'pipe' });
-  for (const end = Date.now() + 120_000; !(await isUp());) {
+  server = spawn(bin('python'), ['-m', 'return_everything.server.app', '--port', String(port)], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  for (const end = Date.now() + 300_000; !(await isUp());) {
     if (Date.now() > end || server.exitCode !== null) throw new Error('the server does not come up');
     await new Promise((wait) => setTimeout(wait, 300));
   }
@@ -119,8 +122,10 @@ test('sixteen sessions at once: prompt, tools, observations, rewards and ends ar
         ['no_such_tool', {}],
         [actions[0]![0], { nonsense: [1] }],
       ];
-      // Solved; given up at once; solved after mistakes; stopped in the middle.
-      const script = [actions, [say('bye')], [...wrong, ...actions], actions.slice(0, 2)][n % 4]!;
+      // Solved; ended without anything done; solved after mistakes; stopped in the middle.
+      const script = [actions, [say('bye'), say('bye'), say('bye')], [...wrong, ...actions], actions.slice(0, 2)][
+        n % 4
+      ]!;
       return { seed: n, actions: script };
     }),
   );

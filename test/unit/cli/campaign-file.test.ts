@@ -315,7 +315,7 @@ arms:
       [
         'mine.yaml:1 name is "My Run"; it must be lower-case letters, digits and dashes',
         'mine.yaml:3 seed is -1; expected number to be >=0',
-        `mine.yaml:4 target.kind is "bultin"; it must be one of builtin, process, agent, tau2, toolsandbox; did you mean 'builtin'?`,
+        `mine.yaml:4 target.kind is "bultin"; it must be one of builtin, process, agent, verifiers, harbor, tau2, toolsandbox, openenv; did you mean 'builtin'?`,
         'mine.yaml:1 baseModel is missing; expected object',
         'mine.yaml:11 policyServer.url is "http://gpu:6000"; it must be a URL with another port: 6000 is of another protocol, and HTTP clients refuse it',
         'mine.yaml:8 selection.rho is 1.5; expected number to be <=1',
@@ -408,7 +408,9 @@ arms: [{ kind: grpo_target }, { kind: grpo_target }]
     [
       'in a target that only campaigns make',
       `${named}target: { kind: sandbox, module: {} }\n`,
-      ['mine.yaml:3 target.kind is "sandbox"; it must be one of builtin, process, agent, tau2, toolsandbox'],
+      [
+        'mine.yaml:3 target.kind is "sandbox"; it must be one of builtin, process, agent, verifiers, harbor, tau2, toolsandbox, openenv',
+      ],
     ],
     [
       'in a name that the home needs itself',
