@@ -10,9 +10,8 @@ import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { conformanceChecks } from '../../src/cli/checks/conformance';
 import type { Rendered, TurnRequest } from '../../src/policy/wire';
-import { createMerger, type Part } from '../../src/policy/merge';
+import { createMerger } from '../../src/policy/merge';
 import { openPolicyServer, type PolicyServer } from '../../src/policy/server';
-import { checkSampling } from '../../src/policy/server-proof';
 import { played } from '../support/played';
 import {
   makeHermesModel,
@@ -28,19 +27,13 @@ const model = join(root, 'model');
 let server: EmbeddedServer;
 let client: PolicyClient;
 let store: ArtifactStore;
-let adapters: Part[];
 
 beforeAll(async () => {
-  const folders = ['x', 'y'].map((name) => join(root, name));
-  makeTinyModel({ folder: model, adapters: folders });
+  makeTinyModel({ folder: model });
   server = await startEmbeddedServer({ model });
   base = { base: server.base, adapters: [] };
   store = openFolderStore(join(root, 'store'));
   client = createPolicyClient({ url: server.url, concurrency: 8, store, merge: createMerger({ store, python }) });
-  const refs = await Promise.all(
-    folders.map((folder) => store.putFolder({ key: folder, producer: 'test', inputs: [], folder })),
-  );
-  adapters = refs.map((ref) => ({ ref, weight: 1 }));
 }, 120_000);
 afterAll(async () => {
   client.close();
@@ -115,37 +108,13 @@ test('what a policy server does otherwise is found', async () => {
   });
 }, 300_000);
 
-test('adapters are loaded from the store, merges are made, and each answers in its own way', async () => {
-  const [x, y] = adapters as [Part, Part];
-  const halfOf = (part: Part): Part => ({ ...part, weight: 0.5 });
-  const policies = [[], [x], [y], [halfOf(x), halfOf(y)]].map((parts): FixedPolicy => ({ ...base, adapters: parts }));
-  const turns = await Promise.all(policies.map((policy) => client.sample(request({ policy, sampling: greedy }))));
-  expect(new Set(turns.map(({ logprobs }) => logprobs[0])).size).toBe(4);
-  // Two halves of an adapter are the adapter.
-  const whole = { ...base, adapters: [halfOf(x), halfOf(x)] };
-  const { tokenIds, logprobs } = await client.sample(request({ policy: whole, sampling: greedy }));
-  expect(tokenIds).toEqual(turns[1]!.tokenIds);
-  logprobs.forEach((logprob, n) => expect(logprob).toBeCloseTo(turns[1]!.logprobs[n]!, 4));
-}, 120_000);
-
-test('a restart of the server in the middle is seen, and afterwards everything goes on', async () => {
-  const policy = { ...base, adapters: adapters.slice(0, 1) };
-  const before = await client.sample(request({ policy, sampling: greedy }));
-  await server.stop();
-  await expect(client.sample(request({ policy }))).rejects.toMatchObject({
-    type: 'PolicyServerUnavailable',
-    retryable: true,
-  });
-  expect(await client.reachable()).toBe(false);
-  server = await startEmbeddedServer({ model, args: ['--port', new URL(server.url).port] });
-  const after = await client.sample(request({ policy, sampling: greedy }));
-  expect(after.tokenIds).toEqual(before.tokenIds);
-}, 120_000);
-
 test('a restart with another base model is noticed, and so is the right one after it', async () => {
   const port = ['--port', new URL(server.url).port];
   const before = await client.sample(request({ sampling: greedy }));
   await server.stop();
+  const away = { type: 'PolicyServerUnavailable', retryable: true };
+  await expect(client.sample(request())).rejects.toMatchObject(away);
+  expect(await client.reachable()).toBe(false);
   server = await startEmbeddedServer({ model: join(repository, 'models', 'base'), args: port });
   // Its first request may find that the connection has ended; after that, nothing is sampled for it.
   await client.sample(request()).catch(() => undefined);
@@ -253,29 +222,6 @@ test('a conversation is one row where its turns render otherwise than they were 
   }
 }, 120_000);
 
-test('the engine rolls out the shop with it: every sampled id is in a row', async () => {
-  const { summary, records } = await played({
-    environment: createShop(),
-    policy: { ...base, adapters: adapters.slice(0, 1) },
-    tasks: ['train-0', 'train-1', 'train-2', 'train-3'],
-    attempts: 4,
-    sampling: { temperature: 1, topP: 1, maxTokens: 10 },
-    seed: 1,
-    concurrency: 8,
-    purpose: 'test',
-    title: 'contract',
-    maxAttempts: 1,
-    store,
-    client,
-  });
-  expect(summary).toMatchObject({ scored: 16, broken: 0 });
-  let sampled = 0;
-  for (const { rows } of records as ScoredRollout[]) {
-    for (const { turns } of rows) for (const { start, end } of turns) sampled += end - start;
-  }
-  expect(sampled).toBe(summary.completionTokens);
-}, 60_000);
-
 test('rollouts of the shop that are hinted hold the ids of the same conversation without the hint', async () => {
   const shop = createShop();
   const hinting = {
@@ -320,16 +266,3 @@ test('rollouts of the shop that are hinted hold the ids of the same conversation
     expect(turns).toEqual(prompts);
   }
 }, 60_000);
-
-test('a server that cuts off is seen to sample from less than its distribution', async () => {
-  const direct = openPolicyServer({ url: server.url, concurrency: 32 });
-  const { base: name } = await direct.models();
-  try {
-    const cutOff = { complete: (body: object) => direct.complete({ ...body, top_p: 0.8 } as never) };
-    await expect(checkSampling({ url: server.url, server: cutOff, model: name })).rejects.toMatchObject({
-      type: 'PolicyServerWrong',
-    });
-  } finally {
-    direct.close();
-  }
-}, 120_000);
