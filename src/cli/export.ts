@@ -15,7 +15,7 @@ import {
   type WrittenBatch,
 } from '../conversations/written';
 import { exportCampaign } from '../gateway/export';
-import { recordedOf } from '../gateway/record';
+import { recordedOf } from '../gateway/served';
 import { replaceFolder } from '../gateway/whole-folder';
 import { modelOf } from '../policy/base-model';
 import { createMerger } from '../policy/merge';
@@ -52,9 +52,9 @@ export async function exportTo(name: string, folder: string, options: ExportOpti
     throw new UserError(`--license is ${license}; give its short name, such as apache-2.0`);
   const [own = ''] = modelOf(report.campaign.baseModel).split('@');
   const store = await openStore(home.root);
-  const { baselines } = await recordedOf(store, name);
+  const { baselines, sampling } = await recordedOf(store, name);
   await exportCampaign({
-    ...{ store, baselines, report, license, folder: resolve(folder), baseName: baseModel ?? own },
+    ...{ store, baselines, sampling, report, license, folder: resolve(folder), baseName: baseModel ?? own },
     merge: createMerger({ store, python: pythonPath() }),
     paths: [home.root, projectRoot, homedir(), tmpdir(), process.cwd()],
   });

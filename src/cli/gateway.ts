@@ -12,8 +12,7 @@ import type { Campaign } from '../domain/campaign';
 import { createGateway, type GatewayLimits } from '../gateway/app';
 import { readServed, ROUTER_FILE } from '../gateway/folder';
 import { listen } from '../gateway/listen';
-import { recordedOf } from '../gateway/record';
-import { routerIn, servedBy, type Served } from '../gateway/served';
+import { recordedOf, routerIn, servedBy, type Served } from '../gateway/served';
 import { hashOf, modelOf } from '../policy/base-model';
 import { createPolicyClient } from '../policy/client';
 import { createMerger } from '../policy/merge';
@@ -116,8 +115,8 @@ async function sourceOf(name: string, home: Home): Promise<Source> {
   const store = await openStore(home.root);
   const read = async () => {
     const router = routerIn(readReport({ home: home.root, name }));
-    const { baselines } = await recordedOf(store, name);
-    return servedBy({ store, name, router, baselines });
+    const { baselines, sampling } = await recordedOf(store, name);
+    return servedBy({ store, name, router, baselines, sampling });
   };
   const { policyServer } = await recordedOf(store, name);
   return { store, file: join(home.root, name, 'report.json'), read, ...(policyServer && { policyServer }) };
@@ -191,7 +190,8 @@ async function policyServerFor(o: {
 /** By what the home has kept of folders (trainer/model_folder.py). @throws UserError */
 function modelFolder(base: string, home: Home, { model }: GatewayOptions): string {
   const given = model ?? process.env['CAMPAIGN_MODEL'];
-  if (given) return given;
+  // The server runs in another folder.
+  if (given) return resolve(given);
   const file = join(home.root, 'base-ids.json');
   const known = existsSync(file)
     ? z.record(z.string(), z.tuple([z.unknown(), z.string()])).safeParse(JSON.parse(readFileSync(file, 'utf8'))).data

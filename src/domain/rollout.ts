@@ -40,21 +40,22 @@ export const choiceSchema = z.object({
 });
 export type Choice = z.infer<typeof choiceSchema>;
 
-export interface Sampling {
-  /** 0 is greedy. */
-  temperature: number;
-  topP: number;
-  maxTokens: number;
-  /** Of models that think before they answer; without it, `kept`. */
-  thinking?: Thinking | undefined;
-}
-
 /**
  * What becomes of `<think>...</think>`: it stays before the policy's eyes for the rest of its conversation, which is one row; it is gone from its next
  * turn on, as its template has it; or there is none. It is trained wherever it is sampled, and only the policy ever sees it.
  */
 export const thinkings = ['kept', 'stripped', 'off'] as const;
 export type Thinking = (typeof thinkings)[number];
+
+export const samplingSchema = z.object({
+  /** 0 is greedy. */
+  temperature: z.number(),
+  topP: z.number(),
+  maxTokens: z.number(),
+  /** Of models that think before they answer; without it, `kept`. */
+  thinking: z.enum(thinkings).optional(),
+});
+export type Sampling = z.infer<typeof samplingSchema>;
 
 /** Which rollouts are hinted: those of the first attempts at each task, this share of them (rounded). The environment gives the hint. */
 export interface Hints {

@@ -15,9 +15,9 @@ import type { RouterKind } from '../routing/router';
 import { type Conversation, createConversations, labelOf } from './conversations';
 import { type Answer, bodyFor, type ChatRequest, type Form, parseAnswer, partReader } from './dialect';
 import { answerError, GatewayError, toldOf } from './errors';
-import { forms, keysIn } from './forms';
 import { createMetrics } from './metrics';
 import { namesThisMachine } from './listen';
+import { COUNT_PATH, counting, forms, keysIn } from './messages';
 import { openStream, sendAnswer } from './sent';
 import type { Served } from './served';
 
@@ -104,7 +104,7 @@ export function createGateway(o: GatewayOptions) {
       code: 'model_not_found',
     });
   });
-  for (const [path, form] of forms)
+  for (const [path, form] of [...forms, [COUNT_PATH, counting] as const])
     app.post(path, async (c) => {
       // A page of a browser can't send this without being allowed to first.
       if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
@@ -213,8 +213,8 @@ export function createGateway(o: GatewayOptions) {
     signal: AbortSignal,
     onEvent: (event: unknown) => void,
   ): Promise<unknown> {
-    const { policy, affinity } = conversation;
-    const body = bodyFor(request, policy.prompt);
+    const { policy, affinity, served } = conversation;
+    const body = bodyFor(request, policy.prompt, served.sampling);
     try {
       const asked = { policy, body, signal, ...(affinity && { conversation: affinity }) };
       return await client.complete({ ...asked, ...(request.stream && { onEvent }) });

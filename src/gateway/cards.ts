@@ -17,13 +17,14 @@ export interface CardFacts {
   rank: number | undefined;
 }
 
+const isOnHub = ({ base }: ExportedRouter): boolean => /^[\w.-]+\/[\w.-]+$/.test(base.name);
+
 /** Its fields are read by the hub: https://huggingface.co/docs/hub/model-cards. */
 function frontMatter({ router, license }: CardFacts, library: string): string {
-  const isOnHub = /^[\w.-]+\/[\w.-]+$/.test(router.base.name);
   return [
     '---',
     `license: ${license}`,
-    ...(isOnHub ? [`base_model: ${router.base.name}`] : []),
+    ...(isOnHub(router) ? [`base_model: ${router.base.name}`] : []),
     `library_name: ${library}`,
     'pipeline_tag: text-generation',
     'tags: [lora, reinforcement-learning, agent]',
@@ -165,7 +166,12 @@ export function folderCard(facts: CardFacts): string {
     '',
     "Where agents have tools, vLLM also needs `--enable-auto-tool-choice --tool-call-parser PARSER` of the base model's family.",
     '',
-    'Without a GPU, for a small base model: `campaign gateway . --model FOLDER`, with the folder of the base model.',
+    'Without a GPU, for a small base model, whose folder is `../base` here:',
+    '',
+    '```',
+    ...(isOnHub(router) ? [`hf download ${router.base.name} --local-dir ../base`] : []),
+    'campaign gateway . --model ../base',
+    '```',
     ...(rank === undefined
       ? []
       : [

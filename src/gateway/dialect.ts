@@ -8,8 +8,8 @@ import type { Context as Call } from 'hono';
 import type { Context } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import { type Message, openingOf, toolSchema } from '../domain/messages';
-import type { Prompt } from '../domain/rollout';
-import { AS_IT_IS, callsIn, numbered, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
+import type { Prompt, Sampling } from '../domain/rollout';
+import { AS_IT_IS, callsIn, numbered, sampledAs, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 import { withPrompt } from '../rollout/play';
 import { badRequest } from './errors';
 
@@ -112,14 +112,12 @@ function toMessage(message: WireMessage): Message {
   return toAssistantMessage(message.content ?? '', message.tool_calls ?? []);
 }
 
-/** What the policy server is asked. */
-export function bodyFor(request: ChatRequest, prompt: Prompt | undefined): object {
+/** What the policy server is asked. `sampling`: how, where the request does not say. */
+export function bodyFor(request: ChatRequest, prompt?: Prompt, sampling?: Sampling): object {
   const { messages, tools } = request;
   const given = Object.entries(passedOf(request)).filter(([, value]) => value !== undefined && value !== null);
   return {
-    ...AS_IT_IS,
-    temperature: 1,
-    top_p: 1,
+    ...(sampling ? sampledAs(sampling) : { ...AS_IT_IS, temperature: 1, top_p: 1 }),
     ...Object.fromEntries(given),
     messages: prompt ? prompted(messages, prompt) : messages,
     ...(tools?.length && { tools: toWireTools(contextIn(request).tools) }),

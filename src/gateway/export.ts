@@ -7,7 +7,7 @@ import { dirname, join, relative } from 'node:path';
 import { flush, ifThere } from '../artifacts/durable-file';
 import { projectRoot } from '../artifacts/given';
 import { readJson, type ArtifactStore } from '../artifacts/store';
-import type { FixedPolicy } from '../domain/rollout';
+import type { FixedPolicy, Sampling } from '../domain/rollout';
 import { modelOf, readFingerprint } from '../policy/base-model';
 import { type Merge, plainAdapter, partsOf } from '../policy/merge';
 import { renderReport } from '../report/render';
@@ -23,6 +23,8 @@ export interface ExportOptions {
   report: Report;
   /** Policies that the router does not choose. */
   baselines?: FittedRouter['options'];
+  /** Of the evaluation. */
+  sampling?: Sampling | undefined;
   merge: Merge;
   folder: string;
   /** By which others know the base model. */
@@ -50,7 +52,7 @@ async function flushAll(folder: string): Promise<void> {
 }
 
 async function write(folder: string, o: ExportOptions): Promise<void> {
-  const { store, report, baselines = [], merge, baseName, license } = o;
+  const { store, report, baselines = [], sampling, merge, baseName, license } = o;
   const hidden = hider(o.paths);
   const put = async (name: string, text: string) => {
     await mkdir(dirname(join(folder, name)), { recursive: true });
@@ -81,7 +83,14 @@ async function write(folder: string, o: ExportOptions): Promise<void> {
   const base = { id: router.options[0]!.policy.base, name: baseName };
   const chosen = router.options.length;
   const lists = { options: written.slice(0, chosen), baselines: written.slice(chosen) };
-  const exported: ExportedRouter = { format: 1, campaign: report.campaign.name, base, ...router, ...lists };
+  const exported: ExportedRouter = {
+    format: 1,
+    campaign: report.campaign.name,
+    base,
+    ...(sampling && { sampling }),
+    ...router,
+    ...lists,
+  };
   await put(ROUTER_FILE, json(exported));
   const fingerprint = await readFingerprint(store, modelOf(base.id));
   if (fingerprint) await put(FINGERPRINT_FILE, json(fingerprint));

@@ -12,7 +12,7 @@ import { keptJson, type ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
-import type { FixedPolicy } from '../domain/rollout';
+import { type FixedPolicy, samplingSchema } from '../domain/rollout';
 import { fingerprintKey, fingerprintSchema, modelOf } from '../policy/base-model';
 import { weightsOf } from '../policy/merge';
 import { fittedRouterSchema, type FittedRouter } from '../routing/router';
@@ -37,6 +37,8 @@ export const exportedRouterSchema = z.object({
   campaign: z.string(),
   /** The base model's id, by which a server is known to have it, and its public name. */
   base: z.object({ id: z.string(), name: z.string() }),
+  /** Of the campaign's evaluation. */
+  sampling: samplingSchema.optional(),
   ...fittedRouterSchema.omit({ options: true }).shape,
   options: z.array(optionSchema).min(1),
   /** Policies that it does not choose. */
@@ -59,7 +61,7 @@ export async function readExportedRouter(folder: string): Promise<ExportedRouter
 /** What a folder serves, with all that it needs in the store. */
 export async function readServed(o: { folder: string; store: ArtifactStore }): Promise<Served> {
   const { folder, store } = o;
-  const { campaign, base, options, baselines, ...fit } = await readExportedRouter(folder);
+  const { campaign, base, options, baselines, sampling, ...fit } = await readExportedRouter(folder);
   if (JSON.stringify(fit.maker).includes('"apiKeyEnv"') && !process.env['CAMPAIGN_KEY_VARIABLES']) {
     const problem = 'its router sends a key of this machine to an endpoint that the folder names';
     throw new OutsideFailure(
@@ -91,7 +93,7 @@ export async function readServed(o: { folder: string; store: ArtifactStore }): P
   const inputs = [...kept.values()];
   const key = `router/${digest({ exported: fitted })}`;
   const router = await keptJson(store, { key, producer: 'export', inputs }, () => fitted);
-  return servedBy({ store, name: campaign, router, baselines: others });
+  return servedBy({ store, name: campaign, router, baselines: others, sampling });
 }
 
 /** Under the hash of its files, unless a key is given. What is put is a copy: the store's files can't be written. */

@@ -2,12 +2,14 @@
  * Anthropic's messages, told in OpenAI's form and answered out of it, so that what serves the one serves the other. Invariant: what would change the
  * answer and has no place in that form is refused, by its name.
  */
+import type { Context as Call } from 'hono';
 import { z } from 'zod';
 import type { AssistantMessage } from '../domain/messages';
 import { argumentsOf } from '../domain/messages';
 import { toAssistantMessage } from '../policy/wire';
 import {
   type Answer,
+  chat,
   type ChatRequest,
   type Form,
   type Head,
@@ -16,7 +18,7 @@ import {
   type StreamEvent,
   type WireMessage,
 } from './dialect';
-import { badRequest } from './errors';
+import { badRequest, MESSAGES_PATH } from './errors';
 
 /** Which differ in nothing that is said here. */
 const VERSIONS = ['2023-06-01', '2026-10-21'];
@@ -113,6 +115,7 @@ const requestSchema = z.strictObject(
   },
 );
 type MessagesRequest = z.output<typeof requestSchema>;
+const countSchema = requestSchema.extend({ max_tokens: z.literal(1).default(1), stream: z.never().optional() });
 
 function toWire(message: MessagesRequest['messages'][number], n: number): WireMessage[] {
   const { role, content } = message;
@@ -152,10 +155,13 @@ function choiceOf(choice: MessagesRequest['tool_choice']): Partial<ChatRequest> 
   };
 }
 
-function read(body: string, version: string | undefined): ChatRequest {
+function read(body: string, c: Call, schema: typeof requestSchema | typeof countSchema): ChatRequest {
+  const version = c.req.header('anthropic-version');
   if (version !== undefined && !VERSIONS.includes(version))
     throw badRequest(`anthropic-version: ${version.slice(0, 40)} is not spoken here; send ${VERSIONS.join(' or ')}`);
-  const { messages, system, tools, tool_choice, stop_sequences, metadata, ...asked } = parseBody(requestSchema, body);
+  const { messages, system, tools, tool_choice, stop_sequences, metadata, ...asked } = parseBody<
+    typeof requestSchema | typeof countSchema
+  >(schema, body);
   if (messages.at(-1)!.role === 'assistant')
     throw badRequest('messages: an answer can not be begun for the policy; let a user message be the last', 'messages');
   const { model, max_tokens, temperature, top_p, top_k, stream } = asked;
@@ -222,7 +228,7 @@ const messageOf = ({ id, model }: Head, { content, stop, usage }: Told) => ({
 });
 
 export const messages: Form = {
-  read: (body, c) => read(body, c.req.header('anthropic-version')),
+  read: (body, c) => read(body, c, requestSchema),
 
   whole: (head, answer) => messageOf(head, toldOf(answer)),
 
@@ -277,3 +283,23 @@ export const messages: Form = {
 };
 
 const event = (type: string, more: object = {}): StreamEvent => ({ name: type, data: { type, ...more } });
+
+/** How many tokens a conversation has, of a server of any kind: one more is sampled, and what stood before it is told. */
+export const counting: Form = {
+  ...messages,
+  read: (body, c) => read(body, c, countSchema),
+  whole: (_, { usage }) => ({ input_tokens: usage?.prompt_tokens }),
+};
+export const COUNT_PATH = `${MESSAGES_PATH}/count_tokens`;
+
+/** The forms in which clients ask, by their paths. */
+export const forms: readonly [path: string, form: Form][] = [
+  ['/v1/chat/completions', chat],
+  [MESSAGES_PATH, messages],
+];
+
+/** A bearer token, and what Anthropic's clients send in its place. */
+export const keysIn = (c: Call): string[] =>
+  [/^Bearer (.*)$/i.exec(c.req.header('authorization') ?? '')?.[1], c.req.header('x-api-key')].flatMap(
+    (key) => key ?? [],
+  );

@@ -2,11 +2,14 @@
  * What is served of a finished campaign: its routed policy, the base model, each policy that the router chooses among, and baselines, by name. A campaign and
  * an exported folder are served alike: of both there is a fitted router in a store that holds its adapters.
  */
+import { z } from 'zod';
 import { readJson, type ArtifactStore } from '../artifacts/store';
+import { keysNotedBy } from '../artifacts/usage';
 import type { ArtifactRef } from '../domain/artifacts';
+import type { Campaign } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';
 import { policyNames } from '../domain/policies';
-import type { Policy } from '../domain/rollout';
+import { fixedPolicySchema, type Policy, type Sampling, samplingSchema } from '../domain/rollout';
 import type { Report } from '../report/model';
 import { type FittedRouter, fittedRouterSchema } from '../routing/router';
 
@@ -19,6 +22,8 @@ export interface Served {
   base: string;
   /** By name: `trace` first, then the router's options, then baselines. */
   policies: ReadonlyMap<string, Policy>;
+  /** Of the campaign's evaluation: what requests leave out of how an answer is sampled. */
+  sampling?: Sampling;
 }
 
 /** The router that a report is of. Throws BadInput where there is none. */
@@ -38,8 +43,9 @@ export async function servedBy(o: {
   router: ArtifactRef;
   /** Which the router does not choose. */
   baselines?: FittedRouter['options'];
+  sampling?: Sampling | undefined;
 }): Promise<Served> {
-  const { store, name, router, baselines = [] } = o;
+  const { store, name, router, baselines = [], sampling } = o;
   const { options } = await readJson(store, router, fittedRouterSchema);
   const fixed = new Map([...options, ...baselines].map((one) => [one.name, one.policy]));
   return {
@@ -47,5 +53,41 @@ export async function servedBy(o: {
     version: `${name}@${router.sha256.slice(0, 12)}`,
     base: options[0]!.policy.base,
     policies: new Map<string, Policy>([[policyNames.routed, { router }], ...fixed]),
+    ...(sampling && { sampling }),
   };
+}
+
+/** What the record of a finished campaign says that its report does not. */
+export interface Recorded {
+  policyServer?: Campaign['policyServer'];
+  baselines: FittedRouter['options'];
+  /** Of its evaluation. */
+  sampling?: Sampling;
+}
+
+const recordSchema = z.object({
+  campaign: z.object({
+    name: z.string(),
+    policyServer: z.custom<Campaign['policyServer']>(),
+    evaluation: z.object({ sampling: samplingSchema }).optional(),
+  }),
+  finishedAt: z.number(),
+  arms: z.array(z.object({ name: z.string(), best: z.object({ policy: fixedPolicySchema }).optional() })).default([]),
+});
+
+/** Of the campaign's last record, as far as the store has noted what is of which campaign. */
+export async function recordedOf(store: ArtifactStore, name: string): Promise<Recorded> {
+  const results = (await keysNotedBy(store, name)).filter((key) => key.startsWith('result/'));
+  const records = await Promise.all(
+    results.map(async (key) => {
+      const ref = await store.find(key);
+      return ref ? (recordSchema.safeParse(JSON.parse(String(await store.read(ref)))).data ?? []) : [];
+    }),
+  );
+  const own = records.flat().filter(({ campaign }) => campaign.name === name);
+  const last = own.sort((a, b) => a.finishedAt - b.finishedAt).at(-1);
+  if (!last) return { baselines: [] };
+  const baselines = last.arms.flatMap((arm) => (arm.best ? [{ name: arm.name, policy: arm.best.policy }] : []));
+  const { policyServer, evaluation } = last.campaign;
+  return { policyServer, baselines, ...evaluation };
 }

@@ -88,17 +88,22 @@ export function completionBody(
     model,
     messages: messages.map(toWireMessage),
     ...(tools.length > 0 && { tools: toWireTools(tools) }),
-    max_tokens: sampling.maxTokens,
-    temperature: sampling.temperature,
-    top_p: sampling.topP,
-    ...AS_IT_IS,
+    ...sampledAs(sampling),
     seed,
     logprobs: true,
     /** vLLM's, not OpenAI's: the ids of the prompt and of the sample. */
     return_token_ids: true,
-    ...(sampling.thinking === 'off' && { chat_template_kwargs: { enable_thinking: false } }),
   };
 }
+
+/** All that a body says of how its answer is sampled, but for the seed. */
+export const sampledAs = ({ maxTokens, temperature, topP, thinking }: Sampling) => ({
+  ...AS_IT_IS,
+  max_tokens: maxTokens,
+  temperature,
+  top_p: topP,
+  ...(thinking === 'off' && { chat_template_kwargs: { enable_thinking: false } }),
+});
 
 type WireCall = z.infer<typeof callSchema>;
 

@@ -163,7 +163,10 @@ test('Anthropic’s client hears the same of the same, whole and streamed', asyn
       messages: [{ role: 'user' as const, content: user.content }],
       ...('tools' in body && { tools }),
     };
+    const { max_tokens: _, temperature: __, ...about } = asking;
+    const { input_tokens } = await messages.countTokens(about);
     for (const said of [await messages.create(asking), await messages.stream(asking).finalMessage()]) {
+      expect(said.usage.input_tokens).toBe(input_tokens);
       const calls = said.content.flatMap((block) =>
         block.type === 'tool_use' ? [{ id: block.id, name: block.name, arguments: JSON.stringify(block.input) }] : [],
       );

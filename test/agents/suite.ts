@@ -1,6 +1,7 @@
 /** What takes longer than a test of every change may: an agent on a public framework, and a whole campaign on an agent's program (`make test-agents`). */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -56,21 +57,14 @@ test('an agent on @openai/agents is played, a row for each conversation', async 
   }
 });
 
+const campaign = (...args: string[]) =>
+  promisify(execFile)(join(repository, 'bin', 'campaign'), ['--home', home, ...args], { maxBuffer: 2 ** 26 });
+const reported = () => reportSchema.parse(JSON.parse(readFileSync(join(home, 'agent', 'report.json'), 'utf8')));
+
 test('a campaign on an agent’s program goes from its base rollouts to its report', async () => {
-  const args = [
-    '--home',
-    home,
-    'run',
-    join(folder, 'campaign.yaml'),
-    '--exit',
-    '--json',
-    '--temporal-port',
-    '0',
-    '--ui-port',
-    '0',
-  ];
-  await promisify(execFile)(join(repository, 'bin', 'campaign'), args, { maxBuffer: 2 ** 26 });
-  const report = reportSchema.parse(JSON.parse(readFileSync(join(home, 'agent', 'report.json'), 'utf8')));
+  const ports = ['--temporal-port', '0', '--ui-port', '0'];
+  await campaign('run', join(folder, 'campaign.yaml'), '--exit', '--json', ...ports);
+  const report = reported();
   expect(report.campaign).toMatchObject({ status: 'completed', target: { name: 'agent' } });
   expect(report.capabilities).toMatchObject([{ name: 'refuse_forbidden_actions', status: 'trained' }]);
   expect(report.arms?.map(({ name }) => name)).toEqual(
@@ -78,3 +72,71 @@ test('a campaign on an agent’s program goes from its base rollouts to its repo
   );
   expect(report.rollouts?.brokenByError).toEqual([]);
 });
+
+/** Of a README, those that stand in its blocks. */
+const commandsIn = (text: string): string[] =>
+  [...text.matchAll(/^```\n([^]*?)^```/gm)].flatMap(([, block]) => block!.replaceAll('\\\n', '').trim().split('\n'));
+
+test('its export is served by the commands in its README, and the program, unchanged, does as well there as the report says of trace', async () => {
+  const shared = join(home, 'shared');
+  await campaign('export', 'agent', shared, '--base-model', 'models/base');
+  const commands = commandsIn(readFileSync(join(shared, 'README.md'), 'utf8'));
+  // It stands for what `hf download` brings.
+  symlinkSync(join(repository, 'models', 'base'), join(home, 'base'));
+  const command = commands.find((one) => one.startsWith('campaign gateway . --model'))!;
+  const env = {
+    ...process.env,
+    PATH: `${join(repository, 'bin')}:${process.env['PATH']}`,
+    CAMPAIGN_HOME: `${home}/other`,
+  };
+  const gateway = spawn('sh', ['-c', command], {
+    cwd: shared,
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  try {
+    const [told] = (await Promise.race(['data', 'end'].map((event) => once(gateway.stdout, event)))) as [Buffer?];
+    const [url] = String(told).split(' ');
+    const tasks = readFileSync(join(folder, 'tasks.jsonl'), 'utf8')
+      .split('\n')
+      .filter((line) => line.includes('"test"'));
+    const rewards = await Promise.all(
+      tasks.map(async (task) => {
+        const playing = promisify(execFile)('node', [join(folder, 'shop.mjs')], {
+          env: { ...process.env, OPENAI_BASE_URL: url, OPENAI_API_KEY: 'none' },
+        });
+        playing.child.stdin!.end(task);
+        return (JSON.parse((await playing).stdout) as { reward: number }).reward;
+      }),
+    );
+    const { n, interval } = reported().arms!.find(({ name }) => name === 'trace')!.successRate!;
+    expect(n).toBe(tasks.length);
+    const rate = rewards.filter((reward) => reward >= 1).length / tasks.length;
+    expect(rate).toBeGreaterThanOrEqual(interval!.low);
+    expect(rate).toBeLessThanOrEqual(interval!.high);
+  } finally {
+    if (gateway.exitCode === null) {
+      process.kill(-gateway.pid!, 'SIGTERM');
+      await once(gateway, 'close');
+    }
+  }
+});
+
+const vllm = join(repository, '.venv-vllm', 'bin', 'python');
+const PARSE = `
+import sys
+from vllm.entrypoints.openai.cli_args import make_arg_parser, validate_parsed_serve_args
+from vllm.utils.argparse_utils import FlexibleArgumentParser
+validate_parsed_serve_args(make_arg_parser(FlexibleArgumentParser()).parse_args(sys.argv[1:]))`;
+
+(existsSync(vllm) ? test : test.skip)(
+  'vLLM takes the arguments of the commands for it (after `make vllm-cpu`)',
+  async () => {
+    const commands = commandsIn(readFileSync(join(home, 'shared', 'README.md'), 'utf8'));
+    const serving = commands.filter((command) => command.includes('vllm serve '));
+    expect(serving).toHaveLength(2);
+    for (const command of serving)
+      await promisify(execFile)(vllm, ['-c', PARSE, ...command.replace(/^.*vllm serve /, '').split(/ +/)]);
+  },
+);

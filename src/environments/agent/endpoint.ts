@@ -13,7 +13,7 @@ import type { Context, Sampled } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
 import { type Answer, type ChatRequest, contextIn } from '../../gateway/dialect';
 import { answerError, GatewayError, toldOf } from '../../gateway/errors';
-import { forms, keysIn } from '../../gateway/forms';
+import { forms, keysIn } from '../../gateway/messages';
 import { sendAnswer } from '../../gateway/sent';
 import { callsOf } from '../../policy/wire';
 

@@ -64,7 +64,8 @@ async function exported(o: Partial<ExportOptions> = {}): Promise<string> {
   const baselines: ExportOptions['baselines'] = [
     { name: 'gepa', policy: { base: BASE, adapters: [], prompt: { text: 'think', place: 'instead' } } },
   ];
-  const about = { baseName: 'owner/model', license: 'apache-2.0', paths: [root, '/secret'] };
+  const sampling = { temperature: 0, topP: 0.9, maxTokens: 30, thinking: 'off' as const };
+  const about = { sampling, baseName: 'owner/model', license: 'apache-2.0', paths: [root, '/secret'] };
   await exportCampaign({ store, report, baselines, merge, folder, ...about, ...o });
   return folder;
 }
@@ -135,6 +136,9 @@ test('cards have the hub’s fields, the figures with interval, n and lineage, l
     for (const part of ['Limits', 'Licence']) expect(body).toMatch(new RegExp(`^## ${part}$`, 'm'));
   }
   expect(text(folder, 'adapters/books/README.md')).toMatch(/Reads books, as \(path\) says/);
+  expect(text(folder, 'README.md')).toMatch(
+    /^hf download owner\/model --local-dir ..\/base\ncampaign gateway . --model ..\/base$/m,
+  );
   expect(text(folder, 'README.md')).toMatch(/vllm serve owner\/model .*\\\n {2}--enable-lora --max-lora-rank 8/);
 });
 
@@ -156,6 +160,14 @@ test('it serves as the campaign does, from another store, and merges nothing', a
     expect(await policyOf('books+ships', 'a book')).toBe('books+ships');
     expect(await policyOf('gepa', 'a book')).toBe('gepa');
     expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: 'think' });
+    // What is left out is as in the evaluation.
+    expect(server.requests.at(-1)?.body).toMatchObject({
+      ...{ temperature: 0, top_p: 0.9, max_tokens: 30 },
+      chat_template_kwargs: { enable_thinking: false },
+    });
+    const said = { temperature: 0.5, max_tokens: 7 };
+    await openai.chat.completions.create({ model: 'books', messages: [{ role: 'user', content: 'hi' }], ...said });
+    expect(server.requests.at(-1)?.body).toMatchObject({ ...said, top_p: 0.9 });
     // The exported files stay the user's own.
     expect(statSync(join(folder, 'adapters/books/adapter_config.json')).mode & 0o200).toBe(0o200);
   } finally {

@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { completion, type DialectServer, refuse, startDialectServer } from '../../support/dialect-server';
-import { fitByWords, startGateway } from '../../support/gateway';
+import { fitByWords, PROMPT, startGateway } from '../../support/gateway';
 import { temporaryStore } from '../../support/temporary-store';
 
 let store: ArtifactStore;
@@ -86,6 +86,19 @@ test('a conversation with tools: calls and their results go back as they came, a
     { role: 'tool', tool_call_id: 'call_1', content: 'no' },
     user('a ship'),
   ]);
+});
+
+test('tokens are counted by the policy server, as the policy that plays the conversation is asked', async () => {
+  server.complete = () => ({ ...completion({ content: 'x' }, 'length'), usage });
+  const { max_tokens: _, ...about } = asking({ messages: [user('brief')], system: 'the rules', tools });
+  expect(await client().messages.countTokens(about)).toEqual({ input_tokens: 3 });
+  expect(asked()).toMatchObject({ max_tokens: 1, tools: [{ function: { name: 'look' } }] });
+  expect(asked()['messages']).toEqual([{ role: 'system', content: `${PROMPT.text}\n\nthe rules` }, user('brief')]);
+  const failure = client().messages.countTokens({ ...about, output_config: { effort: 'low' } });
+  await expect(failure).rejects.toMatchObject({
+    status: 400,
+    message: expect.stringContaining('output_config') as string,
+  });
 });
 
 test('a stream holds the text, the calls, the reason and the usage', async () => {
@@ -190,7 +203,6 @@ test('other errors are in Anthropic’s shape too', async () => {
     status: 400,
     message: expect.stringContaining('send 2023-06-01') as string,
   });
-  await expect(client().messages.countTokens(asking())).rejects.toMatchObject({ type: 'not_found_error' });
   server.complete = refuse(429, { message: 'busy at 10.0.0.1' });
   await expect(failing()).rejects.toMatchObject({ status: 429, type: 'rate_limit_error' });
   server.complete = refuse(500, { message: 'broken at 10.0.0.1' });
