@@ -158,12 +158,12 @@ test('Anthropic’s client hears the same of the same, whole and streamed', asyn
   const { messages } = new Anthropic({ baseURL: gateways['usual']!.url, apiKey: 'right', maxRetries: 0 });
   for (const [n, { body }] of sent.entries()) {
     const { max_tokens } = body as { max_tokens: number };
-    const asking = {
-      ...{ model: 'base', max_tokens, temperature: 0, system: system.content },
+    const about = {
+      ...{ model: 'base', system: system.content },
       messages: [{ role: 'user' as const, content: user.content }],
       ...('tools' in body && { tools }),
     };
-    const { max_tokens: _, temperature: __, ...about } = asking;
+    const asking = { ...about, max_tokens, temperature: 0 };
     const { input_tokens } = await messages.countTokens(about);
     for (const said of [await messages.create(asking), await messages.stream(asking).finalMessage()]) {
       expect(said.usage.input_tokens).toBe(input_tokens);

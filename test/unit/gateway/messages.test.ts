@@ -90,7 +90,7 @@ test('a conversation with tools: calls and their results go back as they came, a
 
 test('tokens are counted by the policy server, as the policy that plays the conversation is asked', async () => {
   server.complete = () => ({ ...completion({ content: 'x' }, 'length'), usage });
-  const { max_tokens: _, ...about } = asking({ messages: [user('brief')], system: 'the rules', tools });
+  const about = { model: 'trace', messages: [user('brief')], system: 'the rules', tools };
   expect(await client().messages.countTokens(about)).toEqual({ input_tokens: 3 });
   expect(asked()).toMatchObject({ max_tokens: 1, tools: [{ function: { name: 'look' } }] });
   expect(asked()['messages']).toEqual([{ role: 'system', content: `${PROMPT.text}\n\nthe rules` }, user('brief')]);
