@@ -233,7 +233,7 @@ test.each([
       expect(await opened.locator('main').innerText()).toContain('I <b>refuse</b>');
       // From the step that the analyst cites to its conversation, and back.
       await opened.locator('main summary a').first().click();
-      expect(await opened.locator('.cited').innerText()).toContain('I <b>refuse</b>\\u{1b}[31m');
+      expect(await opened.locator('article .cited').innerText()).toContain('I <b>refuse</b>\\u{1b}[31m');
       await opened.goBack();
       await opened.locator('.decision button', { hasText: 'Approve' }).first().click();
       await opened.waitForSelector('text=approved: refuse_what_is_forbidden');

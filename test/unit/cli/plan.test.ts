@@ -389,7 +389,7 @@ describe('the command', () => {
     const rates = fileWith('rates.yaml', 'rollout: { second: 3 }\n');
     expect(await planned(demoFile, { more: ['--rates', rates] })).toEqual({
       code: 1,
-      text: `campaign: --rates ${rates}: unknown field 'rollout.second'; did you mean 'seconds'?; docs/plan.md has the form\n`,
+      text: `campaign: --rates ${rates}: unknown field 'rollout.second'; did you mean 'seconds'?; docs/plan.md has the form`,
     });
   });
 });

@@ -127,15 +127,17 @@ describe('page', () => {
     expect(await page.locator('.answer').innerText()).toBe(ANSWER);
     expect(await page.locator('ul.bad').innerText()).toContain('Gamed: refuse_forbidden_actions');
     await page.locator('nav a', { hasText: 'Capabilities' }).click();
+    await page.waitForSelector('nav a[href="#capabilities"][aria-current]');
     expect(await page.locator('main').innerText()).toContain('no gain, gamed');
     expect(page.url()).toMatch(/#capabilities$/);
     await page.goBack();
-    expect(await page.locator('.answer').count()).toBe(1);
+    await page.waitForSelector('.answer');
   });
 
   test('a table is sorted by a click on a head', async () => {
     const page = await browser.open({ html: renderReport({ report: reportFixture() }).html, context: WIDE });
     await page.locator('nav a', { hasText: 'Arms' }).click();
+    await page.waitForSelector('nav a[href="#arms"][aria-current]');
     const names = () => page.locator('main table').first().locator('tbody tr td:first-child').allInnerTexts();
     const before = await names();
     await page.locator('main th button', { hasText: 'success' }).first().click();
