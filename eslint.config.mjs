@@ -20,7 +20,7 @@ const mayImport = {
     'policy/wire',
     'gateway/dialect',
     'gateway/errors',
-    'gateway/forms',
+    'gateway/messages',
     'gateway/sent',
   ],
   routing: ['domain', 'artifacts', 'policy', 'language-model/endpoint'],
