@@ -286,8 +286,8 @@ pictures: install build metrics ## Every view of the page as pictures in docs/pi
 lint: install ## ESLint, prettier, ruff
 	npx eslint .
 	npx prettier --check --log-level warn .
-	$(VENV) -m ruff check trainer bridges bench
-	$(VENV) -m ruff format --check -q trainer bridges bench
+	$(VENV) -m ruff check trainer bridges bench test
+	$(VENV) -m ruff format --check -q trainer bridges bench test
 
 .PHONY: typecheck
 typecheck: install ## TypeScript types, tests included
@@ -296,8 +296,8 @@ typecheck: install ## TypeScript types, tests included
 .PHONY: format
 format: install ## Rewrite all files in the project's format
 	npx prettier --write --log-level warn .
-	$(VENV) -m ruff check --fix trainer bridges bench
-	$(VENV) -m ruff format -q trainer bridges bench
+	$(VENV) -m ruff check --fix trainer bridges bench test
+	$(VENV) -m ruff format -q trainer bridges bench test
 
 .PHONY: lock
 lock: ## Pin the Python packages of .venv in trainer/requirements.lock

@@ -1,8 +1,9 @@
 /** The kinds of environments: a new one is a file beside this and a line here. */
 import { agent } from './agent/kind';
-import { harbor, verifiers } from './agent/elsewhere';
+import { harbor } from './agent/harbor';
+import { verifiers } from './agent/verifiers';
 import { builtin } from './builtin';
-import { openenv } from './elsewhere';
+import { openenv } from './openenv';
 import type { EnvironmentKind } from './kinds';
 import { processKind } from './process';
 import { mixture, sandbox } from './synthesized';

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
-import { harbor } from '../../src/environments/agent/elsewhere';
+import { harbor } from '../../src/environments/agent/harbor';
 import { openEnvironment } from '../../src/environments/open';
 import { play } from '../../src/rollout/play';
 import { scriptedPolicy } from '../support/scripted-policy';
@@ -106,6 +106,19 @@ test('reward.json counts; no reward, and a program that fails, break the rollout
   } finally {
     await environment.close();
   }
+}, 300_000);
+
+test('its version changes with whatever file the tests of a task read', async () => {
+  for (const word of ['apple', 'bread']) writeTask(word, word);
+  write('agent.mjs', PROGRAM);
+  const version = async () => {
+    const environment = await open();
+    return (await environment.describe().finally(() => environment.close())).version;
+  };
+  const before = await version();
+  expect(await version()).toBe(before);
+  write('tasks/bread/tests/expected.json', '{}');
+  expect(await version()).not.toBe(before);
 }, 300_000);
 
 test('what a plain process can’t do is named before anything is played', async () => {

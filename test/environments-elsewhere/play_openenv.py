@@ -18,11 +18,15 @@ async def play(package, url, episode):
                 heard["prompt"] = begun.metadata["prompt"]
                 heard["tools"] = [tool.name for tool in await env.list_tools()]
             for tool, arguments in episode["actions"]:
-                result = await env.step(package.CallToolAction(tool_name=tool, arguments=arguments))
+                result = await env.step(
+                    package.CallToolAction(tool_name=tool, arguments=arguments)
+                )
                 error = result.observation.error
                 said = error.message if error else result.observation.result
-                heard["steps"].append({"said": said, "reward": result.reward, "done": result.done})
-        except Exception as error:
+                heard["steps"].append(
+                    {"said": said, "reward": result.reward, "done": result.done}
+                )
+        except (RuntimeError, ConnectionError) as error:
             heard["error"] = str(error)
     return heard
 
@@ -30,7 +34,13 @@ async def play(package, url, episode):
 async def main():
     asked = json.load(sys.stdin)
     package = importlib.import_module(asked["package"])
-    print(json.dumps(await asyncio.gather(*(play(package, asked["url"], one) for one in asked["episodes"]))))
+    print(
+        json.dumps(
+            await asyncio.gather(
+                *(play(package, asked["url"], one) for one in asked["episodes"])
+            )
+        )
+    )
 
 
 asyncio.run(main())

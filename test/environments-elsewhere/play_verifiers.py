@@ -25,8 +25,14 @@ def told(episode: vf.Episode) -> dict:
     return {
         "task": episode.task.data.id,
         "ok": episode.ok,
-        "rewards": {name: reward and reward.value for name, reward in trace.rewards.items()},
-        "said": [m.model_dump() for m in trace.branches[-1].messages if m.role == "assistant"] if trace.nodes else [],
+        "rewards": {
+            name: reward and reward.value for name, reward in trace.rewards.items()
+        },
+        "said": [
+            m.model_dump() for m in trace.branches[-1].messages if m.role == "assistant"
+        ]
+        if trace.nodes
+        else [],
         "errors": [error.message for error in (*episode.errors, *trace.errors)],
     }
 

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { AssistantMessage } from '../../src/domain/messages';
-import { verifiers } from '../../src/environments/agent/elsewhere';
+import { verifiers } from '../../src/environments/agent/verifiers';
 import { openEnvironment } from '../../src/environments/open';
 import { putPackages } from '../../src/gateway/export';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';

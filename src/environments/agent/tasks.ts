@@ -1,7 +1,7 @@
 /** The tasks of an agent: a file of JSON lines, each with an id and a split; what else it holds is for the program. */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { sha256 } from '../../artifacts/hash';
+import { digest, sha256 } from '../../artifacts/hash';
 import { type Task, taskSchema } from '../../domain/environment';
 import { OutsideFailure, reasonOf } from '../../domain/failures';
 import { jsonText } from '../../domain/messages';
@@ -36,3 +36,9 @@ export async function readTasks(file: string): Promise<TaskList> {
   }
   return { tasks, version: sha256(text) };
 }
+
+/** Tasks that stand in no file of ours; `made`: what else they are made of. */
+export const listOf = (tasks: AgentTask[], ...made: unknown[]): TaskList => ({
+  tasks: new Map(tasks.map((task) => [task.id, task])),
+  version: digest([tasks, made]),
+});

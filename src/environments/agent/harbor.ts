@@ -1,68 +1,13 @@
-/**
- * Environments of others that own their loop and ask a model in OpenAI's form: an agent's program plays each. Nothing of them is known here but how
- * their tasks are listed.
- */
+/** Harbor's task folders: each is a task of an agent's program, and its tests tell the reward. */
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from '../../artifacts/given';
-import { digest } from '../../artifacts/hash';
+import { digest, sha256 } from '../../artifacts/hash';
 import { OutsideFailure } from '../../domain/failures';
-import { taskCounts } from '../in-process';
 import { agentKind, commandOptions } from './kind';
-import type { AgentTask, TaskList } from './tasks';
-
-const listOf = (tasks: AgentTask[], ...made: unknown[]): TaskList => ({
-  tasks: new Map(tasks.map((task) => [task.id, task])),
-  version: digest([tasks, made]),
-});
-
-const configSchema = z.record(z.string(), z.json());
-
-/** Verifiers' own rollout, in a process of its Python. */
-export const verifiers = agentKind({
-  kind: 'verifiers',
-  options: {
-    environment: z.string().describe('Id of an installed taskset, as `vf-eval` takes it.'),
-    venv: z.string().describe('Folder of the Python environment that verifiers and the taskset are installed in.'),
-    arguments: configSchema.default({}).describe("Verifiers' `env` config, but for the taskset's id."),
-    testArguments: configSchema
-      .optional()
-      .describe(
-        'Taken for `test` in place of `arguments`; without it, `test` has the tasks that follow those of `train`.',
-      ),
-    ...taskCounts,
-    rewards: z.tuple([z.number(), z.number()]).default([0, 1]).describe('The least and the most reward that there is.'),
-  },
-  paths: ['venv'],
-  label: ({ environment }) => environment,
-  expand: ({ environment, venv, arguments: given, testArguments, trainTasks, testTasks, rewards }, { maxSteps }) => {
-    const env = (config: z.infer<typeof configSchema>) => ({
-      ...config,
-      taskset: { ...(config['taskset'] as object | undefined), id: environment },
-    });
-    const tasks = (split: AgentTask['split'], count: number, from: number, config: z.infer<typeof configSchema>) =>
-      Array.from({ length: count }, (_, n) => ({
-        id: `${split}-${n}`,
-        split,
-        index: from + n,
-        maxSteps,
-        rewards,
-        env: env(config),
-      }));
-    const all = [
-      ...tasks('train', trainTasks, 0, given),
-      ...tasks('test', testTasks, testArguments ? 0 : trainTasks, testArguments ?? given),
-    ];
-    return {
-      name: environment,
-      command: [join(venv, 'bin', 'python'), join(projectRoot, 'bridges', 'verifiers', 'agent.py')],
-      folder: '.',
-      tasks: async () => listOf(all),
-    };
-  },
-});
+import { type AgentTask, listOf, type TaskList } from './tasks';
 
 /** Harbor's task folders, in a plain process: bridges/harbor/run.sh says how. */
 export const harbor = agentKind({
@@ -96,7 +41,7 @@ async function harborTasks(folder: string, testShare: number): Promise<TaskList>
     const file = join(folder, name, ...path);
     return existsSync(file) ? readFile(file, 'utf8') : '';
   };
-  const files: string[] = [];
+  const contents: [file: string, sha256: string][] = [];
   const tasks: AgentTask[] = [];
   for (const name of names.sort()) {
     const [config, dockerfile, script] = await Promise.all([
@@ -110,11 +55,20 @@ async function harborTasks(folder: string, testShare: number): Promise<TaskList>
       throw bad(`/${name}: ${needed}, which a plain process can't do; ${fix}`);
     }
     if (script === '') throw bad(`/${name}: tests/test.sh is missing; add it, or take the folder out`);
-    files.push(config, dockerfile, script);
+    contents.push(...(await contentsOf(folder, name)));
     const split = test.has(name) ? 'test' : 'train';
     tasks.push({ id: name, split, prompt: await read(name, 'instruction.md') });
   }
-  return listOf(tasks, files);
+  return listOf(tasks, contents);
+}
+
+/** A reward hangs on every file of a task: on what the tests read as much as on the script. */
+async function contentsOf(folder: string, name: string): Promise<[file: string, sha256: string][]> {
+  const files = (await readdir(join(folder, name), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .sort();
+  return Promise.all(files.map(async (file) => [relative(folder, file), sha256(await readFile(file))]));
 }
 
 /** Of a Dockerfile, what is left out without harm, and what run.sh does. */

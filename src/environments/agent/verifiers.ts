@@ -1,0 +1,53 @@
+/** Environments of verifiers own their loop and ask a model in OpenAI's form: an agent's program plays each. */
+import { join } from 'node:path';
+import { z } from 'zod';
+import { projectRoot } from '../../artifacts/given';
+import { taskCounts } from '../in-process';
+import { agentKind } from './kind';
+import { type AgentTask, listOf } from './tasks';
+
+const configSchema = z.record(z.string(), z.json());
+
+/** Verifiers' own rollout, in a process of its Python. */
+export const verifiers = agentKind({
+  kind: 'verifiers',
+  options: {
+    environment: z.string().describe('Id of an installed taskset, as `vf-eval` takes it.'),
+    venv: z.string().describe('Folder of the Python environment that verifiers and the taskset are installed in.'),
+    arguments: configSchema.default({}).describe("Verifiers' `env` config, but for the taskset's id."),
+    testArguments: configSchema
+      .optional()
+      .describe(
+        'Taken for `test` in place of `arguments`; without it, `test` has the tasks that follow those of `train`.',
+      ),
+    ...taskCounts,
+    rewards: z.tuple([z.number(), z.number()]).default([0, 1]).describe('The least and the most reward that there is.'),
+  },
+  paths: ['venv'],
+  label: ({ environment }) => environment,
+  expand: ({ environment, venv, arguments: given, testArguments, trainTasks, testTasks, rewards }, { maxSteps }) => {
+    const env = (config: z.infer<typeof configSchema>) => ({
+      ...config,
+      taskset: { ...(config['taskset'] as object | undefined), id: environment },
+    });
+    const tasks = (split: AgentTask['split'], count: number, from: number, config: z.infer<typeof configSchema>) =>
+      Array.from({ length: count }, (_, n) => ({
+        id: `${split}-${n}`,
+        split,
+        index: from + n,
+        maxSteps,
+        rewards,
+        env: env(config),
+      }));
+    const all = [
+      ...tasks('train', trainTasks, 0, given),
+      ...tasks('test', testTasks, testArguments ? 0 : trainTasks, testArguments ?? given),
+    ];
+    return {
+      name: environment,
+      command: [join(venv, 'bin', 'python'), join(projectRoot, 'bridges', 'verifiers', 'agent.py')],
+      folder: '.',
+      tasks: async () => listOf(all),
+    };
+  },
+});
