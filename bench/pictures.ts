@@ -53,13 +53,15 @@ async function viewing(name: string, look: (url: string) => Promise<void>): Prom
   }
 }
 
-/** Four pictures of what is at an address, once it shows `wanted`. */
-async function shoot(browser: OpenBrowser, name: string, url: string, wanted: string): Promise<void> {
+/** Four pictures of what is at an address, once it shows `wanted`, which may be below what a phone shows first. */
+async function shoot(browser: OpenBrowser, name: string, url: string, wanted: string, isBelow = false): Promise<void> {
   if (!only.test(name)) return;
   for (const width of [1300, 420])
     for (const colorScheme of ['light', 'dark'] as const) {
       const page = await browser.open({ url, context: { viewport: { width, height: 860 }, colorScheme } });
-      await page.locator(wanted).first().waitFor({ timeout: 600_000 });
+      const shown = page.locator(wanted).first();
+      await shown.waitFor({ timeout: 600_000 });
+      if (isBelow) await shown.scrollIntoViewIfNeeded();
       await page.waitForTimeout(500);
       const cut = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
       if (cut !== 0) throw new Error(`${name} is ${String(cut)} pixels wider than ${width}`);
@@ -122,7 +124,7 @@ async function main(): Promise<void> {
       const { id, task } = await first('arm=refuse_forbidden_actions&outcome=failed');
       await shoot(browser, 'conversation', `${url}/#conversation/${id}`, '.messages');
       const { id: other } = await first(`arm=trace&task=${task}`);
-      await shoot(browser, 'beside', `${url}/#conversation/${id}/${other}`, '.beside article + article .messages');
+      await shoot(browser, 'beside', `${url}/#conversation/${id}/${other}`, '.beside article + article .messages', true);
     });
     if (only.test('comparison')) {
       await ran(browser, ['--training-seed', '2'], 'demo-s2');
