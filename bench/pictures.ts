@@ -124,7 +124,13 @@ async function main(): Promise<void> {
       const { id, task } = await first('arm=refuse_forbidden_actions&outcome=failed');
       await shoot(browser, 'conversation', `${url}/#conversation/${id}`, '.messages');
       const { id: other } = await first(`arm=trace&task=${task}`);
-      await shoot(browser, 'beside', `${url}/#conversation/${id}/${other}`, '.beside article + article .messages', true);
+      await shoot(
+        browser,
+        'beside',
+        `${url}/#conversation/${id}/${other}`,
+        '.beside article + article .messages',
+        true,
+      );
     });
     if (only.test('comparison')) {
       await ran(browser, ['--training-seed', '2'], 'demo-s2');
