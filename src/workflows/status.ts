@@ -36,13 +36,17 @@ const childNeedsSignal = defineSignal<[string, Need?]>(CHILD_NEEDS);
 
 /** What any workflow of a campaign shows, and its gate: it hears of a pause, of what waits for approval and of all its steps. */
 abstract class Status<Progress extends Pick<ChildProgress, 'paused' | 'waiting' | 'troubles'>> {
-  readonly gate: PauseGate;
-  readonly approvals: Approvals;
+  gate!: PauseGate;
+  approvals!: Approvals;
   private readonly troubles = new Map<object, Trouble>();
   private needed: string | null = null;
 
-  constructor(protected readonly progress: Progress) {
-    setHandler(defineQuery<Progress>(queryNames.progress), () => this.progress);
+  constructor(protected readonly progress: Progress) {}
+
+  /** Called once all else is made: what was sent before the workflow's first task is heard at once, and shown. */
+  protected listen(): void {
+    const { progress } = this;
+    setHandler(defineQuery<Progress>(queryNames.progress), () => progress);
     this.gate = new PauseGate((paused) => {
       progress.paused = paused;
       this.onPause?.(paused);
@@ -97,6 +101,7 @@ export class CampaignStatus extends Status<CampaignProgress> {
       children: [],
       rollouts: { scored: 0, broken: 0 },
     });
+    this.listen();
     setHandler(childNeedsSignal, (workflowId, need) => {
       const child = this.progress.children.find((one) => one.workflowId === workflowId);
       if (child?.status !== 'running') return;
@@ -203,6 +208,7 @@ export class ChildStatus extends Status<ChildProgress> {
 
   constructor(name: string) {
     super({ name, phase: 'synthesize', round: 0, detail: '', paused: false });
+    this.listen();
   }
 
   set(phase: ChildProgress['phase'], detail: string, round = this.progress.round): void {

@@ -129,10 +129,9 @@ test('stage, children and their activities are known without a worker', async ()
 test('a paused campaign is paused wherever it is looked at, also without a worker', async () => {
   const handle = await start(env, { campaign: config({ name: 'held' }) });
   const statuses = async () => (await listCampaigns(temporal)).filter(({ name }) => name === 'held');
-  await beside(['control'], {}, async () => {
-    await handle.signal(signalNames.pause);
-    await seen('held', ({ paused }) => paused);
-  });
+  // Before its first task, which hears of it while it is being made.
+  await handle.signal(signalNames.pause);
+  await beside(['control'], {}, () => seen('held', ({ paused }) => paused));
   const paused = await takeSnapshot(temporal, 'held');
   expect(paused.progress).toBeUndefined();
   expect(tree(paused)).toMatch(/^held · paused /);
