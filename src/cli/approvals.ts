@@ -19,7 +19,7 @@ import {
   editedCapabilitiesSchema,
 } from '../domain/approval';
 import { type ApprovalView, capabilitiesView, environmentView } from '../report/build/approval';
-import { approvalHtml, approvalText, type Waits } from '../report/sections/approval';
+import { approvalText } from '../report/sections/approval';
 import { plain } from '../terminal';
 import { type Asked, queryNames, updateNames, workflowIds } from '../workflows/messages';
 import { type CommonOptions, homeOf, requireYes } from './options';
@@ -41,12 +41,12 @@ export const listApprovals = (campaign: string, options: CommonOptions): Promise
     const pending = await pendingApprovals(temporal, campaign);
     const home = homeOf(options);
     const folder = join(home.root, campaign);
-    const { shown, page } = await showApprovals(pending, { campaign, folder, store: await openStore(home.root) });
-    if (options.json) return print(JSON.stringify({ campaign, page, waits: shown }));
+    const shown = await showApprovals(pending, { campaign, folder, store: await openStore(home.root) });
+    if (options.json) return print(JSON.stringify({ campaign, waits: shown }));
     if (shown.length === 0) return print(`nothing of campaign ${campaign} waits for approval`);
     for (const { view, commands } of shown)
       print([approvalText(view), '', ...commands.map((one) => `  ${one}`), ''].join('\n'));
-    print(`the whole, with the text around each step: ${page}`);
+    print(`with the conversations, in a browser: \`campaign view ${campaign}\``);
   });
 
 export interface DecideOptions extends CommonOptions {
@@ -233,7 +233,10 @@ async function decide(temporal: Temporal, chosen: Chosen, answer: Answer): Promi
   }
 }
 
-interface ShownApproval extends Waits {
+interface ShownApproval {
+  view: ApprovalView;
+  /** The command that approves it, and how it is rejected or edited. */
+  commands: string[];
   /** A copy of what waits, to be edited. */
   file: string;
 }
@@ -245,11 +248,11 @@ async function viewOf({ waiting, capabilities, environment }: Asked, store: Arti
   return { waiting, capabilities: await capabilitiesView({ store, rollouts, result: selection }) };
 }
 
-/** Writes approval.html, and under approval/ the texts that `--edit` takes back. A copy that is there already may have been edited: it stays. */
+/** Writes under approval/ the texts that `--edit` takes back. A copy that is there already may have been edited: it stays. */
 async function showApprovals(
   pending: readonly PendingApproval[],
   o: { campaign: string; folder: string; store: ArtifactStore },
-): Promise<{ shown: ShownApproval[]; page: string }> {
+): Promise<ShownApproval[]> {
   const { campaign, folder, store } = o;
   const copies = join(folder, 'approval');
   mkdirSync(copies, { recursive: true });
@@ -274,7 +277,5 @@ async function showApprovals(
     const commands = approvalCommands(campaign, waiting);
     shown.push({ view, commands: [commands.approve, `${commands.approve} --edit ${file}`, commands.reject], file });
   }
-  const page = join(folder, 'approval.html');
-  writeFileSync(page, approvalHtml({ campaign, at: new Date().toISOString(), waits: shown }));
-  return { shown, page };
+  return shown;
 }

@@ -186,7 +186,7 @@ const campaignCommands: readonly CommandText[] = [
   },
   {
     usage: 'approvals <name>',
-    description: 'list pending approvals (also writes HOME/NAME/approval.html)',
+    description: 'list pending approvals',
     options: [json()],
     examples: [['campaign approvals demo']],
     run: by(() => import('./approvals.js'), 'listApprovals'),

@@ -35,6 +35,8 @@ export interface RolloutPage {
 /** One of them, whole. */
 export interface ShownRollout extends ListedRollout {
   facts: { name: string; value: string }[];
+  /** By hashes: its batch, adapter or router, and its seed. */
+  madeFrom: { name: string; value: string }[];
   messages: ReportedMessage[];
   /** Messages that the analyst points at, and why: first where a failure begins. */
   cited: { message: number; says: string }[];

@@ -28,15 +28,18 @@ export async function shownRollout(
   const lacking = index.lackingOf(one.id);
   const votes = ({ name, lacking: count, passes }: (typeof lacking)[number]) =>
     `lacks ${name}, ${count} of ${passes} passes`;
-  const facts = [
-    ...factsOf(rollout),
-    { name: 'batch', value: `${one.batch.title} (${one.batch.ref.sha256})` },
-    ...(await madeOf(store, one.batch)),
-    ...(lacking.length > 0 ? [{ name: 'analysis', value: lacking.map(votes).join('; ') }] : []),
-  ];
   return {
     ...listed(one),
-    facts,
+    facts: [
+      ...factsOf(rollout),
+      ...(lacking.length > 0 ? [{ name: 'analysis', value: lacking.map(votes).join('; ') }] : []),
+    ],
+    madeFrom: [
+      { name: 'id', value: one.id },
+      { name: 'batch', value: `${one.batch.title} (${one.batch.ref.sha256})` },
+      ...(await madeOf(store, one.batch)),
+      { name: 'seed of the first answer', value: String(seedOf(one.id)) },
+    ],
     messages:
       rollout.status === 'scored' ? rollout.messages.map((message, n) => quotedMessage(message, n, LONGEST)) : [],
     cited: [
@@ -55,8 +58,7 @@ export async function shownRollout(
 type Facts = ShownRollout['facts'];
 
 function factsOf(rollout: Rollout): Facts {
-  const id = { name: 'id', value: rollout.key };
-  if (rollout.status === 'broken') return [id, { name: rollout.error.type, value: rollout.error.message }];
+  if (rollout.status === 'broken') return [{ name: rollout.error.type, value: rollout.error.message }];
   const { reward, breakdown, stopReason, steps, seconds, usage, hinted, branch, routed, reference } = rollout;
   const text = (value: object): string =>
     Object.entries(value)
@@ -73,9 +75,8 @@ function factsOf(rollout: Rollout): Facts {
     ['hinted', hinted && 'yes: the policy was shown the hint of its environment'],
     ['routed to', routed && [routed.chosen, text(routed.probabilities)].filter(Boolean).join(': ')],
     ['right actions', reference && reference.actions.map(({ name }) => name).join(', ')],
-    ['seed of the first answer', String(seedOf(rollout.key))],
   ];
-  return [id, ...facts.flatMap(([name, value]) => (value ? [{ name, value }] : []))];
+  return facts.flatMap(([name, value]) => (value ? [{ name, value }] : []));
 }
 
 /** Whose rollouts a batch holds, by what it was made from. */
@@ -95,7 +96,8 @@ export async function madeOf(store: ArtifactStore, { inputs }: IndexedRollout['b
 export const seedOf = (id: string): number => turnSeed({ key: id, turn: 0 });
 
 /** As `campaign show` prints it. */
-export function shownText({ task, attempt, outcome, facts, messages, cited }: ShownRollout, columns = 60): string {
+export function shownText({ task, attempt, outcome, ...shown }: ShownRollout, columns = 60): string {
+  const { facts, madeFrom, messages, cited } = shown;
   const lines = (text: string, indent = '') =>
     plain(text)
       .split('\n')
@@ -103,7 +105,7 @@ export function shownText({ task, attempt, outcome, facts, messages, cited }: Sh
       .map((line) => indent + line);
   return [
     ...lines(`${task}, attempt ${attempt}: ${outcome}`),
-    ...facts.flatMap(({ name, value }) => lines(`${name}: ${value}`)),
+    ...[...facts, ...madeFrom].flatMap(({ name, value }) => lines(`${name}: ${value}`)),
     ...messages.flatMap(({ message, role, text, missing }) => [
       '',
       `${message} ${messageRoles[role]}`,

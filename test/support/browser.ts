@@ -1,5 +1,5 @@
 /** A real browser for pages: Chromium, driven by Playwright. Where the machine has none, that of the package @sparticuz/chromium, which is unpacked once. */
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -58,6 +58,19 @@ export async function openBrowser(): Promise<OpenBrowser> {
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** What axe finds on a page that was opened with `bypassCSP`: rules, each with its first place. Nothing is wider than the window either. */
+export async function violationsOf(page: Page): Promise<[string, string | undefined][]> {
+  await page.evaluate(readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8'));
+  const { violations } = (await page.evaluate('axe.run({ resultTypes: ["violations"] })')) as {
+    violations: { id: string; nodes: { html: string }[] }[];
+  };
+  const beyond = Number(await page.evaluate('document.documentElement.scrollWidth - window.innerWidth'));
+  return [
+    ...violations.map(({ id, nodes }): [string, string | undefined] => [id, nodes[0]?.html]),
+    ...(beyond > 0 ? [['wider than the window', `${beyond} pixels`] as [string, string]] : []),
+  ];
 }
 
 /** The markup of all views of a page, as the browser has it, in their order. */

@@ -51,6 +51,8 @@ function useFresh(given: Page): Page {
 export function App({ page: given }: { page: Page }) {
   const page = useFresh(given);
   const hash = useHash();
+  // Of a decision: what was decided is gone from the page when it is asked for again.
+  const [told, tell] = useState('');
   const [name = '', query = ''] = hash.split('?');
   const [first] = page.views;
   const view = useMemo(
@@ -70,7 +72,7 @@ export function App({ page: given }: { page: Page }) {
     ...(page.served ? [{ id: 'conversations', name: 'Conversations' }] : []),
   ];
   return (
-    <PageContext.Provider value={page}>
+    <PageContext.Provider value={{ ...page, tell }}>
       <header>
         <h1>{page.title}</h1>
         {tabs.length > 1 && (
@@ -82,6 +84,7 @@ export function App({ page: given }: { page: Page }) {
             ))}
           </nav>
         )}
+        <span role="status">{told}</span>
       </header>
       <main>
         {rollout !== undefined ? (

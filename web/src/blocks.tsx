@@ -26,7 +26,7 @@ import { Plot } from './plots';
 import { Table } from './table';
 import { parsed, Text } from './text';
 
-export const PageContext = createContext<Page>({ title: '', views: [] });
+export const PageContext = createContext<Page & { tell?: (text: string) => void }>({ title: '', views: [] });
 
 export const Blocks = ({ blocks }: { blocks: Data }) => (
   // What somebody has written into one decision is not another's.
@@ -197,15 +197,15 @@ function Rollout({ rollout: id, message }: Extract<Piece, { rollout: string }>) 
 
 /** What waits is decided here as by `campaign approve` and `campaign reject`. */
 function Decision({ of, names }: Omit<Extract<Block, { kind: 'decision' }>, 'kind'>) {
+  const { tell = () => undefined } = useContext(PageContext);
   const [reason, setReason] = useState('');
-  const [said, setSaid] = useState('');
   const decide = async (verb: 'approve' | 'reject') => {
-    setSaid('…');
+    tell('…');
     const body = JSON.stringify({ verb, what: names, of: [of], ...(verb === 'reject' && { reason }) });
     const headers = { 'content-type': 'application/json' };
     const answer = await fetch('api/approvals', { method: 'POST', headers, body }).catch(() => undefined);
-    if (!answer) return setSaid('campaign view does not answer');
-    setSaid(answer.ok ? parsed<{ decided: string[] }>(await answer.text()).decided.join(' ') : await answer.text());
+    if (!answer) return tell('campaign view does not answer');
+    tell(answer.ok ? parsed<{ decided: string[] }>(await answer.text()).decided.join(' ') : await answer.text());
   };
   return (
     <div class="decision">
@@ -221,7 +221,6 @@ function Decision({ of, names }: Omit<Extract<Block, { kind: 'decision' }>, 'kin
       <button type="button" disabled={reason.trim() === ''} onClick={() => decide('reject')}>
         Reject
       </button>
-      <span role="status">{said}</span>
     </div>
   );
 }

@@ -151,27 +151,35 @@ export function Conversation({ id, message }: { id: string; message: string | nu
   );
 }
 
+const Facts = ({ facts }: Pick<ShownRollout, 'facts'>) => (
+  <dl class="plain">
+    {facts.map(({ name, value }) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>{value}</dd>
+      </div>
+    ))}
+  </dl>
+);
+
 function Shown({ answer, problem, marked }: Answer<ShownRollout> & { marked?: number | undefined }) {
   if (!answer) return <Waits problem={problem} />;
-  const { id, task, attempt, outcome, facts, messages, cited, others } = answer;
+  const { id, task, attempt, outcome, facts, madeFrom, messages, cited, others } = answer;
   return (
     <article>
       <h2>
         {task}, attempt {attempt}: {outcome}
       </h2>
-      <dl class="plain">
-        {facts.map(({ name, value }) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       <Messages
         messages={messages}
         cited={marked ?? cited[0]?.message}
         says={(message) => cited.flatMap((one) => (one.message === message ? [one.says] : []))}
       />
+      <details class="fold">
+        <summary>Made from</summary>
+        <Facts facts={madeFrom} />
+      </details>
       {others.length > 0 && (
         <details class="fold">
           <summary>Beside another attempt at this task ({others.length})</summary>

@@ -1,36 +1,10 @@
-/** What waits for approval, as sections: enough on a terminal to decide, all of it on the page. */
+/** What waits for approval, as sections. */
 import { hintsText } from '../adapters';
 import type { ApprovalView, CapabilityView, EnvironmentView } from '../build/approval';
 import { percent } from '../format';
-import { pageHtml } from '../html';
 import { type Block, heading, list, paragraph } from '../blocks';
 import { terminalText } from '../terminal';
 import { citationBlock, diffBlocks, episodeBlock } from './evidence';
-
-export interface Waits {
-  view: ApprovalView;
-  /** The command that approves it, and how it is rejected or edited. */
-  commands: readonly string[];
-}
-
-/** What waits in a campaign; `at` is when it was looked at. */
-export function approvalHtml(o: { campaign: string; at: string; waits: readonly Waits[] }): string {
-  const { campaign, at, waits } = o;
-  const blocks = [
-    paragraph(`What waits for approval as of ${at}`, 'quiet'),
-    waits.length === 0 && paragraph('Nothing waits for approval.'),
-    ...waits.flatMap(({ view, commands }) => [
-      ...approvalBlocks(view),
-      heading('To decide', 3),
-      ...commands.map((code) => paragraph({ code })),
-    ]),
-  ];
-  return pageHtml({
-    title: `${campaign}: waits for approval`,
-    campaign,
-    views: [{ id: 'approval', name: 'Approval', blocks }],
-  });
-}
 
 export const approvalText = (view: ApprovalView): string => terminalText(approvalBlocks(view));
 

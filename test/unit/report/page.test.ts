@@ -1,5 +1,4 @@
 /** A report as a page in a real browser and on a terminal: what is shown, that texts from models do nothing there, and that it fits. */
-import { readFileSync } from 'node:fs';
 import { figuresIn } from '../../../src/domain/artifacts';
 import { diffOf } from '../../../src/report/build/quotes';
 import { nothing } from '../../../src/report/build/figures';
@@ -9,7 +8,7 @@ import { completeReport, renderReport } from '../../../src/report/render';
 import { foldSums, reportText } from '../../../src/report/sections/report';
 import { foundFixture } from '../../support/found-fixture';
 import { figure, gamedFixture, ref, reportFixture } from '../../support/report-fixture';
-import { type OpenBrowser, openBrowser, viewsOf } from '../../support/browser';
+import { type OpenBrowser, openBrowser, viewsOf, violationsOf } from '../../support/browser';
 
 let browser: OpenBrowser;
 beforeAll(async () => {
@@ -148,18 +147,13 @@ describe('page', () => {
   test.each([1300, 420])(
     'at %d pixels nothing is cut off, in light and dark, and a screen reader is served',
     async (width) => {
-      const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
       for (const colorScheme of ['light', 'dark'] as const) {
         const context = { viewport: { width, height: 900 }, colorScheme, bypassCSP: true };
         const page = await browser.open({ html: renderReport({ report: learned() }).html, context });
-        await page.evaluate(axe);
         for (const view of ['summary', 'arms', 'capabilities', 'training', 'router', 'run']) {
           await page.evaluate(`window.location.hash = '${view}'`);
           await page.waitForSelector(`nav a[href="#${view}"][aria-current]`);
-          expect(await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')).toBe(0);
-          const found = await page.evaluate('axe.run({ resultTypes: ["violations"] })');
-          const { violations } = found as { violations: { id: string; nodes: { html: string }[] }[] };
-          expect(violations.map(({ id, nodes }) => [id, nodes[0]?.html])).toEqual([]);
+          expect(await violationsOf(page)).toEqual([]);
         }
         await page.close();
       }

@@ -17,7 +17,7 @@ import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { approvalView, liveView } from '../../../src/view/live';
 import { completeReport } from '../../../src/report/render';
 import { viewsOf } from '../../../src/report/sections/report';
-import { openBrowser } from '../../support/browser';
+import { openBrowser, violationsOf } from '../../support/browser';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
 
@@ -257,7 +257,7 @@ describe('served', () => {
         '<script>alert(1)</script> \\u{202e}evil\\u{1b}[31m',
       );
       const address = page.url();
-      await page.locator('article summary').click();
+      await page.locator('article summary', { hasText: 'Beside' }).click();
       await page.locator('article li a').click();
       await page.waitForSelector('.beside article + article .messages');
       // The user says another thing in each.
@@ -272,6 +272,34 @@ describe('served', () => {
       await browser.close();
     }
   }, 60_000);
+
+  test.each([1300, 420])(
+    'at %d pixels nothing is cut off, and a screen reader is served',
+    async (width) => {
+      await batch('test: one+other', [said('b', 't1', 1, 'hello', 'at once')]);
+      const browser = await openBrowser();
+      try {
+        for (const colorScheme of ['light', 'dark'] as const) {
+          const context = { viewport: { width, height: 900 }, colorScheme, bypassCSP: true };
+          for (const [place, seen] of [
+            ['approval', '.decision'],
+            ['live', 'svg path'],
+            ['conversations', 'tbody tr'],
+            [`conversation/${keyOf('a')}`, '.messages'],
+            [`conversation/${keyOf('a')}/${keyOf('b')}`, '.beside article + article .messages'],
+          ]) {
+            const page = await browser.open({ url: `${listening.url}/#${place}`, context });
+            await page.waitForSelector(seen!, { state: 'attached' });
+            expect([place, await violationsOf(page)]).toEqual([place, []]);
+            await page.close();
+          }
+        }
+      } finally {
+        await browser.close();
+      }
+    },
+    60_000,
+  );
 
   test('a conversation is whole: messages with calls, what it came to, labels, where the failure begins', async () => {
     const { text, headers } = await ask(`/api/rollouts/${keyOf('a')}`);
