@@ -1,31 +1,25 @@
-/** What a report takes from discovery, labeling passes, modules and the ledger, for an analyst and a synthesizer that ask a language model. */
-import type { PayingRole } from '../../../src/domain/endpoints';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import { digest } from '../../../src/artifacts/hash';
+/** What a report takes from base rollouts, discovery, labeling passes, modules and the ledger, where a language model is asked. */
 import { calibrate, type SynthesisRound } from '../../../src/domain/calibration';
-import { campaignSchema } from '../../../src/domain/campaign';
+import { campaignSchema, type Stage } from '../../../src/domain/campaign';
 import type { Discovery, FailureOrigin, LabelPass } from '../../../src/domain/capability';
+import type { PayingRole } from '../../../src/domain/endpoints';
 import type { Message } from '../../../src/domain/messages';
-import type { Report } from '../../../src/report/model';
 import type { CampaignRecord } from '../../../src/domain/results';
-import type { Rollout, RolloutSummary } from '../../../src/domain/rollout';
+import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { buildReport } from '../../../src/report/build/report';
 import { lineage } from '../../../src/report/lineage';
-import { completeReport } from '../../../src/report/render';
-import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
-import { outcomeOf, summarise } from '../../../src/domain/outcomes';
+import type { Report } from '../../../src/report/model';
+import { completeReport, renderReport } from '../../../src/report/render';
+import { reportText } from '../../../src/report/sections/report';
+import { shortEpisode } from '../../../src/report/terminal';
+import { wordsOf } from '../../support/browser';
 import { scoredRollout } from '../../support/scored-rollout';
-import { temporaryFolder } from '../../support/temporary-folder';
+import { campaignStore, startedCampaign } from './stored';
 
-const home = temporaryFolder();
-const store = openFolderStore(home);
+const { store, json, moduleOf, batch } = campaignStore();
 
 const capability = 'ask_for_missing_identifiers';
 const other = 'tell_what_is_asked';
-
-const put = (body: string, mediaType = 'application/json') =>
-  store.put({ key: digest(body), producer: 'test', inputs: [], mediaType, body });
-const json = (value: unknown) => put(JSON.stringify(value));
 
 const conversation: Message[] = [
   { role: 'system', content: 'Help.' },
@@ -34,20 +28,15 @@ const conversation: Message[] = [
   { role: 'tool', toolCallId: 'c', content: 'x'.repeat(9000) },
   { role: 'assistant', content: 'Done.' },
 ];
-const rolloutOf = (name: string, reward: number, messages: Message[] = conversation): Rollout =>
-  ({ ...scoredRollout({ name, task: `task ${name}`, reward }), messages }) as Rollout;
+const rolloutOf = (task: string, reward: number, more: Partial<ScoredRollout> = {}): Rollout => ({
+  ...(scoredRollout({ name: task, task, reward }) as ScoredRollout),
+  messages: conversation,
+  ...more,
+});
 
-async function batch(title: string, records: Rollout[]): Promise<RolloutSummary> {
-  const body = records.map((record) => `${JSON.stringify(record)}\n`).join('');
-  const ref = await store.put({
-    key: title,
-    producer: 'rollouts: x',
-    inputs: [],
-    mediaType: ROLLOUTS_MEDIA_TYPE,
-    body,
-  });
-  return { ...summarise(records.map(outcomeOf)), ref, purpose: 'base_rollouts', title, seconds: 1 };
-}
+type BuiltOf = Parameters<typeof buildReport>[0];
+const built = async (record: CampaignRecord, more: Partial<BuiltOf> = {}): Promise<Report> =>
+  completeReport(await buildReport({ store, record, tasks: [], spent: [], ...more }));
 
 const base = [rolloutOf('a', 0), rolloutOf('b', 0), rolloutOf('c', 0), rolloutOf('d', 1)];
 const [a, b, c, d] = base.map(({ key }) => key) as [string, string, string, string];
@@ -102,30 +91,16 @@ const passes = [
   pass(5, []),
 ];
 
-const statistics = { coverage: { mean: 0.5, std: 0 }, delta: { mean: 0.5, std: 0 }, passes: 4 };
-
-async function recordOf(o: { discovery: Discovery; passes: LabelPass[]; rounds?: SynthesisRound[] }) {
+async function recordOf(o: {
+  discovery: Discovery;
+  passes: LabelPass[];
+  rounds?: SynthesisRound[];
+}): Promise<CampaignRecord> {
   const [selected] = o.discovery.candidates;
-  const record: CampaignRecord = {
-    campaign: campaignSchema.parse({
-      name: 'found',
-      target: { kind: 'builtin', name: 'shop' },
-      baseModel: { path: 'models/base' },
-      budget: { tokens: 1000 },
-    }),
-    workflowId: 'found',
-    startedAt: 0,
-    finishedAt: 1000,
-    stageSeconds: {},
+  const statistics = { coverage: { mean: 0.5, std: 0 }, delta: { mean: 0.5, std: 0 }, passes: 4 };
+  return {
+    ...startedCampaign(await batch('base_rollouts', 'base', base), { budget: { tokens: 1000 } }),
     stoppedAfter: 'capabilities',
-    prepared: {
-      base: 'base@1',
-      pool: 'pool',
-      target: { name: 'shop', version: '1' },
-      plan: await json({}),
-      tasks: { train: 4, validation: 0, router: 0, test: 0 },
-    },
-    baseRollouts: await batch('base', base),
     selection: {
       candidates: await json(o.discovery),
       labels: await Promise.all(o.passes.map((one) => json(one))),
@@ -141,83 +116,143 @@ async function recordOf(o: { discovery: Discovery; passes: LabelPass[]; rounds?:
     },
     capabilities: [{ name: capability, workflowId: 'w', status: 'not_calibrated', rounds: o.rounds ?? [] }],
   };
-  return record;
 }
 
-const built = async (record: CampaignRecord, spent: Parameters<typeof buildReport>[0]['spent'] = []): Promise<Report> =>
-  completeReport(await buildReport({ store, record, tasks: [], spent }));
+describe('the base model', () => {
+  const message = (n: number): Message =>
+    n % 2 === 0 ? { role: 'user', content: `request ${n}` } : { role: 'assistant', content: `answer ${n}` };
+  const said = (task: string, reward: number, more: Partial<ScoredRollout> = {}) =>
+    rolloutOf(task, reward, { messages: [message(0), message(1)], ...more });
+  const trainTasks = ['t0', 't1', 't2', 't3'].map((id, n) => {
+    return { id, split: 'train' as const, groups: [n < 2 ? 'loans' : 'returns'] };
+  });
+  const reportOf = async (rollouts: Rollout[], stoppedAfter: Stage = 'rollouts') => {
+    const baseRollouts = await batch('base_rollouts', JSON.stringify(rollouts), rollouts);
+    return built({ ...startedCampaign(baseRollouts), stoppedAfter }, { trainTasks });
+  };
+  const broken = (task: string, type: string, why: string): Rollout => {
+    return { status: 'broken', key: task, task, attempt: 0, error: { type, message: why } };
+  };
+
+  const lend = { id: 'c', name: 'lend', arguments: { title: 'x'.repeat(120) } };
+  const rollouts = [
+    said('t0', 0, { stopReason: 'max_steps', messages: Array.from({ length: 60 }, (_, n) => message(n)) }),
+    said('t1', 0.5),
+    said('t2', 1, {
+      messages: [
+        { role: 'user', content: `\x1b[2Jred\u202e lamp ${'very '.repeat(200)}long` },
+        { role: 'assistant', content: '', toolCalls: [lend] },
+        { role: 'tool', toolCallId: 'c', content: 'lent\nuntil May' },
+      ],
+    }),
+    said('t3', 1),
+  ];
+
+  test('success rate with interval and n, mean reward, groups, and conversations of different ends', async () => {
+    const { successRate, meanReward, groups, conversations } = (await reportOf(rollouts)).base!;
+    expect(successRate).toMatchObject({ value: 0.5, n: 4, interval: { level: 0.95, method: 'wilson' } });
+    expect(meanReward).toMatchObject({ value: 0.625, n: 4 });
+    expect(groups!.map(({ group, tasks, arms }) => [group, tasks, arms[0]!.successRate.value])).toEqual([
+      ['loans', 2, 0],
+      ['returns', 2, 1],
+    ]);
+    expect(conversations.map(({ task, outcome }) => `${task} ${outcome}`)).toEqual([
+      't2 passed',
+      't0 failed',
+      't1 failed',
+    ]);
+    // Shortened for JSON lines, nothing of one is lost without a word.
+    const failure = shortEpisode(conversations[1]!);
+    expect(failure.messages.map((one) => one.message)).toEqual([0, 1, 2, 3, 4, 5, 6, 37, 38, 39]);
+    expect(failure.missing).toBe(50);
+    // Where all ended alike, three of them; where none was scored, none.
+    expect((await reportOf(rollouts.slice(2))).base!.conversations).toHaveLength(2);
+    const none = await reportOf([broken('t0', 'BadEnvironment', 'no')]);
+    expect(none.base).toMatchObject({ successRate: { value: null, n: 0 }, conversations: [] });
+  });
+
+  test.each([60, 99])('on a terminal of %d columns: short, escaped, and what is left out is said', async (columns) => {
+    const text = reportText(await reportOf([...rollouts, broken('t9', 'EnvironmentDied', 'exit code 3')]), columns);
+    const lines = text.split('\n');
+    expect(lines.filter((line) => line.length > columns)).toEqual([]);
+    // eslint-disable-next-line no-control-regex -- that none is there
+    expect(text).not.toMatch(/[\x00-\x09\x0b-\x1f\u202e]/);
+    expect(text).toMatch(/^all +4 +50\.0% .*0\.63/m);
+    expect(text).toMatch(/^loans +2 +0\.0% .*0\.25/m);
+    const flat = lines.map((line) => line.trim()).join(' ');
+    for (const told of [
+      /t2: passed, reward 1\.00, ended by agent stop /,
+      /\\u\{1b\}\[2Jred\\u\{202e\} lamp very/,
+      /very … \d+ more characters/,
+      /result {2}lent until May/,
+      /t0: failed, reward 0\.00, ended by max steps/,
+      /request 6 … 30 messages are left out here … agent +answer 37 .*answer 39 … 20 messages are left out here …/,
+      /1 rollout broke and is in no figure of success: 1 EnvironmentDied, as at task t9: exit code 3/,
+    ])
+      expect(flat).toMatch(told);
+    // The whole of a call, though it has no space to break at.
+    expect(flat.replaceAll(' ', '')).toContain(`{"title":"${'x'.repeat(120)}"}`);
+  });
+
+  test('a campaign that went on shows conversations on its page, not on the terminal', async () => {
+    const report = await reportOf(rollouts, 'selection');
+    expect(reportText(report, 99)).not.toContain('a success');
+    const { html } = renderReport({ report });
+    for (const words of ['Base model', 't2: passed, reward 1.00']) expect(wordsOf(html)).toContain(words);
+    expect(html).toContain('"missing":20');
+  });
+});
 
 describe('selection', () => {
   let report: Report;
   beforeAll(async () => {
     report = await built(await recordOf({ discovery, passes }));
   });
-  const evidence = () => report.selection!.evidence!;
+  const texts = () => report.verdict.map(({ text }) => text);
 
-  test('a cited step stands there with its trajectory and the messages around it', () => {
-    const [first, last] = evidence()[0]!.citations;
-    expect(first).toMatchObject({ rollout: a, task: 'task a', attempt: 0, outcome: 'failed', message: 2 });
+  test('a cited step has its trajectory and the messages around it; nothing is made up for what cannot be found', () => {
+    const [first, last, elsewhere, beyond] = report.selection!.evidence![0]!.citations;
+    expect(first).toMatchObject({ rollout: a, task: 'a', attempt: 0, outcome: 'failed', message: 2 });
     expect(first!.context).toEqual([
       { message: 1, role: 'user', text: 'Cancel it.' },
       { message: 2, role: 'assistant', text: 'I look.\ncalls find({"id":"#W1"})' },
       { message: 3, role: 'tool', text: 'x'.repeat(8000), missing: 1000 },
     ]);
     expect(last).toMatchObject({ outcome: 'passed', context: [{ message: 3 }, { message: 4, text: 'Done.' }] });
-  });
-
-  test('what cannot be found is named, and nothing is made up for it', () => {
-    const [, , elsewhere, beyond] = evidence()[0]!.citations;
     expect(elsewhere).toEqual({ rollout: 'f'.repeat(64), message: 0, says: 'of another batch', context: [] });
-    expect(beyond).toMatchObject({ task: 'task a', message: 77, context: [] });
+    expect(beyond).toMatchObject({ task: 'a', message: 77, context: [] });
   });
 
-  test('a LACKING trajectory has the message that most passes cite, and what the first of them says', () => {
-    expect(evidence().map(({ capability: name }) => name)).toEqual([capability]);
-    const { lacking } = evidence()[0]!;
+  test('a LACKING trajectory has the message that most passes cite, and what the first of them says', async () => {
+    const { evidence } = report.selection!;
+    expect(evidence!.map(({ capability: name }) => name)).toEqual([capability]);
+    const { lacking } = evidence![0]!;
     // b is LACKING in one pass, which gives no reason for it.
-    expect(lacking).toHaveLength(1);
-    expect(lacking![0]).toMatchObject({
-      rollout: a,
-      says: 'makes #W1 up',
-      message: 2,
-      lacking: 3,
-      passes: 6,
-      citing: 2,
-    });
+    const cited = { rollout: a, says: 'makes #W1 up', message: 2, lacking: 3, passes: 6, citing: 2 };
+    expect(lacking).toEqual([expect.objectContaining(cited)]);
     expect(lacking![0]!.context.map(({ message }) => message)).toEqual([1, 2, 3]);
-  });
-
-  test('a reason without a message is one', async () => {
-    const whole = await built(
-      await recordOf({ discovery, passes: [pass(0, [b], { reasons: because(b, undefined, 'all of it') })] }),
-    );
-    expect(whole.selection!.evidence![0]!.lacking).toEqual([
+    const whole = [pass(0, [b], { reasons: because(b, undefined, 'all of it') })];
+    const without = await built(await recordOf({ discovery, passes: whole }));
+    expect(without.selection!.evidence![0]!.lacking).toEqual([
       expect.objectContaining({ rollout: b, says: 'all of it', citing: 0, context: [] }),
     ]);
   });
 
-  test('faults: what was found, and the failed trajectories that passes put down to it more often than to the agent', () => {
+  test('faults: what was found, and the failed trajectories that passes put down to it more often than to the agent', async () => {
     const { found, trajectories } = report.selection!.faults!;
-    expect(found).toMatchObject([{ of: 'environment', citations: [{ rollout: c, task: 'task c', says: 'cut' }] }]);
-    expect(trajectories).toMatchObject({ environment: { value: 1, n: 3, unit: 'count' }, user: { value: 0, n: 3 } });
-    expect(trajectories!.examples).toEqual([
-      {
-        rollout: c,
-        task: 'task c',
-        attempt: 0,
-        outcome: 'failed',
-        of: 'environment',
-        reason: 'times out',
-        votes: 3,
-        passes: 5,
-      },
-    ]);
-    expect(report.verdict.map(({ text }) => text)).toContain(
-      '1 of 3 failed trajectories are put down to the environment, 0 to the simulated user.',
-    );
-  });
-
-  test('half of the passes is no majority', async () => {
+    expect(found).toMatchObject([{ of: 'environment', citations: [{ rollout: c, task: 'c', says: 'cut' }] }]);
+    expect(trajectories).toEqual({
+      environment: expect.objectContaining({ value: 1, n: 3, unit: 'count' }),
+      user: expect.objectContaining({ value: 0, n: 3 }),
+      examples: [
+        {
+          ...{ rollout: c, task: 'c', attempt: 0, outcome: 'failed' },
+          ...{ of: 'environment', reason: 'times out', votes: 3, passes: 5 },
+        },
+      ],
+    });
+    expect(texts()).toContain('1 of 3 failed trajectories are put down to the environment, 0 to the simulated user.');
+    // Half of the passes is no majority.
     const [user, agent] = [fault('user', 'is rude'), fault('agent', 'never asked')];
     const two = [pass(0, [], { failures: user }), pass(1, [], { failures: agent })];
     const { faults } = (await built(await recordOf({ discovery, passes: two }))).selection!;
@@ -229,125 +264,95 @@ describe('selection', () => {
     expect(agreement).toMatchObject({ id: `selection.${capability}.agreement`, n: 4 });
     expect(agreement!.value).toBeGreaterThan(0);
     expect(agreement!.value).toBeLessThan(0.667);
-    expect(report.verdict.map(({ text }) => text).join('\n')).toMatch(
-      /agree little on ask_for_missing_identifiers \(0\.\d\d, n 4\)/,
-    );
+    expect(texts().join('\n')).toMatch(/agree little on ask_for_missing_identifiers \(0\.\d\d, n 4\)/);
     const { root } = await lineage({ store, report, start: agreement!.id });
     expect(root.inputs).toHaveLength(passes.length);
   });
 
   test('an analyst that gives neither steps nor reasons has nothing of it', async () => {
-    const bare = {
-      candidates: discovery.candidates.map(({ name, definition, examples }) => ({ name, definition, examples })),
-      faults: [],
-    };
-    const { selection } = await built(await recordOf({ discovery: bare, passes: [pass(0, [a]), pass(1, [b])] }));
-    const { evidence: steps, faults, candidates } = selection!;
-    expect([steps, faults, candidates[0]!.agreement]).toEqual([undefined, undefined, undefined]);
-  });
-});
-
-describe('versions', () => {
-  const moduleOf = (n: number, source: string) => put(`${source}\n// Rationale: reason ${n}\n`, 'text/javascript');
-  const played = (title: string, rewards: number[], hinted = false) =>
-    batch(
-      title,
-      rewards.map(
-        (reward, i) => ({ ...rolloutOf(`${title} ${i}`, reward), ...(hinted && { hinted: true as const }) }) as Rollout,
-      ),
+    const candidates = discovery.candidates.map(({ citations: _, ...one }) => one);
+    const bare = await recordOf({ discovery: { candidates, faults: [] }, passes: [pass(0, [a]), pass(1, [b])] });
+    const { selection } = await built(bare);
+    expect([selection!.evidence, selection!.faults, selection!.candidates[0]!.agreement]).toEqual(
+      Array(3).fill(undefined),
     );
-
-  test('each has its reason, its size, what changed, and what was found of it', async () => {
-    const [plain, hinted] = [await played('plain', [0, 0]), await played('hinted', [0, 1, 1], true)];
-    const bands = campaignSchema.shape.calibration.parse(undefined);
-    const judged = (...rewards: number[]) =>
-      calibrate({ groups: rewards.map((one) => ({ rewards: [one] })), bands, confidence: 0.95 });
-    const rounds: SynthesisRound[] = [
-      {
-        round: 1,
-        module: await moduleOf(1, 'const a = 1;\nconst b = 1;'),
-        selfTest: { passed: false, findings: ['no'], hints: true },
-      },
-      {
-        round: 2,
-        module: await moduleOf(2, 'const a = 2;\nconst b = 1;'),
-        selfTest: { passed: true, findings: [] },
-        calibration: judged(0, 0),
-        calibrationRollouts: plain,
-        aided: [{ hints: 0.5, calibration: judged(0, 1, 1), calibrationRollouts: hinted }],
-        decision: { kind: 'reject', reason: 'too narrow', by: 'person', at: 1 },
-      },
-    ];
-    const report = await built(await recordOf({ discovery, passes, rounds }));
-    const [{ rounds: reported, episodes, calibration: kept }] = report.capabilities as [
-      NonNullable<Report['capabilities']>[number],
-    ];
-    expect(reported).toMatchObject([
-      { version: { module: rounds[0]!.module, lines: 2, rationale: 'reason 1' }, selfTest: { hints: true } },
-      {
-        version: {
-          rationale: 'reason 2',
-          changes: {
-            added: 1,
-            removed: 1,
-            lines: ['@@ -1,2 +1,2 @@', '-const a = 1;', '+const a = 2;', ' const b = 1;'],
-          },
-        },
-        decision: 'rejected: too narrow',
-        aided: [{ hints: 0.5, successRate: { value: 2 / 3 } }],
-      },
-    ]);
-    expect(reported![0]!.version.changes).toBeUndefined();
-    // The last calibration is that with hints; without them nothing succeeds.
-    expect(kept).toEqual(reported![1]!.aided![0]);
-    expect(reported![1]!.calibration!.successRate.value).toBe(0);
-    expect(episodes).toMatchObject([
-      { outcome: 'failed', reward: 0, hinted: true },
-      { outcome: 'passed', reward: 1, hinted: true },
-    ]);
-    expect(episodes![0]!.messages).toHaveLength(conversation.length);
-    // Both calibrations have been rolled out.
-    expect(report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'calibration')!.scored.value).toBe(5);
   });
 });
 
-describe('what language models cost', () => {
+test('each version of an environment has its reason, its size, what changed, and what was found of it', async () => {
+  const played = (title: string, rewards: number[], more: Partial<ScoredRollout> = {}) => {
+    const rollouts = rewards.map((reward, i) => rolloutOf(`${title} ${i}`, reward, more));
+    return batch('calibration', title, rollouts);
+  };
+  const [plain, hinted] = [await played('plain', [0, 0]), await played('hinted', [0, 1, 1], { hinted: true })];
+  const bands = campaignSchema.shape.calibration.parse(undefined);
+  const judged = (...rewards: number[]) =>
+    calibrate({ groups: rewards.map((one) => ({ rewards: [one] })), bands, confidence: 0.95 });
+  const rounds: SynthesisRound[] = [
+    {
+      round: 1,
+      module: await moduleOf('const a = 1;\nconst b = 1;', 'reason 1'),
+      selfTest: { passed: false, findings: ['no'], hints: true },
+    },
+    {
+      round: 2,
+      module: await moduleOf('const a = 2;\nconst b = 1;', 'reason 2'),
+      selfTest: { passed: true, findings: [] },
+      calibration: judged(0, 0),
+      calibrationRollouts: plain,
+      aided: [{ hints: 0.5, calibration: judged(0, 1, 1), calibrationRollouts: hinted }],
+      decision: { kind: 'reject', reason: 'too narrow', by: 'person', at: 1 },
+    },
+  ];
+  const report = await built(await recordOf({ discovery, passes, rounds }));
+  const { rounds: reported, episodes, calibration: kept } = report.capabilities![0]!;
+  const lines = ['@@ -1,2 +1,2 @@', '-const a = 1;', '+const a = 2;', ' const b = 1;'];
+  expect(reported).toMatchObject([
+    { version: { module: rounds[0]!.module, lines: 2, rationale: 'reason 1' }, selfTest: { hints: true } },
+    {
+      version: { rationale: 'reason 2', changes: { added: 1, removed: 1, lines } },
+      decision: 'rejected: too narrow',
+      aided: [{ hints: 0.5, successRate: { value: 2 / 3 } }],
+    },
+  ]);
+  expect(reported![0]!.version.changes).toBeUndefined();
+  // The last calibration is that with hints; without them nothing succeeds.
+  expect(kept).toEqual(reported![1]!.aided![0]);
+  expect(reported![1]!.calibration!.successRate.value).toBe(0);
+  expect(episodes).toMatchObject([
+    { outcome: 'failed', reward: 0, hinted: true },
+    { outcome: 'passed', reward: 1, hinted: true },
+  ]);
+  expect(episodes![0]!.messages).toHaveLength(conversation.length);
+  // Both calibrations have been rolled out.
+  expect(report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'calibration')!.scored.value).toBe(5);
+});
+
+test('what language models cost is summed up by role and step, beside the budget, and absent where nothing was asked', async () => {
   const spent = (step: string, dollars?: number, role: PayingRole = 'analyst') => ({
-    role,
-    step,
-    requests: 2,
-    promptTokens: 300,
-    cachedTokens: 100,
-    completionTokens: 50,
+    ...{ role, step, requests: 2, promptTokens: 300, cachedTokens: 100, completionTokens: 50 },
     ...(dollars !== undefined && { dollars }),
   });
-
-  test('is summed up by role and step, beside the budget', async () => {
-    const record = await recordOf({ discovery, passes });
-    const ofUser = spent('held_out', 0.5, 'user');
-    const { cost } = await built(record, [spent('discovery', 0.25), spent('labels'), ofUser]);
-    expect(cost!.languageModel).toEqual({
-      roles: [
-        {
-          ...{ role: 'analyst', requests: 4, promptTokens: 600, cachedTokens: 200, completionTokens: 100 },
-          ...{ dollars: 0.25, unpriced: 2 },
-        },
-        { role: 'user', requests: 2, promptTokens: 300, cachedTokens: 100, completionTokens: 50, dollars: 0.5 },
-      ],
-      steps: [spent('discovery', 0.25), spent('labels'), ofUser],
-      total: {
-        ...{ step: 'all', requests: 6, promptTokens: 900, cachedTokens: 300, completionTokens: 150 },
-        ...{ dollars: 0.75, unpriced: 2 },
+  const record = await recordOf({ discovery, passes });
+  const costOf = async (...all: BuiltOf['spent']) => (await built(record, { spent: all })).cost!.languageModel;
+  const ofUser = spent('held_out', 0.5, 'user');
+  expect(await costOf(spent('discovery', 0.25), spent('labels'), ofUser)).toEqual({
+    roles: [
+      {
+        ...{ role: 'analyst', requests: 4, promptTokens: 600, cachedTokens: 200, completionTokens: 100 },
+        ...{ dollars: 0.25, unpriced: 2 },
       },
-      budget: { tokens: 1000 },
-    });
-    const partly = { ...spent('discovery', 0.25), unpriced: 1 };
-    const total = { dollars: 0.75, unpriced: 1 };
-    expect((await built(record, [partly, spent('labels', 0.5)])).cost!.languageModel!.total).toMatchObject(total);
-    expect((await built(record, [spent('labels')])).cost!.languageModel!.total.dollars).toBeUndefined();
+      { role: 'user', requests: 2, promptTokens: 300, cachedTokens: 100, completionTokens: 50, dollars: 0.5 },
+    ],
+    steps: [spent('discovery', 0.25), spent('labels'), ofUser],
+    total: {
+      ...{ step: 'all', requests: 6, promptTokens: 900, cachedTokens: 300, completionTokens: 150 },
+      ...{ dollars: 0.75, unpriced: 2 },
+    },
+    budget: { tokens: 1000 },
   });
-
-  test('is absent where nothing was asked', async () => {
-    expect((await built(await recordOf({ discovery, passes }))).cost!.languageModel).toBeUndefined();
-  });
+  const partly = { ...spent('discovery', 0.25), unpriced: 1 };
+  expect((await costOf(partly, spent('labels', 0.5)))!.total).toMatchObject({ dollars: 0.75, unpriced: 1 });
+  expect((await costOf(spent('labels')))!.total.dollars).toBeUndefined();
+  expect(await costOf()).toBeUndefined();
 });

@@ -1,0 +1,45 @@
+/** What a campaign leaves in a store, for tests of what a report makes of it. */
+import { digest } from '../../../src/artifacts/hash';
+import { openFolderStore } from '../../../src/artifacts/open-store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { campaignSchema } from '../../../src/domain/campaign';
+import { outcomeOf, summarise } from '../../../src/domain/outcomes';
+import type { CampaignRecord } from '../../../src/domain/results';
+import type { Purpose, Rollout, RolloutSummary } from '../../../src/domain/rollout';
+import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
+import { temporaryFolder } from '../../support/temporary-folder';
+
+/** A store of a test file's own, and what puts something into it. */
+export function campaignStore() {
+  const root = temporaryFolder();
+  const store = openFolderStore(root);
+  const put = (body: string, mediaType = 'application/json'): Promise<ArtifactRef> =>
+    store.put({ key: digest(body), producer: 'test', inputs: [], mediaType, body });
+  const json = (value: unknown) => put(JSON.stringify(value));
+  const moduleOf = (source: string, rationale: string) =>
+    put(`${source}\n// Rationale: ${rationale}\n`, 'text/javascript');
+  const keepRollouts = (title: string, rollouts: readonly Rollout[], inputs: ArtifactRef[] = []) => {
+    const body = rollouts.map((one) => `${JSON.stringify(one)}\n`).join('');
+    return store.put({ key: title, producer: `rollouts: ${title}`, inputs, mediaType: ROLLOUTS_MEDIA_TYPE, body });
+  };
+  /** A batch as a campaign has it. */
+  async function batch(purpose: Purpose, title: string, rollouts: readonly Rollout[]): Promise<RolloutSummary> {
+    const ref = await keepRollouts(title, rollouts);
+    return { ...summarise(rollouts.map(outcomeOf)), ref, purpose, title, seconds: 1 };
+  }
+  return { root, store, put, json, moduleOf, keepRollouts, batch };
+}
+
+/** A campaign that has its base rollouts, and nothing else yet. */
+export const startedCampaign = (baseRollouts: RolloutSummary, campaign: object = {}): CampaignRecord => ({
+  campaign: campaignSchema.parse({
+    ...{ name: 'built', target: { kind: 'builtin', name: 'shop' }, baseModel: { path: 'models/base' } },
+    ...campaign,
+  }),
+  ...{ workflowId: 'built', startedAt: 0, finishedAt: 1000, stageSeconds: { rollouts: 1 } },
+  prepared: {
+    ...{ base: 'base@1', pool: 'pool', target: { name: 'shop', version: '1' }, plan: baseRollouts.ref },
+    tasks: { train: 7, validation: 5, router: 3, test: 4 },
+  },
+  baseRollouts,
+});
