@@ -1,6 +1,6 @@
 /** A report from a campaign's record and the artifacts behind it: what each figure is of, and what each arm has cost. */
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import { type ArtifactRef, figuresIn } from '../../../src/domain/artifacts';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { figuresIn } from '../../../src/domain/artifacts';
 import type { Candidate } from '../../../src/domain/capability';
 import { calibrate } from '../../../src/domain/calibration';
 import { campaignSchema } from '../../../src/domain/campaign';
@@ -18,33 +18,18 @@ import { buildReport } from '../../../src/report/build/report';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { reportText, viewsOf } from '../../../src/report/sections/report';
-import { readOutcomes, readRollouts, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
-import { groupByTask, outcomeOf, summarise } from '../../../src/domain/outcomes';
+import { readOutcomes, readRecords } from '../../../src/rollout/read';
+import { groupByTask } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
 import { wordsOf } from '../../support/browser';
-import { temporaryFolder } from '../../support/temporary-folder';
+import { campaignStore, startedCampaign } from './stored';
 
-const home = temporaryFolder();
-const store = openFolderStore(home);
+const { store, put, json, moduleOf, batch: summaryOf } = campaignStore();
 
 const [one, two] = ['tell_what_is_asked', 'refuse_what_is_forbidden'] as const;
 const LEVEL = 0.9;
 
-const json = (key: string, value: unknown): Promise<ArtifactRef> =>
-  store.put({ key, producer: 'test', inputs: [], mediaType: 'application/json', body: JSON.stringify(value) });
-
-async function summaryOf(purpose: Purpose, title: string, records: Rollout[]): Promise<RolloutSummary> {
-  const body = records.map((record) => `${JSON.stringify(record)}\n`).join('');
-  const producer = `rollouts: ${purpose}`;
-  const ref = await store.put({ key: title, producer, inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE, body });
-  return { ...summarise(records.map(outcomeOf)), ref, purpose, title, seconds: 1 };
-}
-
-async function recordsOf({ ref }: RolloutSummary): Promise<Rollout[]> {
-  const records: Rollout[] = [];
-  for await (const rollout of readRollouts({ store, ref })) records.push(rollout);
-  return records;
-}
+const recordsOf = ({ ref }: RolloutSummary): Promise<Rollout[]> => readRecords({ store, ref });
 
 /** One task for each reward. */
 const batch = (purpose: Purpose, title: string, rewards: number[]): Promise<RolloutSummary> =>
@@ -54,15 +39,6 @@ const batch = (purpose: Purpose, title: string, rewards: number[]): Promise<Roll
     rewards.map((reward, i) => scoredRollout({ name: `${title} ${i}`, task: `t${i}`, reward })),
   );
 
-const moduleOf = (source: string, rationale: string): Promise<ArtifactRef> =>
-  store.put({
-    key: source,
-    producer: 'synthesize',
-    inputs: [],
-    mediaType: 'text/javascript',
-    body: `${source}\n// Rationale: ${rationale}\n`,
-  });
-
 const policy = (ref: ArtifactRef): FixedPolicy => ({ base: 'base@1', adapters: [{ ref, weight: 1 }] });
 
 /** The first step waits for what is done before it. */
@@ -71,8 +47,8 @@ const times = (step: number) => ({ rollouts_seconds: step === 1 ? 60 : 6, update
 /** Trained for 4 steps of 10 rollouts, saved at 2 and 4; `heldOut` are the successes of 5 at each. */
 async function trained(name: string, heldOut: [number, number]) {
   const lines = [1, 2, 3, 4].map((step) => JSON.stringify({ step, reward: step / 10, name, ...times(step) }));
-  const metrics = await metricsOf(`metrics ${name}`, `${lines.join('\n')}\n`);
-  const adapter = await json(`adapter ${name}`, name);
+  const metrics = await metricsOf(`${lines.join('\n')}\n`);
+  const adapter = await json(name);
   const training: TrainingSummary = {
     steps: 4,
     rollouts: 40,
@@ -80,20 +56,14 @@ async function trained(name: string, heldOut: [number, number]) {
     promptTokens: 400,
     completionTokens: 80,
     metrics,
-    checkpoints: await json(`checkpoints ${name}`, []),
+    checkpoints: await json([]),
   };
   const iterations: Iteration[] = [];
-  for (const [i, step] of [2, 4].entries())
-    iterations.push({
-      step,
-      rollouts: 10 * step,
-      policy: policy(adapter),
-      heldOut: await batch(
-        'held_out',
-        `${name} at ${step}`,
-        Array.from({ length: 5 }, (_, task) => (task < heldOut[i]! ? 1 : 0)),
-      ),
-    });
+  for (const [i, step] of [2, 4].entries()) {
+    const rewards = Array.from({ length: 5 }, (_, task) => Number(task < heldOut[i]!));
+    const evaluated = await batch('held_out', `${name} at ${step}`, rewards);
+    iterations.push({ step, rollouts: 10 * step, policy: policy(adapter), heldOut: evaluated });
+  }
   return { training, iterations };
 }
 
@@ -135,32 +105,19 @@ async function fullRecord(): Promise<CampaignRecord> {
     })),
   );
   const [module, revised] = [await moduleOf('const a = 1;', 'why'), await moduleOf('const a = 2;', 'why now')];
+  const started = startedCampaign(await batch('base_rollouts', 'base rollouts', [1, 0, 0, 1, 0, 0, 0.5]), {
+    arms: [{ kind: 'grpo_target', name: 'theirs' }, { kind: 'other' }],
+    evaluation: { confidence: LEVEL },
+  });
   return {
-    campaign: campaignSchema.parse({
-      name: 'built',
-      target: { kind: 'builtin', name: 'shop' },
-      baseModel: { path: 'models/base' },
-      arms: [{ kind: 'grpo_target', name: 'theirs' }, { kind: 'other' }],
-      evaluation: { confidence: LEVEL },
-    }),
-    workflowId: 'built',
-    startedAt: 0,
-    finishedAt: 1000,
-    stageSeconds: { rollouts: 1 },
-    prepared: {
-      base: 'base@1',
-      pool: 'pool',
-      target: { name: 'shop', version: '1' },
-      plan: await json('plan', {}),
-      tasks: { train: 7, validation: 5, router: 3, test: 4 },
-    },
-    baseRollouts: await batch('base_rollouts', 'base rollouts', [1, 0, 0, 1, 0, 0, 0.5]),
+    ...started,
+    prepared: { ...started.prepared, plan: await json({}) },
     baseHeldOut,
     selection: {
-      candidates: await json('candidates', { candidates, faults: [] }),
-      labels: await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((pass) => json(`labels ${pass}`, unlabeled(pass)))),
+      candidates: await json({ candidates, faults: [] }),
+      labels: await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((pass) => json(unlabeled(pass)))),
       failedPasses: [8, 9].map((pass) => ({ pass, reason: 'no JSON' })),
-      selection: await json('selection', {
+      selection: await json({
         passes: 8,
         capabilities: [one, two].map((name) => ({ name, votes: 8, selected: true, ...statistics })),
       }),
@@ -206,7 +163,7 @@ async function fullRecord(): Promise<CampaignRecord> {
       { name: 'other', kind: 'other', workflowId: 'w4', status: 'failed', routable: false, reason: 'no such option' },
     ],
     router: {
-      router: await json('router', {
+      router: await json({
         maker: { kind: 'learned', version: '1', options: {} },
         options: ['base', one].map((name) => ({ name, policy: { base: 'base@1', adapters: [] } })),
         crossValidation: {
@@ -245,7 +202,8 @@ async function fullRecord(): Promise<CampaignRecord> {
 const draftOf = (of: CampaignRecord) => buildReport({ store, record: of, tasks: [], spent: [] });
 const built = async (of: CampaignRecord): Promise<Report> => completeReport(await draftOf(of));
 const armOf = ({ arms }: ReportDraft, name: string) => arms!.find((arm) => arm.name === name)!;
-const rowOf = ({ rollouts }: Report, purpose: Purpose) => rollouts!.byPurpose.find((row) => row.purpose === purpose)!;
+const rowOf = ({ rollouts }: ReportDraft, purpose: Purpose) =>
+  rollouts!.byPurpose.find((row) => row.purpose === purpose)!;
 /** What the page and the terminal are made of. */
 const textsOf = (report: Report): string => JSON.stringify(viewsOf(report)).replaceAll('\\"', '"');
 
@@ -265,8 +223,12 @@ function withCapability(
     capabilities: [{ ...first!, trained: { ...first!.trained!, ...training }, ...change }, ...others],
   };
 }
-const metricsOf = (key: string, body: string) =>
-  store.put({ key, producer: 'train', inputs: [], mediaType: 'application/jsonl', body });
+const metricsOf = (body: string): Promise<ArtifactRef> => put(body, 'application/jsonl');
+
+/** The record as it was after the first stage. */
+const earlyOf = ({ campaign, baseRollouts, prepared, stageSeconds }: CampaignRecord): CampaignRecord => {
+  return { ...startedCampaign(baseRollouts), campaign, prepared, stageSeconds };
+};
 
 let record: CampaignRecord;
 let report: Report;
@@ -287,6 +249,7 @@ test('every arm has its role; one that came to nothing is a row with its reason'
   expect(armOf(report, 'theirs').kind).toBe('grpo_target');
   expect(armOf(report, 'other')).toMatchObject({ reason: 'no such option', trainingRollouts: { value: null } });
   expect(armOf(report, 'union_ceiling').successRate!.value).toBe(0.5);
+  expect(armOf(report, 'trace').stopReasons).toMatchObject([{ reason: 'agent_stop', rollouts: { value: 3, n: 3 } }]);
   expect(report.comparisons!.map(({ arm, against, difference }) => [arm, against, difference.n])).toEqual([
     ['trace', 'theirs', 3],
   ]);
@@ -294,8 +257,8 @@ test('every arm has its role; one that came to nothing is a row with its reason'
 
 test('rollouts: spent on training, of the iteration that is evaluated, and all that was spent to come to it', () => {
   const spent = (name: string) => {
-    const { trainingRollouts, evaluatedRollouts, trainedTo, allRollouts, step } = armOf(report, name);
-    expect(trainedTo).toBeUndefined();
+    const { trainingRollouts, evaluatedRollouts, trainedTo, builtOn, allRollouts, step } = armOf(report, name);
+    expect([trainedTo, builtOn]).toEqual([undefined, undefined]);
     return [trainingRollouts.value, evaluatedRollouts?.value, allRollouts.value, step];
   };
   // Calibration 6, training 40, held out 5 + 5, base on its seeds 3, itself on the target 5.
@@ -310,140 +273,121 @@ test('rollouts: spent on training, of the iteration that is evaluated, and all t
   expect(report.budget!.value).toBe(40);
 });
 
-test('what a baseline trained beyond the rollouts of trace counts for nothing', async () => {
-  const beyond = withBaseline(({ iterations = [], training, ...arm }) => ({
-    ...arm,
-    iterations: [...iterations, { ...iterations[1]!, step: 6, rollouts: 60 }],
-    training: { ...training!, rollouts: 60 },
-  }));
-  expect(armOf(await draftOf(beyond), 'theirs')).toMatchObject({
-    trainingRollouts: { value: 40 },
-    evaluatedRollouts: { value: 20 },
-    trainedTo: { value: 60 },
-    allRollouts: { value: 40 + 5 + 5 },
-  });
+const own = 40 + 5 + 5;
+test.each<[string, (arm: ArmResult) => ArmResult, object]>([
+  [
+    'trained beyond the rollouts of trace: that counts for nothing',
+    ({ iterations = [], training, ...arm }) => ({
+      ...arm,
+      iterations: [...iterations, { ...iterations[1]!, step: 6, rollouts: 60 }],
+      training: { ...training!, rollouts: 60 },
+    }),
+    { trainingRollouts: { value: 40 }, evaluatedRollouts: { value: 20 }, trainedTo: { value: 60 } },
+  ],
+  [
+    'took over environments: it names the capabilities, and counts what these took to calibrate',
+    (arm) => ({ ...arm, builtOn: [one] }),
+    { builtOn: [one], allRollouts: { value: own + 6 } },
+  ],
+  [
+    'has two iterations of equal weights that share a batch, which is counted once',
+    ({ iterations: [first, second] = [], ...arm }) => {
+      return { ...arm, iterations: [first!, { ...second!, heldOut: first!.heldOut }] };
+    },
+    { allRollouts: { value: own - 5 } },
+  ],
+  ['no trainer made: it has spent the rollouts that it says', ({ training: _, ...arm }) => arm, {}],
+])('a baseline that %s', async (_, change, expected) => {
+  const changed = withBaseline(change);
+  const draft = await draftOf(changed);
+  expect(armOf(draft, 'theirs')).toMatchObject({ allRollouts: { value: own }, ...expected });
+  if (armOf(draft, 'theirs').builtOn)
+    expect(renderReport({ report: draft }).html).toContain(`baseline grpo_target, of ${one}`);
+  const heldOut = new Set(changed.arms![0]!.iterations!.map((each) => each.heldOut.ref.sha256)).size;
+  expect(rowOf(draft, 'held_out').scored.value).toBe(rowOf(report, 'held_out').scored.value! - 5 * (2 - heldOut));
 });
 
-test('a baseline that takes over environments names the capabilities, and counts what these took to calibrate', async () => {
-  const draft = await draftOf(withBaseline((arm) => ({ ...arm, builtOn: [one] })));
-  const own = 40 + 5 + 5;
-  expect(armOf(draft, 'theirs')).toMatchObject({ builtOn: [one], allRollouts: { value: own + 6 } });
-  expect(renderReport({ report: draft }).html).toContain(`baseline grpo_target, of ${one}`);
-  expect(armOf(report, 'theirs').builtOn).toBeUndefined();
-});
-
-test('a composite says of which capabilities it is and from what it started; its row counts what its parts took, the routed policy each once', async () => {
+describe('a composite', () => {
   const name = 'combined_capabilities';
   const parts: NonNullable<Candidate['parts']> = [{ names: [one, two], share: 1 }];
-  const [first] = record.capabilities!;
-  const work = async (of: string) => {
-    const { training, iterations } = await trained(of, [3, 4]);
-    const [before, after] = [
-      await batch('held_out', `${of}: before on seeds`, [0, 1]),
-      await batch('held_out', `${of} on target`, [1, 1, 0, 0, 0]),
-    ];
-    return {
-      training,
-      iterations,
-      best: iterations[1]!,
-      synthesized: { before, after: iterations[1]!.heldOut },
-      after,
-    };
-  };
-  const [second, third] = [await work(two), await work(name)];
-  const sumOnTarget = await batch('held_out', 'the sum on the target', [1, 0, 0, 1]);
   const candidate = { name, definition: 'Both.', examples: [], parts };
-  const combined: CampaignRecord = {
-    ...record,
-    selection: { ...record.selection!, composite: { candidate } },
-    capabilities: [
-      first!,
-      {
-        ...{ name: two, workflowId: 'w2', status: 'trained', rounds: [] },
-        trained: { ...second, target: { before: record.baseHeldOut!, after: second.after } },
-      },
-      {
-        ...{ name, workflowId: 'w5', status: 'trained', rounds: [], parts },
-        trained: { ...third, target: { before: sumOnTarget, after: third.after } },
-      },
-    ],
-  };
-  const draft = await draftOf(combined);
-  expect(draft.capabilities!.at(-1)).toMatchObject({
-    name,
-    parts,
-    status: 'trained',
-    coverage: { value: null, n: 0 },
-    validation: { target: { before: { value: 0.5, from: [sumOnTarget.ref] }, after: { value: 0.4 } } },
+  let sumOnTarget: RolloutSummary;
+  let combined: CampaignRecord;
+  beforeAll(async () => {
+    const trainedOn = async (of: string, targetBefore: RolloutSummary) => {
+      const { training, iterations } = await trained(of, [3, 4]);
+      const best = iterations[1]!;
+      const before = await batch('held_out', `${of}: before on seeds`, [0, 1]);
+      const after = await batch('held_out', `${of} on target`, [1, 1, 0, 0, 0]);
+      const target = { before: targetBefore, after };
+      return { training, iterations, best, synthesized: { before, after: best.heldOut }, target };
+    };
+    sumOnTarget = await batch('held_out', 'the sum on the target', [1, 0, 0, 1]);
+    const second = await trainedOn(two, record.baseHeldOut!);
+    const third = await trainedOn(name, sumOnTarget);
+    combined = {
+      ...record,
+      selection: { ...record.selection!, composite: { candidate } },
+      capabilities: [
+        record.capabilities![0]!,
+        { name: two, workflowId: 'w2', status: 'trained', rounds: [], trained: second },
+        { name, workflowId: 'w5', status: 'trained', rounds: [], parts, trained: third },
+      ],
+    };
   });
-  const spent = (of: string) => armOf(draft, of);
-  // Training 40, held out 5 + 5, before 2, itself on the target 5; of the composite the sum on the target, 4, as well.
-  const [ofOne, ofTwo, own] = [spent(one).allRollouts.value!, 40 + 5 + 5 + 2 + 5, 40 + 5 + 5 + 2 + 5 + 4];
-  expect(spent(two)).toMatchObject({ trainingRollouts: { value: 40 }, allRollouts: { value: ofTwo } });
-  expect(spent(name)).toMatchObject({
-    builtOn: [one, two],
-    trainingRollouts: { value: 120 },
-    allRollouts: { value: ofOne + ofTwo + own },
+  /** Trained from the sum of its parts' adapters. */
+  const mixed = () => ({ ...record.selection!, composite: { candidate: { ...candidate, mixed: true as const } } });
+  const lastOf = ({ capabilities }: ReportDraft) => capabilities!.at(-1)!;
+
+  test('says of which capabilities it is and from what it started; its row counts what its parts took, the routed policy each once', async () => {
+    const draft = await draftOf(combined);
+    expect(lastOf(draft)).toMatchObject({
+      ...{ name, parts, status: 'trained', coverage: { value: null, n: 0 } },
+      validation: { target: { before: { value: 0.5, from: [sumOnTarget.ref] }, after: { value: 0.4 } } },
+    });
+    const spent = (of: string) => [armOf(draft, of).trainingRollouts.value, armOf(draft, of).allRollouts.value];
+    // Training 40, held out 5 + 5, before 2, itself on the target 5; of the composite the sum on the target, 4, as well.
+    const [ofOne, ofTwo, ofBoth] = [armOf(draft, one).allRollouts.value!, own + 2 + 5, own + 2 + 5 + 4];
+    expect(spent(two)).toEqual([40, ofTwo]);
+    expect(spent(name)).toEqual([120, ofOne + ofTwo + ofBoth]);
+    expect(spent('trace')).toEqual([120, 7 + 5 + ofOne + ofTwo + ofBoth + 6]);
+    expect(draft.budget!.value).toBe(120);
+    expect(armOf(draft, name).builtOn).toEqual([one, two]);
+
+    const html = wordsOf(renderReport({ report: draft }).html);
+    expect(html).toContain(`of ${one}, ${two}: on their environments in turns`);
+    expect(html).toContain(`adapter, of ${one}, ${two}`);
+    expect(textsOf(completeReport(draft))).toContain('against the sum of its parts');
+    const fromSum = await draftOf({ ...combined, selection: mixed() });
+    expect(lastOf(fromSum)).toMatchObject({ mixed: true, parts });
+    expect(lastOf(fromSum).onTarget).toHaveProperty('all');
+    expect(renderReport({ report: fromSum }).html).toContain(
+      `of ${one}, ${two}: on their environments in turns, trained from the sum of their adapters`,
+    );
   });
-  expect(spent('trace')).toMatchObject({
-    trainingRollouts: { value: 120 },
-    allRollouts: { value: 7 + 5 + ofOne + ofTwo + own + 6 },
+
+  test('is not judged by what chose its iteration', async () => {
+    const capabilities = structuredClone(combined.capabilities!);
+    const { target, best } = capabilities.at(-1)!.trained!;
+    target!.after = best.heldOut;
+    const chosen = await built({ ...combined, capabilities, selection: mixed() });
+    expect(lastOf(chosen).onTarget).toMatchObject({ batches: [{ of: 'held_out', chose: true }] });
+    expect(lastOf(chosen).onTarget!.all).toBeUndefined();
+    expect(textsOf(chosen)).toMatch(
+      /Adapter combined_capabilities .*: no task of the target can judge it \(held-out .*, which chose it and does not count\)/,
+    );
   });
-  expect(draft.budget!.value).toBe(120);
 
-  const html = wordsOf(renderReport({ report: draft }).html);
-  expect(html).toContain(`of ${one}, ${two}: on their environments in turns`);
-  expect(html).toContain(`adapter, of ${one}, ${two}`);
-  expect(textsOf(completeReport(draft))).toContain('against the sum of its parts');
-
-  const onAll = { ...record.selection!, composite: { candidate: { ...candidate, mixed: true as const } } };
-  const mixed = await draftOf({ ...combined, selection: onAll });
-  expect(mixed.capabilities!.at(-1)).toMatchObject({ mixed: true, parts });
-  expect(renderReport({ report: mixed }).html).toContain(
-    `of ${one}, ${two}: on their environments in turns, trained from the sum of their adapters`,
-  );
-
-  // What chose its iteration can't judge it.
-  const { trained: ofMixed, ...rest } = combined.capabilities!.at(-1)!;
-  const chosenOnTarget = { ...ofMixed!, target: { ...ofMixed!.target, after: ofMixed!.best.heldOut } };
-  const onTarget = [...combined.capabilities!.slice(0, -1), { ...rest, trained: chosenOnTarget }];
-  const chosen = await built({ ...combined, capabilities: onTarget, selection: onAll });
-  expect(mixed.capabilities!.at(-1)!.onTarget).toHaveProperty('all');
-  expect(chosen.capabilities!.at(-1)!.onTarget).toMatchObject({ batches: [{ of: 'held_out', chose: true }] });
-  expect(chosen.capabilities!.at(-1)!.onTarget!.all).toBeUndefined();
-  expect(textsOf(chosen)).toMatch(
-    new RegExp(
-      `Adapter ${name} .*: no task of the target can judge it \\(held-out .*, which chose it and does not count\\)`,
-    ),
-  );
-
-  // One that was not started is a row with its reason.
-  const reason = `no pair of it has two adapters: ${two} ended without one`;
-  const capabilities: CampaignRecord['capabilities'] = [
-    ...record.capabilities!,
-    { ...{ name, workflowId: 'w5', status: 'not_started', rounds: [], parts, reason } },
-  ];
-  const without = await built({ ...combined, capabilities });
-  expect(without.capabilities!.at(-1)).toMatchObject({ name, status: 'not_started', reason });
-  expect(textsOf(without)).toContain(`${name} has no adapter (not started): ${reason}.`);
-});
-
-test('why there is no composite is said', async () => {
-  const selection = { ...record.selection!, noComposite: 'too few failures' };
-  const without = await built({ ...record, selection });
-  expect(without.selection?.noComposite).toBe('too few failures');
-  expect(renderReport({ report: without }).html).toContain('No composite: too few failures.');
-  expect(reportText(without)).toContain('No composite: too few failures.');
-});
-
-test('a batch that two iterations of equal weights share is counted once', async () => {
-  const shared = await built(
-    withBaseline(({ iterations: [first, second] = [], ...arm }) => {
-      return { ...arm, iterations: [first!, { ...second!, heldOut: first!.heldOut }] };
-    }),
-  );
-  expect(rowOf(shared, 'held_out').scored.value).toBe(rowOf(report, 'held_out').scored.value! - 5);
-  expect(armOf(shared, 'theirs').allRollouts.value).toBe(40 + 5);
+  test('that was not started, or is none, is said with the reason', async () => {
+    const reason = `no pair of it has two adapters: ${two} ended without one`;
+    const last: CapabilityResult = { name, workflowId: 'w5', status: 'not_started', rounds: [], parts, reason };
+    const without = await built({ ...combined, capabilities: [...record.capabilities!, last] });
+    expect(lastOf(without)).toMatchObject({ name, status: 'not_started', reason });
+    expect(textsOf(without)).toContain(`${name} has no adapter (not started): ${reason}.`);
+    const none = await built({ ...record, selection: { ...record.selection!, noComposite: 'too few failures' } });
+    for (const said of [renderReport({ report: none }).html, reportText(none)])
+      expect(said).toContain('No composite: too few failures.');
+  });
 });
 
 test('a rollout that batches share is counted once, for what it was first for, and the purposes add up', async () => {
@@ -451,41 +395,33 @@ test('a rollout that batches share is counted once, for what it was first for, a
   // Of base: five rollouts of the held-out evaluation, where it broke at one, and three of its own.
   const heldOut = await recordsOf(record.baseHeldOut!);
   const [{ key, task, attempt }, ...scored] = heldOut as [Rollout, ...Rollout[]];
-  const error = { type: 'EnvironmentDied', message: 'gone' };
-  const baseHeldOut = await summaryOf('held_out', 'base held out, one broken', [
-    { status: 'broken', key, task, attempt, error },
-    ...scored,
-  ]);
-  const shared = await summaryOf('outcome_matrix', 'matrix shared', [
-    ...heldOut,
-    ...(await recordsOf(matrix!.rollouts)),
-  ]);
+  const broken: Rollout = { status: 'broken', key, task, attempt, error: { type: 'EnvironmentDied', message: 'gone' } };
+  const baseHeldOut = await summaryOf('held_out', 'base held out, one broken', [broken, ...scored]);
+  const all = [...heldOut, ...(await recordsOf(matrix!.rollouts))];
+  const shared = await summaryOf('outcome_matrix', 'matrix shared', all);
   const router = { ...record.router!, outcomes: [{ ...matrix!, rollouts: shared }, ...others] };
   const once = await built({ ...record, baseHeldOut, router });
-  expect(rowOf(once, 'held_out').scored.value).toBe(rowOf(report, 'held_out').scored.value! - 1);
-  expect(rowOf(once, 'outcome_matrix').scored.value).toBe(rowOf(report, 'outcome_matrix').scored.value! + 1);
-  expect(rowOf(once, 'held_out').broken.value).toBe(0);
+  const counts = (of: Report, purpose: Purpose) => [rowOf(of, purpose).scored.value!, rowOf(of, purpose).broken.value];
+  const [ofHeldOut] = counts(report, 'held_out') as [number];
+  const [ofMatrix] = counts(report, 'outcome_matrix') as [number];
+  expect(counts(once, 'held_out')).toEqual([ofHeldOut - 1, 0]);
+  expect(counts(once, 'outcome_matrix')).toEqual([ofMatrix + 1, 0]);
   expect(once.rollouts!.brokenByError.map(({ errorType }) => errorType)).toEqual(['RouterFailed']);
-  const { scored: all, broken, byPurpose } = once.rollouts!;
-  const before = report.rollouts!;
-  expect([all.value, all.n, broken.value]).toEqual([before.scored.value, before.scored.n, before.broken.value]);
-  for (const field of ['scored', 'broken'] as const)
-    expect(byPurpose.reduce((sum, purpose) => sum + purpose[field].value!, 0)).toBe(once.rollouts![field].value);
-  for (const field of ['promptTokens', 'completionTokens'] as const)
-    expect(byPurpose.reduce((sum, purpose) => sum + purpose[field]!.value!, 0)).toBe(report.cost![field].value);
-  expect(armOf(once, 'trace').allRollouts).toMatchObject({
-    value: armOf(report, 'trace').allRollouts.value,
-    n: armOf(report, 'trace').allRollouts.n,
-  });
-  const behind = await lineage({ store, report: once, start: 'rollouts.held_out.scored' });
-  expect(behind.totals).toMatchObject({ broken: 1 });
-  const { totals } = await lineage({ store, report: once, start: 'arms.trace.rollouts.all' });
-  expect([totals.scored, totals.broken]).toEqual([armOf(report, 'trace').allRollouts.value! - 40, 0]);
-});
-
-test('an arm that no trainer made has spent the rollouts that it says, and those that evaluated it', async () => {
-  const prompted = await draftOf(withBaseline(({ training, ...arm }) => (training ? arm : { ...arm })));
-  expect(armOf(prompted, 'theirs').allRollouts.value).toBe(40 + 5 + 5);
+  for (const field of ['scored', 'broken', 'promptTokens', 'completionTokens'] as const) {
+    const sum = once.rollouts!.byPurpose.reduce((before, row) => before + row[field]!.value!, 0);
+    const total = field === 'scored' || field === 'broken' ? report.rollouts![field] : report.cost![field];
+    expect([field, sum]).toEqual([field, total.value]);
+  }
+  expect([once.rollouts!.scored.n, once.rollouts!.scored.value, once.rollouts!.broken.value]).toEqual([
+    report.rollouts!.scored.n,
+    report.rollouts!.scored.value,
+    report.rollouts!.broken.value,
+  ]);
+  const { value, n } = armOf(report, 'trace').allRollouts;
+  expect(armOf(once, 'trace').allRollouts).toMatchObject({ value, n });
+  const totals = async (start: string) => (await lineage({ store, report: once, start })).totals;
+  expect(await totals('rollouts.held_out.scored')).toMatchObject({ broken: 1 });
+  expect(await totals('arms.trace.rollouts.all')).toMatchObject({ scored: value! - 40, broken: 0 });
 });
 
 describe('what a rollout took', () => {
@@ -503,22 +439,26 @@ describe('what a rollout took', () => {
   });
 
   test('what was found counts for nothing; where all was, nothing is said', async () => {
-    const stageSeconds = { rollouts: 0, router: 6, evaluation: 16 };
-    const found = { ...record.baseRollouts, reused: 7 };
-    expect(await secondsOf({ ...record, stageSeconds, baseRollouts: found })).toMatchObject({ rollout: 1 });
-    const { campaign, workflowId, startedAt, finishedAt, prepared } = record;
-    const early = { campaign, workflowId, startedAt, finishedAt, prepared, stageSeconds, baseRollouts: found };
-    expect(await secondsOf(early)).toBeUndefined();
+    const baseRollouts = { ...record.baseRollouts, reused: 7 };
+    const found = { ...record, stageSeconds: { rollouts: 0, router: 6, evaluation: 16 }, baseRollouts };
+    expect(await secondsOf(found)).toMatchObject({ rollout: 1 });
+    expect(await secondsOf(earlyOf(found))).toBeUndefined();
   });
 });
+
+/** With another training of the first capability. */
+const withMetrics = async (body: string) => {
+  const metrics = await metricsOf(body);
+  const training = { ...record.capabilities![0]!.trained!.training, metrics };
+  return { metrics, changed: withCapability({}, { training }) };
+};
 
 test.each([
   ['no JSON', '{"step":1,"reward":0}\n{"step":2,"rew', 2],
   ['a branch that is none', '{"step":1,"reward":0,"reward_by_branch":{"No Name":1}}\n', 1],
-])('metrics with %s are named with their line', async (what, body, line) => {
-  const metrics = await metricsOf(what, body);
-  const damaged = withCapability({}, { training: { ...record.capabilities![0]!.trained!.training, metrics } });
-  await expect(built(damaged)).rejects.toThrow(`${metrics.uri}, line ${line}: `);
+])('metrics with %s are named with their line', async (_, body, line) => {
+  const { metrics, changed } = await withMetrics(body);
+  await expect(built(changed)).rejects.toThrow(`${metrics.uri}, line ${line}: `);
 });
 
 test.each([
@@ -526,11 +466,9 @@ test.each([
   [3, 3],
 ])('of %d training rows a rollout, the report tells %s', async (each, told) => {
   const rows = each * record.campaign.training.groupSize;
-  const line = (step: number) => JSON.stringify({ step, reward: 0.5, rows, informative_groups: 1 });
-  const metrics = await metricsOf(`${rows} rows`, `${line(1)}\n${line(2)}\n`);
-  const training = { ...record.capabilities![0]!.trained!.training, metrics };
-  const { rowsPerRollout } = (await built(withCapability({}, { training }))).capabilities![0]!.training!;
-  expect(rowsPerRollout?.value).toBe(told);
+  const line = (step: number) => `${JSON.stringify({ step, reward: 0.5, rows, informative_groups: 1 })}\n`;
+  const { changed } = await withMetrics(line(1) + line(2));
+  expect((await built(changed)).capabilities![0]!.training!.rowsPerRollout?.value).toBe(told);
 });
 
 test('all that was spent leads back to its batches', async () => {
@@ -544,10 +482,8 @@ test('iterations carry success and mean reward on held-out tasks, and the rollou
     [2, 20, 0.4, 0.4],
     [4, 40, 1, 1],
   ]);
-  expect(bestStep).toBe(2);
-  expect(rewardCurve!.points).toHaveLength(4);
-  expect(armOf(report, 'theirs').heldOut!.value).toBe(0.4);
-  expect([armOf(report, 'base').heldOut!.value, armOf(report, one).heldOut!.value]).toEqual([0.2, 0.4]);
+  expect([bestStep, rewardCurve!.points.length]).toEqual([2, 4]);
+  expect(['base', one, 'theirs'].map((name) => armOf(report, name).heldOut!.value)).toEqual([0.2, 0.4, 0.4]);
 });
 
 test('calibration is shown as it was decided; a round whose self-test failed has its findings alone', () => {
@@ -573,15 +509,13 @@ test.each([
   [0, true, undefined],
   [0.25, false, undefined],
 ])(
-  'a training with hintShare %d on an environment accepted with hints (%p) says its share',
+  'a training with hintShare %d on an environment accepted with hints (%p) says %p',
   async (hintShare, hinted, share) => {
     const last = record.capabilities![0]!.rounds.at(-1)!;
-    const { calibration, calibrationRollouts } = last;
-    const accepted = { ...calibration!, accepted: true };
-    const aided = [{ hints: 0.5, calibration: accepted, calibrationRollouts: calibrationRollouts! }];
+    const calibration = { ...last.calibration!, accepted: true };
+    const aided = [{ hints: 0.5, calibration, calibrationRollouts: last.calibrationRollouts! }];
+    const campaign = { ...record.campaign, training: { ...record.campaign.training, hintShare } };
     const rounds = [{ ...last, ...(hinted && { aided }) }];
-    const training = { ...record.campaign.training, hintShare };
-    const campaign = { ...record.campaign, training };
     const trainedSo = await built({ ...withCapability({ rounds }), campaign });
     expect(trainedSo.capabilities![0]!.training!.hints).toBe(share);
     // A baseline trains on the target, where there are no hints.
@@ -590,33 +524,31 @@ test.each([
 );
 
 describe('with branches', () => {
+  type RewardOf = (seed: number, branch: string) => number;
   /** 48 held-out seeds: 34 forbidden, 14 allowed twins. */
-  const onSeeds = (purpose: Purpose, title: string, reward: (seed: number, branch: string) => number) =>
-    summaryOf(
-      purpose,
-      title,
-      Array.from({ length: 48 }, (_, seed) => {
-        const branch = seed < 34 ? 'special' : 'twin';
-        return scoredRollout({ name: `${title} ${seed}`, task: `seed-${seed}`, reward: reward(seed, branch), branch });
-      }),
-    );
-  const withBranches = async (after: (seed: number, branch: string) => number, title: string): Promise<Report> => {
+  const onSeeds = (purpose: Purpose, title: string, rewardOf: RewardOf) => {
+    const rollouts = Array.from({ length: 48 }, (_, seed) => {
+      const branch = seed < 34 ? 'special' : 'twin';
+      return scoredRollout({ name: `${title} ${seed}`, task: `seed-${seed}`, reward: rewardOf(seed, branch), branch });
+    });
+    return summaryOf(purpose, title, rollouts);
+  };
+  const curve = '{"step":1,"reward":0.5,"reward_by_branch":{"twin":0.9,"special":0.1}}\n{"step":2,"reward":0.6}\n';
+  const withBranches = async (after: RewardOf, title: string): Promise<Report> => {
     const [first] = record.capabilities!;
-    const before = await onSeeds('held_out', `${title}: base`, (_, branch) => (branch === 'twin' ? 1 : 0));
+    const before = await onSeeds('held_out', `${title}: base`, (_, branch) => Number(branch === 'twin'));
     const heldOut = await onSeeds('held_out', `${title}: best`, after);
     const best = { ...first!.trained!.best, heldOut };
-    const metrics = await metricsOf(
-      `${title}: metrics`,
-      '{"step":1,"reward":0.5,"reward_by_branch":{"twin":0.9,"special":0.1}}\n{"step":2,"reward":0.6}\n',
-    );
-    const training = { ...first!.trained!.training, metrics };
-    const work = { training, iterations: [best], best, synthesized: { before, after: heldOut } };
+    const training = { ...first!.trained!.training, metrics: await metricsOf(curve) };
     const calibrationRollouts = await onSeeds('calibration', `${title}: calibration`, (seed, branch) =>
       branch === 'twin' || seed % 3 === 0 ? 1 : 0.1,
     );
-    const calibration = await calibrationOf(calibrationRollouts);
-    const rounds = [{ ...first!.rounds[1]!, calibration, calibrationRollouts }];
-    return built(withCapability({ rounds }, work));
+    const rounds = [
+      { ...first!.rounds[1]!, calibration: await calibrationOf(calibrationRollouts), calibrationRollouts },
+    ];
+    return built(
+      withCapability({ rounds }, { training, iterations: [best], best, synthesized: { before, after: heldOut } }),
+    );
   };
 
   test('an adapter that says "not allowed" in 47 of 48 episodes is gamed, whatever the target says', async () => {
@@ -647,10 +579,10 @@ describe('with branches', () => {
     expect(totals.scored).toBe(96);
   });
 
-  test.each([
-    ['gains on one and keeps the other', (seed: number, branch: string) => (branch === 'special' || seed > 34 ? 1 : 0)],
-    ['loses on both', (seed: number) => (seed > 40 ? 1 : 0)],
-    ['changes nothing', (_: number, branch: string) => (branch === 'twin' ? 1 : 0)],
+  test.each<[string, RewardOf]>([
+    ['gains on one and keeps the other', (seed, branch) => Number(branch === 'special' || seed > 34)],
+    ['loses on both', (seed) => Number(seed > 40)],
+    ['changes nothing', (_, branch) => Number(branch === 'twin')],
   ])('one that %s is not', async (title, after) => {
     const { validation, statement } = (await withBranches(after, title)).capabilities![0]!;
     expect(statement!.gamed).toBe(false);
@@ -689,32 +621,30 @@ describe('with branches', () => {
   });
 });
 
-test('selection: outcomes of the labeled rollouts, votes out of all passes, those that failed', () => {
+test('selection: outcomes of the labeled rollouts, votes out of all passes, those that failed', async () => {
   const { failed, passed, passes, failedPasses, candidates } = report.selection!;
   expect([failed.value, passed.value, passes, failedPasses.length]).toEqual([5, 2, 10, 2]);
   expect(candidates[0]).toMatchObject({ votes: 8, passes: 10, coverage: { value: 0.4, n: 8 } });
   expect(textsOf(report)).toContain('2 of 10 labeling passes failed and are left out: no JSON.');
-});
-
-test('what an analyst gives outright has no votes and no statistics', async () => {
-  const selection = { ...record.selection!, labels: [], failedPasses: [] };
-  const outright = await built({ ...record, selection });
-  expect(outright.selection).toMatchObject({ passes: 0, candidates: [{ name: one, selected: true }, { name: two }] });
-  expect(outright.selection!.candidates[0]!.coverage).toMatchObject({ value: null, n: 0 });
+  // What an analyst gives outright has no votes and no statistics.
+  const { selection } = await built({ ...record, selection: { ...record.selection!, labels: [], failedPasses: [] } });
+  expect(selection).toMatchObject({ passes: 0, candidates: [{ name: one, selected: true }, { name: two }] });
+  expect(selection!.candidates[0]!.coverage).toMatchObject({ value: null, n: 0 });
 });
 
 test('the router: what it chose, how sure it was, and what it could not route', () => {
   const { kind, constant, choices, errors, crossValidation, latency } = report.router!;
   expect([kind, constant]).toEqual(['learned', undefined]);
-  expect(choices!.map(({ option, share, probability }) => [option, share.value, share.n, probability?.value])).toEqual([
-    ['base', 1 / 3, 3, expect.closeTo(0.3)],
-    [one, 2 / 3, 3, expect.closeTo(0.8)],
+  expect(
+    choices!.map(({ option, share, probability, successRate }) => [
+      ...[option, share.value, share.n, probability?.value],
+      ...[successRate!.value, successRate!.n],
+    ]),
+  ).toEqual([
+    ['base', 1 / 3, 3, expect.closeTo(0.3), 0, 1],
+    [one, 2 / 3, 3, expect.closeTo(0.8), 1, 2],
   ]);
   expect(errors).toMatchObject({ value: 1, n: 4 });
-  expect(choices!.map(({ successRate }) => [successRate!.value, successRate!.n])).toEqual([
-    [0, 1],
-    [1, 2],
-  ]);
   expect(crossValidation.forms).toMatchObject([
     { form: 'constant', kept: false, successRate: { value: 0.5, n: 12 } },
     { form: 'ridge', kept: true, successRate: { value: 0.6, n: 12 } },
@@ -725,33 +655,38 @@ test('the router: what it chose, how sure it was, and what it could not route', 
   expect(crossValidation.unionCeiling.interval!.high).toBe(1);
 });
 
-test('regret: what the best option for every task solves, and the routed policy does not', async () => {
+test('regret, and when the router was wrong: what the best option for every task solves, and the routed policy does not', async () => {
   // One of the options solves tasks 0 and 2; the routed policy 0 and 1, of the three that it has rollouts of.
   expect(report.router!.regret).toMatchObject({ id: 'router.regret', value: 0, n: 3, unit: 'difference' });
   expect(report.router!.misses).toMatchObject({ count: { value: 0, n: 3 }, shown: [] });
-  const policies = record.evaluation!.policies.filter(({ name }) => name !== one);
-  const unknown = await built({ ...record, evaluation: { policies, failed: [{ name: one, reason: 'gone' }] } });
+  const { policies } = record.evaluation!;
+  const others = policies.filter(({ name }) => name !== one);
+  const unknown = await built({ ...record, evaluation: { policies: others, failed: [{ name: one, reason: 'gone' }] } });
   expect(unknown.router!.regret).toBeUndefined();
-});
 
-test('when the router was wrong: another option solved what failed on its choice', async () => {
   const rollouts = await batch('test', 'test by one', [1, 1, 1, 1]);
-  const policies = record.evaluation!.policies.map((its) => (its.name === one ? { ...its, rollouts } : its));
-  const { misses } = (await built({ ...record, evaluation: { policies, failed: [] } })).router!;
+  const solving = policies.map((its) => (its.name === one ? { ...its, rollouts } : its));
+  const { misses } = (await built({ ...record, evaluation: { policies: solving, failed: [] } })).router!;
   expect(misses!.count).toMatchObject({ value: 1, n: 3 });
   expect(misses!.shown).toMatchObject([{ task: 't2', chosen: 'base', probability: 0.4, solvedBy: [one] }]);
 });
 
+/** The record with one more option that was evaluated. */
+async function withOption(name: string, router: object): Promise<CampaignRecord> {
+  const rollouts = await batch('test', `test ${name}`, [1, 1, 1, 0]);
+  return {
+    ...record,
+    router: { ...record.router!, options: ['base', one, name], ...router },
+    evaluation: { policies: [...record.evaluation!.policies, { name, rollouts }], failed: [] },
+  };
+}
+
 test('a sum is a row of its own that has cost what its parts have', async () => {
-  const sums = [[one, two]];
   const sum = `${one}+${two}`;
-  const rollouts = await batch('test', 'test sum', [1, 1, 1, 0]);
-  const policies = [...record.evaluation!.policies, { name: sum, rollouts }];
-  const router = { ...record.router!, options: ['base', one, sum], sums };
-  const summed = await built({ ...record, router, evaluation: { policies, failed: [] } });
-  const row = armOf(summed, sum);
+  const summed = await built(await withOption(sum, { sums: [[one, two]] }));
+  const { trainingRollouts, ...row } = armOf(summed, sum);
   expect(row).toMatchObject({ role: 'sum', status: 'evaluated', successRate: { value: 0.75 } });
-  expect(row.trainingRollouts.value).toBe(armOf(summed, one).trainingRollouts.value);
+  expect(trainingRollouts.value).toBe(armOf(summed, one).trainingRollouts.value);
   expect(row.successRate!.id).toBe(`arms.${one}-${two}.success_rate`);
   expect(summed.arms!.map(({ role }) => role).slice(0, 4)).toEqual(['base', 'adapter', 'sum', 'routed']);
   expect(armOf(summed, 'union_ceiling').successRate!.value).toBe(0.75);
@@ -759,27 +694,22 @@ test('a sum is a row of its own that has cost what its parts have', async () => 
 });
 
 test('a gate over the adapters is a sum that has cost what they have, and the outcomes that it was trained on', async () => {
-  const name = 'gated';
-  const rollouts = await batch('test', 'test gate', [1, 1, 1, 0]);
-  const matrix = await batch('outcome_matrix', 'matrix of base', [1, 0, 0]);
-  const own = await batch('outcome_matrix', 'matrix of the gate', [1, 1, 0, 1, 0]);
   const outcomes = [
-    { option: 'base', rollouts: matrix },
-    { option: name, rollouts: own },
+    { option: 'base', rollouts: await batch('outcome_matrix', 'matrix of base', [1, 0, 0]) },
+    { option: 'gated', rollouts: await batch('outcome_matrix', 'matrix of the gate', [1, 1, 0, 1, 0]) },
   ];
-  const gate = { base: 'base', adapters: [] };
-  const router = { ...record.router!, options: ['base', one, name], outcomes, gate };
-  const policies = [...record.evaluation!.policies, { name, rollouts }];
-  const gated = await built({ ...record, router, evaluation: { policies, failed: [] } });
-  const without = await built({ ...record, router: { ...router, outcomes: outcomes.slice(1) } });
-  const row = armOf(gated, name);
+  const gatedOn = async (trainedOn: typeof outcomes) => {
+    const gate = { base: 'base', adapters: [] };
+    return armOf(await built(await withOption('gated', { gate, outcomes: trainedOn })), 'gated');
+  };
+  const row = await gatedOn(outcomes);
   expect(row).toMatchObject({ role: 'sum', status: 'evaluated', successRate: { value: 0.75 } });
-  expect(row.allRollouts.value! - armOf(without, name).allRollouts.value!).toBe(3);
+  expect(row.allRollouts.value! - (await gatedOn(outcomes.slice(1))).allRollouts.value!).toBe(3);
 });
 
 test('a router that is constant says what it gives', async () => {
   const fitted = JSON.parse((await store.read(record.router!.router!)).toString()) as object;
-  const router = await json('constant router', { ...fitted, constant: 'base' });
+  const router = await json({ ...fitted, constant: 'base' });
   const rollouts = routedRollouts().map((rollout) =>
     rollout.status === 'scored' ? { ...rollout, routed: { ...rollout.routed!, probabilities: {} } } : rollout,
   );
@@ -796,10 +726,6 @@ test('a router that is constant says what it gives', async () => {
   const page = (shown: Report) => renderReport({ report: shown }).html;
   expect(page(report)).toContain('mean probability');
   expect(page(constant)).not.toContain('mean probability');
-});
-
-test('why test rollouts ended is counted per arm', () => {
-  expect(armOf(report, 'trace').stopReasons).toMatchObject([{ reason: 'agent_stop', rollouts: { value: 3, n: 3 } }]);
 });
 
 test('an adapter is judged by all tasks of the target that it was tried on, each once', () => {
@@ -847,18 +773,25 @@ test('rollouts are counted by purpose; tokens as they were returned', () => {
 });
 
 test('rollouts that broke are told by cause, on the page, the terminal and in the verdict', async () => {
-  const base = await recordsOf(record.baseRollouts);
-  const error = (n: number) => ({ type: 'BadEnvironment', message: `episode: "${n}" is the id of an open episode` });
-  const broken = (key: string, n: number, own = error(n)): Rollout => {
-    return { status: 'broken', key, task: `train-${n}`, attempt: 0, error: own };
+  const brokenAt = (n: number, message: string): Rollout => {
+    return {
+      status: 'broken',
+      key: `b${n}`,
+      task: `train-${n}`,
+      attempt: 0,
+      error: { type: 'BadEnvironment', message },
+    };
   };
-  const other = { type: 'BadEnvironment', message: 'a reward of 2' };
-  const records = [...base, broken('b1', 31), broken('b2', 7), broken('b3', 8, other)];
+  const why = (n: number) => `episode: "${n}" is the id of an open episode`;
+  const records = [
+    ...(await recordsOf(record.baseRollouts)),
+    ...[brokenAt(31, why(31)), brokenAt(7, why(7)), brokenAt(8, 'a reward of 2')],
+  ];
   const told = await built({ ...record, baseRollouts: await summaryOf('base_rollouts', 'base, some broken', records) });
   expect(
     told.rollouts!.brokenByError.map(({ rollouts, message, task }) => [rollouts.id, rollouts.value, message, task]),
   ).toEqual([
-    ['rollouts.broken_by_error.badenvironment', 2, error(31).message, 'train-31'],
+    ['rollouts.broken_by_error.badenvironment', 2, why(31), 'train-31'],
     ['rollouts.broken_by_error.badenvironment_2', 1, 'a reward of 2', 'train-8'],
     ['rollouts.broken_by_error.routerfailed', 1, 'no answer', 't3'],
   ]);
@@ -930,12 +863,11 @@ test('a baseline that the router may choose is in the bound and in what routing 
 });
 
 test('a campaign that was stopped has no arms; an artifact that is something else is an error that names it', async () => {
-  const { campaign, workflowId, startedAt, finishedAt, stageSeconds, prepared, baseRollouts } = record;
-  const base = { campaign, workflowId, startedAt, finishedAt, stageSeconds, prepared, baseRollouts };
-  const stopped = await built({ ...base, stoppedAfter: 'rollouts' });
+  const early = earlyOf(record);
+  const stopped = await built({ ...early, stoppedAfter: 'rollouts' });
   expect([stopped.arms, stopped.selection, stopped.router]).toEqual([undefined, undefined, undefined]);
   const selection = { ...record.selection!, selection: record.prepared.plan };
-  await expect(built({ ...base, selection })).rejects.toThrow(
+  await expect(built({ ...early, selection })).rejects.toThrow(
     /artifact:[0-9a-f]+ has another form than expected: .*passes/s,
   );
 });
