@@ -20,21 +20,30 @@ afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
 const ANSWER =
   'Ship trace, which routes between the adapters: 76% of the test tasks, base 37%. GRPO on the target comes to 61% with 42% of the rollouts; another training of each would most likely not change which is ahead.';
 const WIDE = { viewport: { width: 1300, height: 900 } };
-/** As a browser has it, all views. */
+const pages = new Map<string, string>();
+/** As a browser has it, all views; the same page is opened once. */
 async function pageOf(report: ReportDraft): Promise<string> {
-  const page = await browser.open({ html: renderReport({ report }).html, context: WIDE });
-  const shown = await viewsOf(page);
-  await page.close();
-  return shown;
+  const { html } = renderReport({ report });
+  if (!pages.has(html)) {
+    const page = await browser.open({ html, context: WIDE });
+    pages.set(html, await viewsOf(page));
+    await page.close();
+  }
+  return pages.get(html)!;
 }
+const changed = (change: (draft: ReportDraft) => void, draft = reportFixture()): ReportDraft => {
+  change(draft);
+  return draft;
+};
 const linesOf = (draft: ReportDraft, columns?: number): string[] =>
   reportText(completeReport(draft), columns).split('\n');
 const flat = (lines: readonly string[]): string => lines.map((line) => line.trim()).join(' ');
 const elements = (page: string): Set<string> => new Set(page.match(/<\/?[a-z][a-z0-9]*/g));
 
 /** A campaign that was stopped right after its first stage. */
-const stopped = (): ReportDraft => ({
+const stopped = (more: Partial<ReportDraft> = {}): ReportDraft => ({
   campaign: { ...reportFixture().campaign, status: 'stopped_at_stage', stage: 'rollouts' },
+  ...more,
 });
 
 /** With many sums of adapters, and all that a learned router says of itself. */
@@ -98,16 +107,16 @@ describe('texts that others wrote', () => {
   });
 
   test('are text however long they are', async () => {
-    const draft = foundFixture();
-    draft.capabilities![0]!.definition = `${'<b>x</b> '.repeat(120_000)}the end`;
-    draft.selection!.candidates[0]!.definition = draft.capabilities![0]!.definition;
+    const definition = `${'<b>x</b> '.repeat(120_000)}the end`;
+    const draft = changed(({ capabilities, selection }) => {
+      for (const one of [capabilities![0]!, selection!.candidates[0]!]) one.definition = definition;
+    }, foundFixture());
     expect(await pageOf(draft)).toContain('all 1,080,007 characters');
   });
 
   test('are shown as they are otherwise', () => {
     const text = 'Größe 3 × 4, "quoted"\n\t日本 🙂';
-    expect(visible(text)).toBe(text);
-    expect(visible('\ud800')).toBe('\\u{d800}');
+    expect([visible(text), visible('\ud800')]).toEqual([text, '\\u{d800}']);
   });
 });
 
@@ -120,23 +129,21 @@ describe('page', () => {
     expect(html.length).toBeLessThan(1_500_000);
   });
 
-  test('its first screen says what to ship and what is doubtful; a click leads to the rest', async () => {
+  test('its first screen says what to ship and what is doubtful; a click leads to the rest, one on a head sorts a table', async () => {
     const page = await browser.open({ html: renderReport({ report: gamedFixture() }).html, context: WIDE });
+    const goTo = async (view: string) => {
+      await page.locator('nav a', { hasText: view }).click();
+      await page.waitForSelector(`nav a[href="#${view.toLowerCase()}"][aria-current]`);
+    };
     expect(await page.title()).toBe('demo');
     expect(await page.locator('.answer').innerText()).toBe(ANSWER);
     expect(await page.locator('ul.bad').innerText()).toContain('Gamed: refuse_forbidden_actions');
-    await page.locator('nav a', { hasText: 'Capabilities' }).click();
-    await page.waitForSelector('nav a[href="#capabilities"][aria-current]');
+    await goTo('Capabilities');
     expect(await page.locator('main').innerText()).toContain('no gain, gamed');
     expect(page.url()).toMatch(/#capabilities$/);
     await page.goBack();
     await page.waitForSelector('.answer');
-  });
-
-  test('a table is sorted by a click on a head', async () => {
-    const page = await browser.open({ html: renderReport({ report: reportFixture() }).html, context: WIDE });
-    await page.locator('nav a', { hasText: 'Arms' }).click();
-    await page.waitForSelector('nav a[href="#arms"][aria-current]');
+    await goTo('Arms');
     const names = () => page.locator('main table').first().locator('tbody tr td:first-child').allInnerTexts();
     const before = await names();
     await page.locator('main th button', { hasText: 'success' }).first().click();
@@ -162,11 +169,11 @@ describe('page', () => {
   );
 
   test('every figure stands there with its lineage command', async () => {
-    const { arms, budget, comparisons, selection, capabilities, router, rollouts, cost } =
-      completeReport(gamedFixture());
-    const tests = capabilities!.map(({ validation, onTarget }) => [
-      validation?.target.after,
-      validation?.branches,
+    const { capabilities, selection, ...report } = completeReport(gamedFixture());
+    const { arms, budget, comparisons, router, rollouts, cost } = report;
+    const tests = capabilities!.map(({ validation: own, onTarget }) => [
+      own?.target.after,
+      own?.branches,
       onTarget?.all,
     ]);
     const { failed, passed } = selection!;
@@ -175,53 +182,43 @@ describe('page', () => {
     for (const { id } of drawn) expect(html).toContain(`campaign lineage ${id} --campaign demo`);
   });
 
-  const edges: [string, (draft: ReportDraft) => ReportDraft][] = [
-    ['all of it', (draft) => draft],
-    ['a campaign that was stopped after its first stage', stopped],
-    [
-      'no candidates, capabilities or arms',
-      (draft) => {
-        const selection = { ...draft.selection!, candidates: [], reason: 'no failures' };
-        const router = { ...draft.router!, choices: [] };
-        return { ...draft, selection, capabilities: [], arms: [], comparisons: [], router };
-      },
-    ],
+  const unmeasured = (draft: ReportDraft) => {
+    for (const measured of figuresIn(draft)) {
+      Object.assign(measured, { value: null, n: 0, from: [] });
+      delete measured.interval;
+      delete measured.std;
+    }
+  };
+  const untrained = (draft: ReportDraft) => {
+    const [first] = draft.capabilities!;
+    Object.assign(first!.training!, { steps: 0, iterations: [], rewardCurve: { points: [], from: [] } });
+    delete first!.training!.bestStep;
+    Object.assign(draft, { capabilities: [first], arms: [] });
+  };
+  const empty = (draft: ReportDraft) => {
+    Object.assign(draft, { capabilities: [], arms: [], comparisons: [] });
+    Object.assign(draft.selection!, { candidates: [], reason: 'no failures' });
+    draft.router!.choices = [];
+  };
+  const noMatrix = { tasks: [], options: [], outcomes: [] };
+  test.each<[string, ReportDraft]>([
+    ['all of it', reportFixture()],
+    ['a campaign that was stopped after its first stage', stopped()],
+    ['no candidates, capabilities or arms', changed(empty)],
     [
       'no tasks and no options',
-      (draft) => {
-        const inline = { tasks: [], options: [], outcomes: [] };
-        return { ...draft, solverMatrix: { ...draft.solverMatrix!, tasks: 0, inline } };
-      },
+      changed(({ solverMatrix }) => void Object.assign(solverMatrix!, { tasks: 0, inline: noMatrix })),
     ],
-    ['a matrix by reference only', (draft) => ({ ...draft, solverMatrix: { from: ref('m'), tasks: 4000 } })],
-    [
-      'nothing measured',
-      (draft) => {
-        for (const measured of figuresIn(draft)) {
-          Object.assign(measured, { value: null, n: 0, from: [] });
-          delete measured.interval;
-          delete measured.std;
-        }
-        return draft;
-      },
-    ],
-    [
-      'a training without a finished step',
-      (draft) => {
-        const { training } = draft.capabilities![0]!;
-        Object.assign(training!, { steps: 0, iterations: [], rewardCurve: { points: [], from: [] } });
-        delete training!.bestStep;
-        return { ...draft, capabilities: [draft.capabilities![0]!], arms: [] };
-      },
-    ],
-    ['branches', gamedFixture],
-  ];
-  test.each(edges)('draws %s with finite coordinates', async (_, change) => {
-    const html = await pageOf(change(reportFixture()));
+    ['a matrix by reference only', { ...reportFixture(), solverMatrix: { from: ref('m'), tasks: 4000 } }],
+    ['nothing measured', changed(unmeasured)],
+    ['a training without a finished step', changed(untrained)],
+    ['branches', gamedFixture()],
+  ])('draws %s with finite coordinates', async (_, draft) => {
+    const html = await pageOf(draft);
     expect(html).not.toMatch(/NaN|Infinity/);
-    const plots = html.match(/<svg[^]*?<\/svg>/g) ?? [];
-    expect(plots.join('')).not.toMatch(/NaN|Infinity|undefined|null/);
-    expect(plots.join('')).not.toMatch(/ (r|width|height)="-/);
+    const plots = (html.match(/<svg[^]*?<\/svg>/g) ?? []).join('');
+    expect(plots).not.toMatch(/NaN|Infinity|undefined|null/);
+    expect(plots).not.toMatch(/ (r|width|height)="-/);
   });
 
   test('shows what was spent, cited, tried and paid', async () => {
@@ -270,24 +267,18 @@ describe('page', () => {
   });
 
   test('a training with hints says so', async () => {
-    const draft = foundFixture();
     const said = ['with hints on 25% of the rollouts</h3>', 'the lines count these rollouts, too'];
-    for (const text of said) expect(await pageOf(draft)).not.toContain(text);
-    Object.assign(draft.capabilities![0]!.training!, { hints: 0.25 });
-    for (const text of said) expect(await pageOf(draft)).toContain(text);
+    const hinted = changed(({ capabilities }) => void (capabilities![0]!.training!.hints = 0.25), foundFixture());
+    for (const text of said) {
+      expect(await pageOf(foundFixture())).not.toContain(text);
+      expect(await pageOf(hinted)).toContain(text);
+    }
   });
 
   test('shows what a learned router compared, its regret and its latency; of many sums the best, the others folded', async () => {
     const html = await pageOf(learned());
-    for (const text of [
-      'ridge, kept',
-      'Regret: ',
-      'Choosing takes',
-      '0.21 ms',
-      'mean probability',
-      'When it was wrong',
-    ])
-      expect(html).toContain(text);
+    const texts = ['ridge, kept', 'Regret: ', 'Choosing takes', '0.21 ms', 'mean probability', 'When it was wrong'];
+    for (const text of texts) expect(html).toContain(text);
     const [shown, folded] = html.split('2 more sums of adapters');
     for (const n of [0, 2, 4]) expect(shown).toContain(`sum_number_${n}</div>`);
     for (const n of [1, 3]) expect(folded).toContain(`sum_number_${n}</div>`);
@@ -296,16 +287,16 @@ describe('page', () => {
   });
 
   test('knows no arm by its name', async () => {
-    const draft = reportFixture();
     const names: Record<string, string> = { base: 'b', trace: 'ours', grpo_target: 'theirs', union_ceiling: 'most' };
-    for (const arm of draft.arms!) arm.name = names[arm.name] ?? arm.name;
-    const marks = (html: string) =>
-      html
-        .match(/<div role="row"[^>]*class="[a-z]+"/g)
-        ?.map((row) => row.slice(-12))
-        .sort();
-    expect(marks(await pageOf(draft))).toEqual(marks(await pageOf(reportFixture())));
-    expect(marks(await pageOf(draft))?.length).toBeGreaterThan(3);
+    const renamed = changed(({ arms }) => {
+      for (const arm of arms!) arm.name = names[arm.name] ?? arm.name;
+    });
+    const marks = async (draft: ReportDraft) => {
+      const rows = (await pageOf(draft)).match(/<div role="row"[^>]*class="[a-z]+"/g) ?? [];
+      return rows.map((row) => row.slice(-12)).sort();
+    };
+    expect(await marks(renamed)).toEqual(await marks(reportFixture()));
+    expect((await marks(renamed)).length).toBeGreaterThan(3);
   });
 });
 
@@ -347,52 +338,52 @@ describe('terminal', () => {
 
   test('a stopped campaign shows what there is', () => {
     expect(linesOf(stopped())[0]).toBe('demo: stopped at stage, stage rollouts; on shop 1, seed 1');
-    expect(linesOf({ ...stopped(), capabilities: [] }).join()).not.toContain('no capability');
+    expect(linesOf(stopped({ capabilities: [] })).join()).not.toContain('no capability');
     const selection = { ...reportFixture().selection!, candidates: [], reason: 'too little contrast' };
-    expect(linesOf({ ...stopped(), capabilities: [], selection }).at(-1)).toBe(
-      'no capability was selected: too little contrast',
-    );
+    const told = linesOf(stopped({ capabilities: [], selection })).at(-1);
+    expect(told).toBe('no capability was selected: too little contrast');
   });
 
   test('a base that can not work on the target is told at the beginning, on the page too', async () => {
-    const baseCheck = { findings: ['9% of <it> is unknown', 'none got any reward'], from: [ref('check')] };
-    expect(linesOf({ ...stopped(), baseCheck }).slice(1, 3)).toEqual([
-      'base model: 9% of <it> is unknown',
-      'base model: none got any reward',
-    ]);
-    expect(await pageOf({ ...stopped(), baseCheck })).toContain(
-      '<p class="bad">base model: 9% of &lt;it&gt; is unknown</p>',
-    );
+    const findings = ['9% of <it> is unknown', 'none got any reward'];
+    const draft = stopped({ baseCheck: { findings, from: [ref('check')] } });
+    expect(linesOf(draft).slice(1, 3)).toEqual(findings.map((one) => `base model: ${one}`));
+    expect(await pageOf(draft)).toContain('<p class="bad">base model: 9% of &lt;it&gt; is unknown</p>');
   });
 
   test('what an analyst gives outright has no votes', async () => {
-    const draft = reportFixture();
-    Object.assign(draft.selection!, { passes: 0 });
-    for (const one of draft.selection!.candidates)
-      Object.assign(one, { votes: 0, passes: 0, coverage: nothing('selection.c'), delta: nothing('selection.d') });
-    expect(linesOf(draft).join('\n')).toMatch(/refuse_forbidden_actions +given +– +– +yes/);
-    expect(await pageOf(draft)).not.toContain('0/0');
+    const outright = changed(({ selection }) => {
+      selection!.passes = 0;
+      for (const one of selection!.candidates)
+        Object.assign(one, { votes: 0, passes: 0, coverage: nothing('selection.c'), delta: nothing('selection.d') });
+    });
+    expect(linesOf(outright).join('\n')).toMatch(/refuse_forbidden_actions +given +– +– +yes/);
+    expect(await pageOf(outright)).not.toContain('0/0');
   });
 });
 
 describe('names where there is little room', () => {
-  const parts = [
-    'complete_all_requested_actions',
-    'refuse_forbidden_actions',
-    'tell_requested_information',
-    'look_it_up',
-  ];
+  const [all, refuse, tell, look] = [
+    ...['complete_all_requested_actions', 'refuse_forbidden_actions', 'tell_requested_information', 'look_it_up'],
+  ] as [string, string, string, string];
 
-  test('a long name is cut in its middle, a sum in each of its parts', () => {
-    expect(shortName(parts[0]!, 30)).toBe('complete_all_requested_actions');
-    expect(shortName(parts[0]!, 16)).toBe('complete_a…tions');
-    expect(shortName(parts.slice(0, 3).join('+'), 34)).toBe('comple…ons+refuse…ons+tell_r…ion');
+  test.each([
+    [all, 30, all],
+    [all, 16, 'complete_a…tions'],
+    [`${all}+${refuse}+${tell}`, 34, 'comple…ons+refuse…ons+tell_r…ion'],
+  ])('%s, in %d columns: cut in its middle, a sum in each of its parts', (name, room, short) => {
+    expect(shortName(name, room)).toBe(short);
   });
 
   test('they are never longer than they may be, and sums of the same parts stay apart', () => {
-    const sums = [parts.slice(0, 2), parts.slice(0, 3), parts.slice(1), parts, [parts[0], parts[2]]].map((p) =>
-      p.join('+'),
-    );
+    const parts = [
+      [all, refuse],
+      [all, refuse, tell],
+      [refuse, tell, look],
+      [all, refuse, tell, look],
+      [all, tell],
+    ];
+    const sums = parts.map((names) => names.join('+'));
     for (const room of [18, 24, 30, 34]) {
       const short = sums.map((sum) => shortName(sum, room));
       expect(short.filter(({ length }) => length > room)).toEqual([]);
