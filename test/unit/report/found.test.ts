@@ -270,7 +270,7 @@ describe('selection', () => {
   });
 
   test('an analyst that gives neither steps nor reasons has nothing of it', async () => {
-    const candidates = discovery.candidates.map(({ citations: _, ...one }) => one);
+    const candidates = discovery.candidates.map((one) => ({ ...one, citations: undefined }));
     const bare = await recordOf({ discovery: { candidates, faults: [] }, passes: [pass(0, [a]), pass(1, [b])] });
     const { selection } = await built(bare);
     expect([selection!.evidence, selection!.faults, selection!.candidates[0]!.agreement]).toEqual(
