@@ -6,10 +6,10 @@ import { once } from 'node:events';
 import { temporal } from '@temporalio/proto';
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
-import { listen } from '../gateway/listen';
 import { encryption, encryptionKeys } from '../temporal/codec';
 import { messageOf, UserError } from './errors';
 import type { CommonOptions } from './options';
+import { listenAt } from './ports';
 
 export interface CodecServerOptions extends CommonOptions {
   port: number;
@@ -41,9 +41,7 @@ export async function serveCodec({ port, ui, json }: CodecServerOptions): Promis
   app.notFound((context) => context.json({ message: 'there is POST /decode' }, 404));
   app.onError((error, context) => context.json({ message: messageOf(error) }, 400));
   const served = { app, drain: none, running: () => 0, stop: none };
-  const { url, close } = await listen(served, { host: '127.0.0.1', port }).catch((error: unknown) => {
-    throw new UserError(`nothing can listen on port ${port} (${messageOf(error)}); choose another with --port`);
-  });
+  const { url, close } = await listenAt(served, { host: '127.0.0.1', port });
   console.log(
     json ? JSON.stringify({ url }) : `${url} decrypts for ${ui}: name it as the UI's codec server; Ctrl-C ends it`,
   );

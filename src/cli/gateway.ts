@@ -11,7 +11,6 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { Campaign } from '../domain/campaign';
 import { createGateway, type GatewayLimits } from '../gateway/app';
 import { readServed, ROUTER_FILE } from '../gateway/folder';
-import { listen } from '../gateway/listen';
 import { recordedOf, routerIn, servedBy, type Served } from '../gateway/served';
 import { hashOf, modelOf } from '../policy/base-model';
 import { createPolicyClient } from '../policy/client';
@@ -19,6 +18,7 @@ import { createMerger } from '../policy/merge';
 import { registry } from '../registry';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
+import { listenAt } from './ports';
 import { type Home, makeHome, pythonPath } from './project';
 import { readReport, reported, requireReported } from './reports';
 import { policyServerService } from './run/services';
@@ -72,9 +72,7 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
       ...{ served, client, limits, log: note, ...(key && { apiKey: key }) },
       ...{ store, routers: registry.routers, python: pythonPath() },
     });
-    const listening = await listen(gateway, { host, port }).catch((error: unknown) => {
-      throw new UserError(`nothing can listen on ${host}:${port} (${messageOf(error)}); choose another with --port`);
-    });
+    const listening = await listenAt(gateway, { host, port });
     const interrupted = new Promise<void>((resolve) =>
       onInterrupt({ onFirst: resolve, onSecond: () => server.kill() }),
     );

@@ -4,7 +4,8 @@
  */
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { UserError } from './errors';
+import { listen } from '../gateway/listen';
+import { messageOf, UserError } from './errors';
 
 /** A port that the user may name. */
 export interface NamedPort {
@@ -59,6 +60,13 @@ export async function freePorts({ count, except }: { count: number; except: numb
   }
   return [...chosen];
 }
+
+/** For commands that serve pages or models. @throws UserError where nothing can listen there. */
+export const listenAt: typeof listen = (served, options) =>
+  listen(served, options).catch((error: unknown) => {
+    const { host, port } = options;
+    throw new UserError(`nothing can listen on ${host}:${port} (${messageOf(error)}); choose another with --port`);
+  });
 
 type Note = (text: string) => void;
 

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
 import { OutsideFailure } from '../domain/failures';
-import { listen } from '../gateway/listen';
 import { paymentsOf } from '../language-model/ledger';
 import { batchesBehind, UnknownStartError } from '../report/lineage';
 import { completeReport } from '../report/render';
@@ -15,8 +14,9 @@ import { createIndex, type RolloutIndex } from '../view/rollouts';
 import { shownRollout, shownText } from '../view/shown';
 import { decideOn, shownApprovals } from './approvals';
 import { campaignsOf, readStatus } from './campaign-status';
-import { messageOf, UserError } from './errors';
+import { UserError } from './errors';
 import { type CommonOptions, homeOf, namespace } from './options';
+import { listenAt } from './ports';
 import { findReport, reported } from './reports';
 import { uiOf } from './run/processes';
 import { onInterrupt } from './run/supervisor';
@@ -109,9 +109,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
     log: (line) => process.stderr.write(`${line}\n`),
   });
   await index.refresh();
-  const listening = await listen(view, { host: '127.0.0.1', port: options.port }).catch((error: unknown) => {
-    throw new UserError(`nothing can listen on port ${options.port} (${messageOf(error)}); choose another with --port`);
-  });
+  const listening = await listenAt(view, { host: '127.0.0.1', port: options.port });
   const { url } = listening;
   const count = index.all().filter(({ isRepeated }) => !isRepeated).length;
   console.log(

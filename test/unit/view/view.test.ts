@@ -344,7 +344,9 @@ describe('served', () => {
   });
 });
 
-test('`campaign show` prints a conversation, none of whose lines is wider than 60 columns or moves the cursor', async () => {
+const idle = { drain: () => undefined, running: () => 0, stop: () => undefined };
+
+test('`campaign show` prints a conversation, none of whose lines is wider than 60 columns or moves the cursor; `view` names a port that is taken', async () => {
   await batch('base rollouts', [said('a', 't1', 0, `${HOSTILE} ${'long words '.repeat(30)}`)]);
   const snapshot = {
     name: 'demo',
@@ -362,4 +364,9 @@ test('`campaign show` prints a conversation, none of whose lines is wider than 6
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
   expect(text).not.toContain('\u001b');
   await expect(campaignCommand(home, 'show', 'ffffffffff')).rejects.toThrow('is no rollout of demo');
+  const other = await listen({ app: { fetch: () => new Response() }, ...idle }, { host: '127.0.0.1', port: 0 });
+  const { port } = new URL(other.url);
+  const taken = `nothing can listen on 127.0.0.1:${port} `;
+  await expect(campaignCommand(home, 'view', 'demo', '--port', port)).rejects.toThrow(taken);
+  await other.close(0);
 });
