@@ -27,24 +27,23 @@ export function splitTasks(o: {
   const shuffled = shuffle(o.train, `${seed}/train`);
   const ofValidation = shuffled.slice(0, Math.min(validation.targetTasks, Math.floor(o.train.length / 2)));
   const train = shuffled.slice(ofValidation.length, ofValidation.length + rollouts.tasks);
-  if (train.length === 0 || ofValidation.length === 0 || test.length === 0) {
-    throw new OutsideFailure(
-      'BadInput',
-      `the target has ${o.train.length} train and ${test.length} test tasks: it needs at least 2 and 1`,
-    );
-  }
-  if (evaluation.skip >= test.length && until !== 'rollouts') {
-    const problem = `evaluation.skip is ${evaluation.skip}, but the target has ${test.length} test tasks`;
-    throw new OutsideFailure('BadInput', `${problem}; lower it to ${test.length - 1} or less`);
-  }
   const { groupsPerStep } = campaign.training;
   const trainsOnTarget = campaign.arms.some((arm) =>
     armKinds.some((one) => one.kind === arm.kind && one.trainsOnTarget),
   );
-  if (groupsPerStep > train.length && trainsOnTarget && until !== 'rollouts') {
-    const problem = `training.groupsPerStep is ${groupsPerStep}, but the target has ${train.length} train tasks`;
-    throw new OutsideFailure('BadInput', `${problem}; lower it to ${train.length}`);
-  }
+  const problems =
+    train.length === 0 || ofValidation.length === 0 || test.length === 0
+      ? [`the target has ${o.train.length} train and ${test.length} test tasks: it needs at least 2 and 1`]
+      : until === 'rollouts'
+        ? []
+        : [
+            evaluation.skip >= test.length &&
+              `evaluation.skip is ${evaluation.skip}, but the target has ${test.length} test tasks; lower it to ${test.length - 1} or less`,
+            groupsPerStep > train.length &&
+              trainsOnTarget &&
+              `training.groupsPerStep is ${groupsPerStep}, but the target has ${train.length} train tasks; lower it to ${train.length}`,
+          ].filter((problem) => problem !== false);
+  if (problems.length > 0) throw new OutsideFailure('BadInput', problems.join('; and '));
   return {
     train,
     validation: ofValidation,
