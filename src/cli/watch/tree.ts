@@ -150,7 +150,9 @@ function progressParts({ heartbeat, state }: ActivitySnapshot, perSecond: PerSec
   } else {
     const { title, done, total } = heartbeat;
     const rate = runs ? perSecond(title, done) : undefined;
-    parts.push(`${title} ${done}/${total}`, rate !== undefined && `${rate.toFixed(1)}/s`, leftText(total - done, rate));
+    // How many there are is known once the work has begun.
+    parts.push(total > 0 ? `${title} ${done}/${total}` : title);
+    parts.push(rate !== undefined && `${rate.toFixed(1)}/s`, leftText(total - done, rate));
     if (heartbeat.kind === 'rollouts') parts.push(heartbeat.broken > 0 && `${heartbeat.broken} broken`);
     else if (heartbeat.characters) parts.push(`${(heartbeat.characters / 1000).toFixed(1)} kB of replies`);
   }
