@@ -54,7 +54,8 @@ export function statementOf({ name, status, validation, onTarget, parts }: Capab
     ),
     ...(games ? [gamedText(games)] : []),
   ].join(' ');
-  const branches = games ? [...games.gained, ...games.lost].map(({ difference }) => difference) : [];
+  // What it lost first: there one reads what it does wrong.
+  const branches = games ? [...games.lost, ...games.gained].map(({ difference }) => difference) : [];
   const { behind } = say('', ...branches, all, own ?? after, ...batches.map(({ difference }) => difference));
   return { verdict, gamed: games !== undefined, text, behind };
 }

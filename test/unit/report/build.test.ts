@@ -580,7 +580,7 @@ describe('with branches', () => {
       /It is gamed: .* changes by \+100\.0 pt on special \(90% .*, n 34; .*\) but by -92\.9 pt on twin \(90% .*, n 14; .*\)\. The router may choose it/,
     );
     const at = `capabilities.${one}.validation.synthesized`;
-    expect(said.behind.slice(0, 2)).toEqual([`${at}.special.difference`, `${at}.twin.difference`]);
+    expect(said.behind.slice(0, 2)).toEqual([`${at}.twin.difference`, `${at}.special.difference`]);
     // It stays an option of the router.
     expect(gamed.router!.choices!.map(({ option }) => option)).toContain(one);
     const { totals } = await lineage({ store, report: gamed, start: `${at}.twin.difference` });
