@@ -1,543 +1,361 @@
 /** The workflows under time skipping: what happens in which order, and what a failure becomes. */
-import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
-import type { WorkflowFailedError } from '@temporalio/client';
+import { Context, sleep } from '@temporalio/activity';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { countWork } from '../../src/cli/plan/estimate';
+import type { RollOutInput } from '../../src/activities/types';
 import type { FailureType } from '../../src/domain/failures';
-import { searchAttributeNames, type CampaignProgress } from '../../src/workflows/messages';
-import { quiet, start, timeSkipping, withWorkers } from './environment';
-import { adapter, artifact, calibration, config, fakeActivities, summary, type Activities } from './fake-activities';
+import { activities as activityEntries, type ActivityName } from '../../src/domain/work';
+import { searchAttributeNames } from '../../src/workflows/messages';
+import { campaignsOn, latch, until } from './campaigns';
+import { timeSkipping } from './environment';
+import { type Activities, adapter, artifact, failure, REFUSE, selecting, summary, TELL } from './fake-activities';
 
 jest.setTimeout(120_000);
-quiet();
-let env: TestWorkflowEnvironment;
-let n = 0;
-const named = (fields: object = {}) => config({ name: `test-${n++}`, ...fields });
-const failure = (type: FailureType, message: string) =>
-  ApplicationFailure.create({ type, message, nonRetryable: true });
-const fatal = (message: string) => failure('BadInput', message);
-
-beforeAll(async () => {
-  env = await timeSkipping();
-});
-afterAll(() => env?.teardown());
-
+const { env, begin, play, fail } = campaignsOn(timeSkipping);
+const SUM = `${REFUSE}+${TELL}`;
+const onTarget = { arms: [{ kind: 'grpo_target' }] };
 /** As the reader of campaign files says it of a router that wants one. */
-const wantsGate = <C extends object>(campaign: C) => ({
-  ...campaign,
-  parts: { trainsGate: true as const },
-});
+const gated = { parts: { trainsGate: true as const } };
+const namesOf = (all: readonly { name: string }[] | undefined) => all?.map(({ name }) => name);
+
+/** Batches with this title fail for good. */
+const without =
+  (title: string, error: Error) =>
+  ({ rollOut }: Activities): Partial<Activities> => ({
+    rollOut: async (input) => {
+      if (input.title === title) throw error;
+      return rollOut(input);
+    },
+  });
 
 describe('a vLLM server is tried with adapters', () => {
-  const policyServer = { kind: 'vllm', url: 'http://gpu:8000' };
+  const vllm = { policyServer: { kind: 'vllm', url: 'http://gpu:8000' } };
+  const reason = 'LoRA rank 16 is greater than max_lora_rank 8; start vLLM with --max-lora-rank 16';
+  const refusing = { checkAdapters: () => Promise.reject(failure('AdapterRefused', reason)) };
 
-  test('before anything is spent, and with their sum once it is known how many there are', async () => {
-    const { activities } = fakeActivities();
-    const tried = jest.spyOn(activities, 'checkAdapters');
-    const looked = jest.spyOn(activities, 'checkBase');
-    await withWorkers(env, activities, async () => (await start(env, { campaign: named({ policyServer }) })).result());
-    expect(tried.mock.calls.map(([{ lora, summed }]) => [lora.r, summed])).toEqual([
+  test('with their sum, once it is known how many there are', async () => {
+    const { asked } = await play(vllm);
+    expect(asked('checkAdapters').map(({ lora, summed }) => [lora.r, summed])).toEqual([
       [16, 1],
       [16, 2],
     ]);
-    expect(tried.mock.invocationCallOrder[0]).toBeLessThan(looked.mock.invocationCallOrder[0]!);
   });
 
-  test('not where nothing will be trained; one that refuses stops the campaign', async () => {
-    const reason = 'LoRA rank 16 is greater than max_lora_rank 8; start vLLM with --max-lora-rank 16';
-    const { activities, seen } = fakeActivities({
-      checkAdapters: () => Promise.reject(failure('AdapterRefused', reason)),
-    });
-    await withWorkers(env, activities, async () => {
-      await (await start(env, { campaign: named({ policyServer }), until: 'selection' })).result();
-      const before = seen.rollOuts.length;
-      const error: unknown = await (
-        await start(env, { campaign: named({ policyServer }) })
-      )
-        .result()
-        .catch((e: unknown) => e);
-      expect((error as Error).cause).toMatchObject({ cause: { type: 'AdapterRefused', message: reason } });
-      expect(seen.rollOuts).toHaveLength(before);
-    });
+  test('before anything is spent, and not where nothing will be trained', async () => {
+    const { reason: told, asked } = await fail(vllm, refusing);
+    expect(told).toMatchObject({ type: 'AdapterRefused', message: reason });
+    expect([...asked('checkBase'), ...asked('rollOut')]).toEqual([]);
+    await play(vllm, refusing, { until: 'selection' });
   });
 });
 
-test('goes through every stage and reports it', async () => {
-  const { activities, seen } = fakeActivities();
-  const result = await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
+test('goes through every stage and reports it; every step has a limit on its silence', async () => {
+  const { result, record, seen, handle, campaign } = await play(onTarget);
   expect(result.status).toBe('completed');
   expect(seen.trainings.map((t) => [t.name, t.steps]).sort()).toEqual([
     ['grpo_target', 8],
-    ['refuse_what_is_forbidden', 4],
-    ['tell_what_is_asked', 4],
+    [REFUSE, 4],
+    [TELL, 4],
   ]);
-  expect(seen.record?.capabilities?.map((c) => c.status)).toEqual(['trained', 'trained']);
-  expect(seen.record?.evaluation?.policies.map((p) => p.name)).toEqual([
-    'base',
-    'refuse_what_is_forbidden',
-    'tell_what_is_asked',
-    'refuse_what_is_forbidden+tell_what_is_asked',
-    'grpo_target',
-    'trace',
-  ]);
+  expect(record.capabilities?.map((c) => c.status)).toEqual(['trained', 'trained']);
+  expect(namesOf(record.evaluation?.policies)).toEqual(['base', REFUSE, TELL, SUM, 'grpo_target', 'trace']);
   expect(seen.rollOuts.find(({ title }) => title === 'test: trace')?.policy).toEqual({ router: artifact('router') });
-  const sum = 'refuse_what_is_forbidden+tell_what_is_asked';
-  const options = ['base', 'refuse_what_is_forbidden', 'tell_what_is_asked', sum];
-  expect(seen.record?.router).toMatchObject({ options, sums: [options.slice(1, 3)] });
+  expect(record.router).toMatchObject({ options: ['base', REFUSE, TELL, SUM], sums: [[REFUSE, TELL]] });
   // Both adapters as they are, with weight 1: the router's own tasks, and all test tasks.
-  const summed = seen.rollOuts.filter(({ title }) => title.endsWith(sum));
-  const parts = seen.record?.capabilities?.flatMap(({ trained }) => trained!.best.policy.adapters);
+  const summed = seen.rollOuts.filter(({ title }) => title.endsWith(SUM));
+  const parts = record.capabilities?.flatMap(({ trained }) => trained!.best.policy.adapters);
   expect(summed.map(({ title, policy }) => [title, policy])).toEqual(
-    ['outcome matrix', 'test'].map((what) => [`${what}: ${sum}`, { base: 'base@1', adapters: parts }]),
+    ['outcome matrix', 'test'].map((what) => [`${what}: ${SUM}`, { base: 'base@1', adapters: parts }]),
+  );
+  const { events } = await handle.fetchHistory();
+  const scheduled = (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: one }) => one ?? []);
+  expect(scheduled.map(({ activityType }) => activityType?.name)).toContain('writeReport');
+  expect(new Set(scheduled.map(({ heartbeatTimeout }) => Number(heartbeatTimeout?.seconds)))).toEqual(
+    new Set([campaign.workers.heartbeatSeconds]),
   );
 });
 
+test('`campaign plan` counts the rollouts that the workflows ask for, of every purpose', async () => {
+  const tasks = { train: 17, validation: 5, router: 11, test: 13 };
+  const made: Record<string, number> = {};
+  const count = (purpose: string, rollouts: number) => (made[purpose] = (made[purpose] ?? 0) + rollouts);
+  const sizeOf = ({ tasks: set }: RollOutInput): number => (set.kind === 'plan' ? tasks[set.part] : set.count);
+  const fields = {
+    rollouts: { perTask: 3 },
+    calibration: { seeds: 7, rolloutsPerSeed: 4 },
+    training: { steps: 10, checkpointEvery: 3, groupsPerStep: 2, groupSize: 8 },
+    validation: { seeds: 6, trials: 2 },
+    router: { trials: 2 },
+    evaluation: { trials: 4 },
+    arms: [
+      ...['grpo_target', 'grpo_single', 'joint'].map((kind) => ({ kind })),
+      { kind: 'environments', modules: '/somewhere' },
+    ],
+  };
+  const { campaign } = await play(fields, ({ prepare, train }) => ({
+    prepare: async (input) => ({ ...(await prepare(input)), tasks }),
+    rollOut: async (input) => {
+      count(input.purpose, sizeOf(input) * input.attempts);
+      return summary(input);
+    },
+    train: async (input) => {
+      const trained = await train(input);
+      count('training', trained.rollouts);
+      return trained;
+    },
+  }));
+  const planned = countWork({ campaign, tasks, capabilities: 2 }).purposes;
+  expect(made).toEqual(Object.fromEntries(planned.map(({ purpose, rollouts }) => [purpose, rollouts.low])));
+});
+
+test('a training seed reaches trainings alone', async () => {
+  // The record holds the campaign as it is and when it was.
+  const apart = ['prepare', 'keepPiece', 'keepResult', 'writeReport'];
+  const names = (Object.keys(activityEntries) as ActivityName[]).filter((name) => !apart.includes(name));
+  const askedWith = async (fields: object) => {
+    const { asked } = await play({ name: 'seeded', ...onTarget, ...fields });
+    const inputs = (name: ActivityName) =>
+      asked(name).map((input) => JSON.stringify(name === 'train' ? { ...input, seed: 0 } : input));
+    return {
+      seeds: asked('train').map(({ seed }) => seed),
+      rest: names.map((name) => [name, inputs(name).sort()]),
+    };
+  };
+  const [plain, other] = [await askedWith({}), await askedWith({ trainingSeed: 2 })];
+  expect([plain.seeds, other.seeds]).toEqual([Array(3).fill(1), Array(3).fill(2)]);
+  expect(other.rest).toEqual(plain.rest);
+});
+
 test('where no adapter gains anything none are added up, behind a gate neither, and it is said why', async () => {
-  const { activities, seen } = fakeActivities({ findGains: async () => ({ gaining: [] }) });
-  const findGains = jest.spyOn(activities, 'findGains');
-  const campaign = wantsGate(named({ arms: [] }));
-  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  const singles = ['base', 'refuse_what_is_forbidden', 'tell_what_is_asked'];
-  const { router, evaluation } = seen.record!;
+  const { record, asked } = await play(gated, { findGains: async () => ({ gaining: [] }) });
+  const singles = ['base', REFUSE, TELL];
+  const { router, evaluation } = record;
   expect(router).toMatchObject({ options: singles, sums: [] });
   expect(router!.noSums).toMatch(
     /^when the router was fitted, none of the 2 adapters had gained beyond chance, .* raise validation.seeds$/,
   );
   expect(router!.outcomes.map(({ option }) => option)).toEqual(singles);
-  expect(evaluation!.policies.map(({ name }) => name)).toEqual([...singles, 'trace']);
-  const name = singles[1]!;
-  const { synthesized, target } = seen.record!.capabilities!.find((one) => one.name === name)!.trained!;
+  expect(namesOf(evaluation?.policies)).toEqual([...singles, 'trace']);
+  const { synthesized, target } = record.capabilities![0]!.trained!;
   const refs = ({ before, after }: typeof target) => ({ before: before.ref, after: after.ref });
-  expect(findGains.mock.calls[0]![0]).toMatchObject({
-    confidence: 0.95,
-    adapters: [
-      {
-        name,
-        own: refs(synthesized),
-        target: [
-          refs(target),
-          { before: artifact('outcome matrix: base'), after: artifact(`outcome matrix: ${name}`) },
-        ],
-      },
-      { name: singles[2] },
-    ],
-  });
+  const onRouter = { before: artifact('outcome matrix: base'), after: artifact(`outcome matrix: ${REFUSE}`) };
+  expect(asked('findGains')).toMatchObject([
+    {
+      confidence: 0.95,
+      adapters: [{ name: REFUSE, own: refs(synthesized), target: [refs(target), onRouter] }, { name: TELL }],
+    },
+  ]);
 });
 
 test('nothing is asked of a single adapter', async () => {
-  const { activities, seen } = fakeActivities();
-  const { select } = activities;
-  activities.select = async (input) => ({
-    ...(await select(input)),
-    selected: (await select(input)).selected.slice(1),
-  });
-  const findGains = jest.spyOn(activities, 'findGains');
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named({ arms: [] }) })).result());
-  expect(findGains).not.toHaveBeenCalled();
-  expect(seen.record!.router).toMatchObject({ sums: [] });
-  expect(seen.record!.router!.noSums).toBeUndefined();
+  const { record, asked } = await play({}, selecting(TELL));
+  expect(asked('findGains')).toEqual([]);
+  expect(record.router).toMatchObject({ sums: [] });
+  expect(record.router!.noSums).toBeUndefined();
 });
 
 test('a gate is one more option, trained on the outcomes of all others', async () => {
-  const { activities, seen } = fakeActivities();
-  const trainGate = jest.spyOn(activities, 'trainGate');
-  await withWorkers(env, activities, async () => (await start(env, { campaign: wantsGate(named()) })).result());
-  const [[given]] = trainGate.mock.calls as [[Parameters<typeof activities.trainGate>[0]]];
-  expect(given.policies).toEqual(seen.record?.capabilities?.map(({ trained }) => trained!.best.policy));
-  const [one, other] = ['refuse_what_is_forbidden', 'tell_what_is_asked'];
-  const tried = ['base', one, other, `${one}+${other}`].map((name) => `artifact:outcome matrix: ${name}`);
-  expect(given.outcomes.map(({ uri }) => uri)).toEqual(tried);
-  const { router, evaluation } = seen.record!;
-  expect(router?.options.at(-1)).toBe('gated');
+  const { record, asked, seen } = await play(gated);
+  const [given] = asked('trainGate');
+  expect(given!.policies).toEqual(record.capabilities?.map(({ trained }) => trained!.best.policy));
+  const tried = ['base', REFUSE, TELL, SUM].map((name) => `artifact:outcome matrix: ${name}`);
+  expect(given!.outcomes.map(({ uri }) => uri)).toEqual(tried);
+  expect(record.router?.options.at(-1)).toBe('gated');
   const tested = seen.rollOuts.filter(({ title }) => title === 'test: gated');
   expect(tested.map(({ policy }) => policy)).toEqual([adapter('gated')]);
-  expect(evaluation?.policies.map(({ name }) => name)).toContain('gated');
-});
-
-test('a gate that can not be trained is left out with its reason', async () => {
-  const { activities, seen } = fakeActivities({
-    trainGate: async () => {
-      throw fatal('nothing was solved');
-    },
-  });
-  await withWorkers(env, activities, async () => (await start(env, { campaign: wantsGate(named()) })).result());
-  const { router, evaluation } = seen.record!;
-  expect(router?.options).not.toContain('gated');
-  expect(router?.failed).toEqual([{ name: 'gated', reason: expect.stringContaining('nothing was solved') }]);
-  expect(evaluation?.failed).toEqual([]);
+  expect(namesOf(record.evaluation?.policies)).toContain('gated');
 });
 
 test('pairs of adapters and the sum of all are tried, and the router is given the pairs that gain and the sum of all', async () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
   const rates: Record<string, number> = { a: 0.4, b: 0.5, 'b+d': 0.6, 'a+c': 0.4 };
-  const { activities, seen } = fakeActivities({
-    select: async () => ({
-      ref: artifact('selection'),
-      selected: names.map((name) => ({ candidate: { name, definition: name, examples: [] }, votes: 10 })),
-    }),
-    rollOut: async (input) => summary(input, rates[input.title.replace('outcome matrix: ', '')] ?? 0.3),
-  });
-  const fitRouter = jest.spyOn(activities, 'fitRouter');
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named({ arms: [] }) })).result());
+  const { record, asked } = await play(
+    {},
+    {
+      ...selecting(...names),
+      rollOut: async (input) => summary(input, rates[input.title.replace('outcome matrix: ', '')] ?? 0.3),
+    },
+  );
   const options = ['base', ...names, 'b+d', 'a+b+c+d+e'];
-  expect(seen.record?.router).toMatchObject({ options, sums: [['b', 'd'], names] });
-  expect(fitRouter.mock.calls[0]?.[0].outcomes.map(({ option }) => option)).toEqual(options);
+  expect(record.router).toMatchObject({ options, sums: [['b', 'd'], names] });
+  expect(asked('fitRouter')[0]?.outcomes.map(({ option }) => option)).toEqual(options);
   // Those that were tried and are no options have cost their rollouts, too.
   const tried = ['a+b', 'a+c', 'a+d', 'a+e', 'b+c', 'b+d', 'b+e', 'c+d', 'c+e', 'd+e', 'a+b+c+d+e'];
-  expect(seen.record?.router?.outcomes.map(({ option }) => option)).toEqual(['base', ...names, ...tried]);
-  expect(seen.record?.evaluation?.policies.map(({ name }) => name)).toEqual([...options, 'trace']);
+  expect(record.router?.outcomes.map(({ option }) => option)).toEqual(['base', ...names, ...tried]);
+  expect(namesOf(record.evaluation?.policies)).toEqual([...options, 'trace']);
+});
+
+describe('what fails for good is left out with its reason, and the rest is done', () => {
+  test('a gate, a policy on the test tasks', async () => {
+    const { record } = await play(gated, (fakes) => ({
+      ...without('test: trace', failure('BadInput', 'none of the first rollouts was scored'))(fakes),
+      trainGate: () => Promise.reject(failure('BadInput', 'nothing was solved')),
+    }));
+    const { router, evaluation } = record;
+    expect(router?.options).not.toContain('gated');
+    expect(router?.failed).toEqual([{ name: 'gated', reason: 'BadInput: nothing was solved' }]);
+    expect(namesOf(evaluation?.policies)).toEqual(['base', REFUSE, TELL, SUM]);
+    expect(evaluation?.failed).toEqual([{ name: 'trace', reason: 'BadInput: none of the first rollouts was scored' }]);
+  });
+
+  test('an option whose outcomes there are none of: the router and sums do without it', async () => {
+    const error = failure('BadInput', 'its adapter has another rank');
+    const { record, asked } = await play({}, without(`outcome matrix: ${TELL}`, error));
+    const options = ['base', REFUSE];
+    expect(asked('fitRouter')[0]?.outcomes.map(({ option }) => option)).toEqual(options);
+    expect(record.router).toMatchObject({
+      ...{ router: artifact('router'), options },
+      failed: [{ name: TELL, reason: 'BadInput: its adapter has another rank' }],
+    });
+    expect(namesOf(record.evaluation?.policies)).toEqual(['base', REFUSE, TELL, 'trace']);
+  });
+
+  test('a router: all but the routed policy is evaluated', async () => {
+    const { record } = await play(onTarget, {
+      fitRouter: () => Promise.reject(failure('BadInput', 'tasks: 1 different text')),
+    });
+    const reason = 'the router was not fitted: BadInput: tasks: 1 different text';
+    expect(record.router).toMatchObject({ reason, outcomes: [{ option: 'base' }, {}, {}, {}] });
+    expect(record.router?.router).toBeUndefined();
+    expect(namesOf(record.evaluation?.policies)).toEqual(['base', REFUSE, TELL, SUM, 'grpo_target']);
+    expect(record.evaluation?.failed).toEqual([{ name: 'trace', reason }]);
+  });
+
+  test('capabilities, which are no success in the list of workflows, without a worker and without the report', async () => {
+    const fields = { ...onTarget, calibration: { maxRounds: 2 } };
+    const { record, result, campaign } = await play(fields, ({ train }) => ({
+      selfTest: async ({ module }) =>
+        module.sha256.startsWith(REFUSE)
+          ? { passed: false, findings: ['doing nothing scores 1.0'] }
+          : { passed: true, findings: [] },
+      train: async (input) => {
+        if (input.name === TELL) throw failure('BadInput', 'the model folder is gone');
+        return train(input);
+      },
+    }));
+    expect(record.capabilities?.map((c) => [c.status, c.reason, c.rounds.length])).toEqual([
+      ['not_synthesized', 'doing nothing scores 1.0', 2],
+      ['failed', 'BadInput: the model folder is gone', 1],
+    ]);
+    const ids = ['', `/capability/${REFUSE}`, `/capability/${TELL}`, '/arm/grpo_target'];
+    const outcome = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
+    const listed = ids.map(async (id) => {
+      const { status, typedSearchAttributes } = await env()
+        .client.workflow.getHandle(campaign.name + id)
+        .describe();
+      return [status.name, typedSearchAttributes.get(outcome)];
+    });
+    expect(await Promise.all(listed)).toEqual([
+      ['COMPLETED', 'completed'],
+      ['COMPLETED', 'not_synthesized'],
+      ['FAILED', 'failed'],
+      ['COMPLETED', 'done'],
+    ]);
+    expect(result).toMatchObject({
+      ...{ status: 'completed', verdict: 'Ship trace.', failed: [TELL] },
+      children: [
+        { status: 'not_synthesized' },
+        { kind: 'capability', status: 'failed' },
+        { kind: 'arm', status: 'done' },
+      ],
+    });
+    // Trace spent nothing, so there is nothing to be equal to: the arm is evaluated at its best.
+    expect(record.arms).toMatchObject([{ best: { step: 2 }, iterations: [2, 4, 6, 8].map((step) => ({ step })) }]);
+  });
+
+  test.each<[what: string, types: Record<number, FailureType>, told: RegExp]>([
+    ['an answer', { 3: 'LabelsInvalid' }, /; 1 of 10 labeling passes failed$/],
+    ['a budget', { 7: 'AnswerInvalid', 8: 'BudgetSpent', 9: 'BudgetSpent' }, /; 3 of 10 .* failed: budget spent$/],
+  ])('labeling passes that %s ends', async (_, types, told) => {
+    const reason = 'the reply is no partition';
+    const label = async ({ pass }: { pass: number }) => {
+      if (types[pass]) throw failure(types[pass], reason);
+      return artifact(`labels-${pass}`);
+    };
+    const { record, progress, asked } = await play({}, { label }, { until: 'selection' });
+    const failed = Object.entries(types).map(([pass, type]) => ({ pass: Number(pass), reason: `${type}: ${reason}` }));
+    expect(record.selection?.failedPasses).toEqual(failed);
+    expect(asked('select')[0]?.labels).toHaveLength(10 - failed.length);
+    expect((await progress()).stages[1]?.detail).toMatch(told);
+  });
+});
+
+test('an analyst that selects outright is not asked for labels; it stops after the stage that it is told', async () => {
+  const discover = async () => ({ ref: artifact('candidates'), selects: 'outright' as const });
+  const { record, result, asked } = await play({}, { discover }, { until: 'selection' });
+  expect(asked('label')).toEqual([]);
+  expect(asked('select')[0]?.labels).toBeUndefined();
+  expect(result.status).toBe('stopped_at_stage');
+  const selected = [{ votes: 10 }, { votes: 10 }];
+  expect(record).toMatchObject({ stoppedAfter: 'selection', selection: { labels: [], failedPasses: [], selected } });
+  expect(record.capabilities).toBeUndefined();
+  expect(asked('train')).toEqual([]);
 });
 
 test('a base model that can not work on the target stops the campaign before its rollouts, unless it is forced', async () => {
-  const checkBase = async () => ({
-    rollouts: artifact('check'),
-    problems: ['it knows no word'],
-    warnings: ['no reward'],
-  });
-  const stopped = fakeActivities({ checkBase });
-  const ended = await withWorkers(env, stopped.activities, async () =>
-    (await start(env, { campaign: named() })).result().catch((error: WorkflowFailedError) => error.cause),
-  );
-  expect(ended).toMatchObject({
+  const found = { rollouts: artifact('check'), problems: ['it knows no word'], warnings: ['no reward'] };
+  const checkBase = async () => found;
+  const stopped = await fail({}, { checkBase });
+  expect(stopped.reason).toMatchObject({
     type: 'BaseUnsuited',
     nonRetryable: true,
-    message: expect.stringMatching(/can't work on this target: it knows no word\..*--force/),
+    message: expect.stringMatching(/can't work on this target: it knows no word\..*--force/) as string,
   });
-  expect(stopped.seen.rollOuts).toEqual([]);
-  const forced = fakeActivities({ checkBase });
-  const asked = jest.spyOn(forced.activities, 'checkBase');
-  const progress = await withWorkers(env, forced.activities, async () => {
-    const handle = await start(env, { campaign: named(), until: 'rollouts', force: true });
-    await handle.result();
-    return handle.query<CampaignProgress>('progress');
-  });
-  expect(forced.seen.record?.baseCheck).toEqual(await checkBase());
-  expect(progress.stages[0]?.detail).toBe('4 train tasks, base model; unsuited, but forced; no reward');
+  expect(stopped.asked('rollOut')).toEqual([]);
+  const { record, progress, asked } = await play({}, { checkBase }, { until: 'rollouts', force: true });
+  expect(record.baseCheck).toEqual(found);
+  expect((await progress()).stages[0]?.detail).toBe('4 train tasks, base model; unsuited, but forced; no reward');
   // Asked for as the base rollouts are, so that these take its rollouts over.
-  expect(asked.mock.calls.map(([{ rollouts }]) => rollouts)).toEqual(forced.seen.rollOuts);
+  expect(asked('checkBase').map(({ rollouts }) => rollouts)).toEqual(asked('rollOut'));
 });
 
-test('stops after the stage it is told', async () => {
-  const { activities, seen } = fakeActivities();
-  const result = await withWorkers(env, activities, async () =>
-    (await start(env, { campaign: named(), until: 'selection' })).result(),
-  );
-  expect(result.status).toBe('stopped_at_stage');
-  expect(seen.trainings).toEqual([]);
-  expect(seen.record).toMatchObject({
-    stoppedAfter: 'selection',
-    selection: { selected: [{ votes: 10 }, { votes: 10 }] },
+describe('what is about the campaign as a whole is nobody’s result: it fails the campaign, with the way to go on', () => {
+  const all = () => true;
+  const titled = (title: string) => (input: unknown) => (input as RollOutInput).title === title;
+  const pass3 = (input: unknown) => (input as { pass: number }).pass === 3;
+  test.each<[step: ActivityName, type: FailureType, when: (input: unknown) => boolean]>([
+    ['prepare', 'BadInput', all],
+    ['discover', 'BudgetSpent', all],
+    ['label', 'ArtifactDamaged', pass3],
+    // As they would be of every other pass.
+    ['label', 'LanguageModelRejected', pass3],
+    ['label', 'RepliesLost', pass3],
+    ['label', 'BadInput', pass3],
+    ['rollOut', 'BudgetSpent', titled('base rollouts')],
+    ['rollOut', 'ArtifactDamaged', titled(`outcome matrix: ${TELL}`)],
+    ['rollOut', 'AdapterRefused', titled(`outcome matrix: ${SUM}`)],
+    ['rollOut', 'BudgetSpent', titled('outcome matrix: base')],
+    ['rollOut', 'PolicyServerWrong', titled(`test: ${TELL}`)],
+  ])('%s: %s', async (step, type, when) => {
+    let thrown = 0;
+    const { reason, seen, asked, handle, campaign } = await fail({ budget: { tokens: 10 } }, (fakes) => ({
+      [step]: async (input: unknown) => {
+        if (!when(input)) return (fakes[step] as (given: unknown) => Promise<unknown>)(input);
+        thrown += 1;
+        throw failure(type, 'budget.tokens is 10');
+      },
+    }));
+    expect(reason).toMatchObject({ type, message: 'budget.tokens is 10' });
+    expect((await handle.describe()).status.name).toBe('FAILED');
+    expect([thrown, seen.record]).toEqual([1, undefined]);
+    const { name, budget } = campaign;
+    for (const input of asked('rollOut')) expect(input).toMatchObject({ campaign: name, budget });
   });
-  expect(seen.record?.capabilities).toBeUndefined();
-});
-
-test('an environment outside the bands is made again with the report, and given up after the last round', async () => {
-  const rounds: (boolean | undefined)[] = [];
-  const { activities, seen } = fakeActivities({
-    synthesize: async ({ candidate, round, previous }) => {
-      rounds.push(previous?.calibration?.accepted);
-      return artifact(`${candidate.name}-${round}`);
-    },
-    calibrate: async () => calibration(false),
-  });
-  const campaign = named({ calibration: { maxRounds: 3 }, arms: [] });
-  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  expect(rounds.filter((accepted) => accepted === undefined)).toHaveLength(2);
-  expect(rounds.filter((accepted) => accepted === false)).toHaveLength(4);
-  expect(seen.record?.capabilities?.map((c) => [c.status, c.rounds.length, c.reason])).toEqual([
-    ['not_calibrated', 3, 'success rate 0.9 is above 0.6'],
-    ['not_calibrated', 3, 'success rate 0.9 is above 0.6'],
-  ]);
-  expect(seen.record?.evaluation?.policies.map((p) => p.name)).toEqual(['base', 'trace']);
-});
-
-test('an environment that is too hard is calibrated with hints, and trained so where that is within the bands', async () => {
-  const reason = 'success rate 0.01 is below 0.2';
-  const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: [reason] };
-  const run = async (replaced: Partial<Activities>, fields: object = {}) => {
-    const { activities, seen } = fakeActivities({
-      selfTest: async () => ({ passed: true, findings: [], hints: true }),
-      calibrate: async ({ rollouts }) => (rollouts.uri.endsWith('with hints') ? calibration(true) : hard),
-      ...replaced,
-    });
-    const campaign = named({
-      calibration: { maxRounds: 1 },
-      training: { steps: 4, hintShare: 0.25 },
-      arms: [],
-      ...fields,
-    });
-    await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-    const { record, rollOuts, trainings } = seen;
-    return {
-      trained: trainings.map(({ hints }) => hints),
-      hinted: rollOuts.flatMap(({ purpose, hints }) => (hints ? [[purpose, hints.share]] : [])),
-      ended: record?.capabilities?.map(({ status, reason: why, rounds: [round] }) => [
-        ...[status, why, round?.calibration?.verdict],
-        round?.aided?.map(({ hints, calibration: { accepted } }) => [hints, accepted]),
-      ]),
-    };
-  };
-  const accepted = await run({});
-  expect(accepted.ended).toEqual(Array(2).fill(['trained', undefined, 'too_hard', [[0.5, true]]]));
-  expect(accepted.hinted).toEqual(Array(2).fill(['calibration', 0.5]));
-  expect(accepted.trained).toEqual(Array(2).fill({ share: 0.25 }));
-
-  const notEven = await run({ calibrate: async () => hard });
-  const both = `${reason}; with hints: ${reason}`;
-  expect(notEven.ended).toEqual(Array(2).fill(['not_calibrated', both, 'too_hard', [[0.5, false]]]));
-
-  // Without any, or where they are not wanted, nothing is rolled out for them.
-  for (const without of [
-    await run({ selfTest: async () => ({ passed: true, findings: [] }) }),
-    await run({}, { calibration: { maxRounds: 1, hintShare: 0 } }),
-  ]) {
-    expect(without.ended).toEqual(Array(2).fill(['not_calibrated', reason, 'too_hard', undefined]));
-    expect(without.hinted).toEqual([]);
-  }
-  const easy = await run({ calibrate: async () => calibration(false) });
-  expect(easy.hinted).toEqual([]);
-});
-
-test('what calibration with hints came to goes back to the synthesizer beside that without', async () => {
-  const given: unknown[] = [];
-  const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: ['success rate 0.01 is below 0.2'] };
-  const { activities } = fakeActivities({
-    selfTest: async () => ({ passed: true, findings: [], hints: true }),
-    synthesize: async ({ candidate, round, previous }) => {
-      if (previous)
-        given.push({ ...previous, module: undefined, attempts: previous.attempts?.uri.replace(candidate.name, '') });
-      return artifact(`${candidate.name}-${round}`);
-    },
-    calibrate: async ({ rollouts }) => (rollouts.uri.endsWith('with hints') ? calibration(false) : hard),
-  });
-  const campaign = named({ calibration: { maxRounds: 2 }, arms: [] });
-  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  const feedback = { findings: [], calibration: hard, aided: [{ hints: 0.5, calibration: calibration(false) }] };
-  // The attempts that were judged last.
-  const attempts = artifact(': calibration, round 1, with hints').uri;
-  expect(given).toEqual(Array(2).fill({ ...feedback, attempts }));
-});
-
-test('findings of the self-test go back to the synthesizer within the rounds', async () => {
-  const given: (readonly string[] | undefined)[] = [];
-  const { activities, seen } = fakeActivities({
-    synthesize: async ({ candidate, round, previous }) => {
-      given.push(previous?.findings);
-      return artifact(`${candidate.name}-${round}`);
-    },
-    selfTest: async ({ module }) =>
-      module.sha256.endsWith('-1')
-        ? { passed: false, findings: ['doing nothing scores 1.0'] }
-        : { passed: true, findings: [] },
-  });
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named({ arms: [] }) })).result());
-  expect(given.filter((findings) => findings?.[0] === 'doing nothing scores 1.0')).toHaveLength(2);
-  expect(given).toHaveLength(4);
-  expect(seen.record?.capabilities?.map((c) => [c.status, c.rounds.map((r) => r.selfTest.passed)])).toEqual([
-    ['trained', [false, true]],
-    ['trained', [false, true]],
-  ]);
-});
-
-test('a module that breaks in play goes back to the synthesizer within the rounds', async () => {
-  const given: (readonly string[] | undefined)[] = [];
-  const broken = (type: FailureType) => ApplicationFailure.nonRetryable('make is not a function', type);
-  let type: FailureType = 'BadEnvironment';
-  const { activities, seen } = fakeActivities({
-    synthesize: async ({ candidate, round, previous }) => {
-      given.push(previous?.findings);
-      return artifact(`${candidate.name}-${round}`);
-    },
-    rollOut: async (input) => {
-      if (input.title.endsWith('calibration, round 1')) throw broken(type);
-      const errors = input.title.endsWith('calibration, round 2') ? { BadEnvironment: 3 } : {};
-      return { ...summary(input), errors };
-    },
-  });
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named({ arms: [] }) })).result());
-  expect(given.filter((findings) => findings?.[0] === 'in play, by the agent: make is not a function')).toHaveLength(2);
-  expect(given.filter((findings) => findings?.[0]?.includes('3 attempts ended with BadEnvironment'))).toHaveLength(2);
-  expect(seen.record?.capabilities?.map((c) => [c.status, c.rounds.map((r) => r.selfTest.passed)])).toEqual([
-    ['trained', [false, false, true]],
-    ['trained', [false, false, true]],
-  ]);
-  type = 'PolicyAnswerInvalid';
-  const second = await withWorkers(env, activities, async () =>
-    (await start(env, { campaign: named({ arms: [] }) })).result().then(() => seen.record?.capabilities),
-  );
-  expect(second?.map(({ status }) => status)).toEqual(['failed', 'failed']);
-});
-
-test('a synthesizer that has nothing to give ends a capability as not synthesized, or as not calibrated after a calibration', async () => {
-  const cannot = (message: string) =>
-    ApplicationFailure.create({ type: 'CannotSynthesize', message, nonRetryable: true });
-  const { activities, seen } = fakeActivities({
-    synthesize: async ({ candidate, previous }) => {
-      if (candidate.name === 'refuse_what_is_forbidden') throw cannot('no generator');
-      if (previous) throw cannot('nothing to revise');
-      return artifact(candidate.name);
-    },
-    calibrate: async () => calibration(false),
-  });
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
-  expect(seen.record?.capabilities?.map((c) => [c.status, c.rounds.length, c.reason])).toEqual([
-    ['not_synthesized', 0, 'no generator'],
-    ['not_calibrated', 1, 'success rate 0.9 is above 0.6; nothing to revise'],
-  ]);
-  // Trace spent nothing, so there is nothing to be equal to: the arm is evaluated at its best.
-  expect(seen.record?.arms?.[0]).toMatchObject({ status: 'done', best: { step: 2 } });
-});
-
-test('a labeling pass that fails for good is left out and told', async () => {
-  const { activities, seen } = fakeActivities({
-    label: async ({ pass }) => {
-      if (pass === 3) throw failure('LabelsInvalid', 'the reply is no partition');
-      return artifact(`labels-${pass}`);
-    },
-  });
-  const select = jest.spyOn(activities, 'select');
-  const campaign = named({ arms: [] });
-  const progress = await withWorkers(env, activities, async () => {
-    const handle = await start(env, { campaign, until: 'selection' });
-    await handle.result();
-    return handle.query<CampaignProgress>('progress');
-  });
-  expect(select.mock.calls[0]?.[0].labels).toHaveLength(9);
-  expect(seen.record?.selection?.failedPasses).toEqual([
-    { pass: 3, reason: 'LabelsInvalid: the reply is no partition' },
-  ]);
-  expect(progress.stages[1]?.detail).toContain('1 of 10 labeling passes failed');
-});
-
-test('an analyst that selects outright is not asked for labels', async () => {
-  const { activities, seen } = fakeActivities({
-    discover: async () => ({ ref: artifact('candidates'), selects: 'outright' }),
-    label: async () => {
-      throw fatal('asked for labels');
-    },
-  });
-  const select = jest.spyOn(activities, 'select');
-  await withWorkers(env, activities, async () =>
-    (await start(env, { campaign: named(), until: 'selection' })).result(),
-  );
-  expect(select.mock.calls[0]?.[0].labels).toBeUndefined();
-  expect(seen.record?.selection).toMatchObject({ labels: [], failedPasses: [], selected: [{}, {}] });
-});
-
-test('a policy that cannot be evaluated is a row of the report', async () => {
-  const { activities, seen } = fakeActivities();
-  const { rollOut } = activities;
-  activities.rollOut = async (input) => {
-    if (input.title === 'test: trace') throw fatal('none of the first rollouts was scored');
-    return rollOut(input);
-  };
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
-  expect(seen.record?.evaluation?.policies.map((p) => p.name)).not.toContain('trace');
-  expect(seen.record?.evaluation?.failed).toEqual([
-    { name: 'trace', reason: 'BadInput: none of the first rollouts was scored' },
-  ]);
-});
-
-test('an option whose outcome matrix fails for good is left out of the router', async () => {
-  const { activities, seen } = fakeActivities();
-  const { rollOut } = activities;
-  activities.rollOut = async (input) => {
-    if (input.title === 'outcome matrix: tell_what_is_asked') throw fatal('its adapter has another rank');
-    return rollOut(input);
-  };
-  const fitRouter = jest.spyOn(activities, 'fitRouter');
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
-  expect(fitRouter.mock.calls[0]?.[0].outcomes.map(({ option }) => option)).toEqual([
-    'base',
-    'refuse_what_is_forbidden',
-  ]);
-  expect(seen.record?.router).toMatchObject({
-    router: artifact('router'),
-    options: ['base', 'refuse_what_is_forbidden'],
-    failed: [{ name: 'tell_what_is_asked', reason: 'BadInput: its adapter has another rank' }],
-  });
-  expect(seen.record?.evaluation?.policies.map((p) => p.name)).toContain('tell_what_is_asked');
-  expect(seen.record?.evaluation?.policies.map((p) => p.name)).toContain('trace');
-});
-
-test('a router that can not be fitted ends no campaign: all but the routed policy is evaluated, and that says why', async () => {
-  const { activities, seen } = fakeActivities({
-    fitRouter: async () => {
-      throw fatal('tasks: 1 different text');
-    },
-  });
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
-  const reason = 'the router was not fitted: BadInput: tasks: 1 different text';
-  expect(seen.record?.router).toMatchObject({ reason, outcomes: [{ option: 'base' }, {}, {}, {}] });
-  expect(seen.record?.router?.router).toBeUndefined();
-  expect(seen.record?.evaluation?.policies.map((p) => p.name)).toEqual([
-    'base',
-    'refuse_what_is_forbidden',
-    'tell_what_is_asked',
-    'refuse_what_is_forbidden+tell_what_is_asked',
-    'grpo_target',
-  ]);
-  expect(seen.record?.evaluation?.failed).toEqual([{ name: 'trace', reason }]);
-});
-
-describe('what is about the campaign as a whole is nobody’s result: it fails the campaign', () => {
-  const damaged = (message: string) => failure('ArtifactDamaged', message);
-  const innermost = (error: unknown): unknown => {
-    let cause = error;
-    while (cause instanceof Error && cause.cause instanceof Error) cause = cause.cause;
-    return cause;
-  };
-  /** The campaign's failure, where this activity throws. */
-  async function failureOf(replaced: Parameters<typeof fakeActivities>[0], change?: (all: Activities) => void) {
-    const { activities, seen } = fakeActivities(replaced);
-    change?.(activities);
-    const campaign = named();
-    const error = await withWorkers(env, activities, async () =>
-      (await start(env, { campaign })).result().catch((failure: unknown) => failure),
-    );
-    expect(seen.record).toBeUndefined();
-    return { error: innermost(error), campaign };
-  }
-
-  test('in a labeling pass', async () => {
-    const label = async ({ pass }: { pass: number }) => {
-      if (pass === 3) throw damaged('the candidates');
-      return artifact(`labels-${pass}`);
-    };
-    const { error } = await failureOf({ label });
-    expect(error).toMatchObject({ type: 'ArtifactDamaged', message: 'the candidates' });
-  });
-
-  test.each<FailureType>(['LanguageModelRejected', 'RepliesLost', 'BadInput'])(
-    '%s in a labeling pass, as it would be of every other one',
-    async (type) => {
-      const label = async ({ pass }: { pass: number }) => {
-        if (pass === 3) throw failure(type, 'analyst.apiKeyEnv');
-        return artifact(`labels-${pass}`);
-      };
-      const { error } = await failureOf({ label });
-      expect(error).toMatchObject({ type, message: 'analyst.apiKeyEnv' });
-    },
-  );
 
   test.each<FailureType>(['LanguageModelRejected', 'RepliesLost'])(
     '%s in a synthesis, and the same campaign started again ends',
     async (type) => {
       let away = true;
-      const { activities, seen } = fakeActivities({
-        synthesize: async ({ candidate, round }) => {
-          if (away && candidate.name === 'tell_what_is_asked') throw failure(type, 'synthesizer: no credit');
-          return artifact(`${candidate.name}-${round}`);
+      const { reason, seen, again } = await fail({}, ({ synthesize }) => ({
+        synthesize: async (input) => {
+          if (away && input.candidate.name === TELL) throw failure(type, 'synthesizer: no credit');
+          return synthesize(input);
         },
-      });
-      const campaign = named({ arms: [] });
-      await withWorkers(env, activities, async () => {
-        const error: unknown = await (await start(env, { campaign })).result().catch((thrown: unknown) => thrown);
-        expect(innermost(error)).toMatchObject({ type, message: 'synthesizer: no credit' });
-        expect(seen.record).toBeUndefined();
-        away = false;
-        await (await start(env, { campaign })).result();
-      });
+      }));
+      expect(reason).toMatchObject({ type, message: 'synthesizer: no credit' });
+      expect(seen.record).toBeUndefined();
+      away = false;
+      await again();
       expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained', 'trained']);
     },
   );
@@ -545,24 +363,21 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
   test('in a child, when the others have ended', async () => {
     let others = 0;
     let left = 0;
-    let begun: () => void = () => undefined;
-    const training = new Promise<void>((done) => (begun = done));
-    const { error, campaign } = await failureOf({
+    const training = latch();
+    const { reason, seen, child } = await fail(onTarget, {
       selfTest: async ({ module }) => {
-        await training;
+        await training.opened;
         if (!module.sha256.startsWith('refuse')) return { passed: true, findings: [] };
         // The test server now and then never ends a workflow that is cancelled while its activity fails.
         const { workflowId } = Context.current().info.workflowExecution!;
-        const other = env.client.workflow.getHandle(
-          workflowId.replace('refuse_what_is_forbidden', 'tell_what_is_asked'),
-        );
-        while ((await other.describe()).status.name === 'RUNNING') await sleep(50);
-        throw damaged('the module');
+        const other = env().client.workflow.getHandle(workflowId.replace(REFUSE, TELL));
+        await until(async () => (await other.describe()).status.name !== 'RUNNING');
+        throw failure('ArtifactDamaged', 'the module');
       },
       train: async ({ name }) => {
-        if (name !== 'grpo_target') throw fatal('not this one');
+        if (name !== 'grpo_target') throw failure('BadInput', 'not this one');
         others += 1;
-        begun();
+        training.open();
         try {
           for (;;) {
             Context.current().heartbeat({ kind: 'train', step: 1, steps: 4 });
@@ -573,217 +388,89 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
         }
       },
     });
-    expect(error).toMatchObject({ type: 'ArtifactDamaged', message: 'the module' });
-    expect([others, left]).toEqual([1, 1]);
-    const arm = await env.client.workflow.getHandle(`${campaign.name}/arm/grpo_target`).describe();
-    expect(arm.status.name).toBe('CANCELLED');
-  });
-
-  test.each<[title: string, type: FailureType]>([
-    ['outcome matrix: tell_what_is_asked', 'ArtifactDamaged'],
-    ['outcome matrix: refuse_what_is_forbidden+tell_what_is_asked', 'AdapterRefused'],
-    ['test: grpo_target', 'PolicyServerWrong'],
-  ])('in the batch %s: %s', async (title, type) => {
-    const { error } = await failureOf({}, (activities) => {
-      const { rollOut } = activities;
-      activities.rollOut = async (input) => {
-        if (input.title === title) throw failure(type, title);
-        return rollOut(input);
-      };
-    });
-    expect(error).toMatchObject({ type, message: title });
+    expect(reason).toMatchObject({ type: 'ArtifactDamaged', message: 'the module' });
+    expect([others, left, seen.record]).toEqual([1, 1, undefined]);
+    expect((await child('grpo_target', 'arm').describe()).status.name).toBe('CANCELLED');
   });
 });
 
-test('every step has a limit on its silence', async () => {
-  const { activities } = fakeActivities();
-  const campaign = named();
-  const history = await withWorkers(env, activities, async () => {
-    const handle = await start(env, { campaign });
-    await handle.result();
-    return handle.fetchHistory();
-  });
-  const scheduled = (history.events ?? []).flatMap(({ activityTaskScheduledEventAttributes: one }) => one ?? []);
-  expect(scheduled.map(({ activityType }) => activityType?.name)).toContain('writeReport');
-  expect(new Set(scheduled.map(({ heartbeatTimeout }) => Number(heartbeatTimeout?.seconds)))).toEqual(
-    new Set([campaign.workers.heartbeatSeconds]),
-  );
-});
-
-test('a capability that fails for good is a row of the report', async () => {
-  const { activities, seen } = fakeActivities({
-    selfTest: async ({ module }) =>
-      module.sha256.startsWith('refuse')
-        ? { passed: false, findings: ['doing nothing scores 1.0'] }
-        : { passed: true, findings: [] },
-  });
-  const campaign = named({ calibration: { maxRounds: 2 } });
-  const train = activities.train;
-  activities.train = async (input) => {
-    if (input.name === 'tell_what_is_asked') throw fatal('the model folder is gone');
-    return train(input);
-  };
-  const result = await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  expect(seen.record?.capabilities?.map((c) => [c.status, c.reason, c.rounds.length])).toEqual([
-    ['not_synthesized', 'doing nothing scores 1.0', 2],
-    ['failed', 'BadInput: the model folder is gone', 1],
-  ]);
-  // In the list of workflows, what failed is no success: without a worker, and without the report.
-  const ids = ['capability/refuse_what_is_forbidden', 'capability/tell_what_is_asked', 'arm/grpo_target'];
-  const listed = await Promise.all(
-    [campaign.name, ...ids.map((id) => `${campaign.name}/${id}`)].map(async (id) => {
-      const { status, typedSearchAttributes } = await env.client.workflow.getHandle(id).describe();
-      const outcome = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
-      return [status.name, typedSearchAttributes.get(outcome)];
-    }),
-  );
-  expect(listed).toEqual([
-    ['COMPLETED', 'completed'],
-    ['COMPLETED', 'not_synthesized'],
-    ['FAILED', 'failed'],
-    ['COMPLETED', 'done'],
-  ]);
-  expect(result).toMatchObject({
-    ...{ status: 'completed', verdict: 'Ship trace.', failed: ['tell_what_is_asked'] },
-    children: [
-      { status: 'not_synthesized' },
-      { kind: 'capability', status: 'failed' },
-      { kind: 'arm', status: 'done' },
-    ],
-  });
-  expect(seen.record?.arms?.[0]?.iterations?.map(({ step }) => step)).toEqual([2, 4, 6, 8]);
+test.each([
+  [TELL, {}],
+  ['combined_capabilities', { composites: { share: 1 / 3 } }],
+])('an arm and a capability of one name, %s, end the campaign before anything is trained', async (name, fields) => {
+  const { reason, asked } = await fail({ ...fields, arms: [{ kind: 'grpo_target', name }] });
+  const message = `arms: ${name} is the name of a selected capability as well; give the arm another name`;
+  expect(reason).toMatchObject({ type: 'BadInput', message });
+  expect(asked('train')).toEqual([]);
 });
 
 test("Temporal's UI shows stages and children as two lists, and in the end what came out", async () => {
-  const { activities } = fakeActivities();
-  const { train } = activities;
-  const campaign = named();
-  const details = async () => {
-    const handle = env.client.workflow.getHandle(campaign.name);
+  let during = '';
+  const detailsOf = async (name: string) => {
+    const handle = env().client.workflow.getHandle(name);
     return (await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
   };
-  let during = '';
-  activities.train = async (input) => {
-    during ||= await details();
-    return train(input);
-  };
-  const after = await withWorkers(env, activities, async () => {
-    await (await start(env, { campaign })).result();
-    return details();
-  });
+  const { campaign } = await play({}, ({ train }) => ({
+    train: async (input) => {
+      during ||= await detailsOf(input.campaign);
+      return train(input);
+    },
+  }));
   expect(during).toMatch(/^- rollouts: done /);
-  expect(during).toContain('- evaluation: waiting\n\n**Capabilities and arms**\n\n- refuse_what_is_forbidden: ');
-  expect(after).toMatch(/^Ship trace\.\n\n- rollouts: done/);
+  expect(during).toContain(`- evaluation: waiting\n\n**Capabilities and arms**\n\n- ${REFUSE}: `);
+  expect(await detailsOf(campaign.name)).toMatch(/^Ship trace\.\n\n- rollouts: done/);
 });
 
-test('an arm is compared at what trace really spent', async () => {
-  const { activities, seen } = fakeActivities();
-  const { rollOut } = activities;
-  activities.rollOut = async (input) =>
-    input.title.startsWith('grpo_target: held out') ? summary(input, 0.1 * Number(input.title.at(-1))) : rollOut(input);
-  activities.selfTest = async ({ module }) => ({ passed: !module.sha256.startsWith('refuse'), findings: ['x'] });
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
-  // The later the better, but one of two capabilities was trained: half of the eight steps count.
-  expect(seen.record?.arms?.[0]?.best).toMatchObject({ step: 4, rollouts: 4 * 32 * 16 });
-});
-
-test('an arm and a selected capability of one name end the campaign before anything is trained', async () => {
-  const { activities, seen } = fakeActivities();
-  const campaign = named({ arms: [{ kind: 'grpo_target', name: 'tell_what_is_asked' }] });
-  await withWorkers(env, activities, async () => {
-    const handle = await start(env, { campaign });
-    const message = 'arms: tell_what_is_asked is the name of a selected capability as well; give the arm another name';
-    await expect(handle.result()).rejects.toMatchObject({ cause: { type: 'BadInput', message } });
+test('the best iteration by held-out success is kept, the first of equals; of an arm only within what trace really spent', async () => {
+  const fields = { ...onTarget, training: { steps: 6, checkpointEvery: 2 } };
+  const rates: Record<string, number> = { [`${TELL}: held out at step 4`]: 0.9, [`${TELL}: held out at step 6`]: 0.9 };
+  const { record } = await play(fields, {
+    // The later the better, but one of two capabilities was trained: half of the twelve steps count.
+    rollOut: async (input) => {
+      const [, step] = /^grpo_target: held out at step (\d+)/.exec(input.title) ?? [];
+      return summary(input, step ? 0.05 * Number(step) : (rates[input.title] ?? 0.3));
+    },
+    selfTest: async ({ module }) => ({ passed: !module.sha256.startsWith('refuse'), findings: ['x'] }),
   });
-  expect(seen.trainings).toEqual([]);
+  expect(record.capabilities?.map(({ trained }) => trained?.best.step)).toEqual([undefined, 4]);
+  expect(record.arms?.[0]?.best).toMatchObject({ step: 6, rollouts: 6 * 32 * 16 });
 });
 
 test('children wait while the campaign is paused', async () => {
-  const { activities, seen } = fakeActivities();
-  const { rollOut } = activities;
-  let release: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => (release = resolve));
-  let begun: () => void = () => undefined;
-  const atHeldOut = new Promise<void>((resolve) => (begun = resolve));
-  activities.rollOut = async (input) => {
-    if (input.title === 'base on the held-out train tasks') {
-      begun();
-      await held;
-    }
-    return rollOut(input);
-  };
-  const campaign = named();
-  await withWorkers(env, activities, async () => {
-    const handle = await start(env, { campaign });
-    await atHeldOut;
-    await handle.signal('pause');
-    release();
-    for (;;) {
-      const progress = await handle.query<CampaignProgress>('progress');
-      if (progress.children.length === 3) {
-        expect(progress.children.map(({ status }) => status)).toEqual(['waiting', 'waiting', 'waiting']);
-        break;
+  const [held, atHeldOut] = [latch(), latch()];
+  const { handle, progress, asked } = await begin(onTarget, ({ rollOut }) => ({
+    rollOut: async (input) => {
+      if (input.title === 'base on the held-out train tasks') {
+        atHeldOut.open();
+        await held.opened;
       }
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
-    const synthesized = () => seen.rollOuts.some(({ purpose }) => purpose === 'calibration');
-    await new Promise((resolve) => setTimeout(resolve, 1000));
-    expect([synthesized(), seen.trainings.length]).toEqual([false, 0]);
-    await handle.signal('resume');
-    await handle.result();
-    expect(synthesized()).toBe(true);
-  });
-});
-
-test('an infrastructure failure is tried again; a bad input is not', async () => {
-  let calls = 0;
-  const { activities } = fakeActivities();
-  const rollOut = activities.rollOut;
-  activities.rollOut = async (input) => {
-    if (calls++ < 3)
-      throw ApplicationFailure.create({ type: 'PolicyServerUnavailable', message: 'connection refused' });
-    return rollOut(input);
-  };
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named(), until: 'rollouts' })).result());
-  expect(calls).toBe(4);
-
-  let attempts = 0;
-  const broken = fakeActivities({
-    prepare: async () => {
-      attempts++;
-      throw fatal('baseModel.path: no model');
+      return rollOut(input);
     },
+  }));
+  await atHeldOut.opened;
+  await handle.signal('pause');
+  held.open();
+  const { children } = await until(async () => {
+    const now = await progress();
+    return now.children.length === 3 && now;
   });
-  await withWorkers(env, broken.activities, async () => {
-    const handle = await start(env, { campaign: named() });
-    await expect(handle.result()).rejects.toMatchObject({ cause: { cause: { message: 'baseModel.path: no model' } } });
-  });
-  expect(attempts).toBe(1);
-});
-
-test('the best iteration by held-out success is kept, the first of equals', async () => {
-  const { activities, seen } = fakeActivities();
-  activities.rollOut = async (input) => summary(input, input.title.endsWith('step 2') ? 0.9 : 0.5);
-  await withWorkers(env, activities, async () => (await start(env, { campaign: named() })).result());
-  expect(seen.record?.capabilities?.[0]?.trained?.best.step).toBe(2);
+  expect(children.map(({ status }) => status)).toEqual(['waiting', 'waiting', 'waiting']);
+  await new Promise((resolve) => setTimeout(resolve, 1000));
+  expect([...asked('synthesize'), ...asked('train')]).toEqual([]);
+  await handle.signal('resume');
+  await handle.result();
+  expect(asked('synthesize')).toHaveLength(2);
 });
 
 test('a child of an earlier run that is still ending is waited for', async () => {
-  const { activities, seen } = fakeActivities();
-  const candidate = { name: 'tell_what_is_asked', definition: 'x', examples: [] };
-  activities.select = async () => ({ ref: artifact('s'), selected: [{ candidate, votes: 10 }] });
-  const campaign = named({ arms: [] });
-  await withWorkers(env, activities, async () => {
-    const earlier = await env.client.workflow.start('campaign', {
-      workflowId: `${campaign.name}/capability/${candidate.name}`,
-      taskQueue: 'nobody polls it',
-    });
-    const handle = await start(env, { campaign });
-    const failed = async () =>
-      (await handle.fetchHistory()).events?.some((event) => event.startChildWorkflowExecutionFailedEventAttributes);
-    while (!(await failed())) await new Promise((resolve) => setTimeout(resolve, 50));
-    await earlier.terminate();
-    await handle.result();
-  });
+  const name = 'still-ending';
+  const workflowId = `${name}/capability/${TELL}`;
+  const earlier = await env().client.workflow.start('campaign', { workflowId, taskQueue: 'nobody polls it' });
+  const { handle, seen } = await begin({ name }, selecting(TELL));
+  await until(async () =>
+    (await handle.fetchHistory()).events?.some((event) => event.startChildWorkflowExecutionFailedEventAttributes),
+  );
+  await earlier.terminate();
+  await handle.result();
   expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained']);
 });

@@ -1,6 +1,6 @@
 /** Activities of a campaign that runs in no time: what each returns can be replaced by a test. The real ones are tested end to end. */
 import type { Activities } from '../../src/activities';
-import { Context } from '@temporalio/activity';
+import { ApplicationFailure, Context } from '@temporalio/activity';
 import { bestIteration, keepPiece, keepResult, readCheckpoints, readRecord } from '../../src/activities/results';
 import { summaryOf } from '../../src/training/result';
 import type { RollOutInput } from '../../src/activities/types';
@@ -8,6 +8,7 @@ import type { ArtifactStore } from '../../src/artifacts/store';
 import { campaignSchema, type Campaign } from '../../src/domain/campaign';
 import type { CalibrationReport } from '../../src/domain/calibration';
 import type { ArtifactRef } from '../../src/domain/artifacts';
+import type { FailureType } from '../../src/domain/failures';
 import type { CampaignRecord } from '../../src/domain/results';
 import type { FixedPolicy, Hints, RolloutSummary } from '../../src/domain/rollout';
 import { memoryStore } from '../support/memory-store';
@@ -61,6 +62,20 @@ export const calibration = (accepted: boolean): CalibrationReport =>
 
 export type { Activities };
 
+/** That is not tried again. */
+export const failure = (type: FailureType, message: string): ApplicationFailure =>
+  ApplicationFailure.create({ type, message, nonRetryable: true });
+
+/** Candidates of the fakes. */
+export const [REFUSE, TELL] = ['refuse_what_is_forbidden', 'tell_what_is_asked'] as const;
+/** Other ones are selected. */
+export const selecting = (...names: string[]): Pick<Activities, 'select'> => ({
+  select: async () => ({
+    ref: artifact('selection'),
+    selected: names.map((name) => ({ candidate: { name, definition: `${name}!`, examples: [] }, votes: 10 })),
+  }),
+});
+
 /** The calls that were made, in order, and the record that the report was written from. */
 export interface Seen {
   rollOuts: RollOutInput[];
@@ -81,11 +96,6 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
 } {
   const seen: Seen = { rollOuts: [], trainings: [], searches: [] };
   const store = memoryStore();
-  const candidates = ['refuse_what_is_forbidden', 'tell_what_is_asked'].map((name) => ({
-    name,
-    definition: name,
-    examples: [],
-  }));
   const activities: Activities = {
     prepare: async () => ({
       base: 'base@1',
@@ -96,10 +106,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
     }),
     discover: async () => ({ ref: artifact('candidates'), selects: 'by labels' }),
     label: async ({ pass }) => artifact(`labels-${pass}`),
-    select: async () => ({
-      ref: artifact('selection'),
-      selected: candidates.map((candidate) => ({ candidate, votes: 10 })),
-    }),
+    ...selecting(REFUSE, TELL),
     synthesize: async ({ candidate, round }) => artifact(`${candidate.name}-${round}`),
     selfTest: async () => ({ passed: true, findings: [] }),
     takeModules: async () => ['one', 'two'].map((name) => ({ file: `${name}.js`, module: artifact(name) })),

@@ -1,0 +1,136 @@
+/** The rounds of a capability's environment: what goes back to the synthesizer, what a round counts as, and how they end. */
+import type { Activities } from './fake-activities';
+import type { CalibrationReport } from '../../src/domain/calibration';
+import type { FailureType } from '../../src/domain/failures';
+import { campaignsOn } from './campaigns';
+import { timeSkipping } from './environment';
+import { artifact, calibration, failure, REFUSE, selecting, summary, TELL } from './fake-activities';
+
+jest.setTimeout(120_000);
+const { play } = campaignsOn(timeSkipping, 'synthesis');
+const FINDING = 'doing nothing scores 1.0';
+const EASY = 'success rate 0.9 is above 0.6';
+const HARD = 'success rate 0.01 is below 0.2';
+const hard: CalibrationReport = { ...calibration(false), verdict: 'too_hard', reasons: [HARD] };
+const one = selecting(TELL);
+const missed = { calibrate: async () => calibration(false) };
+const hinting: Partial<Activities> = {
+  selfTest: async () => ({ passed: true, findings: [], hints: true }),
+  calibrate: async ({ rollouts }) => (rollouts.uri.endsWith('with hints') ? calibration(true) : hard),
+};
+
+/** A campaign of one capability: what each version was written after, and what that came to. */
+async function rounds(replaced: Partial<Activities>, fields: object = { calibration: { maxRounds: 3 } }) {
+  const { record, asked, progress } = await play({ ...fields }, { ...one, ...replaced });
+  const [capability] = record.capabilities!;
+  const previous = asked('synthesize').map((input) => input.previous);
+  const tested = capability!.rounds.map(({ selfTest }) => selfTest.passed);
+  return { record, asked, capability: capability!, previous, tested, child: (await progress()).children[0]! };
+}
+
+test('an environment outside the bands is made again with the report, and given up after the last round', async () => {
+  const { capability, previous, record } = await rounds(missed);
+  expect(previous.map((given) => given?.calibration?.accepted)).toEqual([undefined, false, false]);
+  expect(capability).toMatchObject({ status: 'not_calibrated', reason: EASY, rounds: { length: 3 } });
+  expect(record.evaluation?.policies.map(({ name }) => name)).toEqual(['base', 'trace']);
+});
+
+test('findings of the self-test go back to the synthesizer within the rounds', async () => {
+  const { capability, previous, tested } = await rounds({
+    selfTest: async ({ module }) =>
+      module.sha256.endsWith('-1') ? { passed: false, findings: [FINDING] } : { passed: true, findings: [] },
+  });
+  expect(previous.map((given) => given?.findings)).toEqual([undefined, [FINDING]]);
+  expect([capability.status, tested]).toEqual(['trained', [false, true]]);
+});
+
+test('a module that breaks in play goes back to the synthesizer within the rounds; what is no fault of it does not', async () => {
+  const breaking = (type: FailureType): Pick<Activities, 'rollOut'> => ({
+    rollOut: async (input) => {
+      if (input.title.endsWith('calibration, round 1')) throw failure(type, 'make is not a function');
+      const errors = input.title.endsWith('calibration, round 2') ? { BadEnvironment: 3 } : {};
+      return { ...summary(input), errors };
+    },
+  });
+  const { capability, previous, tested } = await rounds(breaking('BadEnvironment'));
+  const played = 'in play, by the agent: ';
+  expect(previous.map((given) => given?.findings)).toEqual([
+    undefined,
+    [`${played}make is not a function`],
+    [`${played}3 attempts ended with BadEnvironment`],
+  ]);
+  expect([capability.status, tested]).toEqual(['trained', [false, false, true]]);
+  expect((await rounds(breaking('PolicyAnswerInvalid'))).capability.status).toBe('failed');
+});
+
+describe('a synthesizer that has nothing more to give ends the rounds', () => {
+  const spent = 'budget.tokens is 10: raise budget.tokens and run the campaign again';
+  test.each<[type: FailureType, message: string, first: string]>([
+    ['CannotSynthesize', 'no generator', 'no generator'],
+    ['AnswerInvalid', 'there is no code in the reply', 'there is no code in the reply'],
+    ['BudgetSpent', spent, `budget spent: ${spent}`],
+  ])('%s: as not synthesized, or as not calibrated after a calibration; other capabilities go on', async (...row) => {
+    const [type, message, reason] = row;
+    const { record, asked, progress } = await play(
+      {},
+      {
+        synthesize: async ({ candidate, round }) => {
+          if (candidate.name === REFUSE || round === 2) throw failure(type, message);
+          return artifact(`v${round}`);
+        },
+        ...missed,
+      },
+    );
+    expect(asked('synthesize')).toHaveLength(3);
+    expect(record.capabilities).toMatchObject([
+      { name: REFUSE, status: 'not_synthesized', reason, rounds: [] },
+      { name: TELL, status: 'not_calibrated', reason: `${EASY}; ${reason}`, rounds: [{}] },
+    ]);
+    expect((await progress()).children).toMatchObject([{ status: 'failed', detail: reason }, { status: 'failed' }]);
+  });
+});
+
+describe('an environment that is too hard', () => {
+  const once = { calibration: { maxRounds: 1 }, training: { steps: 4, hintShare: 0.25 } };
+  type Expected = [status: string, reason: string | undefined, aided: [number, boolean][] | undefined];
+  const without: Expected = ['not_calibrated', HARD, undefined];
+  test.each<[what: string, replaced: Partial<Activities>, fields: object, Expected]>([
+    ['is trained with hints where these bring it within the bands', {}, {}, ['trained', undefined, [[0.5, true]]]],
+    [
+      'is not calibrated where it is not even with them',
+      { calibrate: async () => hard },
+      {},
+      ['not_calibrated', `${HARD}; with hints: ${HARD}`, [[0.5, false]]],
+    ],
+    // Nothing is rolled out for them then.
+    ['has none', { selfTest: async () => ({ passed: true, findings: [] }) }, {}, without],
+    ['is not to have any', {}, { calibration: { maxRounds: 1, hintShare: 0 } }, without],
+  ])('%s', async (_, replaced, fields, [status, reason, aided]) => {
+    const { capability, asked } = await rounds({ ...hinting, ...replaced }, { ...once, ...fields });
+    const [round] = capability.rounds;
+    expect([capability.status, capability.reason, round?.calibration?.verdict]).toEqual([status, reason, 'too_hard']);
+    expect(round?.aided?.map(({ hints, calibration: { accepted } }) => [hints, accepted])).toEqual(aided);
+    const hinted = asked('rollOut').flatMap(({ purpose, hints }) => (hints ? [[purpose, hints.share]] : []));
+    expect(hinted).toEqual(aided ? [['calibration', 0.5]] : []);
+    expect(asked('train').map(({ hints }) => hints)).toEqual(status === 'trained' ? [{ share: 0.25 }] : []);
+  });
+
+  test('goes back with what calibration with hints came to beside that without; one that is too easy is given none', async () => {
+    const calibrate: Activities['calibrate'] = async ({ rollouts }) =>
+      rollouts.uri.endsWith('with hints') ? calibration(false) : hard;
+    const { previous } = await rounds({ ...hinting, calibrate }, { calibration: { maxRounds: 2 } });
+    expect(previous).toEqual([
+      undefined,
+      {
+        module: artifact(`${TELL}-1`),
+        findings: [],
+        calibration: hard,
+        aided: [{ hints: 0.5, calibration: calibration(false) }],
+        // Those that were judged last.
+        attempts: artifact(`${TELL}: calibration, round 1, with hints`),
+      },
+    ]);
+    const easy = await rounds({ ...hinting, ...missed }, once);
+    expect(easy.asked('rollOut').flatMap(({ hints }) => hints ?? [])).toEqual([]);
+  });
+});
