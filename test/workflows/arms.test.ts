@@ -1,171 +1,237 @@
-/** The arms that spend the budget otherwise: on what they train, where they start, what their iterations count, how they end. */
-import type { TestWorkflowEnvironment } from '@temporalio/testing';
+/** The arms that spend the budget otherwise, and the composite: on what they train, where they start, what their iterations count, how they end. */
 import type { TrainInput } from '../../src/activities/types';
+import { COMPOSITE } from '../../src/domain/capability';
+import { languageModelSchema } from '../../src/domain/endpoints';
 import { mixtureSpec, sandboxSpec } from '../../src/domain/kinds';
 import type { ArmResult, EndedCapability } from '../../src/domain/results';
-import { TRAINING_SEEDS } from '../../src/domain/seeds';
+import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../../src/domain/seeds';
 import { singles } from '../../src/workflows/arms/grpo';
-import { quiet, start, timeSkipping, withWorkers } from './environment';
-import { artifact, calibration, config, fakeActivities, summary, type Activities, type Seen } from './fake-activities';
+import { campaignsOn, type Played } from './campaigns';
+import { timeSkipping } from './environment';
+import { type Activities, artifact, calibration, REFUSE, selecting, summary, TELL } from './fake-activities';
 
 jest.setTimeout(120_000);
-quiet();
-let env: TestWorkflowEnvironment;
-let n = 0;
-beforeAll(async () => {
-  env = await timeSkipping();
-});
-afterAll(() => env?.teardown());
-
+const { play } = campaignsOn(timeSkipping, 'arms');
 const STEP = 32 * 16;
-const [refuse, tell] = ['refuse_what_is_forbidden', 'tell_what_is_asked'] as const;
 
-/** A campaign of two capabilities, 4 steps each, with these arms. */
-async function run(arms: { kind: string; [option: string]: unknown }[], change: Partial<Activities> = {}) {
-  const { activities, seen } = fakeActivities(change);
-  const train = jest.spyOn(activities, 'train');
-  const fineTuned = jest.spyOn(activities, 'fineTune');
-  const taken = jest.spyOn(activities, 'takeConversations');
-  const campaign = config({ name: `arms-${n++}`, arms, composites: { share: 0 } });
-  await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
-  const training = (name: string): TrainInput | undefined =>
-    train.mock.calls.map(([input]) => input).find((input) => input.name === name);
-  const arm = (name: string): ArmResult => seen.record!.arms!.find((one) => one.name === name)!;
-  return { seen, training, fineTuned, taken, arm, target: campaign.target };
-}
-
-/** Success on the held-out tasks of the target, by the batch's title. */
-const heldOut =
-  (success: Record<string, number>, seen: () => Seen | undefined = () => undefined) =>
-  async (input: Parameters<Activities['rollOut']>[0]) => {
-    seen()?.rollOuts.push(input);
-    return summary(input, success[input.title]);
-  };
-
-test('grpo_single trains on the environment of the capability that gains most on held-out tasks of the target, with the whole budget', async () => {
-  const { training, arm, seen } = await run([{ kind: 'grpo_single' }], {
-    rollOut: heldOut({
-      [`${refuse}: held out on the target`]: 0.4,
-      [`${tell}: held out on the target`]: 0.6,
-      // What it reaches on its own environment decides nothing.
-      [`${refuse}: held out at step 2`]: 1,
-    }),
-  });
-  expect(training('grpo_single')).toMatchObject({
-    environment: sandboxSpec(artifact(`${tell}-1`)),
-    tasks: { kind: 'seeds', from: TRAINING_SEEDS, count: 8 * 32 },
-    training: { steps: 8 },
-  });
-  expect(training('grpo_single')?.from).toBeUndefined();
-  expect(arm('grpo_single')).toMatchObject({
-    status: 'done',
-    routable: false,
-    builtOn: [tell],
-    trainedOn: [{ module: artifact(`${tell}-1`), seeds: 8 * 32 }],
-  });
-  expect(arm('grpo_single').iterations?.map(({ rollouts }) => rollouts)).toEqual([2, 4, 6, 8].map((at) => at * STEP));
-  expect(seen.record?.router?.options).not.toContain('grpo_single');
+const trainingOf = ({ asked }: Played, name: string): TrainInput | undefined =>
+  asked('train').find((input) => input.name === name);
+const armOf = ({ record }: Played, name: string): ArmResult => record.arms!.find((one) => one.name === name)!;
+/** Modules of these fail their self-test. */
+const unfit = (...names: string[]): Pick<Activities, 'selfTest'> => ({
+  selfTest: async ({ module }) => ({
+    passed: !names.some((name) => module.sha256.startsWith(name)),
+    findings: ['pays for nothing'],
+  }),
 });
 
-test('its iterations are held out on the target, as those of the joint arm', async () => {
-  const calls: Seen = { rollOuts: [], trainings: [], searches: [] };
-  const { target } = await run([{ kind: 'grpo_single' }, { kind: 'joint' }], { rollOut: heldOut({}, () => calls) });
-  for (const name of ['grpo_single', 'joint']) {
-    const own = calls.rollOuts.filter(({ title }) => title.startsWith(`${name}: held out`));
+test('grpo_single trains on the environment of the capability that gains most on held-out tasks of the target, joint on all that are calibrated, both with the whole budget', async () => {
+  const success: Record<string, number> = {
+    [`${REFUSE}: held out on the target`]: 0.4,
+    [`${TELL}: held out on the target`]: 0.6,
+    // What it reaches on its own environment decides nothing.
+    [`${REFUSE}: held out at step 2`]: 1,
+  };
+  const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: ['success rate 0.01 is below 0.2'] };
+  const played = await play(
+    { arms: [{ kind: 'grpo_single' }, { kind: 'joint' }] },
+    {
+      rollOut: async (input) => summary(input, success[input.title]),
+      selfTest: async ({ module }) => ({ passed: true, findings: [], hints: module.sha256.startsWith(TELL) }),
+      calibrate: async ({ rollouts }) =>
+        rollouts.uri.includes(TELL) && !rollouts.uri.endsWith('with hints') ? hard : calibration(true),
+    },
+  );
+  const { record, campaign, asked } = played;
+  const whole = { training: { steps: 8 }, hints: { share: 0.5 } };
+  const count = 8 * 32;
+  expect(trainingOf(played, 'grpo_single')).toMatchObject({
+    ...{ environment: sandboxSpec(artifact(`${TELL}-1`)), tasks: { kind: 'seeds', from: TRAINING_SEEDS, count } },
+    ...whole,
+  });
+  const modules = [
+    { module: artifact(`${REFUSE}-1`), hints: false },
+    { module: artifact(`${TELL}-1`), hints: true },
+  ];
+  expect(trainingOf(played, 'joint')).toMatchObject({
+    ...{ environment: mixtureSpec(modules), tasks: { kind: 'mixed', from: TRAINING_SEEDS, count } },
+    ...whole,
+  });
+  expect(record.arms).toMatchObject([
+    {
+      ...{ name: 'grpo_single', status: 'done', routable: false, builtOn: [TELL] },
+      trainedOn: [{ module: artifact(`${TELL}-1`), seeds: count }],
+    },
+    { name: 'joint', status: 'done', builtOn: [REFUSE, TELL], trainedOn: [{ seeds: count / 2 }, { seeds: count / 2 }] },
+  ]);
+  expect(record.router?.options).not.toContain('grpo_single');
+  for (const { name, iterations } of record.arms!) {
+    expect(trainingOf(played, name)?.from).toBeUndefined();
+    expect(iterations?.map(({ rollouts }) => rollouts)).toEqual([2, 4, 6, 8].map((at) => at * STEP));
+    // Both are held out on the target.
+    const own = asked('rollOut').filter(({ title }) => title.startsWith(`${name}: held out`));
     expect(own.map(({ environment, tasks }) => [environment, tasks])).toEqual(
-      Array(4).fill([target, { kind: 'plan', plan: artifact('plan'), part: 'validation' }]),
+      Array(4).fill([campaign.target, { kind: 'plan', plan: artifact('plan'), part: 'validation' }]),
     );
   }
 });
 
-test('joint trains one adapter on all calibrated environments, whether they came to an adapter or not', async () => {
-  const { training, arm } = await run([{ kind: 'joint' }], {
-    selfTest: async ({ module }) => ({ passed: true, findings: [], hints: module.sha256.startsWith('tell') }),
-    calibrate: async ({ rollouts }) => {
-      const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: ['success rate 0.01 is below 0.2'] };
-      return rollouts.uri.includes(tell) && !rollouts.uri.endsWith('with hints') ? hard : calibration(true);
-    },
-  });
-  expect(training('joint')).toMatchObject({
-    environment: mixtureSpec([
-      { module: artifact(`${refuse}-1`), hints: false },
-      { module: artifact(`${tell}-1`), hints: true },
-    ]),
-    tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 8 * 32 },
-    hints: { share: 0.5 },
-    training: { steps: 8 },
-  });
-  expect(arm('joint')).toMatchObject({
-    status: 'done',
-    builtOn: [refuse, tell],
-    trainedOn: [{ seeds: 4 * 32 }, { seeds: 4 * 32 }],
-  });
-});
+const reflection = languageModelSchema.parse({ url: 'http://127.0.0.1:2/v1', model: 'm' });
+const gepa = {
+  ...{ kind: 'gepa', prompt: '', place: 'before', validationTasks: 1, minibatchSize: 1, merges: 0 },
+  ...{ candidateSelection: 'pareto', acceptance: 'strict_improvement' },
+};
 
-test('sft trains on conversations that somebody brings, and spends no rollouts', async () => {
-  const { arm, target, fineTuned, taken } = await run([
-    { kind: 'sft', conversations: '/some.jsonl', epochs: 2, checkpointEvery: 7 },
-  ]);
-  expect(taken.mock.calls[0]![0]).toEqual({ file: '/some.jsonl', minReward: 1 });
-  expect(fineTuned.mock.calls[0]![0]).toEqual(
-    expect.objectContaining({
-      environment: target,
-      conversations: artifact('conversations'),
-      // Not the file: what is in it decides.
-      maker: { kind: 'sft', version: '1', options: {} },
-      training: expect.objectContaining({ epochs: 2, checkpointEvery: 7, rowsPerStep: 16, learningRate: 1e-5 }),
-    }),
-  );
+test('sft trains on conversations that somebody brings and spends no rollouts; environments of a folder are tested, and trained on beside the capabilities; gepa searches with what trace may spend', async () => {
+  const played = await play({
+    trainingSeed: 7,
+    arms: [
+      { kind: 'sft', conversations: '/some.jsonl', epochs: 2, checkpointEvery: 7 },
+      { kind: 'environments', modules: '/somewhere' },
+      { ...gepa, reflection },
+    ],
+  });
+  const { campaign, asked, seen } = played;
+  expect(asked('takeConversations')).toEqual([{ file: '/some.jsonl', minReward: 1 }]);
+  const [fineTuning] = asked('fineTune');
+  expect(fineTuning).toMatchObject({
+    environment: campaign.target,
+    conversations: artifact('conversations'),
+    training: { epochs: 2, checkpointEvery: 7, rowsPerStep: 16, learningRate: 1e-5 },
+  });
+  // Not the file: what is in it decides.
+  expect(fineTuning!.maker).toEqual({ kind: 'sft', version: '1', options: {} });
   // As long as its passes say, and not as the trainings on rollouts.
-  expect(fineTuned.mock.calls[0]![0].training.steps).toBeUndefined();
-  expect(arm('sft')).toMatchObject({ status: 'done', routable: false, conversations: 40 });
-  expect(arm('sft').iterations?.map(({ step, rollouts }) => [step, rollouts])).toEqual([
-    [7, 0],
-    [14, 0],
-  ]);
-});
+  expect(fineTuning!.training.steps).toBeUndefined();
+  expect(armOf(played, 'sft')).toMatchObject({
+    ...{ status: 'done', routable: false, conversations: 40 },
+    iterations: [7, 14].map((step) => ({ step, rollouts: 0 })),
+  });
 
-test('a composite is no capability alone: it starts from adapters of others', () => {
-  const trained = {} as NonNullable<EndedCapability['trained']>;
-  const result = (name: string, more: Partial<EndedCapability>): EndedCapability => {
-    return { name, workflowId: name, status: 'trained', ...more };
-  };
-  const composite = result('combined_capabilities', { trained, parts: [{ names: [refuse, tell], share: 1 }] });
-  const all = [result(refuse, {}), result(tell, { trained }), composite];
-  expect(singles(all).map(({ name }) => name)).toEqual([tell]);
-  expect(() => singles([composite])).toThrow('no capability came to an adapter');
-});
-
-test('environments are taken from a folder, tested, and trained on beside the capabilities', async () => {
-  const { training, arm } = await run([{ kind: 'environments', modules: '/somewhere' }]);
-  expect(training('environments')).toMatchObject({
+  const environments = trainingOf(played, 'environments');
+  expect(environments).toMatchObject({
     environment: mixtureSpec(['one', 'two'].map((name) => ({ module: artifact(name), hints: false }))),
     tasks: { kind: 'mixed' },
-    // Not the folder: what is in it decides.
-    maker: { kind: 'environments', options: {} },
     training: { steps: 8 },
   });
-  expect(arm('environments')).toMatchObject({ status: 'done', best: { step: 2 } });
+  // Not the folder: what is in it decides.
+  expect(environments?.maker).toMatchObject({ kind: 'environments', options: {} });
+  expect(armOf(played, 'environments')).toMatchObject({ status: 'done', best: { step: 2 } });
+
+  const budget = 8 * STEP;
+  // Its rollouts have the campaign's seed, so that it finds those of the base model.
+  expect(seen.searches).toEqual([{ name: 'gepa', rollouts: budget, seed: campaign.seed, searchSeed: 7 }]);
+  expect(armOf(played, 'gepa')).toMatchObject({
+    ...{ status: 'done', routable: false, training: { rollouts: budget } },
+    iterations: [1, 2].map((step) => ({
+      ...{ step, rollouts: (step * budget) / 2 },
+      policy: { adapters: [], prompt: { text: `prompt ${step}` } },
+    })),
+  });
+  const heldOut = asked('rollOut').filter(({ title }) => title.startsWith('gepa: held out'));
+  expect(heldOut).toMatchObject([1, 2].map(() => ({ tasks: { part: 'validation' } })));
 });
 
-test('what there is nothing to build on for, or is unfit, ends as a row with its reason', async () => {
-  const kinds = ['joint', 'grpo_single'].map((kind) => ({ kind }));
-  const reasonsOf = async (arms: { kind: string }[], change: Partial<Activities>) => {
-    const { seen } = await run(arms, change);
-    return seen.record!.arms!.map(({ status, reason }) => [status, reason]);
-  };
-  const uncalibrated = await reasonsOf(kinds, { calibrate: async () => calibration(false) });
-  expect(uncalibrated).toEqual([
+test('what there is nothing to build on for, or is unfit or incomplete, ends as a row with its reason', async () => {
+  const arms = [{ kind: 'joint' }, { kind: 'grpo_single' }, { kind: 'environments', modules: '/somewhere' }, gepa];
+  const replaced = { calibrate: async () => calibration(false), ...unfit('two') };
+  const { record, seen } = await play({ arms, calibration: { maxRounds: 1 } }, replaced);
+  expect(record.arms?.map(({ status, reason }) => [status, reason])).toEqual([
     ['failed', 'no capability has a calibrated environment to train on'],
     ['failed', 'no capability came to an adapter'],
-  ]);
-  const unfit = {
-    selfTest: async ({ module }: { module: { sha256: string } }) => ({
-      passed: module.sha256 !== 'two',
-      findings: ['pays for nothing'],
-    }),
-  };
-  expect(await reasonsOf([{ kind: 'environments', modules: '/somewhere' } as { kind: string }], unfit)).toEqual([
     ['failed', 'modules of somewhere fail the self-test: two.js: pays for nothing'],
+    ['failed', expect.stringMatching(/arms\.gepa\.reflection is missing/)],
   ]);
+  expect(seen.searches).toEqual([]);
+});
+
+describe('a composite', () => {
+  const ASK = 'ask_when_unclear';
+  const all = [REFUSE, TELL, ASK];
+  const mixed = { composites: { share: 1 / 3 }, training: { steps: 12, checkpointEvery: 2 } };
+  const three = selecting(...all);
+  const stepsOf = ({ asked }: Played) =>
+    Object.fromEntries(asked('train').map(({ name, training }) => [name, training.steps]));
+  const resultOf = ({ record }: Played) => record.capabilities!.at(-1)!;
+
+  test('takes turns in what its parts have trained on, on the seeds after theirs; nothing is written or calibrated for it', async () => {
+    const played = await play(mixed, three);
+    const { record, asked, campaign } = played;
+    expect(asked('synthesize').map(({ candidate }) => candidate.name)).not.toContain(COMPOSITE);
+    const parts = [{ names: all, share: 1 }];
+    expect(record.selection?.composite?.candidate).toMatchObject({ name: COMPOSITE, parts, mixed: true });
+
+    expect(stepsOf(played)).toEqual({ [REFUSE]: 8, [TELL]: 8, [ASK]: 8, [COMPOSITE]: 12 });
+    const { groupsPerStep, learningRate } = campaign.training;
+    const modules = all.map((name) => ({ module: artifact(`${name}-1`), hints: false }));
+    const environment = mixtureSpec(modules);
+    const tasks = { kind: 'mixed', unlike: campaign.target };
+    expect(trainingOf(played, COMPOSITE)).toMatchObject({
+      environment,
+      tasks: { ...tasks, from: TRAINING_SEEDS + 8 * groupsPerStep, count: 12 * groupsPerStep },
+      from: all.map((name) => ({ ref: artifact(`${name}-2`), weight: 1 })),
+      training: { learningRate: learningRate / 3 },
+    });
+    const batches = (title: string) => asked('rollOut').filter((one) => one.title.startsWith(title));
+    const [heldOut] = batches(`${COMPOSITE}: held out, the sum of its parts`);
+    const { seeds } = campaign.validation;
+    expect(heldOut).toMatchObject({ environment, tasks: { ...tasks, from: HELD_OUT_SEEDS, count: seeds } });
+    const result = resultOf(played);
+    expect(result).toMatchObject({ name: COMPOSITE, status: 'trained', rounds: [], parts });
+    // It stands for the whole target, whose held-out tasks choose its iteration.
+    const iterations = batches(`${COMPOSITE}: held out at step`);
+    expect(iterations.length).toBeGreaterThan(1);
+    const [baseHeldOut] = batches('base on the held-out');
+    for (const one of iterations) {
+      expect(one.environment).toEqual(campaign.target);
+      expect(one.tasks).toEqual(baseHeldOut!.tasks);
+    }
+    const { best, synthesized, target } = result.trained!;
+    expect(target.after).toEqual(best.heldOut);
+    const own = asked('rollOut').find(({ title }) => title === `${COMPOSITE}: held out`);
+    expect(own).toMatchObject({ environment, policy: best.policy });
+    expect(synthesized.after).not.toEqual(best.heldOut);
+    // Two of each in a row: its own, after those that each part has trained on.
+    const each = 8 * groupsPerStep + seedsOfEach(3, 12 * groupsPerStep);
+    expect(result.trainedOn).toEqual(modules.map(({ module }) => ({ module, seeds: each })));
+    expect(record.router?.options).toContain(COMPOSITE);
+  });
+
+  test('leaves out a part that came to no adapter, its environment too; with one that did it is not trained', async () => {
+    const once = { ...mixed, calibration: { maxRounds: 1 } };
+    expect(resultOf(await play(once, { ...three, ...unfit(ASK) }))).toMatchObject({
+      status: 'trained',
+      parts: [{ names: [REFUSE, TELL], share: 1 }],
+      trainedOn: [{ module: artifact(`${REFUSE}-1`) }, { module: artifact(`${TELL}-1`) }],
+    });
+    expect(resultOf(await play(once, { ...three, ...unfit(REFUSE, ASK) }))).toMatchObject({
+      status: 'not_started',
+      reason: `fewer than two of it have an adapter: ${REFUSE}, ${ASK} ended without one`,
+    });
+  });
+
+  test('is not looked for where its share is 0 or one capability is selected, and has no step where its share is too small', async () => {
+    const whole = { [REFUSE]: 12, [TELL]: 12, [ASK]: 12 };
+    const off = await play({ ...mixed, composites: { share: 0 } }, three);
+    expect(stepsOf(off)).toEqual(whole);
+    expect(off.record.selection).not.toHaveProperty('noComposite');
+    const single = await play(mixed, selecting(REFUSE));
+    expect(stepsOf(single)).toEqual({ [REFUSE]: 12 });
+    expect(single.record.selection).toMatchObject({ noComposite: 'fewer than two capabilities are selected' });
+    const small = await play({ ...mixed, composites: { share: 0.001 } }, three);
+    expect(stepsOf(small)).toEqual(whole);
+    const reason = expect.stringContaining('composites.share (0.001)') as string;
+    expect(resultOf(small)).toMatchObject({ name: COMPOSITE, status: 'not_started', reason });
+  });
+
+  test('is no capability alone: it starts from adapters of others', () => {
+    const trained = {} as NonNullable<EndedCapability['trained']>;
+    const result = (name: string, more: Partial<EndedCapability>): EndedCapability => {
+      return { name, workflowId: name, status: 'trained', ...more };
+    };
+    const composite = result(COMPOSITE, { trained, parts: [{ names: [REFUSE, TELL], share: 1 }] });
+    const ended = [result(REFUSE, {}), result(TELL, { trained }), composite];
+    expect(singles(ended).map(({ name }) => name)).toEqual([TELL]);
+    expect(() => singles([composite])).toThrow('no capability came to an adapter');
+  });
 });
