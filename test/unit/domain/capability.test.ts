@@ -8,17 +8,12 @@ import {
 } from '../../../src/domain/capability';
 
 test('it is of all selected capabilities, if these are two at least and none has its name', () => {
-  const [a, b] = ['a', 'b'].map((name) => ({ name, definition: `${name}!` })) as [
-    { name: string; definition: string },
-    { name: string; definition: string },
-  ];
-  expect(mixtureOf([a, b])).toMatchObject({
+  const [a, b, named] = ['a', 'b', COMPOSITE].map((name) => ({ name, definition: `${name}!` }));
+  expect(mixtureOf([a!, b!])).toMatchObject({
     composite: { candidate: { name: COMPOSITE, mixed: true, parts: [{ names: ['a', 'b'], share: 1 }] } },
   });
-  expect(mixtureOf([a])).toEqual({ none: 'fewer than two capabilities are selected' });
-  expect(mixtureOf([a, { ...b, name: COMPOSITE }])).toEqual({
-    none: `a selected capability is called ${COMPOSITE} already`,
-  });
+  expect(mixtureOf([a!])).toEqual({ none: 'fewer than two capabilities are selected' });
+  expect(mixtureOf([a!, named!])).toEqual({ none: `a selected capability is called ${COMPOSITE} already` });
 });
 
 describe('the steps are shared', () => {
@@ -52,38 +47,26 @@ describe('the steps are shared', () => {
   });
 });
 
-const origins = (...given: [FailureOrigin['of'], number][]): FailureOrigin[] =>
-  given.map(([of, message], n) => ({ of, message, reason: `pass ${n}` }));
-
 describe('the beginning', () => {
-  it('is the message of most among those that blame whom most blame, with the first reason for it', () => {
-    expect(beginningOf(origins(['user', 3], ['agent', 5], ['agent', 7], ['agent', 7], ['user', 3]))).toEqual({
-      of: 'agent',
-      message: 7,
-      reason: 'pass 2',
-      votes: 2,
-      blaming: 3,
+  const origins = (told: string): FailureOrigin[] =>
+    told.split(', ').map((one, n) => {
+      const [of, message] = one.split(' ');
+      return { of: of as FailureOrigin['of'], message: Number(message), reason: `pass ${n}` };
     });
-    expect(beginningOf(origins(['agent', 9], ['user', 4], ['user', 2]))).toMatchObject({
-      of: 'user',
-      message: 2,
-      votes: 1,
-    });
+
+  const most = { of: 'agent', message: 7, reason: 'pass 2', votes: 2, blaming: 3 };
+  test.each([
+    ['of those whom most blame', 'user 3, agent 5, agent 7, agent 7, user 3', most],
+    ['of the user, where most blame it', 'agent 9, user 4, user 2', { of: 'user', message: 2, votes: 1 }],
+    ['of several messages the earliest', 'agent 8, agent 6', { message: 6, votes: 1, reason: 'pass 1' }],
+    ["in doubt the agent's", 'user 1, environment 2, agent 4', { of: 'agent', message: 4 }],
+    ["in doubt the user's last", 'user 1, environment 2', { of: 'environment' }],
+    ['message 0, too', 'agent 0', { message: 0, votes: 1 }],
+  ])('is %s: %s', (_, told, expected) => {
+    expect(beginningOf(origins(told))).toMatchObject(expected);
   });
 
-  it("is of several messages the earliest, and in doubt the agent's", () => {
-    expect(beginningOf(origins(['agent', 8], ['agent', 6]))).toMatchObject({ message: 6, votes: 1, reason: 'pass 1' });
-    expect(beginningOf(origins(['user', 1], ['environment', 2], ['agent', 4]))).toMatchObject({
-      of: 'agent',
-      message: 4,
-    });
-    expect(beginningOf(origins(['user', 1], ['environment', 2]))).toMatchObject({ of: 'environment' });
-  });
-
-  it('may be message 0, and is none where nobody tells it', () => {
-    expect(beginningOf(origins(['agent', 0]))).toMatchObject({ message: 0, votes: 1 });
-    expect(beginningOf([])).toBeUndefined();
-  });
+  it('is none where nobody tells it', () => expect(beginningOf([])).toBeUndefined());
 });
 
 it('the commonest message is of several the earliest', () => {

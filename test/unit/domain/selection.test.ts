@@ -12,92 +12,62 @@ import {
 import { requireDifference } from '../../../src/domain/transcript';
 
 const rule = { rho: 0.1, delta: 0.2, votes: 2, evidence: 8 };
-const empty = {
-  lacking_failed: [],
-  present_failed: [],
-  na_failed: [],
-  lacking_passed: [],
-  present_passed: [],
-  na_passed: [],
-};
 type Labels = LabelPass['labels'][string];
 
-/** A pass over trajectories f0.. and p0.. from one list name per trajectory. */
-function passOf({
-  attempt,
-  failed,
-  passed,
-}: {
-  attempt: number;
-  failed: Record<string, string[]>;
-  passed: Record<string, string[]>;
-}): LabelPass {
-  const labels = Object.fromEntries(
-    Object.keys(failed).map((name) => {
-      const ids = (of: Record<string, string[]>, outcome: 'f' | 'p', wanted: string) =>
-        (of[name] ?? []).flatMap((label, i) => (label === wanted ? [`${outcome}${i}`] : []));
-      const own: Labels = {
-        lacking_failed: ids(failed, 'f', 'lacking'),
-        present_failed: ids(failed, 'f', 'present'),
-        na_failed: ids(failed, 'f', 'na'),
-        lacking_passed: ids(passed, 'p', 'lacking'),
-        present_passed: ids(passed, 'p', 'present'),
-        na_passed: ids(passed, 'p', 'na'),
-      };
-      return [name, own];
-    }),
-  );
-  const length = (of: Record<string, string[]>) => Object.values(of)[0]?.length ?? 0;
-  return { attempt, totals: { total_failed: length(failed), total_passed: length(passed) }, labels };
+/** Labels by their first letters, failed ones before the slash: "LP/N" is of f0, f1 and p0. A dot is a trajectory without one. */
+function labelsOf(written: string): Labels {
+  const [failed = '', passed = ''] = written.split('/');
+  const ids = (letters: string, outcome: 'f' | 'p', wanted: string) =>
+    [...letters].flatMap((letter, n) => (letter === wanted ? [`${outcome}${n}`] : []));
+  return {
+    lacking_failed: ids(failed, 'f', 'L'),
+    present_failed: ids(failed, 'f', 'P'),
+    na_failed: ids(failed, 'f', 'N'),
+    lacking_passed: ids(passed, 'p', 'L'),
+    present_passed: ids(passed, 'p', 'P'),
+    na_passed: ids(passed, 'p', 'N'),
+  };
 }
+const totalsOf = (written = '') => {
+  const [failed = '', passed = ''] = written.split('/');
+  return { total_failed: failed.length, total_passed: passed.length };
+};
+/** A pass, and as many trajectories as its first capability has. */
+const passOf = (written: Record<string, string>, attempt = 0): LabelPass => ({
+  attempt,
+  totals: totalsOf(Object.values(written)[0]),
+  labels: Object.fromEntries(Object.entries(written).map(([name, letters]) => [name, labelsOf(letters)])),
+});
 
-const label = fc.constantFrom('lacking', 'present', 'na');
 const anyPass = (attempt: number) =>
   fc.tuple(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 12 })).chain(([failed, passed]) => {
-    const lists = (length: number) => fc.array(label, { minLength: length, maxLength: length });
+    const letters = (length: number) =>
+      fc.string({ unit: fc.constantFrom('L', 'P', 'N'), minLength: length, maxLength: length });
+    const written = fc.tuple(letters(failed), letters(passed)).map((both) => both.join('/'));
     return fc
-      .record({
-        failed: fc.record({ act_first: lists(failed), ask_user: lists(failed), check_status: lists(failed) }),
-        passed: fc.record({ act_first: lists(passed), ask_user: lists(passed), check_status: lists(passed) }),
-      })
-      .map((drawn) => passOf({ attempt, ...drawn }));
+      .record({ act_first: written, ask_user: written, check_status: written })
+      .map((drawn) => passOf(drawn, attempt));
   });
 const anyPasses = fc.tuple(anyPass(0), anyPass(1), anyPass(2));
 
 describe('statistics of one pass', () => {
-  it('follows the formulas', () => {
-    const labels = { ...empty, lacking_failed: ['a', 'b'], present_failed: ['c', 'd', 'e'], na_failed: ['f'] };
-    const full = { ...labels, lacking_passed: ['p'], present_passed: ['q', 'r', 's'], na_passed: [] };
-    const statistics = passStatistics({ labels: full, totals: { total_failed: 6, total_passed: 4 }, rule });
-    expect(statistics).toEqual({
-      coverage: 2 / 6,
-      errorRateFailed: 0.4,
-      errorRatePassed: 0.25,
-      delta: 0.4 - 0.25,
-      vote: false,
-    });
+  const statisticsOf = (written: string) =>
+    passStatistics({ labels: labelsOf(written), totals: totalsOf(written), rule });
+
+  it.each([
+    ['LLPPPN/LPPP', { coverage: 2 / 6, errorRateFailed: 0.4, errorRatePassed: 0.25, delta: 0.4 - 0.25, vote: false }],
+    // x/0 counts as 0.
+    ['', { coverage: 0, errorRateFailed: 0, errorRatePassed: 0, delta: 0, vote: false }],
+  ])('follow the formulas: %j', (written, expected) => {
+    expect(statisticsOf(written)).toEqual(expected);
   });
 
-  it('counts x/0 as 0', () => {
-    const statistics = passStatistics({ labels: empty, totals: { total_failed: 0, total_passed: 0 }, rule });
-    expect(statistics).toEqual({ coverage: 0, errorRateFailed: 0, errorRatePassed: 0, delta: 0, vote: false });
-  });
-
-  it('votes at the thresholds, not below', () => {
-    const at = (lacking: number, total: number) => {
-      const ids = Array.from({ length: total }, (_, i) => `f${i}`);
-      const labels = { ...empty, lacking_failed: ids.slice(0, lacking), na_failed: ids.slice(lacking) };
-      return passStatistics({ labels, totals: { total_failed: total, total_passed: 0 }, rule }).vote;
-    };
-    expect([at(1, 10), at(1, 11)]).toEqual([true, false]);
-    // 6 of 10 less 4 of 10, where 0.6 - 0.4 is 0.19999999999999996.
-    const ids = (outcome: string, count: number) => Array.from({ length: count }, (_, i) => `${outcome}${i}`);
-    const lists = { lacking_failed: ids('a', 6), present_failed: ids('b', 4), lacking_passed: ids('c', 4) };
-    const labels = { ...empty, ...lists, present_passed: ids('d', 6) };
-    expect(passStatistics({ labels, totals: { total_failed: 10, total_passed: 10 }, rule })).toMatchObject({
-      delta: 0.6 - 0.4,
-      vote: true,
-    });
+  it.each([
+    ['coverage at the threshold', 'LNNNNNNNNN', true],
+    ['coverage below it', 'LNNNNNNNNNN', false],
+    ['6 of 10 less 4 of 10, where 0.6 - 0.4 is 0.19999999999999996', 'LLLLLLPPPP/LLLLPPPPPP', true],
+  ])('vote or not: %s', (_, written, vote) => {
+    expect(statisticsOf(written).vote).toBe(vote);
   });
 
   it('stays within bounds', () => {
@@ -147,15 +117,10 @@ describe('selection', () => {
     );
   });
 
-  const lacking = passOf({
-    attempt: 0,
-    failed: { check_status: ['lacking', 'lacking', 'present'] },
-    passed: { check_status: ['present'] },
-  });
+  const lacking = passOf({ check_status: 'LLP/P' });
 
   it('averages over the passes that contain the capability', () => {
-    const other = passOf({ attempt: 1, failed: { ask_user: ['na', 'na', 'na'] }, passed: { ask_user: ['na'] } });
-    const { passes, capabilities } = selectCapabilities({ passes: [lacking, other], rule });
+    const { passes, capabilities } = selectCapabilities({ passes: [lacking, passOf({ ask_user: 'NNN/N' }, 1)], rule });
     expect(passes).toBe(2);
     expect(capabilities.map(({ name, passes, coverage }) => [name, passes, coverage])).toEqual([
       ['check_status', 1, { mean: 2 / 3, std: 0 }],
@@ -163,28 +128,32 @@ describe('selection', () => {
     ]);
   });
 
-  it('can select nothing with fewer passes than votes, and says so', () => {
-    const selection = selectCapabilities({ passes: [lacking], rule });
-    expect(selection.capabilities.map(({ selected }) => selected)).toEqual([false]);
-    expect(selection.reason).toBe('fewer passes (1) than votes (2): add passes or lower votes');
+  it('counts a planned pass that is missing as one that did not vote', () => {
+    const selection = selectCapabilities({ passes: [lacking, lacking], rule: { ...rule, passes: 3 } });
+    expect(selection).toMatchObject({
+      passes: 2,
+      capabilities: [{ votes: 2, passes: 2, coverage: { mean: 2 / 3, std: 0 }, selected: true }],
+    });
+    expect(selection.reason).toBeUndefined();
   });
 
-  it('counts a planned pass that is missing as one that did not vote', () => {
-    const planned = { ...rule, passes: 3 };
-    const { passes, capabilities, reason } = selectCapabilities({ passes: [lacking, lacking], rule: planned });
-    expect(capabilities).toMatchObject([{ votes: 2, passes: 2, coverage: { mean: 2 / 3, std: 0 }, selected: true }]);
-    expect([passes, reason]).toEqual([2, undefined]);
-    expect(selectCapabilities({ passes: [lacking, lacking], rule: { ...planned, rho: 0.9 } }).reason).toBe(
+  const unlabeled = (written: string) => ({ ...passOf({ any: written }), labels: {} });
+  it.each([
+    ['fewer passes (1) than votes (2): add passes or lower votes', [lacking], {}],
+    ['fewer passes (1 of 3) than votes (2): see why the others failed, or lower votes', [lacking], { passes: 3 }],
+    ['fewer passes (0 of 3) than votes (2): see why the others failed, or lower votes', [], { passes: 3 }],
+    [
       'no capability reached Cov >= 0.9 and Delta >= 0.2 in 2 of 2 passes; 3 were planned',
-    );
-    expect(selectCapabilities({ passes: [lacking], rule: planned }).reason).toBe(
-      'fewer passes (1 of 3) than votes (2): see why the others failed, or lower votes',
-    );
-    expect(selectCapabilities({ passes: [], rule: planned })).toEqual({
-      passes: 0,
-      capabilities: [],
-      reason: 'fewer passes (0 of 3) than votes (2): see why the others failed, or lower votes',
-    });
+      [lacking, lacking],
+      { passes: 3, rho: 0.9 },
+    ],
+    ['no failed trajectory: there is no lack to be seen', Array(2).fill(unlabeled('/PPP')), {}],
+    ['no passed trajectory: there is nothing to contrast the failures with', Array(2).fill(unlabeled('LLL')), {}],
+    ['no candidate: the analyst found none', Array(2).fill(unlabeled('LLP/P')), {}],
+  ])('selects nothing and says why: %s', (reason, passes: LabelPass[], changes) => {
+    const selection = selectCapabilities({ passes, rule: { ...rule, ...changes } });
+    expect(selection).toMatchObject({ passes: passes.length, reason });
+    expect(selection.capabilities.filter(({ selected }) => selected)).toEqual([]);
   });
 
   it('takes all candidates outright, with nothing measured', () => {
@@ -214,25 +183,10 @@ describe('selection', () => {
     expect(requireDifference(selection, [{ messages: [] }, { messages: [] }]).reason).toMatch(/say nothing at all/);
   });
 
-  it('says why nothing is selected without failures, successes or candidates', () => {
-    const reason = (total_failed: number, total_passed: number) => {
-      const pass = { attempt: 0, totals: { total_failed, total_passed }, labels: {} };
-      return selectCapabilities({ passes: [pass, pass], rule }).reason;
-    };
-    expect(reason(0, 3)).toMatch('no failed trajectory');
-    expect(reason(3, 0)).toMatch('no passed trajectory');
-    expect(reason(3, 3)).toMatch('no candidate');
-  });
-
   it('keeps the first 8 failures over all passes as evidence, sorted as text', () => {
-    const ids = ['t9', 't10', 't1', 't2', 't3', 't4', 't5', 't6', 't7', 't8'];
-    const pass = {
-      attempt: 0,
-      totals: { total_failed: ids.length, total_passed: 0 },
-      labels: { ask_user: { ...empty, lacking_failed: ids } },
-    };
+    const pass = passOf({ ask_user: 'L'.repeat(11) });
     const [one] = selectCapabilities({ passes: [pass, pass], rule }).capabilities;
-    expect(one?.evidence).toEqual(['t1', 't10', 't2', 't3', 't4', 't5', 't6', 't7']);
+    expect(one?.evidence).toEqual(['f0', 'f1', 'f10', 'f2', 'f3', 'f4', 'f5', 'f6']);
   });
 });
 
@@ -241,7 +195,7 @@ describe('partition', () => {
     fc.assert(
       fc.property(anyPass(0), fc.nat(), fc.nat(), (pass, from, to) => {
         expect(checkPartition(pass)).toEqual([]);
-        const labels = pass.labels['ask_user'] ?? empty;
+        const labels = pass.labels['ask_user']!;
         const lists = Object.keys(labels) as (keyof Labels)[];
         const ids = Object.values(labels).flat();
         if (ids.length === 0) return;
@@ -258,27 +212,17 @@ describe('partition', () => {
   });
 
   it('names what a capability leaves out or has alone', () => {
-    const pass = passOf({
-      attempt: 0,
-      failed: { ask_user: ['na', 'na'], act_first: ['na', 'na'], check_status: ['na', 'na'] },
-      passed: { ask_user: ['na'], act_first: ['na'], check_status: ['na'] },
-    });
-    const labels = pass.labels['ask_user'] ?? empty;
-    const wrong = { ...pass, labels: { ...pass.labels, ask_user: { ...labels, na_failed: ['f0', 'x7'] } } };
-    expect(checkPartition(wrong)).toEqual([
+    const pass = passOf({ ask_user: 'NN/N', act_first: 'NN/N', check_status: 'NN/N' });
+    const labels = { ...pass.labels, ask_user: { ...labelsOf('/N'), na_failed: ['f0', 'x7'] } };
+    expect(checkPartition({ ...pass, labels })).toEqual([
       'capability "ask_user": in none of lacking_failed, present_failed, na_failed: f1; other capabilities label them',
       'capability "ask_user": in lacking_failed, present_failed, na_failed: x7; other capabilities do not label them',
     ]);
   });
 
   it('holds the lists against the totals', () => {
-    const pass = {
-      attempt: 0,
-      totals: { total_failed: 3, total_passed: 0 },
-      labels: { ask_user: { ...empty, na_failed: ['a', 'b'] } },
-    };
-    expect(checkPartition(pass)).toEqual([
-      'capability "ask_user": lists lacking_failed, present_failed, na_failed hold 2 ids, totals.total_failed is 3; the ids: a, b',
+    expect(checkPartition(passOf({ ask_user: 'NN.' }))).toEqual([
+      'capability "ask_user": lists lacking_failed, present_failed, na_failed hold 2 ids, totals.total_failed is 3; the ids: f0, f1',
     ]);
   });
 });
@@ -350,35 +294,12 @@ describe("Cohen's kappa", () => {
   });
 });
 
-/** Trajectories are failed ones; labels by their first letter, "." for none. */
-function agreementPassOf(capabilities: Record<string, string>): LabelPass {
-  const of = (labels: string, letter: 'L' | 'P' | 'N') =>
-    [...labels].flatMap((one, n) => (one === letter ? [`t${n}`] : []));
-  return {
-    attempt: 0,
-    totals: { total_failed: 0, total_passed: 0 },
-    labels: Object.fromEntries(
-      Object.entries(capabilities).map(([name, labels]) => [
-        name,
-        {
-          lacking_failed: of(labels, 'L'),
-          present_failed: [],
-          na_failed: of(labels, 'N'),
-          lacking_passed: [],
-          present_passed: of(labels, 'P'),
-          na_passed: [],
-        },
-      ]),
-    ),
-  };
-}
-
 describe('agreement by capability', () => {
   it('is over the passes that label it, and the trajectories that two of them judge', () => {
     const passes = [
-      agreementPassOf({ ask: 'LLPN', read: 'NN' }),
-      agreementPassOf({ ask: 'LLPN.', read: 'NN' }),
-      agreementPassOf({ ask: '....L', late: 'L' }),
+      passOf({ ask: 'LLPN', read: 'NN' }),
+      passOf({ ask: 'LLPN.', read: 'NN' }),
+      passOf({ ask: '....L', late: 'L' }),
     ];
     expect(agreementOf(passes)).toEqual({
       ask: { alpha: 1, units: 4 },
@@ -389,7 +310,7 @@ describe('agreement by capability', () => {
   });
 
   it('is less than chance where labels are opposed', () => {
-    const { alpha } = agreementOf([agreementPassOf({ ask: 'LP' }), agreementPassOf({ ask: 'PL' })]).ask ?? {};
+    const { alpha } = agreementOf([passOf({ ask: 'LP' }), passOf({ ask: 'PL' })]).ask ?? {};
     expect(alpha).toBeCloseTo(-0.5, 10);
   });
 });
