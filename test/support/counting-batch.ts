@@ -1,5 +1,7 @@
-/** Options of a small batch over the counting environment: six rollouts of three tasks. */
-import type { ArtifactStore } from '../../src/artifacts/store';
+/** Options of a small batch over the counting environment, six rollouts of three tasks, and what can be made to go wrong with it. */
+import type { ArtifactStore, Journal } from '../../src/artifacts/store';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import { OutsideFailure } from '../../src/domain/failures';
 import type { RollOutOptions } from '../../src/rollout/engine';
 import { countingEnvironment, countingPolicy } from './counting-environment';
 
@@ -18,4 +20,27 @@ export const countingBatch = (store: ArtifactStore, changes: Partial<RollOutOpti
   store,
   client: countingPolicy(),
   ...changes,
+});
+
+/** Reports an error of its own at each step of the tasks that `fails` says. */
+export const failingEnvironment = (fails: (task: string) => boolean) =>
+  countingEnvironment({
+    beforeStep: (task) => {
+      if (fails(task)) throw new OutsideFailure('EnvironmentFailed', 'env: step: no such row');
+    },
+  });
+
+/** The store where one artifact is damaged. */
+export const damagedIn = (store: ArtifactStore, { sha256 }: Pick<ArtifactRef, 'sha256'>): ArtifactStore => ({
+  ...store,
+  read: async (ref) => {
+    if (ref.sha256 === sha256) throw new OutsideFailure('ArtifactDamaged', 'damaged');
+    return store.read(ref);
+  },
+});
+
+/** The store where journals, or those whose keys begin so, do something otherwise. */
+export const withJournals = (store: ArtifactStore, otherwise: Partial<Journal>, begins = ''): ArtifactStore => ({
+  ...store,
+  journal: async (key) => ({ ...(await store.journal(key)), ...(key.startsWith(begins) && otherwise) }),
 });

@@ -13,7 +13,7 @@ import { OutsideFailure } from '../../../src/domain/failures';
 import { planBatch } from '../../../src/rollout/batch';
 import { readOutcomes, readRollouts } from '../../../src/rollout/read';
 import { outcomeOf } from '../../../src/domain/outcomes';
-import { countingBatch } from '../../support/counting-batch';
+import { countingBatch, failingEnvironment, withJournals } from '../../support/counting-batch';
 import { temporaryStore } from '../../support/temporary-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 
@@ -31,7 +31,6 @@ async function records(ref: ArtifactRef): Promise<Rollout[]> {
   for await (const rollout of readRollouts({ store, ref })) all.push(rollout);
   return all;
 }
-const failed = () => new OutsideFailure('EnvironmentFailed', 'no such row');
 const { setting } = planBatch({ ...options(), environment: { name: 'counting', version: '1' } });
 /** Of unfinished batches: the index of the finished ones stays. */
 const journals = () =>
@@ -42,30 +41,18 @@ test('a batch holds every rollout, sorted by task and attempt, and its figures',
   const all = (await records(summary.ref)) as ScoredRollout[];
   expect(made).toEqual(all);
   const planned = ['n-0/0', 'n-0/1', 'n-1/0', 'n-1/1', 'n-2/0', 'n-2/1'];
-  expect(all.map(({ task, attempt }) => `${task}/${attempt}`)).toEqual(planned);
-  expect(reused).toBe(0);
+  expect([reused, all.map(({ task, attempt }) => `${task}/${attempt}`)]).toEqual([0, planned]);
   expect(summary).toMatchObject({
-    purpose: 'test',
-    title: 'a batch',
-    scored: 6,
-    broken: 0,
-    meanReward: 1,
-    successRate: 1,
+    ...{ purpose: 'test', title: 'a batch', scored: 6, broken: 0, meanReward: 1, successRate: 1 },
     stopReasons: { user_stop: 6 },
+    completionTokens: all.reduce((sum, { usage }) => sum + usage.completionTokens, 0),
   });
   expect((await store.provenance(summary.ref)).producer).toBe('rollouts: a batch');
-  expect(summary.completionTokens).toBe(all.reduce((sum, { usage }) => sum + usage.completionTokens, 0));
   const last = all.at(-1)!;
-  expect(last).toMatchObject({
-    status: 'scored',
-    steps: 4,
-    stopReason: 'user_stop',
-    reward: 1,
-    breakdown: { count: 2 },
-  });
-  expect(last.messages.map(({ role }) => role)).toEqual(
-    'user assistant tool assistant tool assistant tool assistant user'.split(' '),
-  );
+  const ended = { status: 'scored', steps: 4, stopReason: 'user_stop', reward: 1, breakdown: { count: 2 } };
+  expect(last).toMatchObject(ended);
+  const roles = 'user assistant tool assistant tool assistant tool assistant user';
+  expect(last.messages.map(({ role }) => role).join(' ')).toBe(roles);
 });
 
 test('outcomes are stored beside a batch, and read from it where they are damaged', async () => {
@@ -98,10 +85,7 @@ test('a finished batch is found and not made again, whatever the order of its ta
 });
 
 test('a run that ended before its journal was removed leaves none to the next', async () => {
-  const killed: ArtifactStore = {
-    ...store,
-    journal: async (key) => ({ ...(await store.journal(key)), remove: () => Promise.reject(new Error('killed')) }),
-  };
+  const killed = withJournals(store, { remove: () => Promise.reject(new Error('killed')) });
   await expect(played(options({ store: killed }))).rejects.toThrow('killed');
   expect(journals()).toHaveLength(1);
   expect((await played(options())).reused).toBe(6);
@@ -142,26 +126,18 @@ test('whatever determines a rollout is in its key', () => {
     base: 'b',
     adapters: [{ ref: { uri: '', sha256, bytes: 0, mediaType: '' }, weight }],
   });
+  const prompted = (text: string, place: 'before' | 'instead') => ({ ...adapter('y', 1), prompt: { text, place } });
   const changed = [
     { environment: { name: 'f', version: '1' } },
     { environment: { name: 'e', version: '2' } },
     { policy: { base: 'c', adapters: [] } },
-    { policy: adapter('x', 1) },
-    { policy: adapter('x', 0.5) },
-    { policy: adapter('y', 1) },
-    { policy: { ...adapter('y', 1), prompt: { text: 'p', place: 'before' as const } } },
-    { policy: { ...adapter('y', 1), prompt: { text: 'p', place: 'instead' as const } } },
-    { policy: { ...adapter('y', 1), prompt: { text: 'q', place: 'before' as const } } },
-    { policy: { router: adapter('x', 1).adapters[0]!.ref } },
-    { policy: { router: adapter('y', 1).adapters[0]!.ref } },
+    ...[adapter('x', 1), adapter('x', 0.5), adapter('y', 1)].map((policy) => ({ policy })),
+    ...[prompted('p', 'before'), prompted('p', 'instead'), prompted('q', 'before')].map((policy) => ({ policy })),
+    ...['x', 'y'].map((sha256) => ({ policy: { router: adapter(sha256, 1).adapters[0]!.ref } })),
     { sampling: { temperature: 0, topP: 1, maxTokens: 8 } },
     { sampling: { temperature: 1, topP: 0.9, maxTokens: 8 } },
     { sampling: { temperature: 1, topP: 1, maxTokens: 9 } },
-    { seed: 2 },
-    { maxSteps: 3 },
-    { step: 0 },
-    { step: 1 },
-    { tasks: ['u'] },
+    ...[{ seed: 2 }, { maxSteps: 3 }, { step: 0 }, { step: 1 }, { tasks: ['u'] }],
   ];
   const keys = [{}, ...changed].map((change) => planBatch({ ...inputs, ...change }).rollouts[0]!.key);
   expect(new Set(keys).size).toBe(keys.length);
@@ -178,11 +154,7 @@ test('whatever determines a rollout is in its key', () => {
 
 test('broken rollouts are recorded by type; the next run makes only them', async () => {
   let down = true;
-  const environment = countingEnvironment({
-    beforeStep: (task) => {
-      if (down && task === 'n-1') throw failed();
-    },
-  });
+  const environment = failingEnvironment((task) => down && task === 'n-1');
   const progress: RollOutProgress[] = [];
   const first = await played(options({ environment, onProgress: (p) => progress.push(p) }));
   expect(first.summary).toMatchObject({ scored: 4, broken: 2, meanReward: 1, errors: { EnvironmentFailed: 2 } });
@@ -242,10 +214,7 @@ test('an abort stops the batch; the next run goes on from what was scored', asyn
 
 test('a journal that can not be written stops the batch at once, and leaves no rejection unhandled', async () => {
   const full = new Error('ENOSPC: no space left on device');
-  const broken: ArtifactStore = {
-    ...store,
-    journal: async (key) => ({ ...(await store.journal(key)), append: () => Promise.reject(full) }),
-  };
+  const broken = withJournals(store, { append: () => Promise.reject(full) });
   const client = countingPolicy(() => sleep(1));
   await expect(played(options({ store: broken, client, attempts: 100, concurrency: 2 }))).rejects.toBe(full);
   expect(client.turns).toBeLessThan(30);
@@ -336,25 +305,10 @@ test.each([
 
 test('a rollout that breaks is begun afresh, and the failure is nobody’s reward', async () => {
   let failures = 0;
-  const environment = countingEnvironment({
-    beforeStep: (task) => {
-      if (task === 'n-1' && failures++ < 2) throw failed();
-    },
-  });
+  const environment = failingEnvironment((task) => task === 'n-1' && failures++ < 2);
   const { summary } = await played(options({ environment, concurrency: 1 }));
   expect(summary).toMatchObject({ scored: 6, broken: 0, meanReward: 1 });
   expect(environment.episodes).toMatchObject({ opened: 8, closed: 8 });
-});
-
-test('when nothing can be scored the batch fails with what breaks it, long before the end', async () => {
-  const environment = countingEnvironment({
-    beforeStep: () => {
-      throw Object.assign(new Error('no data'), { type: 'BadEnvironment' });
-    },
-  });
-  const error = await played(options({ environment, attempts: 100 })).catch((reason: unknown) => reason);
-  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
-  expect(environment.episodes.opened).toBeLessThan(30);
 });
 
 test('two processes that run one batch at the same time end with one artifact', async () => {

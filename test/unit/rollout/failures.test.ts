@@ -2,7 +2,7 @@
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import { rollOut, type RollOutOptions } from '../../../src/rollout/engine';
-import { countingBatch } from '../../support/counting-batch';
+import { countingBatch, failingEnvironment } from '../../support/counting-batch';
 import { temporaryStore } from '../../support/temporary-store';
 import { countingEnvironment, type CountingEnvironment, countingPolicy } from '../../support/counting-environment';
 
@@ -13,7 +13,6 @@ const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, 
 const reasonFor = (changes: Partial<RollOutOptions>) => rollOut(options(changes)).catch((reason: unknown) => reason);
 const STDERR = 'environment process "env" ended with exit code 139; stderr: row 3 | segmentation fault';
 const died = () => new OutsideFailure('EnvironmentDied', STDERR);
-const failed = () => new OutsideFailure('EnvironmentFailed', 'env: step: no such row');
 
 /** One process for all episodes: when it dies, it dies for all that are open, and `dies` says at which task's step it does. */
 function sharedProcess(dies: (task: string, open: number) => boolean): CountingEnvironment {
@@ -49,13 +48,18 @@ test('a task at which the environment dies every time fails the batch for good, 
   expect(client.turns).toBe(3);
 });
 
-test('a crash that takes others with it is not theirs: played alone they are scored', async () => {
-  await rollOut(options({ tasks: ['n-0'] }));
-  // Too many at once, as where memory runs out.
-  const environment = sharedProcess((_, open) => open > 1);
-  const { summary } = await rollOut(options({ environment, maxAttempts: 1, tasks: ['n-0', 'n-1', 'n-2', 'n-3'] }));
-  expect(summary).toMatchObject({ scored: 8, broken: 0, meanReward: 1 });
-});
+test.each([undefined, 0])(
+  'a crash that takes others with it is not theirs: played alone they are scored (share of broken ones: %p)',
+  async (maxBrokenShare) => {
+    await rollOut(options({ tasks: ['n-0'] }));
+    // Too many at once, as where memory runs out.
+    const environment = sharedProcess((_, open) => open > 1);
+    const tasks = ['n-0', 'n-1', 'n-2', 'n-3', 'n-01', 'n-02', 'n-03'];
+    const changes = { environment, maxAttempts: 1, tasks, ...(maxBrokenShare !== undefined && { maxBrokenShare }) };
+    const { summary } = await rollOut(options(changes));
+    expect(summary).toMatchObject({ scored: 14, broken: 0, meanReward: 1 });
+  },
+);
 
 test('where nothing is scored, and one is when it is played alone, the batch stays to be tried again', async () => {
   let crashes = 0;
@@ -69,17 +73,31 @@ test('where nothing is scored, and one is when it is played alone, the batch sta
   expect(await rollOut(options(changes))).toMatchObject({ reused: 1, summary: { scored: 6 } });
 });
 
-test('an environment that reports an error in all of the first rollouts is bad; in some, they are broken', async () => {
-  const failing = (tasks: string[]) =>
-    countingEnvironment({
-      beforeStep: (task) => {
-        if (tasks.includes(task)) throw failed();
-      },
-    });
-  const error = await reasonFor({ environment: failing(['n-0', 'n-1', 'n-2']) });
-  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
-  expect((error as Error).message).toMatch(/at task n-\d .*no such row/);
-  const { summary } = await rollOut(options({ environment: failing(['n-2']) }));
+const throws = (error: Error) => () => {
+  throw error;
+};
+const noData = Object.assign(new Error('no data'), { type: 'BadEnvironment' });
+const serverError = new OutsideFailure('PolicyServerError', '500');
+test.each<[string, CountingEnvironment, Partial<RollOutOptions>, FailureType, RegExp]>([
+  ['dies', sharedProcess(() => true), {}, 'BadEnvironment', /segmentation fault/],
+  ['reports an error', failingEnvironment(() => true), {}, 'BadEnvironment', /at task n-\d .*no such row/],
+  ['breaks its contract', countingEnvironment({ beforeStep: throws(noData) }), {}, 'BadEnvironment', /no data/],
+  [
+    'is asked by nobody',
+    countingEnvironment(),
+    { client: countingPolicy(throws(serverError)) },
+    'PolicyServerError',
+    /500/,
+  ],
+])('where it %s nothing is scored: the batch fails by that, soon', async (_, environment, changes, type, message) => {
+  const error = await reasonFor({ ...changes, environment, attempts: 100 });
+  const retryable = type === 'PolicyServerError';
+  expect(error).toMatchObject({ type, retryable, message: expect.stringMatching(message) as string });
+  expect(environment.episodes.opened).toBeLessThan(80);
+});
+
+test('where the environment reports an error in some of the first rollouts, these are broken', async () => {
+  const { summary } = await rollOut(options({ environment: failingEnvironment((task) => task === 'n-2') }));
   expect(summary).toMatchObject({ scored: 4, broken: 2, errors: { EnvironmentFailed: 2 } });
 });
 
@@ -158,25 +176,4 @@ describe('more broken rollouts than the campaign allows', () => {
     expect(error).toMatchObject({ type: 'RolloutsBroken', retryable: true });
     expect(error.message).toMatch(/: \d [BU]\w+, as at task n-\d+: .*; \d [BU]\w+, as at task n-\d+: /);
   });
-
-  test('those that died with others are played alone before they count', async () => {
-    const environment = sharedProcess((_, open) => open > 1);
-    const changes = { environment, maxAttempts: 1, tasks: ['n-0', ...tasks(12)], attempts: 1, maxBrokenShare: 0 };
-    await rollOut(options({ tasks: ['n-0'], attempts: 1 }));
-    expect((await rollOut(options(changes))).summary).toMatchObject({ scored: 13, broken: 0 });
-  });
-});
-
-test('where nothing is scored an environment that dies at everything fails the batch for good, soon', async () => {
-  const environment = sharedProcess(() => true);
-  const error = await reasonFor({ environment, attempts: 100 });
-  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
-  expect(environment.episodes.opened).toBeLessThan(80);
-});
-
-test('failures of others than the environment leave the batch to be tried again', async () => {
-  const client = countingPolicy(() => {
-    throw new OutsideFailure('PolicyServerError', '500');
-  });
-  expect(await reasonFor({ client })).toMatchObject({ type: 'PolicyServerError', retryable: true });
 });

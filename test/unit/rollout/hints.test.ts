@@ -2,7 +2,7 @@
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { Environment } from '../../../src/domain/environment';
 import type { Message } from '../../../src/domain/messages';
-import type { ScoredRollout } from '../../../src/domain/rollout';
+import type { Prompt, ScoredRollout } from '../../../src/domain/rollout';
 import type { TurnRequest } from '../../../src/policy/wire';
 import type { RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
@@ -82,18 +82,22 @@ test.each([
   },
 );
 
-test('a hinted rollout trains on the very rows that its answers would have had without the hint', async () => {
-  // The policy answers by the user's words alone.
-  const plain = await made({ environment: hinting(undefined, () => false) });
-  const hinted = await made({ hints: { share: 1 } });
-  expect(hinted.map(({ hinted }) => hinted)).toEqual(plain.map(() => true));
-  expect(plain.some((rollout) => 'hinted' in rollout)).toBe(false);
-  expect(hinted.map(({ rows }) => rows)).toEqual(plain.map(({ rows }) => rows));
-  expect(hinted.map(({ messages }) => messages)).toEqual(plain.map(({ messages }) => messages));
-  expect(plain[0]!.rows).toHaveLength(1);
-  // What was read is counted with the hint.
-  expect(hinted[0]!.usage.promptTokens).toBeGreaterThan(plain[0]!.usage.promptTokens);
-});
+test.each<(Prompt | undefined)[]>([[undefined], [{ text: 'be exact', place: 'before' }]])(
+  'a hinted rollout trains on the very rows that its answers would have had without the hint (own prompt: %j)',
+  async (prompt) => {
+    const policy = { base: 'base', adapters: [], ...(prompt && { prompt }) };
+    // The policy answers by the user's words alone.
+    const plain = await made({ environment: hinting(undefined, () => false), policy });
+    const hinted = await made({ hints: { share: 1 }, policy });
+    expect(hinted.map(({ hinted }) => hinted)).toEqual(plain.map(() => true));
+    expect(plain.some((rollout) => 'hinted' in rollout)).toBe(false);
+    expect(hinted.map(({ rows }) => rows)).toEqual(plain.map(({ rows }) => rows));
+    expect(hinted.map(({ messages }) => messages)).toEqual(plain.map(({ messages }) => messages));
+    expect(plain[0]!.rows).toHaveLength(1);
+    // What was read is counted with the hint.
+    expect(hinted[0]!.usage.promptTokens).toBeGreaterThan(plain[0]!.usage.promptTokens);
+  },
+);
 
 test('in the learner’s batch, rows that were sampled under a hint are without log-probs', async () => {
   const records = await made({ hints: { share: 0.5 } });
@@ -102,14 +106,6 @@ test('in the learner’s batch, rows that were sampled under a hint are without 
   ] as RowsRollout[];
   expect(rollouts.map(({ rows: [row] }) => row!.logprobs === null)).toEqual([true, true, false, false]);
   expect(rollouts.map(({ rows: [row] }) => row!.mask)).toEqual(rollouts.map(() => rollouts[3]!.rows[0]!.mask));
-});
-
-test('a policy’s own prompt stays in what is trained on', async () => {
-  const prompt = { text: 'be exact', place: 'before' } as const;
-  const policy = { base: 'base', adapters: [], prompt };
-  const plain = await made({ environment: hinting(undefined, () => false), policy });
-  const hinted = await made({ policy, hints: { share: 1 } });
-  expect(hinted.map(({ rows }) => rows)).toEqual(plain.map(({ rows }) => rows));
 });
 
 test('a task without a hint is played as it is', async () => {

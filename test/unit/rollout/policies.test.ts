@@ -4,7 +4,7 @@ import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { defineKind } from '../../../src/domain/kinds';
-import type { Choice, FixedPolicy, Policy, Prompt, ScoredRollout } from '../../../src/domain/rollout';
+import type { Choice, FixedPolicy, Prompt, ScoredRollout } from '../../../src/domain/rollout';
 import type { TurnRequest } from '../../../src/policy/wire';
 import type { RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
@@ -12,6 +12,7 @@ import { withPrompt } from '../../../src/rollout/play';
 import { createResolver } from '../../../src/rollout/resolve';
 import type { ChooseInput, FittedRouter, RouterKind } from '../../../src/routing/router';
 import { temporaryStore } from '../../support/temporary-store';
+import { countingBatch, damagedIn } from '../../support/counting-batch';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 
 let store: ArtifactStore;
@@ -25,21 +26,15 @@ const adapter = (sha256: string): ArtifactRef => ({ uri: `artifact-tree:${sha256
 const base: FixedPolicy = { base: 'b', adapters: [] };
 const adds: FixedPolicy = { base: 'b', adapters: [{ ref: adapter('adds'), weight: 1 }] };
 
-const options = (changes: Partial<RollOutOptions> = {}): RollOutOptions => ({
-  environment: countingEnvironment({ system: ['the rules'] }),
-  policy: base,
-  tasks: ['n-0', 'n-1', 'n-2'],
-  attempts: 1,
-  sampling: { temperature: 1, topP: 1, maxTokens: 16 },
-  seed: 7,
-  concurrency: 2,
-  purpose: 'test',
-  title: 'policies',
-  maxAttempts: 2,
-  store,
-  client: countingPolicy((request) => void asked.push(request)),
-  ...changes,
-});
+const options = (changes: Partial<RollOutOptions> = {}): RollOutOptions =>
+  countingBatch(store, {
+    environment: countingEnvironment({ system: ['the rules'] }),
+    policy: base,
+    attempts: 1,
+    concurrency: 2,
+    client: countingPolicy((request) => void asked.push(request)),
+    ...changes,
+  });
 
 const none = { mean: 0, standardError: 0, n: 1 };
 const fitted = (changes: Partial<FittedRouter> = {}): FittedRouter => ({
@@ -59,7 +54,7 @@ const fitted = (changes: Partial<FittedRouter> = {}): FittedRouter => ({
   ...changes,
 });
 
-const stored = async (value: object): Promise<Policy> => {
+const stored = async (value: object): Promise<{ router: ArtifactRef }> => {
   const body = JSON.stringify(value);
   return { router: await store.put({ key: body, producer: 'test', inputs: [], mediaType: 'application/json', body }) };
 };
@@ -98,17 +93,14 @@ test('the chosen policy plays the conversation, and the record says which it was
   const { records, summary } = await played(options({ policy, resolve, attempts: 3 }));
   expect(summary).toMatchObject({ scored: 9, broken: 0 });
   for (const { task, routed, messages } of records as ScoredRollout[]) {
-    const wanted = task === 'n-1' ? adds : base;
-    expect(routed).toEqual({
-      chosen: task === 'n-1' ? 'adds' : 'base',
-      policy: wanted,
-      probabilities: expect.anything(),
-      milliseconds: expect.any(Number),
-    });
-    expect(messages.slice(0, 2)).toEqual([
+    const [chosen, policy] = task === 'n-1' ? ['adds', adds] : ['base', base];
+    const probabilities: unknown = expect.anything();
+    expect(routed).toEqual({ chosen, policy, probabilities, milliseconds: expect.any(Number) as number });
+    const said = [
       { role: 'system', content: 'the rules' },
       { role: 'user', content: task },
-    ]);
+    ];
+    expect(messages.slice(0, 2)).toEqual(said);
   }
   for (const request of asked) {
     expect(request.policy).toEqual(request.messages[1]!.content === 'n-1' ? adds : base);
@@ -117,17 +109,20 @@ test('the chosen policy plays the conversation, and the record says which it was
   expect(seen.asked).toHaveLength(9);
   expect(new Set(seen.asked.map(({ seed }) => seed)).size).toBe(9);
   expect(seen.asked[0]).toMatchObject({ fitted: fitted(), tools: [{ name: 'look' }, { name: 'add' }] });
-  expect((await store.provenance(summary.ref)).inputs).toEqual(['router' in policy && policy.router]);
+  expect((await store.provenance(summary.ref)).inputs).toEqual([policy.router]);
 });
 
 test('a constant router is not asked', async () => {
   const { seen, resolve } = byTask(choiceOf);
   const { records } = await played(options({ policy: await stored(fitted({ constant: 'adds' })), resolve }));
   for (const { policy } of asked) expect(policy).toEqual(adds);
-  for (const record of records) {
-    expect(record).toMatchObject({ routed: { chosen: 'adds', policy: adds } });
-    expect((record as ScoredRollout).routed!.probabilities).toEqual({});
-  }
+  for (const { routed } of records as ScoredRollout[])
+    expect(routed).toEqual({
+      chosen: 'adds',
+      policy: adds,
+      probabilities: {},
+      milliseconds: expect.any(Number) as number,
+    });
   expect(seen).toEqual({ opened: [], asked: [] });
 });
 
@@ -190,12 +185,9 @@ test('a policy server that a router waits for is not the router’s failure', as
 test('a router that is damaged in the store fails the batch and breaks no rollout, also where some are scored', async () => {
   const policy = await stored(fitted());
   await played(options({ policy, resolve: byTask(choiceOf).resolve, tasks: ['n-0'] }));
-  const { read } = store;
-  const damaged = new OutsideFailure('ArtifactDamaged', 'router is damaged');
-  const isRouter = (ref: ArtifactRef) => 'router' in policy && ref.sha256 === policy.router.sha256;
-  store = { ...store, read: (ref) => (isRouter(ref) ? Promise.reject(damaged) : read(ref)) };
+  store = damagedIn(store, policy.router);
   const { resolve } = byTask(choiceOf);
-  await expect(played(options({ policy, resolve }))).rejects.toBe(damaged);
+  await expect(played(options({ policy, resolve }))).rejects.toMatchObject({ type: 'ArtifactDamaged' });
 });
 
 const prompt = (place: Prompt['place']): Prompt => ({ text: 'be brief', place });
@@ -244,14 +236,11 @@ test('a routed policy without a resolver is our mistake', async () => {
   await expect(played(options({ policy: await stored(fitted()) }))).rejects.toThrow(TypeError);
 });
 
-test('the prompt of a chosen policy is used', async () => {
-  const { resolve } = byTask(() => ({ chosen: 'adds', policy: brief, probabilities: {} }));
+test.each([
+  ['is used', brief, 'be brief'],
+  ['is not, where it is chosen without', adds, 'the rules'],
+] as const)('the prompt of an option %s', async (_, policy, system) => {
+  const { resolve } = byTask(() => ({ chosen: 'adds', policy, probabilities: {} }));
   await played(options({ policy: await stored(fitted(withBrief)), resolve }));
-  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['be brief']));
-});
-
-test('a policy may be chosen without the prompt of its option', async () => {
-  const { resolve } = byTask(() => ({ chosen: 'adds', policy: adds, probabilities: {} }));
-  await played(options({ policy: await stored(fitted(withBrief)), resolve }));
-  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['the rules']));
+  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set([system]));
 });

@@ -1,12 +1,11 @@
 /** Batches of one setting that ask for some of the same rollouts: each is played once, whoever asks. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ArtifactStore } from '../../../src/artifacts/store';
-import { OutsideFailure } from '../../../src/domain/failures';
 import type { RollOutOptions } from '../../../src/rollout/engine';
 import { played } from '../../support/played';
-import { countingBatch } from '../../support/counting-batch';
+import { countingBatch, damagedIn, failingEnvironment, withJournals } from '../../support/counting-batch';
 import { temporaryStore } from '../../support/temporary-store';
-import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
+import { countingPolicy } from '../../support/counting-environment';
 
 let store: ArtifactStore;
 temporaryStore((made) => (store = made));
@@ -35,11 +34,7 @@ test('a batch takes what finished ones of its setting hold, plays the rest, and 
 });
 
 test('of a batch that is not complete what is scored is taken, and it takes the rest from others', async () => {
-  const environment = countingEnvironment({
-    beforeStep: (task) => {
-      if (task === 'n-2') throw new OutsideFailure('EnvironmentFailed', 'no such row');
-    },
-  });
+  const environment = failingEnvironment((task) => task === 'n-2');
   const first = await played(options({ environment, maxAttempts: 1 }));
   expect(first.summary.broken).toBe(2);
   const client = countingPolicy();
@@ -58,24 +53,12 @@ test('of a batch that is not complete what is scored is taken, and it takes the 
 
 test('a batch that is damaged is passed over, and one that was cut off before it was noted is not lost', async () => {
   const first = await played(options({ tasks: ['n-0', 'n-1'] }));
-  const damaged: ArtifactStore = {
-    ...store,
-    read: async (ref) => {
-      if (ref.sha256 === first.summary.ref.sha256) throw new OutsideFailure('ArtifactDamaged', 'damaged');
-      return store.read(ref);
-    },
-  };
+  const damaged = damagedIn(store, first.summary.ref);
   const client = countingPolicy();
   expect((await played(options({ store: damaged, tasks: ['n-1', 'n-3'], client }))).reused).toBe(0);
   expect(client.turns).toBe(turnsOf(2, 1, 3));
 
-  const unnoted: ArtifactStore = {
-    ...store,
-    journal: async (key) => {
-      const journal = await store.journal(key);
-      return key.startsWith('batches/') ? { ...journal, append: () => Promise.reject(new Error('killed')) } : journal;
-    },
-  };
+  const unnoted = withJournals(store, { append: () => Promise.reject(new Error('killed')) }, 'batches/');
   await expect(played(options({ store: unnoted, tasks: ['n-5'] }))).rejects.toThrow('killed');
   await played(options({ tasks: ['n-5'] }));
   expect((await played(options({ tasks: ['n-5', 'n-6'] }))).reused).toBe(2);

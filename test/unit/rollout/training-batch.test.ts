@@ -1,20 +1,19 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { played } from '../../support/played';
 import { type RowsRollout, trainingBatch, writeTrainingBatch } from '../../../src/rollout/training-batch';
 import { countingBatch } from '../../support/counting-batch';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let root: string;
+eachTemporaryFolder((made) => (root = made));
 let records: Rollout[];
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'batch-'));
   const store = openFolderStore(join(root, 'store'));
   ({ records } = await played(countingBatch(store, { purpose: 'training', title: 'a step' })));
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const options = { content: 'rows', maskReadOnlyTurns: true, groupSize: 2 } as const;
 const characters = (value: object) => `${JSON.stringify(value)}\n`.length;
