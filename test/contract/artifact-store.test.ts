@@ -9,8 +9,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
@@ -20,6 +18,7 @@ import { Bucket, parseS3 } from '../../src/artifacts/s3-bucket';
 import { LogReader, openLog } from '../../src/artifacts/s3-log';
 import { openS3Store } from '../../src/artifacts/s3-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
+import { startLoopback } from '../support/loopback';
 import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
 
 let server: S3Server;
@@ -318,11 +317,10 @@ describe('a store in a bucket', () => {
   }, 60_000);
 
   test('a server that takes no notice of conditions is refused', async () => {
-    const heedless = createServer((request, response) => {
+    const heedless = await startLoopback((request, response) => {
       request.resume().on('end', () => response.writeHead(200, { etag: '"1"' }).end());
     });
-    await new Promise<void>((done) => heedless.listen(0, '127.0.0.1', done));
-    process.env['AWS_ENDPOINT_URL_S3'] = `http://127.0.0.1:${(heedless.address() as AddressInfo).port}`;
+    process.env['AWS_ENDPOINT_URL_S3'] = heedless.url;
     try {
       await expect(openS3().id()).rejects.toMatchObject({
         type: 'BadInput',
@@ -330,7 +328,7 @@ describe('a store in a bucket', () => {
       });
     } finally {
       Object.assign(process.env, server.env);
-      heedless.close();
+      await heedless.close();
     }
   });
 

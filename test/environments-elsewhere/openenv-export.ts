@@ -4,13 +4,12 @@
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { freePort } from '../../src/cli/ports';
 import type { Environment } from '../../src/domain/environment';
 import type { AssistantMessage } from '../../src/domain/messages';
 import { putPackages } from '../../src/gateway/export';
-
 import { openModule, sandboxEnvironment, withModule } from '../../src/sandbox/module';
 
 jest.setTimeout(10 * 60_000);
@@ -50,13 +49,6 @@ afterAll(async () => {
   rmSync(work, { recursive: true, force: true });
 });
 
-const freePort = (): Promise<number> =>
-  new Promise((done) => {
-    const listening = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = listening.address() as { port: number };
-      listening.close(() => done(port));
-    });
-  });
 const isUp = () =>
   fetch(`${url}/health`).then(
     ({ ok }) => ok,

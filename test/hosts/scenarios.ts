@@ -1,6 +1,4 @@
 /** Campaigns on hosts that share no disk, and what happens to hosts and to what is between them. */
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Report } from '../../src/report/model';
@@ -9,6 +7,7 @@ import { decisionsOf } from '../support/faults-checks';
 import { randomOf } from '../support/faults-random';
 import { type Host, until } from '../support/hosts';
 import { Between, type Scene } from '../support/hosts-scene';
+import { startLoopback } from '../support/loopback';
 import { quiet } from '../workflows/environment';
 
 jest.setTimeout(30 * 60_000);
@@ -19,13 +18,13 @@ const seed = Number(process.env['HOSTS_SEED'] ?? 1);
 
 let between: Between;
 let reference: Report | undefined;
-let closers: (() => void)[] = [];
+let closers: (() => Promise<void>)[] = [];
 beforeAll(async () => {
   between = await Between.start();
 }, 120_000);
-afterEach(() => {
+afterEach(async () => {
   between.closeHosts();
-  for (const close of closers) close();
+  await Promise.all(closers.map((close) => close()));
   closers = [];
 });
 afterAll(() => between?.close());
@@ -39,17 +38,12 @@ const wrongClock = {
 /** What a host on AWS has in its environment, and what takes it away. */
 async function onAws(): Promise<{ settings: Record<string, string>; take: () => void }> {
   let isTaken = false;
-  const server = createServer(({ method, url = '' }, response) => {
+  const { url: address, close } = await startLoopback(({ method, url = '' }, response) => {
     if (method === 'PUT') return response.end('token');
     if (isTaken && url.endsWith('/spot/instance-action')) return response.end('{"action":"terminate"}');
     return response.writeHead(404).end();
   });
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  closers.push(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  closers.push(close);
   return {
     settings: { CAMPAIGN_PREEMPTION: 'aws', AWS_EC2_METADATA_SERVICE_ENDPOINT: address },
     take: () => (isTaken = true),

@@ -1,6 +1,7 @@
 /** A small HTTP server of the OpenAI dialect that plays recorded replies: the simulated user or the judge of a test. */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { startLoopback } from './loopback';
 
 export type Body = { messages: { role: string; content: string }[] } & Record<string, unknown>;
 /** A message for the answer, or the whole answer by hand (then nothing is returned). */
@@ -46,25 +47,19 @@ export const refuse =
 
 export async function startChatServer(play: Play = recorded(say('hello'))): Promise<ChatServer> {
   let open = 0;
-  const server = createServer((request, response) => void handle(request, response));
+  const { url, close } = await startLoopback((request, response) => void handle(request, response));
   const self: ChatServer = {
-    url: '',
+    url: `${url}/v1`,
     requests: [],
     atOnce: 0,
     play,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     self.atOnce = Math.max(self.atOnce, ++open);
     response.on('close', () => open--);
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = JSON.parse(Buffer.concat(chunks).toString()) as Body;
+    const body = (await json(request)) as Body;
     self.requests.push({ body, authorization: request.headers.authorization });
     const message = await self.play(body, response);
     if (message === undefined) return;
@@ -73,7 +68,5 @@ export async function startChatServer(play: Play = recorded(say('hello'))): Prom
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
   }
 
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  self.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
   return self;
 }

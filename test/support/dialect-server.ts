@@ -3,9 +3,10 @@
  * completions are what the test says. Its answers have the form of vLLM's, which `make test-vllm` records.
  */
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { startLoopback } from './loopback';
 
 /** Answers of vLLM, by what they are answers to. */
 export type Recorded = Record<string, { status: number; body: unknown }>;
@@ -74,10 +75,10 @@ export function drawn(isLikeliest: readonly boolean[]): unknown {
 
 export async function startDialectServer({ port = 0 } = {}): Promise<DialectServer> {
   let connections = 0;
-  const server: Server = createServer((request, response) => void handle(request, response));
+  const { url, server, close } = await startLoopback((request, response) => void handle(request, response), port);
   server.on('connection', () => connections++);
   const self: DialectServer = {
-    url: '',
+    url,
     requests: [],
     adapters: new Map(),
     connections: () => connections,
@@ -88,11 +89,7 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
     probe: ({ seed, max_tokens: tokens }) =>
       drawn(Array.from({ length: Number(tokens) }, () => Number(seed) % 2 === 0)),
     health: 200,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
+    close,
   };
 
   const send = (response: ServerResponse, { status, body }: { status: number; body: unknown }) =>
@@ -102,9 +99,7 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
   const [base, adapter] = vllmAnswer('models').body.data!;
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const body = JSON.parse(Buffer.concat(chunks).toString() || '{}') as Record<string, unknown>;
+    const body = JSON.parse((await text(request)) || '{}') as Record<string, unknown>;
     const name = String(body['lora_name']);
     self.requests.push({ call: `${request.method} ${request.url}`, body });
     switch (request.url) {
@@ -144,8 +139,6 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
     }
   }
 
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  self.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return self;
 }
 

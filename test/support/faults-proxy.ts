@@ -1,7 +1,8 @@
 /** A policy server that misbehaves: a proxy before a real one. Invariant: what is not disturbed goes through byte for byte. */
-import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request, type IncomingMessage, type ServerResponse } from 'node:http';
+import { buffer } from 'node:stream/consumers';
 import type { Random } from './faults-random';
+import { startLoopback } from './loopback';
 
 export type Misbehaviour =
   /** The answer comes, but seconds later. */
@@ -37,9 +38,11 @@ export async function startProxy({ url, random }: { url: string; random: Random 
   let how: Misbehaviour | undefined;
   let share = 0;
   let target = url;
-  const server = createServer((question, answer) => void handle(question, answer).catch(() => answer.destroy()));
+  const { server, ...own } = await startLoopback(
+    (question, answer) => void handle(question, answer).catch(() => answer.destroy()),
+  );
   const self: Proxy = {
-    url: '',
+    ...own,
     disturbed: 0,
     answersOfOthers: [],
     misbehave(next, part) {
@@ -52,17 +55,11 @@ export async function startProxy({ url, random }: { url: string; random: Random 
       target = next;
       server.closeAllConnections();
     },
-    close: () =>
-      new Promise((done) => {
-        server.close(() => done());
-        server.closeAllConnections();
-      }),
   };
 
   async function handle(question: IncomingMessage, answer: ServerResponse): Promise<void> {
     if (how === 'gone') return void question.destroy();
-    const chunks: Buffer[] = [];
-    for await (const chunk of question) chunks.push(chunk as Buffer);
+    const body = await buffer(question);
     const completes = question.url === '/v1/chat/completions';
     const disturbs = how !== undefined && completes && random.next() < share;
     if (disturbs) self.disturbed++;
@@ -73,7 +70,7 @@ export async function startProxy({ url, random }: { url: string; random: Random 
     const onAnswer = (bytes: Buffer) => {
       if (completes && to !== url) self.answersOfOthers.push(bytes.toString());
     };
-    forward({ url: to, question, body: Buffer.concat(chunks), answer, cut, onAnswer });
+    forward({ url: to, question, body, answer, cut, onAnswer });
   }
 
   /** Answers in place of the server; false where the server is to answer. */
@@ -98,8 +95,6 @@ export async function startProxy({ url, random }: { url: string; random: Random 
     }
   }
 
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  self.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return self;
 }
 

@@ -3,11 +3,12 @@
  * whatever the model's name or sampling; a question without a reply fails, or, in recording mode, waits until somebody answers it.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { startLoopback } from './loopback';
 import { openRecordedSet, promptText, questionSchema, shortHash, writeWhole, type RecordedSet } from './recorded-set';
 
 const bodySchema = questionSchema.extend({
@@ -55,10 +56,9 @@ export async function startRecordedReplies({
   const requests: RecordedRequest[] = [];
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const asking = await text(request);
     if (request.url !== '/v1/chat/completions') return fail(response, 404, `no such path: ${request.url}`);
-    const parsed = bodySchema.safeParse(jsonOf(Buffer.concat(chunks)));
+    const parsed = bodySchema.safeParse(jsonOf(asking));
     if (!parsed.success) return fail(response, 400, `not a chat completion: ${z.prettifyError(parsed.error)}`);
     const body = parsed.data;
     const hash = shortHash(body);
@@ -72,31 +72,22 @@ export async function startRecordedReplies({
     if (reply !== undefined) answer(response, body, reply);
   }
 
-  const server = createServer((request, response) => {
+  const { url, close } = await startLoopback((request, response) => {
     handle(request, response).catch((error: unknown) => {
       if (response.headersSent) response.destroy();
       else fail(response, 500, String(error));
     });
-  });
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
-    requests,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  }, port);
+  return { url: `${url}/v1`, requests, close };
 }
 
 const missing = (hash: string, { folder }: RecordedSet): string =>
   `no recorded reply to ${hash} in ${folder}: a prompt has changed, or was never answered; run with RECORD_PROMPTS=FOLDER ` +
   'and answer FOLDER/*.prompt.txt (test/recorded/README.md)';
 
-function jsonOf(bytes: Buffer): unknown {
+function jsonOf(body: string): unknown {
   try {
-    return JSON.parse(bytes.toString());
+    return JSON.parse(body);
   } catch {
     return undefined;
   }

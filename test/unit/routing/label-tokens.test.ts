@@ -1,6 +1,4 @@
 /** The base model as classifier: what it is asked, what is made of its labels, and how similar tasks are found. */
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Message } from '../../../src/domain/messages';
 import { parseLikeliest } from '../../../src/policy/wire';
 import {
@@ -12,6 +10,7 @@ import {
   similarVectors,
   similarWords,
 } from '../../../src/routing/label-tokens';
+import { type Loopback, startLoopback } from '../../support/loopback';
 
 const names = ['base', 'cancels', 'returns'];
 const options = [...names, 'cancels+returns'];
@@ -94,16 +93,15 @@ test('the tokens that an answer might have begun with', () => {
 });
 
 describe('an endpoint that embeds', () => {
-  let server: Server;
+  let server: Loopback;
   let url: string;
   let answer: { status: number; vectors: number[][] };
   beforeAll(async () => {
-    server = createServer((_, response) => {
+    server = await startLoopback((_, response) => {
       const data = answer.vectors.map((embedding, index) => ({ index, embedding })).reverse();
       response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
     });
-    await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    ({ url } = server);
   });
   afterAll(() => server.close());
   const { signal } = new AbortController();

@@ -1,29 +1,27 @@
 /** A cloud's notice, by a local server that answers as its metadata service is documented to. */
-import { createServer, type IncomingMessage, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage } from 'node:http';
 import { watchForPreemption } from '../../../src/workers/preemption';
+import { type Loopback, startLoopback } from '../../support/loopback';
 
 interface Answer {
   status?: number;
   headers?: Record<string, string>;
   body?: string;
 }
-let server: Server | undefined;
+let server: Loopback | undefined;
 let end: (() => void) | undefined;
-afterEach(() => {
+afterEach(async () => {
   end?.();
-  server?.closeAllConnections();
-  server?.close();
+  await server?.close();
 });
 
 async function serve(answer: (request: IncomingMessage) => Answer | Promise<Answer>): Promise<string> {
-  server = createServer((request, response) => {
+  server = await startLoopback((request, response) => {
     void Promise.resolve(answer(request)).then(({ status = 200, headers, body = '' }) =>
       response.writeHead(status, headers).end(body),
     );
   });
-  await new Promise<void>((done) => server!.listen(0, '127.0.0.1', done));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return server.url;
 }
 
 /** What was said when the watch began, and what is said in the end. */
