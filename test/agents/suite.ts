@@ -3,18 +3,17 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import { openAgent } from '../../src/environments/agent/kind';
 import { createPolicyClient } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
-import { reportSchema } from '../../src/report/model';
 import { play } from '../../src/rollout/play';
+import { CampaignRun, command, reportOf, repository } from '../support/campaign-run';
 import { python, startEmbeddedServer } from '../support/embedded-server';
 
 jest.setTimeout(20 * 60_000);
-const repository = resolve(__dirname, '..', '..');
 const folder = join(repository, 'examples', 'agents');
 const home = mkdtempSync(join(tmpdir(), 'agents-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
@@ -57,13 +56,10 @@ test('an agent on @openai/agents is played, a row for each conversation', async 
   }
 });
 
-const campaign = (...args: string[]) =>
-  promisify(execFile)(join(repository, 'bin', 'campaign'), ['--home', home, ...args], { maxBuffer: 2 ** 26 });
-const reported = () => reportSchema.parse(JSON.parse(readFileSync(join(home, 'agent', 'report.json'), 'utf8')));
+const reported = () => reportOf({ root: home }, 'agent');
 
 test('a campaign on an agent’s program goes from its base rollouts to its report', async () => {
-  const ports = ['--temporal-port', '0', '--ui-port', '0'];
-  await campaign('run', join(folder, 'campaign.yaml'), '--exit', '--json', ...ports);
+  await new CampaignRun({ root: home }, join(folder, 'campaign.yaml')).finish();
   const report = reported();
   expect(report.campaign).toMatchObject({ status: 'completed', target: { name: 'agent' } });
   expect(report.capabilities).toMatchObject([{ name: 'refuse_forbidden_actions', status: 'trained' }]);
@@ -79,17 +75,17 @@ const commandsIn = (text: string): string[] =>
 
 test('its export is served by the commands in its README, and the program, unchanged, does as well there as the report says of trace', async () => {
   const shared = join(home, 'shared');
-  await campaign('export', 'agent', shared, '--base-model', 'models/base');
+  await command({ root: home }, 'export', 'agent', shared, '--base-model', 'models/base');
   const commands = commandsIn(readFileSync(join(shared, 'README.md'), 'utf8'));
   // It stands for what `hf download` brings.
   symlinkSync(join(repository, 'models', 'base'), join(home, 'base'));
-  const command = commands.find((one) => one.startsWith('campaign gateway . --model'))!;
+  const serving = commands.find((one) => one.startsWith('campaign gateway . --model'))!;
   const env = {
     ...process.env,
     PATH: `${join(repository, 'bin')}:${process.env['PATH']}`,
     CAMPAIGN_HOME: `${home}/other`,
   };
-  const gateway = spawn('sh', ['-c', command], {
+  const gateway = spawn('sh', ['-c', serving], {
     cwd: shared,
     env,
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -2,17 +2,14 @@
  * A campaign on ToolSandbox with capabilities that somebody brings, from base rollouts to selection. It needs a checkout, which TOOLSANDBOX
  * names, and `make bridges-toolsandbox`. The user, recorded, ends every conversation as soon as it is spoken to.
  */
-import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
-import { reportSchema } from '../../src/report/model';
+import { CampaignRun, reportOf, repository } from '../support/campaign-run';
 import { call, startChatServer } from '../support/chat-server';
 
 const folder = process.env['TOOLSANDBOX'];
 const withFolder = folder === undefined ? test.skip : test;
-const repository = resolve(__dirname, '..', '..');
 
 withFolder(
   folder === undefined ? 'ToolSandbox campaign (skipped: TOOLSANDBOX names no checkout of it)' : 'ToolSandbox campaign',
@@ -37,10 +34,8 @@ withFolder(
           'rollouts: { tasks: 12, concurrency: 4, maxSteps: 4 }',
         ].join('\n'),
       );
-      const args = ['--home', home, 'run', file, '--force', '--until', 'selection', '--exit', '--json'];
-      const ports = ['--temporal-port', '0', '--ui-port', '0'];
-      await promisify(execFile)(join(repository, 'bin', 'campaign'), [...args, ...ports], { maxBuffer: 2 ** 26 });
-      const report = reportSchema.parse(JSON.parse(readFileSync(join(home, 'toolsandbox', 'report.json'), 'utf8')));
+      await new CampaignRun({ root: home }, file, ['--force', '--until', 'selection']).finish();
+      const report = reportOf({ root: home }, 'toolsandbox');
       expect(report.campaign).toMatchObject({ status: 'stopped_at_stage', stage: 'selection' });
       expect(report.rollouts).toMatchObject({ scored: { value: 12 }, broken: { value: 0 } });
       // Whether it is selected depends on the small base, which may say the same to everything.

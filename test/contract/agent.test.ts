@@ -15,6 +15,7 @@ import { createShop } from '../../src/environments/shop/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
 import { play, type PlayOptions } from '../../src/rollout/play';
+import { isAlive } from '../support/faults-processes';
 import { type EmbeddedServer, python, startEmbeddedServer } from '../support/embedded-server';
 
 const repository = resolve(__dirname, '..', '..');
@@ -239,15 +240,8 @@ test('nothing is left of what a program has started, whatever group it is in', a
   );
   const pids = output!.split('\n').slice(0, 2).map(Number);
   expect(pids.every((pid) => pid > 1)).toBe(true);
-  const running = (pid: number) => {
-    try {
-      return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-    } catch {
-      return false;
-    }
-  };
   // Killed is not yet gone.
-  while (pids.some(running)) await sleep(50);
+  while (pids.some(isAlive)) await sleep(50);
 }, 60_000);
 
 const groups = makeGroup(1);

@@ -4,25 +4,25 @@
  * replies over HTTP. What came of it is served, and exported, and served from there.
  */
 import OpenAI from 'openai';
-import { execFile, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { promisify } from 'node:util';
 import { freePort } from '../../src/cli/ports';
-import { type Report, reportSchema } from '../../src/report/model';
+import type { Report } from '../../src/report/model';
+import { CampaignRun, command, reportOf, repository } from '../support/campaign-run';
 import { startChatServer } from '../support/chat-server';
 import { recordedUser } from '../support/recorded-user';
 
 jest.setTimeout(10 * 60_000);
-const repository = resolve(__dirname, '..', '..');
 const fixtures = join(repository, 'test', 'fixtures', 'given');
-const home = mkdtempSync(join(tmpdir(), 'given-campaign-'));
-const brought = join(home, 'brought');
-const shared = `${home}-shared`;
-afterAll(() => [home, shared].forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+const root = mkdtempSync(join(tmpdir(), 'given-campaign-'));
+const home = { root };
+const brought = join(root, 'brought');
+const shared = `${root}-shared`;
+afterAll(() => [root, shared].forEach((folder) => rmSync(folder, { recursive: true, force: true })));
 
 /** The smoke campaign with what is given; any rewards pass, for the small base was made for another target. */
 const parts = (user: string): string => `
@@ -46,9 +46,6 @@ target:
   user: { url: '${user}', model: recorded }
 `;
 
-const run = (...args: string[]) =>
-  promisify(execFile)(join(repository, 'bin', 'campaign'), ['--home', home, ...args], { maxBuffer: 2 ** 26 });
-
 async function runWith(user: string): Promise<Report> {
   const shipped = readFileSync(join(repository, 'campaigns', 'tau2-smoke.yaml'), 'utf8')
     .replace(/^name: .*\n/m, '')
@@ -59,19 +56,17 @@ async function runWith(user: string): Promise<Report> {
   const file = join(brought, 'given.yaml');
   writeFileSync(file, shipped + parts(user));
   // Forced, since the small base knows no English.
-  const running = run('run', file, '--force', '--exit', '--json', '--temporal-port', '0', '--ui-port', '0');
-  running.child.stdout?.on('data', (text: string) => {
+  const run = new CampaignRun(home, file, ['--force']);
+  run.child.stdout?.on('data', (text: Buffer) => {
     if (text.includes('campaign given started')) rmSync(brought, { recursive: true });
   });
-  await running;
-  return reportSchema.parse(JSON.parse(readFileSync(join(home, 'given', 'report.json'), 'utf8')));
+  await run.finish();
+  return reportOf(home, 'given');
 }
 
 test('without its user nothing is started', async () => {
   const url = `http://127.0.0.1:${await freePort()}/v1`;
-  await expect(runWith(url)).rejects.toMatchObject({
-    stderr: expect.stringMatching(/simulated user: .*ECONNREFUSED.*target\.user/),
-  });
+  await expect(runWith(url)).rejects.toThrow(/simulated user: .*ECONNREFUSED.*target\.user/);
 });
 
 test('given capabilities and modules are selected outright, calibrated, trained, routed between and reported', async () => {
@@ -104,14 +99,13 @@ test('given capabilities and modules are selected outright, calibrated, trained,
   expect(report.rollouts?.brokenByError.map(({ errorType, rollouts }) => [errorType, rollouts.value])).toEqual([
     ['EnvironmentFailed', broken],
   ]);
-  const { stdout } = await run('lineage', 'arms.grpo_target.success_rate', '--campaign', 'given');
-  expect(stdout).toMatch(/rollouts/);
+  expect(await command(home, 'lineage', 'arms.grpo_target.success_rate', '--campaign', 'given')).toMatch(/rollouts/);
 });
 
 /** `campaign gateway` of what is named, until `work` has been done with its client; it ends in order. */
 async function withGateway(words: string[], work: (openai: OpenAI) => Promise<void>): Promise<void> {
   const program = join(repository, 'bin', 'campaign');
-  const options = ['--home', home, 'gateway', ...words, '--port', '0', '--json'];
+  const options = ['--home', root, 'gateway', ...words, '--port', '0', '--json'];
   const child = spawn(process.execPath, [program, ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   try {
@@ -127,7 +121,7 @@ async function withGateway(words: string[], work: (openai: OpenAI) => Promise<vo
 }
 
 test('the campaign and its export serve the same routed policy, with an embedded server that ends with the gateway', async () => {
-  await run('export', 'given', shared, '--license', 'mit');
+  await command(home, 'export', 'given', shared, '--license', 'mit');
   const said: string[] = [];
   const ask = async (openai: OpenAI) => {
     const models = (await openai.models.list()).data.map(({ id }) => id);

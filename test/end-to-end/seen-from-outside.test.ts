@@ -3,23 +3,23 @@
  * down to the policy server, without a key or a word of a conversation in them.
  */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { execFile, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer, request, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
+import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { parse } from 'yaml';
+import { freePort } from '../../src/cli/ports';
 import { homeAt } from '../../src/cli/project';
 import { CHECKED_TASKS } from '../../src/domain/base-check';
-import { repository, writeCampaign } from '../support/campaign-run';
-import { python, startEmbeddedServer } from '../support/embedded-server';
+import { baseModel, commandWith, repository, writeCampaign } from '../support/campaign-run';
+import { startEmbeddedServer } from '../support/embedded-server';
 import { scoredIn } from '../support/faults-checks';
+import { startLoopback } from '../support/loopback';
+import { atEnd } from '../support/opened';
+import { workerByHand } from '../support/worker-by-hand';
 import { devServer, quiet } from '../workflows/environment';
 
 jest.setTimeout(15 * 60_000);
@@ -30,28 +30,11 @@ const TASKS = 20;
 const KEY = 'key-of-the-policy-server';
 
 let env: TestWorkflowEnvironment;
-const cleanups: (() => Promise<unknown> | void)[] = [];
 beforeAll(async () => void (env = await devServer()));
 afterAll(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
   await env?.teardown();
   rmSync(folder, { recursive: true, force: true });
 });
-
-async function listening(answer: RequestListener): Promise<number> {
-  const server = createServer(answer).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  cleanups.push(() => void server.close().closeAllConnections());
-  return (server.address() as AddressInfo).port;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await once(server.close(), 'close');
-  return port;
-}
 
 interface Span {
   name: string;
@@ -65,60 +48,42 @@ interface Span {
 /** Takes spans as an OpenTelemetry collector does. */
 async function collector(): Promise<{ url: string; spans: Span[] }> {
   const spans: Span[] = [];
-  const port = await listening(async (asked, answer) => {
-    const { resourceSpans } = JSON.parse(await text(asked)) as { resourceSpans: { scopeSpans: { spans: Span[] }[] }[] };
+  const { url, close } = await startLoopback(async (asked, answer) => {
+    const { resourceSpans } = (await json(asked)) as { resourceSpans: { scopeSpans: { spans: Span[] }[] }[] };
     spans.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans)));
     answer.end('{}');
   });
-  return { url: `http://127.0.0.1:${port}`, spans };
+  atEnd(close);
+  return { url, spans };
 }
 
 /** The same server at another address; the `traceparent` of each completion that goes through. */
-async function passing(url: string): Promise<{ url: string; traceparents: string[] }> {
+async function passing(to: string): Promise<{ url: string; traceparents: string[] }> {
   const traceparents: string[] = [];
-  const port = await listening((asked, answer) => {
+  const { url, close } = await startLoopback((asked, answer) => {
     if (asked.url === '/v1/chat/completions') traceparents.push(String(asked.headers['traceparent']));
     const { method, headers } = asked;
-    const on = request(`${url}${asked.url}`, { method, headers }, (said) => {
+    const on = request(`${to}${asked.url}`, { method, headers }, (said) => {
       answer.writeHead(said.statusCode!, said.headers);
       said.pipe(answer);
     });
     asked.pipe(on.on('error', () => answer.destroy()));
   });
-  return { url: `http://127.0.0.1:${port}`, traceparents };
+  atEnd(close);
+  return { url, traceparents };
 }
 
-async function worker(kind: string, settings: Record<string, string>) {
+async function worker(kind: 'control' | 'rollouts', settings: Record<string, string>) {
   const port = await freePort();
-  const child = spawn(process.execPath, [join(repository, 'dist/workers/worker.js'), kind], {
-    cwd: repository,
-    env: {
-      ...process.env,
-      TEMPORAL_ADDRESS: env.address,
-      CAMPAIGN_HOME: join(folder, 'home'),
-      CAMPAIGN_PYTHON: python,
-      CAMPAIGN_MODEL: join(repository, 'models', 'base'),
-      CAMPAIGN_METRICS: `127.0.0.1:${port}`,
-      CAMPAIGN_LOG: 'json',
-      POLICY_SERVER_API_KEY: KEY,
-      ...settings,
-    },
-    stdio: ['pipe', 'pipe', 'pipe'],
+  const started = await workerByHand(kind, {
+    TEMPORAL_ADDRESS: env.address,
+    CAMPAIGN_HOME: join(folder, 'home'),
+    CAMPAIGN_METRICS: `127.0.0.1:${port}`,
+    CAMPAIGN_LOG: 'json',
+    POLICY_SERVER_API_KEY: KEY,
+    ...settings,
   });
-  let log = '';
-  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
-  const ended = once(child, 'close');
-  const stop = () => {
-    child.stdin.end();
-    return ended;
-  };
-  cleanups.push(stop);
-  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-  for await (const line of createInterface({ input: child.stdout })) {
-    const { taskQueue } = JSON.parse(line) as { taskQueue?: string };
-    if (taskQueue !== undefined) return { taskQueue, stop, metrics, log: () => log };
-  }
-  throw new Error(`the ${kind} worker ended before it was ready: ${log}`);
+  return { ...started, metrics: async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text() };
 }
 
 async function until<Seen>(look: () => Promise<Seen>, holds: (seen: Seen) => boolean): Promise<Seen> {
@@ -140,13 +105,12 @@ test('metrics that the alert rules name, log lines as JSON, and traces down to t
   const [home, file] = [homeAt(join(folder, 'home')), join(folder, 'seen.yaml')];
   const sizes = `rollouts: { tasks: ${TASKS}, perTask: 1 }\nvalidation: { targetTasks: 4 }\n`;
   writeCampaign({ file, name: 'seen', lines: `${sizes}workers: { pool: seen }\n` });
-  const server = await startEmbeddedServer({ model: join(repository, 'models', 'base') });
-  cleanups.push(server.stop);
+  const server = await startEmbeddedServer({ model: baseModel });
+  atEnd(server.stop);
   const [traces, policy] = [await collector(), await passing(server.url)];
   const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url };
   const at = ['--temporal-address', env.address];
-  const words = ['--home', home.root, 'start', file, '--until', 'rollouts', ...at];
-  await promisify(execFile)(join(repository, 'bin/campaign'), words, { env: { ...process.env, ...traced } });
+  await commandWith({ ...process.env, ...traced }, home, 'start', file, '--until', 'rollouts', ...at);
   const control = await worker('control', traced);
   const campaign = env.client.workflow.getHandle('seen');
   const seen = () => campaign.describe();
@@ -192,7 +156,7 @@ test('metrics that the alert rules name, log lines as JSON, and traces down to t
   // A workflow whose code fails.
   const bad = await env.client.workflow.start('campaign', {
     workflowId: 'bad',
-    taskQueue: control.taskQueue,
+    taskQueue: String(control.ready['taskQueue']),
     args: [{}],
   });
   const ofControl = await until(control.metrics, (seen) => seen.includes('workflow_task_execution_failed'));

@@ -3,19 +3,18 @@
  * home's, plays nothing. Two whole campaigns of two homes on one Temporal server are a scenario of test/faults.
  */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Home, homeAt } from '../../src/cli/project';
 import type { Snapshot } from '../../src/cli/watch/snapshot';
 import type { FailureType } from '../../src/domain/failures';
-import { reportSchema } from '../../src/report/model';
-import { command, repository, writeCampaign } from '../support/campaign-run';
-import { type EmbeddedServer, makeRandomModel, python, startEmbeddedServer } from '../support/embedded-server';
+import { command, reportOf, repository, writeCampaign } from '../support/campaign-run';
+import { type EmbeddedServer, makeRandomModel, startEmbeddedServer } from '../support/embedded-server';
 import { rolloutsIn } from '../support/faults-checks';
+import { atEnd } from '../support/opened';
+import { type WorkerByHand, workerByHand } from '../support/worker-by-hand';
 import { devServer, quiet } from '../workflows/environment';
 
 jest.setTimeout(5 * 60_000);
@@ -26,49 +25,17 @@ const random = join(folder, 'models', 'random');
 const TASKS = 20;
 
 let env: TestWorkflowEnvironment;
-const cleanups: (() => Promise<unknown> | void)[] = [];
 beforeAll(async () => {
   env = await devServer();
   makeRandomModel(random);
-});
-afterEach(async () => {
-  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 afterAll(async () => {
   await env?.teardown();
   rmSync(folder, { recursive: true, force: true });
 });
 
-interface Worker {
-  /** What it says once it is ready. */
-  ready: Record<string, unknown>;
-  stop: () => Promise<unknown>;
-}
-
-/** A worker as somebody starts it on another machine. */
-async function worker(kind: string, home: Home, settings: Record<string, string>): Promise<Worker> {
-  const child = spawn(process.execPath, [join(repository, 'dist/workers/worker.js'), kind], {
-    cwd: repository,
-    env: {
-      ...process.env,
-      TEMPORAL_ADDRESS: env.address,
-      CAMPAIGN_HOME: home.root,
-      CAMPAIGN_PYTHON: python,
-      CAMPAIGN_MODEL: shipped,
-      ...settings,
-    },
-    stdio: ['pipe', 'pipe', 'ignore'],
-  });
-  const ended = new Promise((done) => child.once('exit', done));
-  const stop = () => {
-    child.stdin.end();
-    return ended;
-  };
-  cleanups.push(stop);
-  for await (const line of createInterface({ input: child.stdout }))
-    if (line.startsWith('{"type":"ready"')) return { ready: JSON.parse(line) as Worker['ready'], stop };
-  throw new Error(`the ${kind} worker ended before it was ready`);
-}
+const worker = (kind: 'control' | 'rollouts', home: Home, settings: Record<string, string>): Promise<WorkerByHand> =>
+  workerByHand(kind, { TEMPORAL_ADDRESS: env.address, CAMPAIGN_HOME: home.root, CAMPAIGN_MODEL: shipped, ...settings });
 
 test('a worker whose policy server has another base model plays nothing, and one that has the right one takes the step', async () => {
   const pool = 'by-hand';
@@ -76,7 +43,7 @@ test('a worker whose policy server has another base model plays nothing, and one
   const sizes = `rollouts: { tasks: ${TASKS}, perTask: 1 }\nvalidation: { targetTasks: 4 }\n`;
   writeCampaign({ file, name: 'started', model: shipped, lines: `${sizes}workers: { pool: ${pool} }\n` });
   const servers = await Promise.all([random, shipped].map((model) => startEmbeddedServer({ model })));
-  servers.forEach((server) => cleanups.push(() => server.stop()));
+  servers.forEach((server) => atEnd(server.stop));
   const [wrong, right] = servers as [EmbeddedServer, EmbeddedServer];
   const at = ['--temporal-address', env.address];
   expect(await command(home, 'start', file, '--until', 'rollouts', ...at)).toMatch(
@@ -91,7 +58,7 @@ test('a worker whose policy server has another base model plays nothing, and one
     }
   };
   /** Of the one step that there is, what it failed for on this worker, which then ends. */
-  const failsOn = async ({ stop }: Worker, type: FailureType): Promise<string | undefined> => {
+  const failsOn = async ({ stop }: WorkerByHand, type: FailureType): Promise<string | undefined> => {
     const { activities } = await until(({ activities: [step] }) => step?.lastFailureType === type);
     await stop();
     return activities[0]?.lastFailure;
@@ -116,6 +83,5 @@ test('a worker whose policy server has another base model plays nothing, and one
   expect((await until(({ status }) => status !== 'RUNNING')).status).toBe('COMPLETED');
   expect((await rolloutsIn(home)).size).toBe(TASKS);
   expect((await rolloutsIn(other)).size).toBe(0);
-  const report = reportSchema.parse(JSON.parse(readFileSync(join(home.root, 'started', 'report.json'), 'utf8')));
-  expect(report.campaign.baseModel).toBe(right.base);
+  expect(reportOf(home, 'started').campaign.baseModel).toBe(right.base);
 });

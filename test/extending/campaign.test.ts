@@ -2,8 +2,7 @@
  * The examples in a whole small campaign, for real: an analyst, an arm and a router that are no part of the program are added to the
  * lists of kinds, and everything else takes them for its own.
  */
-import { TestWorkflowEnvironment } from '@temporalio/testing';
-import { temporal } from '@temporalio/proto';
+import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +17,7 @@ import { openFolderStore } from '../../src/artifacts/open-store';
 import { loadCampaign } from '../../src/cli/campaign-file';
 import { artifactRefSchema } from '../../src/domain/artifacts';
 import { type Message, openingOf } from '../../src/domain/messages';
-import { type Report, reportSchema } from '../../src/report/model';
+import type { Report } from '../../src/report/model';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { longQueue, taskQueues } from '../../src/domain/work';
 import { createShop } from '../../src/environments/shop/shop';
@@ -29,15 +28,13 @@ import { played } from '../support/played';
 import { readScored } from '../../src/rollout/read';
 import { createResolver } from '../../src/rollout/resolve';
 import { firstUserMessage, type FittedRouter, fittedRouterSchema } from '../../src/routing/router';
-import { searchAttributeNames } from '../../src/workflows/messages';
-import { startEmbeddedServer } from '../support/embedded-server';
-import { quiet, start } from '../workflows/environment';
+import { reportOf } from '../support/campaign-run';
+import { python, startEmbeddedServer } from '../support/embedded-server';
+import { devServer, quiet, start } from '../workflows/environment';
 
 jest.setTimeout(5 * 60_000);
 quiet();
 const root = resolve(__dirname, '..', '..');
-const venv = join(root, '.venv', 'bin');
-const python = join(venv, 'python');
 const home = mkdtempSync(join(tmpdir(), 'extending-'));
 const store = openFolderStore(join(home, 'artifacts'));
 
@@ -52,21 +49,6 @@ const file = join(root, 'examples', 'campaign.yaml');
 let report: Report | undefined;
 /** Routed by a fit that sends short and long requests to different options: the campaign's own may be constant. */
 let byWords: { median: number; rollouts: ScoredRollout[] } | undefined;
-
-async function devServer(): Promise<TestWorkflowEnvironment> {
-  const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
-  const env = await TestWorkflowEnvironment.createLocal({
-    server: {
-      executable: { type: 'existing-path', path: join(venv, 'temporal') },
-      log: { format: 'pretty', level: 'error' },
-    },
-  });
-  await env.connection.operatorService.addSearchAttributes({
-    namespace: env.namespace ?? 'default',
-    searchAttributes: Object.fromEntries(Object.values(searchAttributeNames).map((name) => [name, keyword])),
-  });
-  return env;
-}
 
 const POOL = 'here';
 const controlQueue = async () => taskQueues.control(await store.id());
@@ -114,7 +96,7 @@ beforeAll(async () => {
       (body, worker) => () => worker.runUntil(body),
       () => run.result(),
     )();
-    report = reportSchema.parse(JSON.parse(readFileSync(join(home, campaign.name, 'report.json'), 'utf8')));
+    report = reportOf({ root: home }, campaign.name);
     if (report.router) byWords = await routeByWords(client, await fittedRouter());
   } finally {
     client.close();

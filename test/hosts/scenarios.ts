@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Report } from '../../src/report/model';
 import { repository } from '../support/campaign-run';
 import { decisionsOf } from '../support/faults-checks';
+import { isAlive } from '../support/faults-processes';
 import { randomOf } from '../support/faults-random';
 import { type Host, until } from '../support/hosts';
 import { Between, type Scene } from '../support/hosts-scene';
@@ -150,7 +151,7 @@ const scenarios: Record<string, () => Promise<void>> = {
     scene.one.temporal.cut();
     const cutAt = performance.now();
     await scene.gpu(scene.two);
-    await until('its learner ends', HEARTBEAT_SECONDS + 10, () => !scene.one.isTraining(pid));
+    await until('its learner ends', HEARTBEAT_SECONDS + 10, () => !isAlive(pid));
     console.log(`the learner ended ${((performance.now() - cutAt) / 1000).toFixed(1)} s after the cut`);
     const stopped = scene.one.trainings().find((one) => one.name === name);
     expect(stopped?.steps).toBeLessThan(steps);

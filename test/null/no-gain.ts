@@ -1,11 +1,9 @@
 /** A whole campaign at learning rate 0 (`make test-null`): no arm is reported as better than base, no adapter as a help. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { reportSchema } from '../../src/report/model';
-
-const repository = resolve(__dirname, '../..');
+import { join } from 'node:path';
+import { reportOf, repository } from '../support/campaign-run';
 
 it(
   'learning rate 0 reports no gain',
@@ -16,7 +14,7 @@ it(
     const child = spawn(join(repository, 'bin/campaign'), command, { stdio: ['ignore', 'inherit', 'inherit'] });
     expect(await new Promise((done) => child.once('exit', done))).toBe(0);
 
-    const report = reportSchema.parse(JSON.parse(readFileSync(join(home, 'null/report.json'), 'utf8')));
+    const report = reportOf({ root: home }, 'null');
     // The test means something only if adapters were made and evaluated.
     const adapters = (report.capabilities ?? []).filter(({ status }) => status === 'trained');
     expect(adapters.length).toBeGreaterThan(0);

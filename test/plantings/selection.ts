@@ -3,13 +3,12 @@
  * planted skills. Making the two bases takes about half an hour on two cores the first time; they are kept in .cache/plantings.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { capabilityOf, plantedIn } from '../../science/truth';
-import { reportSchema } from '../../src/report/model';
+import { reportOf, repository } from '../support/campaign-run';
 
-const repository = resolve(__dirname, '..', '..');
 const plantings = [
   { model: join(repository, 'models', 'base') },
   { model: join(repository, '.cache', 'plantings', 'compute-refuse-tell'), lacks: ['compute', 'refuse', 'tell'] },
@@ -36,7 +35,7 @@ test.each(plantings)(
     const run = ['--home', join(home, 'home'), 'run', file, '--until', 'selection', '--exit', '--json', ...ports];
     execFileSync(join(repository, 'bin', 'campaign'), run, { stdio: ['ignore', 'ignore', 'inherit'] });
 
-    const report = reportSchema.parse(JSON.parse(readFileSync(join(home, 'home', 'planting', 'report.json'), 'utf8')));
+    const report = reportOf({ root: join(home, 'home') }, 'planting');
     const selected = report.selection?.candidates.filter((c) => c.selected).map((c) => c.name);
     const candidates = report.selection?.candidates.map(
       (c) => `${c.name}: votes ${c.votes}, Cov ${c.coverage.value}, Delta ${c.delta.value}`,

@@ -1,17 +1,17 @@
 /** Runs commands in this process; what they print comes back as text, and their exit code. */
 import { createProgram, main } from '../../src/cli/main';
-import { setColumns } from './columns';
 
 /** What is written while something is done, by stream, and what that comes to. `columns`: of a terminal; none is elsewhere. */
 export async function whilePrinting<Result>(work: () => Promise<Result>, columns?: number) {
   const output = { stdout: '', stderr: '' };
-  const restoreColumns = setColumns(columns);
+  const before = process.stdout.columns;
+  Object.assign(process.stdout, { columns });
   const spies = [
     jest.spyOn(process.stdout, 'write').mockImplementation((text) => Boolean((output.stdout += String(text)))),
     jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((output.stderr += String(text)))),
     jest.spyOn(console, 'log').mockImplementation((text) => void (output.stdout += `${text}\n`)),
   ];
-  // It is the process's, and so of all tests that run in it.
+  // Both are the process's, and so of all tests that run in it.
   const { exitCode } = process;
   process.exitCode = undefined;
   try {
@@ -19,7 +19,7 @@ export async function whilePrinting<Result>(work: () => Promise<Result>, columns
   } finally {
     process.exitCode = exitCode;
     for (const spy of spies) spy.mockRestore();
-    restoreColumns();
+    Object.assign(process.stdout, { columns: before });
   }
 }
 

@@ -1,14 +1,16 @@
 /** A `campaign run` in a process of its own, for tests that disturb it. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { homeAt, type Home } from '../../src/cli/project';
+import { type Report, reportSchema } from '../../src/report/model';
 
 export const repository = resolve(__dirname, '../..');
 const program = join(repository, 'bin/campaign');
-const model = process.env['BASE_MODEL'] ?? join(repository, 'models/base');
+/** The shipped base model, unless another one is named. */
+export const baseModel = process.env['BASE_MODEL'] ?? join(repository, 'models/base');
 /** A campaign that is disturbed loses time, never minutes without end. */
 const END_SECONDS = 900;
 
@@ -19,7 +21,7 @@ export function writeCampaign(o: { file: string; name: string; lines: string; mo
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(
     file,
-    `name: ${name}\npreset: demo\n${target}\nbaseModel: { path: ${JSON.stringify(o.model ?? model)} }\n${lines}`,
+    `name: ${name}\npreset: demo\n${target}\nbaseModel: { path: ${JSON.stringify(o.model ?? baseModel)} }\n${lines}`,
   );
 }
 
@@ -44,7 +46,7 @@ export class CampaignRun {
   readonly child: ChildProcess;
   readonly exit: Promise<number | null>;
 
-  constructor(home: Home, file: string, options: string[] = []) {
+  constructor(home: Pick<Home, 'root'>, file: string, options: string[] = []) {
     const command = ['--home', home.root, 'run', file, '--exit', '--json'];
     const ports = ['--temporal-port', '0', '--ui-port', '0'];
     this.child = spawn(program, [...command, ...ports, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -60,6 +62,12 @@ export class CampaignRun {
     });
     this.exit = Promise.race([ended, late]).finally(() => clearTimeout(limit));
     this.exit.catch(() => undefined);
+  }
+
+  /** Waits for its end, and that it ends well. */
+  async finish(): Promise<void> {
+    const code = await this.exit;
+    if (code !== 0) throw new Error(`campaign run ended with ${code}:\n${this.output}`);
   }
 
   get ended(): boolean {
@@ -78,7 +86,13 @@ export class CampaignRun {
 }
 
 /** Another command of the program on the same home; its output. */
-export async function command(home: Home, ...words: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(program, ['--home', home.root, ...words], { maxBuffer: 2 ** 26 });
+export const command = (home: Pick<Home, 'root'>, ...words: string[]): Promise<string> =>
+  commandWith(process.env, home, ...words);
+
+export async function commandWith(env: NodeJS.ProcessEnv, { root }: Pick<Home, 'root'>, ...words: string[]) {
+  const { stdout } = await promisify(execFile)(program, ['--home', root, ...words], { env, maxBuffer: 2 ** 26 });
   return stdout;
 }
+
+export const reportOf = ({ root }: Pick<Home, 'root'>, name: string): Report =>
+  reportSchema.parse(JSON.parse(readFileSync(join(root, name, 'report.json'), 'utf8')));

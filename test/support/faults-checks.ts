@@ -9,10 +9,10 @@ import { digest } from '../../src/artifacts/hash';
 import type { Home } from '../../src/cli/project';
 import { waitUntil } from '../../src/cli/run/processes';
 import { figuresIn } from '../../src/domain/artifacts';
-import { type Report, reportSchema } from '../../src/report/model';
+import type { Report } from '../../src/report/model';
 import { isSuccess, type Rollout, type ScoredRollout } from '../../src/domain/rollout';
 import { readScored } from '../../src/rollout/read';
-import { CampaignRun } from './campaign-run';
+import { CampaignRun, reportOf } from './campaign-run';
 import { artifacts, filesBelow, namesIn, StoredKeys, trainingsOf, wholeObject } from './faults-home';
 import { processesOf } from './faults-processes';
 
@@ -25,9 +25,8 @@ export interface Allowances {
   madeAgain?: boolean;
 }
 
-export const reportFile = (home: Home): string => join(home.root, CAMPAIGN, 'report.json');
-export const readReport = (home: Home): Report =>
-  reportSchema.parse(JSON.parse(readFileSync(reportFile(home), 'utf8')));
+const reportFile = (home: Home): string => join(home.root, CAMPAIGN, 'report.json');
+export const readReport = (home: Home): Report => reportOf(home, CAMPAIGN);
 
 /** All scored rollouts of a home's batches by key, and whether each is a success. */
 export async function rolloutsIn(home: Home): Promise<Map<string, boolean>> {

@@ -33,13 +33,15 @@ function link(file: string): string {
   }
 }
 
-const living = (pid: number): boolean => !['', 'Z'].includes(/\) (\S)/.exec(text(`/proc/${pid}/stat`))?.[1] ?? '');
+/** A zombie lives no more. */
+export const isAlive = (pid: number): boolean =>
+  !['', 'Z'].includes(/\) (\S)/.exec(text(`/proc/${pid}/stat`))?.[1] ?? '');
 
 const all = (): Found[] =>
   readdirSync('/proc')
     .filter((entry) => /^\d+$/.test(entry))
     .map(Number)
-    .filter((pid) => pid !== process.pid && living(pid))
+    .filter((pid) => pid !== process.pid && isAlive(pid))
     .map((pid) => ({ pid, words: text(`/proc/${pid}/cmdline`).split('\0').filter(Boolean) }));
 
 /** Everything that has to do with this home. */

@@ -1,5 +1,5 @@
 /** Chance that can be repeated: everything random in the fault tests follows from FAULT_SEED and the scenario's name. */
-import { seedOf } from '../../src/artifacts/hash';
+import { seededRandom } from '../../src/domain/seeds';
 
 export const faultSeed = Number(process.env['FAULT_SEED'] ?? 1);
 
@@ -10,15 +10,9 @@ export interface Random {
   pick<T>(items: readonly T[]): T;
 }
 
-/** The draws of one scenario (mulberry32). */
+/** The draws of one scenario. */
 export function randomOf(name: string, seed = faultSeed): Random {
-  let state = seedOf(`${seed}/${name}`);
-  const next = (): number => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const next = seededRandom(name, seed);
   return {
     next,
     between: (low, high) => low + next() * (high - low),

@@ -1,15 +1,13 @@
 /** A campaign on three hosts that share nothing but an S3 server, Temporal, and HTTP. */
-import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { openS3Store } from '../../src/artifacts/s3-store';
 import { trainingResultSchema } from '../../src/domain/results';
 import { type Report, reportSchema } from '../../src/report/model';
 import { devServer } from '../workflows/environment';
-import { repository, writeCampaign } from './campaign-run';
+import { commandWith, repository, writeCampaign } from './campaign-run';
 import { campaignFiles } from './faults-campaigns';
 import { Host, until } from './hosts';
 import { bucket, type S3Server, startS3Server } from './s3-server';
@@ -111,16 +109,9 @@ export class Scene {
     readonly two: Host,
   ) {}
 
-  async command(...words: string[]): Promise<string> {
-    const args = [
-      '--home',
-      this.control.home.root,
-      ...words,
-      '--temporal-address',
-      this.control.env['TEMPORAL_ADDRESS']!,
-    ];
-    const { stdout } = await promisify(execFile)(join(repository, 'bin/campaign'), args, { env: this.control.env });
-    return stdout;
+  command(...words: string[]): Promise<string> {
+    const { env, home } = this.control;
+    return commandWith(env, home, ...words, '--temporal-address', env['TEMPORAL_ADDRESS']!);
   }
 
   gpu = (host: Host): Promise<void> => host.gpu(`${POOL}-${this.name}`, model);

@@ -3,14 +3,15 @@
  * by wires that can be cut. Killed, a host is gone whole, at once.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { homeAt, type Home } from '../../src/cli/project';
 import { repository } from './campaign-run';
 import { python } from './embedded-server';
+import { stepsOf, trainingsOf } from './faults-home';
 
 export interface Wire {
   port: number;
@@ -160,14 +161,10 @@ export class Host {
 
   /** Trainings that were begun here, and the steps that each has finished here. */
   trainings(): { name: string; steps: number; pid: number }[] {
-    const folder = join(this.home.root, 'trainings');
-    if (!existsSync(folder)) return [];
-    return readdirSync(folder).map((name) => {
-      const read = (file: string) => {
-        const path = join(folder, name, file);
-        return existsSync(path) ? readFileSync(path, 'utf8') : '';
-      };
-      return { name, steps: read('metrics.jsonl').split('\n').filter(Boolean).length, pid: Number(read('.lock')) };
+    return trainingsOf(this.home).map((folder) => {
+      const lock = join(folder, '.lock');
+      const pid = existsSync(lock) ? Number(readFileSync(lock, 'utf8')) : 0;
+      return { name: basename(folder), steps: stepsOf(folder).length, pid };
     });
   }
 
@@ -176,16 +173,6 @@ export class Host {
     const changedMs = (file: string) =>
       statSync(join(this.home.root, 'trainings', name, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
     return changedMs('batch.jsonl') > changedMs('metrics.jsonl');
-  }
-
-  /** Whether the learner of a training lives. */
-  isTraining(pid: number): boolean {
-    try {
-      process.kill(pid, 0);
-      return !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-    } catch {
-      return false;
-    }
   }
 }
 

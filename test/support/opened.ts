@@ -1,10 +1,13 @@
 /** What a test opens, closed after it. */
-const opened: { close(): Promise<unknown> }[] = [];
+const ends: (() => unknown)[] = [];
 afterEach(async () => {
-  await Promise.all(opened.splice(0).map((one) => one.close()));
+  for (const end of ends.splice(0).reverse()) await end();
 });
 
+/** Registers what is to be done after each test, in reverse order. */
+export const atEnd = (end: () => unknown): unknown => ends.push(end);
+
 export function closedAfterwards<Opened extends { close(): Promise<unknown> }>(one: Opened): Opened {
-  opened.push(one);
+  atEnd(() => one.close());
   return one;
 }

@@ -6,13 +6,9 @@ import { homeAt, type Home } from '../../src/cli/project';
 import { servicesOf, waitUntil } from '../../src/cli/run/processes';
 import type { RestartPolicy, ServiceSpec } from '../../src/cli/run/service';
 import { fullDiskCheck, Supervisor } from '../../src/cli/run/supervisor';
+import { atEnd } from './opened';
 
-const ends: (() => unknown)[] = [];
-/** Registers what is to be done after each test, in reverse order. */
-export const atEnd = (end: () => unknown): unknown => ends.push(end);
-afterEach(async () => {
-  for (const end of ends.splice(0).reverse()) await end();
-});
+export { atEnd };
 
 export function newHome(): Home {
   const home = homeAt(mkdtempSync(join(tmpdir(), 'supervised-')));

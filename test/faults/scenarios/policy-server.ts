@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { dirname, join } from 'node:path';
 import type { Snapshot } from '../../../src/cli/watch/snapshot';
-import { command, repository } from '../../support/campaign-run';
+import { baseModel, command } from '../../support/campaign-run';
 import { makeRandomModel, startEmbeddedServer } from '../../support/embedded-server';
 import { CAMPAIGN } from '../../support/faults-checks';
 import { artifacts, filesBelow } from '../../support/faults-home';
@@ -14,7 +14,6 @@ import { startProxy, type Misbehaviour, type Proxy } from '../../support/faults-
 import type { Scenario } from '../../support/faults-scenario';
 import type { Session } from '../../support/faults-session';
 
-const model = process.env['BASE_MODEL'] ?? join(repository, 'models/base');
 const proxies = new WeakMap<Session, { proxy: Proxy; server: string }>();
 
 function proxyOf(session: Session): { proxy: Proxy; server: string } {
@@ -25,7 +24,7 @@ function proxyOf(session: Session): { proxy: Proxy; server: string } {
 
 /** A real server, the proxy before it, and the lines of a campaign file that name the proxy. */
 async function prepare(session: Session): Promise<string> {
-  const server = await startEmbeddedServer({ model, args: ['--threads', '1'] });
+  const server = await startEmbeddedServer({ model: baseModel, args: ['--threads', '1'] });
   session.cleanups.push(() => server.stop());
   const proxy = await startProxy({ url: server.url, random: session.random });
   session.cleanups.push(() => proxy.close());

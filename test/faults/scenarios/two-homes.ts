@@ -1,10 +1,8 @@
 /** Two homes with two base models on one Temporal server, side by side: each plays its own rollouts with its own model. */
-import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { homeAt, type Home } from '../../../src/cli/project';
 import { serverOf } from '../../../src/cli/run/processes';
-import { reportSchema } from '../../../src/report/model';
-import { CampaignRun, writeCampaign } from '../../support/campaign-run';
+import { CampaignRun, reportOf, writeCampaign } from '../../support/campaign-run';
 import { makeRandomModel } from '../../support/embedded-server';
 import { rolloutsIn } from '../../support/faults-checks';
 import { processesOf, serviceOf, signal } from '../../support/faults-processes';
@@ -16,7 +14,7 @@ const TASKS = 20;
 
 /** What the neighbour's report and store say that they should not. */
 async function wrongIn(neighbour: Home, session: Session): Promise<string[]> {
-  const report = reportSchema.parse(JSON.parse(readFileSync(join(neighbour.root, NAME, 'report.json'), 'utf8')));
+  const report = reportOf(neighbour, NAME);
   const { scored, broken } = report.rollouts ?? {};
   const [own, other] = [await rolloutsIn(neighbour), await rolloutsIn(session.home)];
   const solved = [...own.values()].filter(Boolean).length;
