@@ -1,10 +1,15 @@
-/** When a learner's process is left alone, and when it is ended. */
+/** When a learner's process is left alone, and when it is ended; a GPU has one trainer at a time. */
 import childProcess from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type LearnerLimits, type LearnerMessage, LearnerProcess } from '../../../src/training/learner-process';
+import {
+  dealGpus,
+  type GpuGroups,
+  type LearnerLimits,
+  type LearnerMessage,
+  LearnerProcess,
+} from '../../../src/training/learner-process';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(60_000);
 const script = resolve(__dirname, '../..', 'fixtures', 'learners', 'scripted.mjs');
@@ -15,11 +20,8 @@ const limits: LearnerLimits = { heartbeatSeconds: 3, stallSeconds: 60 };
 
 let folder: string;
 const begun: LearnerProcess[] = [];
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'learner-process-'))));
-afterEach(async () => {
-  await Promise.all(begun.splice(0).map((learner) => learner.stop()));
-  rmSync(folder, { recursive: true, force: true });
-});
+afterEach(() => Promise.all(begun.splice(0).map((learner) => learner.stop())));
+eachTemporaryFolder((made) => (folder = made));
 
 function start(words: string[], more: Partial<LearnerLimits> = {}, log = 'learner.log') {
   const command = [process.execPath, script, ...words];
@@ -121,11 +123,12 @@ test('a log that can not be written is no reason not to start', async () => {
   expect(await said(learner)).toEqual(['ready', 'done']);
 });
 
+const unstarted = (words: RegExp) => ({ type: 'TrainerDied', message: expect.stringMatching(words) as string });
+
 test('a program that is not there is said', async () => {
   const none = { command: [join(folder, 'python')], log: join(folder, 'log'), env: {}, limits };
-  const failure = { type: 'TrainerDied', message: expect.stringMatching(/can't be started: .*ENOENT/) as string };
   const learner = new LearnerProcess(none);
-  await expect(said(learner)).rejects.toMatchObject(failure);
+  await expect(said(learner)).rejects.toMatchObject(unstarted(/can't be started: .*ENOENT/));
   await learner.stop();
 });
 
@@ -138,8 +141,35 @@ test('one that there are no file handles for is said, and breaks nothing else', 
     return child;
   }) as unknown as typeof childProcess.spawn);
   const { learner } = start(READY);
-  const failure = { type: 'TrainerDied', message: expect.stringMatching(/can't be started: .*EMFILE/) as string };
-  await expect(said(learner)).rejects.toMatchObject(failure);
+  await expect(said(learner)).rejects.toMatchObject(unstarted(/can't be started: .*EMFILE/));
   await learner.stop();
   spawn.mockRestore();
+});
+
+describe('GPUs', () => {
+  const visibleTo = (gpus: GpuGroups): Promise<string | undefined> =>
+    gpus.use(async (env) => Promise.resolve(env['CUDA_VISIBLE_DEVICES']));
+
+  test('are dealt in groups out of those that the worker sees, and given back', async () => {
+    const gpus = dealGpus({ slots: 2, perTrainer: 2, visible: '4,5,6,7' });
+    const failing = gpus.use(async (first) => {
+      expect(first).toEqual({ CUDA_VISIBLE_DEVICES: '4,5' });
+      await gpus.use(async (second) => {
+        expect(second).toEqual({ CUDA_VISIBLE_DEVICES: '6,7' });
+        await expect(visibleTo(gpus)).rejects.toThrow('more trainers than gpu slots');
+      });
+      expect(await visibleTo(gpus)).toBe('6,7');
+      throw new Error('the trainer failed');
+    });
+    await expect(failing).rejects.toThrow('the trainer failed');
+    expect([await visibleTo(gpus), await visibleTo(gpus), await visibleTo(gpus)]).toContain('4,5');
+  });
+
+  test('are the first ones without CUDA_VISIBLE_DEVICES; with none per trainer nothing is set; too few are said before any training', async () => {
+    expect(await visibleTo(dealGpus({ slots: 1, perTrainer: 4, visible: undefined }))).toBe('0,1,2,3');
+    expect(await visibleTo(dealGpus({ slots: 3, perTrainer: 0, visible: '' }))).toBeUndefined();
+    expect(() => dealGpus({ slots: 2, perTrainer: 4, visible: '0,1' })).toThrow(
+      /CUDA_VISIBLE_DEVICES is "0,1", but 2 trainers of 4 GPUs need 8; name more, or lower/,
+    );
+  });
 });

@@ -14,7 +14,6 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGpuActivities } from '../../../src/activities';
@@ -33,6 +32,7 @@ import { countingEnvironment, countingPolicy } from '../../support/counting-envi
 import { poolOf } from '../../support/environment-pool';
 import { withCheckpoints } from '../../support/memory-store';
 import { namesIn } from '../../support/names-in';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(60_000);
 const trainer = resolve(__dirname, '../..', 'fixtures', 'learners', 'two-adapters.mjs');
@@ -41,26 +41,27 @@ let python: string;
 const saysBase = `[ "$3" = base-id ] && echo '{"id":"base@1"}' > "$7"`;
 /** Called as `python -m trainer train --job FILE`, after it was asked which base model there is. */
 const playedBy = (learner: string) =>
-  writeFileSync(python, `#!/bin/sh\n${saysBase} && exit\nexec "${process.execPath}" "${learner}" "$5" "$SAYS"\n`);
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'train-'));
+  writeFileSync(python, `#!/bin/sh\n${saysBase} && exit\nexec "${process.execPath}" "${learner}" "$5" "$SAYS"\n`, {
+    mode: 0o755,
+  });
+eachTemporaryFolder((folder) => {
+  home = folder;
   python = join(home, 'python');
   playedBy(trainer);
-  chmodSync(python, 0o755);
 });
-afterEach(() => {
-  delete process.env['SAYS'];
-  rmSync(home, { recursive: true, force: true });
-});
+const { env } = process;
+beforeEach(() => (process.env = { ...env }));
+afterAll(() => (process.env = env));
 
 const store = () => openFolderStore(join(home, 'artifacts'));
-async function input(stepsAhead = 0): Promise<TrainInput> {
-  const { training } = campaignSchema.parse({
+const trainingWith = (fields: object = {}) =>
+  campaignSchema.parse({
     name: 'trains',
     target: { kind: 'builtin', name: 'shop' },
     baseModel: { path: 'models/base' },
-    training: { steps: 2, checkpointEvery: 1, groupsPerStep: 1, groupSize: 2, stepsAhead },
-  });
+    training: { steps: 2, checkpointEvery: 1, groupsPerStep: 1, groupSize: 2, ...fields },
+  }).training;
+async function input(): Promise<TrainInput> {
   const body = JSON.stringify({ train: ['n-2'], validation: [], router: [], test: [] });
   const plan = await store().put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
   return {
@@ -71,7 +72,7 @@ async function input(stepsAhead = 0): Promise<TrainInput> {
     environment: { kind: 'builtin', name: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
     base: 'base@1',
-    training,
+    training: trainingWith(),
     seed: 1,
     maxTokens: 16,
     maxSteps: 8,
@@ -82,39 +83,33 @@ async function input(stepsAhead = 0): Promise<TrainInput> {
   };
 }
 
+type Deps = Partial<Parameters<typeof createGpuActivities>[0]>;
+interface Begin extends Deps {
+  /** Of what the training is asked for. */
+  asked?: Partial<TrainInput>;
+}
+
 /** In a worker of its own: nothing is remembered of what the store held. */
-async function begin(
-  client: PolicyClient = countingPolicy(),
-  more: Partial<Parameters<typeof createGpuActivities>[0]> = {},
-  from?: TrainInput['from'],
-  trainedBy?: TrainInput['trainer'],
-  stepsAhead?: number,
-  budget: TrainInput['budget'] = {},
-) {
+async function begin({ asked, ...deps }: Begin = {}) {
   const { train: run } = createGpuActivities({
     store: store(),
     home,
     python,
     model: 'models/base',
-    client,
+    client: countingPolicy(),
     kinds: registry,
     environments: poolOf(async () => countingEnvironment()),
     gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
     merge: async () => Promise.reject(new Error('nothing is merged')),
-    ...more,
+    ...deps,
   });
   const activity = new MockActivityEnvironment();
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push(beat));
-  const ended = activity.run(run, {
-    ...(await input(stepsAhead)),
-    ...(from && { from }),
-    ...(trainedBy && { trainer: trainedBy }),
-    budget,
-  }) as Promise<TrainingSummary>;
+  const ended = activity.run(run, { ...(await input()), ...asked }) as Promise<TrainingSummary>;
   return { ended: ended.then((trained) => withCheckpoints(store(), trained)), beats, activity };
 }
-const train = async (...o: Parameters<typeof begin>): Promise<TrainingResult> => (await begin(...o)).ended;
+const train = async (o: Begin = {}): Promise<TrainingResult> => (await begin(o)).ended;
 
 const folders = () => readdirSync(join(home, 'trainings')).map((name) => join(home, 'trainings', name));
 const folder = () => folders()[0]!;
@@ -133,13 +128,9 @@ function damage(sha: string): void {
 
 test('a base in parts is for the processes of a trainer with several GPUs', async () => {
   process.env['CAMPAIGN_SHARD_BASE'] = '1';
-  try {
-    const { ended } = await begin(undefined, { gpus: dealGpus({ slots: 1, perTrainer: 2, visible: '4,5' }) });
-    await ended.catch(() => {}); // GPUs that are not there
-    expect(jobIn(folder())).toMatchObject({ processes: 2, shard_base: true });
-  } finally {
-    delete process.env['CAMPAIGN_SHARD_BASE'];
-  }
+  const { ended } = await begin({ gpus: dealGpus({ slots: 1, perTrainer: 2, visible: '4,5' }) });
+  await ended.catch(() => {}); // GPUs that are not there
+  expect(jobIn(folder())).toMatchObject({ processes: 2, shard_base: true });
 });
 
 test('a training leaves its files whole and nothing beside them; found again, it starts no trainer', async () => {
@@ -161,13 +152,13 @@ test('a training leaves its files whole and nothing beside them; found again, it
 
 test('a step plays its tasks anew, also with the policy of the step before; begun again, it finds its own rollouts', async () => {
   const [client, again] = [countingPolicy(), countingPolicy()];
-  const result = await train(client);
+  const result = await train({ client });
   // Four turns a rollout.
   expect([result.rollouts, client.turns]).toEqual([4, 16]);
   damage(result.metrics.sha256);
   for (const name of ['metrics.jsonl', 'checkpoint-1', 'checkpoint-2'])
     rmSync(join(folder(), name), { recursive: true });
-  expect(await train(again)).toEqual(result);
+  expect(await train({ client: again })).toEqual(result);
   expect([pids().length, again.turns]).toEqual([2, 0]);
 });
 
@@ -176,7 +167,7 @@ test('an update begins once the state that it starts from is stored: a lost host
   const isOpen = new Promise<void>((done) => (open = done));
   const put = jest.fn(async () => isOpen.then(() => 'state'));
   const snapshots = { put, remove: async () => undefined, restore: async () => false };
-  const { ended, beats } = await begin(countingPolicy(), { store: Object.assign(store(), { snapshots }) });
+  const { ended, beats } = await begin({ store: Object.assign(store(), { snapshots }) });
   const steps = () => readFileSync(join(folder(), 'metrics.jsonl'), 'utf8').trim().split('\n').length;
   const waits = ({ step, waitsFor }: TrainHeartbeat) => step === 1 && waitsFor === 'its state to be stored';
   while (!beats.some(waits)) await sleep(20);
@@ -188,7 +179,7 @@ test('an update begins once the state that it starts from is stored: a lost host
 });
 
 test('rollouts that are made a step ahead are of the policy from before the update, which nothing of that step is in', async () => {
-  const result = await train(countingPolicy(), {}, undefined, undefined, 1);
+  const result = await train({ asked: { training: trainingWith({ stepsAhead: 1 }) } });
   expect(jobIn(folder())).toMatchObject({ steps_ahead: 1 });
   expect(result.checkpoints.map(({ step }) => step)).toEqual([1, 2]);
   const provenance = store().provenance.bind(store());
@@ -214,7 +205,7 @@ test('a training that starts from adapters starts from their sum, merged once, w
     return sum;
   };
   const [one, other] = [a, b].map((ref) => ({ ref, weight: 1 }));
-  const { ended, beats } = await begin(countingPolicy(), { merge }, [one!, other!]);
+  const { ended, beats } = await begin({ merge, asked: { from: [one!, other!] } });
   const result = await ended;
   expect(merged).toEqual([[a.sha256, b.sha256].sort()]);
   expect(beats).toContainEqual({ kind: 'train', step: 0, steps: 2, waitsFor: 'its adapters to be merged' });
@@ -224,9 +215,9 @@ test('a training that starts from adapters starts from their sum, merged once, w
     expect((await store().provenance(adapterOf(result, step))).inputs[0]?.sha256).toBe(sum.sha256);
 
   // The same sum is the same training, whatever the order; another one, and none, are others.
-  expect(await train(countingPolicy(), { merge }, [other!, one!])).toEqual(result);
+  expect(await train({ merge, asked: { from: [other!, one!] } })).toEqual(result);
   expect(folders()).toHaveLength(1);
-  for (const from of [[one!], [], undefined]) await train(countingPolicy(), { merge }, from);
+  for (const asked of [{ from: [one!] }, { from: [] }, {}]) await train({ merge, asked });
   // One adapter as it is needs no merging.
   expect(merged).toHaveLength(1);
   const starts = folders().map((path) => jobIn(path)['init_adapter'] ?? 'fresh');
@@ -293,7 +284,7 @@ test('a policy server that is away, and a disk that is full for seconds, cost no
     put: (one) => (one.key.includes('metrics') ? full(one.key, () => whole.put(one)) : whole.put(one)),
     putFolder: (one) => full(one.key, () => whole.putFolder(one)),
   };
-  const { ended, beats } = await begin(away, { store: filling });
+  const { ended, beats } = await begin({ client: away, store: filling });
   expect((await ended).rollouts).toBe(4);
   expect([down > 3, refused.size, pids().length]).toEqual([true, 3, 1]);
   const waited = beats.flatMap(({ waitsFor }) => waitsFor ?? []);
@@ -314,12 +305,12 @@ test('a trainer that can not be started leaves its GPUs and its journal to the n
   };
   const gone = join(home, 'gone');
   writeFileSync(gone, `#!/bin/sh\n${saysBase}\nrm "$0"\n`, { mode: 0o755 });
-  await expect(train(countingPolicy(), { gpus, store: counted, python: gone })).rejects.toMatchObject({
+  await expect(train({ gpus, store: counted, python: gone })).rejects.toMatchObject({
     type: 'TrainerDied',
     message: expect.stringContaining("can't be started") as string,
   });
   expect(open).toBe(0);
-  expect((await train(countingPolicy(), { gpus })).steps).toBe(2);
+  expect((await train({ gpus })).steps).toBe(2);
 });
 
 test('an attempt that is cancelled before its trainer starts starts none', async () => {
@@ -329,7 +320,7 @@ test('an attempt that is cancelled before its trainer starts starts none', async
     cancelled.activity?.cancel('CANCELLED');
     return countingEnvironment();
   });
-  const { ended, activity } = await begin(countingPolicy(), { environments });
+  const { ended, activity } = await begin({ environments });
   cancelled.activity = activity;
   await expect(ended).rejects.toBeInstanceOf(CancelledFailure);
   expect(existsSync(join(home, 'trainings'))).toBe(false);
@@ -338,12 +329,11 @@ test('an attempt that is cancelled before its trainer starts starts none', async
 test('an attempt that is no longer its own ends its trainer and itself', async () => {
   let begun: () => void = () => undefined;
   const rolling = new Promise<void>((done) => (begun = done));
-  const { ended, activity } = await begin(
-    countingPolicy(({ signal }) => {
-      begun();
-      return new Promise((_, aborted) => signal?.addEventListener('abort', () => aborted(new Error('aborted'))));
-    }),
-  );
+  const client = countingPolicy(({ signal }) => {
+    begun();
+    return new Promise((_, aborted) => signal?.addEventListener('abort', () => aborted(new Error('aborted'))));
+  });
+  const { ended, activity } = await begin({ client });
   const outcome = ended.catch((error: unknown) => error);
   await rolling;
   activity.cancel('NOT_FOUND');
@@ -352,14 +342,11 @@ test('an attempt that is no longer its own ends its trainer and itself', async (
 });
 
 test('a step with broken rollouts says what broke them, and is not tried again where they would break again', async () => {
-  const rejecting = countingPolicy(({ seed }) => {
+  const client = countingPolicy(({ seed }) => {
     if (seed % 2 === 0) throw new OutsideFailure('PolicyAnswerInvalid', 'no such tool call');
   });
-  await expect(train(rejecting)).rejects.toMatchObject({
-    type: 'PolicyAnswerInvalid',
-    nonRetryable: true,
-    message: expect.stringMatching(/none of the first|^step 1: \d of 2 rollouts broke: /) as string,
-  });
+  const message = expect.stringMatching(/none of the first|^step 1: \d of 2 rollouts broke: /) as string;
+  await expect(train({ client })).rejects.toMatchObject({ type: 'PolicyAnswerInvalid', nonRetryable: true, message });
 });
 
 const says = (type: string, message: string) => JSON.stringify({ type: 'error', error: { type, message } });
@@ -375,53 +362,42 @@ test.each([
 
 test('without room for its files it fails with where there is none, and is tried again', async () => {
   const find = () => Promise.reject(Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' }));
-  await expect(train(countingPolicy(), { store: { ...store(), find } })).rejects.toMatchObject({
-    type: 'DiskFull',
-    nonRetryable: false,
-    message: expect.stringContaining(home) as string,
-  });
+  const message = expect.stringContaining(home) as string;
+  const failure = { type: 'DiskFull', nonRetryable: false, message };
+  await expect(train({ store: { ...store(), find } })).rejects.toMatchObject(failure);
 });
 
 test('a Tinker server’s learner has its own Python, the worker’s server and key, and a key of its own', async () => {
   const local = await train();
   const own = join(home, 'tinker-python');
-  writeFileSync(
-    own,
-    `#!/bin/sh\necho "$3 $TINKER_API_KEY" > "${home}/told"\nexec "${process.execPath}" "${trainer}" "$5"\n`,
-  );
-  chmodSync(own, 0o755);
-  const variables = {
+  const tells = `echo "$3 $TINKER_API_KEY" > "${home}/told"`;
+  writeFileSync(own, `#!/bin/sh\n${tells}\nexec "${process.execPath}" "${trainer}" "$5"\n`, { mode: 0o755 });
+  Object.assign(process.env, {
     CAMPAIGN_TINKER_PYTHON: own,
     TINKER_API_KEY: 'tml-of-the-worker',
     TINKER_BASE_URL: 'http://own:1',
-  };
-  Object.assign(process.env, variables);
+  });
+  // A step costs 1.5 dollars.
   const server = { kind: 'tinker', url: 'http://named:2', price: { forward: 1, train: 4 } } as const;
-  try {
-    // A step costs 1.5 dollars.
-    const poor = await begin(undefined, undefined, undefined, server, undefined, { dollars: 2 });
-    await expect(poor.ended).resolves.toMatchObject({ steps: local.steps });
-    rmSync(
-      folders().find((one) => jobIn(one)['url'])!,
-      { recursive: true },
-    );
-    damage((await poor.ended).metrics.sha256);
-    const again = await begin(undefined, undefined, undefined, server, undefined, { dollars: 2 });
-    await expect(again.ended).rejects.toMatchObject({
-      type: 'BudgetSpent',
-      message: expect.stringContaining('budget.dollars is 2: campaign one has spent 3.00 dollars on 2') as string,
-    });
-    const more = await begin(undefined, undefined, undefined, server);
-    expect((await more.ended).steps).toBe(local.steps);
-    expect(await spentOf({ store: store(), campaign: 'one' })).toEqual([
-      {
-        ...{ role: 'trainer', step: 'training: trains', requests: 4, dollars: 6 },
-        ...{ promptTokens: 2_000_000, cachedTokens: 0, completionTokens: 1_000_000 },
-      },
-    ]);
-  } finally {
-    for (const name of Object.keys(variables)) delete process.env[name];
-  }
+  const poor = { asked: { trainer: server, budget: { dollars: 2 } } };
+  const paid = await train(poor);
+  expect(paid.steps).toBe(local.steps);
+  rmSync(
+    folders().find((one) => jobIn(one)['url'])!,
+    { recursive: true },
+  );
+  damage(paid.metrics.sha256);
+  await expect(train(poor)).rejects.toMatchObject({
+    type: 'BudgetSpent',
+    message: expect.stringContaining('budget.dollars is 2: campaign one has spent 3.00 dollars on 2') as string,
+  });
+  expect((await train({ asked: { trainer: server } })).steps).toBe(local.steps);
+  expect(await spentOf({ store: store(), campaign: 'one' })).toEqual([
+    {
+      ...{ role: 'trainer', step: 'training: trains', requests: 4, dollars: 6 },
+      ...{ promptTokens: 2_000_000, cachedTokens: 0, completionTokens: 1_000_000 },
+    },
+  ]);
   expect(readFileSync(join(home, 'told'), 'utf8')).toBe('tinker tml-of-the-worker\n');
   const jobs = folders().map(jobIn);
   expect(jobs.map(({ url, server_model }) => [url, server_model])).toContainEqual(['http://own:1', null]);

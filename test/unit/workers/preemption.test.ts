@@ -53,21 +53,19 @@ test('aws', async () => {
 });
 
 test('gcp: the answer comes with the change', async () => {
-  let tell = (): void => undefined;
-  const told = new Promise<void>((done) => (tell = done));
   const address = await serve(async ({ url, headers }) => {
     if (headers['metadata-flavor'] !== 'Google') return { status: 403 };
     const { pathname, searchParams } = new URL(url!, 'http://metadata');
     if (pathname !== '/computeMetadata/v1/instance/preempted') return { status: 404 };
     if (searchParams.get('wait_for_change') !== 'true') return { headers: { etag: 'first' }, body: 'FALSE' };
     if (searchParams.get('last_etag') !== 'first') return { status: 400 };
-    await told;
+    await new Promise((changed) => setTimeout(changed, 200));
     return { headers: { etag: 'second' }, body: 'TRUE' };
   });
-  expect(await watched('gcp', address, () => setTimeout(tell, 3000))).toEqual([
+  expect(await watched('gcp', address, () => undefined)).toEqual([
     'gcp takes this machine away: instance/preempted TRUE',
   ]);
-}, 20_000);
+});
 
 test('azure: this machine alone, and not for what it survives', async () => {
   const event = (type: string, machine: string) => ({
@@ -95,11 +93,17 @@ test('azure: this machine alone, and not for what it survives', async () => {
 });
 
 test('a machine that is no such one goes on, and it is said once; a cloud that nobody knows is refused', async () => {
-  const address = await serve(() => ({ status: 404 }));
+  let asked = 0;
+  let again = (): void => undefined;
+  const askedAgain = new Promise<void>((done) => (again = done));
+  const address = await serve(() => {
+    if (++asked === 2) again();
+    return { status: 404 };
+  });
   const onNotice = jest.fn();
   const warn = jest.fn();
   end = await watchForPreemption({ cloud: 'gcp', address, onNotice, warn });
-  await new Promise((done) => setTimeout(done, 2500));
+  await askedAgain;
   expect(warn.mock.calls).toEqual([
     [`CAMPAIGN_PREEMPTION is gcp, and ${address} does not tell: /computeMetadata/v1/instance/preempted answers 404`],
   ]);
