@@ -3,8 +3,6 @@ heavy only once its input was checked.
 
 Whatever refuses a bad input does so with an exit code of its own (trainer/command.py)."""
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import sys

@@ -1,7 +1,5 @@
 """adapter_config.json of a plain LoRA, for PEFT and vLLM. Nothing here needs torch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -4,8 +4,6 @@ Invariants: what does not fit its model is reported in one line that names the f
 The exit code REFUSED means that the input has to be changed. 2 is argparse's, and 1 is Python's for whatever is not
 caught (no memory, a full disk, a defect), which may be gone the next time: src/policy/python.ts tries those again."""
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -7,8 +7,6 @@ the best prompt until then, before anything else is asked. It ends with the best
 no more rollouts or replies, when it is asked to stop, or when going on brings no new ones. A score is a reward that the
 rollout engine measured: whatever GEPA swallows, no failure of the worker's is taken for one."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ the sum of theirs.
 Invariants: B A of the result is sum(weight x scale x B A) of the parts, up to rounding; the same job gives the same
 bytes, written whole or not at all."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path

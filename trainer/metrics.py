@@ -5,8 +5,6 @@ Invariants: after a line a tool holds each of its points once, whoever was kille
 tells; one process writes in a folder at a time; a tool that fails ends for itself, and is told of once. Nothing
 leaves the machine unless the tool's own environment variables say so."""
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import json

@@ -5,8 +5,6 @@ Invariants: nothing heavy is imported before a function needs it (torch and tran
 those of the model as transformers builds it, never a checkpoint's names (experts that are listed one by one there are
 one parameter of the model)."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -8,8 +8,6 @@ on tasks that no step saw, the first (nothing learned) among them. Trainer and s
 they agree. The same job gives the same bytes. A loader that knows plain LoRAs alone finds none at the top of the
 folder, and can't take it for a sum."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

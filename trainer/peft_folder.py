@@ -5,8 +5,6 @@ finite factors that fit each other; everything else is refused.
 
 The format is read directly: PEFT's own loading needs the base model and changes it in place."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

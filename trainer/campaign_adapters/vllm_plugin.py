@@ -1,8 +1,6 @@
 """vLLM asks this plugin for adapters that it has not loaded: entry point vllm.general_plugins, which vLLM calls in each
 of its processes."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

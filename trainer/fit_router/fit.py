@@ -4,8 +4,6 @@ Invariants: both are compared on tasks that they were not fitted on, on the same
 chosen within the folds too; on a tie the first option wins, and options stand in that order: the base model, what has
 one adapter, sums of more and more."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

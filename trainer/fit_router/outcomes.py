@@ -1,7 +1,5 @@
 """The outcome matrix: options (base and adapters) x tasks. Invariant: every task has outcomes of every option."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated
 

@@ -10,8 +10,6 @@ modules run, the mask holds on their tokens, and on the columns of their adapter
 input. Where the model is too large for a merged copy of each adapter, there is one for the adapter that has been alone
 for a while, as it is while rollouts for its training are made."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Invariants: owned by one thread, but for a request's flag `cancelled`; a request
 it is finished, and its `on_done` is called exactly once. A step feeds every running row its next tokens: a prompt (or a
 part of one), or the last sample."""
 
-from __future__ import annotations
-
 import logging
 import math
 import os

@@ -3,8 +3,6 @@ template and tokenizer. And tool calls in the format that the template shows the
 `<|call|>name(arg="value", arg2="value")`; of Hermes and Qwen, JSON in `<tool_call>`; of Llama 3, JSON alone. Text is
 either parsed as a whole or stays content."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

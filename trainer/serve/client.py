@@ -1,8 +1,6 @@
 """The front's side of the generation process. Invariant: every request gets its result, or an Unavailable once the
 process is gone."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -2,8 +2,6 @@
 else talks to it through its inbox. Adapters are read and merged outside of it, so that loading one does not stop the
 others' tokens."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections import deque

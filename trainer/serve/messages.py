@@ -3,8 +3,6 @@
 Invariants: imports nothing heavy, since the front has no need of torch; an error's message names the field, its value
 and the way out, in one line."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 BASE = "base"

@@ -6,8 +6,6 @@ from and written to its `StatePool`. Rows with more than one new token come firs
 order of their slots. What comes out equals the plain transformers forward of each row on its own, up to round-off:
 ModelRunner proves it for the loaded model before it serves anybody."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

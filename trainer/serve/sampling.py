@@ -4,8 +4,6 @@ Invariant: a sample is a function of (logits, temperature, top_p, seed, number o
 whatever else is in the batch: the uniform number comes from a hash of seed and token number instead of from a
 generator's state."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

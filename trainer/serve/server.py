@@ -5,8 +5,6 @@ Invariants: every answer that is not 2xx is an OpenAI error object, and a reques
 batch. A signal, or the end of stdin, fails what is in flight with 503 and ends both processes with exit code 0. Stdout
 carries one JSON line, `{"type":"listening","url":...}`, when requests will be answered; logs go to stderr."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import contextlib

@@ -6,8 +6,6 @@ any slot, and it is whole: attention state can be cut to a shorter prefix, convo
 A kept one is found only by the same adapter object and exactly its ids, so a hit never changes a result beyond
 round-off."""
 
-from __future__ import annotations
-
 import logging
 from array import array
 from collections import OrderedDict

@@ -5,8 +5,6 @@ take the lock hundreds of times a step (measured: half of the tokens a second). 
 operation, arguments) but "cancel" is answered by exactly one (id, result), where an exception is a result; the end of
 the socket ends the process."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Fixtures shared by the Python tests. Invariant: built from fixed seeds, without network, once per session."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

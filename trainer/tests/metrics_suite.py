@@ -2,8 +2,6 @@
 
 Each is written by the process that campaigns use; it is killed, begun again, and shown what has changed."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -2,8 +2,6 @@
 
 `python -m trainer.tests.router_contract` writes it anew."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

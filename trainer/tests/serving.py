@@ -1,8 +1,6 @@
 """Helpers of the policy server's tests: a server process, its client, and an engine. Invariant: every process that is
 started here is ended here."""
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """The shipped base models: size, tokenizer, and what they can do in the real environment."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

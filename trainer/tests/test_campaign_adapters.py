@@ -1,8 +1,6 @@
 """Adapters by the hash of their content. The bucket itself is in test/contract/policy-servers.test.ts; vLLM is not
 installed here, so its plugin is held against the interface as vLLM 0.32 has it."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

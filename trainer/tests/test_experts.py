@@ -1,7 +1,5 @@
 """LoRA on experts that a model holds in one parameter a layer: trained, saved, read, merged; against PEFT's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

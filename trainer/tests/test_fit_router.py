@@ -1,7 +1,5 @@
 """The router: where it routes, where it stands back, what it refuses, and the contract with TypeScript."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """A merged adapter against its parts, against PEFT's own `cat`, and what can't be merged."""
 
-from __future__ import annotations
-
 import errno
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """What is written of curves that are shown again and again, over a tool in memory; the real ones: metrics_suite.py."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What is told of a base model's folder: which it is, whether it is whole, its modules, unknown words, log-probs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Gates inside the model: what they start from, what they learn, and that the server computes what the trainer does."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,8 +1,6 @@
 """The real model's folder: only pinned bytes are read, nothing half-written stays, and what was converted is what the
 file held. Nothing is downloaded; the one test with the model itself runs where it was made."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import zipfile

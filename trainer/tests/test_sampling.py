@@ -1,7 +1,5 @@
 """Sampled tokens follow the distribution that was asked for."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The policy server as its clients see it: a real process, real HTTP (docs/policy-server.md)."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

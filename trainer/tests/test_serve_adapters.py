@@ -1,8 +1,6 @@
 """Adapters and kept prefixes in the engine: merged or not, alone or among others, replaced, refused; they change no
 sample."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

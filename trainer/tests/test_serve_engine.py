@@ -1,7 +1,5 @@
 """Generation equals the plain transformers (and PEFT) forward, however rows join, leave, resume and mix adapters."""
 
-from __future__ import annotations
-
 import json
 import random
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """The policy server as a process: how it starts, how it ends, and what keeps it from either."""
 
-from __future__ import annotations
-
 import signal
 import socket
 import subprocess

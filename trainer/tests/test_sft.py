@@ -1,7 +1,5 @@
 """Training on conversations: which tokens carry loss, that they are learned, how it goes on, what it refuses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Tool calls as the policy server reads them out of sampled text."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """Rollouts that are made a step ahead (`steps_ahead`): while the step before is trained, by the policy from before it,
 and by the same one after any end of the trainer."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Bad jobs, initial adapters and batches: one line that names the field, the value and the fix."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

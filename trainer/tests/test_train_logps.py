@@ -1,8 +1,6 @@
 """Log-probs of sampled tokens, and their gradient, are those of a plain forward of each row: as a tree over a common
 prompt, padded, and by reordered weights."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

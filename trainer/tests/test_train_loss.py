@@ -1,8 +1,6 @@
 """The gradient against references written by hand: masks, padding, clipping, dropped groups, rollouts of several
 rows."""
 
-from __future__ import annotations
-
 import io
 import math
 import random

@@ -1,7 +1,5 @@
 """The trainer as a process: protocol, checkpoints, kill -9, SIGTERM, end of file, initial adapters, errors."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

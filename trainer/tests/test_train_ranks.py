@@ -1,7 +1,5 @@
 """Trainings of several processes (`processes`): they train what one does, and end and go on together."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,8 +1,6 @@
 """The PEFT folder that a Tinker server exports. Invariant: its config is written from the keys of its weights, since
 servers leave target_modules out, and PEFT then loads a part of the adapter without a word."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Whether a Tinker server can train what a campaign asks for, before anything is spent on it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pydantic import Field

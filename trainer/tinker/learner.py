@@ -4,8 +4,6 @@ Invariants: every finished step is in the training's folder, as a checkpoint wit
 server's own state, before the worker hears of it. An update that the server has made and nobody has saved is made again
 from the state before. The server gets token ids, log-probs and factors, and no text."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -5,8 +5,6 @@ A step of Adam with betas of 0 and a huge epsilon is a step of plain gradient de
 gradient of the log-probs that the step asks for and c what the server's reduction makes of it. By the exported weights
 |dW| is known, and by the log-probs dJ = G dW: so c = |dW|^2 / (rate x dJ), whatever the model."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory

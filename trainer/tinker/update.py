@@ -4,8 +4,6 @@ Its gradient is the sum, over tokens, of (derivative of the loss by the token's 
 The first factor follows from log-probs and advantages alone; it is what the server is sent as the token's advantage,
 against its own log-probs, so that the ratio is 1 and nothing of clip, delta or masks is left to the server."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

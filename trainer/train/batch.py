@@ -1,8 +1,6 @@
 """From the rows of a step to the inputs of the loss, in chunks. Invariant: ids, masks and log-probs are trained on as
 they were recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -5,8 +5,6 @@ Invariants: a folder under its final name that passes `is_whole` was written to 
 the last whole one in place, and a torn file after a power loss is seen by its checksum. After a resume metrics.jsonl
 holds whole lines of finished steps alone, in order and each once, whatever a crash or a damaged disk has left there."""
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import json

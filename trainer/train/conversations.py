@@ -3,8 +3,6 @@
 Invariant: every turn of the assistant's carries loss on the very ids that the policy server would have sampled for it,
 its end included, after the very prompt that it would have been shown; nothing else carries any."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 Invariants: which tasks a step asks for follows from the job and the step alone; only rows that carry a gradient are
 kept: no constant group, no row without a loss token."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Literal

@@ -7,8 +7,6 @@ Cheaper than a padded forward with the whole head: rollouts of a group have thei
 once where the layers allow it; the head over the vocabulary is multiplied for tokens that carry loss alone; and the
 gradient of a log-prob is written over its logits, which are not kept."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -3,8 +3,6 @@
 Invariant: its weights at step 0 depend on the job alone; an initial adapter is taken as it is, and trains exactly the
 modules that the job names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

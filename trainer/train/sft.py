@@ -3,8 +3,6 @@
 Invariant: the rows of a step follow from the job, the conversations and the step alone, so that a training that is
 resumed ends as one that was not interrupted."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Any

@@ -1,8 +1,6 @@
 """A Tinker server for tests: a language model of one matrix, W + alpha / r x B A, whose gradients are written by hand.
 Its bodies are those that SkyRL 0.4 was seen to answer (recorded.json); what servers differ in can be set."""
 
-from __future__ import annotations
-
 import io
 import json
 import tarfile

@@ -4,8 +4,6 @@ The worker samples with PEFT from the adapter that the learner names, in float32
 distance to PEFT. The server of `make test`, fake_server.py, answers with the bodies of recorded.json, which are held
 against the real server's here; RECORD=1 writes them anew."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """The learner against a Tinker server that computes little: whatever it reduces a loss by, and whatever it loses."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator
