@@ -69,8 +69,8 @@ COMMANDS = {
     "check-tinker": Command(
         "whether a Tinker server can train an adapter",
         QUESTION,
-        "trainer.tinker.check:Question",
-        "trainer.tinker.check:check",
+        "trainer.tinker.probe:Question",
+        "trainer.tinker.probe:check",
     ),
     "metrics": Command("curves for TensorBoard, trackio and wandb (docs/report.md)", "trainer.metrics:main"),
     "check-tokens": _about_base("count what a tokenizer does not know of some texts", "Texts", "unknown_tokens"),

@@ -1,7 +1,11 @@
-"""adapter_config.json of a plain LoRA, for PEFT and vLLM. Nothing here needs torch."""
+"""PEFT's folder of a plain LoRA, for PEFT and vLLM: its files, their keys and its config. Nothing here needs torch."""
 
 from collections.abc import Iterable
 from typing import Any
+
+CONFIG, WEIGHTS = ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
+PREFIX = "base_model.model."
+"""Of the keys of the weights."""
 
 
 def adapter_config(

@@ -132,12 +132,23 @@ def refused(program: str, error: BadInput) -> int:
     return REFUSED
 
 
+def options_of(argv: list[str], program: str, description: str, **files: str) -> dict[str, Path]:
+    """A subcommand's options, all of which name files, by what they are for."""
+    parser = argparse.ArgumentParser(prog=f"trainer {program}", description=description)
+    for name, help in files.items():
+        parser.add_argument(f"--{name}", required=True, type=Path, metavar="FILE", help=help)
+    return vars(parser.parse_args(argv))
+
+
+def fields_of(model: type[BaseModel]) -> str:
+    return ", ".join(model.model_fields)
+
+
 def run_job(argv: list[str], program: str, description: str, model: type[Model], run: Callable[[Model], None]) -> int:
     """A subcommand that does what a job file says. Returns the exit code."""
-    parser = argparse.ArgumentParser(prog=f"trainer {program}", description=description)
-    parser.add_argument("--job", required=True, type=Path, metavar="FILE", help=", ".join(model.model_fields))
+    given = options_of(argv, program, description, job=fields_of(model))
     try:
-        run(read_input(model, parser.parse_args(argv).job, name="--job"))
+        run(read_input(model, given["job"], name="--job"))
     except BadInput as error:
         return refused(program, error)
     return 0
@@ -147,15 +158,10 @@ def answer_question(
     argv: list[str], program: str, description: str, model: type[Model], answer: Callable[[Model], Any]
 ) -> int:
     """A subcommand that answers a question file with a file, written anew. Returns the exit code."""
-    parser = argparse.ArgumentParser(prog=f"trainer {program}", description=description)
-    parser.add_argument(
-        "--in", dest="source", required=True, type=Path, metavar="FILE", help=", ".join(model.model_fields)
-    )
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help="the answer, made anew")
-    given = parser.parse_args(argv)
+    given = options_of(argv, program, description, **{"in": fields_of(model)}, out="the answer, made anew")
     try:
-        result = answer(read_input(model, given.source, name="--in"))
+        result = answer(read_input(model, given["in"], name="--in"))
     except BadInput as error:
         return refused(program, error)
-    write_json(given.out, result)
+    write_json(given["out"], result)
     return 0

@@ -300,10 +300,13 @@ def fingerprint(question: Question) -> dict[str, Any]:
     """{"ids", "logprobs"}, of each id but the first, given those before it. The same folder gives the same ids, and
     log-probs up to round-off. Raises BadInput."""
     model = _computed(question.model)
-    # Special tokens stand at an end of the vocabulary, and what no tokenizer gives behind it.
-    known = model.config.get_text_config().vocab_size // 2
-    ids = [STRIDE * (n + 1) % known for n in range(FINGERPRINT_IDS)]
+    ids = unlikely_ids(FINGERPRINT_IDS, model.config.get_text_config().vocab_size)
     return {"ids": ids, "logprobs": _logprobs(model, ids)}
+
+
+def unlikely_ids(count: int, vocabulary: int) -> list[int]:
+    """Special tokens stand at an end of the vocabulary, and what no tokenizer gives behind it: none of either."""
+    return [STRIDE * (n + 1) % (vocabulary // 2) for n in range(count)]
 
 
 class Scored(Closed):

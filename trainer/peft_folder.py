@@ -18,18 +18,14 @@ from pydantic import Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from trainer.adapter_config import adapter_config
+from trainer.adapter_config import CONFIG, PREFIX, WEIGHTS, adapter_config
 from trainer.command import BadInput, Strict, first_problem
-
-CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 
 Factors = Mapping[str, tuple[torch.Tensor, torch.Tensor]]
 """By module name: A [rank, in] and B [out, rank]. By the name of a parameter that holds all experts of a layer:
 A [experts, rank, in] and B [experts, out, rank]."""
 
 Value = TypeVar("Value", int, float)
-
-_PREFIX = "base_model.model."
 
 
 class LoraConfig(Strict):
@@ -97,14 +93,14 @@ def write_peft_folder(path: Path, *, base: str | None, rank: int, factors: Facto
         if name in experts:
             module = _wrapper(name, inner=_sibling(name, DOWN) in experts)
             a, b = a.flatten(0, 1).contiguous(), b.permute(1, 2, 0).flatten(1).contiguous()
-        weights[f"{_PREFIX}{module}.lora_A.weight"], weights[f"{_PREFIX}{module}.lora_B.weight"] = a, b
+        weights[f"{PREFIX}{module}.lora_A.weight"], weights[f"{PREFIX}{module}.lora_B.weight"] = a, b
     save_file(weights, path / WEIGHTS, metadata={"format": "pt"})
 
 
 def _factors(path: Path, config: LoraConfig, weights: dict[str, torch.Tensor]) -> Factors:
     found: dict[str, dict[str, torch.Tensor]] = {}
     for key in sorted(weights):
-        module, _, factor = key.removeprefix(_PREFIX).removesuffix(".weight").rpartition(".lora_")
+        module, _, factor = key.removeprefix(PREFIX).removesuffix(".weight").rpartition(".lora_")
         if not module or factor not in ("A", "B"):
             raise BadInput(f"{path}: {key} is not a LoRA factor of a linear module; train lora_A and lora_B only")
         found.setdefault(module, {})[factor] = weights[key]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -76,11 +77,6 @@ class ChatRequest(Strict):
     add_generation_prompt: bool = True
     chat_template_kwargs: dict[str, Any] | None = None
 
-    @property
-    def token_limit(self) -> int | None:
-        """The most tokens to sample, if the request limits them."""
-        return self.max_completion_tokens if self.max_completion_tokens is not None else self.max_tokens
-
     def offered_tools(self) -> list[dict]:
         """The tools that the model may call, in OpenAI's shape."""
         return [] if self.tool_choice == "none" else [tool.model_dump() for tool in self.tools or []]
@@ -90,21 +86,21 @@ class ChatRequest(Strict):
         variables = {"ends": not self.add_generation_prompt, **(self.chat_template_kwargs or {})}
         return chat.prompt_ids(for_template(self.messages), self.offered_tools(), **variables)
 
-    def sampling_params(self) -> SamplingParams:
+    def in_ids(self, prompt: list[int]) -> GenerateRequest:
         """The same for `generate`."""
-        return SamplingParams(
-            max_tokens=self.token_limit,
+        params = SamplingParams(
+            max_tokens=self.max_tokens if self.max_completion_tokens is None else self.max_completion_tokens,
             temperature=self.temperature,
             top_p=self.top_p,
             seed=self.seed,
             logprobs=(self.top_logprobs or 0) if self.logprobs else None,
         )
+        return GenerateRequest(model=self.model, token_ids=prompt, sampling_params=params)
 
 
 class SamplingParams(Strict):
     """Of vLLM's those that a chat request can ask for; others are its defaults."""
 
-    model_config = ConfigDict(extra="ignore")
     max_tokens: int | None = Field(default=None, ge=1)
     temperature: float = Field(default=1.0, ge=0)
     top_p: float = Field(default=1.0, gt=0, le=1)
@@ -115,7 +111,6 @@ class SamplingParams(Strict):
 class GenerateRequest(Strict):
     """Token ids in, token ids out; what `render` answers is one."""
 
-    model_config = ConfigDict(extra="ignore")
     model: str = BASE
     token_ids: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
     sampling_params: SamplingParams
@@ -141,20 +136,17 @@ class GenerateRequest(Strict):
 
 
 class _Sampled(Strict):
-    model_config = ConfigDict(extra="ignore")
     token_ids: list[Annotated[int, Field(ge=0)]]
     finish_reason: str
 
 
 class _Generated(Strict):
-    model_config = ConfigDict(extra="ignore")
     choices: list[_Sampled] = Field(min_length=1, max_length=1)
 
 
 class DerenderRequest(Strict):
     """Sampled ids and the chat request that they answer. Ids that the tokenizer lacks are no text."""
 
-    model_config = ConfigDict(extra="ignore")
     chat_request: ChatRequest
     generate_response: _Generated
 
@@ -184,39 +176,19 @@ def completion(
 ) -> dict[str, Any]:
     """The body of a chat completion. `number` makes its id."""
     message = message_of(request, token_ids=outcome.token_ids, finish_reason=outcome.finish_reason, chat=chat)
-    calls = message.get("tool_calls")
     choice: dict[str, Any] = {
         "index": 0,
         "message": message,
-        "logprobs": None,
-        "finish_reason": "tool_calls" if calls else outcome.finish_reason,
+        "logprobs": _logprobs(outcome, lambda i: {"token": chat.token(i)}) if request.logprobs else None,
+        "finish_reason": "tool_calls" if message.get("tool_calls") else outcome.finish_reason,
     }
-    if request.logprobs:
-        tops = outcome.likeliest or ([],) * len(outcome.token_ids)
-        told = zip(outcome.token_ids, outcome.logprobs, tops, strict=True)
-        choice["logprobs"] = {
-            "content": [
-                {
-                    "token": chat.token(i),
-                    "logprob": p,
-                    "top_logprobs": [{"token": chat.token(one), "logprob": q} for one, q in top],
-                }
-                for i, p, top in told
-            ]
-        }
-    answer: dict[str, Any] = {
-        "id": f"chatcmpl-{number}",
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": request.model,
-        "choices": [choice],
-        "usage": {
-            "prompt_tokens": len(prompt_ids),
-            "completion_tokens": len(outcome.token_ids),
-            "total_tokens": len(prompt_ids) + len(outcome.token_ids),
-            "prompt_tokens_details": {"cached_tokens": outcome.cached_tokens},
-        },
+    usage = {
+        "prompt_tokens": len(prompt_ids),
+        "completion_tokens": len(outcome.token_ids),
+        "total_tokens": len(prompt_ids) + len(outcome.token_ids),
+        "prompt_tokens_details": {"cached_tokens": outcome.cached_tokens},
     }
+    answer = {**_chat_body(request, choice, number), "usage": usage}
     if request.return_token_ids:
         choice["token_ids"] = outcome.token_ids
         answer["prompt_token_ids"] = prompt_ids
@@ -234,26 +206,33 @@ def message_of(request: ChatRequest, *, token_ids: list[int], finish_reason: str
 
 def generated(outcome: Outcome, *, number: int) -> dict[str, Any]:
     """The body of `generate`."""
-    tops = outcome.likeliest or ([],) * len(outcome.token_ids)
-    told = [
-        {"token_id": i, "logprob": p, "top_logprobs": [{"token_id": one, "logprob": q} for one, q in top]}
-        for i, p, top in zip(outcome.token_ids, outcome.logprobs, tops, strict=True)
-    ]
     choice = {"index": 0, "token_ids": outcome.token_ids, "finish_reason": outcome.finish_reason}
-    return {"request_id": f"generate-{number}", "choices": [{**choice, "logprobs": {"content": told}}]}
+    choice["logprobs"] = _logprobs(outcome, lambda i: {"token_id": i})
+    return {"request_id": f"generate-{number}", "choices": [choice]}
 
 
 def derendered(request: DerenderRequest, *, chat: ChatFormat, number: int) -> dict[str, Any]:
     """The body of a chat completion of ids that were sampled before."""
     (sampled,) = request.generate_response.choices
     given = {"token_ids": sampled.token_ids, "finish_reason": sampled.finish_reason}
-    choice = {"index": 0, "message": message_of(request.chat_request, **given, chat=chat)}
+    message = message_of(request.chat_request, **given, chat=chat)
+    choice = {"index": 0, "message": message, "finish_reason": sampled.finish_reason}
+    return _chat_body(request.chat_request, choice, number)
+
+
+def _chat_body(request: ChatRequest, choice: dict[str, Any], number: int) -> dict[str, Any]:
+    head = {"id": f"chatcmpl-{number}", "object": "chat.completion", "created": int(time.time())}
+    return {**head, "model": request.model, "choices": [choice]}
+
+
+def _logprobs(outcome: Outcome, name: Callable[[int], dict[str, Any]]) -> dict[str, Any]:
+    """`name` is how a token is told."""
+    tops = outcome.likeliest or ([],) * len(outcome.token_ids)
     return {
-        "id": f"chatcmpl-{number}",
-        "object": "chat.completion",
-        "created": int(time.time()),
-        "model": request.chat_request.model,
-        "choices": [{**choice, "finish_reason": sampled.finish_reason}],
+        "content": [
+            {**name(i), "logprob": p, "top_logprobs": [{**name(one), "logprob": q} for one, q in top]}
+            for i, p, top in zip(outcome.token_ids, outcome.logprobs, tops, strict=True)
+        ]
     }
 
 

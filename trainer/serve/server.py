@@ -259,7 +259,7 @@ class App:
     async def _complete(self, body: bytes, receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
         prompt = request.prompt_ids(self._chat)
-        outcome = await self._sampled(_in_ids(request, prompt), receive, field="messages")
+        outcome = await self._sampled(request.in_ids(prompt), receive, field="messages")
         number = next(self._numbers)
         answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=number)
         self._outcomes[answer["choices"][0]["finish_reason"]] += 1
@@ -267,7 +267,7 @@ class App:
 
     async def _render(self, body: bytes, _receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
-        return _json(_in_ids(request, request.prompt_ids(self._chat)).model_dump())
+        return _json(request.in_ids(request.prompt_ids(self._chat)).model_dump())
 
     async def _generate(self, body: bytes, receive: Receive) -> Answer:
         outcome = await self._sampled(parse(GenerateRequest, body), receive, field="token_ids")
@@ -350,10 +350,6 @@ class App:
     async def _metrics(self, _body: bytes, _receive: Receive) -> Answer:
         counters, gauges = await self._engine.call("metrics")
         return _text(exposition(requests=self._outcomes, counters=counters, gauges=gauges))
-
-
-def _in_ids(request: ChatRequest, prompt: list[int]) -> GenerateRequest:
-    return GenerateRequest(model=request.model, token_ids=prompt, sampling_params=request.sampling_params())
 
 
 def _error_body(error: RequestError) -> dict:

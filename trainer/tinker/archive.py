@@ -8,11 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from trainer.adapter_config import adapter_config
-from trainer.train.job import ADAPTER_FILES
-
-CONFIG, WEIGHTS = ADAPTER_FILES
-_PREFIX = "base_model.model."
+from trainer.adapter_config import CONFIG, PREFIX, WEIGHTS, adapter_config
 
 
 class NotAnAdapter(RuntimeError):
@@ -39,8 +35,8 @@ def read_export(folder: Path) -> Exported:
         raise NotAnAdapter(f"{folder}: {error!r}") from error
     factors: dict[str, set[str]] = {}
     for key, tensor in tensors.items():
-        module, _, factor = key.removeprefix(_PREFIX).removesuffix(".weight").rpartition(".lora_")
-        if not module or factor not in ("A", "B") or not key.startswith(_PREFIX):
+        module, _, factor = key.removeprefix(PREFIX).removesuffix(".weight").rpartition(".lora_")
+        if not module or factor not in ("A", "B") or not key.startswith(PREFIX):
             raise NotAnAdapter(f"{folder}: {key} is no key that PEFT knows")
         if rank not in tensor.shape:
             raise NotAnAdapter(f"{folder}: {key} is {tensor.shape}, its config says r {rank}")

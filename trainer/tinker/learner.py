@@ -18,11 +18,9 @@ from trainer.command import BadInput, sha256
 from trainer.train.channel import Channel, Diverged, Interrupted
 from trainer.train.checkpoint import (
     append_metrics,
+    new_checkpoint,
     only_trainer,
-    output_of,
-    partial_dir,
     policy_of,
-    publish,
     resume_point,
     whole_ones,
 )
@@ -31,7 +29,7 @@ from trainer.train.job import TokenRow, read_groups
 
 from .archive import WEIGHTS, read_export, write_config
 from .job import TinkerJob, vocabulary_of
-from .probe import Reduction, check_found, probed
+from .probe import REDUCTIONS, check_found, probed
 from .server import Adapter, Server, StateLost
 from .update import token_factors
 
@@ -48,7 +46,7 @@ def run(job: TinkerJob, channel: Channel) -> None:
     """Trains until done or interrupted and says so.
 
     Raises FolderBusy, BadInput, DamagedBatch, RolloutsFailed, ProtocolError, Diverged, SamplerDiffers, ServerFailed."""
-    with only_trainer(output_of(job)):
+    with only_trainer(job.output):
         training = _Training(job, channel)
         try:
             training.run()
@@ -60,11 +58,11 @@ def run(job: TinkerJob, channel: Channel) -> None:
 
 class _Training:
     def __init__(self, job: TinkerJob, channel: Channel) -> None:
-        self._job, self._channel, self._output = job, channel, output_of(job)
+        self._job, self._channel, self._output = job, channel, job.output
         self.step, self._checkpoint = resume_point(job, job.steps)
         self._server: Server | None = None
         self._adapter: Adapter | None = None
-        self._reduction = Reduction("sum")
+        self._reduction = "sum"
         self._vocabulary = vocabulary_of(job.base_model)
 
     def run(self) -> None:
@@ -104,7 +102,7 @@ class _Training:
             except StateLost as error:
                 lost.append(str(error))
                 continue
-            self._reduction = Reduction(state["reduction"])
+            self._reduction = state["reduction"]
             # Of later steps the rollouts are in the store, and their updates are made again.
             for later in [path for number, path in whole_ones(self._output) if number > step]:
                 shutil.rmtree(later)
@@ -122,7 +120,7 @@ class _Training:
             clip=job.max_grad_norm > 0,
         )
         check_found(job.lora, job.max_grad_norm, found)
-        self._reduction = Reduction(found.reduction)
+        self._reduction = found.reduction
         self._save()
 
     def _resumed(self, server: Server, model: str, state: str, checkpoint: Path) -> Adapter:
@@ -155,7 +153,7 @@ class _Training:
         check_gap(job, update.logprob_gap or 0.0, self.step + 1)
         for done, call in enumerate(calls, start=len(calls) + 1):
             rows = [batch.rows[i] for i in call]
-            factors = [update.factors[i] * self._reduction.scale(batch.rows[i], batch.rows) for i in call]
+            factors = [update.factors[i] * REDUCTIONS[self._reduction](batch.rows[i], batch.rows) for i in call]
             adapter.add_gradient(rows, factors, [own[i] for i in call])
             self._channel.progress(step=self.step, done=done, total=2 * len(calls))
         forward = trained = sum(row.length for row in batch.rows)
@@ -184,20 +182,13 @@ class _Training:
 
     def _save(self) -> None:
         """The adapter as it is now, and on the server what it is resumed from, as a checkpoint."""
-        final = self._output / f"checkpoint-{self.step}"
-        partial = partial_dir(self._output) / final.name
-        shutil.rmtree(partial, ignore_errors=True)
-        state = self._adapter.save(f"step-{self.step}")
-        try:
+        fingerprint = self._job.fingerprint()
+        with new_checkpoint(self._output, self.step, fingerprint=fingerprint) as (partial, self._checkpoint):
+            state = self._adapter.save(f"step-{self.step}")
             self._adapter.export(f"step-{self.step}", partial)
             write_config(partial, read_export(partial), self._job.base_model)
-            (partial / STATE).write_text(json.dumps({"state": state, "reduction": self._reduction.name}))
-            publish(partial, final, fingerprint=self._job.fingerprint())
-        except Exception:
-            shutil.rmtree(partial, ignore_errors=True)  # on a full disk, its room is wanted
-            raise
+            (partial / STATE).write_text(json.dumps({"state": state, "reduction": self._reduction}))
         self._forget(self.step - 2)
-        self._checkpoint = final
 
     def _forget(self, step: int) -> None:
         """Of the server's states, the last two are enough: one that is lost costs an update."""

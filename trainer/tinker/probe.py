@@ -5,42 +5,46 @@ A step of Adam with betas of 0 and a huge epsilon is a step of plain gradient de
 gradient of the log-probs that the step asks for and c what the server's reduction makes of it. By the exported weights
 |dW| is known, and by the log-probs dJ = G dW: so c = |dW|^2 / (rate x dJ), whatever the model."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from pydantic import Field
 
-from trainer.command import BadInput
-from trainer.train.job import Lora, TokenRow
+from trainer.command import BadInput, Closed
+from trainer.model_folder import unlikely_ids
+from trainer.train.job import Lora, ModelFolder, TokenRow
 
 from .archive import WEIGHTS, Exported, read_export
+from .job import vocabulary_of
 from .server import Adapter, Server
 
 EPSILON = 1e6
 SMALL, LARGE, AIM = 0.05, 1.0, 0.3
 """Of dJ: below, rounding hides it; above, it is not linear any more."""
-STRIDE = 7919
 
 
-@dataclass(frozen=True)
-class Reduction:
-    """What a server makes of the factors of a step's rows."""
-
-    name: str
-
-    def scale(self, row: TokenRow, rows: list[TokenRow]) -> float:
-        """What a row's factors are multiplied with, so that the server's gradient is their sum."""
-        return {
-            "sum": 1,
-            "mean of rows": len(rows),
-            "mean of rows' means": (row.length - 1) * len(rows),
-            "mean of tokens": sum(one.length - 1 for one in rows),
-        }[self.name]
+REDUCTIONS: dict[str, Callable[[TokenRow, list[TokenRow]], int]] = {
+    "sum": lambda row, rows: 1,
+    "mean of rows": lambda row, rows: len(rows),
+    "mean of rows' means": lambda row, rows: (row.length - 1) * len(rows),
+    "mean of tokens": lambda row, rows: sum(one.length - 1 for one in rows),
+}
+"""What a server makes of the factors of a step's rows: what a row's are multiplied with, so that the server's gradient
+is their sum."""
 
 
-REDUCTIONS = [Reduction(name) for name in ("sum", "mean of rows", "mean of rows' means", "mean of tokens")]
+class Question(Closed):
+    url: str = Field(pattern=r"^https?://\S+$")
+    server_model: str | None
+    base_model: ModelFolder
+    lora: Lora
+    max_grad_norm: float = Field(ge=0)
+    tries: bool
+    """Whether a LoRA is made and some steps are taken with it; else the server is only asked for its models."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +55,19 @@ class Found:
     rank: int
     alpha: float
 
-    def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+
+def check(question: Question) -> dict[str, Any]:
+    """{"model", "found"}, before anything is spent. Raises BadInput for what the server can't do, and ServerFailed."""
+    server = Server(question.url)
+    model = server.base_model(question.server_model)
+    if not question.tries:
+        return {"model": model, "found": None}
+    clip = question.max_grad_norm > 0
+    vocabulary = vocabulary_of(question.base_model)
+    adapter, found = probed(server, model, lora=question.lora, seed=1, vocabulary=vocabulary, clip=clip)
+    server.leave(adapter)
+    check_found(question.lora, question.max_grad_norm, found)
+    return {"model": model, "found": asdict(found)}
 
 
 def probed(server: Server, model: str, *, lora: Lora, seed: int, vocabulary: int, clip: bool) -> tuple[Adapter, Found]:
@@ -94,7 +109,7 @@ def _try(adapter: Adapter, begin: Exported, *, vocabulary: int, clip: bool, scra
     if clip:
         clipped, _ = _descend(adapter, asked, beside, rate, after, scratch / "clipped", most=change / rate / 4)
         clips = clipped < change / 2
-    return Found(reduction.name, clips, begin.modules, begin.rank, begin.alpha)
+    return Found(reduction, clips, begin.modules, begin.rank, begin.alpha)
 
 
 def check_found(lora: Lora, max_grad_norm: float, found: Found) -> None:
@@ -138,18 +153,17 @@ def _export(adapter: Adapter, folder: Path) -> Exported:
     return read_export(folder)
 
 
-def _closest(factor: float, row: TokenRow, rows: list[TokenRow]) -> Reduction:
+def _closest(factor: float, row: TokenRow, rows: list[TokenRow]) -> str:
     """The reduction that makes a gradient so much smaller."""
-    for reduction in REDUCTIONS:
-        if 0.8 < factor * reduction.scale(row, rows) < 1.25:
-            return reduction
+    for name, scale in REDUCTIONS.items():
+        if 0.8 < factor * scale(row, rows) < 1.25:
+            return name
     raise BadInput(
         f"the Tinker server: it multiplies a gradient with {factor:.4g}, which no reduction explains that is known "
-        f"({', '.join(one.name for one in REDUCTIONS)}); it can't be trained with"
+        f"({', '.join(REDUCTIONS)}); it can't be trained with"
     )
 
 
 def _row(prompt: int, completion: int, vocabulary: int) -> TokenRow:
-    # Special tokens stand at an end of the vocabulary, and what no tokenizer gives behind it.
-    ids = [STRIDE * (n + 1) % (vocabulary // 2) for n in range(prompt + completion)]
+    ids = unlikely_ids(prompt + completion, vocabulary)
     return TokenRow(prompt_ids=ids[:prompt], completion_ids=ids[prompt:], mask=[1] * completion)

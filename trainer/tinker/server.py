@@ -23,8 +23,9 @@ from typing import Any
 import httpx
 import numpy as np
 
+from trainer.adapter_config import ADAPTER_FILES
 from trainer.command import BadInput, write_json
-from trainer.train.job import ADAPTER_FILES, TokenRow
+from trainer.train.job import TokenRow
 
 os.environ.setdefault("TINKER_TELEMETRY", "0")
 logging.getLogger("httpx").setLevel(logging.WARNING)

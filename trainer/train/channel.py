@@ -7,7 +7,6 @@ that breaks ends with one `error` line."""
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import errno
 import io
@@ -19,13 +18,12 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Any, TextIO
 
 from pydantic import BaseModel
 
-from trainer.command import BadInput, read_input
+from trainer.command import BadInput, fields_of, options_of, read_input
 
 from .job import set_threads, use_device
 
@@ -168,9 +166,7 @@ def run_learner(
 ) -> int:
     """A subcommand that speaks the learner protocol. Returns the exit code: 0 when done or interrupted, 1 after an
     error. `run` imports what is heavy (seconds) once the job has been checked."""
-    parser = argparse.ArgumentParser(prog=f"trainer {program}", description=description)
-    parser.add_argument("--job", required=True, type=Path, metavar="FILE", help=", ".join(model.model_fields))
-    path = parser.parse_args(argv).job
+    path = options_of(argv, program, description, job=fields_of(model))["job"]
     channel = Channel.take_stdio()
     try:
         job = read_input(model, path, name="--job")

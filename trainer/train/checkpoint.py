@@ -62,8 +62,21 @@ def partial_dir(output: Path) -> Path:
     return output / ".partial"
 
 
-def publish(partial: Path, final: Path, *, fingerprint: str) -> None:
-    """Gives a finished folder its manifest and its final name, durably. `fingerprint` is the job's."""
+@contextlib.contextmanager
+def new_checkpoint(output: Path, step: int, *, fingerprint: str) -> Iterator[tuple[Path, Path]]:
+    """Yields a folder to fill, and the one that it is once it has its manifest and its final name, durably. One that
+    could not be written leaves nothing behind. `fingerprint` is the job's."""
+    final = output / f"checkpoint-{step}"
+    partial = partial_dir(output) / final.name
+    try:
+        yield partial, final
+        _publish(partial, final, fingerprint=fingerprint)
+    except Exception:
+        shutil.rmtree(partial, ignore_errors=True)  # on a full disk, its room is wanted
+        raise
+
+
+def _publish(partial: Path, final: Path, *, fingerprint: str) -> None:
     files = {}
     for file in sorted(path for path in partial.rglob("*") if path.is_file()):
         files[str(file.relative_to(partial))] = sha256(file)
@@ -106,11 +119,6 @@ def whole_ones(output: Path) -> Iterator[tuple[int, Path]]:
             yield step, path
 
 
-def output_of(job: LoraJob) -> Path:
-    """The folder that the training writes to."""
-    return Path(job.output_dir).resolve()
-
-
 def policy_of(adapter: Path) -> dict[str, str]:
     """How messages name what was learned so far: the base model with this adapter."""
     return {"adapter": str(adapter)}
@@ -119,7 +127,7 @@ def policy_of(adapter: Path) -> dict[str, str]:
 def resume_point(job: LoraJob, steps: int) -> tuple[int, Path | None]:
     """(finished steps, folder) of the checkpoint that a training of so many steps goes on from, or (0, None); its
     metrics end there. Raises BadInput for one of another job."""
-    output = output_of(job)
+    output = job.output
     step, checkpoint = last_whole(output)
     if checkpoint and fingerprint_of(checkpoint) != job.fingerprint():
         raise BadInput(f"output_dir {job.output_dir}: holds {checkpoint.name} of another job; name an empty folder")

@@ -14,10 +14,8 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
+from trainer.adapter_config import ADAPTER_FILES
 from trainer.command import BadInput, Closed, Strict, first_problem, sha256
-
-ADAPTER_FILES = ("adapter_config.json", "adapter_model.safetensors")
-"""Of a PEFT folder."""
 
 
 def _is_a_model(folder: str) -> str:
@@ -60,6 +58,11 @@ class LoraJob(Closed):
     tokens_per_forward: int = Field(ge=1)
     gradient_checkpointing: bool
 
+    @property
+    def output(self) -> Path:
+        """The folder that the training writes to."""
+        return Path(self.output_dir).resolve()
+
     INDECISIVE: ClassVar[set[str]] = {
         *("base_model", "output_dir", "init_adapter", "steps", "checkpoint_every", "threads", "processes", "shard_base")
     }
@@ -100,13 +103,6 @@ class Job(LoraJob):
     steps_ahead: int = Field(ge=0, le=1)
     """1: a step's rollouts are made while the step before is trained, by the policy from before it."""
     advantage: Literal["group", "batch"]
-
-    @field_validator("steps_ahead")
-    @classmethod
-    def _is_corrected(cls, ahead: int, info: ValidationInfo) -> int:
-        if ahead and info.data.get("temperature", 1) != 1:
-            raise ValueError("rollouts at another temperature than 1 are not corrected for the update; set it to 0")
-        return ahead
 
     @field_validator("shard_base")
     @classmethod

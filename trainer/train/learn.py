@@ -20,17 +20,17 @@ from transformers import Trainer
 from transformers.trainer_callback import PrinterCallback
 from transformers.utils import logging as transformers_logging
 
+from trainer.adapter_config import WEIGHTS
 from trainer.command import BadInput
 
 from .channel import Channel, Diverged, Interrupted, ProtocolError, RolloutsFailed
 from .checkpoint import (
     append_metrics,
     is_whole,
+    new_checkpoint,
     only_trainer,
-    output_of,
     partial_dir,
     policy_of,
-    publish,
     resume_point,
 )
 from .job import DamagedBatch, LoraJob
@@ -41,7 +41,7 @@ def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[Path | 
 
     Raises FolderBusy, BadInput, DamagedBatch, RolloutsFailed, ProtocolError or Diverged."""
     set_up(job)
-    output = output_of(job)
+    output = job.output
     with only_trainer(output):
         step, checkpoint = resume_point(job, steps)
         # What checkpoint-0 holds follows from the job, and resuming it, transformers would make one draw twice.
@@ -92,8 +92,8 @@ class TellsAndSaves:
         super().__init__(**kwargs)
         self.remove_callback(PrinterCallback)
         self.processing_class = None  # checkpoints hold no tokenizer
-        self._job, self._channel, self._output = job, channel, output_of(job)
-        self._fingerprint = job.fingerprint()
+        self._job, self._channel, self._output = job, channel, job.output
+        self._fingerprint = job.fingerprint()  # its initial adapter may be gone later
 
     def metrics_of_step(self) -> dict[str, float]:
         """Of the step that has just been finished, beside loss, grad_norm and learning_rate."""
@@ -122,14 +122,8 @@ class TellsAndSaves:
     def _save_checkpoint(self, model: torch.nn.Module, trial: None) -> None:
         if not self.leads:
             return
-        final = self._output / f"checkpoint-{self.state.global_step}"
-        partial = partial_dir(self._output) / final.name
-        try:
+        with new_checkpoint(self._output, self.state.global_step, fingerprint=self._fingerprint) as (_, final):
             Trainer._save_checkpoint(self, model, trial)  # not TRL's, which writes a model card as well
-            publish(partial, final, fingerprint=self._fingerprint)
-        except Exception:
-            shutil.rmtree(partial, ignore_errors=True)  # on a full disk, its room is wanted
-            raise
         self._channel.send("checkpoint", step=self.state.global_step, policy=policy_of(final))
 
     def _get_output_dir(self, trial: None) -> str:
@@ -148,7 +142,7 @@ def save_adapter(model: Any, folder: Path) -> None:
     folder.mkdir(parents=True)
     weights = get_peft_model_state_dict(model, save_embedding_layers=False)
     weights = {name: tensor.detach().cpu().contiguous() for name, tensor in weights.items()}
-    save_file(weights, folder / "adapter_model.safetensors", metadata={"format": "pt"})
+    save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
     config = copy.copy(model.peft_config["default"])
     config.inference_mode = True
     if isinstance(config.target_modules, set):  # PEFT would list it in the order of this process
@@ -161,7 +155,7 @@ def save_adapter(model: Any, folder: Path) -> None:
 def common_settings(job: LoraJob, steps: int) -> dict[str, Any]:
     """TRL's settings for a job: a constant learning rate, and nothing written or reported but by us."""
     return {
-        "output_dir": str(output_of(job)),
+        "output_dir": str(job.output),
         "seed": job.seed,
         "max_steps": steps,
         "router_aux_loss_coef": 0.0,  # the method's loss has no load-balancing term

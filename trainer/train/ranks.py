@@ -24,7 +24,6 @@ from typing import Any
 from trainer.command import BadInput, read_input
 
 from .channel import Diverged, SamplerDiffers
-from .checkpoint import output_of
 from .job import DamagedBatch, Job, set_threads, use_device
 
 FOREVER = timedelta(days=365)
@@ -54,9 +53,9 @@ class Ranks:
         if job.processes == 1:
             return cls()
         # Not in a folder that an attempt before, which may be dying still, has files open in.
-        for left in output_of(job).glob(".ranks-*"):
+        for left in job.output.glob(".ranks-*"):
             shutil.rmtree(left, ignore_errors=True)
-        folder = Path(mkdtemp(prefix=".ranks-", dir=output_of(job)))
+        folder = Path(mkdtemp(prefix=".ranks-", dir=job.output))
         (folder / "job.json").write_text(job.model_dump_json())
         store, resumed = str(folder / "store"), str(checkpoint or "")
         for rank in range(1, job.processes):

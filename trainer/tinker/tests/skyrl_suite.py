@@ -292,7 +292,6 @@ def test_two_at_once(server: SimpleNamespace, base: Path, tmp_path: Path, undist
         ),
         ({"lora": LORA | {"r": 9}}, "LoRA rank 9 must be between 1 and 8"),
         ({"server_model": "another"}, "trainer.model 'another': "),
-        ({"kl": 0.1}, "kl: the Tinker API has no such penalty, set it to 0"),
     ],
 )
 def test_refused_before_any_rollout(

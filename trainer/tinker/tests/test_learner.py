@@ -11,10 +11,9 @@ import pytest
 
 from trainer.command import BadInput
 from trainer.tinker.archive import read_export
-from trainer.tinker.check import Question, check
 from trainer.tinker.job import TinkerJob
 from trainer.tinker.learner import run
-from trainer.tinker.probe import REDUCTIONS
+from trainer.tinker.probe import REDUCTIONS, Question, check
 from trainer.tinker.tests.fake_server import MODULE, VOCABULARY, Fake, serving
 from trainer.train.channel import Channel, SamplerDiffers
 
@@ -124,13 +123,13 @@ def fake() -> Iterator[Fake]:
 def test_however_a_server_reduces_a_loss_the_adapter_is_the_same(base: Path, tmp_path: Path) -> None:
     came_to = []
     for number, reduction in enumerate(REDUCTIONS):
-        with serving(Fake(reduction=reduction.name)) as fake:
+        with serving(Fake(reduction=reduction)) as fake:
             messages = learn(fake, base, tmp_path / str(number))
             assert messages[-1] == {"type": "done", "step": 2}
             assert all(model is None for model in fake.models.values())
         came_to.append(weights(tmp_path / str(number), 2))
         assert json.loads((tmp_path / str(number) / "out/checkpoint-2/tinker.json").read_text())["reduction"] == (
-            reduction.name
+            reduction
         )
     assert np.abs(came_to[0] - weights(tmp_path / "0", 0)).max() > 0.05
     for other in came_to[1:]:
