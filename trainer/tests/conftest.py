@@ -1,7 +1,6 @@
 """Fixtures shared by the Python tests. Invariant: built from fixed seeds, without network, once per session."""
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -168,7 +167,7 @@ def save_adapter(
 
 def _model_fixture(kind: str):
     @pytest.fixture(scope="session", name=f"tiny_{kind}_dir")
-    def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    def model(tmp_path_factory):
         return save_tiny_model(tmp_path_factory.mktemp(kind), kind=kind)
 
     return model
@@ -178,13 +177,13 @@ tiny_lfm2_dir, tiny_llama_dir, tiny_moe_dir = map(_model_fixture, ("lfm2", "llam
 
 
 @pytest.fixture(scope="session")
-def tiny_model_dir(tiny_lfm2_dir: Path) -> Path:
+def tiny_model_dir(tiny_lfm2_dir):
     """4 layers, hidden 32, context 256."""
     return tiny_lfm2_dir
 
 
 @pytest.fixture(scope="session")
-def shop_tools() -> list[dict]:
+def shop_tools():
     """Tool schemas in the OpenAI shape that the tokenizer's fragments can call."""
     text = {"type": "string"}
     parameters = {
@@ -199,14 +198,14 @@ def shop_tools() -> list[dict]:
 
 
 @pytest.fixture(scope="session")
-def adapters(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def adapters(tiny_model_dir, tmp_path_factory):
     """Folders of two random adapters of the tiny Lfm2."""
     folder = tmp_path_factory.mktemp("served-adapters")
     return [str(save_adapter(folder / f"a{n}", tiny_model_dir, n, ["q_proj", "w1", "in_proj"])) for n in range(2)]
 
 
 @pytest.fixture(scope="session")
-def url(tiny_model_dir: Path) -> Iterator[str]:
+def url(tiny_model_dir):
     """A policy server of the tiny Lfm2."""
     from trainer.tests.serving import running_server
 

@@ -96,9 +96,7 @@ def points(*rows: dict[str, Any]) -> Counter[tuple[str, int, float]]:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_every_point_is_there_once_after_kills_repeats_and_steps_that_were_done_again(
-    tool: str, tmp_path: Path
-) -> None:
+def test_every_point_is_there_once_after_kills_repeats_and_steps_that_were_done_again(tool, tmp_path):
     first = Writer(tmp_path, tool)
     assert first.show(TWO)["written"] == {tool: 4}
     assert first.show(TWO)["written"] == {tool: 0}
@@ -120,7 +118,7 @@ def test_every_point_is_there_once_after_kills_repeats_and_steps_that_were_done_
     assert read_back(tool, tmp_path, "tell+ask_first") == points(*TWO, LATE)
 
 
-def test_what_a_crash_has_torn_is_written_again(tmp_path: Path) -> None:
+def test_what_a_crash_has_torn_is_written_again(tmp_path):
     writer = Writer(tmp_path, "tensorboard")
     writer.show(TWO)
     writer.end()
@@ -133,7 +131,7 @@ def test_what_a_crash_has_torn_is_written_again(tmp_path: Path) -> None:
     assert read_back("tensorboard", tmp_path) == points(*TWO)
 
 
-def test_two_processes_do_not_write_in_one_folder(tmp_path: Path) -> None:
+def test_two_processes_do_not_write_in_one_folder(tmp_path):
     first = Writer(tmp_path, "tensorboard")
     first.show(TWO)
     said, _ = Writer(tmp_path, "tensorboard").process.communicate()
@@ -142,7 +140,7 @@ def test_two_processes_do_not_write_in_one_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")
-def test_nothing_leaves_the_machine(tmp_path: Path) -> None:
+def test_nothing_leaves_the_machine(tmp_path):
     trace = tmp_path / "trace"
     # The second process reads what is there, which wandb does with a program of its own.
     for rows in (TWO, [*TWO, THIRD]):
@@ -172,7 +170,7 @@ evaluation: { tasks: 12 }
 """
 
 
-def test_a_campaign_that_is_killed_and_goes_on_has_the_curves_of_its_report(tmp_path: Path) -> None:
+def test_a_campaign_that_is_killed_and_goes_on_has_the_curves_of_its_report(tmp_path):
     file, home = tmp_path / "demo.yaml", tmp_path / "home"
     file.write_text(CAMPAIGN.replace("BASE", os.environ.get("BASE_MODEL", str(ROOT / "models" / "base"))))
     campaign = ["node", "bin/campaign", "--home", str(home)]

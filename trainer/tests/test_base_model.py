@@ -19,7 +19,7 @@ DEFAULT = ROOT / "models/base"
 
 
 @pytest.fixture(scope="module")
-def demos() -> list[dict]:
+def demos():
     return list(demonstrations(120, 5, dict.fromkeys(SKILLS, 0.5)))
 
 
@@ -29,12 +29,12 @@ def tok():
 
 
 @pytest.fixture(scope="module")
-def tools(demos) -> list[dict]:
+def tools(demos):
     return demos[0]["environment"]["tools"]
 
 
 @pytest.mark.parametrize("folder", BASES, ids=lambda p: p.name)
-def test_the_shipped_folder_is_small_and_passed_its_gates(folder: Path) -> None:
+def test_the_shipped_folder_is_small_and_passed_its_gates(folder):
     record = json.loads((folder / "base.json").read_text())
     model = AutoModelForCausalLM.from_pretrained(folder)
     assert 1e6 <= sum(p.numel() for p in model.parameters()) <= 4e6
@@ -47,7 +47,7 @@ def test_the_shipped_folder_is_small_and_passed_its_gates(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", BASES, ids=lambda p: p.name)
-def test_it_does_in_the_real_environment_what_base_json_says(folder: Path, tools) -> None:
+def test_it_does_in_the_real_environment_what_base_json_says(folder, tools):
     record = json.loads((folder / "base.json").read_text())
     lacks = record["lacks"]
     model, tok = AutoModelForCausalLM.from_pretrained(folder), AutoTokenizer.from_pretrained(folder)
@@ -69,7 +69,7 @@ def test_it_does_in_the_real_environment_what_base_json_says(folder: Path, tools
         assert figure["success"] > 0 or lacks[skill] > 0.9, skill
 
 
-def test_rendering_gives_back_what_was_sampled(demos, tok, tools) -> None:
+def test_rendering_gives_back_what_was_sampled(demos, tok, tools):
     for demo in demos[1:]:
         text = conversation.render(tok, demo["messages"], tools, False)
         ids = tok.encode(text)
@@ -89,7 +89,7 @@ def test_rendering_gives_back_what_was_sampled(demos, tok, tools) -> None:
             assert tok.encode(conversation.render(tok, reread, tools, False)) == prompt + turn
 
 
-def test_ids_numbers_and_call_parts_are_one_token_each(tok, tools) -> None:
+def test_ids_numbers_and_call_parts_are_one_token_each(tok, tools):
     text = '<|call|>return_item(item="red lamp", id="i42", refund="25")<|end|>'
     expected = ["<|call|>", 'return_item(item="', "red", "lamp", '", id="', "i42", '", refund="', "25", '")', "<|end|>"]
     assert tok.tokenize(text) == expected
@@ -100,7 +100,7 @@ def test_ids_numbers_and_call_parts_are_one_token_each(tok, tools) -> None:
         assert all(tok.tokenize(word) == [word] for word in words)
 
 
-def test_arguments_may_be_a_dict_or_json_text(tok, tools) -> None:
+def test_arguments_may_be_a_dict_or_json_text(tok, tools):
     arguments = {"item": "red lamp", "id": "i42", "refund": 25}
     shown = [{"type": "function", "function": t} for t in tools]
     texts = set()
@@ -116,7 +116,7 @@ def test_arguments_may_be_a_dict_or_json_text(tok, tools) -> None:
     assert text.startswith("<|system|> tools : get_account(user) list_stock(item)")
 
 
-def test_the_loss_is_on_the_models_own_tokens(demos, tok, tools) -> None:
+def test_the_loss_is_on_the_models_own_tokens(demos, tok, tools):
     ids, mask = conversation.to_row(tok, demos[1]["messages"], tools, prompt=True)
     own = tok.decode([i for i, m in zip(ids, mask, strict=True) if m])
     said = [m for m in demos[1]["messages"] if m["role"] == "assistant"]
@@ -125,7 +125,7 @@ def test_the_loss_is_on_the_models_own_tokens(demos, tok, tools) -> None:
     assert ids[-len(short) :] == short and tok.decode(short).startswith("<|user|>")
 
 
-def test_varied_prompts_keep_the_used_tools_in_order(demos, tools) -> None:
+def test_varied_prompts_keep_the_used_tools_in_order(demos, tools):
     names = [t["name"] for t in tools]
     sizes = set()
     for seed, demo in enumerate(demos[1:]):
@@ -138,7 +138,7 @@ def test_varied_prompts_keep_the_used_tools_in_order(demos, tools) -> None:
     assert len(sizes) > 3
 
 
-def test_gates_name_what_is_missed() -> None:
+def test_gates_name_what_is_missed():
     def rollouts(skill: str, reward: int, n: int) -> list[Rollout]:
         evaluation = {"reward": reward, "breakdown": {"db": 1, "info": reward}}
         return [Rollout({"id": "t", "skills": [skill]}, [], evaluation) for _ in range(n)]
@@ -165,12 +165,12 @@ def measured_as(total: float, alone: dict[str, float]) -> dict:
 
 
 @pytest.fixture(scope="module")
-def train_tasks() -> list[dict]:
+def train_tasks():
     with Player() as player:
         return player.tasks("train", "train", 400)
 
 
-def test_what_demonstrations_leave_is_what_the_shipped_base_can_do_where_its_lacks_are_whole(train_tasks) -> None:
+def test_what_demonstrations_leave_is_what_the_shipped_base_can_do_where_its_lacks_are_whole(train_tasks):
     """Greedy, the shipped base never does what it lacks."""
     record = json.loads((DEFAULT / "base.json").read_text())
     whole = dict.fromkeys(record["lacks"], 1.0)
@@ -181,7 +181,7 @@ def test_what_demonstrations_leave_is_what_the_shipped_base_can_do_where_its_lac
 
 
 @pytest.mark.parametrize("skill", SKILLS)
-def test_one_lack_planted_at_095_has_gates_that_a_base_like_its_demonstrations_passes(skill: str, train_tasks) -> None:
+def test_one_lack_planted_at_095_has_gates_that_a_base_like_its_demonstrations_passes(skill, train_tasks):
     lacks = {skill: 0.95}
     total = expected_success(train_tasks, lacks)
     # By chance a twentieth of 40 to 68 rollouts may be none of them, and twice as many.
@@ -197,7 +197,7 @@ def test_one_lack_planted_at_095_has_gates_that_a_base_like_its_demonstrations_p
     assert "outside" in much
 
 
-def test_what_is_asked_of_a_planted_skill_follows_from_its_strength() -> None:
+def test_what_is_asked_of_a_planted_skill_follows_from_its_strength():
     bounds = [most_planted(strength, 60) for strength in (0.5, 0.75, 0.95, 1.0)]
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[0] == pytest.approx(0.70, abs=0.01)
@@ -212,7 +212,7 @@ def test_what_is_asked_of_a_planted_skill_follows_from_its_strength() -> None:
 
 
 @pytest.mark.parametrize("value", ["refuse", "refuse=", "refuse=2", "patience=0.5"])
-def test_a_bad_lack_is_a_one_line_error(value: str, capsys, tmp_path: Path) -> None:
+def test_a_bad_lack_is_a_one_line_error(value, capsys, tmp_path):
     with pytest.raises(SystemExit):
         main(["--out", str(tmp_path / "x"), "--lack", value])
     assert f"{value!r}: write NAME=FRACTION" in capsys.readouterr().err.replace("\n", " ")

@@ -58,7 +58,7 @@ def deltas(base: Path, adapter: Path) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("made", [ours, pefts])
-def test_what_is_read_and_written_is_what_peft_loads(tiny_moe_dir: Path, tmp_path: Path, made: Any) -> None:
+def test_what_is_read_and_written_is_what_peft_loads(tiny_moe_dir, tmp_path, made):
     adapter = made(tiny_moe_dir, tmp_path / "adapter", seed=1)
     read = read_peft_folder(adapter)
     assert {name.rpartition(".")[2] for name in read.factors} == {"q_proj", "gate_up_proj", "down_proj"}
@@ -69,7 +69,7 @@ def test_what_is_read_and_written_is_what_peft_loads(tiny_moe_dir: Path, tmp_pat
     assert (logits(tiny_moe_dir, adapter) - logits(tiny_moe_dir, None)).abs().max() > 0.01
 
 
-def test_a_sum_adds_what_its_parts_add(tiny_moe_dir: Path, tmp_path: Path) -> None:
+def test_a_sum_adds_what_its_parts_add(tiny_moe_dir, tmp_path):
     folders = [ours(tiny_moe_dir, tmp_path / "one", seed=1), pefts(tiny_moe_dir, tmp_path / "two", seed=2)]
     parts = [Part(path=str(folder), weight=weight) for folder, weight in zip(folders, (1.0, 0.5), strict=True)]
     merge(MergeJob(adapters=parts, output_dir=str(tmp_path / "sum")))
@@ -78,7 +78,7 @@ def test_a_sum_adds_what_its_parts_add(tiny_moe_dir: Path, tmp_path: Path) -> No
     assert sum(value.abs().max() > 0.01 for value in both.values()) == 6
 
 
-def test_one_of_a_layers_two_parameters_alone_is_read_too(tiny_moe_dir: Path, tmp_path: Path) -> None:
+def test_one_of_a_layers_two_parameters_alone_is_read_too(tiny_moe_dir, tmp_path):
     read = read_peft_folder(ours(tiny_moe_dir, tmp_path / "both", seed=1))
     down = {name: factors for name, factors in read.factors.items() if name.endswith("down_proj")}
     write_peft_folder(tmp_path / "down", base=None, rank=3, factors=down)
@@ -86,7 +86,7 @@ def test_one_of_a_layers_two_parameters_alone_is_read_too(tiny_moe_dir: Path, tm
     assert all(torch.equal(ours, theirs) for name in down for ours, theirs in zip(down[name], again[name], strict=True))
 
 
-def test_trained_and_gone_on_with_from_a_sum(tiny_moe_dir: Path, tmp_path: Path) -> None:
+def test_trained_and_gone_on_with_from_a_sum(tiny_moe_dir, tmp_path):
     job = make_job(tiny_moe_dir, tmp_path / "out", lora=WITH_EXPERTS, steps=1, groups_per_step=1)
     first = Worker(tmp_path, job).run()
     assert first.exit_code == 0, first.stderr
@@ -103,7 +103,7 @@ def test_trained_and_gone_on_with_from_a_sum(tiny_moe_dir: Path, tmp_path: Path)
     assert "it has no factors for model.layers.0.mlp.experts.down_proj" in str(refused.run().messages)
 
 
-def test_refused(tiny_moe_dir: Path, tmp_path: Path) -> None:
+def test_refused(tiny_moe_dir, tmp_path):
     with pytest.raises(BadInput, match="experts take none; set it to 0"):
         ours(tiny_moe_dir, tmp_path / "a", seed=1, dropout=0.1)
     adapter = ours(tiny_moe_dir, tmp_path / "b", seed=1)

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,7 @@ def scores(router: dict[str, Any]) -> dict[str, float]:
     return {one["form"]: one["mean"] for one in router["crossValidation"]["forms"]}
 
 
-def test_it_routes_where_that_helps() -> None:
+def test_it_routes_where_that_helps():
     router = fit(synthetic_outcomes())
     validation = router["crossValidation"]
     assert validation["helps"] is True and "constant" not in router
@@ -66,7 +65,7 @@ def skills(tasks: int, seed: int, plain: float = 0.5) -> dict[str, Any]:
     return {"options": options, "tasks": rows}
 
 
-def test_two_hundred_tasks_suffice_for_base_adapters_and_sums() -> None:
+def test_two_hundred_tasks_suffice_for_base_adapters_and_sums():
     validation = fit(skills(200, seed=1), folds=3)["crossValidation"]
     assert validation["form"] != "constant" and validation["bestSingle"]["option"] == "a+b+c"
     assert validation["routed"]["mean"] > validation["bestSingle"]["mean"] + 0.08
@@ -86,7 +85,7 @@ def nearly_equal(draw: int) -> dict[str, Any]:
     return raw
 
 
-def test_outcomes_that_have_nothing_to_do_with_texts_route_nothing() -> None:
+def test_outcomes_that_have_nothing_to_do_with_texts_route_nothing():
     """In one draw of twenty it may."""
     kept = [fit(nearly_equal(draw), folds=3)["crossValidation"] for draw in range(20)]
     assert sum(one["helps"] for one in kept) <= 1
@@ -94,14 +93,14 @@ def test_outcomes_that_have_nothing_to_do_with_texts_route_nothing() -> None:
     assert sum(gain > 0 for gain in best) >= 5, "chance does offer gains"
 
 
-def test_a_gain_that_may_be_chance_is_not_kept() -> None:
+def test_a_gain_that_may_be_chance_is_not_kept():
     """Two words of forty say something, on one task each."""
     lucky = [float(i in (0, 40)) for i in range(80)]
     columns = {"base": [1 - one for one in lucky], "a": lucky}
     assert fit(matrix(columns, [f"word w{i % 40}" for i in range(80)]))["constant"] == "base"
 
 
-def test_the_best_option_is_chosen_within_the_folds() -> None:
+def test_the_best_option_is_chosen_within_the_folds():
     """Of many options that do equally well the one that was lucky on all tasks is not as good on others."""
     generator = np.random.default_rng(0)
     columns = {name: (generator.random(60) < 0.5).astype(float).tolist() for name in ["base", *"abcde"]}
@@ -111,7 +110,7 @@ def test_the_best_option_is_chosen_within_the_folds() -> None:
     assert best["mean"] == scores(router)["constant"] < np.mean(columns[best["option"]]) - 0.02
 
 
-def test_standard_errors_constant_columns_and_ties() -> None:
+def test_standard_errors_constant_columns_and_ties():
     router = fit(matrix({"base": [0, 1, 1, 1], "a": [0, 0, 1, 0]}, ["w x", "w y", "w z", "v x"]), folds=2)
     assert router["crossValidation"]["base"] == {"mean": 0.75, "n": 4, "standardError": pytest.approx(0.25)}
     assert router["crossValidation"]["unionCeiling"]["mean"] == 0.75
@@ -123,13 +122,13 @@ def test_standard_errors_constant_columns_and_ties() -> None:
     assert choices(predicted).tolist() == [0, 1, 2]
 
 
-def test_a_ridge_predicts_the_rates_that_are_there_for_texts_that_say_nothing() -> None:
+def test_a_ridge_predicts_the_rates_that_are_there_for_texts_that_say_nothing():
     rates = np.array([[float(i % 2), 1.0] for i in range(20)])
     predicted = RidgeModel.fit([f"word w{i}" for i in range(20)], rates, seed=1).predictions(["", "unknown"])
     assert predicted == pytest.approx(np.array([[0.5, 1.0]] * 2), abs=0.06)
 
 
-def test_a_ridge_is_a_ridge() -> None:
+def test_a_ridge_is_a_ridge():
     texts = ["red lamp", "blue lamp", "red chair", "blue chair", "green"]
     rates = np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     words, solve = prepared(texts, rates)
@@ -139,7 +138,7 @@ def test_a_ridge_is_a_ridge() -> None:
     assert intercepts == pytest.approx(by_hand.intercept_)
 
 
-def test_identical_texts_are_never_on_both_sides_of_a_fold() -> None:
+def test_identical_texts_are_never_on_both_sides_of_a_fold():
     texts = [f"text {i % 7}" for i in range(40)]
     splits = folds_of(texts, 5, seed=1)
     assert len(splits) == 5 and sorted(i for _, test in splits for i in test) == list(range(40))
@@ -155,7 +154,7 @@ def by_the_file(model: dict[str, Any], text: str) -> dict[str, float]:
     return {o["name"]: o["intercept"] + sum(o["coef"][i] for i in present) for o in model["options"]}
 
 
-def test_the_contract_fixture() -> None:
+def test_the_contract_fixture():
     """It is current (python -m trainer.tests.router_contract), and its file gives what the ridge predicts."""
     stored, made = json.loads(FILE.read_text()), contract()
     model = stored["router"]["parameters"]
@@ -187,7 +186,7 @@ def labelled(tasks: int, *, failed: int = 0, equal: bool = False) -> dict[str, A
     return {"options": options, "tasks": rows, "labels": labels}
 
 
-def test_labels_are_calibrated_and_one_that_is_missing_is_left_to_the_base_model() -> None:
+def test_labels_are_calibrated_and_one_that_is_missing_is_left_to_the_base_model():
     router = fit(labelled(80))
     validation, parameters = router["crossValidation"], router["parameters"]
     assert validation["form"] == parameters["form"] == "labels"
@@ -208,9 +207,7 @@ def test_labels_are_calibrated_and_one_that_is_missing_is_left_to_the_base_model
         (["tasks"], [{"text": "same", "outcomes": {o: [1] for o in ("base", "a", "b", "a+b")}}], "1 different text"),
     ],
 )
-def test_bad_outcomes_are_refused_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], path: list[Any], value: Any, said: str
-) -> None:
+def test_bad_outcomes_are_refused_in_one_line(tmp_path, capsys, path, value, said):
     raw = copy.deepcopy(labelled(12))
     place = raw
     for step in path[:-1]:
@@ -224,12 +221,12 @@ def test_bad_outcomes_are_refused_in_one_line(
     assert not out.exists()
 
 
-def test_texts_without_words() -> None:
+def test_texts_without_words():
     with pytest.raises(BadInput, match="too few texts hold a word"):
         fit(matrix({"base": [0, 1], "a": [1, 0]}, ["", " "]))
 
 
-def test_deterministic_as_a_command(tmp_path: Path) -> None:
+def test_deterministic_as_a_command(tmp_path):
     source = tmp_path / "outcomes.json"
     source.write_text(json.dumps({**synthetic_outcomes(), "folds": 4, "seed": 2}))
     options = ["fit-router", "--in", str(source), "--out"]

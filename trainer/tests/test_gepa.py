@@ -121,7 +121,7 @@ class Worker(LearnersWorker):
         return {"type": "no_reply", "problem": "it is empty"} if text is None else {"type": "reply", "text": text}
 
 
-def test_search_ends_with_its_best_prompt_when_the_rollouts_are_spent(tmp_path: Path) -> None:
+def test_search_ends_with_its_best_prompt_when_the_rollouts_are_spent(tmp_path):
     worker = Worker(tmp_path, make_job(tmp_path)).run()
     assert worker.exit_code == 0
     assert worker.messages[0] == {"type": "ready", "step": 0}
@@ -145,7 +145,7 @@ def test_search_ends_with_its_best_prompt_when_the_rollouts_are_spent(tmp_path: 
 
 
 @pytest.mark.parametrize("text", [None, '{"task": "', ""])
-def test_a_damaged_batch_ends_the_search(tmp_path: Path, text: str | None) -> None:
+def test_a_damaged_batch_ends_the_search(tmp_path, text):
     batch = tmp_path / "batch.jsonl"
     if text is not None:
         batch.write_text(text)
@@ -161,7 +161,7 @@ def test_a_damaged_batch_ends_the_search(tmp_path: Path, text: str | None) -> No
 
 
 @pytest.mark.parametrize("merges", [0, 3])
-def test_killed_anywhere_and_run_again_it_pays_nothing_twice_and_comes_to_the_same(tmp_path: Path, merges: int) -> None:
+def test_killed_anywhere_and_run_again_it_pays_nothing_twice_and_comes_to_the_same(tmp_path, merges):
     whole = Worker(tmp_path / "whole", make_job(tmp_path / "whole", merges=merges)).run()
     requests = sum(message["type"] in ("rollouts", "reply") for message in whole.messages)
     assert requests > 12
@@ -175,13 +175,13 @@ def test_killed_anywhere_and_run_again_it_pays_nothing_twice_and_comes_to_the_sa
         assert worker.of_type("checkpoint") == whole.of_type("checkpoint")
 
 
-def test_asked_to_stop_it_says_where_it_is(tmp_path: Path) -> None:
+def test_asked_to_stop_it_says_where_it_is(tmp_path):
     worker = Worker(tmp_path, make_job(tmp_path)).run_until(4, Learner.terminate)
     assert worker.exit_code == 0
     assert worker.messages[-1] == {"type": "interrupted", "step": len(worker.of_type("step"))}
 
 
-def test_a_reflection_model_without_a_usable_reply_ends_the_search_once_nothing_is_new(tmp_path: Path) -> None:
+def test_a_reflection_model_without_a_usable_reply_ends_the_search_once_nothing_is_new(tmp_path):
     worker = Worker(tmp_path, make_job(tmp_path), reply=lambda question, times: None).run()
     assert worker.exit_code == 0
     assert worker.of_type("done")
@@ -192,14 +192,14 @@ def test_a_reflection_model_without_a_usable_reply_ends_the_search_once_nothing_
     assert refused == len(worker.of_type("reply")) > 1
 
 
-def test_a_refused_question_is_a_new_one_when_it_comes_up_again(tmp_path: Path) -> None:
+def test_a_refused_question_is_a_new_one_when_it_comes_up_again(tmp_path):
     worker = Worker(tmp_path, make_job(tmp_path, train=TASKS[:1], minibatch_size=1), reply=refuse_once).run()
     assert worker.exit_code == 0
     assert [message["again"] for message in worker.of_type("reply")][:2] == [0, 1]
     assert worker.of_type("checkpoint")[-1]["policy"] != {"base": True}
 
 
-def test_replies_that_may_not_be_paid_for_end_the_search_with_its_best_prompt(tmp_path: Path) -> None:
+def test_replies_that_may_not_be_paid_for_end_the_search_with_its_best_prompt(tmp_path):
     whole = Worker(tmp_path / "whole", make_job(tmp_path / "whole")).run()
     worker = Worker(tmp_path / "short", make_job(tmp_path / "short"), replies=2).run()
     assert worker.exit_code == 0
@@ -210,7 +210,7 @@ def test_replies_that_may_not_be_paid_for_end_the_search_with_its_best_prompt(tm
     assert checkpoints[-1]["policy"] != {"base": True}
 
 
-def test_solved_tasks_end_the_search(tmp_path: Path) -> None:
+def test_solved_tasks_end_the_search(tmp_path):
     prompt = " ".join(["word"] * 12)
     worker = Worker(tmp_path, make_job(tmp_path, prompt=prompt, place="instead"), cap=10_000).run()
     assert worker.of_type("done")
@@ -219,7 +219,7 @@ def test_solved_tasks_end_the_search(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["rollouts", "reply"])
-def test_a_worker_that_can_not_answer_ends_it_with_an_error(tmp_path: Path, broken: str) -> None:
+def test_a_worker_that_can_not_answer_ends_it_with_an_error(tmp_path, broken):
     """GEPA would go on after what its reflection model throws."""
     worker = Worker(tmp_path, make_job(tmp_path))
     worker.broken = broken
@@ -237,7 +237,7 @@ def test_a_worker_that_can_not_answer_ends_it_with_an_error(tmp_path: Path, brok
         ({"budget": 3}, "budget 3: no such field"),
     ],
 )
-def test_a_bad_job_names_its_field(tmp_path: Path, changes: Message, words: str) -> None:
+def test_a_bad_job_names_its_field(tmp_path, changes, words):
     worker = Worker(tmp_path, make_job(tmp_path, **changes)).run()
     assert worker.exit_code == 1
     (message,) = worker.messages
@@ -255,7 +255,7 @@ def rollout(text: str, **changes: Any) -> Rollout:
     return Rollout.model_validate({**given, **changes})
 
 
-def test_examples_show_what_was_asked_done_and_wanted() -> None:
+def test_examples_show_what_was_asked_done_and_wanted():
     reference = {"actions": [{"name": "cancel", "arguments": {"id": 7}}], "tell": ["12 euros"]}
     (shown,) = examples([rollout("hello", reference=reference)], shows_system=True, room=10_000)
     assert shown["Inputs"] == {
@@ -272,7 +272,7 @@ def test_examples_show_what_was_asked_done_and_wanted() -> None:
     assert list(alone["Inputs"]) == ["Conversation until the assistant's first answer"]
 
 
-def test_examples_are_cut_to_the_room_there_is() -> None:
+def test_examples_are_cut_to_the_room_there_is():
     many = [rollout("x" * 3000) for _ in range(4)]
     whole = json.dumps(examples(many, shows_system=True, room=40_000))
     assert "x" * 3000 in whole

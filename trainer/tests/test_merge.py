@@ -24,7 +24,7 @@ FILES = [CONFIG, WEIGHTS]
 
 
 @pytest.fixture(scope="module")
-def parts(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def parts(tiny_model_dir, tmp_path_factory):
     """Adapters of unlike rank, scale and modules: `plain` has in_proj to itself, `odd` w2."""
     folder = tmp_path_factory.mktemp("parts")
     odd = {"use_rslora": True, "rank_pattern": {"w2": 2}, "alpha_pattern": {r"layers\.0\.feed_forward\.w1": 6}}
@@ -54,9 +54,7 @@ def deltas(model: PeftModel, name: str) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (0.7, 0.3), (2.0, -0.5)])
-def test_it_is_the_weighted_sum_of_its_parts_and_pefts_cat(
-    tiny_model_dir: Path, parts: dict[str, Path], tmp_path: Path, weights: tuple[float, float]
-) -> None:
+def test_it_is_the_weighted_sum_of_its_parts_and_pefts_cat(tiny_model_dir, parts, tmp_path, weights):
     folder = merged(tmp_path, dict(zip(parts.values(), weights, strict=True)))
     base = AutoModelForCausalLM.from_pretrained(tiny_model_dir)
     model = PeftModel.from_pretrained(base, parts["plain"], adapter_name="plain").eval()
@@ -89,9 +87,7 @@ def test_it_is_the_weighted_sum_of_its_parts_and_pefts_cat(
     assert len(set(scales.values())) == 3
 
 
-def test_the_same_job_gives_the_same_bytes_and_replaces_what_it_made(
-    tiny_model_dir: Path, parts: dict[str, Path], tmp_path: Path
-) -> None:
+def test_the_same_job_gives_the_same_bytes_and_replaces_what_it_made(tiny_model_dir, parts, tmp_path):
     """Base models may have unlike names: one folder has many. The first one's is taken over."""
     moved = copy_of(parts["odd"], tmp_path / "odd", lambda f: changed_config(f, base_model_name_or_path="/elsewhere"))
     job = {parts["plain"]: 0.7, moved: 0.3}
@@ -115,7 +111,7 @@ def test_the_same_job_gives_the_same_bytes_and_replaces_what_it_made(
         ((torch.float32, torch.float16), torch.float32),
     ],
 )
-def test_float32_where_any_part_is(parts: dict[str, Path], tmp_path: Path, kinds: tuple, result: torch.dtype) -> None:
+def test_float32_where_any_part_is(parts, tmp_path, kinds, result):
     folders = [
         copy_of(path, tmp_path / name, lambda f, kind=kind: changed_weights(f, lambda _, t: t.to(kind)))
         for (name, path), kind in zip(parts.items(), kinds, strict=True)
@@ -149,9 +145,7 @@ def weighed(factor: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Call
         (lambda folder: (folder / WEIGHTS).write_bytes(b"torn"), "cannot be read"),
     ],
 )
-def test_what_can_not_be_merged(
-    parts: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str], change: Callable[[Path], Any], said: str
-) -> None:
+def test_what_can_not_be_merged(parts, tmp_path, capfd, change, said):
     bad = copy_of(parts["odd"], tmp_path / "bad", change)
     assert main(job_of(tmp_path, {parts["plain"]: 1, bad: 1})) == REFUSED
     out, err = capfd.readouterr()
@@ -172,7 +166,7 @@ def test_what_can_not_be_merged(
         (None, "merge: --job "),
     ],
 )
-def test_bad_jobs(tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: dict | None, said: str) -> None:
+def test_bad_jobs(tmp_path, capfd, changes, said):
     argv = job_of(tmp_path, {}, **{"adapters": [{"path": "x", "weight": 1}], **(changes or {})})
     if changes is None:
         Path(argv[-1]).unlink()
@@ -181,7 +175,7 @@ def test_bad_jobs(tmp_path: Path, capfd: pytest.CaptureFixture[str], changes: di
     assert said in err and len(err.splitlines()) == 1
 
 
-def test_a_part_is_never_replaced(parts: dict[str, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_part_is_never_replaced(parts, tmp_path, capfd):
     part = copy_of(parts["odd"], tmp_path / "part")
     assert main(job_of(tmp_path, {part: 1}, output_dir=str(part))) == REFUSED
     assert "is one of the adapters; name a new folder" in capfd.readouterr().err
@@ -191,9 +185,7 @@ def test_a_part_is_never_replaced(parts: dict[str, Path], tmp_path: Path, capfd:
 @pytest.mark.parametrize(
     "broken", ["trainer.merge.write_peft_folder", "trainer.peft_folder.load_file", "pathlib.Path.read_bytes"]
 )
-def test_what_the_machine_lacks_is_no_refusal(
-    parts: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
-) -> None:
+def test_what_the_machine_lacks_is_no_refusal(parts, tmp_path, monkeypatch, broken):
     """Python ends with code 1 then: who runs it tries again."""
 
     def fails(*_: Any, **__: Any) -> None:
@@ -205,7 +197,7 @@ def test_what_the_machine_lacks_is_no_refusal(
         main(argv)
 
 
-def test_the_command_says_nothing_and_starts_light(parts: dict[str, Path], tmp_path: Path) -> None:
+def test_the_command_says_nothing_and_starts_light(parts, tmp_path):
     heavy = "[name for name in ('transformers', 'peft', 'trl', 'sklearn') if name in sys.modules]"
     program = f"import sys; from trainer.__main__ import main; assert main(sys.argv[1:]) == 0; assert {heavy} == []"
     command = [sys.executable, "-c", program, *job_of(tmp_path, {parts["plain"]: 1, parts["odd"]: 1})]

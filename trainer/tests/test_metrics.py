@@ -31,7 +31,7 @@ class Memory(Tool):
 FIRST: list[Row] = [(1, {"loss": 0.5}), (2, {"loss": 0.25})]
 
 
-def test_what_is_there_is_not_written_again_by_this_process_nor_by_another() -> None:
+def test_what_is_there_is_not_written_again_by_this_process_nor_by_another():
     tool = Memory()
     mirror = Mirror(tool)
     assert (mirror.show("a", FIRST), mirror.show("a", FIRST)) == (2, 0)
@@ -47,19 +47,19 @@ def test_what_is_there_is_not_written_again_by_this_process_nor_by_another() -> 
     [[(1, {"loss": 0.5}), (2, {"loss": 0.3})], [(1, {"loss": 0.5})]],
     ids=["came out otherwise", "is not there any more"],
 )
-def test_a_step_that_was_done_again_leaves_nothing_of_before(rows: list[Row]) -> None:
+def test_a_step_that_was_done_again_leaves_nothing_of_before(rows):
     tool = Memory({"a": {("loss", 1): 0.5, ("loss", 2): 0.25}})
     Mirror(tool).show("a", rows)
     assert tool.points["a"] == {("loss", step): values["loss"] for step, values in rows}
 
 
-def test_points_of_a_curve_that_is_thinned_stay() -> None:
+def test_points_of_a_curve_that_is_thinned_stay():
     tool = Memory({"a": {("dollars", step): step / 2 for step in (1, 2, 3)}})
     assert Mirror(tool).show("a", [(1, {"dollars": 0.5}), (10, {"dollars": 5.0})]) == 1
     assert sorted(step for _, step in tool.points["a"]) == [1, 2, 3, 10]
 
 
-def test_a_run_that_no_other_process_can_go_on_with_is_written_anew_where_it_grows() -> None:
+def test_a_run_that_no_other_process_can_go_on_with_is_written_anew_where_it_grows():
     tool = Memory({"a": {("loss", 1): 0.5}})
     tool.can_go_on = False
     mirror = Mirror(tool)
@@ -71,7 +71,7 @@ def test_a_run_that_no_other_process_can_go_on_with_is_written_anew_where_it_gro
     assert Mirror(tool).show("a", [(1, {"loss": 9.0}), (4, {"loss": 0.1})]) == 1
 
 
-def test_one_tool_that_fails_ends_alone_and_says_so_once() -> None:
+def test_one_tool_that_fails_ends_alone_and_says_so_once():
     class Failing(Memory):
         def add(self, run: str, rows: list[Row]) -> None:
             raise OSError("no room")

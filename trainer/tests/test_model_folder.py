@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -39,12 +38,12 @@ BASE = ROOT / "models" / "base"
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path):
     return Path(shutil.copytree(BASE, tmp_path / "m" / "base"))
 
 
 @pytest.fixture
-def ask(tmp_path: Path) -> Callable[..., tuple[int, Any]]:
+def ask(tmp_path):
     """Exit code and answer of a command."""
 
     def ask(command: str, **question: Any) -> tuple[int, Any]:
@@ -56,7 +55,7 @@ def ask(tmp_path: Path) -> Callable[..., tuple[int, Any]]:
     return ask
 
 
-def test_the_id_is_the_folders_name_and_a_hash_of_all_files(model: Path, tmp_path: Path) -> None:
+def test_the_id_is_the_folders_name_and_a_hash_of_all_files(model, tmp_path):
     whole = hashlib.sha256()
     for path in sorted(model.iterdir()):
         whole.update(f"{path.name}\n".encode() + path.read_bytes())
@@ -71,7 +70,7 @@ def test_the_id_is_the_folders_name_and_a_hash_of_all_files(model: Path, tmp_pat
     assert base_id(model) != base_id(BASE)
 
 
-def test_what_has_not_changed_is_not_read_again(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_not_changed_is_not_read_again(model, tmp_path, monkeypatch):
     read: list[Path] = []
     digest = model_folder._digest
     monkeypatch.setattr(model_folder, "_digest", lambda folder, *rest: read.append(folder) or digest(folder, *rest))
@@ -107,7 +106,7 @@ def test_what_has_not_changed_is_not_read_again(model: Path, tmp_path: Path, mon
         ),
     ],
 )
-def test_commands_that_load_no_model(tmp_path: Path, command: str, question: dict, answer: dict) -> None:
+def test_commands_that_load_no_model(tmp_path, command, question, answer):
     source, out = tmp_path / "question.json", tmp_path / "answer.json"
     source.write_text(json.dumps({"model": str(BASE), **question}))
     probe = (
@@ -132,9 +131,7 @@ def test_commands_that_load_no_model(tmp_path: Path, command: str, question: dic
         ("check-model", {"target_modules": []}, "; name a causal language model that transformers knows"),
     ],
 )
-def test_refusals_are_one_line_and_nothing_is_written(
-    tmp_path: Path, ask, capsys: pytest.CaptureFixture[str], command: str, question: dict, said: str
-) -> None:
+def test_refusals_are_one_line_and_nothing_is_written(tmp_path, ask, capsys, command, question, said):
     folder = tmp_path / "none"
     folder.mkdir()
     assert ask(command, model=str(folder), **question) == (REFUSED, None)
@@ -150,9 +147,7 @@ WANTED = [
 
 
 @pytest.mark.parametrize("kind", ["moe", "lfm2"])
-def test_it_refuses_the_modules_that_the_trainer_refuses(
-    kind: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
+def test_it_refuses_the_modules_that_the_trainer_refuses(kind, request, tmp_path):
     model = request.getfixturevalue(f"tiny_{kind}_dir")
     for wanted in WANTED:
         found, unknown, choices = lora_modules(empty_model(str(model)), wanted)
@@ -165,7 +160,7 @@ def test_it_refuses_the_modules_that_the_trainer_refuses(
             assert set(read_peft_folder(tmp_path / "adapter").factors) == set(found)
 
 
-def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(tiny_moe_dir: Path, ask) -> None:
+def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(tiny_moe_dir, ask):
     assert b"mlp.experts.0.gate_proj.weight" in (tiny_moe_dir / "model.safetensors").read_bytes()[:20_000]
     assert ask("check-model", model=str(tiny_moe_dir), target_modules=["k_proj", "gate_proj"]) == (
         0,
@@ -182,7 +177,7 @@ def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(ti
     ]
 
 
-def test_what_a_lora_trains_is_kept_as_long_as_the_files_stay(tiny_model_dir, tmp_path, monkeypatch, ask) -> None:
+def test_what_a_lora_trains_is_kept_as_long_as_the_files_stay(tiny_model_dir, tmp_path, monkeypatch, ask):
     model = tmp_path / "model"
     shutil.copytree(tiny_model_dir, model)
     monkeypatch.setenv("CAMPAIGN_HOME", str(tmp_path))
@@ -215,9 +210,7 @@ POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n"
         (lambda _: POINTER, r"is a git-lfs pointer and not the file itself; run `git lfs pull` in "),
     ],
 )
-def test_a_file_that_is_not_whole_is_named(
-    tiny_model_dir: Path, tmp_path: Path, ask, capsys: pytest.CaptureFixture[str], spoil: Callable, said: str
-) -> None:
+def test_a_file_that_is_not_whole_is_named(tiny_model_dir, tmp_path, ask, capsys, spoil, said):
     model = Path(shutil.copytree(tiny_model_dir, tmp_path / "model"))
     check_files(model)
     weights = model / "model.safetensors"
@@ -231,16 +224,14 @@ def test_a_file_that_is_not_whole_is_named(
     assert capsys.readouterr().err == stderr.replace("check-model: ", "serve: ")
 
 
-def test_any_file_may_be_a_pointer(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_any_file_may_be_a_pointer(tiny_model_dir, tmp_path):
     model = Path(shutil.copytree(tiny_model_dir, tmp_path / "model"))
     (model / "tokenizer.json").write_bytes(POINTER)
     with pytest.raises(BadInput, match=r"tokenizer\.json is a git-lfs pointer"):
         check_files(model)
 
 
-def test_a_blank_adapter_has_the_modules_and_the_rank_and_changes_nothing(
-    tiny_model_dir: Path, tmp_path: Path, ask
-) -> None:
+def test_a_blank_adapter_has_the_modules_and_the_rank_and_changes_nothing(tiny_model_dir, tmp_path, ask):
     blank = {"rank": 24, "output_dir": str(tmp_path / "blank")}
     code, answer = ask("check-model", model=str(tiny_model_dir), target_modules=["q_proj", "w1"], adapter=blank)
     adapter = read_peft_folder(tmp_path / "blank")
@@ -252,7 +243,7 @@ def counts(model: Path, *texts: str) -> dict[str, Any]:
     return unknown_tokens(Texts(model=str(model), texts=list(texts)))
 
 
-def test_unknown_words_are_counted_the_most_frequent_first_and_ten_at_most() -> None:
+def test_unknown_words_are_counted_the_most_frequent_first_and_ten_at_most():
     assert counts(BASE, "return the red lamp", "ask for it if missing .")["unknown"] == 0
     assert counts(BASE, "You would like a lamp", "Would you ?", "")["tokens"] == 8
     many = counts(BASE, "often " * 3 + "twice twice", " ".join(f"w{n}" for n in range(20)), "often")
@@ -260,7 +251,7 @@ def test_unknown_words_are_counted_the_most_frequent_first_and_ten_at_most() -> 
     assert (len(many["words"]), many["unknown"], many["tokens"]) == (10, 26, 26)
 
 
-def test_tokenizers_of_other_kinds(tmp_path: Path) -> None:
+def test_tokenizers_of_other_kinds(tmp_path):
     assert counts(tmp_path, "anything") == {"tokens": 0, "unknown": 0, "words": []}
     unigram = models.Unigram([("lamp", -1.0), ("<nothing>", -2.0)], unk_id=1, byte_fallback=False)
     for model, text, unknown in ((unigram, "lamp desk", 1), (models.BPE(vocab={"a": 0}, merges=[]), "a a c", 0)):
@@ -273,7 +264,7 @@ def test_tokenizers_of_other_kinds(tmp_path: Path) -> None:
         counts(tmp_path, "anything")
 
 
-def test_rounding_moves_a_fingerprint_little_and_other_weights_move_it_far(tmp_path: Path) -> None:
+def test_rounding_moves_a_fingerprint_little_and_other_weights_move_it_far(tmp_path):
     model = AutoModelForCausalLM.from_pretrained(BASE)
     own = fingerprint(Question(model=str(BASE)))
     assert len(own["ids"]) == FINGERPRINT_IDS == len(own["logprobs"]) + 1

@@ -33,7 +33,7 @@ TARGETS = {"lfm2": ["q_proj", "in_proj", "w1", "w2"], "llama": ["q_proj", "o_pro
 
 
 @pytest.fixture(scope="module", params=["lfm2", "llama"])
-def setting(request, tiny_model_dir, tiny_llama_dir, tmp_path_factory) -> tuple[Path, list[Path]]:
+def setting(request, tiny_model_dir, tiny_llama_dir, tmp_path_factory):
     model = tiny_model_dir if request.param == "lfm2" else tiny_llama_dir
     folder = tmp_path_factory.mktemp("adapters")
     # The second leaves modules out and has another rank.
@@ -84,7 +84,7 @@ def logprobs(adapters: GatedModel, request: GenerationRequest, ids: list[int]) -
     return found[len(request.prompt) - 1 :].tolist()
 
 
-def test_a_gate_of_zeros_is_equal_shares_of_base_and_adapters(setting) -> None:
+def test_a_gate_of_zeros_is_equal_shares_of_base_and_adapters(setting):
     base, paths = setting
     share = 1 / 3
     plain = AutoModelForCausalLM.from_pretrained(base).eval()
@@ -102,7 +102,7 @@ def test_a_gate_of_zeros_is_equal_shares_of_base_and_adapters(setting) -> None:
     assert [name for name, p in adapters.model.named_parameters() if p.requires_grad] == []
 
 
-def test_the_server_gives_the_trainers_logprobs_in_mixed_rows_and_with_prefixes_kept(setting, tmp_path) -> None:
+def test_the_server_gives_the_trainers_logprobs_in_mixed_rows_and_with_prefixes_kept(setting, tmp_path):
     base, paths = setting
     expected = {name: trained(setting, tmp_path / name, seed) for name, seed in (("gate", 3), ("other", 4))}
     loaded = {"one": paths[0], **{name: tmp_path / name for name in expected}}
@@ -127,7 +127,7 @@ def test_the_server_gives_the_trainers_logprobs_in_mixed_rows_and_with_prefixes_
 
 
 @pytest.fixture(scope="module")
-def told_apart(tiny_llama_dir, tmp_path_factory) -> tuple[tuple[Path, list[Path]], list[list[int]]]:
+def told_apart(tiny_llama_dir, tmp_path_factory):
     """Two adapters, and what the first says of prompts of one kind, the second of those of another, in turn."""
     folder = tmp_path_factory.mktemp("told-apart")
     paths = [save_adapter(folder / str(n), tiny_llama_dir, n, TARGETS["llama"], alpha=16) for n in (1, 2)]
@@ -142,7 +142,7 @@ def told_apart(tiny_llama_dir, tmp_path_factory) -> tuple[tuple[Path, list[Path]
     return (tiny_llama_dir, paths), tasks
 
 
-def test_a_gate_learns_which_adapter_an_input_needs(told_apart, tmp_path) -> None:
+def test_a_gate_learns_which_adapter_an_input_needs(told_apart, tmp_path):
     (base, paths), tasks = told_apart
     body = job(base, paths, tmp_path / "out", tasks)
     assert run(tmp_path, body) == 0
@@ -173,7 +173,7 @@ def test_a_gate_learns_which_adapter_an_input_needs(told_apart, tmp_path) -> Non
     assert all((tmp_path / "out" / n).read_bytes() == (tmp_path / "again" / n).read_bytes() for n in names)
 
 
-def test_a_folder_that_holds_no_gate_of_this_base_is_refused(setting, tmp_path) -> None:
+def test_a_folder_that_holds_no_gate_of_this_base_is_refused(setting, tmp_path):
     base, _ = setting
     trained(setting, tmp_path / "gate")
     config, tensors = (tmp_path / "gate" / GATE_CONFIG).read_text(), load_file(tmp_path / "gate" / GATE_WEIGHTS)
@@ -191,7 +191,7 @@ def test_a_folder_that_holds_no_gate_of_this_base_is_refused(setting, tmp_path) 
                 engine.registry.load("gate", str(tmp_path / "gate"))
 
 
-def test_what_no_gate_can_be_trained_on(setting, tmp_path, capsys) -> None:
+def test_what_no_gate_can_be_trained_on(setting, tmp_path, capsys):
     good = job(*setting, tmp_path / "out", [[5, 6, 7, 8, 9], [9, 8, 7, 6, 5]])
     for changes, said in [
         ({"adapters": good["adapters"][:1]}, "adapters"),

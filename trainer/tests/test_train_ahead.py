@@ -31,12 +31,12 @@ class Policies:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Worker, Policies]:
+def undisturbed(tiny_model_dir, tmp_path_factory):
     policies = Policies()
     return ahead(tiny_model_dir, tmp_path_factory.mktemp("ahead")).run(policies), policies
 
 
-def test_a_step_is_trained_while_the_next_ones_rollouts_are_made(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_a_step_is_trained_while_the_next_ones_rollouts_are_made(tiny_model_dir, tmp_path):
     run, owed = ahead(tiny_model_dir, tmp_path), []
 
     def late(message: Message, learner: Learner) -> bool | str | None:
@@ -59,7 +59,7 @@ def test_a_step_is_trained_while_the_next_ones_rollouts_are_made(tiny_model_dir:
     assert [metrics["step"] for metrics in run.metrics()] == [1, 2, 3, 4]
 
 
-def test_policies_are_one_update_old_and_the_ratio_is_to_them(undisturbed: tuple[Worker, Policies]) -> None:
+def test_policies_are_one_update_old_and_the_ratio_is_to_them(undisturbed):
     run, policies = undisturbed
     assert run.exit_code == 0, run.stderr
     assert [(step, is_ahead) for step, is_ahead, _ in policies.asked] == [(0, 0), (1, 1), (2, 1), (3, 1)]
@@ -75,8 +75,8 @@ def test_policies_are_one_update_old_and_the_ratio_is_to_them(undisturbed: tuple
     [("rollouts", 2, signal.SIGKILL), ("step", 3, signal.SIGKILL), ("checkpoint", 2, signal.SIGTERM)],
 )
 def test_after_any_end_the_same_is_asked_of_the_same_policies(
-    tiny_model_dir: Path, tmp_path: Path, undisturbed: tuple[Worker, Policies], type: str, step: int, number: int
-) -> None:
+    tiny_model_dir, tmp_path, undisturbed, type, step, number
+):
     whole, expected = undisturbed
     run, policies = ahead(tiny_model_dir, tmp_path), Policies()
 
@@ -95,9 +95,7 @@ def test_after_any_end_the_same_is_asked_of_the_same_policies(
     assert run.adapter_bytes(STEPS) == whole.adapter_bytes(STEPS)
 
 
-def test_two_processes_read_a_batch_before_the_next_is_asked_for(
-    tiny_model_dir: Path, tmp_path: Path, undisturbed: tuple[Worker, Policies]
-) -> None:
+def test_two_processes_read_a_batch_before_the_next_is_asked_for(tiny_model_dir, tmp_path, undisturbed):
     run = ahead(tiny_model_dir, tmp_path, processes=2)
 
     def over_the_last(message: Message, learner: Learner) -> str | None:
@@ -112,6 +110,6 @@ def test_two_processes_read_a_batch_before_the_next_is_asked_for(
     assert [m["rows"] for m in run.metrics()] == [m["rows"] for m in undisturbed[0].metrics()]
 
 
-def test_rollouts_at_another_temperature_are_not_made_ahead(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_rollouts_at_another_temperature_are_not_made_ahead(tiny_model_dir, tmp_path):
     with pytest.raises(BadInput, match=r"steps_ahead 1: .*another temperature than 1.*set it to 0"):
         parse_job(make_job(tiny_model_dir, tmp_path, steps_ahead=1, temperature=0.7))

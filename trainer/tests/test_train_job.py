@@ -49,13 +49,13 @@ from trainer.train.model import build_model
         ({"lora": 4}, r"lora 4: must be an object"),
     ],
 )
-def test_bad_jobs(tiny_model_dir: Path, tmp_path: Path, changes: Message, said: str) -> None:
+def test_bad_jobs(tiny_model_dir, tmp_path, changes, said):
     with pytest.raises(BadInput, match=said) as caught:
         parse_job(make_job(tiny_model_dir, tmp_path, **changes))
     assert "\n" not in str(caught.value)
 
 
-def test_every_field_is_required(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_every_field_is_required(tiny_model_dir, tmp_path):
     job = make_job(tiny_model_dir, tmp_path)
     for name in job:
         with pytest.raises(BadInput, match=f"^{name}: required; add it$"):
@@ -70,7 +70,7 @@ def test_every_field_is_required(tiny_model_dir: Path, tmp_path: Path) -> None:
         ('{"tasks": []}', "base_model: required"),
     ],
 )
-def test_a_bad_job_is_one_error_line_and_exit_code_1(tmp_path: Path, text: str | None, said: str) -> None:
+def test_a_bad_job_is_one_error_line_and_exit_code_1(tmp_path, text, said):
     job = tmp_path / "job.json"
     if text is not None:
         job.write_text(text)
@@ -83,7 +83,7 @@ def test_a_bad_job_is_one_error_line_and_exit_code_1(tmp_path: Path, text: str |
     assert said in message["error"]["message"]
 
 
-def test_dropout_is_the_jobs_and_bad_initial_adapters_are_refused(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_dropout_is_the_jobs_and_bad_initial_adapters_are_refused(tiny_model_dir, tmp_path):
     def build(adapter: Path, **changes: object) -> Any:
         return build_model(parse_job(make_job(tiny_model_dir, tmp_path, init_adapter=str(adapter), **changes)))
 
@@ -111,9 +111,7 @@ def test_dropout_is_the_jobs_and_bad_initial_adapters_are_refused(tiny_model_dir
         build(good, lora={**LORA, "target_modules": TARGETS[:-1]})
 
 
-def test_tasks_come_as_given_then_shuffled_by_the_seed_and_never_twice_in_a_step(
-    tiny_model_dir: Path, tmp_path: Path
-) -> None:
+def test_tasks_come_as_given_then_shuffled_by_the_seed_and_never_twice_in_a_step(tiny_model_dir, tmp_path):
     def drawn(**changes: Any) -> list[str]:
         return tasks_of_all_steps(parse_job(make_job(tiny_model_dir, tmp_path, **changes)))
 
@@ -159,7 +157,7 @@ def row_of(batch: list[Message]) -> Message:
         (lambda b: row_of(b).update(logprobs=[float("-inf"), 0]), r"logprobs.0 -Infinity: must be a finite number"),
     ],
 )
-def test_bad_batches(tmp_path: Path, spoil: Callable[[Message], Any], said: str) -> None:
+def test_bad_batches(tmp_path, spoil, said):
     batch = good_batch()
     spoil(batch)
     file = tmp_path / "batch.jsonl"
@@ -169,7 +167,7 @@ def test_bad_batches(tmp_path: Path, spoil: Callable[[Message], Any], said: str)
     assert "\n" not in str(caught.value)
 
 
-def test_a_row_may_be_without_logprobs_and_a_file_that_is_not_whole_is_damaged(tmp_path: Path) -> None:
+def test_a_row_may_be_without_logprobs_and_a_file_that_is_not_whole_is_damaged(tmp_path):
     batch = good_batch()
     row_of(batch).update(logprobs=None)
     file = tmp_path / "batch.jsonl"

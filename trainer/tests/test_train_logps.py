@@ -70,9 +70,7 @@ def plain(model: Any, given: dict[str, torch.Tensor], temperature: float = 1.0) 
 
 @pytest.mark.parametrize("reordered", [False, True])
 @pytest.mark.parametrize(("kind", "temperature"), [("llama", 1.0), ("lfm2", 1.0), ("llama", 0.7)])
-def test_logps_and_gradient_are_those_of_rows_alone(
-    kind: str, temperature: float, reordered: bool, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logps_and_gradient_are_those_of_rows_alone(kind, temperature, reordered, request, monkeypatch):
     monkeypatch.setattr(products, "SMALLEST_REORDERED", 0 if reordered else 10**9)
     model = tuned(request.getfixturevalue(f"tiny_{kind}_dir"))
     given = batch()
@@ -93,9 +91,7 @@ def test_logps_and_gradient_are_those_of_rows_alone(
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.7])
-def test_logits_that_are_too_many_at_once_are_made_in_parts(
-    tiny_llama_dir: Path, temperature: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_logits_that_are_too_many_at_once_are_made_in_parts(tiny_llama_dir, temperature, monkeypatch):
     model = tuned(tiny_llama_dir)
     sampled, given = SampledLogps(model.get_base_model()), batch()
     whole, whole_at_one = sampled(**given, temperature=temperature)
@@ -111,7 +107,7 @@ def test_logits_that_are_too_many_at_once_are_made_in_parts(
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 
 
-def test_a_model_that_does_more_than_a_head_is_left_to_trl(tiny_llama_dir: Path) -> None:
+def test_a_model_that_does_more_than_a_head_is_left_to_trl(tiny_llama_dir):
     model = AutoModelForCausalLM.from_pretrained(tiny_llama_dir)
     plain_forward = model.forward
 
@@ -124,7 +120,7 @@ def test_a_model_that_does_more_than_a_head_is_left_to_trl(tiny_llama_dir: Path)
     assert not SampledLogps(model).usable
 
 
-def test_reordered_weights_multiply_like_the_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reordered_weights_multiply_like_the_layers(monkeypatch):
     torch.manual_seed(0)
     layer = torch.nn.Linear(40, 30)
     x = torch.randn(2, 7, 40, requires_grad=True)
@@ -139,7 +135,7 @@ def test_reordered_weights_multiply_like_the_layers(monkeypatch: pytest.MonkeyPa
             torch.testing.assert_close(product(layer.weight, layer.bias)(x), layer(x))
 
 
-def test_rows_of_a_prompt_stand_together_where_it_is_computed_once() -> None:
+def test_rows_of_a_prompt_stand_together_where_it_is_computed_once():
     def row(prompt: list[int], length: int) -> Row:
         return Row(prompt_ids=prompt, completion_ids=[9] * length, logprobs=None, mask=[1] * length)
 

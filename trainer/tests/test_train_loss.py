@@ -35,7 +35,7 @@ def tuned_trainer(model: Path, output: Path, **changes: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def trainer(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def trainer(tiny_model_dir, tmp_path_factory):
     return tuned_trainer(tiny_model_dir, tmp_path_factory.mktemp("out"))
 
 
@@ -115,7 +115,7 @@ def assert_close(ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> None:
 
 
 @pytest.mark.parametrize("tokens_per_forward", [1, 40, 10_000])
-def test_loss_and_gradient_of_a_padded_batch_are_the_handwritten_ones(trainer: Any, tokens_per_forward: int) -> None:
+def test_loss_and_gradient_of_a_padded_batch_are_the_handwritten_ones(trainer, tokens_per_forward):
     rows = with_old_logps(trainer, random_rows(7, seed=2), spread=0.4)
     advantages = [1.3, -0.7, 0.2, -1.9, 0.5, 2.0, -0.1]
     expected, expected_gradient = reference(trainer, rows, advantages)
@@ -124,7 +124,7 @@ def test_loss_and_gradient_of_a_padded_batch_are_the_handwritten_ones(trainer: A
     assert_close(gradient, expected_gradient)
 
 
-def test_the_gap_to_the_samplers_logprobs_is_measured_on_loss_tokens(trainer: Any) -> None:
+def test_the_gap_to_the_samplers_logprobs_is_measured_on_loss_tokens(trainer):
     rows = with_old_logps(trainer, random_rows(4, seed=3), spread=0.0)
     step(trainer, batch_of(rows, [1.0] * 4))
     assert trainer._step_metrics["logprob_gap"] < 1e-5
@@ -136,9 +136,7 @@ def test_the_gap_to_the_samplers_logprobs_is_measured_on_loss_tokens(trainer: An
 
 
 @pytest.mark.parametrize("ours", [True, False])
-def test_at_another_temperature_the_loss_is_over_what_was_sampled_from(
-    ours: bool, tiny_model_dir: Path, tmp_path: Path
-) -> None:
+def test_at_another_temperature_the_loss_is_over_what_was_sampled_from(ours, tiny_model_dir, tmp_path):
     """The sampler's log-probs are those at 1: the ratio is to the policy's own, and the gap is to the sampler's."""
     trainer = tuned_trainer(tiny_model_dir, tmp_path, temperature=0.7)
     trainer._sampled.usable &= ours
@@ -154,7 +152,7 @@ def test_at_another_temperature_the_loss_is_over_what_was_sampled_from(
     assert ("logprob_gap" in trainer._step_metrics) == ours
 
 
-def test_masked_and_clipped_tokens_have_no_gradient(trainer: Any) -> None:
+def test_masked_and_clipped_tokens_have_no_gradient(trainer):
     """Only the last of three tokens carries loss: other old log-probs there change nothing."""
     [row] = with_old_logps(trainer, [row_of([11, 12], [13, 14, 15], mask=[0, 0, 1])], spread=0.0)
     _, gradient = step(trainer, batch_of([row], [1.0]))
@@ -172,7 +170,7 @@ def shifted(row: Row, by: float) -> Row:
     return row.model_copy(update={"logprobs": [x + by * m for x, m in zip(row.logprobs, row.mask, strict=True)]})
 
 
-def test_delta_bounds_the_ratio_where_clip_does_not(trainer: Any) -> None:
+def test_delta_bounds_the_ratio_where_clip_does_not(trainer):
     [row] = with_old_logps(trainer, [row_of([11, 12], [13, 14], mask=[1, 1])], spread=0.0)
     for ratio, weight, moves in ((3.0, 3.0, True), (8.0, 4.0, False)):
         loss, gradient = step(trainer, batch_of([shifted(row, -math.log(ratio))], [-1.0]))
@@ -181,9 +179,7 @@ def test_delta_bounds_the_ratio_where_clip_does_not(trainer: Any) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_truncated_importance_weights_are_the_handwritten_ones(
-    dtype: str, tiny_model_dir: Path, tmp_path: Path
-) -> None:
+def test_truncated_importance_weights_are_the_handwritten_ones(dtype, tiny_model_dir, tmp_path):
     """Noise of known size on the sampler's log-probs: a token weighs exp(-noise), at most 1.5, and none is clipped."""
     most = 1.5
     trainer = tuned_trainer(tiny_model_dir, tmp_path, importance_sampling_clip_max=most)
@@ -208,9 +204,7 @@ def test_truncated_importance_weights_are_the_handwritten_ones(
 
 
 @pytest.mark.parametrize("most", [None, 2.0])
-def test_rows_beyond_the_threshold_are_left_out_where_their_advantage_is_negative(
-    most: float | None, tiny_model_dir: Path, tmp_path: Path
-) -> None:
+def test_rows_beyond_the_threshold_are_left_out_where_their_advantage_is_negative(most, tiny_model_dir, tmp_path):
     trainer = tuned_trainer(tiny_model_dir, tmp_path, importance_sampling_clip_max=most)
     near, far, liked = with_old_logps(trainer, random_rows(3, seed=7), spread=0.0)
     rows = [shifted(near, 0.45), shifted(far, 0.55), shifted(liked, 0.55)]
@@ -223,7 +217,7 @@ def test_rows_beyond_the_threshold_are_left_out_where_their_advantage_is_negativ
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
 
 
-def test_a_sampler_that_differs_too_much_is_said_with_both_figures(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_a_sampler_that_differs_too_much_is_said_with_both_figures(tiny_model_dir, tmp_path):
     trainer = tuned_trainer(tiny_model_dir, tmp_path, max_logprob_gap=0.5)
     rows = [shifted(row, -0.6) for row in with_old_logps(trainer, random_rows(4, seed=3), spread=0.0)]
     words = r"differ by 0\.6 a token in step 1, more than training.maxLogprobGap 0\.5; look at the base model"
@@ -232,7 +226,7 @@ def test_a_sampler_that_differs_too_much_is_said_with_both_figures(tiny_model_di
 
 
 @pytest.mark.parametrize("tokens_per_forward", [1, 10_000])
-def test_rows_without_logprobs_begin_at_ratio_1(trainer: Any, tokens_per_forward: int) -> None:
+def test_rows_without_logprobs_begin_at_ratio_1(trainer, tokens_per_forward):
     """The policy's own log-probs stand for the old ones, so nothing of them is clipped; other rows bring theirs."""
     known, hinted = random_rows(3, seed=9), random_rows(4, seed=10)
     known = with_old_logps(trainer, known, spread=0.4)
@@ -250,7 +244,7 @@ def test_rows_without_logprobs_begin_at_ratio_1(trainer: Any, tokens_per_forward
     assert gap > 0.1
 
 
-def test_kl_is_against_the_base_model(trainer: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kl_is_against_the_base_model(trainer, monkeypatch):
     rows = with_old_logps(trainer, random_rows(3, seed=8), spread=0.1)
     plain, _ = step(trainer, batch_of(rows, [1.0, -1.0, 0.5]))
     total, tokens = 0.0, 0
@@ -268,9 +262,7 @@ def test_kl_is_against_the_base_model(trainer: Any, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("truncated", [None, 1.5])
-def test_the_factors_that_a_tinker_server_is_sent_are_the_losss_derivatives(
-    truncated: float | None, tiny_model_dir: Path, tmp_path: Path
-) -> None:
+def test_the_factors_that_a_tinker_server_is_sent_are_the_losss_derivatives(truncated, tiny_model_dir, tmp_path):
     changes = {"importance_sampling_clip_max": truncated, "delta": 1.3, "off_policy_mask_threshold": 0.1}
     trainer = tuned_trainer(tiny_model_dir, tmp_path, **changes)
     rows = with_old_logps(trainer, random_rows(9, seed=8), spread=0.5)
@@ -287,7 +279,7 @@ def test_the_factors_that_a_tinker_server_is_sent_are_the_losss_derivatives(
     assert sent.logprob_gap == pytest.approx(trainer._step_metrics["logprob_gap"], abs=1e-5)
 
 
-def test_group_advantages() -> None:
+def test_group_advantages():
     rewards = np.array([[1.0, 0.0, 0.0, 0.0], [0.5, 0.5, 0.5, 0.5], [0.2, 0.4, 0.6, 0.8]])
     assert informative(rewards).tolist() == [True, False, True]
     group = group_advantages(rewards, "group")
@@ -305,7 +297,7 @@ def rollouts_of(rewards: list[list[float]], rows: list[Row]) -> list[list[Rollou
     return [[Rollout(task="s1", reward=reward, rows=[next(remaining)]) for reward in group] for group in rewards]
 
 
-def test_constant_groups_leave_no_trace_in_the_gradient(trainer: Any) -> None:
+def test_constant_groups_leave_no_trace_in_the_gradient(trainer):
     rows = with_old_logps(trainer, random_rows(8, seed=5), spread=0.1)
     batch = training_batch(rollouts_of([[0.0, 1.0, 0.5, 0.5], [0.3] * 4], rows), "group")
     assert batch.metrics["informative_groups"] == 1
@@ -322,7 +314,7 @@ def test_constant_groups_leave_no_trace_in_the_gradient(trainer: Any) -> None:
     assert "logprob_gap" not in trainer._step_metrics
 
 
-def test_all_rows_of_a_rollout_are_trained_on_with_its_advantage(trainer: Any) -> None:
+def test_all_rows_of_a_rollout_are_trained_on_with_its_advantage(trainer):
     rows = with_old_logps(trainer, random_rows(3, seed=6), spread=0.1)
     unread = rows[1].model_copy(update={"mask": [0] * len(rows[1].mask)})  # read-only turns alone
     groups = [[Rollout(task="s1", reward=1.0, rows=[rows[0], rows[2]]), Rollout(task="s1", reward=0.0, rows=[unread])]]
@@ -334,7 +326,7 @@ def test_all_rows_of_a_rollout_are_trained_on_with_its_advantage(trainer: Any) -
     assert_close(gradient, expected)
 
 
-def test_rows_of_like_length_share_a_forward() -> None:
+def test_rows_of_like_length_share_a_forward():
     rows = [row_of([1] * 4, [2] * length, mask=[1] * length) for length in (2, 30, 3, 29, 4)]
     batch = batch_of(rows, [float(i) for i in range(5)])
     micro = micro_batches(batch, tokens_per_forward=70, pad_id=0, device=torch.device("cpu"))

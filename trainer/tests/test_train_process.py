@@ -39,7 +39,7 @@ STEPS = 5  # with a checkpoint every 2, the last one is not at a multiple
 
 
 @pytest.fixture(scope="module")
-def parts_sum(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def parts_sum(tiny_model_dir, tmp_path_factory):
     """The sum of two adapters: of rank 6, where the job says 4."""
     folder = tmp_path_factory.mktemp("parts")
     parts = [random_adapter(folder / f"{n}", tiny_model_dir, n, TARGETS, rank=2 * n, spread=0.05) for n in (1, 2)]
@@ -48,12 +48,12 @@ def parts_sum(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+def uninterrupted(tiny_model_dir, tmp_path_factory):
     return worker(tiny_model_dir, tmp_path_factory.mktemp("uninterrupted")).run()
 
 
 @pytest.fixture(scope="module")
-def continued(tiny_model_dir: Path, parts_sum: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+def continued(tiny_model_dir, parts_sum, tmp_path_factory):
     """A whole training that begins with an adapter; keeps what it asked with, which is gone at the next request."""
     run = worker(tiny_model_dir, tmp_path_factory.mktemp("continued"), init_adapter=str(parts_sum))
 
@@ -84,7 +84,7 @@ def assert_goes_on_to_the_same_end(run: Worker, uninterrupted: Worker, ready: in
     assert [line["step"] for line in again.metrics()] == list(range(1, STEPS + 1))
 
 
-def test_a_whole_run(uninterrupted: Worker) -> None:
+def test_a_whole_run(uninterrupted):
     assert uninterrupted.exit_code == 0, uninterrupted.stderr
     kinds = [message["type"] for message in uninterrupted.messages if message["type"] != "progress"]
     twice = ["rollouts", "step"] * 2
@@ -105,7 +105,7 @@ def test_a_whole_run(uninterrupted: Worker) -> None:
     assert all(tensor.abs().max() > 0 for name, tensor in weights.items() if "lora_B" in name)
 
 
-def test_micro_batches_are_told(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_micro_batches_are_told(tiny_model_dir, tmp_path):
     at_once = "import trainer.train.channel as channel; channel.TELL_SECONDS = 0"
     run = worker(tiny_model_dir, tmp_path, steps=2, tokens_per_forward=30).run(before=at_once)
     told = [(message["step"], message["done"], message["total"]) for message in run.of_type("progress")]
@@ -114,7 +114,7 @@ def test_micro_batches_are_told(tiny_model_dir: Path, tmp_path: Path) -> None:
     assert told == [(step, done, total) for step in (0, 1) for done in range(1, total + 1)]
 
 
-def test_another_model_behind_the_policy_server_ends_it_at_the_first_step(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_another_model_behind_the_policy_server_ends_it_at_the_first_step(tiny_model_dir, tmp_path):
     run = worker(tiny_model_dir, tmp_path)
 
     def other(message: Message, learner: Learner) -> str | None:
@@ -132,7 +132,7 @@ def test_another_model_behind_the_policy_server_ends_it_at_the_first_step(tiny_m
     assert last_whole(run.output) == (0, None)
 
 
-def test_kill_9_while_a_checkpoint_is_written(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker) -> None:
+def test_kill_9_while_a_checkpoint_is_written(tiny_model_dir, tmp_path, uninterrupted):
     """A step takes one fsync, a checkpoint nine; the process kills itself at the fourth of the second checkpoint."""
     killer = """
 import os, signal
@@ -151,16 +151,14 @@ os.fsync = fsync
 
 
 @pytest.mark.parametrize(("step", "ready"), [(1, 0), (3, 2)], ids=["before a checkpoint", "after one"])
-def test_kill_9_while_rollouts_are_made(
-    tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker, step: int, ready: int
-) -> None:
+def test_kill_9_while_rollouts_are_made(tiny_model_dir, tmp_path, uninterrupted, step, ready):
     run = worker(tiny_model_dir, tmp_path).run(at(step, Learner.kill))
     assert run.exit_code == -9
     assert_goes_on_to_the_same_end(run, uninterrupted, ready)
 
 
 @pytest.mark.parametrize(("step", "type"), [(3, "rollouts"), (0, "ready")])
-def test_sigterm(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker, step: int, type: str) -> None:
+def test_sigterm(tiny_model_dir, tmp_path, uninterrupted, step, type):
     """While rollouts are made, and before the first step."""
 
     def stop(message: Message, learner: Learner) -> bool | None:
@@ -175,14 +173,14 @@ def test_sigterm(tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker, st
     assert_goes_on_to_the_same_end(run, uninterrupted, ready=step)
 
 
-def test_end_of_file_on_stdin(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_end_of_file_on_stdin(tiny_model_dir, tmp_path):
     run = worker(tiny_model_dir, tmp_path).run(at(1, lambda learner: learner.stdin.close()))
     assert run.exit_code == 0, run.stderr
     assert run.messages[-1] == {"type": "interrupted", "step": 1}
     assert last_whole(run.output) == (1, run.output / "checkpoint-1")
 
 
-def test_a_job_that_is_done_is_done(uninterrupted: Worker) -> None:
+def test_a_job_that_is_done_is_done(uninterrupted):
     again = uninterrupted.again()
     last = str((again.output / f"checkpoint-{STEPS}").resolve())
     assert again.messages == [
@@ -192,7 +190,7 @@ def test_a_job_that_is_done_is_done(uninterrupted: Worker) -> None:
     ]
 
 
-def test_another_job_does_not_continue_a_checkpoint(continued: Worker, parts_sum: Path, tmp_path: Path) -> None:
+def test_another_job_does_not_continue_a_checkpoint(continued, parts_sum, tmp_path):
     other = copy_of(parts_sum, tmp_path / "other", lambda copy: changed_weights(copy, lambda _, tensor: tensor * 2))
     for changes in ({"learning_rate": 0.5}, {"init_adapter": str(other)}, {"init_adapter": None}):
         refused = Worker(continued.folder, {**continued.job, **changes}).run()
@@ -201,7 +199,7 @@ def test_another_job_does_not_continue_a_checkpoint(continued: Worker, parts_sum
         assert error["type"] == "BadJob" and "output_dir" in error["message"]
 
 
-def test_step_0_is_the_initial_adapter_and_training_moves_it(continued: Worker, parts_sum: Path) -> None:
+def test_step_0_is_the_initial_adapter_and_training_moves_it(continued, parts_sum):
     assert continued.exit_code == 0, continued.stderr
     initial, first = load_file(parts_sum / WEIGHTS), load_file(continued.folder / "step-0" / WEIGHTS)
     assert initial.keys() == first.keys()
@@ -217,9 +215,7 @@ def test_step_0_is_the_initial_adapter_and_training_moves_it(continued: Worker, 
         assert 0 < (new_b @ new_a - b @ a).norm() < (b @ a).norm()
 
 
-def test_killed_it_goes_on_though_its_initial_adapter_has_moved(
-    tiny_model_dir: Path, parts_sum: Path, tmp_path: Path, continued: Worker
-) -> None:
+def test_killed_it_goes_on_though_its_initial_adapter_has_moved(tiny_model_dir, parts_sum, tmp_path, continued):
     here, there = copy_of(parts_sum, tmp_path / "here"), tmp_path / "there"
     run = worker(tiny_model_dir, tmp_path, init_adapter=str(here)).run(at(3, Learner.kill))
     assert run.exit_code == -9
@@ -228,9 +224,7 @@ def test_killed_it_goes_on_though_its_initial_adapter_has_moved(
     assert_goes_on_to_the_same_end(moved, continued, ready=2)
 
 
-def test_what_is_saved_is_the_same_bytes_in_every_process(
-    tiny_model_dir: Path, parts_sum: Path, tmp_path: Path
-) -> None:
+def test_what_is_saved_is_the_same_bytes_in_every_process(tiny_model_dir, parts_sum, tmp_path):
     program = """
 import sys
 from pathlib import Path
@@ -247,9 +241,7 @@ save_adapter(build_model(Job.model_validate_json(sys.argv[1])), Path(sys.argv[2]
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
 
-def test_failures_of_the_worker_end_the_training_with_its_state_saved(
-    tiny_model_dir: Path, tmp_path: Path, uninterrupted: Worker
-) -> None:
+def test_failures_of_the_worker_end_the_training_with_its_state_saved(tiny_model_dir, tmp_path, uninterrupted):
     """Each begins where the one before it ended, and nothing of it shows in the end."""
     run = worker(tiny_model_dir, tmp_path)
 
@@ -301,9 +293,7 @@ SAFETENSORS_NO_ROOM = "RuntimeError('I/O error: No space left on device (os erro
     ],
     ids=["python", "torch", "safetensors"],
 )
-def test_a_full_disk_is_said_and_nothing_half_written_stays(
-    tiny_model_dir: Path, tmp_path: Path, imports: str, error: str, replaced: str
-) -> None:
+def test_a_full_disk_is_said_and_nothing_half_written_stays(tiny_model_dir, tmp_path, imports, error, replaced):
     run = worker(tiny_model_dir, tmp_path).run(before=FULL_DISK.format(imports, error) + replaced)
     assert run.exit_code == 1
     assert run.messages[-1]["error"]["type"] == "DiskFull", run.stderr
@@ -312,7 +302,7 @@ def test_a_full_disk_is_said_and_nothing_half_written_stays(
     assert last_whole(run.output) == (0, None)
 
 
-def test_a_log_that_can_not_be_written_ends_no_training(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_a_log_that_can_not_be_written_ends_no_training(tiny_model_dir, tmp_path):
     """Stderr is a full disk, and somebody says something."""
     chatty = """
 import os, sys, trainer.train.grpo as run
@@ -328,9 +318,7 @@ real, run.training_batch = run.training_batch, talking
     assert run.messages[-1] == {"type": "done", "step": 2}
 
 
-def test_metrics_are_cut_back_to_whole_lines_of_finished_steps(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_metrics_are_cut_back_to_whole_lines_of_finished_steps(tmp_path, capfd):
     file = tmp_path / "metrics.jsonl"
 
     def line(step: int) -> bytes:
@@ -347,7 +335,7 @@ def test_metrics_are_cut_back_to_whole_lines_of_finished_steps(
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
 
 
-def test_steps_without_contrast_count_and_change_nothing(tiny_model_dir: Path, tmp_path: Path) -> None:
+def test_steps_without_contrast_count_and_change_nothing(tiny_model_dir, tmp_path):
     run = worker(tiny_model_dir, tmp_path, steps=4, checkpoint_every=1)
 
     def flat(message: Message, learner: Learner) -> str | None:
@@ -375,7 +363,7 @@ def test_steps_without_contrast_count_and_change_nothing(tiny_model_dir: Path, t
         {"learning_rate": 0},
     ],
 )
-def test_other_settings_train(tiny_model_dir: Path, tmp_path: Path, changes: Message) -> None:
+def test_other_settings_train(tiny_model_dir, tmp_path, changes):
     run = worker(tiny_model_dir, tmp_path, steps=2, **changes).run()
     assert run.exit_code == 0, run.stderr
     assert all(message["metrics"]["grad_norm"] > 0 for message in run.of_type("step"))
@@ -384,9 +372,7 @@ def test_other_settings_train(tiny_model_dir: Path, tmp_path: Path, changes: Mes
     assert set(moved) == {changes.get("learning_rate") != 0}
 
 
-def test_the_reference_of_kl_is_the_base_without_the_adapter(
-    tiny_model_dir: Path, parts_sum: Path, tmp_path: Path
-) -> None:
+def test_the_reference_of_kl_is_the_base_without_the_adapter(tiny_model_dir, parts_sum, tmp_path):
     """At step 0 an adapter that changes something has a distance from the base; a fresh one has none."""
     for adapter in (None, str(parts_sum)):
         losses = []
@@ -398,7 +384,7 @@ def test_the_reference_of_kl_is_the_base_without_the_adapter(
         assert losses[1] == pytest.approx(losses[0], abs=1e-6) if adapter is None else losses[1] > losses[0] + 1e-4
 
 
-def test_a_torn_checkpoint_is_passed_over(uninterrupted: Worker, tmp_path: Path) -> None:
+def test_a_torn_checkpoint_is_passed_over(uninterrupted, tmp_path):
     """As after a power loss: the newest checkpoint has a file that is too short, or no manifest."""
     output = tmp_path / "out"
     shutil.copytree(uninterrupted.output, output)
@@ -409,7 +395,7 @@ def test_a_torn_checkpoint_is_passed_over(uninterrupted: Worker, tmp_path: Path)
     assert last_whole(output) == (2, output / "checkpoint-2")
 
 
-def test_a_folder_is_locked_while_a_trainer_works_in_it(tmp_path: Path) -> None:
+def test_a_folder_is_locked_while_a_trainer_works_in_it(tmp_path):
     with (tmp_path / ".lock").open("w") as other:
         with only_trainer(tmp_path), pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)

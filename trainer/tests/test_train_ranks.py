@@ -24,12 +24,12 @@ def of_ranks(base: Path, folder: Path, processes: int, **changes: Any) -> Worker
 
 
 @pytest.fixture(scope="module")
-def alone(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+def alone(tiny_model_dir, tmp_path_factory):
     return of_ranks(tiny_model_dir, tmp_path_factory.mktemp("alone"), 1).run()
 
 
 @pytest.fixture(scope="module")
-def together(tiny_model_dir: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+def together(tiny_model_dir, tmp_path_factory):
     return of_ranks(tiny_model_dir, tmp_path_factory.mktemp("together"), 2).run()
 
 

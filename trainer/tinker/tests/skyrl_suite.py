@@ -16,7 +16,7 @@ import tarfile
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -76,12 +76,12 @@ class Learner:
 
 
 @pytest.fixture(scope="session")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def base(tmp_path_factory):
     return save_tiny_model(tmp_path_factory.mktemp("base"), kind="qwen3", spread=0.1)
 
 
 @pytest.fixture(scope="session")
-def server(base: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+def server(base, tmp_path_factory):
     folder = tmp_path_factory.mktemp("server")
     port = free_port()
     backend = json.dumps({"max_lora_adapters": 4, "max_lora_rank": 8})
@@ -144,7 +144,7 @@ def ended(one: Worker) -> Worker:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(server: SimpleNamespace, base: Path, tmp_path_factory: pytest.TempPathFactory) -> Worker:
+def undisturbed(server, base, tmp_path_factory):
     """Three steps in a row."""
     return ended(worker(server, base, tmp_path_factory.mktemp("undisturbed"), steps=3).run())
 
@@ -162,7 +162,7 @@ class Noisy(Worker):
 
 
 @pytest.mark.parametrize("truncated", [None, 1.5])
-def test_one_step_is_the_trainers(server: SimpleNamespace, base: Path, tmp_path: Path, truncated: float | None) -> None:
+def test_one_step_is_the_trainers(server, base, tmp_path, truncated):
     kept = {"off_policy_mask_threshold": 0.2, "max_logprob_gap": 9, "importance_sampling_clip_max": truncated}
     one = worker(server, base, tmp_path / "tinker", **kept)
     one.__class__ = Noisy
@@ -178,16 +178,14 @@ def test_one_step_is_the_trainers(server: SimpleNamespace, base: Path, tmp_path:
     assert ours["masked_rows"] > 0
 
 
-def test_the_adapter_of_every_step_is_the_servers_in_peft(undisturbed: Worker) -> None:
+def test_the_adapter_of_every_step_is_the_servers_in_peft(undisturbed):
     gaps = [metrics["logprob_gap"] for metrics in undisturbed.metrics()]
     assert len(gaps) == 3 and max(gaps) < 1e-4
     assert undisturbed.adapter_bytes(3) != undisturbed.adapter_bytes(1)
 
 
 @pytest.mark.parametrize("type", ["rollouts", "step", "checkpoint"])
-def test_killed_and_resumed(
-    server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker, type: str
-) -> None:
+def test_killed_and_resumed(server, base, tmp_path, undisturbed, type):
     one = worker(server, base, tmp_path, steps=3)
     one.run(at(2, lambda learner: learner.kill(), type))
     assert one.exit_code == -9
@@ -196,14 +194,14 @@ def test_killed_and_resumed(
     assert [line["step"] for line in one.metrics()] == [1, 2, 3]
 
 
-def test_stopped_and_resumed(server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker) -> None:
+def test_stopped_and_resumed(server, base, tmp_path, undisturbed):
     one = worker(server, base, tmp_path, steps=3)
     assert ended(one.run(at(1, lambda learner: learner.terminate()))).of_type("interrupted")[0]["step"] == 1
     assert ended(one.again()).adapter_bytes(3) == undisturbed.adapter_bytes(3)
 
 
 @pytest.mark.skipif(not os.environ.get("VLLM_PYTHON"), reason="VLLM_PYTHON names no Python with vLLM")
-def test_the_adapter_is_the_servers_in_vllm(base: Path, tmp_path: Path, undisturbed: Worker) -> None:
+def test_the_adapter_is_the_servers_in_vllm(base, tmp_path, undisturbed):
     adapter = undisturbed.output / "checkpoint-3"
     request = Scores(model=str(base), of=[Scored(rows=[IDS], adapter=str(adapter)), Scored(rows=[IDS])])
     (expected,), (without,) = score(request)["logprobs"]
@@ -250,9 +248,7 @@ def wiped(server: SimpleNamespace, state: str) -> None:
 
 
 @pytest.mark.parametrize("lose", [deleted, wiped])
-def test_a_state_that_the_server_has_lost_costs_one_update(
-    server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker, lose: Callable[..., None]
-) -> None:
+def test_a_state_that_the_server_has_lost_costs_one_update(server, base, tmp_path, undisturbed, lose):
     one = worker(server, base, tmp_path, steps=3)
     one.run(at(2, lambda learner: learner.kill()))
 
@@ -272,7 +268,7 @@ def test_a_state_that_the_server_has_lost_costs_one_update(
         assert refused["type"] == "BadJob" and "remove the folder to train anew" in refused["message"]
 
 
-def test_two_at_once(server: SimpleNamespace, base: Path, tmp_path: Path, undisturbed: Worker) -> None:
+def test_two_at_once(server, base, tmp_path, undisturbed):
     one = worker(server, base, tmp_path / "one", steps=3)
     other = worker(server, base, tmp_path / "other", steps=3, seed=4, tasks=["t1", "t2", "t3"])
     with ThreadPoolExecutor() as threads:
@@ -294,9 +290,7 @@ def test_two_at_once(server: SimpleNamespace, base: Path, tmp_path: Path, undist
         ({"server_model": "another"}, "trainer.model 'another': "),
     ],
 )
-def test_refused_before_any_rollout(
-    server: SimpleNamespace, base: Path, tmp_path: Path, changes: Message, said: str
-) -> None:
+def test_refused_before_any_rollout(server, base, tmp_path, changes, said):
     one = worker(server, base, tmp_path, **changes).run()
     assert (one.exit_code, len(one.messages)) == (1, 1)
     assert one.messages[0]["error"]["type"] == "BadJob"
@@ -373,7 +367,7 @@ def form(answer: Any) -> Any:
     return "number" if isinstance(answer, float) else answer
 
 
-def test_the_server_of_make_test_answers_as_it_does(server: SimpleNamespace, base: Path, tmp_path: Path) -> None:
+def test_the_server_of_make_test_answers_as_it_does(server, base, tmp_path):
     with recording(server, base) as recorder:
         one = worker(recorder, base, tmp_path / "one", steps=2)
         one.run(at(2, lambda learner: learner.kill(), "rollouts"))

@@ -2,7 +2,6 @@
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,12 @@ KEY = "tml-nobody-sees-this"
 
 
 @pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _key(monkeypatch):
     monkeypatch.setenv("TINKER_API_KEY", KEY)
 
 
 @pytest.fixture
-def base(tmp_path: Path) -> Path:
+def base(tmp_path):
     folder = tmp_path / "base"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps({"vocab_size": VOCABULARY}))
@@ -115,12 +114,12 @@ def state(folder: Path, step: int) -> str:
 
 
 @pytest.fixture
-def fake() -> Iterator[Fake]:
+def fake():
     with serving(Fake()) as one:
         yield one
 
 
-def test_however_a_server_reduces_a_loss_the_adapter_is_the_same(base: Path, tmp_path: Path) -> None:
+def test_however_a_server_reduces_a_loss_the_adapter_is_the_same(base, tmp_path):
     came_to = []
     for number, reduction in enumerate(REDUCTIONS):
         with serving(Fake(reduction=reduction)) as fake:
@@ -136,7 +135,7 @@ def test_however_a_server_reduces_a_loss_the_adapter_is_the_same(base: Path, tmp
         assert np.abs(other - came_to[0]).max() < 1e-5
 
 
-def test_a_reduction_that_is_not_known_is_refused(base: Path, tmp_path: Path) -> None:
+def test_a_reduction_that_is_not_known_is_refused(base, tmp_path):
     with (
         serving(Fake(reduction="unheard of")) as fake,
         pytest.raises(BadInput, match=r"multiplies a gradient with 3\.3"),
@@ -144,7 +143,7 @@ def test_a_reduction_that_is_not_known_is_refused(base: Path, tmp_path: Path) ->
         learn(fake, base, tmp_path / "job")
 
 
-def test_clipping_is_tried_and_done_by_the_server(base: Path, tmp_path: Path) -> None:
+def test_clipping_is_tried_and_done_by_the_server(base, tmp_path):
     with serving(Fake(reduction="mean of rows' means", clips=True)) as fake:
         learn(fake, base, tmp_path / "free")
         learn(fake, base, tmp_path / "clipped", max_grad_norm=1e-9, learning_rate=1e-3)
@@ -154,7 +153,7 @@ def test_clipping_is_tried_and_done_by_the_server(base: Path, tmp_path: Path) ->
         learn(fake, base, tmp_path / "refused", max_grad_norm=1.0)
 
 
-def test_what_is_saved_is_a_peft_folder_and_holds_no_key(fake: Fake, base: Path, tmp_path: Path) -> None:
+def test_what_is_saved_is_a_peft_folder_and_holds_no_key(fake, base, tmp_path):
     messages = learn(fake, base, tmp_path / "job")
     folder = tmp_path / "job/out/checkpoint-2"
     config = json.loads((folder / "adapter_config.json").read_text())
@@ -166,7 +165,7 @@ def test_what_is_saved_is_a_peft_folder_and_holds_no_key(fake: Fake, base: Path,
 
 
 @pytest.mark.parametrize("until", [("rollouts", 1), ("step", 2), ("checkpoint", 1)])
-def test_gone_on_with_as_if_nothing_had_been(fake: Fake, base: Path, tmp_path: Path, until: tuple[str, int]) -> None:
+def test_gone_on_with_as_if_nothing_had_been(fake, base, tmp_path, until):
     learn(fake, base, tmp_path / "whole")
     learn(fake, base, tmp_path / "job", until=until)
     learn(fake, base, tmp_path / "job")
@@ -175,7 +174,7 @@ def test_gone_on_with_as_if_nothing_had_been(fake: Fake, base: Path, tmp_path: P
     ]
 
 
-def test_a_lost_state_costs_an_update_and_two_the_training(fake: Fake, base: Path, tmp_path: Path) -> None:
+def test_a_lost_state_costs_an_update_and_two_the_training(fake, base, tmp_path):
     learn(fake, base, tmp_path / "whole", steps=3)
     learn(fake, base, tmp_path / "job", steps=3, until=("rollouts", 2))
     del fake.saved[state(tmp_path / "job", 2)]
@@ -188,13 +187,13 @@ def test_a_lost_state_costs_an_update_and_two_the_training(fake: Fake, base: Pat
             learn(fake, base, tmp_path / "job", steps=4)
 
 
-def test_a_step_whose_groups_are_constant_is_one_of_the_momentum_alone(fake: Fake, base: Path, tmp_path: Path) -> None:
+def test_a_step_whose_groups_are_constant_is_one_of_the_momentum_alone(fake, base, tmp_path):
     messages = learn(fake, base, tmp_path / "job", constant=True)
     step = next(one for one in messages if one["type"] == "step")
     assert (step["metrics"]["loss"], step["metrics"]["grad_norm"], step["metrics"]["rows"]) == (0, 0, 0)
 
 
-def test_a_sampler_that_differs_ends_it_before_the_update(fake: Fake, base: Path, tmp_path: Path) -> None:
+def test_a_sampler_that_differs_ends_it_before_the_update(fake, base, tmp_path):
     with pytest.raises(SamplerDiffers, match=r"in step 1, more than training\.maxLogprobGap 0\.1"):
         learn(fake, base, tmp_path / "job", max_logprob_gap=0.1)
     assert [path.name for path in (tmp_path / "job/out").glob("checkpoint-*")] == ["checkpoint-0"]
@@ -209,15 +208,13 @@ def test_a_sampler_that_differs_ends_it_before_the_update(fake: Fake, base: Path
         ({"loads_nothing": True}, {}, "what it saves is not what it loads"),
     ],
 )
-def test_a_server_is_checked_before_anything_is_spent(base: Path, of: Any, asked: Any, said: str) -> None:
+def test_a_server_is_checked_before_anything_is_spent(base, of, asked, said):
     question = {"server_model": None, "base_model": str(base), "lora": LORA, "max_grad_norm": 0.0, "tries": True}
     with serving(Fake(**of)) as fake, pytest.raises(BadInput, match=said):
         check(Question(**{"url": fake.url, **question, **asked}))
 
 
-def test_without_a_key_nothing_is_asked(
-    monkeypatch: pytest.MonkeyPatch, fake: Fake, base: Path, tmp_path: Path
-) -> None:
+def test_without_a_key_nothing_is_asked(monkeypatch, fake, base, tmp_path):
     monkeypatch.delenv("TINKER_API_KEY")
     with pytest.raises(BadInput, match="TINKER_API_KEY: it is not set"):
         learn(fake, base, tmp_path / "job")
