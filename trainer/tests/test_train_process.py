@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from trainer.tests.train_harness import (
     WEIGHTS,
     Learner,
     Message,
+    OnMessage,
     Worker,
     at,
     changed_weights,
@@ -68,6 +71,11 @@ def worker(base: Path, folder: Path, **changes: Any) -> Worker:
     return Worker(folder, make_job(base, folder / "out", **{"steps": STEPS, **changes}))
 
 
+@pytest.fixture
+def start(tiny_model_dir, tmp_path):
+    return partial(worker, tiny_model_dir, tmp_path)
+
+
 def asked(run: Worker) -> dict[int, list[str]]:
     return {message["step"]: message["tasks"] for message in run.of_type("rollouts")}
 
@@ -105,36 +113,43 @@ def test_a_whole_run(uninterrupted):
     assert all(tensor.abs().max() > 0 for name, tensor in weights.items() if "lora_B" in name)
 
 
-def test_micro_batches_are_told(tiny_model_dir, tmp_path):
+def test_micro_batches_are_told(start):
     at_once = "import trainer.train.channel as channel; channel.TELL_SECONDS = 0"
-    run = worker(tiny_model_dir, tmp_path, steps=2, tokens_per_forward=30).run(before=at_once)
+    run = start(steps=2, tokens_per_forward=30).run(before=at_once)
     told = [(message["step"], message["done"], message["total"]) for message in run.of_type("progress")]
     total = told[0][2]
     assert total > 1
     assert told == [(step, done, total) for step in (0, 1) for done in range(1, total + 1)]
 
 
-def test_another_model_behind_the_policy_server_ends_it_at_the_first_step(tiny_model_dir, tmp_path):
-    run = worker(tiny_model_dir, tmp_path)
+def answering(run: Worker, change: Callable[[Message, list[Message]], None]) -> OnMessage:
+    """Rollouts as `change` leaves those of a request."""
 
-    def other(message: Message, learner: Learner) -> str | None:
+    def on_message(message: Message, learner: Learner) -> str | None:
         if message["type"] != "rollouts":
             return None
         rollouts = rollouts_of(run.answer(message))
-        for rollout in rollouts:
-            row = rollout["rows"][0]
-            row["logprobs"] = [2 * logprob for logprob in row["logprobs"]]
+        change(message, rollouts)
         return run.write_batch(message, rollouts)
 
-    run.run(other)
+    return on_message
+
+
+def test_another_model_behind_the_policy_server_ends_it_at_the_first_step(start):
+    run = start()
+
+    def other(_: Message, rollouts: list[Message]) -> None:
+        for row in (rollout["rows"][0] for rollout in rollouts):
+            row["logprobs"] = [2 * logprob for logprob in row["logprobs"]]
+
+    run.run(answering(run, other))
     assert run.exit_code == 1
     assert run.messages[-1]["error"]["type"] == "SamplerDiffers"
     assert last_whole(run.output) == (0, None)
 
 
-def test_kill_9_while_a_checkpoint_is_written(tiny_model_dir, tmp_path, uninterrupted):
-    """A step takes one fsync, a checkpoint nine; the process kills itself at the fourth of the second checkpoint."""
-    killer = """
+# A step takes one fsync, a checkpoint nine: the process kills itself at the fourth of the second checkpoint.
+IN_A_CHECKPOINT = """
 import os, signal
 real, calls = os.fsync, []
 def fsync(handle):
@@ -143,41 +158,29 @@ def fsync(handle):
     real(handle)
 os.fsync = fsync
 """
-    run = worker(tiny_model_dir, tmp_path).run(before=killer)
-    assert run.exit_code == -9
-    assert (run.output / ".partial" / "checkpoint-4").exists()
-    assert not (run.output / "checkpoint-4").exists()
-    assert_goes_on_to_the_same_end(run, uninterrupted, ready=2)
+DISTURBANCES = {
+    "killed while a checkpoint is written": (lambda message, learner: None, -9, 2),
+    "killed while rollouts are made, before a checkpoint": (at(1, Learner.kill), -9, 0),
+    "killed while rollouts are made, after one": (at(3, Learner.kill), -9, 2),
+    "SIGTERM while rollouts are made": (at(3, Learner.terminate), 0, 3),
+    # Nothing is answered any more.
+    "SIGTERM before the first step": (lambda *given: bool(at(0, Learner.terminate, "ready")(*given)), 0, 0),
+    "end of file on stdin": (at(1, lambda learner: learner.stdin.close()), 0, 1),
+}
 
 
-@pytest.mark.parametrize(("step", "ready"), [(1, 0), (3, 2)], ids=["before a checkpoint", "after one"])
-def test_kill_9_while_rollouts_are_made(tiny_model_dir, tmp_path, uninterrupted, step, ready):
-    run = worker(tiny_model_dir, tmp_path).run(at(step, Learner.kill))
-    assert run.exit_code == -9
-    assert_goes_on_to_the_same_end(run, uninterrupted, ready)
-
-
-@pytest.mark.parametrize(("step", "type"), [(3, "rollouts"), (0, "ready")])
-def test_sigterm(tiny_model_dir, tmp_path, uninterrupted, step, type):
-    """While rollouts are made, and before the first step."""
-
-    def stop(message: Message, learner: Learner) -> bool | None:
-        answer = at(step, Learner.terminate, type)(message, learner)
-        return False if step == 0 else answer
-
-    run = worker(tiny_model_dir, tmp_path).run(stop)
-    assert run.exit_code == 0, run.stderr
-    assert run.messages[-2]["type"] == "checkpoint"
-    assert run.messages[-1] == {"type": "interrupted", "step": step}
-    assert is_whole(run.output / f"checkpoint-{step}")
+@pytest.mark.parametrize("how", DISTURBANCES)
+def test_whatever_ends_it_the_next_attempt_comes_to_the_same_bytes(start, uninterrupted, how):
+    on_message, exit_code, step = DISTURBANCES[how]
+    torn = "checkpoint is written" in how
+    run = start().run(on_message, before=IN_A_CHECKPOINT if torn else "")
+    assert run.exit_code == exit_code, run.stderr
+    assert (run.output / ".partial" / "checkpoint-4").exists() == torn
+    if exit_code == 0:
+        assert run.messages[-2]["type"] == "checkpoint"
+        assert run.messages[-1] == {"type": "interrupted", "step": step}
+        assert last_whole(run.output) == (step, run.output / f"checkpoint-{step}")
     assert_goes_on_to_the_same_end(run, uninterrupted, ready=step)
-
-
-def test_end_of_file_on_stdin(tiny_model_dir, tmp_path):
-    run = worker(tiny_model_dir, tmp_path).run(at(1, lambda learner: learner.stdin.close()))
-    assert run.exit_code == 0, run.stderr
-    assert run.messages[-1] == {"type": "interrupted", "step": 1}
-    assert last_whole(run.output) == (1, run.output / "checkpoint-1")
 
 
 def test_a_job_that_is_done_is_done(uninterrupted):
@@ -215,9 +218,9 @@ def test_step_0_is_the_initial_adapter_and_training_moves_it(continued, parts_su
         assert 0 < (new_b @ new_a - b @ a).norm() < (b @ a).norm()
 
 
-def test_killed_it_goes_on_though_its_initial_adapter_has_moved(tiny_model_dir, parts_sum, tmp_path, continued):
+def test_killed_it_goes_on_though_its_initial_adapter_has_moved(start, parts_sum, tmp_path, continued):
     here, there = copy_of(parts_sum, tmp_path / "here"), tmp_path / "there"
-    run = worker(tiny_model_dir, tmp_path, init_adapter=str(here)).run(at(3, Learner.kill))
+    run = start(init_adapter=str(here)).run(at(3, Learner.kill))
     assert run.exit_code == -9
     here.rename(there)
     moved = Worker(tmp_path, {**run.job, "init_adapter": str(there)})
@@ -241,9 +244,9 @@ save_adapter(build_model(Job.model_validate_json(sys.argv[1])), Path(sys.argv[2]
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "there" / name).read_bytes()
 
 
-def test_failures_of_the_worker_end_the_training_with_its_state_saved(tiny_model_dir, tmp_path, uninterrupted):
+def test_failures_of_the_worker_end_the_training_with_its_state_saved(start, uninterrupted):
     """Each begins where the one before it ended, and nothing of it shows in the end."""
-    run = worker(tiny_model_dir, tmp_path)
+    run = start()
 
     def answering(step: int, make: Any) -> Any:
         return lambda m, _: make(m) if m["type"] == "rollouts" and m["step"] == step else None
@@ -293,8 +296,8 @@ SAFETENSORS_NO_ROOM = "RuntimeError('I/O error: No space left on device (os erro
     ],
     ids=["python", "torch", "safetensors"],
 )
-def test_a_full_disk_is_said_and_nothing_half_written_stays(tiny_model_dir, tmp_path, imports, error, replaced):
-    run = worker(tiny_model_dir, tmp_path).run(before=FULL_DISK.format(imports, error) + replaced)
+def test_a_full_disk_is_said_and_nothing_half_written_stays(start, imports, error, replaced):
+    run = start().run(before=FULL_DISK.format(imports, error) + replaced)
     assert run.exit_code == 1
     assert run.messages[-1]["error"]["type"] == "DiskFull", run.stderr
     assert not run.of_type("checkpoint")
@@ -302,7 +305,7 @@ def test_a_full_disk_is_said_and_nothing_half_written_stays(tiny_model_dir, tmp_
     assert last_whole(run.output) == (0, None)
 
 
-def test_a_log_that_can_not_be_written_ends_no_training(tiny_model_dir, tmp_path):
+def test_a_log_that_can_not_be_written_ends_no_training(start):
     """Stderr is a full disk, and somebody says something."""
     chatty = """
 import os, sys, trainer.train.grpo as run
@@ -313,7 +316,7 @@ def talking(*given):
     return real(*given)
 real, run.training_batch = run.training_batch, talking
 """
-    run = worker(tiny_model_dir, tmp_path, steps=2).run(before=chatty)
+    run = start(steps=2).run(before=chatty)
     assert run.exit_code == 0
     assert run.messages[-1] == {"type": "done", "step": 2}
 
@@ -335,19 +338,15 @@ def test_metrics_are_cut_back_to_whole_lines_of_finished_steps(tmp_path, capfd):
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
 
 
-def test_steps_without_contrast_count_and_change_nothing(tiny_model_dir, tmp_path):
-    run = worker(tiny_model_dir, tmp_path, steps=4, checkpoint_every=1)
+def test_steps_without_contrast_count_and_change_nothing(start):
+    run = start(steps=4, checkpoint_every=1)
 
-    def flat(message: Message, learner: Learner) -> str | None:
+    def flat(message: Message, rollouts: list[Message]) -> None:
         """The first and the third batch have one reward a group, the others two."""
-        if message["type"] != "rollouts":
-            return None
-        rollouts = rollouts_of(run.answer(message))
         for number, rollout in enumerate(rollouts):
             rollout["reward"] = number % 2 if message["step"] % 2 else 0.5
-        return run.write_batch(message, rollouts)
 
-    run.run(flat)
+    run.run(answering(run, flat))
     assert run.exit_code == 0, run.stderr
     metrics = [message["metrics"] for message in run.of_type("step")]
     assert [m["informative_groups"] for m in metrics] == [0, 2, 0, 2]
@@ -363,25 +362,13 @@ def test_steps_without_contrast_count_and_change_nothing(tiny_model_dir, tmp_pat
         {"learning_rate": 0},
     ],
 )
-def test_other_settings_train(tiny_model_dir, tmp_path, changes):
-    run = worker(tiny_model_dir, tmp_path, steps=2, **changes).run()
+def test_other_settings_train(start, changes):
+    run = start(steps=2, **changes).run()
     assert run.exit_code == 0, run.stderr
     assert all(message["metrics"]["grad_norm"] > 0 for message in run.of_type("step"))
     weights = load_file(run.output / "checkpoint-2" / WEIGHTS)
     moved = [bool(tensor.abs().max() > 0) for name, tensor in weights.items() if "lora_B" in name]
     assert set(moved) == {changes.get("learning_rate") != 0}
-
-
-def test_the_reference_of_kl_is_the_base_without_the_adapter(tiny_model_dir, parts_sum, tmp_path):
-    """At step 0 an adapter that changes something has a distance from the base; a fresh one has none."""
-    for adapter in (None, str(parts_sum)):
-        losses = []
-        for kl in (0, 0.5):
-            run = worker(
-                tiny_model_dir, tmp_path / f"{adapter is None}-{kl}", steps=1, kl=kl, init_adapter=adapter
-            ).run()
-            losses.append(run.of_type("step")[0]["metrics"]["loss"])
-        assert losses[1] == pytest.approx(losses[0], abs=1e-6) if adapter is None else losses[1] > losses[0] + 1e-4
 
 
 def test_a_torn_checkpoint_is_passed_over(uninterrupted, tmp_path):
