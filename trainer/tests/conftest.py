@@ -1,7 +1,9 @@
 """Fixtures shared by the Python tests. Invariant: built from fixed seeds, without network, once per session."""
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -174,6 +176,24 @@ def _model_fixture(kind: str):
 
 
 tiny_lfm2_dir, tiny_llama_dir, tiny_moe_dir = map(_model_fixture, ("lfm2", "llama", "moe"))
+
+
+@pytest.fixture
+def ask(tmp_path):
+    """Exit code of a command, and its answer where it gives one."""
+
+    def ask(command: str, question: dict) -> tuple[int, Any]:
+        from trainer.__main__ import COMMANDS, JOB, main
+
+        asked, answer = tmp_path / "question.json", tmp_path / "answer.json"
+        answer.unlink(missing_ok=True)
+        asked.write_text(json.dumps(question))
+        if COMMANDS[command].form == JOB:
+            return main([command, "--job", str(asked)]), None
+        code = main([command, "--in", str(asked), "--out", str(answer)])
+        return code, json.loads(answer.read_text()) if answer.exists() else None
+
+    return ask
 
 
 @pytest.fixture(scope="session")

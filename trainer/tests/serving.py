@@ -77,9 +77,9 @@ def running_server(model: Path, *options: str) -> Iterator[tuple[subprocess.Pope
             process.kill()
 
 
-def ask(url: str, **fields):
+def ask(url: str, headers: dict[str, str] | None = None, **fields):
     body = {"model": "base", "messages": CONVERSATION, "seed": 1, "logprobs": True, "return_token_ids": True} | fields
-    return httpx.post(f"{url}/v1/chat/completions", json=body, timeout=60)
+    return httpx.post(f"{url}/v1/chat/completions", json=body, headers=headers, timeout=60)
 
 
 def metrics(url: str) -> dict[str, float]:

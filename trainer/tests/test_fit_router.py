@@ -207,18 +207,15 @@ def test_labels_are_calibrated_and_one_that_is_missing_is_left_to_the_base_model
         (["tasks"], [{"text": "same", "outcomes": {o: [1] for o in ("base", "a", "b", "a+b")}}], "1 different text"),
     ],
 )
-def test_bad_outcomes_are_refused_in_one_line(tmp_path, capsys, path, value, said):
+def test_bad_outcomes_are_refused_in_one_line(ask, capsys, path, value, said):
     raw = copy.deepcopy(labelled(12))
     place = raw
     for step in path[:-1]:
         place = place[step]
     place[path[-1]] = value
-    source, out = tmp_path / "outcomes.json", tmp_path / "router.json"
-    source.write_text(json.dumps(raw))
-    assert main(["fit-router", "--in", str(source), "--out", str(out)]) == REFUSED
+    assert ask("fit-router", raw) == (REFUSED, None)
     err = capsys.readouterr().err
     assert re.search(said, err) and err.startswith("fit-router: ") and err.count("\n") == 1
-    assert not out.exists()
 
 
 def test_texts_without_words():

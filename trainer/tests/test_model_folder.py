@@ -43,16 +43,9 @@ def model(tmp_path):
 
 
 @pytest.fixture
-def ask(tmp_path):
-    """Exit code and answer of a command."""
-
-    def ask(command: str, **question: Any) -> tuple[int, Any]:
-        source, out = tmp_path / "question.json", tmp_path / "answer.json"
-        source.write_text(json.dumps(question))
-        code = main([command, "--in", str(source), "--out", str(out)])
-        return code, json.loads(out.read_text()) if out.exists() else None
-
-    return ask
+def lora_of(ask):
+    """What check-model says of modules."""
+    return lambda model, modules: ask("check-model", {"model": str(model), "target_modules": modules})
 
 
 def test_the_id_is_the_folders_name_and_a_hash_of_all_files(model, tmp_path):
@@ -99,24 +92,17 @@ def test_what_has_not_changed_is_not_read_again(model, tmp_path, monkeypatch):
     ("command", "question", "answer"),
     [
         ("base-id", {}, {"id": base_id(BASE)}),
-        (
-            "check-tokens",
-            {"texts": ["the Lamp"]},
-            {"tokens": 2, "unknown": 1, "words": [{"word": "Lamp", "count": 1}]},
-        ),
+        ("check-tokens", {"texts": ["the Lamp"]}, {"tokens": 2, "unknown": 1, "words": [{"word": "Lamp", "count": 1}]}),
     ],
 )
 def test_commands_that_load_no_model(tmp_path, command, question, answer):
     source, out = tmp_path / "question.json", tmp_path / "answer.json"
     source.write_text(json.dumps({"model": str(BASE), **question}))
-    probe = (
-        "import sys; from trainer.__main__ import main;"
-        f"code = main([{command!r}, '--in', {str(source)!r}, '--out', {str(out)!r}]);"
-        "print(code, sorted({'torch', 'transformers', 'numpy'} & set(sys.modules)))"
-    )
-    ended = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
-    *told, last = ended.stdout.splitlines()
-    assert last == "0 []" and json.loads(out.read_text()) == answer
+    program = "import sys; from trainer.__main__ import main; print(main(sys.argv[1:]), {} & {{*sys.modules}})"
+    python = [sys.executable, "-c", program.format({"torch", "transformers", "numpy"})]
+    ended = subprocess.run([*python, command, "--in", source, "--out", out], cwd=ROOT, capture_output=True, check=True)
+    *told, last = ended.stdout.decode().splitlines()
+    assert last == "0 set()" and json.loads(out.read_text()) == answer
     if command == "base-id":
         progress = json.loads(told[-1])
         assert progress["done"] == progress["total"] == sum(path.stat().st_size for path in BASE.iterdir())
@@ -134,7 +120,7 @@ def test_commands_that_load_no_model(tmp_path, command, question, answer):
 def test_refusals_are_one_line_and_nothing_is_written(tmp_path, ask, capsys, command, question, said):
     folder = tmp_path / "none"
     folder.mkdir()
-    assert ask(command, model=str(folder), **question) == (REFUSED, None)
+    assert ask(command, {"model": str(folder), **question}) == (REFUSED, None)
     err = capsys.readouterr().err
     assert err.startswith(f"{command}: ") and said in err and err.count("\n") == 1
 
@@ -160,9 +146,9 @@ def test_it_refuses_the_modules_that_the_trainer_refuses(kind, request, tmp_path
             assert set(read_peft_folder(tmp_path / "adapter").factors) == set(found)
 
 
-def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(tiny_moe_dir, ask):
+def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(tiny_moe_dir, lora_of):
     assert b"mlp.experts.0.gate_proj.weight" in (tiny_moe_dir / "model.safetensors").read_bytes()[:20_000]
-    assert ask("check-model", model=str(tiny_moe_dir), target_modules=["k_proj", "gate_proj"]) == (
+    assert lora_of(tiny_moe_dir, ["k_proj", "gate_proj"]) == (
         0,
         {
             "modules": [{"name": f"model.layers.{n}.self_attn.k_proj", "in": 32, "out": 16} for n in (0, 1)],
@@ -170,70 +156,67 @@ def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(ti
             "choices": ["experts", "k_proj", "o_proj", "q_proj", "v_proj"],
         },
     )
-    _, answer = ask("check-model", model=str(tiny_moe_dir), target_modules=["experts"])
+    _, answer = lora_of(tiny_moe_dir, ["experts"])
     assert answer["modules"][:2] == [
         {"name": "model.layers.0.mlp.experts.gate_up_proj", "in": 32, "out": 32, "experts": 4},
         {"name": "model.layers.0.mlp.experts.down_proj", "in": 16, "out": 32, "experts": 4},
     ]
 
 
-def test_what_a_lora_trains_is_kept_as_long_as_the_files_stay(tiny_model_dir, tmp_path, monkeypatch, ask):
+def test_what_a_lora_trains_is_kept_as_long_as_the_files_stay(tiny_model_dir, tmp_path, monkeypatch, lora_of):
     model = tmp_path / "model"
     shutil.copytree(tiny_model_dir, model)
     monkeypatch.setenv("CAMPAIGN_HOME", str(tmp_path))
     built: list[str] = []
     empty_model = model_folder.empty_model
     monkeypatch.setattr(model_folder, "empty_model", lambda folder: built.append(folder) or empty_model(folder))
-    first = ask("check-model", model=str(model), target_modules=["q_proj"])
-    assert ask("check-model", model=str(model), target_modules=["q_proj"]) == first and len(built) == 1
-    assert ask("check-model", model=str(model), target_modules=["k_proj"]) != first and len(built) == 2
+    first = lora_of(model, ["q_proj"])
+    assert lora_of(model, ["q_proj"]) == first and len(built) == 1
+    assert lora_of(model, ["k_proj"]) != first and len(built) == 2
     (tmp_path / "base-modules.json").write_text(json.dumps({str(model): 1}))
-    assert ask("check-model", model=str(model), target_modules=["q_proj"]) == first and len(built) == 3
+    assert lora_of(model, ["q_proj"]) == first and len(built) == 3
     (model / "more").touch()
-    assert ask("check-model", model=str(model), target_modules=["q_proj"]) == first and len(built) == 4
+    assert lora_of(model, ["q_proj"]) == first and len(built) == 4
     (model / "model.safetensors").write_bytes(b"cut")
-    assert ask("check-model", model=str(model), target_modules=["q_proj"])[0] == REFUSED
+    assert lora_of(model, ["q_proj"])[0] == REFUSED
 
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n"
 
 
+WEIGHTS = "model.safetensors"
+
+
 @pytest.mark.parametrize(
-    ("spoil", "said"),
+    ("name", "spoil", "said"),
     [
-        (lambda text: text[:-100], r"is not whole: .*; download it anew"),
-        (lambda text: text[:100], r"is not whole"),
-        (lambda _: b"", r"is not whole"),
-        (lambda text: text + b"more", r"is not whole"),
-        (lambda _: b"<!doctype html><html>", r"is not whole"),
-        (lambda _: (4).to_bytes(8, "little") + b"{{}}", r"is not whole"),
-        (lambda _: POINTER, r"is a git-lfs pointer and not the file itself; run `git lfs pull` in "),
+        (WEIGHTS, lambda text: text[:-100], "is not whole: .*; download it anew"),
+        (WEIGHTS, lambda text: text[:100], "is not whole"),
+        (WEIGHTS, lambda _: b"", "is not whole"),
+        (WEIGHTS, lambda text: text + b"more", "is not whole"),
+        (WEIGHTS, lambda _: b"<!doctype html><html>", "is not whole"),
+        (WEIGHTS, lambda _: POINTER, "is a git-lfs pointer and not the file itself; run `git lfs pull` in "),
+        ("tokenizer.json", lambda _: POINTER, "is a git-lfs pointer"),
     ],
 )
-def test_a_file_that_is_not_whole_is_named(tiny_model_dir, tmp_path, ask, capsys, spoil, said):
+def test_a_file_that_is_not_whole_is_named(tiny_model_dir, tmp_path, lora_of, capsys, name, spoil, said):
     model = Path(shutil.copytree(tiny_model_dir, tmp_path / "model"))
     check_files(model)
-    weights = model / "model.safetensors"
-    weights.write_bytes(spoil(weights.read_bytes()))
-    with pytest.raises(BadInput, match=f"^base_model {weights} {said}"):
+    file = model / name
+    file.write_bytes(spoil(file.read_bytes()))
+    with pytest.raises(BadInput, match=f"^base_model {file} {said}"):
         build_model(parse_job(make_job(model, tmp_path / "out")))
-    assert ask("check-model", model=str(model), target_modules=["q_proj"]) == (REFUSED, None)
+    assert lora_of(model, ["q_proj"]) == (REFUSED, None)
     stderr = capsys.readouterr().err
-    assert stderr.startswith(f"check-model: {weights} ") and stderr.count("\n") == 1
+    assert stderr.startswith(f"check-model: {file} ") and stderr.count("\n") == 1
     assert main(["serve", "--model", str(model), "--port", "0"]) == 1
     assert capsys.readouterr().err == stderr.replace("check-model: ", "serve: ")
 
 
-def test_any_file_may_be_a_pointer(tiny_model_dir, tmp_path):
-    model = Path(shutil.copytree(tiny_model_dir, tmp_path / "model"))
-    (model / "tokenizer.json").write_bytes(POINTER)
-    with pytest.raises(BadInput, match=r"tokenizer\.json is a git-lfs pointer"):
-        check_files(model)
-
-
 def test_a_blank_adapter_has_the_modules_and_the_rank_and_changes_nothing(tiny_model_dir, tmp_path, ask):
     blank = {"rank": 24, "output_dir": str(tmp_path / "blank")}
-    code, answer = ask("check-model", model=str(tiny_model_dir), target_modules=["q_proj", "w1"], adapter=blank)
+    question = {"model": str(tiny_model_dir), "target_modules": ["q_proj", "w1"], "adapter": blank}
+    code, answer = ask("check-model", question)
     adapter = read_peft_folder(tmp_path / "blank")
     assert code == 0 and list(adapter.factors) == sorted(one["name"] for one in answer["modules"])
     assert adapter.config.r == 24 and all(not a.any() and not b.any() for a, b in adapter.factors.values())

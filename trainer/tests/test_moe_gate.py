@@ -12,7 +12,6 @@ from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-from trainer.__main__ import main
 from trainer.command import REFUSED
 from trainer.moe_gate import (
     GATE_CONFIG,
@@ -53,12 +52,6 @@ def job(base: Path, adapters: list[Path], out: Path, tasks: list[list[int]]) -> 
         "dtype": "float32",
         "tokens_per_forward": 64,
     }
-
-
-def run(folder: Path, body: dict[str, Any]) -> int:
-    file = folder / "gate.json"
-    file.write_text(json.dumps(body))
-    return main(["train-gate", "--job", str(file)])
 
 
 def gated(setting: tuple[Path, list[Path]]) -> GatedModel:
@@ -142,10 +135,10 @@ def told_apart(tiny_llama_dir, tmp_path_factory):
     return (tiny_llama_dir, paths), tasks
 
 
-def test_a_gate_learns_which_adapter_an_input_needs(told_apart, tmp_path):
+def test_a_gate_learns_which_adapter_an_input_needs(told_apart, tmp_path, ask):
     (base, paths), tasks = told_apart
     body = job(base, paths, tmp_path / "out", tasks)
-    assert run(tmp_path, body) == 0
+    assert ask("train-gate", body) == (0, None)
     losses = json.loads((tmp_path / "out" / LEARNED_FILE).read_text())["held_out_losses"]
     assert min(losses) < losses[0]
     gate, parts = read_gate_folder(tmp_path / "out")
@@ -168,7 +161,7 @@ def test_a_gate_learns_which_adapter_an_input_needs(told_apart, tmp_path):
         advantage.append((first - second).item())
         seen.clear()
     assert advantage[0] > advantage[1] + 0.02
-    assert run(tmp_path, {**body, "output_dir": str(tmp_path / "again")}) == 0
+    assert ask("train-gate", {**body, "output_dir": str(tmp_path / "again")}) == (0, None)
     names = [GATE_CONFIG, GATE_WEIGHTS, LEARNED_FILE]
     assert all((tmp_path / "out" / n).read_bytes() == (tmp_path / "again" / n).read_bytes() for n in names)
 
@@ -191,7 +184,7 @@ def test_a_folder_that_holds_no_gate_of_this_base_is_refused(setting, tmp_path):
                 engine.registry.load("gate", str(tmp_path / "gate"))
 
 
-def test_what_no_gate_can_be_trained_on(setting, tmp_path, capsys):
+def test_what_no_gate_can_be_trained_on(setting, tmp_path, ask, capsys):
     good = job(*setting, tmp_path / "out", [[5, 6, 7, 8, 9], [9, 8, 7, 6, 5]])
     for changes, said in [
         ({"adapters": good["adapters"][:1]}, "adapters"),
@@ -200,5 +193,5 @@ def test_what_no_gate_can_be_trained_on(setting, tmp_path, capsys):
         ({"tasks": []}, "tasks []: "),
         ({"gate": None}, "gate null: no such field"),
     ]:
-        assert run(tmp_path, {**good, **changes}) == REFUSED
+        assert ask("train-gate", {**good, **changes}) == (REFUSED, None)
         assert f"train-gate: {said}" in capsys.readouterr().err

@@ -9,8 +9,6 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM
 
-from trainer.merge import MergeJob, Part, merge
-from trainer.peft_folder import read_peft_folder
 from trainer.serve.adapters import AdapterRegistry, LoraMix
 from trainer.serve.batch import Generation
 from trainer.serve.engine import Engine
@@ -18,27 +16,6 @@ from trainer.serve.messages import BadRequest, GenerationRequest, NotFound, Outc
 from trainer.serve.state import PrefixCache, Snapshot, key_of
 from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, submitted, words
 from trainer.tests.train_harness import WEIGHTS, changed_config, changed_weights, copy_of
-
-
-@pytest.mark.parametrize("limit", [0, 32_000_000])
-def test_a_merged_adapter_is_served_as_the_sum_of_its_parts(setting, tmp_path, monkeypatch, limit):
-    model, paths, _ = setting
-    monkeypatch.setattr("trainer.serve.adapters.MERGE_LIMIT", limit)
-    weights = {"one": 0.7, "two": 0.3}
-    parts = [Part(path=str(paths[name]), weight=weight) for name, weight in weights.items()]
-    merge(MergeJob(adapters=parts, output_dir=str(tmp_path / "both")))
-    plain = AutoModelForCausalLM.from_pretrained(model).eval()
-    for name, weight in weights.items():
-        part = read_peft_folder(paths[name])
-        for module, (a, b) in part.factors.items():
-            plain.get_submodule(module).weight.data += weight * part.config.scale(module) * (b @ a)
-    requests = [GenerationRequest(words(n, 20), ("both", "base", "one")[n % 3], 5, seed=n) for n in range(9)]
-    with running_engine(model, {"both": tmp_path / "both", "one": paths["one"]}) as engine:
-        assert (engine.registry.get("both").merged is None) == (limit == 0)
-        for batch in (requests, requests[::3]):  # among others, and alone
-            for request, outcome in zip(batch, generate(engine, batch), strict=True):
-                if request.model == "both":
-                    assert_logprobs(plain, request, outcome)
 
 
 def test_an_adapter_that_is_alone_for_a_while_is_merged_until_another_one_is_or_it_is_unloaded(setting, monkeypatch):

@@ -71,22 +71,19 @@ def test_what_keeps_a_server_from_starting_is_one_line(tiny_model_dir, tmp_path,
     assert str(tmp_path) in failure("--model", str(tmp_path), "--port", "0")
 
 
-def test_another_server_agrees_on_a_seed(tiny_model_dir, url):
-    with running_server(tiny_model_dir, "--prefix-cache-mb", "0") as (_, other):
-        for seed in range(3):
-            ids = [ask(one, seed=seed, max_tokens=20).json()["choices"][0]["token_ids"] for one in (url, other)]
-            assert ids[0] == ids[1]
-
-
-def test_a_server_with_a_key_answers_nobody_else(tiny_model_dir, monkeypatch, capfd):
+def test_a_server_with_a_key_answers_nobody_else_and_agrees_on_a_seed(tiny_model_dir, url, monkeypatch, capfd):
     options = ("serve", "--model", str(tiny_model_dir), "--port", "0", "--host", "0.0.0.0")
     assert main(list(options)) == 1
     assert "--host 0.0.0.0: whoever reaches it could load files; set POLICY_SERVER_API_KEY" in capfd.readouterr().err
     monkeypatch.setenv("POLICY_SERVER_API_KEY", "secret")
-    with running_server(tiny_model_dir, "--host", "0.0.0.0") as (_, url):
-        models = url.replace("0.0.0.0", "127.0.0.1") + "/v1/models"
-        assert httpx.get(models.replace("v1/models", "health")).status_code == 200
+    with running_server(tiny_model_dir, "--host", "0.0.0.0", "--prefix-cache-mb", "0") as (_, everywhere):
+        other = everywhere.replace("0.0.0.0", "127.0.0.1")
+        assert httpx.get(f"{other}/health").status_code == 200
         for headers in ({}, {"Authorization": "Bearer wrong"}):
-            refused = httpx.get(models, headers=headers)
+            refused = httpx.get(f"{other}/v1/models", headers=headers)
             assert refused.status_code == 401 and "POLICY_SERVER_API_KEY" in refused.json()["error"]["message"]
-        assert httpx.get(models, headers={"Authorization": "Bearer secret"}).status_code == 200
+        known = {"Authorization": "Bearer secret"}
+        assert httpx.get(f"{other}/v1/models", headers=known).status_code == 200
+        for seed in range(3):
+            answers = [ask(one, seed=seed, max_tokens=20, headers=known).json() for one in (url, other)]
+            assert answers[0]["choices"] == answers[1]["choices"]

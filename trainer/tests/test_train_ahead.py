@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from trainer.command import BadInput
-from trainer.tests.train_harness import WEIGHTS, Learner, Message, Worker, make_job, parse_job
+from trainer.tests.train_harness import WEIGHTS, Learner, Message, Worker, make_job
 
 STEPS = 4
 
@@ -32,15 +31,12 @@ class Policies:
 
 @pytest.fixture(scope="module")
 def undisturbed(tiny_model_dir, tmp_path_factory):
-    policies = Policies()
-    return ahead(tiny_model_dir, tmp_path_factory.mktemp("ahead")).run(policies), policies
-
-
-def test_a_step_is_trained_while_the_next_ones_rollouts_are_made(tiny_model_dir, tmp_path):
-    run, owed = ahead(tiny_model_dir, tmp_path), []
+    """What was asked ahead is answered once the step is done that it was asked before."""
+    run, policies = ahead(tiny_model_dir, tmp_path_factory.mktemp("ahead")), Policies()
+    owed: list[Message] = []
 
     def late(message: Message, learner: Learner) -> bool | str | None:
-        """Answers what was asked ahead once the step is done that it was asked before."""
+        policies(message, learner)
         if message["type"] == "rollouts" and message["step"] > 0:
             owed.append(message)
             return False
@@ -49,7 +45,11 @@ def test_a_step_is_trained_while_the_next_ones_rollouts_are_made(tiny_model_dir,
             return run.answer(owed.pop())
         return None
 
-    run.run(late)
+    return run.run(late), policies
+
+
+def test_a_step_is_trained_while_the_next_ones_rollouts_are_made(undisturbed):
+    run, _ = undisturbed
     assert run.exit_code == 0, run.stderr
     told = [(one["type"], one["step"]) for one in run.messages if one["type"] in ("rollouts", "step")]
     assert told == [
@@ -61,7 +61,6 @@ def test_a_step_is_trained_while_the_next_ones_rollouts_are_made(tiny_model_dir,
 
 def test_policies_are_one_update_old_and_the_ratio_is_to_them(undisturbed):
     run, policies = undisturbed
-    assert run.exit_code == 0, run.stderr
     assert [(step, is_ahead) for step, is_ahead, _ in policies.asked] == [(0, 0), (1, 1), (2, 1), (3, 1)]
     weights = [weights for _, _, weights in policies.asked]
     assert weights[0] == weights[1] and weights[3] == run.adapter_bytes(2)
@@ -100,16 +99,9 @@ def test_two_processes_read_a_batch_before_the_next_is_asked_for(tiny_model_dir,
 
     def over_the_last(message: Message, learner: Learner) -> str | None:
         """As the worker, which has one batch file."""
-        return (
-            run.answer({**message, "id": 1}).replace('"id": 1', f'"id": {message["id"]}')
-            if "tasks" in message
-            else None
-        )
+        if "tasks" not in message:
+            return None
+        return run.answer({**message, "id": 1}).replace('"id": 1', f'"id": {message["id"]}')
 
     assert run.run(over_the_last).exit_code == 0, run.stderr
     assert [m["rows"] for m in run.metrics()] == [m["rows"] for m in undisturbed[0].metrics()]
-
-
-def test_rollouts_at_another_temperature_are_not_made_ahead(tiny_model_dir, tmp_path):
-    with pytest.raises(BadInput, match=r"steps_ahead 1: .*another temperature than 1.*set it to 0"):
-        parse_job(make_job(tiny_model_dir, tmp_path, steps_ahead=1, temperature=0.7))

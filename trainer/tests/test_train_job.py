@@ -35,18 +35,13 @@ from trainer.train.model import build_model
     [
         ({"base_model": "/nowhere"}, r'base_model "/nowhere": no model folder.*build'),
         ({"tasks": []}, r"tasks \[\]: .*at least 1 item"),
-        ({"tasks": ["s1", 2]}, r"tasks.1 2: must be a valid string"),
         ({"groups_per_step": 4}, r"groups_per_step 4: .*there are 3 tasks: lower it to that"),
         ({"group_size": 1}, r"group_size 1: .*equal to 2"),
         ({"group_size": True}, r"group_size true: must be a valid integer"),
-        ({"steps": 2.5}, r"steps 2.5: must be a valid integer"),
         ({"learning_rate": float("nan")}, r"learning_rate NaN: must be a finite number"),
-        ({"temperature": 0}, r"temperature 0: .*greater than 0"),
         ({"advantage": "grouped"}, r"advantage \"grouped\": must be 'group' or 'batch'"),
         ({"learning_rat": 1}, r"learning_rat 1: no such field; correct its name"),
-        ({"lora": {**LORA, "r": 0}}, r"lora.r 0: must be greater"),
         ({"lora": {**LORA, "rank": 4}}, r"lora.rank 4: no such"),
-        ({"lora": 4}, r"lora 4: must be an object"),
     ],
 )
 def test_bad_jobs(tiny_model_dir, tmp_path, changes, said):

@@ -122,18 +122,13 @@ def test_one_that_is_killed_ends_them_all_and_the_next_attempt_makes_the_same_by
     assert not any(map(is_there, others))
     assert run.again().exit_code == 0
     assert len(list(run.output.glob(".ranks-*"))) == 1
-    assert (run.output / "checkpoint-4" / WEIGHTS).read_bytes() == (
-        together.output / "checkpoint-4" / WEIGHTS
-    ).read_bytes()
+    assert run.adapter_bytes(4) == together.adapter_bytes(4)
 
 
-def test_gpus_that_are_not_there_are_refused(tiny_model_dir, tmp_path):
-    run = of_ranks(tiny_model_dir, tmp_path, 1).run(before="import os; os.environ['CUDA_VISIBLE_DEVICES'] = '5'")
-    assert (
-        run.exit_code == 1
-        and "CUDA_VISIBLE_DEVICES '5': torch finds no GPU" in run.of_type("error")[0]["error"]["message"]
-    )
-    few = of_ranks(tiny_model_dir, tmp_path / "few", 2).run(
-        before="import os; os.environ['CUDA_VISIBLE_DEVICES'] = '5'"
-    )
-    assert "names 1 GPUs; name one each" in few.of_type("error")[0]["error"]["message"]
+@pytest.mark.parametrize(
+    ("processes", "said"), [(1, "CUDA_VISIBLE_DEVICES '5': torch finds no GPU"), (2, "names 1 GPUs; name one each")]
+)
+def test_gpus_that_are_not_there_are_refused(tiny_model_dir, tmp_path, processes, said):
+    one = "import os; os.environ['CUDA_VISIBLE_DEVICES'] = '5'"
+    run = of_ranks(tiny_model_dir, tmp_path, processes).run(before=one)
+    assert run.exit_code == 1 and said in run.of_type("error")[0]["error"]["message"]
