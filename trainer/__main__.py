@@ -8,8 +8,7 @@ import importlib
 import sys
 from typing import Any, NamedTuple
 
-JOB, QUESTION = "trainer.command:run_job", "trainer.command:answer_question"
-LEARNER = "trainer.train.channel:run_learner"
+JOB, QUESTION, LEARNER = "command:run_job", "command:answer_question", "train.channel:run_learner"
 
 
 class Command(NamedTuple):
@@ -22,60 +21,42 @@ class Command(NamedTuple):
 
 
 def _about_base(help: str, model: str, run: str) -> Command:
-    return Command(help, QUESTION, f"trainer.model_folder:{model}", f"trainer.model_folder:{run}")
+    return Command(help, QUESTION, f"model_folder:{model}", f"model_folder:{run}")
 
 
 COMMANDS = {
-    "train": Command(
-        "one LoRA on rollouts (docs/learner-protocol.md)", LEARNER, "trainer.train.job:Job", "trainer.train.grpo:run"
-    ),
+    "train": Command("one LoRA on rollouts (docs/learner-protocol.md)", LEARNER, "train.job:Job", "train.grpo:run"),
     "sft": Command(
-        "one LoRA on conversations; the same protocol",
-        LEARNER,
-        "trainer.train.conversations:SftJob",
-        "trainer.train.sft:run",
+        "one LoRA on conversations; the same protocol", LEARNER, "train.conversations:SftJob", "train.sft:run"
     ),
     "tinker": Command(
         "one LoRA on rollouts, held by a server of the Tinker API; the same protocol",
         LEARNER,
-        "trainer.tinker.job:TinkerJob",
-        "trainer.tinker.learner:run",
+        "tinker.job:TinkerJob",
+        "tinker.learner:run",
     ),
     "gepa": Command(
-        "a prompt improved with GEPA; the same protocol (docs/arms.md)",
-        LEARNER,
-        "trainer.gepa:Job",
-        "trainer.gepa:search",
+        "a prompt improved with GEPA; the same protocol (docs/arms.md)", LEARNER, "gepa:Job", "gepa:search"
     ),
-    "serve": Command("the embedded policy server (docs/policy-server.md)", "trainer.serve.server:main"),
-    "merge": Command(
-        "make one PEFT adapter out of several weighted ones", JOB, "trainer.merge:MergeJob", "trainer.merge:merge"
-    ),
+    "serve": Command("the embedded policy server (docs/policy-server.md)", "serve.server:main"),
+    "merge": Command("make one PEFT adapter out of several weighted ones", JOB, "merge:MergeJob", "merge:merge"),
     "train-gate": Command(
-        "train a gate over adapters on successful rollouts",
-        JOB,
-        "trainer.moe_gate:GateJob",
-        "trainer.moe_gate:train_gate",
+        "train a gate over adapters on successful rollouts", JOB, "moe_gate:GateJob", "moe_gate:train_gate"
     ),
     "fit-router": Command(
-        "fit the router from an outcome matrix",
-        QUESTION,
-        "trainer.fit_router.fit:Question",
-        "trainer.fit_router.fit:fit_router",
+        "fit the router from an outcome matrix", QUESTION, "fit_router.fit:Question", "fit_router.fit:fit_router"
     ),
     "base-id": _about_base("which base model a folder holds: its name and a hash", "Question", "answer_base_id"),
     "fingerprint": _about_base("log-probs by which a policy server proves its base", "Question", "fingerprint"),
     "score": _about_base("log-probs of rows of ids, by the base or an adapter on it", "Scores", "score"),
     "check-tinker": Command(
-        "whether a Tinker server can train an adapter",
-        QUESTION,
-        "trainer.tinker.probe:Question",
-        "trainer.tinker.probe:check",
+        "whether a Tinker server can train an adapter", QUESTION, "tinker.probe:Question", "tinker.probe:check"
     ),
-    "metrics": Command("curves for TensorBoard, trackio and wandb (docs/report.md)", "trainer.metrics:main"),
+    "metrics": Command("curves for TensorBoard, trackio and wandb (docs/report.md)", "metrics:main"),
     "check-tokens": _about_base("count what a tokenizer does not know of some texts", "Texts", "unknown_tokens"),
     "check-model": _about_base("whether a base model is whole, and what a LoRA trains", "ModelQuestion", "check_model"),
 }
+"""What they name stands in this package."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -102,7 +83,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _load(name: str) -> Any:
     module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return getattr(importlib.import_module(f"trainer.{module}"), attribute)
 
 
 if __name__ == "__main__":

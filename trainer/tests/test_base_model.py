@@ -145,12 +145,6 @@ def test_gates_name_what_is_missed():
 
     good = rollouts("tell", 1, 3) + rollouts("tell", 0, 9) + rollouts("ask", 1, 2)
     assert gate_failures(measure(good), {"tell": 0.75}, 0.5) == []
-    assert (
-        "success in ask, which is not planted"
-        in gate_failures(measure(good + rollouts("ask", 0, 1)), {"tell": 0.75}, 0.5)[0]
-    )
-    assert any("no success in tell" in f for f in gate_failures(measure(rollouts("tell", 0, 40)), {"tell": 0.75}, 0.5))
-    assert any("outside [0.2, 0.5]" in f for f in gate_failures(measure(rollouts("ask", 1, 5)), {}, 0.5))
     assert any("component info" in f for f in gate_failures(measure(rollouts("tell", 0, 5)), {"tell": 1}, 0.5))
 
 

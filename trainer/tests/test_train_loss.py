@@ -74,6 +74,11 @@ def with_old_logps(trainer: Any, rows: list[Row], spread: float) -> list[Row]:
     return filled
 
 
+def shifted(row: Row, by: float) -> Row:
+    """The sampler's log-probs of its loss tokens are so much more."""
+    return row.model_copy(update={"logprobs": [x + by * m for x, m in zip(row.logprobs, row.mask, strict=True)]})
+
+
 def reference(
     trainer: Any, rows: list[Row], advantages: list[float], temperature: float = 1.0
 ) -> tuple[float, list[torch.Tensor]]:
@@ -129,10 +134,7 @@ def test_the_gap_to_the_samplers_logprobs_is_measured_on_loss_tokens(trainer):
     rows = with_old_logps(trainer, random_rows(4, seed=3), spread=0.0)
     step(trainer, batch_of(rows, [1.0] * 4))
     assert trainer._step_metrics["logprob_gap"] < 1e-5
-    shifted = [
-        r.model_copy(update={"logprobs": [x - 0.25 * m for x, m in zip(r.logprobs, r.mask, strict=True)]}) for r in rows
-    ]
-    step(trainer, batch_of(shifted, [1.0] * 4))
+    step(trainer, batch_of([shifted(row, -0.25) for row in rows], [1.0] * 4))
     assert trainer._step_metrics["logprob_gap"] == pytest.approx(0.25, abs=1e-4)
 
 
@@ -153,30 +155,24 @@ def test_at_another_temperature_the_loss_is_over_what_was_sampled_from(ours, tin
     assert ("logprob_gap" in trainer._step_metrics) == ours
 
 
-def test_masked_and_clipped_tokens_have_no_gradient(trainer):
+def test_masked_tokens_have_no_gradient(trainer):
     """Only the last of three tokens carries loss: other old log-probs there change nothing."""
     [row] = with_old_logps(trainer, [row_of([11, 12], [13, 14, 15], mask=[0, 0, 1])], spread=0.0)
     _, gradient = step(trainer, batch_of([row], [1.0]))
     noisy = row.model_copy(update={"logprobs": [-9.0, -9.0, row.logprobs[2]]})
     _, same = step(trainer, batch_of([noisy], [1.0]))
     assert all(torch.equal(a, b) for a, b in zip(gradient, same, strict=True))
-    far = row.model_copy(update={"logprobs": [0.0, 0.0, row.logprobs[2] - 0.4]})  # ratio 1.5 > 1.2
-    for advantage, moves in ((1.0, False), (-1.0, True)):
-        _, gradient = step(trainer, batch_of([far], [advantage]))
-        assert any(g.abs().max() > 0 for g in gradient) == moves
 
 
-def shifted(row: Row, by: float) -> Row:
-    """The sampler's log-probs of its loss tokens are so much more."""
-    return row.model_copy(update={"logprobs": [x + by * m for x, m in zip(row.logprobs, row.mask, strict=True)]})
-
-
-def test_delta_bounds_the_ratio_where_clip_does_not(trainer):
+@pytest.mark.parametrize(
+    ("ratio", "advantage", "weight", "moves"),
+    [(1.5, 1.0, 1.2, False), (1.5, -1.0, 1.5, True), (3.0, -1.0, 3.0, True), (8.0, -1.0, 4.0, False)],
+)
+def test_clip_bounds_the_ratio_and_delta_where_clip_does_not(trainer, ratio, advantage, weight, moves):
     [row] = with_old_logps(trainer, [row_of([11, 12], [13, 14], mask=[1, 1])], spread=0.0)
-    for ratio, weight, moves in ((3.0, 3.0, True), (8.0, 4.0, False)):
-        loss, gradient = step(trainer, batch_of([shifted(row, -math.log(ratio))], [-1.0]))
-        assert loss == pytest.approx(weight, rel=1e-4)
-        assert any(g.abs().max() > 0 for g in gradient) == moves
+    loss, gradient = step(trainer, batch_of([shifted(row, -math.log(ratio))], [advantage]))
+    assert loss == pytest.approx(-advantage * weight, rel=1e-4)
+    assert any(g.abs().max() > 0 for g in gradient) == moves
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
