@@ -172,9 +172,8 @@ def test_a_cache_that_is_too_small_for_a_prompt_holds_nobody_back(tiny_model_dir
         assert engine.metrics.steps == 2
 
 
-def test_unloading_frees_the_prefixes_of_the_adapter(setting):
-    model, paths, _ = setting
-    with running_engine(model, paths) as engine:
+def test_unloading_frees_the_prefixes_of_the_adapter(tiny_model_dir, adapters):
+    with running_engine(tiny_model_dir, {"one": adapters[0]}) as engine:
         generate(engine, [GenerationRequest(words(1, 40), name, 3, seed=1) for name in ("one", "base")])
         before = engine.gauges()["prefix_cache_bytes"]
         engine.unload("one")
@@ -182,10 +181,9 @@ def test_unloading_frees_the_prefixes_of_the_adapter(setting):
         assert engine.gauges()["prefix_cache_bytes"] == before // 2
 
 
-def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(setting, monkeypatch):
-    model, paths, _ = setting
+def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(tiny_model_dir, adapters, monkeypatch):
     monkeypatch.setattr("trainer.serve.packed.eos_ids", lambda _: frozenset())  # no answer ends early
-    with running_engine(model, paths, max_batch=1) as engine:
+    with running_engine(tiny_model_dir, {"one": adapters[0]}, max_batch=1) as engine:
         ended = [submitted(engine, GenerationRequest(words(n, 40), "one", 200)) for n in range(2)]  # one waits
         engine.unload("one")
         assert [len(future.result(60).token_ids) for future in ended] == [200, 200]
