@@ -151,20 +151,26 @@ def save_adapter(
     **settings: object,
 ) -> Path:
     """Writes a random PEFT LoRA (A and B both non-zero) for a model. `settings` are more of LoraConfig's."""
-    import torch
     from peft import LoraConfig, get_peft_model
     from transformers import AutoModelForCausalLM
 
-    torch.manual_seed(seed)
     fixed = {"lora_dropout": 0.0, "task_type": "CAUSAL_LM"}
     config = LoraConfig(r=rank, lora_alpha=alpha, target_modules=targets, **fixed, **settings)
     model = get_peft_model(AutoModelForCausalLM.from_pretrained(model_dir), config)
+    filled(model, seed, spread).save_pretrained(folder)
+    return folder
+
+
+def filled(model: Any, seed: int, spread: float, part: str = "lora_") -> Any:
+    """The model, whose LoRA is random: as it begins it changes nothing."""
+    import torch
+
+    torch.manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if "lora_" in name:
+            if part in name:
                 parameter.normal_(0, spread)
-    model.save_pretrained(folder)
-    return folder
+    return model
 
 
 def _model_fixture(kind: str):

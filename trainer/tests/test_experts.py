@@ -13,6 +13,7 @@ from trainer.merge import MergeJob, Part, merge
 from trainer.peft_folder import read_peft_folder, write_peft_folder
 from trainer.serve.adapters import read_adapter
 from trainer.serve.messages import BadRequest
+from trainer.tests.conftest import filled
 from trainer.tests.train_harness import LORA, Worker, make_job, parse_job
 from trainer.train.learn import save_adapter
 from trainer.train.model import build_model
@@ -21,25 +22,16 @@ WITH_EXPERTS = LORA | {"r": 3, "alpha": 6, "target_modules": ["q_proj", "experts
 IDS = torch.arange(2, 20)[None]
 
 
-def filled(model: Any, seed: int) -> Any:
-    torch.manual_seed(seed)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if "lora_" in name:
-                parameter.normal_(0, 0.1)
-    return model.eval()
-
-
 def ours(base: Path, folder: Path, seed: int, **lora: Any) -> Path:
     job = parse_job(make_job(base, folder / "out", lora=WITH_EXPERTS | lora))
-    save_adapter(filled(build_model(job), seed), folder)
+    save_adapter(filled(build_model(job), seed, 0.1), folder)
     return folder
 
 
 def pefts(base: Path, folder: Path, seed: int) -> Path:
     """By the names that the checkpoint has: PEFT gives the two that are fused twice the rank."""
     config = LoraConfig(r=2, lora_alpha=4, target_modules=["q_proj", "gate_proj", "up_proj", "down_proj"])
-    filled(get_peft_model(AutoModelForCausalLM.from_pretrained(base), config), seed).save_pretrained(str(folder))
+    filled(get_peft_model(AutoModelForCausalLM.from_pretrained(base), config), seed, 0.1).save_pretrained(str(folder))
     return folder
 
 

@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM
 
 from trainer import products
 from trainer.products import frozen_product, product
+from trainer.tests.conftest import filled
 from trainer.train import logps
 from trainer.train.batch import Batch, micro_batches
 from trainer.train.job import Row
@@ -25,12 +26,7 @@ def tuned(folder: Path) -> Any:
     """A model with a LoRA that does something."""
     torch.manual_seed(3)
     config = LoraConfig(r=4, target_modules=["q_proj", "v_proj", "k_proj"], task_type="CAUSAL_LM")
-    model = get_peft_model(AutoModelForCausalLM.from_pretrained(folder), config)
-    with torch.no_grad():
-        for name, parameter in model.named_parameters():
-            if "lora_B" in name:
-                parameter.normal_(0, 0.2)
-    return model
+    return filled(get_peft_model(AutoModelForCausalLM.from_pretrained(folder), config), 3, 0.2, part="lora_B")
 
 
 def batch() -> dict[str, torch.Tensor]:

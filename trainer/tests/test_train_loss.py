@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from trainer.tests.conftest import save_adapter
+from trainer.tests.conftest import filled, save_adapter
 from trainer.tests.train_harness import TARGETS, make_job, parse_job
 from trainer.tinker.update import token_factors
 from trainer.train.batch import micro_batches
@@ -27,11 +27,7 @@ def tuned_trainer(model: Path, output: Path, **changes: Any) -> Any:
     """A trainer whose LoRA is not zero, so that every parameter of it has a gradient."""
     silent = Channel(source=io.StringIO(), sink=io.StringIO())
     built = make_trainer(parse_job(make_job(model, output, **{"max_logprob_gap": 9.0, **changes})), channel=silent)
-    torch.manual_seed(1)
-    with torch.no_grad():
-        for name, parameter in built.model.named_parameters():
-            if "lora_B" in name:
-                parameter.normal_(0, 0.2)
+    filled(built.model, 1, 0.2, part="lora_B")
     return built
 
 
