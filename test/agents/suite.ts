@@ -7,11 +7,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import { openAgent } from '../../src/environments/agent/kind';
-import { createPolicyClient } from '../../src/policy/client';
-import { createMerger } from '../../src/policy/merge';
-import { play } from '../../src/rollout/play';
 import { CampaignRun, command, reportOf, repository } from '../support/campaign-run';
-import { python, startEmbeddedServer } from '../support/embedded-server';
+import { policyClient, startEmbeddedServer } from '../support/embedded-server';
+import { playedAlone } from '../support/played';
 
 jest.setTimeout(20 * 60_000);
 const folder = join(repository, 'examples', 'agents');
@@ -20,8 +18,7 @@ afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 test('an agent on @openai/agents is played, a row for each conversation', async () => {
   const server = await startEmbeddedServer({ model: join(repository, 'models', 'base') });
-  const store = openFolderStore(join(home, 'store'));
-  const client = createPolicyClient({ url: server.url, concurrency: 8, store, merge: createMerger({ store, python }) });
+  const client = policyClient({ url: server.url, store: openFolderStore(join(home, 'store')) });
   const environment = openAgent({
     command: ['node', 'openai-agents/agent.mjs'],
     folder,
@@ -35,16 +32,7 @@ test('an agent on @openai/agents is played, a row for each conversation', async 
   try {
     const tasks = Array.from({ length: 8 }, (_, n) => `train-${n}`);
     const policy = { base: server.base, adapters: [] };
-    const sampling = { temperature: 1, topP: 1, maxTokens: 32 };
-    const { signal } = new AbortController();
-    const rollouts = await Promise.all(
-      tasks.map((task) =>
-        play(
-          { key: task, task, attempt: 0, hinted: false },
-          { environment, client, policy, sampling, seed: 1, signal },
-        ),
-      ),
-    );
+    const rollouts = await Promise.all(tasks.map((task) => playedAlone(task, { environment, client, policy })));
     expect(rollouts.map(({ rows }) => rows.length)).toEqual(tasks.map(() => 1));
     for (const { steps, rows } of rollouts) expect(rows[0]?.turns).toHaveLength(steps);
     expect(rollouts.some(({ steps }) => steps > 2)).toBe(true);

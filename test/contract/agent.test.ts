@@ -12,11 +12,11 @@ import { makeGroup } from '../../src/environments/agent/control-group';
 import { openAgent } from '../../src/environments/agent/kind';
 import { killAll, MARK, watch } from '../../src/environments/agent/processes';
 import { createShop } from '../../src/environments/shop/shop';
-import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
-import { createMerger } from '../../src/policy/merge';
-import { play, type PlayOptions } from '../../src/rollout/play';
+import type { PolicyClient } from '../../src/policy/client';
+import type { Environment } from '../../src/domain/environment';
 import { isAlive } from '../support/faults-processes';
-import { type EmbeddedServer, python, startEmbeddedServer } from '../support/embedded-server';
+import { type EmbeddedServer, policyClient, startEmbeddedServer } from '../support/embedded-server';
+import { playedAlone } from '../support/played';
 
 const repository = resolve(__dirname, '..', '..');
 const root = mkdtempSync(join(tmpdir(), 'agent-'));
@@ -30,8 +30,7 @@ beforeAll(async () => {
   writeFileSync(tasks, shop.flatMap((split) => split.slice(0, 20).map((task) => JSON.stringify(task))).join('\n'));
   server = await startEmbeddedServer({ model: process.env['BASE_MODEL'] ?? join(repository, 'models', 'base') });
   policy = { base: server.base, adapters: [] };
-  const store = openFolderStore(join(root, 'store'));
-  client = createPolicyClient({ url: server.url, concurrency: 8, store, merge: createMerger({ store, python }) });
+  client = policyClient({ url: server.url, store: openFolderStore(join(root, 'store')) });
 }, 600_000);
 afterAll(async () => {
   client.close();
@@ -39,14 +38,8 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true });
 }, 30_000);
 
-const options = (changes: Pick<PlayOptions, 'environment'>): PlayOptions => ({
-  client,
-  policy,
-  sampling: { temperature: 1, topP: 1, maxTokens: 32 },
-  seed: 3,
-  signal: new AbortController().signal,
-  ...changes,
-});
+const played = (environment: Environment, task = 'train-0') =>
+  playedAlone(task, { environment, client, policy, seed: 3 });
 
 const agent = (command: string[], changes: Partial<Parameters<typeof openAgent>[0]> = {}) =>
   openAgent({
@@ -74,8 +67,7 @@ test('an agent on the openai package has the rows, the messages and the rewards 
       environments.map((environment) =>
         Promise.all(
           names.map(async (task) => {
-            const planned = { key: `k-${task}`, task, attempt: 0, hinted: false };
-            const { messages, rows, reward, steps, usage } = await play(planned, options({ environment }));
+            const { messages, rows, reward, steps, usage } = await played(environment, task);
             // What the user says last ends the program's conversation: it asks nothing more.
             const last = messages.findLastIndex(({ role }) => role === 'assistant');
             return { messages: messages.slice(0, last + 1), rows, reward, steps, usage };
@@ -161,7 +153,7 @@ test('what is asked in Anthropic’s form, with its official client, is recorded
 
 async function rolloutOf(environment: ReturnType<typeof agent>) {
   try {
-    return await play({ key: 'k', task: 'train-0', attempt: 0, hinted: false }, options({ environment }));
+    return await played(environment);
   } finally {
     await environment.close();
   }

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import { harbor } from '../../src/environments/agent/harbor';
 import { openEnvironment } from '../../src/environments/open';
-import { play } from '../../src/rollout/play';
+import { playedAlone } from '../support/played';
 import { scriptedPolicy } from '../support/scripted-policy';
 import { temporaryStore } from '../support/temporary-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
@@ -56,13 +56,7 @@ const open = () => openEnvironment(spec(), { store });
 
 const played = (environment: Environment, task: string, says: string) => {
   const client = scriptedPolicy(() => ({ role: 'assistant', content: says }));
-  const policy = { base: 'scripted', adapters: [] };
-  const sampling = { temperature: 1, topP: 1, maxTokens: 32 };
-  const { signal } = new AbortController();
-  return play(
-    { key: task, task, attempt: 0, hinted: false },
-    { environment, client, policy, sampling, seed: 1, signal },
-  );
+  return playedAlone(task, { environment, client, policy: { base: 'scripted', adapters: [] } });
 };
 
 test('each folder is a task; the reward is that of its own tests, which the agent does not see; nothing is left on the machine', async () => {

@@ -7,15 +7,15 @@ import type { ArtifactStore } from '../../src/artifacts/store';
 import { runChecks } from '../../src/checks/check';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop/shop';
-import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
+import type { PolicyClient } from '../../src/policy/client';
 import { conformanceChecks } from '../../src/cli/checks/conformance';
 import type { Rendered, TurnRequest } from '../../src/policy/wire';
-import { createMerger } from '../../src/policy/merge';
 import { openPolicyServer, type PolicyServer } from '../../src/policy/server';
 import { played } from '../support/played';
 import {
   makeHermesModel,
   makeTinyModel,
+  policyClient,
   python,
   startEmbeddedServer,
   type EmbeddedServer,
@@ -33,7 +33,7 @@ beforeAll(async () => {
   server = await startEmbeddedServer({ model });
   base = { base: server.base, adapters: [] };
   store = openFolderStore(join(root, 'store'));
-  client = createPolicyClient({ url: server.url, concurrency: 8, store, merge: createMerger({ store, python }) });
+  client = policyClient({ url: server.url, store });
 }, 120_000);
 afterAll(async () => {
   client.close();
@@ -132,7 +132,7 @@ test('it does what a campaign asks of a policy server; turns that render otherwi
   makeHermesModel(hermes);
   const second = await startEmbeddedServer({ model: hermes });
   const direct = openPolicyServer({ url: second.url, concurrency: 32 });
-  const asked = createPolicyClient({ url: second.url, concurrency: 8, store, merge: createMerger({ store, python }) });
+  const asked = policyClient({ url: second.url, store });
   let generated = 0;
   const counting = { ...direct, generate: (body: object) => (generated++, direct.generate(body)) };
   try {
@@ -196,14 +196,11 @@ test('a conversation is one row where its turns render otherwise than they were 
   };
   const second = await startEmbeddedServer({ model: other });
   const policy = { base: second.base, adapters: [] };
-  const asked = createPolicyClient({ url: second.url, concurrency: 8, store, merge: createMerger({ store, python }) });
+  const asked = policyClient({ url: second.url, store });
   const rowsOf = async (thinking: 'kept' | 'stripped') => {
     const { records } = await played({
-      ...{
-        ...{ environment: talking, policy, tasks: ['train-0', 'train-1'], attempts: 4 },
-      },
-      ...{ sampling: { temperature: 1, topP: 1, maxTokens: 40, thinking }, seed: 1, concurrency: 8, purpose: 'test' },
-      ...{ title: thinking, maxAttempts: 1, store, client: asked },
+      ...{ environment: talking, policy, tasks: ['train-0', 'train-1'], attempts: 4, store, client: asked },
+      sampling: { temperature: 1, topP: 1, maxTokens: 40, thinking },
     });
     return new Set((records as ScoredRollout[]).map(({ rows }) => rows.length));
   };
@@ -236,19 +233,9 @@ test('rollouts of the shop that are hinted hold the ids of the same conversation
     },
   };
   const { records } = await played({
-    environment: hinting,
-    policy: base,
-    tasks: ['train-0', 'train-1'],
-    attempts: 4,
+    ...{ environment: hinting, policy: base, tasks: ['train-0', 'train-1'], attempts: 4, store, client },
     hints: { share: 0.5 },
     sampling: { temperature: 1, topP: 1, maxTokens: 10 },
-    seed: 1,
-    concurrency: 8,
-    purpose: 'test',
-    title: 'hints',
-    maxAttempts: 1,
-    store,
-    client,
   });
   const rollouts = records as ScoredRollout[];
   expect(rollouts.map(({ hinted = false }) => hinted)).toEqual([0, 1].flatMap(() => [true, true, false, false]));

@@ -8,10 +8,9 @@ import { openS3Store } from '../../src/artifacts/s3-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop/shop';
-import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
-import { createMerger } from '../../src/policy/merge';
+import type { PolicyClient } from '../../src/policy/client';
 import { played } from '../support/played';
-import { type EmbeddedServer, makeTinyModel, python, startEmbeddedServer } from '../support/embedded-server';
+import { type EmbeddedServer, makeTinyModel, policyClient, startEmbeddedServer } from '../support/embedded-server';
 import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
 
 let s3: S3Server;
@@ -33,12 +32,7 @@ const start = (name: string, o: { model?: string; args?: string[] } = {}): Promi
     env: { ...s3.env, CAMPAIGN_STORE: url, CAMPAIGN_HOME: join(root, name) },
   });
 const connect = (...to: EmbeddedServer[]): PolicyClient =>
-  createPolicyClient({
-    url: to.map((one) => one.url).join(', '),
-    concurrency: 16,
-    store,
-    merge: createMerger({ store, python }),
-  });
+  policyClient({ url: to.map((one) => one.url).join(', '), concurrency: 16, store });
 const fetchedBy = (name: string): string[] => {
   const folder = join(root, name, 'cache', 'served');
   return existsSync(folder) ? readdirSync(folder) : [];
@@ -51,9 +45,6 @@ const roll = (policy: FixedPolicy, seed: number, more: { onProgress?: () => void
     attempts: 4,
     sampling: { temperature: 1, topP: 1, maxTokens: 10 },
     seed,
-    concurrency: 8,
-    purpose: 'test',
-    title: 'two servers',
     maxAttempts: 3,
     store,
     client,

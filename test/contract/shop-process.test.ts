@@ -6,6 +6,7 @@ import type { EnvironmentSpec } from '../../src/domain/kinds';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openEnvironment } from '../../src/environments/open';
 import { rollOut } from '../../src/rollout/engine';
+import { batchOf } from '../support/played';
 import { shopAgent } from '../support/shop-agent';
 
 const root = join(__dirname, '..', '..');
@@ -25,20 +26,16 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 async function trajectories(spec: EnvironmentSpec, lack: number): Promise<{ bytes: string; successRate: number }> {
   const store = openFolderStore(join(folder, spec.kind));
   const environment = await openEnvironment(spec, { store });
-  const { summary } = await rollOut({
+  const batch = batchOf({
     environment,
     policy: { base: 'scripted', adapters: [] },
     tasks: Array.from({ length: 60 }, (_, n) => (n % 3 === 0 ? `test-${n}` : `train-${n}`)),
     attempts: 2,
-    sampling: { temperature: 1, topP: 1, maxTokens: 48 },
-    seed: 1,
     concurrency: 16,
-    purpose: 'test',
-    title: 'contract',
-    maxAttempts: 1,
     store,
     client: shopAgent({ lack }),
-  }).finally(() => environment.close());
+  });
+  const { summary } = await rollOut(batch).finally(() => environment.close());
   const { ref, successRate, broken } = summary;
   expect(broken).toBe(0);
   const bytes = (await store.read(ref)).toString('utf8').replaceAll(/"seconds":[0-9.e-]+/g, '"seconds":0');

@@ -11,11 +11,10 @@ import type { AssistantMessage } from '../../src/domain/messages';
 import { verifiers } from '../../src/environments/agent/verifiers';
 import { openEnvironment } from '../../src/environments/open';
 import { putPackages } from '../../src/gateway/export';
-import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
-import { createMerger } from '../../src/policy/merge';
-import { play } from '../../src/rollout/play';
+import type { PolicyClient } from '../../src/policy/client';
 import { openModule, sandboxEnvironment } from '../../src/sandbox/module';
-import { type EmbeddedServer, python, startEmbeddedServer } from '../support/embedded-server';
+import { type EmbeddedServer, policyClient, startEmbeddedServer } from '../support/embedded-server';
+import { playedAlone } from '../support/played';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 
 jest.setTimeout(10 * 60_000);
@@ -29,7 +28,7 @@ let server: EmbeddedServer;
 let client: PolicyClient;
 beforeAll(async () => {
   server = await startEmbeddedServer({ model: join(repository, 'models', 'base') });
-  client = createPolicyClient({ url: server.url, concurrency: 8, store, merge: createMerger({ store, python }) });
+  client = policyClient({ url: server.url, store });
   // The list of words that TextArena fetches from elsewhere where it can.
   for (const list of ['en', 'en-basic']) {
     mkdirSync(join(work, 'nltk/corpora/words'), { recursive: true });
@@ -109,9 +108,6 @@ const hangman = {
   arguments: { taskset: { game: 'Hangman-v0' } },
   passEnv: ['NLTK_DATA', 'SSL_CERT_FILE'],
 };
-const sampling = { temperature: 1, topP: 1, maxTokens: 16 };
-const about = { sampling, seed: 1, signal: new AbortController().signal };
-const planned = (task: string) => ({ key: task, task, attempt: 0, hinted: false });
 
 test('TextArena’s game is a target: what is said decides the reward, and each request is a turn that can be trained', async () => {
   const environment = await openEnvironment(hangman, { store });
@@ -120,8 +116,8 @@ test('TextArena’s game is a target: what is said decides the reward, and each 
     const scripted = scriptedPolicy(({ messages }) => ({ role: 'assistant', content: says[turnOf(messages)]! }));
     const policy = { base: server.base, adapters: [] };
     const [won, sampled] = await Promise.all([
-      play(planned('train-0'), { environment, client: scripted, policy, ...about }),
-      play(planned('train-1'), { environment, client, policy, ...about }),
+      playedAlone('train-0', { environment, client: scripted, policy }),
+      playedAlone('train-1', { environment, client, policy, sampling: { temperature: 1, topP: 1, maxTokens: 16 } }),
     ]);
     expect(won).toMatchObject({ reward: 1, steps: 3 });
     expect(won.messages[0]).toMatchObject({

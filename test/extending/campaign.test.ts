@@ -139,13 +139,7 @@ async function routeByWords(client: PolicyClient, { maker, options, crossValidat
     policy: { router },
     resolve: createResolver({ store, routers: kinds.routers, context: { python, client } }),
     tasks,
-    attempts: 1,
     sampling: { temperature: 0, topP: 1, maxTokens: 64 },
-    seed: 1,
-    concurrency: 4,
-    purpose: 'test',
-    title: 'routed by words',
-    maxAttempts: 1,
     store,
     client,
   });

@@ -4,6 +4,9 @@ import { once } from 'node:events';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { ArtifactStore } from '../../src/artifacts/store';
+import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
+import { createMerger } from '../../src/policy/merge';
 
 const root = join(__dirname, '..', '..');
 /** The interpreter of the trainer's virtual environment. */
@@ -55,6 +58,10 @@ export async function startEmbeddedServer({
     },
   };
 }
+
+/** As a worker asks policy servers: `url` may name several. */
+export const policyClient = (o: { url: string; store: ArtifactStore; concurrency?: number }): PolicyClient =>
+  createPolicyClient({ concurrency: 8, ...o, merge: createMerger({ store: o.store, python }) });
 
 /** The shipped model's shape and words, with weights that mean nothing: it solves no task. */
 export function makeRandomModel(folder: string): void {

@@ -23,15 +23,9 @@ export async function scriptedRollouts({
     const { records } = await played({
       ...given,
       store,
-      attempts: 1,
       ...(maxSteps !== undefined && { maxSteps }),
       policy: { base: 'scripted', adapters: [] },
       sampling: { temperature: 0, topP: 1, maxTokens: 1 },
-      seed: 1,
-      concurrency: 8,
-      purpose: 'test',
-      title: 'scripted',
-      maxAttempts: 1,
     });
     return records;
   } finally {

@@ -5,10 +5,8 @@ import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop/shop';
-import { createPolicyClient } from '../../src/policy/client';
-import { createMerger } from '../../src/policy/merge';
 import { played } from './played';
-import { python, startEmbeddedServer } from './embedded-server';
+import { policyClient, startEmbeddedServer } from './embedded-server';
 
 const CONCURRENCY = 32;
 
@@ -26,12 +24,7 @@ export async function baseRollouts({
   const server = await startEmbeddedServer({ model, args: ['--threads', '1'] });
   const store = openFolderStore(folder);
   const environment = createShop();
-  const client = createPolicyClient({
-    url: server.url,
-    concurrency: CONCURRENCY,
-    store,
-    merge: createMerger({ store, python }),
-  });
+  const client = policyClient({ url: server.url, concurrency: CONCURRENCY, store });
   try {
     const tasks = (await environment.tasks('train')).slice(0, count).map(({ id }) => id);
     const { records } = await played({
@@ -45,12 +38,7 @@ export async function baseRollouts({
       tasks,
       seed,
       policy: { base: 'base', adapters: [] },
-      attempts: 1,
-      sampling: { temperature: 1, topP: 1, maxTokens: 48 },
       concurrency: CONCURRENCY,
-      purpose: 'base_rollouts',
-      title: 'base rollouts',
-      maxAttempts: 1,
     });
     return records.map((one) => {
       if (one.status === 'broken') throw new Error(`${one.task}: ${one.error.message}`);

@@ -12,8 +12,7 @@ import { runChecks } from '../../src/checks/check';
 import { conformanceChecks } from '../../src/cli/checks/conformance';
 import { freePort } from '../../src/cli/ports';
 import { baseModelId, keepFingerprint, servedBase, writeAdapter } from '../../src/policy/base-model';
-import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
-import { createMerger } from '../../src/policy/merge';
+import type { PolicyClient } from '../../src/policy/client';
 import { openPolicyServer } from '../../src/policy/server';
 import {
   completionBody,
@@ -24,7 +23,7 @@ import {
   scoreBody,
 } from '../../src/policy/wire';
 import { bodiesFile, type Recorded } from '../support/dialect-server';
-import { makeHermesModel, python } from '../support/embedded-server';
+import { makeHermesModel, policyClient, python } from '../support/embedded-server';
 import { startServing } from '../support/gateway';
 import { bucket, s3ServerForTests } from '../support/s3-server';
 
@@ -118,7 +117,7 @@ beforeAll(async () => {
   await keepFingerprint({ python, model, store, id });
   base = servedBase(id, { policyServer: { kind: 'vllm', contextTokens: CONTEXT } as never });
   vllm = await Vllm.start();
-  client = createPolicyClient({ url: vllm.url, concurrency: 8, store, merge: createMerger({ store, python }) });
+  client = policyClient({ url: vllm.url, store });
 });
 afterAll(async () => {
   client?.close();
