@@ -1,18 +1,17 @@
 /** One table of cases asked with the official clients of OpenAI for Node and for Python, of a gateway in front of the real embedded policy server (`make test-agents`). */
 import Anthropic from '@anthropic-ai/sdk';
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import { createShop } from '../../src/environments/shop/shop';
 import { type EmbeddedServer, startEmbeddedServer } from '../support/embedded-server';
 import { startServing } from '../support/gateway';
+import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(5 * 60_000);
 const repository = resolve(__dirname, '..', '..');
 const python = join(repository, '.venv-openai', 'bin', 'python');
-const root = mkdtempSync(join(tmpdir(), 'clients-'));
+const root = temporaryFolder();
 
 type Gateway = Awaited<ReturnType<typeof startServing>>;
 let server: EmbeddedServer;
@@ -30,7 +29,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await Promise.all(Object.values(gateways).map((one) => one.close()));
   await server.stop();
-  rmSync(root, { recursive: true, force: true });
 });
 
 const system = { role: 'system', content: 'you are a help desk .' };

@@ -1,8 +1,7 @@
 /** What takes longer than a test of every change may: an agent on a public framework, and a whole campaign on an agent's program (`make test-agents`). */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { openFolderStore } from '../../src/artifacts/open-store';
@@ -10,11 +9,11 @@ import { openAgent } from '../../src/environments/agent/kind';
 import { CampaignRun, command, reportOf, repository } from '../support/campaign-run';
 import { policyClient, startEmbeddedServer } from '../support/embedded-server';
 import { playedAlone } from '../support/played';
+import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(20 * 60_000);
 const folder = join(repository, 'examples', 'agents');
-const home = mkdtempSync(join(tmpdir(), 'agents-'));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
+const home = temporaryFolder();
 
 test('an agent on @openai/agents is played, a row for each conversation', async () => {
   const server = await startEmbeddedServer({ model: join(repository, 'models', 'base') });

@@ -1,7 +1,6 @@
 /** Programs that ask an OpenAI-compatible endpoint as agents, with the real embedded policy server: their rows are those of our own loop, token for token. */
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lives } from '../../src/artifacts/durable-file';
@@ -17,9 +16,10 @@ import type { Environment } from '../../src/domain/environment';
 import { isAlive } from '../support/faults-processes';
 import { type EmbeddedServer, policyClient, startEmbeddedServer } from '../support/embedded-server';
 import { playedAlone } from '../support/played';
+import { temporaryFolder } from '../support/temporary-folder';
 
 const repository = resolve(__dirname, '..', '..');
-const root = mkdtempSync(join(tmpdir(), 'agent-'));
+const root = temporaryFolder();
 const tasks = join(root, 'tasks.jsonl');
 let server: EmbeddedServer;
 let client: PolicyClient;
@@ -35,7 +35,6 @@ beforeAll(async () => {
 afterAll(async () => {
   client.close();
   await server.stop();
-  rmSync(root, { recursive: true, force: true });
 }, 30_000);
 
 const played = (environment: Environment, task = 'train-0') =>

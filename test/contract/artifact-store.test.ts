@@ -1,15 +1,5 @@
 /** What every store keeps, wherever it has its files: in a folder, and in a bucket that hosts with nothing else in common use. */
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import { openFolderStore } from '../../src/artifacts/open-store';
@@ -20,17 +10,15 @@ import { openS3Store } from '../../src/artifacts/s3-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { startLoopback } from '../support/loopback';
 import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
+import { eachTemporaryFolder } from '../support/temporary-folder';
 
 let server: S3Server;
 let root: string;
 let prefix: string;
 let hosts = 0;
 s3ServerForTests((started) => (server = started));
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'artifacts-'));
-  prefix = `test-${hosts++}`;
-});
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+eachTemporaryFolder((made) => (root = made));
+beforeEach(() => void (prefix = `test-${hosts++}`));
 
 const text = (key: string, body: string) => ({ key, body, producer: 'test', inputs: [], mediaType: 'text/plain' });
 const url = () => `s3://${bucket}/${prefix}`;

@@ -1,6 +1,5 @@
 /** Harbor's task folders as a target, in plain processes: what the agent leaves is judged by the task's own tests, and what they can't judge is broken. */
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import { harbor } from '../../src/environments/agent/harbor';
@@ -8,13 +7,13 @@ import { openEnvironment } from '../../src/environments/open';
 import { playedAlone } from '../support/played';
 import { scriptedPolicy } from '../support/scripted-policy';
 import { temporaryStore } from '../support/temporary-store';
+import { eachTemporaryFolder } from '../support/temporary-folder';
 import type { ArtifactStore } from '../../src/artifacts/store';
 
 let store: ArtifactStore;
-temporaryStore((opened) => (store = opened));
 let root: string;
-beforeEach(() => void (root = mkdtempSync(join(tmpdir(), 'harbor-'))));
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+temporaryStore((opened) => (store = opened));
+eachTemporaryFolder((made) => (root = made));
 
 const write = (path: string, text: string) => {
   mkdirSync(dirname(join(root, path)), { recursive: true });

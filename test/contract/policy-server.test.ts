@@ -1,6 +1,5 @@
 /** The policy client against the real embedded server, on a random tiny model: the TypeScript-Python contract of the dialect. */
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
@@ -20,9 +19,10 @@ import {
   startEmbeddedServer,
   type EmbeddedServer,
 } from '../support/embedded-server';
+import { temporaryFolder } from '../support/temporary-folder';
 
 const repository = resolve(__dirname, '..', '..');
-const root = mkdtempSync(join(tmpdir(), 'dialect-'));
+const root = temporaryFolder();
 const model = join(root, 'model');
 let server: EmbeddedServer;
 let client: PolicyClient;
@@ -38,7 +38,6 @@ beforeAll(async () => {
 afterAll(async () => {
   client.close();
   await server.stop();
-  rmSync(root, { recursive: true, force: true });
 }, 30_000);
 
 let base: FixedPolicy;

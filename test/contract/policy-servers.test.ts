@@ -1,6 +1,5 @@
 /** Two embedded servers that share no folder with the worker or each other, but a bucket: adapters come by their hashes, and a server may be killed. */
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
@@ -12,11 +11,12 @@ import type { PolicyClient } from '../../src/policy/client';
 import { played } from '../support/played';
 import { type EmbeddedServer, makeTinyModel, policyClient, startEmbeddedServer } from '../support/embedded-server';
 import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
+import { temporaryFolder } from '../support/temporary-folder';
 
 let s3: S3Server;
 s3ServerForTests((server) => (s3 = server));
 
-const root = mkdtempSync(join(tmpdir(), 'policy-servers-'));
+const root = temporaryFolder();
 const inRoot = (name: string): string => join(root, name);
 const model = inRoot('model');
 const url = `s3://${bucket}/policies`;
@@ -63,7 +63,6 @@ beforeAll(async () => {
 afterAll(async () => {
   client?.close();
   await Promise.all((servers ?? []).map((server) => server.stop()));
-  rmSync(root, { recursive: true, force: true });
 }, 60_000);
 
 const answeredBy = async ({ url: at }: EmbeddedServer): Promise<number> => {

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { EnvironmentSpec } from '../../src/domain/kinds';
@@ -8,6 +6,7 @@ import { openEnvironment } from '../../src/environments/open';
 import { rollOut } from '../../src/rollout/engine';
 import { batchOf } from '../support/played';
 import { shopAgent } from '../support/shop-agent';
+import { eachTemporaryFolder } from '../support/temporary-folder';
 
 const root = join(__dirname, '..', '..');
 const served: EnvironmentSpec = {
@@ -19,8 +18,7 @@ const served: EnvironmentSpec = {
 const builtin: EnvironmentSpec = { kind: 'builtin', name: 'shop' };
 
 let folder: string;
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'contract-'))));
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+eachTemporaryFolder((made) => (folder = made));
 
 /** All records as they are stored, without the only field that measures time. */
 async function trajectories(spec: EnvironmentSpec, lack: number): Promise<{ bytes: string; successRate: number }> {

@@ -1,27 +1,20 @@
 /** What a training keeps in a bucket, as two hosts with nothing else in common see it. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openS3Store } from '../../src/artifacts/s3-store';
-import type { Journal } from '../../src/artifacts/store';
+import { closedAfterwards } from '../support/opened';
 import { notingUsage } from '../../src/artifacts/usage';
 import { TrainingRecord } from '../../src/training/result';
 import { createCurves } from '../../src/view/curves';
 import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
+import { eachTemporaryFolder } from '../support/temporary-folder';
 
 let server: S3Server;
 let root: string;
 let trainings = 0;
-const opened: Journal[] = [];
 s3ServerForTests((started) => (server = started));
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'hosts-'));
-  trainings += 1;
-});
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((journal) => journal.close()));
-  rmSync(root, { recursive: true, force: true });
-});
+eachTemporaryFolder((made) => (root = made));
+beforeEach(() => void trainings++);
 
 const storeOn = (host: string) =>
   openS3Store({
@@ -44,8 +37,7 @@ async function attemptOn(host: string) {
   const store = notingUsage(storeOn(host), () => 'demo');
   const folder = join(root, host, 'training');
   mkdirSync(folder, { recursive: true });
-  const journal = await store.journal('training/t', host);
-  opened.push(journal);
+  const journal = closedAfterwards(await store.journal('training/t', host));
   await journal.append('name', { kind: 'name', name: 'ask_first' });
   await store.noted();
   await store.close();

@@ -6,8 +6,7 @@
 import OpenAI from 'openai';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { freePort } from '../../src/cli/ports';
@@ -15,14 +14,14 @@ import type { Report } from '../../src/report/model';
 import { CampaignRun, command, reportOf, repository } from '../support/campaign-run';
 import { startChatServer } from '../support/chat-server';
 import { recordedUser } from '../support/recorded-user';
+import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(10 * 60_000);
 const fixtures = join(repository, 'test', 'fixtures', 'given');
-const root = mkdtempSync(join(tmpdir(), 'given-campaign-'));
+const root = temporaryFolder();
 const home = { root };
 const brought = join(root, 'brought');
-const shared = `${root}-shared`;
-afterAll(() => [root, shared].forEach((folder) => rmSync(folder, { recursive: true, force: true })));
+const shared = join(temporaryFolder(), 'shared');
 
 /** The smoke campaign with what is given; any rewards pass, for the small base was made for another target. */
 const parts = (user: string): string => `

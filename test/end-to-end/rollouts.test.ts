@@ -2,15 +2,14 @@
  * `campaign run FILE --until rollouts` on somebody's own environment, for real: never refused for what later stages need, and at its end it says
  * what the base does. Where rollouts break, it is an error with the cause.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { homeAt } from '../../src/cli/project';
 import { CampaignRun, command, repository, type Line } from '../support/campaign-run';
+import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(5 * 60_000);
-const folder = mkdtempSync(join(tmpdir(), 'rollouts-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 const home = homeAt(join(folder, 'home'));
 mkdirSync(home.root);
 

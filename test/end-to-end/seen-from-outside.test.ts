@@ -4,9 +4,8 @@
  */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,21 +19,19 @@ import { scoredIn } from '../support/faults-checks';
 import { startLoopback } from '../support/loopback';
 import { atEnd } from '../support/opened';
 import { workerByHand } from '../support/worker-by-hand';
+import { temporaryFolder } from '../support/temporary-folder';
 import { devServer, quiet } from '../workflows/environment';
 
 jest.setTimeout(15 * 60_000);
 quiet();
-const folder = mkdtempSync(join(tmpdir(), 'outside-'));
+const folder = temporaryFolder();
 const rules = join(repository, 'deploy', 'alerts.yaml');
 const TASKS = 20;
 const KEY = 'key-of-the-policy-server';
 
 let env: TestWorkflowEnvironment;
 beforeAll(async () => void (env = await devServer()));
-afterAll(async () => {
-  await env?.teardown();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => env?.teardown());
 
 interface Span {
   name: string;

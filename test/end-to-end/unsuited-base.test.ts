@@ -1,13 +1,12 @@
 /** The shipped base and a target in plain English, for real: stopped before the base rollouts, with the reasons. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { homeAt } from '../../src/cli/project';
 import { CampaignRun, command, repository } from '../support/campaign-run';
+import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(5 * 60_000);
-const folder = mkdtempSync(join(tmpdir(), 'unsuited-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 const home = homeAt(join(folder, 'home'));
 const file = join(folder, 'library.yaml');
 mkdirSync(home.root);

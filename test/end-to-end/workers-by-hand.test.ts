@@ -3,8 +3,6 @@
  * home's, plays nothing. Two whole campaigns of two homes on one Temporal server are a scenario of test/faults.
  */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Home, homeAt } from '../../src/cli/project';
@@ -15,11 +13,12 @@ import { type EmbeddedServer, makeRandomModel, startEmbeddedServer } from '../su
 import { rolloutsIn } from '../support/faults-checks';
 import { atEnd } from '../support/opened';
 import { type WorkerByHand, workerByHand } from '../support/worker-by-hand';
+import { temporaryFolder } from '../support/temporary-folder';
 import { devServer, quiet } from '../workflows/environment';
 
 jest.setTimeout(5 * 60_000);
 quiet();
-const folder = mkdtempSync(join(tmpdir(), 'workers-by-hand-'));
+const folder = temporaryFolder();
 const shipped = join(repository, 'models', 'base');
 const random = join(folder, 'models', 'random');
 const TASKS = 20;
@@ -29,10 +28,7 @@ beforeAll(async () => {
   env = await devServer();
   makeRandomModel(random);
 });
-afterAll(async () => {
-  await env?.teardown();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => env?.teardown());
 
 const worker = (kind: 'control' | 'rollouts', home: Home, settings: Record<string, string>): Promise<WorkerByHand> =>
   workerByHand(kind, { TEMPORAL_ADDRESS: env.address, CAMPAIGN_HOME: home.root, CAMPAIGN_MODEL: shipped, ...settings });

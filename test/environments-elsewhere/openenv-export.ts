@@ -3,20 +3,20 @@
  * engine (`make test-elsewhere`).
  */
 import { execFile, execFileSync, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { freePort } from '../../src/cli/ports';
 import type { Environment } from '../../src/domain/environment';
 import type { AssistantMessage } from '../../src/domain/messages';
 import { putPackages } from '../../src/gateway/export';
 import { openModule, sandboxEnvironment, withModule } from '../../src/sandbox/module';
+import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(10 * 60_000);
 const repository = resolve(__dirname, '..', '..');
 const bin = (name: string) => join(repository, '.venv-openenv', 'bin', name);
 const source = readFileSync(join(repository, 'test/fixtures/synthesis/retail-by-hand.js'), 'utf8');
-const work = mkdtempSync(join(tmpdir(), 'openenv-export-'));
+const work = temporaryFolder();
 const site = join(work, 'site');
 const env = { ...process.env, PYTHONPATH: site, CAMPAIGN: `${process.execPath} ${join(repository, 'bin/campaign')}` };
 const folder = join(work, 'openenv', 'return_everything');
@@ -46,7 +46,6 @@ beforeAll(async () => {
 afterAll(async () => {
   server?.kill();
   await engine?.close();
-  rmSync(work, { recursive: true, force: true });
 });
 
 const isUp = () =>

@@ -1,7 +1,6 @@
 /** The environment that OpenEnv's own package makes (`openenv init`) as a target: it keeps the contract, is played by the engine, and breaks rollouts when it dies. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readlinkSync, realpathSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { Environment } from '../../src/domain/environment';
@@ -10,10 +9,11 @@ import { checkEnvironment } from '../../src/environments/conformance';
 import { openEnvironment } from '../../src/environments/open';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 import { scriptedRollouts } from '../support/scripted-rollouts';
+import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(10 * 60_000);
 const bin = (name: string) => join(resolve(__dirname, '..', '..'), '.venv-openenv', 'bin', name);
-const work = mkdtempSync(join(tmpdir(), 'openenv-target-'));
+const work = temporaryFolder();
 const folder = join(work, 'echo_env');
 const say = (content: string): AssistantMessage => ({ role: 'assistant', content });
 let environment: Environment;
@@ -33,10 +33,7 @@ beforeAll(async () => {
   };
   environment = await openEnvironment(target, { store: {} as ArtifactStore });
 });
-afterAll(async () => {
-  await environment?.close();
-  rmSync(work, { recursive: true, force: true });
-});
+afterAll(() => environment?.close());
 
 const descendants = (pid: number): number[] =>
   execFileSync('ps', ['-eo', 'pid=,ppid='])

@@ -3,8 +3,7 @@
  * environment that comes with verifiers (TextArena's) is a target (`make test-elsewhere`).
  */
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { AssistantMessage } from '../../src/domain/messages';
@@ -16,12 +15,13 @@ import { openModule, sandboxEnvironment } from '../../src/sandbox/module';
 import { type EmbeddedServer, policyClient, startEmbeddedServer } from '../support/embedded-server';
 import { playedAlone } from '../support/played';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
+import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(10 * 60_000);
 const repository = resolve(__dirname, '..', '..');
 const venv = join(repository, '.venv-verifiers');
 const source = readFileSync(join(repository, 'examples/modules/refuse_forbidden_actions.js'), 'utf8');
-const work = mkdtempSync(join(tmpdir(), 'verifiers-'));
+const work = temporaryFolder();
 const store = openFolderStore(join(work, 'store'));
 
 let server: EmbeddedServer;
@@ -39,7 +39,6 @@ beforeAll(async () => {
 afterAll(async () => {
   client.close();
   await server.stop();
-  rmSync(work, { recursive: true, force: true });
 });
 
 interface Played {

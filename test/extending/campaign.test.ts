@@ -4,8 +4,7 @@
  */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { byLength } from '../../examples/by-length';
 import { fixedPrompt } from '../../examples/fixed-prompt';
@@ -30,12 +29,13 @@ import { createResolver } from '../../src/rollout/resolve';
 import { firstUserMessage, type FittedRouter, fittedRouterSchema } from '../../src/routing/router';
 import { reportOf } from '../support/campaign-run';
 import { python, startEmbeddedServer } from '../support/embedded-server';
+import { temporaryFolder } from '../support/temporary-folder';
 import { devServer, quiet, start } from '../workflows/environment';
 
 jest.setTimeout(5 * 60_000);
 quiet();
 const root = resolve(__dirname, '..', '..');
-const home = mkdtempSync(join(tmpdir(), 'extending-'));
+const home = temporaryFolder();
 const store = openFolderStore(join(home, 'artifacts'));
 
 const kinds: Registry = {
@@ -103,7 +103,6 @@ beforeAll(async () => {
     await Promise.all([server.stop(), env.teardown()]);
   }
 });
-afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 /** The router that the campaign fitted. */
 async function fittedRouter(): Promise<FittedRouter> {

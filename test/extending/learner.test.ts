@@ -2,8 +2,7 @@
 import { Context } from '@temporalio/activity';
 import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { LearnerProcess } from '../../src/training/learner-process';
 import { Learning } from '../../src/training/run-learner';
@@ -16,13 +15,13 @@ import type { TrainHeartbeat } from '../../src/domain/work';
 import type { TrainingResult } from '../../src/domain/results';
 import { countingEnvironment } from '../support/counting-environment';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
+import { eachTemporaryFolder } from '../support/temporary-folder';
 
 const [learner, scripted] = ['two-prompts.mjs', 'scripted.mjs'].map((name) =>
   resolve(__dirname, '..', 'fixtures', 'learners', name),
 ) as [string, string];
 let folder: string;
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'learner-'))));
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+eachTemporaryFolder((made) => (folder = made));
 
 /** Adds up to what is asked only where its prompt says that it shall count. */
 const promptable = scriptedPolicy(({ messages }) => {

@@ -1,6 +1,5 @@
 /** The endpoint of recorded replies through the client of language models, and the sets that ship with the project. */
-import { existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { languageModelSchema } from '../../../src/domain/endpoints';
@@ -8,6 +7,7 @@ import { openLanguageModel, type ChatMessage } from '../../../src/language-model
 import { askingBy, memoryLedger } from '../../support/memory-ledger';
 import { startRecordedReplies, type RecordedReplies } from '../../support/recorded-replies';
 import { openRecordedSet, recordedFolder, shortHash, WRITTEN_BY_US } from '../../support/recorded-set';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 const messages = [
   { role: 'system' as const, content: 'You count.' },
@@ -17,13 +17,10 @@ const reply = `It is 2.\n\n${'And so on. '.repeat(200)}`;
 
 let folder: string;
 let server: RecordedReplies | undefined;
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'recorded-'));
-});
+eachTemporaryFolder((made) => (folder = made));
 afterEach(async () => {
   await server?.close();
   server = undefined;
-  rmSync(folder, { recursive: true, force: true });
 });
 
 type Ask = (seed?: number, asked?: readonly ChatMessage[], parameters?: object) => Promise<string>;
