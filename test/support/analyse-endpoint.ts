@@ -6,7 +6,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startChatServer, type Body, type ChatServer, type Play } from './chat-server';
-import { streamed } from './model-endpoint';
+import { fenced, streamed } from './model-endpoint';
 
 export const SKILL = 'ask_for_missing_numbers';
 export const OTHER = 'greet_by_name';
@@ -48,16 +48,17 @@ export function fileOf(lines: readonly (object | string)[], name = 'library.json
 }
 
 /** Without the system message, which shows an example of a trajectory. */
-const promptOf = ({ messages }: Body): string => messages.find(({ role }) => role === 'user')?.content ?? '';
+export const promptOf = ({ messages }: Body): string => messages.find(({ role }) => role === 'user')?.content ?? '';
 
-/** Trajectories of the prompt, by what models call them: the message that holds the guess. */
-export function guessesIn(body: Body): { id: string; failed: boolean; guess: number | undefined }[] {
+/** Trajectories of the prompt, by what models call them, and the first message that the agent begins so. */
+export function trajectoriesIn(body: Body, beginning: string) {
   const prompt = promptOf(body);
-  return [...prompt.matchAll(/^\[(r\d+)\] task .*: (FAILED|PASSED) /gm)].flatMap(([, id = '', outcome]) => {
-    const guess = new RegExp(`^${id}\\.(\\d+) agent: I GUESS`, 'm').exec(prompt)?.[1];
-    return [{ id, failed: outcome === 'FAILED', guess: guess === undefined ? undefined : Number(guess) }];
+  return [...prompt.matchAll(/^\[(r\d+)\] task .*: (FAILED|PASSED) /gm)].map(([, id = '', outcome]) => {
+    const first = new RegExp(`^${id}\\.(\\d+) agent${beginning}`, 'm').exec(prompt)?.[1];
+    return { id, failed: outcome === 'FAILED', message: first === undefined ? undefined : Number(first) };
   });
 }
+const guessesIn = (body: Body) => trajectoriesIn(body, ': I GUESS');
 
 const asksToMerge = (body: Body): boolean => promptOf(body).includes('# The proposals');
 
@@ -74,17 +75,15 @@ function merged(body: Body): string {
   return fenced({ capabilities });
 }
 
-const fenced = (value: unknown): string => `I looked.\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\``;
-
 function discovered(body: Body): string {
   const all = guessesIn(body);
   const step = (failed: boolean) =>
     all
       .filter((one) => one.failed === failed)
       .slice(0, 2)
-      .map(({ id, guess = 2 }) => ({
+      .map(({ id, message = GUESS_AT }) => ({
         rollout: id,
-        message: guess,
+        message,
         says: failed ? 'makes a number up' : 'asks for it',
       }));
   const capability = (name: string, definition: string) => ({
@@ -102,12 +101,15 @@ function discovered(body: Body): string {
 export const labeled = (body: Body): string =>
   fenced(
     Object.fromEntries(
-      guessesIn(body).map(({ id, failed, guess }) => [
+      guessesIn(body).map(({ id, failed, message }) => [
         id,
         {
-          failure: failed ? { of: 'agent', message: guess ?? GUESS_AT, reason: 'the <i>number</i> is made up' } : null,
+          failure: failed
+            ? { of: 'agent', message: message ?? GUESS_AT, reason: 'the <i>number</i> is made up' }
+            : null,
           labels: {
-            [SKILL]: guess === undefined ? ['PRESENT', 2, 'asks'] : ['LACKING', guess, 'makes a number up \u001b[31m'],
+            [SKILL]:
+              message === undefined ? ['PRESENT', 2, 'asks'] : ['LACKING', message, 'makes a number up \u001b[31m'],
             [OTHER]: ['NA', null, 'no name is known'],
           },
         },

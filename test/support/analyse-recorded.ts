@@ -9,11 +9,13 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { analysts } from '../../src/analyst';
 import { openFolderStore } from '../../src/artifacts/open-store';
+import type { ArtifactStore } from '../../src/artifacts/store';
 import { selectionRuleSchema } from '../../src/domain/campaign';
 import type { Discovery, LabelPass, Selection } from '../../src/domain/capability';
 import { kindOf } from '../../src/domain/kinds';
 import { selectCapabilities } from '../../src/domain/selection';
 import { openLedger, spentOf } from '../../src/language-model/ledger';
+import type { Ledger } from '../../src/language-model/model';
 import type { Spent } from '../../src/domain/endpoints';
 import { readFixtureRollouts, type FixtureRollouts } from './fixture-rollouts';
 import { startRecordedReplies, type RecordedRequest } from './recorded-replies';
@@ -43,6 +45,39 @@ export interface RecordedAnalysis extends FixtureRollouts {
   spent: Spent[];
 }
 
+/** What asks the endpoint of recorded replies, in a store of its own; `spec`: of a kind that asks a language model. */
+export async function withRecorded<Result>(
+  { set, record }: { set: string; record?: string | undefined },
+  use: (o: Recorded) => Promise<Result>,
+): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'recorded-'));
+  const server = await startRecordedReplies({ set, record });
+  const stop = new AbortController();
+  try {
+    const store = openFolderStore(folder);
+    return await use({
+      store,
+      spec: { kind: 'llm', url: server.url, model: 'recorded', timeoutSeconds: 86_400 },
+      work: {
+        ledger: openLedger({ store, campaign: set, budget: {}, role: 'analyst' }),
+        progress: () => {},
+        signal: stop.signal,
+      },
+      requests: server.requests,
+    });
+  } finally {
+    stop.abort();
+    await server.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+interface Recorded {
+  store: ArtifactStore;
+  spec: { kind: 'llm' } & Record<string, unknown>;
+  work: { ledger: Ledger; progress: () => void; signal: AbortSignal };
+  requests: RecordedRequest[];
+}
+
 /** What was found, without labels. `record`: a folder for questions without a reply, which then wait for one; without it they fail. */
 export const discoverRecorded = (o: { set: string; record?: string }): Promise<RecordedAnalysis> =>
   analyse({ ...o, most: 0 });
@@ -52,29 +87,14 @@ export const analyseRecorded = (o: { set: string; record?: string }): Promise<Re
   analyse({ ...o, most: Infinity });
 
 /** `most`: labeling passes. */
-async function analyse({
-  set,
-  record,
-  most,
-}: {
-  set: string;
-  record?: string;
-  most: number;
-}): Promise<RecordedAnalysis> {
-  const { fixture, analyst: options, selection: rule, seed } = readEvaluation(set);
+function analyse({ most, ...o }: { set: string; record?: string; most: number }): Promise<RecordedAnalysis> {
+  const { fixture, analyst: options, selection: rule, seed } = readEvaluation(o.set);
   const { rollouts, description } = readFixtureRollouts(fixture);
-  const folder = mkdtempSync(join(tmpdir(), 'analyse-recorded-'));
-  const server = await startRecordedReplies({ set, record });
-  const stop = new AbortController();
-  try {
-    const store = openFolderStore(folder);
-    const spec = { kind: 'llm', url: server.url, model: 'recorded', timeoutSeconds: 86_400, ...options };
-    const analyst = await kindOf(analysts, spec).open(spec, undefined);
+  return withRecorded(o, async ({ store, spec, work, requests }) => {
+    const analyst = await kindOf(analysts, spec).open({ ...spec, ...options }, undefined);
     const problem = analyst.unsuited?.(description, rule);
     if (problem !== undefined) throw new Error(problem);
-    const work = { progress: () => {}, signal: stop.signal };
-    const ledger = openLedger({ store, campaign: set, budget: {}, role: 'analyst' });
-    const input = { rollouts, description, seed, ledger, ...work };
+    const input = { rollouts, description, seed, ...work };
     const quotable = new Set(rollouts.map(({ key }) => key));
     const discovery = await analyst.discover({ ...input, quotable, rule });
     const { candidates } = discovery;
@@ -82,11 +102,7 @@ async function analyse({
       Array.from({ length: Math.min(most, rule.passes) }, (_, pass) => analyst.label({ ...input, candidates, pass })),
     );
     const selection = selectCapabilities({ passes, rule });
-    const spent = await spentOf({ store, campaign: set });
-    return { rollouts, description, discovery, passes, selection, requests: server.requests, spent };
-  } finally {
-    stop.abort();
-    await server.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
+    const spent = await spentOf({ store, campaign: o.set });
+    return { rollouts, description, discovery, passes, selection, requests, spent };
+  });
 }

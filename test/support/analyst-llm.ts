@@ -5,7 +5,9 @@ import type { EnvironmentDescription } from '../../src/domain/environment';
 import type { Message } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { openPrompts } from '../../src/language-model/answer';
-import type { Asking, Ledger, Question } from '../../src/language-model/model';
+import type { Asking, Question } from '../../src/language-model/model';
+import { fenced as json } from './model-endpoint';
+import { noLedger } from './no-ledger';
 
 /** The key says task and attempt; messages 1 to `turns` follow the policy. */
 export function trajectory(o: {
@@ -53,10 +55,7 @@ export const description: EnvironmentDescription = {
   hasReference: false,
 };
 
-export const json = (value: unknown): string => `I think.\n\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\``;
-
-const nothing = async () => undefined;
-const ledger: Ledger = { find: nothing, permit: nothing, keep: nothing, count: nothing };
+export { json };
 
 /** `answer` is given the question's last message; `questions` grows. */
 export function analystAsking(
@@ -92,7 +91,7 @@ export function analystAsking(
   const work = {
     progress: (done: number, total: number) => void told.push(`${done}/${total}`),
     signal: new AbortController().signal,
-    ledger,
+    ledger: noLedger,
     seed: 7,
     description,
   };

@@ -43,6 +43,9 @@ export function streamed(text: string | ((n: number) => string), o: Streamed = {
   };
 }
 
+/** An answer in JSON as models give it, after words of their own. */
+export const fenced = (value: unknown): string => `I think.\n\n\`\`\`json\n${JSON.stringify(value)}\n\`\`\``;
+
 /** Writes these bytes as an event stream, and then ends it, breaks the connection off or says no more. */
 export const written =
   (text: string, then: 'ends' | 'breaks off' | 'is silent' = 'ends'): Play =>

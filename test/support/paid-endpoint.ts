@@ -4,9 +4,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { asksForLabels, promptOf, trajectoriesIn } from './analyse-endpoint';
 import { repository } from './campaign-run';
 import { startChatServer, type Body, type ChatServer } from './chat-server';
-import { streamed } from './model-endpoint';
+import { fenced, streamed } from './model-endpoint';
 import { questionHash } from './recorded-set';
 
 export const paidSteps = ['discovery', 'labels', 'environment'] as const;
@@ -43,44 +44,28 @@ export async function startPaidEndpoint({ replyMs }: { replyMs: number }): Promi
 const CAPABILITY = 'refuse_forbidden_actions';
 const MODULE = join(repository, 'examples/modules', `${CAPABILITY}.js`);
 
-const saidBy = ({ messages }: Body, wanted: string): string =>
-  messages.flatMap(({ role, content }) => (role === wanted ? [content] : [])).join('\n');
-const asksForAttacks = (body: Body): boolean => saidBy(body, 'system').includes('You propose scripts');
+const asksForAttacks = ({ messages }: Body): boolean =>
+  messages.some(({ role, content }) => role === 'system' && content.includes('You propose scripts'));
 
 function stepOf(body: Body): PaidStep {
-  const asked = saidBy(body, 'user');
-  if (asked.includes('Label each of these trajectories')) return 'labels';
-  return asksForAttacks(body) || asked.includes('# Your task: the module') ? 'environment' : 'discovery';
+  if (asksForLabels(body)) return 'labels';
+  return asksForAttacks(body) || promptOf(body).includes('# Your task: the module') ? 'environment' : 'discovery';
 }
 
 function answerTo(body: Body): string {
   const step = stepOf(body);
-  if (step === 'labels') return fenced(labels(trajectoriesIn(body)));
-  if (step === 'discovery') return fenced(discovery(trajectoriesIn(body)));
+  if (step === 'labels') return fenced(labels(trajectoriesIn(body, '')));
+  if (step === 'discovery') return fenced(discovery(trajectoriesIn(body, '')));
   if (asksForAttacks(body)) return fenced({ attacks: [] });
   // One of each round: an answer that is the same would be the same environment.
   const round = `// History: the answer to ${questionHash(body).slice(0, 8)}.`;
   return `\`\`\`javascript\n${readFileSync(MODULE, 'utf8')}${round}\n\`\`\`\nRationale: One has to look first.`;
 }
 
-const fenced = (value: unknown): string => `\`\`\`json\n${JSON.stringify(value)}\n\`\`\``;
+/** `message`: the agent's first. */
+type Trajectories = ReturnType<typeof trajectoriesIn>;
 
-interface Trajectory {
-  id: string;
-  failed: boolean;
-  /** The agent's first message. */
-  message: number;
-}
-
-function trajectoriesIn(body: Body): Trajectory[] {
-  const prompt = saidBy(body, 'user');
-  return [...prompt.matchAll(/^\[(r\d+)\] task .*: (FAILED|PASSED) /gm)].map(([, id = '', outcome]) => {
-    const first = new RegExp(`^${id}\\.(\\d+) agent`, 'm').exec(prompt)?.[1];
-    return { id, failed: outcome === 'FAILED', message: Number(first) };
-  });
-}
-
-function discovery(all: readonly Trajectory[]) {
+function discovery(all: Trajectories) {
   const cited = (wanted: boolean, says: string) =>
     all
       .filter(({ failed }) => failed === wanted)
@@ -91,7 +76,7 @@ function discovery(all: readonly Trajectory[]) {
   return { capabilities: [{ name: CAPABILITY, definition, lacking, shown: cited(false, 'looks first') }], faults: [] };
 }
 
-const labels = (all: readonly Trajectory[]) =>
+const labels = (all: Trajectories) =>
   Object.fromEntries(
     all.map(({ id, failed, message }) => [
       id,

@@ -3,20 +3,16 @@
  * with the endpoint of recorded replies, and the self-test that every module has to pass. Invariant: nothing but the fixture and the replies
  * decides what comes out.
  */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/open-store';
 import type { Candidate } from '../../src/domain/capability';
 import { kindOf } from '../../src/domain/kinds';
 import { isFailure, reasonOf } from '../../src/domain/failures';
-import { openLedger } from '../../src/language-model/ledger';
 import { SELF_TEST_CPU_MS } from '../../src/sandbox/limits';
 import { selfTest } from '../../src/sandbox/self-test';
 import { synthesizers } from '../../src/synthesis';
 import type { SynthesizedModule } from '../../src/synthesis/synthesizer';
 import type { FixtureRollouts } from './fixture-rollouts';
-import { startRecordedReplies, type RecordedRequest } from './recorded-replies';
+import { withRecorded } from './analyse-recorded';
+import type { RecordedRequest } from './recorded-replies';
 
 export interface WrittenEnvironment {
   name: string;
@@ -49,16 +45,9 @@ export async function writeRecorded(o: {
 }): Promise<RecordedSynthesis> {
   const { set, record, target, lacking, only, options = {}, say = () => {} } = o;
   const candidates = lacking.filter(({ name }) => only?.includes(name) ?? true);
-  const folder = mkdtempSync(join(tmpdir(), 'write-recorded-'));
-  const server = await startRecordedReplies({ set, record });
-  const stop = new AbortController();
-  try {
-    const store = openFolderStore(folder);
-    const ledger = openLedger({ store, campaign: set, budget: {}, role: 'analyst' });
-    const spec = { kind: 'llm', url: server.url, model: 'recorded', timeoutSeconds: 86_400, ...options };
-    const synthesizer = await kindOf(synthesizers, spec).open(spec, undefined);
-    const work = { progress: () => {}, signal: stop.signal };
-    const input = { ...target, forbidden: [], seed: 1, ledger, ...work };
+  return withRecorded({ set, record }, async ({ spec, work, requests }) => {
+    const synthesizer = await kindOf(synthesizers, spec).open({ ...spec, ...options }, undefined);
+    const input = { ...target, forbidden: [], seed: 1, ...work };
     const environments = await Promise.all(
       candidates.map(async (candidate): Promise<WrittenEnvironment> => {
         const written: WrittenEnvironment = { name: candidate.name, rounds: [] };
@@ -70,16 +59,10 @@ export async function writeRecorded(o: {
           const { module } = written;
           const round = written.rounds.length + 1;
           try {
-            written.module =
-              last && module
-                ? await synthesizer.revise({
-                    ...input,
-                    candidate,
-                    others,
-                    round,
-                    previous: { source: module.source, findings: last.findings },
-                  })
-                : await synthesizer.write({ ...input, candidate, others });
+            const previous = last && module && { source: module.source, findings: last.findings };
+            written.module = previous
+              ? await synthesizer.revise({ ...input, candidate, others, round, previous })
+              : await synthesizer.write({ ...input, candidate, others });
           } catch (error) {
             if (!isFailure(error, 'CannotSynthesize')) throw error;
             written.gaveUp = reasonOf(error);
@@ -95,10 +78,6 @@ export async function writeRecorded(o: {
         return written;
       }),
     );
-    return { environments, requests: server.requests };
-  } finally {
-    stop.abort();
-    await server.close();
-    rmSync(folder, { recursive: true, force: true });
-  }
+    return { environments, requests };
+  });
 }
