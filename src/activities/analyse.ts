@@ -1,5 +1,5 @@
 /** Step 1 of the method as activities: discover candidates, label them N times, select. */
-import { type Analysis, discoverCandidates, labelPass, readCandidates, selectCandidates } from '../analyst/steps';
+import { type Analysis, discoverCandidates, labelPass, selectCandidates } from '../analyst/steps';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { SelectionRule } from '../domain/campaign';
@@ -63,15 +63,7 @@ export async function select(
   },
 ): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }> {
   const { progress } = working('read the labeling passes');
-  const { ref, selection } = await selectCandidates(analysed(store, rollouts), { ...input, progress });
-  const candidates = await readCandidates(store, input.candidates);
-  return {
-    ref,
-    selected: selection.capabilities.flatMap(({ name, votes, selected }) => {
-      const candidate = candidates.find((one) => one.name === name);
-      return selected && candidate ? [{ candidate, votes }] : [];
-    }),
-  };
+  return selectCandidates(analysed(store, rollouts), { ...input, progress });
 }
 
 const analysed = (store: ArtifactStore, rollouts: ArtifactRef) => ({

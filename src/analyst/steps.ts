@@ -12,9 +12,9 @@ import {
   selectionSchema,
   type Candidate,
   type LabelPass,
-  type Selection,
 } from '../domain/capability';
 import { OutsideFailure } from '../domain/failures';
+import type { SelectedCapability } from '../domain/results';
 import type { ScoredRollout } from '../domain/rollout';
 import { checkPartition, selectCapabilities, selectOutright } from '../domain/selection';
 import { requireDifference } from '../domain/transcript';
@@ -96,7 +96,7 @@ function requirePartition(pass: LabelPass, candidates: readonly Candidate[]): vo
 export async function selectCandidates(
   { store, rollouts, readRollouts }: AnalysedRollouts,
   o: { rule: SelectionRule; candidates: ArtifactRef; labels?: readonly ArtifactRef[]; progress?: Work['progress'] },
-): Promise<{ ref: ArtifactRef; selection: Selection }> {
+): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }> {
   const { rule, candidates, labels } = o;
   const key = `selection/${digest({ version: '3', rule, rollouts, ref: candidates, labels })}`;
   const inputs = [rollouts, candidates, ...(labels ?? [])];
@@ -111,5 +111,13 @@ export async function selectCandidates(
       : selectOutright(await readCandidates(store, candidates));
     return requireDifference(selection, await readRollouts());
   });
-  return { ref, selection: await readJson(store, ref, selectionSchema) };
+  const { capabilities } = await readJson(store, ref, selectionSchema);
+  const found = await readCandidates(store, candidates);
+  return {
+    ref,
+    selected: capabilities.flatMap(({ name, votes, selected }) => {
+      const candidate = found.find((one) => one.name === name);
+      return selected && candidate ? [{ candidate, votes }] : [];
+    }),
+  };
 }

@@ -79,6 +79,8 @@ export const dollarsText = (dollars: number | undefined): string => {
 };
 
 export const shortSha = (sha256: string): string => sha256.slice(0, 8);
+/** Of a hash its beginning; other names, such as those of conversations in a user's files, as they are. */
+export const shortId = (id: string): string => (/^[0-9a-f]{64}$/.test(id) ? shortSha(id) : id);
 
 /** Seconds as `45 s`, `3 min 20 s`, `2 h 5 min`. */
 export const duration = (seconds: number): string => {

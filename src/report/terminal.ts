@@ -10,7 +10,7 @@ import {
   messageRoles,
   shortName,
   shortPercent,
-  shortSha,
+  shortId,
   spreadText,
   valueText,
   visible,
@@ -83,7 +83,7 @@ function pieceText(piece: Piece): string {
   if ('tone' in piece) return piece.text;
   if ('code' in piece) return piece.code;
   if ('link' in piece) return piece.link;
-  if ('rollout' in piece) return shortSha(piece.rollout);
+  if ('rollout' in piece) return shortId(piece.rollout);
   if ('lineage' in piece) return '';
   return measuredText(piece);
 }

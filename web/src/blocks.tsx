@@ -14,6 +14,7 @@ import type { Figure } from '../../src/domain/artifacts';
 import {
   beginningOf,
   messageRoles,
+  shortId,
   shortPercent,
   shortSha,
   spreadText,
@@ -192,7 +193,8 @@ function One({ piece, folds }: { piece: Piece; folds: boolean }) {
 function Rollout({ rollout: id, message }: Extract<Piece, { rollout: string }>) {
   const { served } = useContext(PageContext);
   const at = message === undefined ? '' : `?message=${message}`;
-  return served ? <a href={`#conversation/${id}${at}`}>{shortSha(id)}</a> : <code title={id}>{shortSha(id)}</code>;
+  const name = <Text text={shortId(id)} />;
+  return served ? <a href={`#conversation/${id}${at}`}>{name}</a> : <code title={id}>{name}</code>;
 }
 
 /** What waits is decided here as by `campaign approve` and `campaign reject`. */
@@ -227,15 +229,16 @@ function Decision({ of, names }: Omit<Extract<Block, { kind: 'decision' }>, 'kin
 
 /** From a figure's id or an artifact's sha256 to its rollouts: a page that is served has them. */
 function Behind({ start }: { start: string }) {
-  const { campaign = '', served } = useContext(PageContext);
+  const { campaign, served } = useContext(PageContext);
+  if (campaign === undefined) return null;
   if (!served) return <code>{`campaign lineage ${start} --campaign ${campaign}`}</code>;
-  const short = /^[0-9a-f]{64}$/.test(start) ? shortSha(start) : start;
-  return <a href={`#conversations?figure=${encodeURIComponent(start)}`}>the conversations behind {short}</a>;
+  return <a href={`#conversations?figure=${encodeURIComponent(start)}`}>the conversations behind {shortId(start)}</a>;
 }
 
 /** What a sentence rests on: folded, since few ask. */
 function Lineage({ of }: { of: Extract<Piece, { lineage: unknown }>['lineage'] }) {
-  if (of.length === 0) return null;
+  const { campaign } = useContext(PageContext);
+  if (of.length === 0 || campaign === undefined) return null;
   return (
     <details class="lineage">
       <summary>from</summary>

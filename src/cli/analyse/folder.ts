@@ -20,7 +20,7 @@ import { type Home, isReservedName } from '../project';
 import { compare, type HumanLabel, humanLabelsSchema } from './people';
 import type { Conversations } from './conversations';
 import { analysisHtml } from './page';
-import { type Analysis, analysisSchema } from './result';
+import { type Analysis, analysisSchema, withNames } from './result';
 
 export type Place = ReturnType<typeof placeOf>;
 
@@ -131,8 +131,8 @@ export async function keepImported(place: Place, labels: readonly HumanLabel[]):
 }
 
 /** The passes of an analysis, which call conversations as the user's files do. */
-export const passesIn = async ({ labels, name }: Place, { passes }: Analysis): Promise<LabelPass[]> =>
-  passes === 0 ? [] : (await readLabelFiles({ folder: labels, field: name })).map(({ pass }) => pass);
+export const passesIn = async ({ labels, name }: Place, { selection }: Analysis): Promise<LabelPass[]> =>
+  selection.passes === 0 ? [] : (await readLabelFiles({ folder: labels, field: name })).map(({ pass }) => pass);
 
 export async function writeResult(o: {
   place: Place;
@@ -159,14 +159,6 @@ export async function writeResult(o: {
   }
   await replaceFile({ path: json, body: jsonText(analysis), aside });
   await writePage(place);
-}
-
-/** A pass with the files' names of the conversations, which stand as ids in lists and as keys of records. */
-function withNames(value: unknown, ids: ReadonlyMap<string, string>): unknown {
-  if (typeof value === 'string') return ids.get(value) ?? value;
-  if (Array.isArray(value)) return value.map((inner) => withNames(inner, ids));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [ids.get(key) ?? key, withNames(inner, ids)]));
 }
 
 /** analysis.html of an analysis, made anew from analysis.json, the passes and what people labeled. */

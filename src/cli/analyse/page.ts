@@ -1,13 +1,14 @@
 /** What an analysis found: in short on the terminal, with the conversations on the page. */
+import { countsOf } from '../../domain/statistics';
 import { type Block, type Blocks, details, fold, heading, list, note, paragraph, table } from '../../report/blocks';
 import { languageModelCost } from '../../report/build/cost';
 import { wholeNumber } from '../../report/format';
 import { pageHtml } from '../../report/html';
 import { languageModelBlocks } from '../../report/sections/run';
-import { candidatesTable, ruleText } from '../../report/sections/selection';
+import { selectionBlocks } from '../../report/sections/selection';
 import { terminalText } from '../../report/terminal';
 import { type Comparison, comparisonBlocks } from './people';
-import type { AnalysedCapability, AnalysedFailure, Analysis, Cited } from './result';
+import type { AnalysedFailure, Analysis } from './result';
 
 export const analysisText = (analysis: Analysis): string => terminalText(blocksOf(analysis), process.stdout.columns);
 
@@ -19,11 +20,9 @@ export const analysisHtml = (analysis: Analysis, comparison?: Comparison): strin
 
 const blocksOf = (analysis: Analysis, comparison?: Comparison): Blocks => [
   ...headBlocks(analysis),
-  ...capabilitiesBlocks(analysis),
-  ...details(...analysis.capabilities.flatMap((capability) => capabilityBlocks(capability, analysis))),
+  ...selectionBlocks(analysis),
   ...(comparison ? comparisonBlocks(comparison) : []),
   ...failuresBlocks(analysis),
-  ...faultsBlocks(analysis),
   ...costBlocks(analysis),
 ];
 
@@ -41,76 +40,26 @@ function headBlocks({ files, analyst, conversations, notes, madeAt }: Analysis):
   );
 }
 
-const spread = ({ mean, std }: AnalysedCapability['coverage']) => ({ value: mean, std });
-
-function capabilitiesBlocks({ capabilities, rule, passes, failedPasses, reason, conversations }: Analysis): Blocks {
-  const rows = capabilities.map((one) => ({
-    ...one,
-    name: { link: one.name, to: one.name },
-    coverage: spread(one.coverage),
-    delta: spread(one.delta),
-    agreement: { value: one.agreement ?? null },
-    failures: one.lacking.length,
-  }));
-  const selected = capabilities.filter((one) => one.selected).length;
-  const outcome = `${selected} of ${capabilities.length} capabilities selected, from ${passes} passes over ${wholeNumber(conversations.total)} conversations`;
-  return [
-    heading('Capabilities'),
-    note(ruleText(rule, passes)),
-    candidatesTable(rows),
-    paragraph(reason === undefined ? outcome : `${outcome}: ${reason}`),
-    ...failedPasses.map(({ pass, reason: why }) =>
-      paragraph(`pass ${pass + 1} failed and is left out: ${why.split('\n')[0]}`, 'bad'),
-    ),
-  ];
-}
-
 const failureId = (conversation: string) => `failure-${conversation}`;
-
-function capabilityBlocks(capability: AnalysedCapability, { failures }: Analysis): Blocks {
-  const { name, definition, citations, lacking, selected } = capability;
-  const items = failures
-    .filter(({ conversation }) => lacking.includes(conversation))
-    .map(({ conversation, lacking: lacked }) => {
-      const own = lacked.find((one) => one.capability === name);
-      const at = own?.message === undefined ? '' : `, message ${own.message}`;
-      const says = own?.reasons.find(({ message }) => message === own.message) ?? own?.reasons[0];
-      const votes = `(${own?.votes ?? 0} of ${own?.passes ?? 0} passes${at}): ${says?.reason ?? ''}`;
-      return [{ link: conversation, to: failureId(conversation) }, votes];
-    });
-  return [
-    heading(selected ? name : `${name} (not selected)`, 3, name),
-    paragraph(definition),
-    ...citations.map(citedBlock),
-    items.length > 0 && fold(`Failed conversations that lack it, as most passes say (${items.length})`, [list(items)]),
-  ];
-}
-
-const citedBlock = ({ conversation, outcome, message, says, context }: Cited): Block =>
-  fold(`${conversation} (${outcome}), message ${message}: ${says}`, [
-    { kind: 'quote', messages: context, cited: message },
-  ]);
 
 const NOT_EXPLAINED = 'not explained by a capability';
 const FAULTS = { environment: 'fault of the environment', user: 'fault of the user' };
 
-/** Selected capabilities that most passes call LACKING, a fault that is not the agent's, or neither; undefined where no pass looked at it. */
-function explanationOf({ conversation, begins }: AnalysedFailure, { capabilities }: Analysis): string | undefined {
-  if (!begins) return undefined;
-  if (begins.of !== 'agent') return FAULTS[begins.of];
-  const names = capabilities.filter(({ selected, lacking }) => selected && lacking.includes(conversation));
-  return names.map(({ name }) => name).join(', ') || NOT_EXPLAINED;
+/** Selected capabilities that most passes call LACKING, a fault that is not the agent's, or neither; nothing where no pass looked at it. */
+function explanationsOf({ begins, lacking }: AnalysedFailure, selected: ReadonlySet<string>): string[] {
+  if (!begins) return [];
+  if (begins.of !== 'agent') return [FAULTS[begins.of]];
+  const names = lacking.filter(({ capability, label }) => label === 'LACKING' && selected.has(capability));
+  return names.length > 0 ? names.map(({ capability }) => capability) : [NOT_EXPLAINED];
 }
 
-function failuresBlocks(analysis: Analysis): Blocks {
-  const { failures, passes } = analysis;
-  const explained = failures.map((failure) => ({ ...failure, by: explanationOf(failure, analysis) }));
+function failuresBlocks({ failures, selection }: Analysis): Blocks {
+  const passes = selection.passes - selection.failedPasses.length;
+  const selected = new Set(selection.candidates.flatMap((one) => (one.selected ? [one.name] : [])));
+  const explained = failures.map((failure) => ({ ...failure, by: explanationsOf(failure, selected) }));
   const begun = explained.flatMap((one) => (one.begins ? [{ ...one, begins: one.begins }] : []));
-  const counts = [NOT_EXPLAINED, FAULTS.environment, FAULTS.user].flatMap((what) => {
-    const { length } = explained.filter(({ by }) => by === what);
-    return length > 0 ? [`${length} ${what}`] : [];
-  });
-  const summary = [`${begun.length} of ${failures.length} failed conversations`, ...counts].join(', ');
+  const counts = [...countsOf(explained.flatMap(({ by }) => by))].map(([what, number]) => `${what}: ${number}`);
+  const summary = [`${begun.length} of ${failures.length} failed conversations`, ...counts].join('; ');
   return [
     heading('Failed conversations'),
     note(
@@ -121,7 +70,7 @@ function failuresBlocks(analysis: Analysis): Blocks {
       ['conversation', ({ conversation }) => ({ link: conversation, to: failureId(conversation) })],
       ['message', ({ begins, messages }) => `${begins.message} of ${messages}`],
       ['votes', ({ begins }) => `${begins.votes}/${passes}`],
-      ['explained by', ({ by }) => by],
+      ['explained by', ({ by }) => by.join(', ')],
     ]),
     ...details(...failures.map((failure) => failureBlock(failure, passes))),
   ];
@@ -146,7 +95,7 @@ function failureBlock(failure: AnalysedFailure, of: number): Block {
       begins && paragraph(begins.reason),
       begins && { kind: 'quote', messages: begins.context, cited: begins.message },
       ...lacking.flatMap(({ capability, votes, passes, reasons }): Block[] => [
-        paragraph([{ link: capability, to: capability }, `${votes} of ${passes} passes`]),
+        paragraph(`${capability}: ${votes} of ${passes} passes`),
         list(
           reasons.map(({ pass, reason, message }) =>
             message === undefined ? `pass ${pass + 1}: ${reason}` : `pass ${pass + 1}, message ${message}: ${reason}`,
@@ -157,18 +106,6 @@ function failureBlock(failure: AnalysedFailure, of: number): Block {
     { id: failureId(conversation) },
   );
 }
-
-const faultsBlocks = ({ faults }: Analysis): Blocks =>
-  faults.length === 0
-    ? []
-    : [
-        heading('Faults of the environment and of users'),
-        note("What failed here for no fault of the agent's: it becomes no capability."),
-        ...faults.flatMap(({ of, what, citations }) => [
-          paragraph(`${of === 'user' ? 'the user' : 'the environment'}: ${what}`),
-          ...details(...citations.map(citedBlock)),
-        ]),
-      ];
 
 function costBlocks({ spent, budget, analyst, name }: Analysis): Blocks {
   const languageModel = languageModelCost(spent, budget);

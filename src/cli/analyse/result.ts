@@ -3,32 +3,24 @@
  * made of it and of people's labels alone; conversations are called as in the user's files, and message numbers are indexes into their messages.
  */
 import { z } from 'zod';
-import { selectionRuleSchema } from '../../domain/campaign';
-import { beginningOf, type Citation, failureOriginSchema } from '../../domain/capability';
+import type { Analysis as Asked } from '../../analyst/steps';
+import type { SelectionRule } from '../../domain/campaign';
+import { beginningOf, failureOriginSchema } from '../../domain/capability';
 import { budgetSchema, spentSchema } from '../../domain/endpoints';
-import type { Message } from '../../domain/messages';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
-import { agreementOf, lackingIn, majorityOf, readingsOf } from '../../domain/selection';
-import { quotedMessage } from '../../report/build/quotes';
-import { type ReportedMessage, reportedCitationSchema } from '../../report/capability-model';
+import { labelNames, lackingIn, majorityOf, readingsOf } from '../../domain/selection';
+import { excerpt } from '../../report/build/quotes';
+import { selectionOf } from '../../report/build/selection';
+import { reportedCitationSchema, reportedSelectionSchema } from '../../report/capability-model';
 import type { Conversations } from './conversations';
 import type { AnalysisResult } from './steps';
 
 const count = z.number().int().nonnegative();
-const meanStd = z.strictObject({ mean: z.number(), std: z.number() });
-/** The message that is meant, and its neighbours. */
-const contextSchema = reportedCitationSchema.shape.context;
-
-const citedSchema = z.strictObject({
-  conversation: z.string(),
-  outcome: z.enum(['failed', 'passed']),
-  message: count,
-  says: z.string(),
-  context: contextSchema,
-});
 
 const lackedSchema = z.strictObject({
   capability: z.string(),
+  /** What most passes say. */
+  label: z.enum(labelNames),
   /** Passes that say LACKING, of those that looked at it. */
   votes: count,
   passes: count,
@@ -43,27 +35,17 @@ const failureSchema = z.strictObject({
   reward: z.number(),
   /** How many it has. */
   messages: count,
-  /** Most votes first. */
+  /** For what some pass calls it LACKING, most votes first. */
   lacking: z.array(lackedSchema),
   /** The message that most passes name, of those that blame whom (`of`) most blame; of several the earliest. */
   begins: z
-    .strictObject({ ...failureOriginSchema.shape, message: count, votes: count, context: contextSchema })
+    .strictObject({
+      ...failureOriginSchema.shape,
+      votes: count,
+      /** The message and its neighbours. */
+      context: reportedCitationSchema.shape.context,
+    })
     .optional(),
-});
-
-const capabilitySchema = z.strictObject({
-  name: z.string(),
-  definition: z.string(),
-  selected: z.boolean(),
-  votes: count,
-  passes: count,
-  coverage: meanStd,
-  delta: meanStd,
-  /** Krippendorff's alpha of the passes; absent where it is not defined (they all say the same of everything). */
-  agreement: z.number().optional(),
-  /** Failed conversations that most passes call LACKING. */
-  lacking: z.array(z.string()),
-  citations: z.array(citedSchema),
 });
 
 export const analysisSchema = z.strictObject({
@@ -74,48 +56,52 @@ export const analysisSchema = z.strictObject({
   conversations: z.strictObject({ total: count, failed: count, passed: count, tokens: count }),
   /** What was left out of the files, or is not known of them. */
   notes: z.array(z.string()),
-  rule: selectionRuleSchema,
-  /** Passes that were made; those that failed are left out. */
-  passes: count,
-  failedPasses: z.array(z.strictObject({ pass: count, reason: z.string() })),
-  /** Why nothing is selected, where nothing is. */
-  reason: z.string().optional(),
-  /** In the selection's order. */
-  capabilities: z.array(capabilitySchema),
+  /** As in a report; each `rollout` is a conversation. */
+  selection: reportedSelectionSchema,
   failures: z.array(failureSchema),
-  /** What failed for no fault of the agent's. */
-  faults: z.array(
-    z.strictObject({ of: z.enum(['environment', 'user']), what: z.string(), citations: z.array(citedSchema) }),
-  ),
   budget: budgetSchema,
   /** On everything of this name, also by earlier runs. */
   spent: z.array(spentSchema),
 });
 export type Analysis = z.infer<typeof analysisSchema>;
-export type AnalysedCapability = Analysis['capabilities'][number];
 export type AnalysedFailure = Analysis['failures'][number];
-export type Cited = z.infer<typeof citedSchema>;
 
-export function buildAnalysis(
-  o: Pick<Analysis, 'name' | 'files' | 'analyst' | 'rule' | 'budget' | 'spent'> & {
+export async function buildAnalysis(
+  o: Pick<Analysis, 'name' | 'files' | 'analyst' | 'budget' | 'spent'> & {
+    /** How it was asked. */
+    analysis: Pick<Asked, 'store' | 'rollouts'>;
+    rule: SelectionRule;
     conversations: Conversations;
     result: AnalysisResult;
   },
-): Analysis {
-  const { rollouts, ids, counts, notes } = o.conversations;
-  const { passes, failedPasses, selection, discovery } = o.result;
-  const nameOf = (key: string) => ids.get(key) ?? key;
-  const byKey = new Map(rollouts.map((rollout) => [rollout.key, rollout]));
-  const readings = readingsOf(passes);
-  const agreement = agreementOf(passes);
-  const failed = rollouts.filter((rollout) => !isSuccess(rollout));
+): Promise<Analysis> {
+  const { rule, name, files, analyst, budget, spent } = o;
+  const { rollouts: records, ids, counts: conversations, notes } = o.conversations;
+  const { selection: result, passes } = o.result;
+  const { store, rollouts } = o.analysis;
+  const selection = await selectionOf({ store, rollouts, records, result, rule });
+  const failures = records.filter((rollout) => !isSuccess(rollout)).map(failureIn(passes));
+  const madeAt = new Date().toISOString();
+  const found = withNames({ selection, failures }, ids);
+  return { name, madeAt, files, analyst, conversations, notes, ...found, budget, spent };
+}
 
-  const cite = ({ rollout: key, message, says }: Citation): Cited[] => {
-    const rollout = byKey.get(key);
-    if (!rollout) return [];
-    const outcome = isSuccess(rollout) ? 'passed' : 'failed';
-    return [{ conversation: nameOf(key), outcome, message, says, context: excerpt(rollout.messages, message) }];
+/** With the files' names of the conversations, which stand as ids in values and as keys of records. */
+export function withNames<Value>(value: Value, ids: ReadonlyMap<string, string>): Value {
+  const named = (inner: unknown): unknown => {
+    if (typeof inner === 'string') return ids.get(inner) ?? inner;
+    if (Array.isArray(inner)) return inner.map(named);
+    if (typeof inner !== 'object' || inner === null) return inner;
+    return Object.fromEntries(Object.entries(inner).map(([key, one]) => [ids.get(key) ?? key, named(one)]));
   };
+  return named(value) as Value;
+}
+
+/** Characters of a message: there are as many excerpts as failures. */
+const CONTEXT = { neighbours: 2, longest: 1500 };
+
+function failureIn(passes: AnalysisResult['passes']) {
+  const readings = readingsOf(passes);
 
   /** For what a failed conversation is called LACKING, by whom and why. */
   const lackedBy = (key: string): AnalysedFailure['lacking'] =>
@@ -128,7 +114,7 @@ export function buildAnalysis(
           // Numbered as it was asked for: passes that failed leave gaps.
           reason === undefined ? [] : [{ pass: Number(pass), reason, message: at }],
         );
-        return [{ capability, votes: lacking.length, passes: own.length, message, reasons }];
+        return [{ capability, label: majorityOf(own), votes: lacking.length, passes: own.length, message, reasons }];
       })
       .sort((a, b) => b.votes - a.votes || (a.capability < b.capability ? -1 : 1));
 
@@ -136,61 +122,17 @@ export function buildAnalysis(
     const begins = beginningOf(passes.flatMap(({ failures }) => failures?.[key] ?? []));
     if (!begins) return undefined;
     const { of, message, votes, reason } = begins;
-    return { of, message, votes, reason, context: excerpt(messages, message) };
+    // Without the policy, which is long and the same everywhere.
+    const isShown = (one: { role: string; message: number }) => one.role !== 'system' || one.message === message;
+    return { of, message, votes, reason, context: excerpt(messages, message, CONTEXT).filter(isShown) };
   };
 
-  return {
-    name: o.name,
-    madeAt: new Date().toISOString(),
-    files: o.files,
-    analyst: o.analyst,
-    conversations: counts,
-    notes,
-    rule: o.rule,
-    passes: passes.length,
-    failedPasses,
-    reason: selection.reason,
-    capabilities: selection.capabilities.map(({ name, selected, votes, passes: looked, coverage, delta }) => {
-      const candidate = discovery.candidates.find((one) => one.name === name);
-      const all = readings.get(name);
-      return {
-        name,
-        definition: candidate?.definition ?? '',
-        selected,
-        votes,
-        passes: looked,
-        coverage,
-        delta,
-        agreement: agreement[name]?.alpha,
-        lacking: failed
-          .filter(({ key }) => majorityOf(all?.get(key) ?? []) === 'LACKING')
-          .map(({ key }) => nameOf(key)),
-        citations: (candidate?.citations ?? []).flatMap(cite),
-      };
-    }),
-    failures: failed.map((rollout) => ({
-      conversation: nameOf(rollout.key),
-      task: rollout.task,
-      reward: rollout.reward,
-      messages: rollout.messages.length,
-      lacking: lackedBy(rollout.key),
-      begins: beginningIn(rollout),
-    })),
-    faults: discovery.faults.map((fault) => ({ ...fault, citations: fault.citations.flatMap(cite) })),
-    budget: o.budget,
-    spent: o.spent,
-  };
-}
-
-const NEIGHBOURS = 2;
-/** Characters of a message: there are as many excerpts as failures. */
-const LONGEST = 1500;
-
-/** A message and its neighbours, without the policy, which is long and the same everywhere. */
-function excerpt(messages: readonly Message[], around: number): ReportedMessage[] {
-  const from = Math.max(0, around - NEIGHBOURS);
-  return messages
-    .slice(from, around + NEIGHBOURS + 1)
-    .map((message, n) => quotedMessage(message, from + n, LONGEST))
-    .filter(({ role, message }) => role !== 'system' || message === around);
+  return (rollout: ScoredRollout): AnalysedFailure => ({
+    conversation: rollout.key,
+    task: rollout.task,
+    reward: rollout.reward,
+    messages: rollout.messages.length,
+    lacking: lackedBy(rollout.key),
+    begins: beginningIn(rollout),
+  });
 }

@@ -157,10 +157,9 @@ async function write(plan: Plan, result: AnalysisResult, { json }: AnalyseOption
   const { place, name, rule, conversations, spec, store } = plan;
   const { kind, version } = plan.analyst.identity;
   const spent = await spentOf({ store, campaign: name });
+  const analysis = await buildAnalysis({ ...plan, analyst: { kind, version, model: spec.model }, result, spent });
   await store.close();
-  const analysis = buildAnalysis({ ...plan, analyst: { kind, version, model: spec.model }, result, spent });
-  const { passes, discovery } = result;
-  const { candidates } = discovery;
+  const { passes, candidates } = result;
   await writeResult({ place, analysis, candidates, passes, ids: conversations.ids });
   if (json) return JSON.stringify(analysis, null, 2);
   const usual = selectionRuleSchema.parse({});

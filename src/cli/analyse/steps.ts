@@ -20,10 +20,11 @@ import { canonical, digest } from '../../artifacts/hash';
 import { type ArtifactStore, readJson } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { SelectionRule } from '../../domain/campaign';
-import { type Candidate, discoverySchema, labelPassSchema } from '../../domain/capability';
+import { type Candidate, labelPassSchema } from '../../domain/capability';
 import { forEachBounded } from '../../domain/concurrency';
 import { costOf } from '../../domain/endpoints';
 import { backoffMs, isFailure, OF_A_PASS, OutsideFailure, retryOf, ROUND } from '../../domain/failures';
+import type { SelectionResult } from '../../domain/results';
 import type { ScoredRollout } from '../../domain/rollout';
 import type { Ledger } from '../../language-model/model';
 import { duration, wholeNumber } from '../../report/format';
@@ -87,17 +88,21 @@ export async function runSteps(run: Running) {
       work: () => ({ ledger, signal, progress: progress.discovering }),
     }),
   );
-  const discovery = await readJson(store, candidates, discoverySchema);
-  const { labels, failures } = discovery.candidates.length > 0 ? await labelPasses(run, candidates) : NOTHING_LABELED;
+  const found = await readCandidates(store, candidates);
+  const { labels, failures } = found.length > 0 ? await labelPasses(run, candidates) : NOTHING_LABELED;
   // Without any pass there is nothing to show: whoever asked is there to see why, and to ask again.
   if (labels.length === 0 && failures[0]) {
     const { type, message } = failures[0].failure;
     throw new OutsideFailure(type, `all ${failures.length} labeling passes failed, the first: ${message}`);
   }
-  const { selection } = await selectCandidates(analysis, { rule, candidates, labels });
-  const passes = await Promise.all(labels.map((ref) => readJson(store, ref, labelPassSchema)));
+  const { ref, selected } = await selectCandidates(analysis, { rule, candidates, labels });
   const failedPasses = failures.map(({ pass, failure }) => ({ pass, reason: reasonHere(failure) }));
-  return { discovery, passes, failedPasses, selection };
+  const selection: SelectionResult = { candidates, labels, failedPasses, selection: ref, selected };
+  return {
+    selection,
+    candidates: found,
+    passes: await Promise.all(labels.map((one) => readJson(store, one, labelPassSchema))),
+  };
 }
 
 /** Of a failure that speaks of a campaign file's budget: here it is a flag. */

@@ -6,7 +6,7 @@ import { structuredPatch } from 'diff';
 import type { ArtifactStore } from '../../artifacts/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { callText, type Message } from '../../domain/messages';
-import { isSuccess, type ScoredRollout } from '../../domain/rollout';
+import { isSuccess, type Rollout, type ScoredRollout } from '../../domain/rollout';
 import { readRollouts } from '../../rollout/read';
 import type { ReportedCitation, ReportedEpisode, ReportedMessage, ReportedVersion } from '../capability-model';
 import { visible } from '../format';
@@ -27,11 +27,13 @@ export interface Labeled {
   quoted: ReadonlyMap<string, ScoredRollout>;
 }
 
+export type Rollouts = AsyncIterable<Rollout> | Iterable<Rollout>;
+
 /** `keys`: of the rollouts that are quoted. */
-export async function readLabeled(batch: Stored, keys: ReadonlySet<string>): Promise<Labeled> {
+export async function labeledOf(rollouts: Rollouts, keys: ReadonlySet<string>): Promise<Labeled> {
   const counts = { failed: 0, passed: 0 };
   const quoted = new Map<string, ScoredRollout>();
-  for await (const rollout of readRollouts(batch)) {
+  for await (const rollout of rollouts) {
     if (rollout.status !== 'scored') continue;
     counts[outcomeOf(rollout)] += 1;
     if (keys.has(rollout.key)) quoted.set(rollout.key, rollout);
@@ -55,15 +57,19 @@ export function citationOf(
   { rollout, message, says }: { rollout: string; message?: number | undefined; says: string },
   labeled: Labeled,
 ): ReportedCitation {
-  const messages = labeled.quoted.get(rollout)?.messages ?? [];
-  const first = Math.max(0, (message ?? 0) - 1);
-  const around = message === undefined || message >= messages.length ? [] : messages.slice(first, message + 2);
-  return {
-    ...trajectoryOf(rollout, labeled),
-    message,
-    says,
-    context: around.map((one, n) => quotedMessage(one, first + n)),
-  };
+  const context = excerpt(labeled.quoted.get(rollout)?.messages ?? [], message);
+  return { ...trajectoryOf(rollout, labeled), message, says, context };
+}
+
+/** A message and its neighbours; nothing of one that is not there. */
+export function excerpt(
+  messages: readonly Message[],
+  around: number | undefined,
+  { neighbours = 1, longest = LONGEST } = {},
+): ReportedMessage[] {
+  if (around === undefined || around >= messages.length) return [];
+  const first = Math.max(0, around - neighbours);
+  return messages.slice(first, around + neighbours + 1).map((message, n) => quotedMessage(message, first + n, longest));
 }
 
 /** The first conversations of each kind, at most `each`; the kinds as they come, after those that are in `kinds`. */

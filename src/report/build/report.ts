@@ -38,7 +38,9 @@ export async function buildReport(o: {
   const { campaign, prepared, stoppedAfter, baseCheck } = record;
   const evidence = await readEvidence(store, record);
   const sources = { store, record, evidence };
-  const { selection } = await selectionOf(store, record);
+  const { selection: result, baseRollouts } = record;
+  const selection =
+    result && (await selectionOf({ store, result, rollouts: baseRollouts.ref, rule: campaign.selection }));
   const { router } = await routerOf(sources);
   const arms = await armsOf({ ...sources, tasks, constant: router?.constant });
   const findings = [...(baseCheck?.problems ?? []), ...(baseCheck?.warnings ?? [])];

@@ -6,6 +6,7 @@
 import { readJson, type ArtifactStore } from '../../artifacts/store';
 import { decisionText } from '../../domain/approval';
 import type { ArtifactRef, Figure } from '../../domain/artifacts';
+import type { SelectionRule } from '../../domain/campaign';
 import {
   beginningOf,
   type Candidate,
@@ -16,37 +17,38 @@ import {
   type Selection,
   selectionSchema,
 } from '../../domain/capability';
-import type { CampaignRecord, SelectionResult } from '../../domain/results';
+import type { SelectionResult } from '../../domain/results';
 import { agreementOf, lackingIn, type Reading, readingsOf } from '../../domain/selection';
-import type { ReportedCandidate, ReportedCitation, ReportedEvidence, ReportedFaults } from '../capability-model';
-import type { ReportDraft } from '../model';
+import { readRollouts } from '../../rollout/read';
+import type {
+  ReportedCandidate,
+  ReportedCitation,
+  ReportedEvidence,
+  ReportedFaults,
+  ReportedSelection,
+} from '../capability-model';
 import { unlabeled } from './capabilities';
 import { countFigure, nothing, slug } from './figures';
-import { citationOf, type Labeled, readLabeled, trajectoryOf } from './quotes';
+import { citationOf, type Labeled, labeledOf, type Rollouts, trajectoryOf } from './quotes';
 
-export async function selectionOf(
-  store: ArtifactStore,
-  { selection: result, campaign, baseRollouts: { ref } }: CampaignRecord,
-): Promise<Pick<ReportDraft, 'selection'>> {
-  if (!result) return {};
-  const read = await readSelection({ store, result, rollouts: ref });
+export async function selectionOf(o: Sources & { rule: SelectionRule }): Promise<ReportedSelection> {
+  const { result, rollouts, rule } = o;
+  const read = await readSelection(o);
   const { failed, passed } = read.labeled;
-  const outcome = (name: string, value: number) => countFigure(`selection.${name}`, value, [ref], failed + passed);
+  const outcome = (name: string, value: number) => countFigure(`selection.${name}`, value, [rollouts], failed + passed);
   return {
-    selection: {
-      rule: campaign.selection,
-      failed: outcome('failed', failed),
-      passed: outcome('passed', passed),
-      candidates: candidatesOf(read, result),
-      passes: passesOf(result),
-      failedPasses: result.failedPasses,
-      reason: read.selection.reason,
-      noComposite: result.noComposite,
-      decision: result.decision && decisionText(result.decision),
-      evidence: read.evidence.length > 0 ? read.evidence : undefined,
-      faults: read.faults,
-      from: [result.selection],
-    },
+    rule,
+    failed: outcome('failed', failed),
+    passed: outcome('passed', passed),
+    candidates: candidatesOf(read, result),
+    passes: passesOf(result),
+    failedPasses: result.failedPasses,
+    reason: read.selection.reason,
+    noComposite: result.noComposite,
+    decision: result.decision && decisionText(result.decision),
+    evidence: read.evidence.length > 0 ? read.evidence : undefined,
+    faults: read.faults,
+    from: [result.selection],
   };
 }
 
@@ -111,13 +113,16 @@ interface ReadSelection {
   faults: ReportedFaults | undefined;
 }
 
-/** `rollouts`: the batch that was labeled. */
-export async function readSelection(o: {
+interface Sources {
   store: ArtifactStore;
   result: SelectionResult;
+  /** The batch that was labeled. */
   rollouts: ArtifactRef;
-}): Promise<ReadSelection> {
-  const { store, result, rollouts } = o;
+  /** What it holds, where that is at hand. */
+  records?: Rollouts;
+}
+
+export async function readSelection({ store, result, rollouts, records }: Sources): Promise<ReadSelection> {
   const selection = await readJson(store, result.selection, selectionSchema);
   const discovery = await readJson(store, result.candidates, discoverySchema);
   const passes = await Promise.all(result.labels.map((ref) => readJson(store, ref, labelPassSchema)));
@@ -132,7 +137,7 @@ export async function readSelection(o: {
   const faulty = faultyTrajectories(passes);
   const quoted = [...citationsIn(discovery), ...[...lacking.values()].flat(), ...faulty.slice(0, SHOWN_FAULTS)];
   const keys = new Set([...quoted.map(({ rollout }) => rollout), ...[...examples.values()].flat()]);
-  const labeled = await readLabeled({ store, ref: rollouts }, keys);
+  const labeled = await labeledOf(records ?? readRollouts({ store, ref: rollouts }), keys);
   const evidence = discovery.candidates.flatMap(({ name, citations = [] }): ReportedEvidence[] => {
     const reasons = lacking.get(name);
     if (citations.length === 0 && !reasons) return [];

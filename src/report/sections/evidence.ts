@@ -7,8 +7,9 @@ type Trajectory = Pick<ReportedCitation, 'rollout' | 'task' | 'attempt' | 'outco
 /** `3ab0c1d2 task 12, attempt 0, failed, message 4, LACKING in 3 of 4 passes`. */
 export function trajectoryPieces(trajectory: Trajectory, ...more: (string | undefined)[]): Piece[] {
   const { rollout, task, attempt = 0, outcome, message } = trajectory;
-  const known =
-    task === undefined ? ['not among the labeled rollouts'] : [`task ${task}`, `attempt ${attempt}`, outcome];
+  // A conversation that names no task is one of its own.
+  const which = task === rollout ? [] : [`task ${task}`, `attempt ${attempt}`];
+  const known = task === undefined ? ['not among the labeled rollouts'] : [...which, outcome];
   const at = message === undefined ? undefined : `message ${message}`;
   return [{ rollout, message }, [...known, at, ...more].filter(Boolean).join(', ')];
 }

@@ -1,43 +1,18 @@
-/** The sections on the selection, and what it rests on. An analysis of conversations from elsewhere shows its candidates in the same way. */
+/** The sections on the selection, and what it rests on: of a campaign, and of conversations from elsewhere. */
 import type { SelectionRule } from '../../domain/campaign';
-import type { ReportedSelection } from '../capability-model';
+import type { ReportedCandidate, ReportedSelection } from '../capability-model';
 import type { Report } from '../model';
-import {
-  type Block,
-  type Blocks,
-  details,
-  fold,
-  heading,
-  type Line,
-  list,
-  type Measured,
-  note,
-  paragraph,
-  table,
-} from '../blocks';
+import { type Block, type Blocks, details, fold, heading, list, note, paragraph, table } from '../blocks';
 import { failedPassesText } from '../verdict';
 import { citationBlock, trajectoryPieces } from './evidence';
 
 /** What the columns of the candidates mean; nothing is labeled without passes. */
-export const ruleText = ({ rho, delta, votes }: SelectionRule, passes: number): string =>
+const ruleText = ({ rho, delta, votes }: SelectionRule, passes: number): string =>
   passes === 0
     ? 'The analyst gives the capabilities outright; nothing was labeled.'
     : `Each of ${passes} passes labels all conversations for every candidate. Cov is the share of the failures that lack it; Delta, how much more often failures lack it than passed ones. A pass votes for a candidate if Cov ≥ ${rho} and Delta ≥ ${delta}; ${votes} votes select it. Agreement is Krippendorff’s alpha of the passes’ labels: 1 where all label alike, 0 as by chance.`;
 
-interface CandidateRow {
-  name: Line;
-  votes: number;
-  passes: number;
-  coverage: Measured;
-  delta: Measured;
-  agreement?: Measured | undefined;
-  selected: boolean;
-  definition: string;
-  /** Failures that lack it, where they are counted. */
-  failures?: number;
-}
-
-export const candidatesTable = (candidates: readonly CandidateRow[]): Block =>
+const candidatesTable = (candidates: readonly ReportedCandidate[]): Block =>
   table(candidates, [
     ['candidate', ({ name }) => name],
     ['votes', ({ votes, passes }) => (passes === 0 ? 'given' : `${votes}/${passes}`)],
@@ -45,16 +20,15 @@ export const candidatesTable = (candidates: readonly CandidateRow[]): Block =>
     ['Delta', ({ delta }) => delta, { spare: 5 }],
     candidates.some(({ agreement }) => agreement !== undefined) && ['agreement', ({ agreement }) => agreement],
     ['selected', ({ selected }) => (selected ? 'yes' : 'no')],
-    candidates.some(({ failures }) => failures !== undefined) && ['failures', ({ failures }) => `${failures}`],
     ['definition', ({ definition }) => definition, { detail: true }],
   ]);
 
-export function selectionBlocks({ selection }: Report): Blocks {
+export function selectionBlocks({ selection }: Pick<Report, 'selection'>): Blocks {
   if (selection === undefined) return [];
   const { candidates, rule, passes, reason, decision, noComposite, failed, passed } = selection;
   return [
     heading('Selection'),
-    ...details(paragraph(['Base rollouts: failed', failed, 'successful', passed])),
+    ...details(paragraph(['Labeled conversations: failed', failed, 'passed', passed])),
     note([ruleText(rule, passes), { lineage: selection.from }]),
     paragraph(failedPassesText(selection), 'bad'),
     paragraph(reason, 'bad'),
@@ -62,7 +36,7 @@ export function selectionBlocks({ selection }: Report): Blocks {
     noComposite !== undefined && paragraph(`No composite: ${noComposite}.`),
     candidatesTable(candidates),
     ...details(heading('What was seen', 3), ...evidenceBlocks(selection)),
-    ...details(heading('Faults of the environment or the simulated user'), ...faultBlocks(selection)),
+    ...details(heading('Faults of the environment or the user'), ...faultBlocks(selection)),
   ];
 }
 
@@ -74,7 +48,7 @@ function evidenceBlocks({ evidence = [], candidates }: ReportedSelection): Block
   const selected = new Set(candidates.flatMap((candidate) => (candidate.selected ? [candidate.name] : [])));
   return [
     note(
-      'Steps that the analyst cites, and for the selected capabilities failed trajectories that passes label LACKING. Each opens to the message and its neighbours; the code is the rollout’s key, for `campaign lineage`.',
+      'Steps that the analyst cites, and for the selected capabilities failed trajectories that passes label LACKING. Each opens to the message and its neighbours; the code says of which conversation: a rollout’s key, for `campaign lineage`, or its name in the files.',
     ),
     ...evidence.map(({ capability, citations, lacking = [] }) => {
       const counts = [
@@ -97,7 +71,7 @@ function evidenceBlocks({ evidence = [], candidates }: ReportedSelection): Block
   ];
 }
 
-const whose = { environment: 'Environment', user: 'Simulated user' } as const;
+const whose = { environment: 'Environment', user: 'User' } as const;
 
 function faultBlocks({ faults }: ReportedSelection): Block[] {
   if (!faults) return [];
@@ -108,7 +82,7 @@ function faultBlocks({ faults }: ReportedSelection): Block[] {
       'What an agent can’t mend: it never becomes a capability. A failed trajectory counts here if the passes put it down to one of the two more often than to the agent; it is NA for every capability in the passes that do.',
     ),
     ...(trajectories
-      ? [paragraph(['Failed trajectories put down to the environment', environment, 'to the simulated user', user])]
+      ? [paragraph(['Failed trajectories put down to the environment', environment, 'to the user', user])]
       : []),
     list(
       examples.map((one) => [

@@ -71,21 +71,22 @@ const page = () => wordsOf(html());
 describe('what comes out', () => {
   it('is the lacking capability, and for each failure the step where it begins', async () => {
     expect(await run()).toBe(0);
-    const { capabilities, failures, passes, failedPasses, conversations: counts, faults } = result();
+    const { selection, failures, conversations: counts } = result();
+    const { candidates, passes, failedPasses, evidence, faults } = selection;
     expect(counts).toMatchObject({ total: 8, failed: 4, passed: 4 });
     expect([passes, failedPasses]).toEqual([3, []]);
-    expect(capabilities[0]).toMatchObject({
+    expect(candidates[0]).toMatchObject({
       name: SKILL,
       selected: true,
       votes: 3,
-      coverage: { mean: 1, std: 0 },
-      delta: { mean: 1, std: 0 },
-      agreement: 1,
-      lacking: ['f0', 'f1', 'f2', 'f3'],
+      coverage: { value: 1, std: 0 },
+      delta: { value: 1, std: 0 },
+      agreement: { value: 1, n: 8 },
     });
     // All say NA: alpha is not defined.
-    expect(capabilities[1]).toMatchObject({ name: OTHER, selected: false, votes: 0, lacking: [] });
-    expect(capabilities[1]).not.toHaveProperty('agreement');
+    expect(candidates[1]).toMatchObject({ name: OTHER, selected: false, votes: 0, agreement: { value: null } });
+    expect(evidence?.map(({ capability }) => capability)).toEqual([SKILL, OTHER]);
+    expect(evidence?.[0]?.lacking?.map(({ rollout }) => rollout).toSorted()).toEqual(['f0', 'f1', 'f2', 'f3']);
     expect(failures.map(({ conversation: id, begins }) => [id, begins])).toMatchObject(
       ['f0', 'f1', 'f2', 'f3'].map((id) => [
         id,
@@ -93,7 +94,7 @@ describe('what comes out', () => {
       ]),
     );
     expect(failures[0]?.lacking).toEqual([
-      expect.objectContaining({ capability: SKILL, votes: 3, passes: 3, message: GUESS_AT }),
+      expect.objectContaining({ capability: SKILL, label: 'LACKING', votes: 3, passes: 3, message: GUESS_AT }),
     ]);
     // The message and its neighbours, without the policy.
     expect(failures[0]?.begins?.context.map(({ message, role }) => [message, role])).toEqual([
@@ -103,12 +104,10 @@ describe('what comes out', () => {
       [4, 'assistant'],
     ]);
     expect(failures[0]?.begins?.context[1]?.text).toBe('I GUESS your card is 7.\ncalls renew({"card":"7"})');
-    expect(faults).toEqual([
-      expect.objectContaining({
-        of: 'user',
-        citations: [expect.objectContaining({ outcome: 'failed', message: GUESS_AT })],
-      }),
+    expect(faults?.found).toMatchObject([
+      { of: 'user', citations: [{ rollout: 'f0', outcome: 'failed', message: GUESS_AT }] },
     ]);
+    expect(page()).toContain(`f0\n${GUESS_AT} failed, message ${GUESS_AT}`);
   });
 
   it('is a page on which nothing of a conversation or a model can act', async () => {
@@ -148,9 +147,10 @@ describe('what comes out', () => {
     expect(said).toMatch(/^8 conversations: 4 failed, 4 passed; about [\d,]+ tokens\n/);
     expect(said).toMatch(/estimate: about 1 requests to reader, [\d,]+ tokens in, [\d,]+ out, \$\d/);
     expect(said).toContain('labels: 3 of 3 passes done\n');
-    expect(printed).toMatch(new RegExp(`^${SKILL} +3/3 +1\\.00 +sd 0\\.00 +1\\.00 +sd 0\\.00 +1\\.00 +yes +4$`, 'm'));
-    expect(printed).toContain('1 of 2 capabilities selected, from 3 passes over 8 conversations');
-    expect(printed).toContain('\nwhere each failure begins: 4 of 4 failed conversations\n');
+    expect(printed).toMatch(
+      new RegExp(`^${SKILL} +3/3 +100\\.0% +sd 0\\.00 +.100\\.0 pt +sd 0\\.00 +1\\.00 +yes$`, 'm'),
+    );
+    expect(printed).toContain(`\nwhere each failure begins: 4 of 4 failed conversations; ${SKILL}: 4\n`);
     expect(printed).toMatch(new RegExp(`^f0 +${GUESS_AT} of 5 +3/3 +${SKILL}$`, 'm'));
     // Four requests of 100 tokens in and 10 out, one of them with a price.
     expect(page()).toContain('4 requests, 440 tokens, $0.00020, 3 of 4 requests without a price');
@@ -175,7 +175,10 @@ describe('what comes out', () => {
     const begins = new Map(result().failures.map((one) => [one.conversation, one]));
     expect(begins.get('n')).toMatchObject({ lacking: [], begins: { of: 'agent', message: 2, votes: 3 } });
     expect(begins.get('u')).toMatchObject({ lacking: [], begins: { of: 'user', message: 3, reason: 'is in a hurry' } });
-    expect(page()).toContain('6 of 6 failed conversations, 1 not explained by a capability, 1 fault of the user');
+    expect(page()).toContain(
+      `6 of 6 failed conversations; ${SKILL}: 4; not explained by a capability: 1; fault of the user: 1`,
+    );
+    expect(page()).toContain('u failed, user in 3 of 3 passes: is in a hurry');
     expect(printed).toMatch(/^n +2 of 5 +3\/3 +not explained by a capability$/m);
     expect(printed).toMatch(/^u +3 of 5 +3\/3 +fault of the user$/m);
     expect(page()).toContain('begins at message 3 of 5 (3 of 3 passes) · fault of the user');
@@ -192,11 +195,11 @@ describe('what comes out', () => {
     });
     expect(await run({ passes: 4, votes: 3, json: true })).toBe(0);
     expect(analysisSchema.parse(JSON.parse(printed))).toEqual(result());
-    const { passes, failedPasses, capabilities } = result();
-    expect([passes, failedPasses.length, capabilities[0]?.votes, capabilities[0]?.selected]).toEqual([3, 1, 3, true]);
+    const { passes, failedPasses, candidates } = result().selection;
+    expect([passes, failedPasses.length, candidates[0]?.votes, candidates[0]?.selected]).toEqual([4, 1, 3, true]);
     const pass = (failedPasses[0]?.pass ?? 0) + 1;
     expect(said).toMatch(new RegExp(`pass ${pass} failed and is left out: .*no answer that can be used`));
-    expect(page()).toContain(`pass ${pass} failed and is left out`);
+    expect(page()).toContain('1 of 4 labeling passes failed and is left out: ');
   });
 });
 
@@ -281,7 +284,7 @@ describe('going on', () => {
     expect(server.requests).toHaveLength(4);
     expect(said).toContain('Finished already and not asked for again: discovery (2 candidates), 3 passes.');
     expect(said).toContain('estimate: about 0 requests');
-    expect(result().rule.votes).toBe(2);
+    expect(result().selection.rule.votes).toBe(2);
     // More passes cost what they cost.
     await run({ passes: 5 }, file);
     expect(server.requests).toHaveLength(6);
@@ -349,15 +352,15 @@ describe('going on', () => {
     expect(server.requests).toHaveLength(1);
     // Discovery and two passes of 0.11 dollars each: the other is left out, as in a campaign.
     expect(await run({ ...options, maxDollars: 0.3 }, file)).toBe(0);
-    const { passes, failedPasses, reason } = result();
-    expect(passes).toBe(2);
+    const { passes, failedPasses, reason } = result().selection;
+    expect(passes).toBe(3);
     expect(failedPasses).toEqual([
       // Of those that ask at once, whichever asks last.
       { pass: expect.any(Number), reason: expect.stringMatching(/give the same command with a higher --max-/) },
     ]);
     expect(reason).toMatch(/^fewer passes \(2 of 3\) than votes/);
     expect(await run({ ...options, maxDollars: 10 }, file)).toBe(0);
-    expect([result().passes, server.requests.length]).toEqual([3, 4]);
+    expect([result().selection.failedPasses, server.requests.length]).toEqual([[], 4]);
   });
 
   it('refuses where no pass can be used', async () => {
@@ -425,7 +428,7 @@ it('leaves no analysis beside labels of another, where it is stopped while it wr
   expect(existsSync(join(home, 'library', 'analysis.json'))).toBe(false);
   rmSync(given, { recursive: true });
   expect(await run({ passes: 4 }, file)).toBe(0);
-  expect(result().passes).toBe(4);
+  expect(result().selection.passes).toBe(4);
   expect(readdirSync(join(home, 'library')).toSorted()).toEqual([
     'analysis.html',
     'analysis.json',

@@ -234,7 +234,7 @@ describe('page', () => {
       '12,000 more characters are in the artifact',
       'not among the labeled rollouts',
       'The selected ones were approved with edits.',
-      '<h2>Faults of the environment or the simulated user</h2>',
+      '<h2>Faults of the environment or the user</h2>',
       'environment in 9 of 10 passes:',
       '<span class="removed">-  return draw(seed, 4);\n</span><span class="added">+  return draw(seed, 3);\n</span>',
       '7 more lines are in the artifacts',
