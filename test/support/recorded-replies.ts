@@ -1,12 +1,17 @@
 /**
  * An OpenAI-compatible endpoint that plays recorded replies (test/recorded/README.md). Invariants: equal questions get equal replies,
  * whatever the model's name or sampling; a question without a reply fails, or, in recording mode, waits until somebody answers it.
+ *
+ *   node -r ./test/support/register.cjs test/support/recorded-replies.ts SET [--record FOLDER] [--port N]
+ *
+ * starts it by hand: SET is a folder of test/recorded, and each request is a line on stdout, its hash and whether a reply was there.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { z } from 'zod';
 import { startLoopback } from './loopback';
 import { openRecordedSet, promptText, questionSchema, shortHash, writeWhole, type RecordedSet } from './recorded-set';
@@ -169,3 +174,23 @@ function fail(response: ServerResponse, status: number, message: string): void {
     .writeHead(status, { 'content-type': 'application/json' })
     .end(JSON.stringify({ error: { message, type: 'invalid_request_error', code: null } }));
 }
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { record: { type: 'string' }, port: { type: 'string', default: '0' } },
+  });
+  const [set, ...more] = positionals;
+  const port = Number(values.port);
+  if (set === undefined || more.length > 0 || !Number.isInteger(port))
+    throw new Error('recorded-replies.ts SET [--record FOLDER] [--port N]: one set is needed, and N is a number');
+  const onRequest = (request: RecordedRequest) => console.log(JSON.stringify(request));
+  const { url } = await startRecordedReplies({ set, port, onRequest, ...(values.record && { record: values.record }) });
+  console.log(JSON.stringify({ url, set, record: values.record ?? process.env['RECORD_PROMPTS'] ?? null }));
+}
+
+if (require.main === module)
+  main().catch((error: unknown) => {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
+  });

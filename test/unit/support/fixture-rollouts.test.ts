@@ -7,9 +7,9 @@ import { selectCapabilities } from '../../../src/domain/selection';
 import { fixtures, readFixtureRollouts } from '../../support/fixture-rollouts';
 import { readTruth } from '../../support/fixture-truth';
 import { referenceLabels } from '../../support/reference-labels';
-import { mistakes as retailMistakes } from '../../support/retail-mistakes';
+import { mistakes as retailMistakes } from '../../fixtures/tau2-retail/mistakes';
 import { scoreAnalysis } from '../../support/score-analysis';
-import { mistakes as toolsandboxMistakes } from '../../support/toolsandbox-script';
+import { mistakes as toolsandboxMistakes } from '../../fixtures/toolsandbox/script';
 
 const names = ['base', 'compute-refuse-tell', 'ask-refuse-tell'].map((name) => `shop-rollouts/${name}`);
 const RETAIL = 'tau2-retail/rollouts';
