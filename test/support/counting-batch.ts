@@ -16,7 +16,6 @@ export const countingBatch = (store: ArtifactStore, changes: Partial<RollOutOpti
   purpose: 'test',
   title: 'a batch',
   maxAttempts: 3,
-  pauseMs: 1,
   store,
   client: countingPolicy(),
   ...changes,

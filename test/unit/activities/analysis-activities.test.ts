@@ -1,6 +1,4 @@
 /** The activities of analysis and synthesis over injected kinds: keys that carry the maker, and nothing that is computed twice. */
-import type { ApplicationFailure } from '@temporalio/common';
-import { MockActivityEnvironment } from '@temporalio/testing';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { createControlActivities } from '../../../src/activities';
@@ -17,6 +15,7 @@ import { defineKind, kindOf } from '../../../src/domain/kinds';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { registry } from '../../../src/registry';
 import type { Synthesizer, SynthesizerKind } from '../../../src/synthesis/synthesizer';
+import { putRollouts, run as runActivity } from '../../support/activity-inputs';
 import { noLedger } from '../../support/no-ledger';
 import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -81,31 +80,31 @@ const activities = (version = '1') => {
   return createControlActivities(deps);
 };
 const heartbeats: unknown[] = [];
-let attempt = 1;
-function run<I, O>(activity: (input: I) => Promise<O>, input: I): Promise<O> {
-  const environment = new MockActivityEnvironment({ attempt });
-  environment.on('heartbeat', (details: unknown) => heartbeats.push(details));
-  return environment.run(activity, input) as Promise<O>;
-}
-const payer = { campaign: 'test', budget: {} };
-const discover = (analyst: { kind: string; word?: string }, version?: string, seed = 1) =>
-  run(activities(version).discover, { ...payer, target, analyst, rule, rollouts, seed });
+const run = <I, O>(activity: (input: I) => Promise<O>, input: I, attempt = 1): Promise<O> =>
+  runActivity(activity, input, { attempt, beats: heartbeats });
+/** What activities of the analyst are asked. */
+const about = (analyst: { kind: string; word?: string } = { kind: 'counting' }) => ({
+  ...{ campaign: 'test', budget: {}, target, analyst, rollouts, seed: 1 },
+});
+const discover = (word = 'x', { version = '1', seed = 1, attempt = 1 } = {}) =>
+  run(activities(version).discover, { ...about({ kind: 'counting', word }), rule, seed }, attempt);
+/** Of what the analyst found, in so many of its passes. */
+const labelInput = async (pass: number) => ({ ...about(), candidates: (await discover()).ref, pass });
+/** What the synthesizer is asked first. */
+const asked = (seed: number) => ({
+  ...{ campaign: 'test', budget: {}, target, synthesizer: { kind: 'counting' }, rollouts, candidate, seed },
+  ...{ round: 1, others: [] as Lacking[] },
+});
 
 beforeAll(async () => {
   rollouts = await stored('different', ['pay', 'no']);
 });
 const stored = (key: string, answers: string[]): Promise<ArtifactRef> => {
   const records = answers.map((content, n) => ({
-    ...scoredRollout({ name: `r${n}`, task: `t${n}`, reward: n % 2 }),
-    messages: [{ role: 'assistant', content }],
+    ...(scoredRollout({ name: `r${n}`, task: `t${n}`, reward: n % 2 }) as ScoredRollout),
+    messages: [{ role: 'assistant' as const, content }],
   }));
-  return store.put({
-    key: `rollouts/${key}`,
-    producer: 'rollouts: test',
-    inputs: [],
-    mediaType: 'application/jsonl',
-    body: records.map((record) => `${JSON.stringify(record)}\n`).join(''),
-  });
+  return putRollouts(store, `rollouts/${key}`, records);
 };
 beforeEach(() => {
   calls.length = 0;
@@ -126,92 +125,89 @@ beforeEach(() => {
 });
 
 test('what an analyst found is found again by the same one only', async () => {
-  const first = await discover({ kind: 'counting' });
-  expect(await discover({ kind: 'counting' })).toEqual(first);
+  const first = await discover();
+  expect(await discover()).toEqual(first);
   expect(calls).toEqual(['discover']);
   expect(heartbeats).toContainEqual({ kind: 'analysis', title: 'discover candidates', done: 1, total: 1 });
   // The same candidates, so the same bytes; but asked anew.
-  await discover({ kind: 'counting', word: 'y' });
-  await discover({ kind: 'counting' }, '2');
+  await discover('y');
+  await discover('x', { version: '2' });
   expect(calls).toEqual(['discover', 'discover', 'discover']);
 });
 
 test('another seed is another discovery, unless the analyst says that it makes no difference', async () => {
-  for (const seed of [11, 12, 12]) await discover({ kind: 'counting', word: 'seeded' }, '1', seed);
+  for (const seed of [11, 12, 12]) await discover('seeded', { seed });
   expect(calls).toEqual(['discover', 'discover']);
   ignoresSeed = true;
-  const refs = await Promise.all([13, 14].map((seed) => discover({ kind: 'counting', word: 'seedless' }, '1', seed)));
+  const refs = await Promise.all([13, 14].map((seed) => discover('seedless', { seed })));
   expect(refs[0]).toEqual(refs[1]);
   expect(new Set(calls).size).toBe(1);
 });
 
-test('what comes of a reply is progress; an endpoint that says when to come back is asked again then', async () => {
-  const piece = 'x'.repeat(4200);
+const busy = (retryMs: number) => new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, retryMs);
+
+test('what comes of a reply is progress', async () => {
   onDiscover = async ({ ledger, progress }) => {
     progress(1, 3);
-    ledger.onText?.(piece);
+    ledger.onText?.('x'.repeat(4200));
     const isShown = () => heartbeats.some((beat) => (beat as { characters?: number } | undefined)?.characters);
     while (!isShown()) await new Promise((resolve) => setTimeout(resolve, 50));
-    throw new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 7000);
+    throw busy(7000);
   };
-  const failure = { type: 'LanguageModelUnavailable', nonRetryable: false, nextRetryDelay: 7000 };
-  await expect(discover({ kind: 'counting', word: 'busy' })).rejects.toMatchObject(failure);
+  await expect(discover('busy')).rejects.toThrow('busy');
   const told = { kind: 'analysis', title: 'discover candidates', done: 1, total: 3 };
   expect(heartbeats).toContainEqual(told);
   expect(heartbeats).toContainEqual({ ...told, characters: 4200 });
-  onDiscover = () => Promise.reject(new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 0));
-  await expect(discover({ kind: 'counting', word: 'busy' })).rejects.toMatchObject({ nextRetryDelay: 1000 });
 });
 
-test('one that always says "at once" is asked later and later, at most five minutes apart', async () => {
-  const delays: unknown[] = [];
-  onDiscover = () => Promise.reject(new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 2_000));
-  try {
-    for (attempt of [1, 2, 3, 6, 7, 8, 59]) {
-      const failure: unknown = await discover({ kind: 'counting', word: 'soon' }).catch((error: unknown) => error);
-      delays.push((failure as ApplicationFailure).nextRetryDelay);
-    }
-  } finally {
-    attempt = 1;
-  }
-  expect(delays).toEqual([2_000, 2_000, 4_000, 32_000, 64_000, 128_000, 300_000]);
-});
+test.each([
+  [7_000, 1, 7_000],
+  [0, 1, 1_000],
+  [2_000, 1, 2_000],
+  [2_000, 2, 2_000],
+  [2_000, 3, 4_000],
+  [2_000, 6, 32_000],
+  [2_000, 7, 64_000],
+  [2_000, 8, 128_000],
+  [2_000, 59, 300_000],
+])(
+  'an endpoint that says to come back in %d ms is asked so again, later and later: attempt %d after %d ms',
+  async (said, attempt, nextRetryDelay) => {
+    onDiscover = () => Promise.reject(busy(said));
+    const failure = { type: 'LanguageModelUnavailable', nonRetryable: false, nextRetryDelay };
+    await expect(discover('soon', { attempt })).rejects.toMatchObject(failure);
+  },
+);
 
 test('a labeling pass is paid for once', async () => {
-  const { ref: candidates } = await discover({ kind: 'counting' });
-  const input = { ...payer, target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 0, seed: 1 };
+  const input = await labelInput(0);
   calls.length = 0;
   const pass = await run(activities().label, input);
   expect(await run(activities().label, input)).toEqual(pass);
   await run(activities().label, { ...input, pass: 1 });
   expect(calls).toEqual(['label 0', 'label 1']);
+  const { candidates } = input;
   const { selected } = await run(activities().select, { rule, rollouts, candidates, labels: [pass, pass] });
   expect(selected).toEqual([{ candidate, votes: 2 }]);
+  // Those that are selected outright need no pass.
+  const outright = await run(activities().select, { rule, rollouts, candidates });
+  expect(outright.selected).toEqual([{ candidate, votes: 0 }]);
 });
 
 test.each([
   ['a trajectory in two lists', () => labels.labels[candidate.name]!.present_failed.push('a'), /both .*lacking_failed/],
   ['another name', () => (labels.labels = { other_name: labels.labels[candidate.name]! }), /labels other_name/],
 ])('a pass with %s is refused and not kept', async (_, spoil, message) => {
-  const { ref: candidates } = await discover({ kind: 'counting' });
+  const input = await labelInput(7);
   spoil();
-  const input = { ...payer, target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 7, seed: 1 };
   const failure = { type: 'LabelsInvalid', nonRetryable: true, message: expect.stringMatching(message) };
   await expect(run(activities().label, input)).rejects.toMatchObject(failure);
   await expect(run(activities().label, input)).rejects.toMatchObject(failure);
 });
 
-test('candidates that are selected outright need no pass', async () => {
-  const { ref: candidates } = await discover({ kind: 'counting' });
-  const { selected } = await run(activities().select, { rule, rollouts, candidates });
-  expect(selected).toEqual([{ candidate, votes: 0 }]);
-});
-
 test('trajectories that are all the same select nothing, by labels or outright, and the selection says why', async () => {
-  const { ref: candidates } = await discover({ kind: 'counting' });
-  const pass = await run(activities().label, {
-    ...{ ...payer, target, analyst: { kind: 'counting' }, rollouts, candidates, pass: 0, seed: 1 },
-  });
+  const { candidates, ...input } = await labelInput(0);
+  const pass = await run(activities().label, { ...input, candidates });
   const same = await stored('same', ['sorry .', ' sorry  .', 'sorry .']);
   for (const labels of [undefined, [pass, pass]]) {
     const input = { rule, rollouts: same, candidates, ...(labels && { labels }) };
@@ -226,9 +222,9 @@ test('trajectories that are all the same select nothing, by labels or outright, 
 });
 
 test('an environment is written once and revised once for the same findings', async () => {
-  const input = { ...payer, target, synthesizer: { kind: 'counting' }, rollouts, candidate, others: [], seed: 1 };
-  const written = await run(activities().synthesize, { ...input, round: 1 });
-  expect(await run(activities().synthesize, { ...input, round: 1 })).toEqual(written);
+  const input = asked(1);
+  const written = await run(activities().synthesize, input);
+  expect(await run(activities().synthesize, input)).toEqual(written);
   const previous = { module: written, findings: ['too short'] };
   const revised = await run(activities().synthesize, { ...input, round: 2, previous });
   expect(await run(activities().synthesize, { ...input, round: 2, previous })).toEqual(revised);
@@ -237,9 +233,9 @@ test('an environment is written once and revised once for the same findings', as
 });
 
 test('an environment is written anew where other capabilities are selected beside it, which the synthesizer is told', async () => {
-  const input = { ...payer, target, synthesizer: { kind: 'counting' }, rollouts, candidate, round: 1, seed: 2 };
+  const input = asked(2);
   const others = [{ name: 'refuse_politely', definition: 'Refuses.' }];
-  await run(activities().synthesize, { ...input, others: [] });
+  await run(activities().synthesize, input);
   await run(activities().synthesize, { ...input, others });
   await run(activities().synthesize, { ...input, others });
   expect(calls).toEqual(['write', 'write']);
@@ -250,17 +246,14 @@ test.each(['\n', '\r', '\u2028', '\u2029'])(
   'a rationale stays a comment, whatever ends its lines (%j)',
   async (end) => {
     rationale = `a${end}throw 1`;
-    const { campaign, budget } = payer;
-    const asked = { target, synthesizer: { kind: 'counting' }, rollouts, candidate, others: [] };
-    const input = { campaign, budget, ...asked, round: 1 };
-    const ref = await run(activities().synthesize, { ...input, seed: 100 + end.charCodeAt(0) });
+    const ref = await run(activities().synthesize, asked(100 + end.charCodeAt(0)));
     expect((await store.read(ref)).toString()).toBe('export const n = 1;\n// Rationale: a throw 1\n');
   },
 );
 
 test('a kind that the worker does not know is told', async () => {
   const failure = { type: 'BadInput', message: expect.stringMatching(/"llm" is not known to this worker.*counting/) };
-  await expect(discover({ kind: 'llm' })).rejects.toMatchObject(failure);
+  await expect(run(activities().discover, { ...about({ kind: 'llm' }), rule })).rejects.toMatchObject(failure);
 });
 
 describe('a campaign and `campaign analyse` over the same rollouts', () => {
@@ -276,7 +269,7 @@ describe('a campaign and `campaign analyse` over the same rollouts', () => {
     return analysis.rollouts;
   };
   const inCampaign = async (ref: ArtifactRef) => {
-    const input = { ...payer, target, analyst, rollouts: ref, seed: SEED };
+    const input = { ...about(analyst), rollouts: ref, seed: SEED };
     const { ref: candidates } = await run(activities().discover, { ...input, rule });
     for (let pass = 0; pass < rule.passes; pass++) await run(activities().label, { ...input, candidates, pass });
   };

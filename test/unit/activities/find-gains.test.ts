@@ -1,28 +1,26 @@
 /** Which adapters gain anything: on their own environments, or on the router's tasks, beyond chance, as the report's figures say it. */
 import { createControlActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context';
-import { MockActivityEnvironment } from '@temporalio/testing';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { differenceFigure } from '../../../src/report/build/figures';
-import { readTaskMeans, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
+import { readTaskMeans } from '../../../src/rollout/read';
+import { putRollouts, run } from '../../support/activity-inputs';
 import { scoredRollout } from '../../support/scored-rollout';
+import { temporaryFolder } from '../../support/temporary-folder';
 
-const home = mkdtempSync(join(tmpdir(), 'gains-'));
-const store = openFolderStore(home);
-afterAll(() => rmSync(home, { recursive: true }));
+const store = openFolderStore(temporaryFolder());
 
 /** One rollout of each of 40 tasks, of which so many succeed, from the first on or from the last. */
-function batch(name: string, successes: number, from: 'first' | 'last' = 'first'): Promise<ArtifactRef> {
-  const body = Array.from({ length: 40 }, (_, n) => {
-    const succeeds = from === 'first' ? n < successes : n >= 40 - successes;
-    return `${JSON.stringify(scoredRollout({ name: `${name} ${n}`, task: `t${n}`, reward: succeeds ? 1 : 0 }))}\n`;
-  }).join('');
-  return store.put({ key: name, producer: 'test', inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE, body });
-}
+const batch = (name: string, successes: number, from: 'first' | 'last' = 'first'): Promise<ArtifactRef> =>
+  putRollouts(
+    store,
+    name,
+    Array.from({ length: 40 }, (_, n) => {
+      const succeeds = from === 'first' ? n < successes : n >= 40 - successes;
+      return scoredRollout({ name: `${name} ${n}`, task: `t${n}`, reward: succeeds ? 1 : 0 });
+    }),
+  );
 
 test('a gain on either counts, a loss never, and what may be chance does not', async () => {
   const base = await batch('base', 10);
@@ -58,7 +56,7 @@ test('a gain on either counts, a loss never, and what may be chance does not', a
     test: { better: 4, worse: 0, p: 0.125 },
   });
   const input = { adapters, ...level };
-  expect(await new MockActivityEnvironment().run(findGains, input)).toEqual({
+  expect(await run(findGains, input)).toEqual({
     gaining: ['on_its_own', 'on_the_target', 'together'],
   });
 });

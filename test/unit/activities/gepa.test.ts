@@ -1,7 +1,5 @@
 /** The arm `gepa`: which model it asks, what is told before anything runs, its cap, and what its process is not given. */
-import { MockActivityEnvironment } from '@temporalio/testing';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
 import type { SearchPromptInput } from '../../../src/activities/types';
@@ -15,10 +13,12 @@ import { languageModelSchema } from '../../../src/domain/endpoints';
 import { registry } from '../../../src/registry';
 import { TrainingRecord } from '../../../src/training/result';
 import { gepa } from '../../../src/workflows/arms/gepa';
+import { put, putPlan, run as runActivity } from '../../support/activity-inputs';
 import { startChatServer } from '../../support/chat-server';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { streamed } from '../../support/model-endpoint';
 import { poolOf } from '../../support/environment-pool';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 const model = { url: 'http://127.0.0.1:2/v1', model: 'writes-prompts' };
 const campaign = (arm: object, parts: object = {}) =>
@@ -32,8 +32,7 @@ const asked = (arm: object, parts?: object) => {
 };
 
 let home: string;
-beforeEach(() => (home = mkdtempSync(join(tmpdir(), 'gepa-'))));
-afterEach(() => rmSync(home, { recursive: true, force: true }));
+eachTemporaryFolder((made) => (home = made));
 
 describe('its language model', () => {
   test('is its own, else the analyst that asks one; else it says what to set', () => {
@@ -94,7 +93,7 @@ test('the cap holds over attempts: what was permitted is permitted again, and ne
     await work(new TrainingRecord({ ...about, maxRollouts: 5 }));
     await journal.close();
   };
-  const plan = await store.put({ key: 'given', producer: 'test', inputs: [], mediaType: 'x', body: '' });
+  const plan = await put(store, 'given', '');
   writeFileSync(join(home, 'metrics.jsonl'), '');
   const spentIn = async (record: TrainingRecord, steps: number) => {
     for (let step = 1; step <= steps; step++) await record.addCheckpoint({ step, policy: { base: true } });
@@ -119,8 +118,7 @@ test('the cap holds over attempts: what was permitted is permitted again, and ne
 describe('the activity', () => {
   const run = async (more: Partial<SearchPromptInput>, python = 'python', policy = 'count') => {
     const store = openFolderStore(join(home, 'artifacts'));
-    const body = JSON.stringify({ train: ['n-1', 'n-2', 'n-3', 'n-4'], validation: [], router: [], test: [] });
-    const plan = await store.put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
+    const plan = await putPlan(store, ['n-1', 'n-2', 'n-3', 'n-4']);
     const environment = countingEnvironment();
     const described = { ...(await environment.describe()), policy };
     const { searchPrompt } = createRolloutActivities({
@@ -138,7 +136,7 @@ describe('the activity', () => {
       ...{ maxSteps: 8, concurrency: 1, maxAttempts: 1, heartbeatSeconds: 30, stallSeconds: 30 },
       ...more,
     };
-    return new MockActivityEnvironment().run(searchPrompt, input);
+    return runActivity(searchPrompt, input);
   };
   const search = (more: object) =>
     campaign({ reflection: model, ...more }).arms[0] as unknown as SearchPromptInput['search'];

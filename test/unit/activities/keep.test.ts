@@ -1,32 +1,22 @@
 /** What workflows hand to the store and read of it again: nothing is lost on the way, in no order but theirs, and no more at once than a payload takes. */
 import * as results from '../../../src/activities/results';
-import { mkdtempSync, rmSync, writeFileSync, chmodSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync, chmodSync } from 'node:fs';
 import { join } from 'node:path';
-import { readRecord } from '../../../src/activities/results';
 import { summaryOf } from '../../../src/training/result';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { ArmOutcome, CapabilityResult, Checkpoint, Iteration, KeptRecord } from '../../../src/domain/results';
+import { temporaryFolder } from '../../support/temporary-folder';
 
-const home = mkdtempSync(join(tmpdir(), 'keep-'));
+const home = temporaryFolder();
 const opened = () => openFolderStore(home);
-afterAll(() => rmSync(home, { recursive: true }));
 
-const ref = (name: string): ArtifactRef => ({
-  uri: `artifact:${name}`,
-  sha256: name,
-  bytes: 1,
-  mediaType: 'text/plain',
-});
+const ref = (name: string): ArtifactRef => ({ uri: `artifact:${name}`, sha256: name, bytes: 1, mediaType: 'x' });
 const inPieces = async (value: unknown, characters = 100): Promise<ArtifactRef> => {
-  const keepPiece = (input: Parameters<typeof results.keepPiece>[1]) => results.keepPiece({ store: opened() }, input);
-  const keepResult = (input: Parameters<typeof results.keepResult>[1]) =>
-    results.keepResult({ store: opened() }, input);
   const pieces: ArtifactRef[] = [];
   for (const text of JSON.stringify(value).match(new RegExp(`.{1,${characters}}`, 'gsu')) ?? [])
-    pieces.push(await keepPiece({ text }));
-  return keepResult({ pieces });
+    pieces.push(await results.keepPiece({ store: opened() }, { text }));
+  return results.keepResult({ store: opened() }, { pieces });
 };
 const iteration = (step: number, successRate: number): Iteration => ({
   ...{ step, rollouts: 10 * step, policy: { base: 'b', adapters: [{ ref: ref(`adapter ${step}`), weight: 1 }] } },
@@ -49,13 +39,11 @@ test.each([50, 100_000])(
 );
 
 test('the best iteration is that of the budget, as the whole list has it', async () => {
-  const bestIteration = (input: Parameters<typeof results.bestIteration>[1]) =>
-    results.bestIteration({ store: opened() }, input);
   const result = await inPieces(outcome);
-  expect(await bestIteration({ result, rollouts: 20 })).toEqual(outcome.iterations[1]);
-  expect(await bestIteration({ result, rollouts: 9 })).toBeNull();
+  const [, second, third] = outcome.iterations;
   // Where trace spent none there is nothing to be equal to.
-  expect(await bestIteration({ result, rollouts: 0 })).toEqual(outcome.iterations[2]);
+  for (const [rollouts, best] of [[20, second] as const, [9, null] as const, [0, third] as const])
+    expect(await results.bestIteration({ store: opened() }, { result, rollouts })).toEqual(best);
 });
 
 test('checkpoints are read a few at a time, a long prompt alone, and all of them', async () => {
@@ -68,11 +56,9 @@ test('checkpoints are read a few at a time, a long prompt alone, and all of them
   const store = opened();
   const training = await summaryOf(store, { ...figures, metrics: ref('metrics'), checkpoints });
   expect(training).toEqual({ ...figures, metrics: ref('metrics'), checkpoints: expect.any(Object) as object });
-  const readCheckpoints = (input: Parameters<typeof results.readCheckpoints>[1]) =>
-    results.readCheckpoints({ store }, input);
   const read: Checkpoint[] = [];
   while (read.length < 400) {
-    const page = await readCheckpoints({ checkpoints: training.checkpoints, from: read.length });
+    const page = await results.readCheckpoints({ store }, { checkpoints: training.checkpoints, from: read.length });
     expect(page.total).toBe(400);
     if (page.checkpoints.length > 1) expect(JSON.stringify(page).length).toBeLessThan(40_000);
     read.push(...page.checkpoints);
@@ -81,36 +67,24 @@ test('checkpoints are read a few at a time, a long prompt alone, and all of them
 });
 
 test('the record has what its children came to, and of one that came to nothing what the campaign knows', async () => {
+  const whole = { workflowId: 'c', startedAt: 1, finishedAt: 2, stageSeconds: { router: 1 } };
   const trained = { name: 'a', workflowId: 'c/a', status: 'not_calibrated', reason: 'too hard', rounds: [] } as const;
+  const failed = { name: 'b', workflowId: 'c/b', status: 'failed', reason: 'its code' } as const;
+  const parts = [{ names: ['x', 'y'], share: 1 }];
+  const arm = { name: 'arm', kind: 'joint', workflowId: 'c/arm', status: 'failed', routable: false, rollouts: 30 };
   const kept = {
-    ...{ workflowId: 'c', startedAt: 1, finishedAt: 2, stageSeconds: { router: 1 } },
+    ...whole,
     capabilities: [
       { ...trained, rounds: undefined, result: await inPieces({ ...trained, rounds: [{ round: 1 }] }) },
-      { name: 'b', workflowId: 'c/b', status: 'failed', reason: 'its code', parts: [{ names: ['x', 'y'], share: 1 }] },
+      { ...failed, parts },
     ],
-    arms: [
-      {
-        ...{ name: 'arm', kind: 'joint', workflowId: 'c/arm', status: 'failed', routable: false, rollouts: 30 },
-        ...{ reason: 'none within', result: await inPieces(outcome) },
-      },
-    ],
+    arms: [{ ...arm, reason: 'none within', result: await inPieces(outcome) }],
   };
-  const record = await readRecord(opened(), await inPieces(kept as unknown as KeptRecord));
+  const record = await results.readRecord(opened(), await inPieces(kept as unknown as KeptRecord));
   expect(record).toEqual({
-    ...{ workflowId: 'c', startedAt: 1, finishedAt: 2, stageSeconds: { router: 1 } },
-    capabilities: [
-      { ...trained, rounds: [{ round: 1 }] },
-      {
-        ...{ name: 'b', workflowId: 'c/b', status: 'failed', reason: 'its code', rounds: [] },
-        parts: [{ names: ['x', 'y'], share: 1 }],
-      } satisfies CapabilityResult,
-    ],
-    arms: [
-      {
-        ...{ name: 'arm', kind: 'joint', workflowId: 'c/arm', status: 'failed', routable: false, rollouts: 30 },
-        ...{ reason: 'none within', iterations: outcome.iterations },
-      },
-    ],
+    ...whole,
+    capabilities: [{ ...trained, rounds: [{ round: 1 }] }, { ...failed, rounds: [], parts } satisfies CapabilityResult],
+    arms: [{ ...arm, reason: 'none within', iterations: outcome.iterations }],
   });
 });
 

@@ -1,7 +1,4 @@
 /** What the leakage check reads: the instances that were really played, and none of what never was. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { checkLeakage } from '../../../src/activities/leakage';
 import { openFolderStore } from '../../../src/artifacts/open-store';
@@ -14,17 +11,14 @@ import type { ArmResult, CampaignRecord, CapabilityResult } from '../../../src/d
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import { createShop } from '../../../src/environments/shop/shop';
 import { registry } from '../../../src/registry';
-import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { CALIBRATION_SEEDS, TRAINING_SEEDS } from '../../../src/domain/seeds';
+import { put, putModule, putRollouts, shopTestTask } from '../../support/activity-inputs';
 import { scoredRollout } from '../../support/scored-rollout';
+import { temporaryFolder } from '../../support/temporary-folder';
 
-const home = mkdtempSync(join(tmpdir(), 'leakage-'));
-const store = openFolderStore(home);
+const store = openFolderStore(temporaryFolder());
 const environments = new EnvironmentPool(store, registry.environments);
-afterAll(async () => {
-  await environments.close();
-  rmSync(home, { recursive: true });
-});
+afterAll(() => environments.close());
 
 const campaign = campaignSchema.parse({
   name: 'checked',
@@ -34,14 +28,11 @@ const campaign = campaignSchema.parse({
   training: { steps: 2, groupsPerStep: 2 },
   validation: { seeds: 5 },
 });
-const put = (key: string, mediaType: string, body: string): Promise<ArtifactRef> =>
-  store.put({ key, producer: 'test', inputs: [], mediaType, body });
 
 /** A module whose user says `text` after `make`; `hint`: the code of what it gives. */
 const moduleOf = ({ make = '', text = `'seed ' + seed`, hint }: { make?: string; text?: string; hint?: string }) =>
-  put(
-    `module ${make} ${text} ${hint}`,
-    'text/javascript',
+  putModule(
+    store,
     `export const describe = () => ({ policy: 'p', tools: [{ name: 'a', description: '', parameters: {} }], maxSteps: 3 });
      export const make = (seed) => { ${make} return { seed }; };
      export const start = ({ seed }) => [{ role: 'user', content: ${text} }];
@@ -49,12 +40,8 @@ const moduleOf = ({ make = '', text = `'seed ' + seed`, hint }: { make?: string;
   );
 
 const summary = {} as RolloutSummary;
-const failed = (module: ArtifactRef): SynthesisRound => {
-  return { round: 1, module, selfTest: { passed: false, findings: ['bad'] } };
-};
-const passed = (module: ArtifactRef): SynthesisRound => {
-  return { round: 2, module, selfTest: { passed: true, findings: [] } };
-};
+const tested = (passed: boolean) => (module: ArtifactRef) => ({ round: 1, module, selfTest: { passed, findings: [] } });
+const [failed, passed] = [tested(false), tested(true)];
 const calibrated = (module: ArtifactRef): SynthesisRound => ({ ...passed(module), calibrationRollouts: summary });
 
 async function check(
@@ -62,13 +49,13 @@ async function check(
 ) {
   const { task = 'none', pool = environments, arms = [], ...result } = o;
   const example = scoredRollout({ name: 'example', task, reward: 1 });
-  const baseRollouts = await put(`base ${task}`, ROLLOUTS_MEDIA_TYPE, `${JSON.stringify(example)}\n`);
+  const baseRollouts = await putRollouts(store, `base ${task}`, [example]);
   const examples = task === 'none' ? [] : [example.key];
   const record = {
     campaign,
     baseRollouts: { ref: baseRollouts },
     selection: {
-      candidates: await put('candidates', 'application/json', '[]'),
+      candidates: await put(store, 'candidates', '[]'),
       selected: [{ candidate: { name: 'some', definition: 'a text of its own', examples }, votes: 1 }],
     },
     capabilities: [{ name: 'some', workflowId: 'w', status: 'failed', rounds: [], ...result }],
@@ -79,7 +66,7 @@ async function check(
 const trained = { training: { steps: 2 } } as NonNullable<CapabilityResult['trained']>;
 
 test('a module that failed its self-test is not opened: the one before it was played', async () => {
-  const broken = await put('broken', 'text/javascript', 'export const = 1;');
+  const broken = await putModule(store, 'export const = 1;');
   const alone = await check({ rounds: [failed(broken)] });
   expect(alone).toMatchObject({ passed: true, textsChecked: 1 });
   expect(alone.from).not.toContainEqual(broken);
@@ -91,35 +78,32 @@ test('a module that failed its self-test is not opened: the one before it was pl
 
 test('seeds count as far as the capability came', async () => {
   const module = await moduleOf({});
-  expect(await check({ rounds: [passed(module)] })).toMatchObject({ textsChecked: 1 });
-  expect(await check({ rounds: [calibrated(module)] })).toMatchObject({ textsChecked: 1 + 1 + 3 });
-  expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({
-    textsChecked: 1 + 1 + 3 + 2 * 2 + 5,
-  });
+  const texts = async (of: Partial<CapabilityResult>) => (await check(of)).textsChecked;
+  expect(await texts({ rounds: [passed(module)] })).toBe(1);
+  expect(await texts({ rounds: [calibrated(module)] })).toBe(1 + 1 + 3);
+  expect(await texts({ rounds: [calibrated(module)], trained })).toBe(1 + 1 + 3 + 2 * 2 + 5);
+  // A composite trained on the environments of its parts.
+  expect(await texts({ rounds: [], trained, trainedOn: [{ module, seeds: 7 }] })).toBe(1 + 1 + 7);
+  // An example is compared by what its rollout began with.
+  expect(await check({ task: 'some task' })).toMatchObject({ passed: true, textsChecked: 2 });
 });
 
 test('a seed on which the module throws is passed over, and one that says a test task is not used, nor its twin', async () => {
-  const shop = createShop();
-  const [task] = await shop.tasks('test');
-  const { start } = await shop.reset({ id: task!.id, seed: 0 });
-  const text = JSON.stringify(start.messages.find(({ role }) => role === 'user')!.content);
+  const { id, text } = await shopTestTask();
   const module = await moduleOf({
     make: `if (seed === ${TRAINING_SEEDS + 2}) throw new Error('no instance');`,
-    text: `seed === ${TRAINING_SEEDS + 1} ? ${text} : 'seed ' + seed`,
+    text: `seed === ${TRAINING_SEEDS + 1} ? ${JSON.stringify(text)} : 'seed ' + seed`,
   });
   expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({
     passed: false,
     textsChecked: 1 + 1 + 3 + (2 * 2 - 1) + 5,
     seedsLeftOut: 2,
-    hits: [{ where: 'some, its code', task: task!.id }],
+    hits: [{ where: 'some, its code', task: id }],
   });
 });
 
 test('where the round was accepted with hints, they are compared, too', async () => {
-  const shop = createShop();
-  const [task] = await shop.tasks('test');
-  const { start } = await shop.reset({ id: task!.id, seed: 0 });
-  const text = start.messages.find(({ role }) => role === 'user')!.content;
+  const { id, text } = await shopTestTask();
   const hint = JSON.stringify(`Do as in: ${text.toUpperCase()}`);
   const round = calibrated(await moduleOf({ hint: `seed === ${CALIBRATION_SEEDS + 1} ? ${hint} : 'look at it .'` }));
   const hinted = (accepted: boolean): SynthesisRound => ({
@@ -130,44 +114,31 @@ test('where the round was accepted with hints, they are compared, too', async ()
     passed: false,
     textsChecked: 1 + 1 + 2 * 3,
     seedsLeftOut: 2,
-    hits: [{ where: 'some, its code', task: task!.id }],
+    hits: [{ where: 'some, its code', task: id }],
   });
   for (const unhinted of [round, hinted(false)])
     expect(await check({ rounds: [unhinted] })).toMatchObject({
       textsChecked: 1 + 1 + 3,
-      hits: [{ where: 'some, its code', task: task!.id }],
+      hits: [{ where: 'some, its code', task: id }],
     });
 });
 
 test('what an arm trained on is compared, too, and what a capability was trained on before is not read twice', async () => {
-  const shop = createShop();
-  const [task] = await shop.tasks('test');
-  const { start } = await shop.reset({ id: task!.id, seed: 0 });
-  const text = JSON.stringify(start.messages.find(({ role }) => role === 'user')!.content);
+  const { id, text } = await shopTestTask();
   const own = await moduleOf({});
   const capability = { rounds: [calibrated(own)], trained };
   const alone = (await check(capability)).textsChecked;
   // Four seeds are the capability's; two more are this arm's.
   const single = { name: 'grpo_single', trainedOn: [{ module: own, seeds: 6 }] };
   expect((await check({ ...capability, arms: [single] })).textsChecked).toBe(alone + 2);
-  const brought = await moduleOf({ text: `seed === ${TRAINING_SEEDS + 1} ? ${text} : 'another ' + seed` });
+  const says = `seed === ${TRAINING_SEEDS + 1} ? ${JSON.stringify(text)} : 'another ' + seed`;
+  const brought = await moduleOf({ text: says });
   const joint = { name: 'environments', trainedOn: [{ module: brought, seeds: 3 }] };
   const found = await check({ ...capability, arms: [single, joint] });
   // And its code.
   expect(found.textsChecked).toBe(alone + 2 + 1 + 3);
   expect(found.seedsLeftOut).toBe(2);
-  expect(found.hits).toEqual([{ where: 'environments, its code', task: task!.id }]);
-});
-
-test('what a composite trained on is compared, where it is the environments of its parts', async () => {
-  const module = await moduleOf({});
-  expect(await check({ rounds: [], trained, trainedOn: [{ module, seeds: 7 }] })).toMatchObject({
-    textsChecked: 1 + 1 + 7,
-  });
-});
-
-test('an example is compared by what its rollout began with', async () => {
-  expect(await check({ task: 'some task' })).toMatchObject({ passed: true, textsChecked: 2 });
+  expect(found.hits).toEqual([{ where: 'environments, its code', task: id }]);
 });
 
 test('a failure of the target is no reason to leave a text out, and what was read before it is not asked for again', async () => {

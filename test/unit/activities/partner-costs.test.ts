@@ -1,27 +1,24 @@
 /** What simulated users and judges cost: counted for the campaign that plays, and held to its budget. */
-import { MockActivityEnvironment } from '@temporalio/testing';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { EnvironmentPool, type PlayingFor } from '../../../src/activities/environments';
 import { createRolloutActivities } from '../../../src/activities';
 import { TEST_TEXTS, testTexts } from '../../../src/activities/tasks';
-import type { RollOutInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { chatModelSchema, type Budget, type Price } from '../../../src/domain/endpoints';
-import type { RolloutSummary } from '../../../src/domain/rollout';
 import { spentOf } from '../../../src/language-model/ledger';
 import type { PolicyClient } from '../../../src/policy/client';
 import { registry } from '../../../src/registry';
 import { call, recorded, refuse, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
+import { putPlan, rollOutInput, run } from '../../support/activity-inputs';
 import { usageOf } from '../../support/model-endpoint';
 import { scriptedPolicy, turnOf } from '../../support/scripted-policy';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let home: string;
+eachTemporaryFolder((made) => (home = made));
 let [user, judge]: ChatServer[] = [];
 const pools: EnvironmentPool[] = [];
 beforeEach(async () => {
-  home = mkdtempSync(join(tmpdir(), 'partner-costs-'));
   [user, judge] = [await startChatServer(phoneOwner), await startChatServer(recorded(say('yes')))];
   user.usage = usageOf(100, 10, 40);
   judge.usage = usageOf(50, 5);
@@ -29,7 +26,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await Promise.all(pools.splice(0).map((pool) => pool.close()));
   await Promise.all([user!.close(), judge!.close()]);
-  rmSync(home, { recursive: true, force: true });
 });
 
 /** Asked three times in a rollout: for the complaint, the phone and the good-bye. */
@@ -72,35 +68,12 @@ interface Batch {
   prices?: { user?: Price; judge?: Price };
 }
 
-async function baseRollouts({
-  attempts = 1,
-  concurrency = 1,
-  budget = {},
-  prices,
-}: Batch = {}): Promise<RolloutSummary> {
+async function baseRollouts({ prices, ...batch }: Batch = {}) {
   const { store, environments } = worker();
-  const plan = { train: ['train-0'], validation: [], router: [], test: [] };
-  const body = JSON.stringify(plan);
-  const ref = await store.put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
+  const plan = await putPlan(store, ['train-0']);
   const client = { ...agent, reachable: async () => true } as unknown as PolicyClient;
   const { rollOut } = createRolloutActivities({ store, environments, kinds: registry, home, python: '', client });
-  const input: RollOutInput = {
-    purpose: 'base_rollouts',
-    title: 'base rollouts',
-    environment: target(prices),
-    policy: { base: 'base', adapters: [] },
-    tasks: { kind: 'plan', plan: ref, part: 'train' },
-    attempts,
-    sampling: { temperature: 0, topP: 1, maxTokens: 16 },
-    maxSteps: 6,
-    seed: 3,
-    concurrency,
-    maxAttempts: 1,
-    maxBrokenShare: 1,
-    campaign: 'one',
-    budget,
-  };
-  return (await new MockActivityEnvironment().run(rollOut, input)) as RolloutSummary;
+  return run(rollOut, rollOutInput(plan, { environment: target(prices), maxSteps: 6, ...batch }));
 }
 const spent = (campaign = 'one') => spentOf({ store: storeIn(), campaign });
 const requests = () => [user!.requests.length, judge!.requests.length];

@@ -9,7 +9,7 @@ import { countingEnvironment, type CountingEnvironment, countingPolicy } from '.
 let store: ArtifactStore;
 temporaryStore((made) => (store = made));
 
-const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, changes);
+const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, { pauseMs: 1, ...changes });
 const reasonFor = (changes: Partial<RollOutOptions>) => rollOut(options(changes)).catch((reason: unknown) => reason);
 const STDERR = 'environment process "env" ended with exit code 139; stderr: row 3 | segmentation fault';
 const died = () => new OutsideFailure('EnvironmentDied', STDERR);

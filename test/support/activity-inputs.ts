@@ -1,0 +1,53 @@
+/** What activities are given, as a campaign's workflow would have put it into the store, and what they tell while they run. */
+import { MockActivityEnvironment } from '@temporalio/testing';
+import type { RollOutInput } from '../../src/activities/types';
+import type { ArtifactStore } from '../../src/artifacts/store';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import type { Rollout } from '../../src/domain/rollout';
+import { createShop } from '../../src/environments/shop/shop';
+import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
+
+type Puts = Pick<ArtifactStore, 'put'>;
+
+export const put = (store: Puts, key: string, body: string, mediaType = 'application/json'): Promise<ArtifactRef> =>
+  store.put({ key, producer: 'test', inputs: [], mediaType, body });
+
+export const putModule = (store: Puts, source: string): Promise<ArtifactRef> =>
+  put(store, source, source, 'text/javascript');
+
+export const putRollouts = (store: Puts, key: string, records: readonly Rollout[]): Promise<ArtifactRef> =>
+  put(store, key, records.map((record) => `${JSON.stringify(record)}\n`).join(''), ROLLOUTS_MEDIA_TYPE);
+
+/** How a campaign deals a target's tasks out; only those to train on are asked for. */
+export const putPlan = (store: Puts, train: string[]): Promise<ArtifactRef> =>
+  put(store, 'plan', JSON.stringify({ train, validation: [], router: [], test: [] }));
+
+/** One attempt at each task of a plan to train on. */
+export const rollOutInput = (plan: ArtifactRef, changes: Partial<RollOutInput>): RollOutInput => ({
+  ...{ purpose: 'base_rollouts', title: 'base rollouts', campaign: 'one', budget: {} },
+  environment: { kind: 'builtin', name: 'shop' },
+  policy: { base: 'base', adapters: [] },
+  tasks: { kind: 'plan', plan, part: 'train' },
+  sampling: { temperature: 1, topP: 1, maxTokens: 16 },
+  ...{ attempts: 1, maxSteps: 8, seed: 3, concurrency: 1, maxAttempts: 1, maxBrokenShare: 1 },
+  ...changes,
+});
+
+/** Runs an activity; `beats` is told its heartbeats. */
+export async function run<I, O, B = unknown>(
+  activity: (input: I) => Promise<O>,
+  input: I,
+  { attempt = 1, beats = [] }: { attempt?: number; beats?: B[] } = {},
+): Promise<O> {
+  const environment = new MockActivityEnvironment({ attempt });
+  environment.on('heartbeat', (beat: B) => beats.push(beat));
+  return environment.run(activity, input) as Promise<O>;
+}
+
+/** A test task of the shop, and what its user says first. */
+export async function shopTestTask(): Promise<{ id: string; text: string }> {
+  const shop = createShop();
+  const [task] = await shop.tasks('test');
+  const { start } = await shop.reset({ id: task!.id, seed: 0 });
+  return { id: task!.id, text: start.messages.find(({ role }) => role === 'user')!.content };
+}
