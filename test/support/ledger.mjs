@@ -24,7 +24,6 @@ const tool = (name, fields, readOnlyHint) => ({
 });
 const tools = [tool('look_up', ['account'], true), tool('pay', ['account', 'amount'], false)];
 if (is('malformed required')) tools[1].parameters.required = 'amount';
-if (is('malformed type')) tools[1].parameters.properties.amount = { type: 'money' };
 if (is('required is not described')) tools[1].parameters.required = ['account', 'sum'];
 if (is('tool listed twice')) tools.push(tools[1]);
 
@@ -76,10 +75,9 @@ function use(state, { name, arguments: given }) {
 
 function toolMessages(calls, state) {
   if (is('answers the first call only')) calls = calls.slice(0, 1);
-  if (is('answers in reverse')) calls = calls.toReversed();
   const messages = calls.map((call) => ({
     role: 'tool',
-    toolCallId: is('one id for all') ? 'call_0' : call.id,
+    toolCallId: call.id,
     content: use(state, call),
   }));
   if (is('answers a call that nobody made')) messages.push({ role: 'tool', toolCallId: 'call_99', content: 'ok' });
@@ -105,11 +103,7 @@ const methods = {
   reset: ({ task }) => {
     const { account, amount } = wanted(task.id);
     if (is('silent')) return new Promise(() => {});
-    const episode = is('episode id used twice')
-      ? 'e'
-      : is('episode id counts what is open')
-        ? `${episodes.size}`
-        : `e${++count}`;
+    const episode = is('episode id counts what is open') ? `${episodes.size}` : `e${++count}`;
     const state = {
       task: task.id,
       money: is('shared state', 'state shared without a word') ? shared : money(),
@@ -172,7 +166,6 @@ createInterface({ input: process.stdin }).on('line', async (line) => {
   try {
     if (is('dies in a step') && method === 'step')
       throw (process.stderr.write('Traceback: no ledger\n'), process.exit(3));
-    if (is('prints on stdout') && method === 'step') process.stdout.write('stepping\n');
     send({ result: await methods[method](params) });
   } catch (error) {
     send({ error: { code: -32000, message: String(error) } });

@@ -1,7 +1,5 @@
 /** Conversations that somebody brings to learn from: what is taken of a file, what is said of a bad one and when, and the training without rollouts. */
-import { MockActivityEnvironment } from '@temporalio/testing';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createControlActivities, createGpuActivities } from '../../../src/activities';
 import { dealGpus } from '../../../src/training/learner-process';
@@ -11,20 +9,18 @@ import { runChecks } from '../../../src/checks/check';
 import { targetChecks } from '../../../src/cli/checks/target';
 import { homeAt } from '../../../src/cli/project';
 import { takeConversations } from '../../../src/conversations/read';
-import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { campaignSchema } from '../../../src/domain/campaign';
-import type { TrainingResult, TrainingSummary } from '../../../src/domain/results';
+import type { TrainingResult } from '../../../src/domain/results';
 import { registry } from '../../../src/registry';
+import { run } from '../../support/activity-inputs';
 import { withCheckpoints } from '../../support/memory-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { poolOf } from '../../support/environment-pool';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let home: string;
-beforeEach(() => (home = mkdtempSync(join(tmpdir(), 'conversations-'))));
-afterEach(() => {
-  delete process.env['ASKS'];
-  rmSync(home, { recursive: true, force: true });
-});
+eachTemporaryFolder((made) => (home = made));
+afterEach(() => void delete process.env['ASKS']);
 
 const call = { id: 'c0', type: 'function', function: { name: 'add', arguments: '{"to":"n","by":1}' } };
 const conversation = (reward: number, more: object = {}) => ({
@@ -53,10 +49,7 @@ const dependencies = () => ({
 });
 
 const take = (file: string, minReward = 1) =>
-  new MockActivityEnvironment().run(createControlActivities(dependencies()).takeConversations, {
-    file,
-    minReward,
-  }) as Promise<{ conversations: ArtifactRef; count: number }>;
+  run(createControlActivities(dependencies()).takeConversations, { file, minReward });
 
 describe('a file', () => {
   test('gives those with enough reward', async () => {
@@ -135,8 +128,7 @@ describe('the training on them', () => {
       gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
       merge: async () => Promise.reject(new Error('nothing is merged')),
     });
-    const trained = await (new MockActivityEnvironment().run(fineTune, input) as Promise<TrainingSummary>);
-    return withCheckpoints(dependencies().store, trained);
+    return withCheckpoints(dependencies().store, await run(fineTune, input));
   }
   const folder = () => join(home, 'trainings', readdirSync(join(home, 'trainings'))[0]!);
 

@@ -4,8 +4,7 @@
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createControlActivities } from '../../../src/activities';
 import { EnvironmentPool } from '../../../src/activities/environments';
@@ -20,12 +19,14 @@ import type { RolloutSummary } from '../../../src/domain/rollout';
 import { poolOf } from '../../../src/policy/base-model';
 import { registry } from '../../../src/registry';
 import { python } from '../../support/embedded-server';
+import { put, putModule, putRollouts, run as runActivity } from '../../support/activity-inputs';
 import { namesIn } from '../../support/names-in';
 import { scoredRollout } from '../../support/scored-rollout';
+import { temporaryFolder } from '../../support/temporary-folder';
 
 // A fingerprint of a base model loads torch.
 jest.setTimeout(120_000);
-const home = mkdtempSync(join(tmpdir(), 'control-'));
+const home = temporaryFolder();
 const store = openFolderStore(join(home, 'artifacts'));
 const environments = new EnvironmentPool(store, registry.environments);
 const model = resolve(__dirname, '../../..', 'models', 'base');
@@ -43,17 +44,16 @@ const campaign = campaignSchema.parse({
   analyst: { kind: 'rules' },
   synthesizer: { kind: 'generators' },
 });
-afterAll(async () => {
-  await environments.close();
-  rmSync(home, { recursive: true, force: true });
-});
+afterAll(() => environments.close());
 
-async function run<I, O>(activity: (input: I) => Promise<O>, input: I) {
-  const beats: AnalysisHeartbeat[] = [];
-  const environment = new MockActivityEnvironment();
-  environment.on('heartbeat', (beat: AnalysisHeartbeat) => beats.push(beat));
-  return { result: (await environment.run(activity, input)) as O, beats };
-}
+/** One without details says that the worker is alive. */
+const beats: (AnalysisHeartbeat | undefined)[] = [];
+const run = <I, O>(activity: (input: I) => Promise<O>, input: I): Promise<O> => {
+  beats.length = 0;
+  return runActivity(activity, input, { beats });
+};
+const prepared = (changes: object = {}) =>
+  run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, ...changes }) });
 const refused = Object.assign(new Error('connect to :1'), { code: 'ECONNREFUSED' });
 const again = (type: FailureType, message: string) => ({ type, message, nonRetryable: type === 'Unexpected' });
 test.each([
@@ -77,9 +77,7 @@ test.each([
   );
 });
 
-const put = (key: string, body: string) =>
-  store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
-const rollouts = () => put('rollouts', `${JSON.stringify(scoredRollout({ name: 'r', task: 't', reward: 1 }))}\n`);
+const rollouts = () => putRollouts(store, 'rollouts', [scoredRollout({ name: 'r', task: 't', reward: 1 })]);
 
 const never = (): Promise<never> => new Promise(() => undefined);
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1500));
@@ -118,7 +116,7 @@ test.each<[what: string, work: () => Promise<unknown>, beats: (seconds: number) 
 });
 
 test('preparing: every list of tasks', async () => {
-  const { result, beats } = await run(activities.prepare, { campaign });
+  const result = await prepared();
   expect(result.base).toBe(id);
   expect(result.pool).toBe(poolOf({ store: await store.id(), base: result.base }));
   expect(beats).toContainEqual({ kind: 'analysis', title: 'read the tasks', done: 2, total: 2 });
@@ -131,12 +129,10 @@ test('what only later stages need is no lack of a campaign that stops after its 
   await expect(run(activities.prepare, { campaign: own })).rejects.toThrow('/no/modules');
   const analysis = run(activities.prepare, { campaign: { ...own, synthesizer: { kind: 'generators' } } });
   await expect(analysis).rejects.toThrow('analyst.kind is "rules"');
-  expect((await run(activities.prepare, { campaign: own, until: 'rollouts' })).result.target.name).toBe('phone');
+  expect((await run(activities.prepare, { campaign: own, until: 'rollouts' })).target.name).toBe('phone');
 });
 
 test('the pool is that of the store and of the base model, unless the campaign file names one', async () => {
-  const prepared = async (over: object) =>
-    (await run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, ...over }) })).result;
   const policyServer = { kind: 'vllm', url: 'http://127.0.0.1:2' };
   const [own, other, named] = [
     await prepared({}),
@@ -150,38 +146,38 @@ test('the pool is that of the store and of the base model, unless the campaign f
 });
 
 test('the context of a server that is not ours is part of what the base model is', async () => {
-  const base = async (policyServer: object) =>
-    (await run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, policyServer }) })).result.base;
+  const base = async (policyServer: object) => (await prepared({ policyServer })).base;
   const vllm = { kind: 'vllm', url: 'http://127.0.0.1:2' };
   expect(await base({ ...vllm, contextTokens: 8192 })).toBe(`${await base({ kind: 'embedded' })}, 8192 tokens`);
 });
 
 test('calibrating and the self-test', async () => {
   const { calibration: bands } = campaign;
-  const calibrated = await run(activities.calibrate, { bands, rollouts: await rollouts(), confidence: 0.95 });
-  expect(calibrated.beats.length).toBeGreaterThan(0);
+  await run(activities.calibrate, { bands, rollouts: await rollouts(), confidence: 0.95 });
+  expect(beats.length).toBeGreaterThan(0);
   const given = resolve(__dirname, '../..', 'fixtures', 'given', 'tau2-mock', 'hand_over_forbidden_requests.js');
-  const module = await put('module', readFileSync(given, 'utf8'));
-  const tested = await run(activities.selfTest, { module, unlike: campaign.target, campaign: 'one', budget: {} });
-  expect(tested.beats.filter(({ title }) => title === 'self-test').length).toBeGreaterThan(1);
+  const module = await putModule(store, readFileSync(given, 'utf8'));
+  await run(activities.selfTest, { module, unlike: campaign.target, campaign: 'one', budget: {} });
+  expect(beats.filter((beat) => beat?.title === 'self-test').length).toBeGreaterThan(1);
 }, 60_000);
 
 test('the report: every batch that was read; its files are whole and nothing is beside them', async () => {
-  const { result: prepared } = await run(activities.prepare, { campaign });
   const ref = await rollouts();
   const baseRollouts: RolloutSummary = {
     ...{ ref, purpose: 'base_rollouts', title: 'base', scored: 1, broken: 0, meanReward: 1, successRate: 1 },
     ...{ promptTokens: 1, completionTokens: 1, seconds: 1, errors: {}, stopReasons: { user_stop: 1 } },
   };
   const record: CampaignRecord = {
-    ...{ campaign, workflowId: 'told', startedAt: 0, finishedAt: 1, stageSeconds: {}, prepared, baseRollouts },
+    ...{ campaign, workflowId: 'told', startedAt: 0, finishedAt: 1, stageSeconds: {}, baseRollouts },
+    prepared: await prepared(),
     stoppedAfter: 'rollouts',
   };
   mkdirSync(join(home, 'told'));
   const beside = namesIn(join(home, 'told'));
-  const kept = await put('record', JSON.stringify(record));
-  const { beats } = await run(activities.writeReport, { record: kept });
+  const kept = await put(store, 'record', JSON.stringify(record));
+  await run(activities.writeReport, { record: kept });
   expect(beats).toContainEqual({ kind: 'analysis', title: 'read what was found', done: 1, total: 1 });
-  expect(readdirSync(join(home, 'told')).sort()).toEqual(['report.html', 'report.json']);
-  expect(await beside()).toEqual(['report.html', 'report.json']);
+  const files = ['report.html', 'report.json'];
+  expect(readdirSync(join(home, 'told')).sort()).toEqual(files);
+  expect(await beside()).toEqual(files);
 });

@@ -1,41 +1,33 @@
 /** Seeds whose instances say a test task's text: nobody uses them, and the next ones take their places. */
 import { createControlActivities } from '../../../src/activities';
-import { MockActivityEnvironment } from '@temporalio/testing';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { leftOut, resolveTasks, testTexts } from '../../../src/activities/tasks';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { sandboxSpec } from '../../../src/domain/kinds';
-import type { SelfTest } from '../../../src/domain/calibration';
 import { openAgent } from '../../../src/environments/agent/kind';
 import { createShop } from '../../../src/environments/shop/shop';
 import { registry } from '../../../src/registry';
+import { putModule, run, shopTestTask } from '../../support/activity-inputs';
+import { temporaryFolder } from '../../support/temporary-folder';
 
-const home = mkdtempSync(join(tmpdir(), 'left-out-'));
+// A self-test plays a hundred seeds, which takes long on a busy machine.
+jest.setTimeout(120_000);
+const home = temporaryFolder();
 const store = openFolderStore(home);
 const environments = new EnvironmentPool(store, registry.environments);
-afterAll(async () => {
-  await environments.close();
-  rmSync(home, { recursive: true });
-});
+afterAll(() => environments.close());
 const progress = () => undefined;
 const target = { kind: 'builtin', name: 'shop' };
 
-/** The words of a test task. */
-async function taskWords(): Promise<string> {
-  const shop = createShop();
-  const [task] = await shop.tasks('test');
-  const { start } = await shop.reset({ id: task!.id, seed: 0 });
-  return start.messages.find(({ role }) => role === 'user')!.content;
-}
-
 /** The user says the test task where `says` holds of the seed, the user's second words where `later` does. */
 async function moduleOf({ says = 'false', later = 'false' }: { says?: string; later?: string }) {
-  const text = JSON.stringify(await taskWords());
-  const source = `
+  const text = JSON.stringify((await shopTestTask()).text);
+  return putModule(
+    store,
+    `
     export const describe = () => ({ policy: 'p', tools: [], maxSteps: 3 });
     export const make = (seed) => ({ seed, said: ${says} ? ${text} : 'write about ' + seed, right: false });
     export const start = ({ said }) => [{ role: 'user', content: said }];
@@ -46,8 +38,8 @@ async function moduleOf({ says = 'false', later = 'false' }: { says?: string; la
     };
     export const reward = ({ right }) => ({ reward: right ? 1 : 0, breakdown: {} });
     export const reference = () => ({ actions: [], tell: [] });
-    export const solve = (seed) => [{ role: 'assistant', content: 'about ' + seed }];`;
-  return store.put({ key: source, producer: 'test', inputs: [], mediaType: 'text/javascript', body: source });
+    export const solve = (seed) => [{ role: 'assistant', content: 'about ' + seed }];`,
+  );
 }
 const outOf = async (module: ArtifactRef, range = { from: 0, count: 8 }) =>
   (await leftOut({ store, environments, progress }, { module, unlike: target, range })).seeds;
@@ -122,14 +114,7 @@ test('the self-test sends a module back where more than a third of its instances
   const { selfTest } = createControlActivities({ store, environments, kinds: registry, home, python: 'python3' });
   const tested = async (says: string) => {
     const module = await moduleOf({ says });
-    return (
-      (await new MockActivityEnvironment().run(selfTest, {
-        module,
-        unlike: target,
-        campaign: 'one',
-        budget: {},
-      })) as SelfTest
-    ).findings;
+    return (await run(selfTest, { module, unlike: target, campaign: 'one', budget: {} })).findings;
   };
   expect(await tested('seed % 4 === 3')).toEqual([]);
   expect(await tested('seed % 2 === 1')).toEqual([

@@ -1,6 +1,5 @@
 /** Several synthesized environments as one: it keeps an environment's contract, and each task is its own environment's. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import * as arm from '../../../src/activities/train';
@@ -9,19 +8,18 @@ import type { TaskSet } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
+import type { Environment } from '../../../src/domain/environment';
 import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../../../src/domain/kinds';
 import { checkEnvironment } from '../../../src/environments/conformance';
 import { openEnvironment } from '../../../src/environments/open';
 import { registry } from '../../../src/registry';
 import { mixedTaskOf, mixedTasks, TRAINING_SEEDS } from '../../../src/domain/seeds';
+import { putModule } from '../../support/activity-inputs';
+import { temporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(60_000);
-const home = mkdtempSync(join(tmpdir(), 'mixture-'));
+const home = temporaryFolder();
 const store = openFolderStore(home);
-afterAll(() => rmSync(home, { recursive: true, force: true }));
-
-const put = (name: string, body: string): Promise<ArtifactRef> =>
-  store.put({ key: name, producer: 'test', inputs: [], mediaType: 'text/javascript', body });
 
 /** Says what it is, and has a tool and a hint of its own. */
 const counter = (name: string, maxSteps: number): string => `
@@ -35,40 +33,38 @@ const counter = (name: string, maxSteps: number): string => `
   export const reference = () => ({ actions: [], tell: [] });
   export const solve = () => [{ role: 'assistant', content: 'end' }];
   export const hint = () => 'count well .';`;
-const counters = async () => ({
-  apples: await put('apples', counter('apples', 3)),
-  pears: await put('pears', counter('pears', 5)),
+let [apples, pears]: ArtifactRef[] = [];
+beforeAll(async () => {
+  apples = await putModule(store, counter('apples', 3));
+  pears = await putModule(store, counter('pears', 5));
 });
+/** Without hints. */
+const mixed = (...modules: ArtifactRef[]) => mixtureSpec(modules.map((module) => ({ module, hints: false })));
+/** What `use` makes of an environment that is closed in the end. */
+async function opened<T>(spec: EnvironmentSpec, use: (environment: Environment) => Promise<T>): Promise<T> {
+  const environment = await openEnvironment(spec, { store });
+  try {
+    return await use(environment);
+  } finally {
+    await environment.close();
+  }
+}
 
 test('keeps the contract of an environment as far as its modules do', async () => {
   const text = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'retail-by-hand.js'), 'utf8');
-  const [module, other] = [await put('retail', text), await put('retail again', `${text}\n// once more\n`)];
-  const findingsOf = async (spec: EnvironmentSpec) => {
-    const open = () => openEnvironment(spec, { store });
-    const environment = await open();
-    try {
-      return await checkEnvironment(environment, { again: open });
-    } finally {
-      await environment.close();
-    }
-  };
-  const mixed = await findingsOf(mixtureSpec([module, other].map((one) => ({ module: one, hints: true }))));
-  const own = mixed.map(({ problem, ...finding }) => ({ ...finding, problem: problem.replace('task 0/', 'task ') }));
+  const [module, other] = [await putModule(store, text), await putModule(store, `${text}\n// once more\n`)];
+  const findingsOf = (spec: EnvironmentSpec) =>
+    opened(spec, (environment) => checkEnvironment(environment, { again: () => openEnvironment(spec, { store }) }));
+  const both = await findingsOf(mixtureSpec([module, other].map((one) => ({ module: one, hints: true }))));
+  const own = both.map(({ problem, ...finding }) => ({ ...finding, problem: problem.replace('task 0/', 'task ') }));
   // It pays for looking the account up, which its reference actions leave out.
   expect(own).toEqual([expect.objectContaining({ check: 'evaluate' })]);
   expect(own).toEqual(await findingsOf(sandboxSpec(module)));
 });
 
 test('a task is played in its own environment, with that one’s policy, tools, limit and reward', async () => {
-  const { apples, pears } = await counters();
-  const environment = await openEnvironment(
-    mixtureSpec([
-      { module: apples, hints: false },
-      { module: pears, hints: true },
-    ]),
-    { store },
-  );
-  try {
+  const withHints = mixtureSpec([apples!, pears!].map((module) => ({ module, hints: module === pears })));
+  await opened(withHints, async (environment) => {
     const { tools, policy, maxSteps } = await environment.describe();
     expect(tools.map(({ name, description }) => [name, description])).toEqual([
       ['add_to_apples', 'adds'],
@@ -83,57 +79,47 @@ test('a task is played in its own environment, with that one’s policy, tools, 
     expect([first!.start.hint, second!.start.hint]).toEqual([undefined, 'count well .']);
     await second!.step({ role: 'assistant', content: 'x' });
     expect(await second!.evaluate('agent_stop')).toMatchObject({ reward: 0.5, branch: 'pears' });
-  } finally {
-    await environment.close();
-  }
+  });
 });
 
 test('what it is made of decides its version, and is what its rollouts derive from', async () => {
-  const { apples, pears } = await counters();
-  const versionOf = async (...modules: { module: ArtifactRef; hints: boolean }[]) => {
-    const environment = await openEnvironment(mixtureSpec(modules), { store });
-    const { version } = await environment.describe();
-    await environment.close();
-    return version;
-  };
-  const [a, b] = [
-    { module: apples, hints: false },
-    { module: pears, hints: false },
-  ];
-  const versions = [await versionOf(a, b), await versionOf(b, a), await versionOf(a, { ...b, hints: true })];
+  const modules = [
+    { module: apples!, hints: false },
+    { module: pears!, hints: false },
+  ] as const;
+  const [a, b] = modules;
+  const versions = await Promise.all(
+    [
+      [a, b],
+      [b, a],
+      [a, { ...b, hints: true }],
+    ].map((of) => opened(mixtureSpec(of), async (environment) => (await environment.describe()).version)),
+  );
   expect(new Set(versions).size).toBe(3);
   const tasks: TaskSet = { kind: 'mixed', from: 0, count: 2 };
-  expect(inputsOf({ environment: mixtureSpec([a, b]), tasks })).toEqual([apples, pears]);
+  expect(inputsOf({ environment: mixtureSpec(modules), tasks })).toEqual([apples, pears]);
 });
 
 test('a module that does not load is an error, and no campaign file can name a mixture', async () => {
-  const { apples } = await counters();
-  const broken = await put('broken', 'export const describe = () => {');
-  const modules = [apples, broken].map((module) => ({ module, hints: false }));
-  await expect(openEnvironment(mixtureSpec(modules), { store })).rejects.toMatchObject({ type: 'BadEnvironment' });
-  const file = { name: 'x', target: { kind: 'mixture', modules }, baseModel: { path: 'models/base' } };
+  const broken = await putModule(store, 'export const describe = () => {');
+  const spec = mixed(apples!, broken);
+  await expect(openEnvironment(spec, { store })).rejects.toMatchObject({ type: 'BadEnvironment' });
+  const file = { name: 'x', target: spec, baseModel: { path: 'models/base' } };
   expect(campaignFileSchema(registry).safeParse(file).error?.issues[0]?.path).toEqual(['target', 'kind']);
 });
 
 describe('tasks', () => {
   test('come in pairs of seeds, in turn: each step of enough groups holds a pair of every environment', async () => {
-    const { apples, pears } = await counters();
-    const modules = [apples, pears, apples].map((module) => ({ module, hints: false }));
     const environments = new EnvironmentPool(store, registry.environments);
     const tasks = await resolveTasks(
       { store, environments },
-      { environment: mixtureSpec(modules), tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 24 } },
+      {
+        environment: mixed(apples!, pears!, apples!),
+        tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 24 },
+      },
     );
-    expect(tasks.slice(0, 8).map((task) => task.replace('/seed-1000', ':'))).toEqual([
-      '0:0',
-      '0:1',
-      '1:0',
-      '1:1',
-      '2:0',
-      '2:1',
-      '0:2',
-      '0:3',
-    ]);
+    const begins = tasks.slice(0, 8).map((task) => task.replace('/seed-1000', ':'));
+    expect(begins.join(' ')).toBe('0:0 0:1 1:0 1:1 2:0 2:1 0:2 0:3');
     expect(new Set(tasks).size).toBe(24);
     const environmentsOf = (step: string[]) => new Set(step.map((task) => mixedTaskOf(task, 3).environment)).size;
     for (let n = 0; n < 24; n += 6) expect(environmentsOf(tasks.slice(n, n + 6))).toBe(3);
@@ -144,14 +130,8 @@ describe('tasks', () => {
 
   test('of another form, or of an environment that is not there, are refused by name', () => {
     expect(mixedTaskOf('1/seed-5', 2)).toEqual({ environment: 1, id: 'seed-5' });
-    for (const task of [
-      'seed-5',
-      '2/seed-5',
-      '1/5',
-      '1/seed-5-easier',
-      '/seed-5',
-      mixedTasks({ of: [{ from: 0 }, { from: 0 }, { from: 0 }], count: 6 })[5]!,
-    ])
+    const third = mixedTasks({ of: [{ from: 0 }, { from: 0 }, { from: 0 }], count: 6 })[5]!;
+    for (const task of ['seed-5', '2/seed-5', '1/5', '1/seed-5-easier', '/seed-5', third])
       expect(() => mixedTaskOf(task, 2)).toThrow(`task "${task}": a mixture's tasks are <n>/seed-<k>, n below 2`);
   });
 });
@@ -164,10 +144,8 @@ describe('modules that somebody brings', () => {
     for (const file of ['b.js', 'a.js', 'notes.txt']) writeFileSync(join(folder, file), file);
     const taken = await takeModules({ folder });
     expect(taken.map(({ file }) => file)).toEqual(['a.js', 'b.js']);
-    expect(await Promise.all(taken.map(async ({ module }) => String(await store.read(module))))).toEqual([
-      'a.js',
-      'b.js',
-    ]);
+    const texts = await Promise.all(taken.map(async ({ module }) => String(await store.read(module))));
+    expect(texts).toEqual(['a.js', 'b.js']);
     expect(await takeModules({ folder })).toEqual(taken);
   });
 

@@ -74,20 +74,18 @@ describe('arguments of `campaign env check`', () => {
   const limits = { processes: 1, silenceSeconds: 120 };
   const of = (...args: string[]) => specOfArguments({ args, separated: false });
 
-  test('name an environment', () => {
-    const shop = { requests: 2, several: 0.5, trainTasks: 400, testTasks: 200 };
-    expect(of('shop')).toEqual({ kind: 'builtin', name: 'shop', ...shop });
-    const counts = { trainTasks: 400, testTasks: 200 };
-    expect(of('instructions')).toEqual({ kind: 'builtin', name: 'instructions', ...counts });
-    expect(of('tau2', 'retail', 'airline')).toEqual({ kind: 'tau2', domains: ['retail', 'airline'], ...limits });
-    expect(of('toolsandbox', 'checkout')).toEqual({
-      kind: 'toolsandbox',
-      folder: resolve('checkout'),
-      heldOut: 0,
-      ...limits,
-    });
-    const program = { kind: 'process', cwd: resolve('.'), ...limits };
-    expect(of('node', 'env.js')).toEqual({ ...program, command: ['node', 'env.js'] });
+  const counts = { trainTasks: 400, testTasks: 200 };
+  const program = { kind: 'process', cwd: resolve('.'), ...limits };
+  const folder = resolve('checkout');
+  test.each([
+    [['shop'], { kind: 'builtin', name: 'shop', requests: 2, several: 0.5, ...counts }],
+    [['instructions'], { kind: 'builtin', name: 'instructions', ...counts }],
+    [['tau2', 'retail', 'airline'], { kind: 'tau2', domains: ['retail', 'airline'], ...limits }],
+    [['toolsandbox', 'checkout'], { kind: 'toolsandbox', folder, heldOut: 0, ...limits }],
+    [['node', 'env.js'], { ...program, command: ['node', 'env.js'] }],
+  ])('%j name an environment', (args, spec) => expect(of(...args)).toEqual(spec));
+
+  test('name a program after --, whatever it is called', () => {
     expect(specOfArguments({ args: ['tau2'], separated: true })).toEqual({ ...program, command: ['tau2'] });
     expect(argumentsUsage()).toBe(
       'NAME | FILE.js | CAMPAIGN.yaml | tau2 DOMAIN... | toolsandbox FOLDER | openenv URL | -- COMMAND [ARGUMENT...]',

@@ -114,21 +114,20 @@ describe('episodes', () => {
   test('bad calls are error observations, and three of them end the episode', async () => {
     const { user, items } = find(only('tell')).database;
     const item = items[0]?.item ?? '';
-    const bad: [Omit<ToolCall, 'id'>, string][] = [
-      [{ name: 'delete_all', arguments: {} }, 'error : unknown tool'],
-      [{ name: 'toString', arguments: {} }, 'error : unknown tool'],
-      [{ name: 'get_account', arguments: { user: 'bob' } }, 'error : bad arguments'],
-      [{ name: 'get_account', arguments: {} }, 'error : bad arguments'],
-      [{ name: 'get_account', arguments: { user, city: 'rome' } }, 'error : bad arguments'],
-      [{ name: 'change_address', arguments: { user, city: 'mars' } }, 'error : bad arguments'],
-      [{ name: 'return_item', arguments: { item, id: items[0]?.id, refund: 7 } }, 'error : bad arguments'],
-      [{ name: 'cancel_item', arguments: { item, id: items[1]?.id } }, 'error : unknown item'],
-      [
-        { name: 'exchange_item', arguments: { item, id: items[0]?.id, new_item: item, new_id: 'i00' } },
-        'error : unknown item',
-      ],
+    const held = { item, id: items[0]?.id };
+    const bad: [name: string, given: Record<string, unknown>, observation: string][] = [
+      ['delete_all', {}, 'error : unknown tool'],
+      ['toString', {}, 'error : unknown tool'],
+      ['get_account', { user: 'bob' }, 'error : bad arguments'],
+      ['get_account', {}, 'error : bad arguments'],
+      ['get_account', { user, city: 'rome' }, 'error : bad arguments'],
+      ['change_address', { user, city: 'mars' }, 'error : bad arguments'],
+      ['return_item', { ...held, refund: 7 }, 'error : bad arguments'],
+      ['cancel_item', { item, id: items[1]?.id }, 'error : unknown item'],
+      ['exchange_item', { ...held, new_item: item, new_id: 'i00' }, 'error : unknown item'],
     ];
-    for (const [call, observation] of bad) {
+    for (const [name, given, observation] of bad) {
+      const call = { name, arguments: given };
       const episode = openEpisode(find(only('tell')));
       const before = await episode.step(calls(call));
       expect(before.messages).toEqual([{ role: 'tool', toolCallId: 'call_0', content: observation }]);
