@@ -132,23 +132,15 @@ test('what only later stages need is no lack of a campaign that stops after its 
   expect((await run(activities.prepare, { campaign: own, until: 'rollouts' })).target.name).toBe('phone');
 });
 
-test('the pool is that of the store and of the base model, unless the campaign file names one', async () => {
-  const policyServer = { kind: 'vllm', url: 'http://127.0.0.1:2' };
-  const [own, other, named] = [
-    await prepared({}),
-    await prepared({ policyServer }),
-    await prepared({ workers: { pool: 'night' } }),
-  ];
+test('the pool is that of the store and of the base model, to which a server’s context belongs, unless one is named', async () => {
+  const policyServer = { kind: 'vllm', url: 'http://127.0.0.1:2', contextTokens: 8192 };
+  const [own, other] = [await prepared({}), await prepared({ policyServer })];
+  const named = await prepared({ workers: { pool: 'night' } });
+  expect(other.base).toBe(`${own.base}, 8192 tokens`);
   expect(own.pool).toMatch(/^[0-9a-f]{12}$/);
   expect(new Set([own.pool, other.pool, named.pool]).size).toBe(3);
   expect(named.pool).toBe('night');
   expect(poolOf({ store: 'another', base: own.base })).not.toBe(own.pool);
-});
-
-test('the context of a server that is not ours is part of what the base model is', async () => {
-  const base = async (policyServer: object) => (await prepared({ policyServer })).base;
-  const vllm = { kind: 'vllm', url: 'http://127.0.0.1:2' };
-  expect(await base({ ...vllm, contextTokens: 8192 })).toBe(`${await base({ kind: 'embedded' })}, 8192 tokens`);
 });
 
 test('calibrating and the self-test', async () => {
