@@ -1,34 +1,27 @@
 /** What is shown of an environment that waits for approval: the figures and the episodes that it was judged by. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { CalibrationReport, SynthesisRound } from '../../../src/domain/calibration';
 import type { Message } from '../../../src/domain/messages';
-import type { RolloutSummary } from '../../../src/domain/rollout';
 import { environmentView } from '../../../src/report/build/approval';
 import { approvalText } from '../../../src/report/sections/approval';
-import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { scoredRollout } from '../../support/scored-rollout';
+import { campaignStore } from './stored';
 
-const home = mkdtempSync(join(tmpdir(), 'approval-view-'));
-const store = openFolderStore(home);
-afterAll(() => rmSync(home, { recursive: true }));
+const { store, put, batch } = campaignStore();
 
-const put = (key: string, mediaType: string, body: string) =>
-  store.put({ key, producer: 'test', inputs: [], mediaType, body });
+const candidate = { name: 'tell_what_is_asked', definition: 'Tells.', examples: [] };
 const messages: Message[] = [{ role: 'user', content: 'Cancel it.' }];
 
 /** Rollouts with these rewards; the first `hinted` of them were shown the hint. */
-async function played(title: string, rewards: number[], hinted = 0): Promise<RolloutSummary> {
-  const rollouts = rewards.map((reward, n) => ({
-    ...scoredRollout({ name: `${title} ${n}`, task: `seed-${title}-${n}`, reward }),
-    messages,
-    ...(n < hinted && { hinted: true }),
-  }));
-  const body = rollouts.map((one) => `${JSON.stringify(one)}\n`).join('');
-  return { ref: await put(title, ROLLOUTS_MEDIA_TYPE, body) } as RolloutSummary;
-}
+const played = (title: string, rewards: number[], hinted = 0) =>
+  batch(
+    'calibration',
+    title,
+    rewards.map((reward, n) => ({
+      ...scoredRollout({ name: `${title} ${n}`, task: `seed-${title}-${n}`, reward }),
+      messages,
+      ...(n < hinted && { hinted: true }),
+    })),
+  );
 
 const judged = (meanReward: number, reasons: string[]) =>
   ({
@@ -38,7 +31,7 @@ const judged = (meanReward: number, reasons: string[]) =>
 
 const roundOf = async (round: number, hintedReasons: string[]): Promise<SynthesisRound> => ({
   round,
-  module: await put(`module ${round}`, 'text/javascript', `const round = ${round};\n`),
+  module: await put(`const round = ${round};\n`, 'text/javascript'),
   selfTest: { passed: true, findings: [], hints: true },
   calibration: judged(0.01, ['mean reward 0.01 is too low']),
   calibrationRollouts: await played(`plain-${round}`, [0, 0]),
@@ -58,7 +51,6 @@ test('an environment that was accepted with hints is shown by its calibration wi
     { ...(await roundOf(2, [])), decision: rejected },
     await roundOf(3, []),
   ];
-  const candidate = { name: 'tell_what_is_asked', definition: 'Tells.', examples: [] };
   const environment = await environmentView({ store, candidate, rounds });
   expect(environment).toMatchObject({ hints: 0.5, calibration: { meanReward: 0.44 } });
   expect(environment.episodes).toMatchObject([{ task: 'seed-hinted-3-0', hinted: true }, { task: 'seed-hinted-3-1' }]);
@@ -80,7 +72,6 @@ test('an environment that was accepted with hints is shown by its calibration wi
 test('without hints nothing is said of them', async () => {
   const { aided, ...plain } = await roundOf(4, []);
   expect(aided).toHaveLength(1);
-  const candidate = { name: 'tell_what_is_asked', definition: 'Tells.', examples: [] };
   const environment = await environmentView({ store, candidate, rounds: [plain, { ...plain, round: 5 }] });
   expect(environment).toMatchObject({
     calibration: { meanReward: 0.01 },

@@ -1,8 +1,4 @@
 /** The arms by group of tasks: who belongs where, what each figure rests on, and what published figures stand beside it. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { TaskMeans } from '../../../src/domain/statistics';
 import type { PublishedArm } from '../../../src/domain/artifacts';
 import { type ReportDraft, reportSchema, type TaskGroup } from '../../../src/report/model';
@@ -11,13 +7,12 @@ import { groupsOf, publishedOf } from '../../../src/report/build/groups';
 import { lineage } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { reportText } from '../../../src/report/sections/report';
-import { readTaskMeans, ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
+import { readTaskMeans } from '../../../src/rollout/read';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
+import { campaignStore } from './stored';
 
-const home = mkdtempSync(join(tmpdir(), 'groups-'));
-const store = openFolderStore(home);
-afterAll(() => rmSync(home, { recursive: true }));
+const { store, keepRollouts } = campaignStore();
 
 const publishedOn = { tau2: tau2.published ?? [], toolsandbox: toolsandbox.published ?? [] };
 const level = { confidence: 0.95, seed: 1 };
@@ -29,19 +24,9 @@ const tasks = [
   { id: 'retail/never-run', split: 'test' as const, groups: ['elsewhere'] },
 ];
 
-const rollout = (arm: string, task: string, reward: number) => scoredRollout({ name: arm + task, task, reward });
-
 async function column(arm: string, rewards: number[]): Promise<TaskMeans> {
-  const records = rewards.map((reward, i) => rollout(arm, tasks[i]!.id, reward));
-  const body = records.map((record) => `${JSON.stringify(record)}\n`).join('');
-  const ref = await store.put({
-    key: arm,
-    producer: `rollouts: ${arm}`,
-    inputs: [],
-    mediaType: ROLLOUTS_MEDIA_TYPE,
-    body,
-  });
-  return readTaskMeans(store, ref);
+  const records = rewards.map((reward, i) => scoredRollout({ name: arm + i, task: tasks[i]!.id, reward }));
+  return readTaskMeans(store, await keepRollouts(arm, records));
 }
 
 async function groups(): Promise<TaskGroup[]> {
@@ -52,26 +37,19 @@ async function groups(): Promise<TaskGroup[]> {
   return groupsOf({ columns, tasks, level, id: 'groups' }).groups ?? [];
 }
 
-test('one row a group with evaluated tasks, by name, and all tasks at the end', async () => {
+test('one row a group with evaluated tasks, by name, and all tasks at the end; a figure leads back to its rollouts', async () => {
   const rows = await groups();
-  expect(rows.map(({ group, tasks: n }) => [group, n])).toEqual([
-    ['airline', 2],
-    ['needs_key', 1],
-    ['retail', 1],
-    ['overall', 4],
-  ]);
-  const cells = rows.flatMap(({ arms }) => arms.map((a) => [a.successRate.value, a.meanReward.value]));
-  expect(cells).toEqual([
-    [0, 0.25],
-    [1, 1],
-    [1, 1],
-    [1, 1],
-    [1, 1],
-    [1, 1],
-    [0.25, 0.375],
-    [0.75, 0.8125],
+  const rates = rows.map(({ arms }) => arms.flatMap((one) => [one.successRate.value, one.meanReward.value]));
+  expect(rows.map(({ group, tasks: n }, i) => [group, n, ...rates[i]!])).toEqual([
+    ['airline', 2, 0, 0.25, 1, 1],
+    ['needs_key', 1, 1, 1, 1, 1],
+    ['retail', 1, 1, 1, 1, 1],
+    ['overall', 4, 0.25, 0.375, 0.75, 0.8125],
   ]);
   expect(rows[3]!.arms[1]!.successRate).toMatchObject({ n: 4, interval: { method: 'wilson' } });
+  const report = completeReport({ ...reportFixture(), groups: rows });
+  const found = await lineage({ store, report, start: 'groups.airline.trace.mean_reward' });
+  expect(found.totals).toMatchObject({ batches: 1, scored: 4, successes: 3 });
 });
 
 test('a target without groups has no such tables', async () => {
@@ -79,31 +57,21 @@ test('a target without groups has no such tables', async () => {
   expect(groupsOf({ columns, tasks: tasks.map(({ id, split }) => ({ id, split })), level, id: 'groups' })).toEqual({});
 });
 
-test('a figure of a group leads back to its rollouts', async () => {
-  const report = completeReport({ ...reportFixture(), groups: await groups() });
-  const found = await lineage({ store, report, start: 'groups.airline.trace.mean_reward' });
-  expect(found.totals).toMatchObject({ batches: 1, scored: 4, successes: 3 });
-});
-
 describe('published figures', () => {
-  const of = (...names: string[]) => names.map((group) => ({ group, tasks: 1, arms: [] }));
-  const shown = (published: readonly PublishedArm[], rows: TaskGroup[]) =>
-    publishedOf(published, rows)
-      .published?.arms.find(({ arm }) => arm === 'trace')
-      ?.cells.map((cell) => [cell.group, cell.tasks, cell.successRate]);
-
-  test('stand beside the same groups; overall only where it is over the same ones', () => {
-    const whole = [
-      ['airline', 50, 0.44],
-      ['retail', 114, 0.482],
-      ['overall', 164, 0.47],
-    ];
-    expect(shown(publishedOn.tau2, of('airline', 'retail', 'overall'))).toEqual(whole);
-    expect(shown(publishedOn.tau2, of('airline', 'overall'))).toEqual(whole.slice(0, 1));
-    expect(shown(publishedOn.tau2, of('airline', 'retail', 'telecom', 'overall'))).toEqual(whole.slice(0, 2));
-    expect(shown(publishedOn.tau2, of('mock', 'overall'))).toBeUndefined();
-    expect(shown(publishedOn.toolsandbox, of('needs_web_key', 'overall'))).toEqual([['overall', 129, 26 / 129]]);
-    expect(shown([], of('overall'))).toBeUndefined();
+  const { tau2: ofTau2, toolsandbox: ofToolsandbox } = publishedOn;
+  const airline = ['airline', 50, 0.44];
+  const retail = ['retail', 114, 0.482];
+  test.each<[string, readonly PublishedArm[], unknown]>([
+    ['airline retail overall', ofTau2, [airline, retail, ['overall', 164, 0.47]]],
+    ['airline overall', ofTau2, [airline]],
+    ['airline retail telecom overall', ofTau2, [airline, retail]],
+    ['mock overall', ofTau2, undefined],
+    ['needs_web_key overall', ofToolsandbox, [['overall', 129, 26 / 129]]],
+    ['overall', [], undefined],
+  ])('beside %s stand the same groups; overall only where it is over the same ones', (names, published, expected) => {
+    const rows: TaskGroup[] = names.split(' ').map((group) => ({ group, tasks: 1, arms: [] }));
+    const trace = publishedOf(published, rows).published?.arms.find(({ arm }) => arm === 'trace');
+    expect(trace?.cells.map((cell) => [cell.group, cell.tasks, cell.successRate])).toEqual(expected);
   });
 });
 
@@ -136,15 +104,15 @@ describe('views', () => {
   test('with many groups overall stands first, and the terminal says how many it leaves out', async () => {
     const report = await draft();
     const [first] = report.groups!;
-    const categories = ['a', 'b', 'c', 'a_category_with_a_long_name'].map((group, i) => ({
-      ...structuredClone(first!),
-      group,
-      arms: first!.arms.map(({ arm, successRate, meanReward }) => ({
+    const categories = ['a', 'b', 'c', 'a_category_with_a_long_name'].map((group, i) => {
+      const id = (of: string) => ({ id: `groups.g${i}.${of}` });
+      const arms = first!.arms.map(({ arm, successRate, meanReward }) => ({
         arm,
-        successRate: { ...successRate, id: `groups.g${i}.${arm}.success_rate` },
-        meanReward: { ...meanReward, id: `groups.g${i}.${arm}.mean_reward` },
-      })),
-    }));
+        successRate: { ...successRate, ...id(`${arm}.success_rate`) },
+        meanReward: { ...meanReward, ...id(`${arm}.mean_reward`) },
+      }));
+      return { ...first!, group, arms };
+    });
     report.groups = [...categories, report.groups!.at(-1)!];
     Object.assign(report, publishedOf(publishedOn.toolsandbox, report.groups));
     const text = reportText(completeReport(report));

@@ -1,84 +1,54 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/** From a figure back to every rollout behind it, in the store and by the commands `lineage` and `report`. */
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { reportSchema } from '../../../src/report/model';
 import type { Rollout } from '../../../src/domain/rollout';
 import { type ArtifactNode, lineage, lineageText } from '../../../src/report/lineage';
+import { reportSchema } from '../../../src/report/model';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
+import { runCommand } from '../../support/campaign-command';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
-import { runCommand } from '../../support/campaign-command';
+import { temporaryFolder } from '../../support/temporary-folder';
+import { campaignStore } from './stored';
 
-const home = mkdtempSync(join(tmpdir(), 'lineage-'));
-const store: ArtifactStore = openFolderStore(join(home, 'artifacts'));
-afterAll(() => rmSync(home, { recursive: true }));
-
-const key = (name: string): string => Buffer.from(name).toString('hex').padEnd(64, '0');
+const home = temporaryFolder();
+const { store, keepRollouts } = campaignStore(join(home, 'artifacts'));
 
 const rollout = (task: string, reward: number) => scoredRollout({ name: task, task, reward });
-
-const batch = (name: string, rollouts: Rollout[], inputs: ArtifactRef[] = []): Promise<ArtifactRef> =>
-  store.put({
-    key: `batch/${name}`,
-    producer: `rollouts: ${name}`,
-    inputs,
-    mediaType: ROLLOUTS_MEDIA_TYPE,
-    body: rollouts.map((record) => `${JSON.stringify(record)}\n`).join(''),
-  });
-
-interface Chain {
-  base: ArtifactRef;
-  labels: ArtifactRef;
-  adapter: ArtifactRef;
-  evaluation: ArtifactRef;
-}
+const keyOf = (task: string): string => rollout(task, 0).key;
+const broken = (task: string): Rollout => {
+  return { status: 'broken', key: keyOf(task), task, attempt: 0, error: { type: 'X', message: 'x' } };
+};
+/** Something that is no batch. */
+const put = (key: string, producer: string, inputs: ArtifactRef[]) =>
+  store.put({ key, producer, inputs, mediaType: 'text/plain', body: key });
 
 /** evaluation <- adapter <- (training batch <- labels <- base batch, labels). */
-const chain = async (): Promise<Chain> => {
-  const broken: Rollout = {
-    status: 'broken',
-    key: key('b3'),
-    task: 'b3',
-    attempt: 0,
-    error: { type: 'X', message: 'x' },
-  };
-  const base = await batch('base', [rollout('b1', 1), rollout('b2', 0.5), broken]);
-  const labels = await store.put({
-    key: 'labels',
-    producer: 'label',
-    inputs: [base],
-    mediaType: 'application/json',
-    body: '{}',
-  });
-  const training = await batch('training', [rollout('t1', 1)], [labels]);
+async function chain() {
+  const base = await keepRollouts('base', [rollout('b1', 1), rollout('b2', 0.5), broken('b3')]);
+  const labels = await put('labels', 'label', [base]);
+  const training = await keepRollouts('training', [rollout('t1', 1)], [labels]);
   const folder = mkdtempSync(join(home, 'adapter-'));
   writeFileSync(join(folder, 'adapter_model.safetensors'), 'weights');
   const adapter = await store.putFolder({ key: 'adapter', producer: 'train', inputs: [training, labels], folder });
-  return {
-    base,
-    labels,
-    adapter,
-    evaluation: await batch('evaluation', [rollout('e1', 1), rollout('e2', 0)], [adapter]),
-  };
-};
-
-const reportOver = async (evaluation: ArtifactRef) => {
+  const evaluation = await keepRollouts('evaluation', [rollout('e1', 1), rollout('e2', 0)], [adapter]);
   const draft = reportFixture();
   const trace = draft.arms!.find(({ name }) => name === 'trace')!;
   trace.successRate!.from = [evaluation];
-  return completeReport({ campaign: draft.campaign, arms: [trace] });
-};
+  return { base, labels, adapter, evaluation, report: completeReport({ campaign: draft.campaign, arms: [trace] }) };
+}
+let made: Awaited<ReturnType<typeof chain>>;
+beforeAll(async () => {
+  made = await chain();
+});
 
 describe('lineage over a store in a folder', () => {
   test('a figure leads back to every batch behind it, each counted once', async () => {
-    const { evaluation, adapter, labels } = await chain();
-    const tree = await lineage({ store, report: await reportOver(evaluation), start: 'arms.trace.success_rate' });
-    expect(tree.totals).toEqual({ batches: 3, scored: 5, broken: 1, successes: 3 });
-    const [first] = tree.root.inputs;
+    const { adapter, labels, report } = made;
+    const { root, totals } = await lineage({ store, report, start: 'arms.trace.success_rate' });
+    expect(totals).toEqual({ batches: 3, scored: 5, broken: 1, successes: 3 });
+    const [first] = root.inputs;
     expect(first).toMatchObject({ producer: 'rollouts: evaluation', rollouts: { scored: 2, broken: 0, successes: 1 } });
     expect(first?.inputs.map(({ ref }) => ref.sha256)).toEqual([adapter.sha256]);
     const [training, again] = first?.inputs[0]?.inputs ?? [];
@@ -87,66 +57,49 @@ describe('lineage over a store in a folder', () => {
   });
 
   test('as text: indented, shared artifacts once, totals last', async () => {
-    const { evaluation, adapter, labels } = await chain();
-    const text = lineageText(await lineage({ store, start: evaluation.sha256.slice(0, 12) }));
+    const { adapter, labels, evaluation } = made;
+    const lines = lineageText(await lineage({ store, start: evaluation.sha256.slice(0, 12) })).split('\n');
     const short = (ref: ArtifactRef): string => ref.sha256.slice(0, 8);
-    const lines = text.split('\n');
-    expect(lines[0]).toBe(
-      `${short(evaluation)}  rollouts: evaluation  2 rollouts scored (1 successes), 0 broken  batch/evaluation`,
-    );
-    expect(lines[1]).toBe(`└─ ${short(adapter)}  train  adapter`);
-    expect(lines[3]).toBe(`   │  └─ ${short(labels)}  label  labels`);
-    expect(lines[5]).toBe(`   └─ shown above: ${short(labels)}`);
-    expect(lines[6]).toBe('in all: 3 batches, 5 rollouts scored (3 successes), 1 broken');
+    expect([0, 1, 3, 5, 6].map((n) => lines[n])).toEqual([
+      `${short(evaluation)}  rollouts: evaluation  2 rollouts scored (1 successes), 0 broken  evaluation`,
+      `└─ ${short(adapter)}  train  adapter`,
+      `   │  └─ ${short(labels)}  label  labels`,
+      `   └─ shown above: ${short(labels)}`,
+      'in all: 3 batches, 5 rollouts scored (3 successes), 1 broken',
+    ]);
   });
 
   test('a rollout that a batch took from another is counted once', async () => {
-    const first = await batch('first', [rollout('f1', 1), rollout('f2', 0)]);
-    const second = await batch('second', [rollout('f2', 0), rollout('f3', 1)], [first]);
+    const first = await keepRollouts('first', [rollout('f1', 1), rollout('f2', 0)]);
+    const second = await keepRollouts('second', [rollout('f2', 0), rollout('f3', 1)], [first]);
     const { root, totals } = await lineage({ store, start: second.sha256 });
     expect(totals).toEqual({ batches: 2, scored: 3, broken: 0, successes: 2 });
     expect(root).toMatchObject({ rollouts: { scored: 2, successes: 1 } });
   });
 
-  test('an artifact can be named by its key', async () => {
-    const { labels } = await chain();
+  test("an artifact can be named by its key; a rollout's key, or its beginning, leads to its batch", async () => {
+    const { base, labels, report } = made;
     expect((await lineage({ store, start: 'labels' })).root).toMatchObject({ ref: labels });
-  });
-
-  test("a rollout's key, or its beginning, leads to its batch", async () => {
-    const { evaluation, base } = await chain();
-    const report = await reportOver(evaluation);
-    const whole = await lineage({ store, report, start: key('b2') });
-    expect(whole.root).toMatchObject({
-      kind: 'rollout',
-      rollout: { task: 'b2', reward: 0.5 },
-      inputs: [{ ref: base }],
-    });
+    const whole = await lineage({ store, report, start: keyOf('b2') });
+    const expected = { kind: 'rollout', rollout: { task: 'b2', reward: 0.5 }, inputs: [{ ref: base }] };
+    expect(whole.root).toMatchObject(expected);
     expect(lineageText(whole)).toContain('task b2, attempt 0, scored, reward 0.5');
-    const begun = await lineage({ store, report, start: key('b3').slice(0, 8) });
+    const begun = await lineage({ store, report, start: keyOf('b3').slice(0, 8) });
     expect(begun.root).toMatchObject({ rollout: { status: 'broken' } });
   });
 
-  test('an unknown start is an error that lists near figures, if any are', async () => {
-    const { evaluation } = await chain();
-    const report = await reportOver(evaluation);
-    await expect(lineage({ store, report, start: 'arm.trace.sucess_rate' })).rejects.toThrow(
-      /is no figure, artifact or rollout; near ones: arms.trace.success_rate/,
-    );
-    await expect(lineage({ store, report, start: 'zzz' })).rejects.toThrow(/rollout$/);
-    await expect(lineage({ store, start: 'ffffffffffff' })).rejects.toThrow("'ffffffffffff' is no figure");
+  test.each([
+    ['arm.trace.sucess_rate', true, /is no figure, artifact or rollout; near ones: arms.trace.success_rate/],
+    ['zzz', true, /rollout$/],
+    ['ffffffffffff', false, /'ffffffffffff' is no figure/],
+  ])('an unknown start, %s, is an error that lists near figures, if any are', async (start, reported, message) => {
+    const { report } = made;
+    await expect(lineage({ store, start, ...(reported && { report }) })).rejects.toThrow(message);
   });
 
   test('an artifact that is not in the store is shown with the reason, the rest is walked', async () => {
-    const { base } = await chain();
-    const lost = { ...base, sha256: 'f'.repeat(64), uri: `artifact:${'f'.repeat(64)}` };
-    const top = await store.put({
-      key: 'top',
-      producer: 'p',
-      inputs: [lost, base],
-      mediaType: 'text/plain',
-      body: 'top',
-    });
+    const lost = { ...made.base, sha256: 'f'.repeat(64), uri: `artifact:${'f'.repeat(64)}` };
+    const top = await put('top', 'p', [lost, made.base]);
     const { root, totals } = await lineage({ store, start: top.sha256 });
     expect((root as ArtifactNode).inputs[0]?.problem).toMatch(/not in the store/);
     expect(totals).toEqual({ batches: 1, scored: 2, broken: 1, successes: 1 });
@@ -155,23 +108,10 @@ describe('lineage over a store in a folder', () => {
   test('a training of many steps stays a short text', async () => {
     const batches: ArtifactRef[] = [];
     for (let step = 0; step < 30; step++) {
-      const inputs = await Promise.all(
-        step === 0
-          ? []
-          : [
-              store.put({
-                key: `step-${step}`,
-                producer: 'train',
-                inputs: [...batches],
-                mediaType: 'x/y',
-                body: `s${step}`,
-              }),
-            ],
-      );
-      batches.push(await batch(`training step ${step}`, [rollout(`s${step}`, 1)], inputs));
+      const inputs = step === 0 ? [] : [await put(`step-${step}`, 'train', [...batches])];
+      batches.push(await keepRollouts(`training step ${step}`, [rollout(`s${step}`, 1)], inputs));
     }
-    const top = await store.put({ key: 'final', producer: 'train', inputs: batches, mediaType: 'x/y', body: 'final' });
-    const tree = await lineage({ store, start: top.sha256 });
+    const tree = await lineage({ store, start: (await put('final', 'train', batches)).sha256 });
     expect(tree.totals.batches).toBe(30);
     expect(lineageText(tree).split('\n').length).toBeLessThan(100);
   });
@@ -186,10 +126,10 @@ describe('commands', () => {
   });
 
   test('lineage and report of a campaign', async () => {
-    const { evaluation } = await chain();
-    mkdirSync(join(home, 'demo'), { recursive: true });
-    const { json } = renderReport({ report: await reportOver(evaluation) });
-    writeFileSync(join(home, 'demo', 'report.json'), json);
+    const file = join(home, 'demo', 'report.json');
+    mkdirSync(join(home, 'demo'));
+    const { json } = renderReport({ report: made.report });
+    writeFileSync(file, json);
 
     expect(await run('report')).toMatch(/^demo: completed[\s\S]*trace +4,608[\s\S]*report\.html$/);
     expect(readFileSync(join(home, 'demo', 'report.html'), 'utf8')).toContain('<!doctype html>');
@@ -198,19 +138,21 @@ describe('commands', () => {
     await run('report', 'demo', '--out', out);
     expect(readFileSync(join(out, 'report.json'), 'utf8')).toBe(json);
 
-    expect(await run('lineage', 'arms.trace.success_rate', '--campaign', 'demo')).toMatch(/in all: 3 batches/);
-    expect(JSON.parse(await run('lineage', 'arms.trace.success_rate', '--json')).totals.batches).toBe(3);
-    await expect(run('lineage', 'arms.trace.rate')).rejects.toThrow(/near ones: arms.trace/);
-    await expect(run('report', '../demo')).rejects.toThrow(/there is no campaign \.\.\/demo in .*known: demo/);
-    await expect(run('lineage', 'arms.trace.success_rate', '--campaign', '../demo')).rejects.toThrow(
-      /has no report in .*campaigns with one: demo/,
-    );
+    const figure = 'arms.trace.success_rate';
+    expect(await run('lineage', figure, '--campaign', 'demo')).toMatch(/in all: 3 batches/);
+    expect(JSON.parse(await run('lineage', figure, '--json')).totals.batches).toBe(3);
+    const refused: [string[], RegExp][] = [
+      [['lineage', 'arms.trace.rate'], /near ones: arms.trace/],
+      [['report', '../demo'], /there is no campaign \.\.\/demo in .*known: demo/],
+      [['lineage', figure, '--campaign', '../demo'], /has no report in .*campaigns with one: demo/],
+    ];
+    for (const [argv, message] of refused) await expect(run(...argv)).rejects.toThrow(message);
 
-    writeFileSync(join(home, 'demo', 'report.json'), '{"campaign": 1}');
+    writeFileSync(file, '{"campaign": 1}');
     await expect(run('report', 'demo')).rejects.toThrow(/report\.json is no report of this version \(/);
-    const { schemaVersion, ...older } = JSON.parse(json) as Record<string, unknown>;
-    expect(schemaVersion).toBe(2);
-    writeFileSync(join(home, 'demo', 'report.json'), JSON.stringify(older));
+    const older = { ...JSON.parse(json), schemaVersion: undefined };
+    expect(JSON.parse(json).schemaVersion).toBe(2);
+    writeFileSync(file, JSON.stringify(older));
     await expect(run('report', 'demo')).rejects.toThrow(
       /\(schemaVersion: the form is an older one, and this program reads 2\); the same `campaign run FILE` writes it anew/,
     );

@@ -10,8 +10,7 @@ import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 /** A store of a test file's own, and what puts something into it. */
-export function campaignStore() {
-  const root = temporaryFolder();
+export function campaignStore(root = temporaryFolder()) {
   const store = openFolderStore(root);
   const put = (body: string, mediaType = 'application/json'): Promise<ArtifactRef> =>
     store.put({ key: digest(body), producer: 'test', inputs: [], mediaType, body });
@@ -27,7 +26,7 @@ export function campaignStore() {
     const ref = await keepRollouts(title, rollouts);
     return { ...summarise(rollouts.map(outcomeOf)), ref, purpose, title, seconds: 1 };
   }
-  return { root, store, put, json, moduleOf, keepRollouts, batch };
+  return { store, put, json, moduleOf, keepRollouts, batch };
 }
 
 /** A campaign that has its base rollouts, and nothing else yet. */
