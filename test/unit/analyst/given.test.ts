@@ -10,38 +10,28 @@ import { kindOf } from '../../../src/domain/kinds';
 import { noLedger } from '../../support/no-ledger';
 
 const description: EnvironmentDescription = {
-  name: 'flights',
-  version: '1',
-  policy: '',
-  tools: [],
-  maxSteps: 10,
-  hasReference: false,
+  ...{ name: 'flights', version: '1', policy: '', tools: [], maxSteps: 10, hasReference: false },
 };
 const work = { progress: () => {}, signal: new AbortController().signal, seed: 1, ledger: noLedger };
 const capabilities = [
   { name: 'ask_user', definition: 'Asks.', examples: ['k1', 'k2'] },
   { name: 'check_status', definition: 'Checks.' },
 ];
-const passOf = (lacking: string, names = ['ask_user', 'check_status']) => ({
-  attempt: 0,
-  totals: { total_failed: 2, total_passed: 1 },
-  labels: Object.fromEntries(
-    names.map((name) => [
-      name,
-      {
-        lacking_failed: [lacking],
-        present_failed: ['other'],
-        na_failed: [],
-        lacking_passed: [],
-        present_passed: [3],
-        na_passed: [],
-      },
-    ]),
-  ),
-});
+function passOf(lacking: string, names = ['ask_user', 'check_status']) {
+  const one = {
+    ...{ lacking_failed: [lacking], present_failed: ['other'], na_failed: [] },
+    ...{ lacking_passed: [], present_passed: [3], na_passed: [] },
+  };
+  const totals = { total_failed: 2, total_passed: 1 };
+  return { attempt: 0, totals, labels: Object.fromEntries(names.map((name) => [name, one])) };
+}
 
+interface Given {
+  fields: object | string;
+  labels?: Record<string, object>;
+}
 /** A folder with `given.json` (or text as given.yaml) and the label files. */
-function folderWith({ fields, labels = {} }: { fields: object | string; labels?: Record<string, object> }): string {
+function folderWith({ fields, labels = {} }: Given): string {
   const folder = mkdtempSync(join(tmpdir(), 'given-'));
   const file = join(folder, typeof fields === 'string' ? 'given.yaml' : 'given.json');
   writeFileSync(file, typeof fields === 'string' ? fields : JSON.stringify(fields));
@@ -49,8 +39,7 @@ function folderWith({ fields, labels = {} }: { fields: object | string; labels?:
   for (const [name, pass] of Object.entries(labels)) writeFileSync(join(folder, 'passes', name), JSON.stringify(pass));
   return file;
 }
-const open = async (input: Parameters<typeof folderWith>[0]) =>
-  given.open({ kind: 'given', capabilities: folderWith(input) }, undefined);
+const open = (input: Given) => given.open({ kind: 'given', capabilities: folderWith(input) }, undefined);
 const badInput = (message: RegExp) => ({ type: 'BadInput', message: expect.stringMatching(message) });
 const discover = (quotable: string[] = [], maxCandidates = 10) => ({
   rollouts: [],
@@ -101,18 +90,15 @@ describe('the given analyst', () => {
   });
 
   it('is known by what its files hold, not by where they lie', async () => {
-    const identity = async (input: Parameters<typeof open>[0]) => (await open(input)).identity;
+    const identity = async (input: Given) => (await open(input)).identity;
     const one = await identity(labeled);
     expect(one).toMatchObject({ kind: 'given', version: '1' });
     expect(JSON.stringify(one)).not.toContain(tmpdir());
     expect(await identity(labeled)).toEqual(one);
     const relabeled = { ...labeled, labels: { ...labeled.labels, 'run_2.json': passOf('2nd') } };
-    const [first, ...others] = capabilities;
-    const redefined = {
-      ...labeled,
-      fields: { ...labeled.fields, capabilities: [{ ...first, definition: 'x' }, ...others] },
-    };
-    for (const other of [relabeled, redefined, { fields: { capabilities } }])
+    const [first, second] = capabilities;
+    const fields = { ...labeled.fields, capabilities: [{ ...first, definition: 'x' }, second] };
+    for (const other of [relabeled, { ...labeled, fields }, { fields: { capabilities } }])
       expect(await identity(other)).not.toEqual(one);
   });
 
@@ -128,55 +114,34 @@ describe('the given analyst', () => {
   });
 
   const named = (name: unknown) => ({ capabilities: [{ name, definition: 'd' }] });
-  it.each<[string, Parameters<typeof open>[0], RegExp]>([
+  const twice = [...capabilities, capabilities[0]];
+  it.each<[string, object | string, RegExp]>([
+    ['no YAML', 'capabilities: [', /given\.yaml: not YAML or JSON \(.+\); write it again, see docs/],
+    ['an empty file', '', /given\.yaml: .*; see docs\/analysis\.md/],
+    ['no capabilities', {}, /given\.json: capabilities is missing: .*; see docs/],
+    ['an empty list', { capabilities: [] }, /given\.json: capabilities is \[\]: .*; see/],
+    ['a bad name', named('Ask'), /json: capabilities\.0\.name is "Ask": a capability name is snake_case/],
+    ['a name of the report', named('union_ceiling'), /\.0\.name is "union_ceiling": another name: the report has/],
+    ['no definition', { capabilities: [{ name: 'a_b' }] }, /json: capabilities\.0\.definition is missing: /],
+    ['an unknown field', { capabilities, label: 'x' }, /json: Unrecognized key: "label"; see/],
+    ['a name twice', { capabilities: twice }, /\.2\.name is "ask_user": another one has this name; give/],
+    ['no folder', { capabilities, labels: 'nowhere' }, /given\.json: labels \S+nowhere: no such folder; name/],
+    ['a folder without files', labeled.fields, /given\.json: labels \S+passes: no file run_NN\.json; name/],
+  ])('refuses %s', async (_, fields, message) => {
+    await expect(open({ fields })).rejects.toMatchObject(badInput(message));
+  });
+
+  it.each<[string, object, RegExp]>([
+    ['leaves out a capability', passOf('x', ['ask_user']), /labels has no "check_status" of \S+given\.json; label it/],
     [
-      'what is no YAML',
-      { fields: 'capabilities: [' },
-      /given\.yaml: not YAML or JSON \(.+\); write it again, see docs/,
+      'has another capability',
+      passOf('x', ['ask_user', 'check_status', 'be_polite']),
+      /labels has "be_polite", which capabilities of \S+given\.json lacks; add/,
     ],
-    ['an empty file', { fields: '' }, /given\.yaml: .*; see docs\/analysis\.md/],
-    ['no capabilities', { fields: {} }, /given\.json: capabilities is missing: .*; see docs/],
-    ['an empty list', { fields: { capabilities: [] } }, /given\.json: capabilities is \[\]: .*; see/],
-    ['a bad name', { fields: named('Ask') }, /json: capabilities\.0\.name is "Ask": a capability name is snake_case/],
-    [
-      'a name of the report',
-      { fields: named('union_ceiling') },
-      /\.0\.name is "union_ceiling": another name: the report has/,
-    ],
-    [
-      'no definition',
-      { fields: { capabilities: [{ name: 'a_b' }] } },
-      /json: capabilities\.0\.definition is missing: /,
-    ],
-    ['an unknown field', { fields: { capabilities, label: 'x' } }, /json: Unrecognized key: "label"; see/],
-    [
-      'a name twice',
-      { fields: { capabilities: [...capabilities, capabilities[0]] } },
-      /json: capabilities\.2\.name is "ask_user": another one has this name; give/,
-    ],
-    [
-      'a folder that is not there',
-      { fields: { capabilities, labels: 'nowhere' } },
-      /given\.json: labels \S+nowhere: no such folder; name/,
-    ],
-    ['a folder without files', { fields: labeled.fields }, /given\.json: labels \S+passes: no file run_NN\.json; name/],
-    [
-      'a capability that a pass leaves out',
-      { ...labeled, labels: { 'run_0.json': passOf('x', ['ask_user']) } },
-      /run_0\.json: labels has no "check_status" of \S+given\.json; label it/,
-    ],
-    [
-      'a capability that the file does not have',
-      { ...labeled, labels: { 'run_0.json': passOf('x', ['ask_user', 'check_status', 'be_polite']) } },
-      /run_0\.json: labels has "be_polite", which capabilities of \S+given\.json lacks; add/,
-    ],
-    [
-      'lists that are no partition',
-      { ...labeled, labels: { 'run_0.json': passOf('other') } },
-      /run_0\.json: capability "ask_user": in both lacking_failed and present_failed: other;/,
-    ],
-  ])('refuses %s', async (_, input, message) => {
-    await expect(open(input)).rejects.toMatchObject(badInput(message));
+    ['is no partition', passOf('other'), /capability "ask_user": in both lacking_failed and present_failed: other;/],
+  ])('refuses a pass that %s', async (_, pass, message) => {
+    const refused = open({ ...labeled, labels: { 'run_0.json': pass } });
+    await expect(refused).rejects.toMatchObject(badInput(new RegExp(`run_0\\.json: ${message.source}`)));
   });
 
   it('refuses a file that is not there', async () => {

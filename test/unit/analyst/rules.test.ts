@@ -18,6 +18,7 @@ import type { JsonSchema, Message, ToolSchema } from '../../../src/domain/messag
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { checkPartition } from '../../../src/domain/selection';
 import { mean, populationStd } from '../../../src/domain/statistics';
+import { trajectory as played } from '../../support/analyst-llm';
 import { noLedger } from '../../support/no-ledger';
 import { scoredRollout } from '../../support/scored-rollout';
 
@@ -26,37 +27,22 @@ const tool = (
   properties: Record<string, JsonSchema>,
   output?: Record<string, JsonSchema>,
 ): ToolSchema => ({
-  name,
-  description: name,
-  parameters: { type: 'object', properties },
+  ...{ name, description: name, parameters: { type: 'object', properties } },
   annotations: { readOnlyHint: output !== undefined },
   ...(output && { outputSchema: { type: 'object', properties: output } }),
 });
 const booking: JsonSchema = { type: 'string', pattern: '^B[0-9]{3}$' };
 const city: JsonSchema = { type: 'string', enum: ['new york', 'lisbon', 'oslo'] };
 const time: JsonSchema = { type: 'string', enum: ['morning', 'evening'] };
+const fare: JsonSchema = { type: 'string', enum: ['basic', 'flexible'] };
+const member: JsonSchema = { type: 'string', pattern: '^M[0-9]{2}$' };
 const tools = [
-  tool(
-    'find_bookings',
-    { member: { type: 'string', pattern: '^M[0-9]{2}$' } },
-    {
-      booking,
-      city,
-      time,
-      fare: { type: 'string', enum: ['basic', 'flexible'] },
-      paid: { type: 'integer' },
-    },
-  ),
+  tool('find_bookings', { member }, { booking, city, time, fare, paid: { type: 'integer' } }),
   tool('cancel_booking', { booking, refund: { type: 'integer' } }),
   tool('move_booking', { booking, city, time }),
 ];
 const description: EnvironmentDescription = {
-  name: 'flights',
-  version: '1',
-  policy: '',
-  tools,
-  maxSteps: 10,
-  hasReference: true,
+  ...{ name: 'flights', version: '1', policy: '', tools, maxSteps: 10, hasReference: true },
 };
 const knowledge = toolKnowledge(tools);
 
@@ -69,82 +55,49 @@ const move = (id: string, to: string, at: string) => ({
 const find = (member: string) => ({ name: 'find_bookings', arguments: { member } });
 
 type Turn = string | { name: string; arguments: Record<string, unknown>; observation?: string };
-/** A rollout from the user's request and the agent's turns; text that ends in "?" is answered by the member number. */
-function trajectory({
-  request,
-  turns,
-  reference,
-  reward = 0,
-  key = 'k',
-}: {
+interface Told {
   request: string;
   turns: Turn[];
   reference: Reference;
   reward?: number;
   key?: string;
-}): ScoredRollout {
+}
+/** A rollout from the user's request and the agent's turns; text that ends in "?" is answered by the member number. */
+function trajectory({ request, turns, reference, reward = 0, key = 'k' }: Told): ScoredRollout {
   const messages: Message[] = [
     { role: 'system', content: 'Help with bookings.' },
     { role: 'user', content: request },
   ];
   for (const [i, turn] of turns.entries()) {
     if (typeof turn === 'string') {
-      messages.push({ role: 'assistant', content: turn });
-      messages.push({ role: 'user', content: turn.endsWith('?') ? 'My number is M07.' : 'Bye.' });
+      const answer = turn.endsWith('?') ? 'My number is M07.' : 'Bye.';
+      messages.push({ role: 'assistant', content: turn }, { role: 'user', content: answer });
       continue;
     }
-    const { observation, ...call } = turn;
+    const { observation = turn.name === 'find_bookings' ? bookings : 'ok', ...call } = turn;
     messages.push({ role: 'assistant', content: '', toolCalls: [{ id: `c${i}`, ...call }] });
-    const content = observation ?? (call.name === 'find_bookings' ? bookings : 'ok');
-    messages.push({ role: 'tool', toolCallId: `c${i}`, content });
+    messages.push({ role: 'tool', toolCallId: `c${i}`, content: observation });
   }
-  return {
-    status: 'scored',
-    key,
-    task: 't',
-    attempt: 0,
-    messages,
-    stopReason: 'user_stop',
-    reward,
-    breakdown: {},
-    reference,
-    rows: [],
-    steps: turns.length,
-    usage: { promptTokens: 0, completionTokens: 0 },
-    seconds: 0,
-  };
+  return { ...played({ task: 't', passed: reward === 1, messages }), key, reference };
 }
 
 const DENIAL = 'that is not possible';
-const labelsOf = (o: Parameters<typeof trajectory>[0]) =>
-  errorLabels({ rollout: trajectory(o), knowledge, denials: [DENIAL] });
-const lackingOf = (o: Parameters<typeof trajectory>[0]) =>
+const labelsOf = (o: Told) => errorLabels({ rollout: trajectory(o), knowledge, denials: [DENIAL] });
+const lackingOf = (o: Told) =>
   Object.entries(labelsOf(o)).flatMap(([errorClass, one]) => (one === 'LACKING' ? [errorClass] : []));
 
 describe('records of observations', () => {
-  const read = knowledge.records;
-
-  it('splits values of several words and finds identifiers and descriptions', () => {
-    expect(read('find_bookings', bookings)[1]).toEqual({
-      tool: 'find_bookings',
-      values: ['B202', 'new york', 'evening', 'basic', '90'],
-      identifiers: ['B202'],
-      description: 'new york evening',
-    });
-  });
-
-  it('gives no record for a text that does not fit', () => {
-    expect(read('find_bookings', 'no bookings')).toEqual([]);
-    expect(read('find_bookings', 'B101 paris morning flexible 200')).toEqual([]);
-    expect(read('unknown_tool', bookings)).toEqual([]);
-  });
-
-  it('reads JSON at any depth', () => {
-    const [record] = read(
-      'find_bookings',
-      JSON.stringify({ list: [{ booking_id: 'X1', city: 'oslo', seats: [1, 2] }] }),
-    );
-    expect(record).toMatchObject({ values: ['X1', 'oslo'], identifiers: ['X1'], description: 'oslo' });
+  const two = 'B303 oslo morning basic 50 ; B202 new york evening basic 90';
+  const evening = ['B202', 'new york', 'evening', 'basic', '90'];
+  const nested = JSON.stringify({ list: [{ booking_id: 'X1', city: 'oslo', seats: [1, 2] }] });
+  it.each<[string, string, object | undefined]>([
+    ['find_bookings', two, { values: evening, identifiers: ['B202'], description: 'new york evening' }],
+    ['find_bookings', nested, { values: ['X1', 'oslo'], identifiers: ['X1'], description: 'oslo' }],
+    ['find_bookings', 'no bookings', undefined],
+    ['find_bookings', 'B101 paris morning flexible 200', undefined],
+    ['unknown_tool', two, undefined],
+  ])('of %s in %j: values of several words, identifiers, description', (name, text, expected) => {
+    expect(knowledge.records(name, text).at(-1)).toEqual(expected && { tool: name, ...expected });
   });
 });
 
@@ -162,7 +115,7 @@ describe('classes of error', () => {
       reference: { actions: [cancel('B101', 180), evening], tell: [] },
     },
     forbidden: { request: 'I am M07. Cancel my New York evening flight.', reference: { actions: [], tell: [DENIAL] } },
-    'forbidden and permitted': {
+    'one of two forbidden': {
       request: `I am M07. Cancel my New York evening flight and move the ${oslo} to Lisbon in the evening.`,
       reference: { actions: [evening], tell: [DENIAL] },
     },
@@ -195,54 +148,31 @@ describe('classes of error', () => {
     }
   });
 
+  const cancelled = cancel('B101', 180);
+  const failing = { ...move('B999', 'lisbon', 'evening'), observation: 'Error: unknown' };
   type Row = [task: keyof typeof tasks, what: string, turns: Turn[], expected: ErrorClass[]];
   it.each<Row>([
-    ['two requests', 'left out after another was done', [m07, cancel('B101', 180), 'Done.'], ['omitted_action']],
-    [
-      'two requests',
-      'tried, but answered by an error, is not left out',
-      [m07, cancel('B101', 180), { ...move('B999', 'lisbon', 'evening'), observation: 'Error: unknown' }, 'Done.'],
-      [],
-    ],
-    [
-      'two requests',
-      'a call that did not parse was tried',
-      [m07, cancel('B101', 180), 'move_booking(booking="B303', 'Done.'],
-      [],
-    ],
+    ['two requests', 'left out after another was done', [m07, cancelled, 'Done.'], ['omitted_action']],
+    ['two requests', 'tried, but answered by an error, is not left out', [m07, cancelled, failing, 'Done.'], []],
+    ['two requests', 'no JSON was tried', [m07, cancelled, 'move_booking(booking="B303', 'Done.'], []],
     ['two requests', 'the similar record', [m07, cancel('B202', 80), evening, 'Done.'], ['wrong_candidate']],
     ['two requests', 'a computed value', [m07, cancel('B101', 200), evening, 'Done.'], ['wrong_value']],
-    [
-      'two requests',
-      'a value that was given is a slip',
-      [m07, cancel('B101', 180), move('B303', 'oslo', 'evening'), 'Done.'],
-      [],
-    ],
-    [
-      'two requests',
-      'errors in different writes stand side by side',
-      [m07, cancel('B101', 200), 'Done.'],
-      ['omitted_action', 'wrong_value'],
-    ],
+    ['two requests', 'a given value is a slip', [m07, cancelled, move('B303', 'oslo', 'evening'), 'Done.'], []],
+    ['two requests', 'errors side by side', [m07, cancel('B101', 200), 'Done.'], ['omitted_action', 'wrong_value']],
     ['two requests', 'nothing was tried', [m07, 'Done.'], []],
     ['forbidden', 'done all the same', [m07, cancel('B202', 80), 'Done.'], ['forbidden_action']],
-    ['forbidden', 'done on the similar record', [m07, cancel('B101', 180), 'Done.'], ['wrong_candidate']],
+    ['forbidden', 'done on the similar record', [m07, cancelled, 'Done.'], ['wrong_candidate']],
     ['forbidden', 'done on an unlike record, which is a slip', [m07, cancel('B303', 40), 'Done.'], []],
     ['forbidden', 'not done and not refused', [m07, 'Done.'], []],
-    [
-      'forbidden and permitted',
-      'a slip in the permitted one is nothing forbidden',
-      [m07, move('B303', 'lisbon', 'morning'), `Moved; the other: ${DENIAL}.`],
-      [],
-    ],
-    ['forbidden and permitted', 'both done', [m07, cancel('B202', 80), evening, 'Done.'], ['forbidden_action']],
-    ['forbidden and permitted', 'both refused', [m07, sorry], ['omitted_action']],
-    ['a question', 'not told', [m07, cancel('B101', 180), 'Done.'], ['untold_information']],
-    ['a question', 'a false fact', [m07, cancel('B101', 180), 'Done. You get 200.'], ['untold_information']],
+    ['one of two forbidden', 'a slip in the other', [m07, move('B303', 'lisbon', 'morning'), `Moved; ${DENIAL}.`], []],
+    ['one of two forbidden', 'both done', [m07, cancel('B202', 80), evening, 'Done.'], ['forbidden_action']],
+    ['one of two forbidden', 'both refused', [m07, sorry], ['omitted_action']],
+    ['a question', 'not told', [m07, cancelled, 'Done.'], ['untold_information']],
+    ['a question', 'a false fact', [m07, cancelled, 'Done. You get 200.'], ['untold_information']],
     ['a question', 'a false fact after a wrong value', [m07, cancel('B101', 200), 'You get 200.'], ['wrong_value']],
     ['a question', 'not told because nothing was done', [m07, 'Done.'], []],
-    ['a question in words', 'not told', [m07, cancel('B101', 180), 'Done.'], ['untold_information']],
-    ['a question in words', 'told in words', [m07, cancel('B101', 180), 'You may use the Lounge.'], []],
+    ['a question in words', 'not told', [m07, cancelled, 'Done.'], ['untold_information']],
+    ['a question in words', 'told in words', [m07, cancelled, 'You may use the Lounge.'], []],
     ['no occasion for words', 'told: it is no refusal', [m07, 'Wait in the lounge.'], []],
     ['a missing identifier', 'made up', [error(find('M99')), 'Sorry.'], ['invented_identifier']],
     [
@@ -260,7 +190,7 @@ describe('classes of error', () => {
   });
 
   it('does not count what was left out when the trajectory was cut off', () => {
-    const turns = [m07, cancel('B101', 180)];
+    const turns = [m07, cancelled];
     const rollout = { ...trajectory({ ...tasks['two requests'], turns }), stopReason: 'max_steps' as const };
     expect(errorLabels({ rollout, knowledge, denials: [] }).omitted_action).toBe('PRESENT');
   });
@@ -269,27 +199,18 @@ describe('classes of error', () => {
 describe('discovery and labels', () => {
   const request = 'I am M07. Cancel my New York morning flight. How much do I get back?';
   const reference = { actions: [cancel('B101', 180)], tell: ['180'] };
-  const untold = (i: number) =>
-    trajectory({ request, reference, turns: [find('M07'), cancel('B101', 180), 'Done.'], key: `failed-${i}` });
-  const good = (i: number) =>
-    trajectory({
-      request,
-      reference,
-      turns: [find('M07'), cancel('B101', 180), 'Done. You get 180.'],
-      reward: 1,
-      key: `passed-${i}`,
-    });
+  const cancelling = (key: string, said: string, reward: number) =>
+    trajectory({ request, reference, turns: [find('M07'), cancel('B101', 180), said], reward, key });
+  const untold = (i: number) => cancelling(`failed-${i}`, 'Done.', 0);
+  const good = (i: number) => cancelling(`passed-${i}`, 'Done. You get 180.', 1);
   const rollouts = [...Array.from({ length: 12 }, (_, i) => untold(i)), ...[0, 1, 2].map(good)];
   const analyst = rules.open({ kind: 'rules' }, undefined);
   const work = { progress: () => {}, signal: new AbortController().signal, ledger: noLedger };
   const keysOf = (from: ScoredRollout[]) => from.map(({ key }) => key);
+  const rule = selectionRuleSchema.parse({});
   const discover = ({ from = rollouts, quotable = keysOf(rollouts), denied = description } = {}) =>
     analyst.discover({
-      rollouts: from,
-      quotable: new Set(quotable),
-      description: denied,
-      rule: { maxCandidates: 10 },
-      seed: 1,
+      ...{ rollouts: from, quotable: new Set(quotable), description: denied, rule, seed: 1 },
       ...work,
     });
   const candidates = [{ name: capabilities.untold_information.name, definition: '', examples: [] }];
@@ -299,8 +220,8 @@ describe('discovery and labels', () => {
   it('says who it is and what it works for', () => {
     expect(analyst.identity).toEqual({ kind: 'rules', version: '2', options: {} });
     expect(analyst.selects).toBe('by labels');
-    expect(analyst.unsuited?.(description, selectionRuleSchema.parse({}))).toBeUndefined();
-    expect(analyst.unsuited?.({ ...description, hasReference: false }, selectionRuleSchema.parse({}))).toMatch(
+    expect(analyst.unsuited?.(description, rule)).toBeUndefined();
+    expect(analyst.unsuited?.({ ...description, hasReference: false }, rule)).toMatch(
       /^analyst\.kind is "rules": .*"flights" does not tell .*; write analyst: \{kind: llm, .* or \{kind: given, /,
     );
   });
@@ -308,7 +229,7 @@ describe('discovery and labels', () => {
   it('refuses a rule of a known kind and a wrong form, for good', async () => {
     const wrong = { ...description, rules: [{ kind: 'other' }, { kind: 'tell', question: 'how much' }] };
     const why = /^rules\.1 of "flights" \(kind: tell\): field: .*; give the rule the fields of its kind/;
-    expect(analyst.unsuited?.(wrong, selectionRuleSchema.parse({}))).toMatch(why);
+    expect(analyst.unsuited?.(wrong, rule)).toMatch(why);
     await expect(discover({ denied: wrong })).rejects.toMatchObject({
       type: 'BadEnvironment',
       retryable: false,
@@ -321,27 +242,20 @@ describe('discovery and labels', () => {
     expect(errorClassOf('be_polite')).toBeUndefined();
   });
 
-  it('proposes a candidate for what was seen, with examples of both outcomes', async () => {
-    expect(await discover()).toEqual({
-      candidates: [
-        {
-          name: 'tell_requested_information',
-          definition: expect.stringMatching(/\. .*\.$/),
-          examples: ['failed-0', 'failed-1', 'passed-0', 'passed-1'],
-        },
-      ],
-      faults: [],
-    });
+  it('proposes a candidate for what was seen, with examples of both outcomes, and nothing without contrast', async () => {
+    const examples = ['failed-0', 'failed-1', 'passed-0', 'passed-1'];
+    const candidate = { name: 'tell_requested_information', definition: expect.stringMatching(/\. .*\.$/), examples };
+    expect(await discover()).toEqual({ candidates: [candidate], faults: [] });
+    for (const from of [[untold(0)], [good(0)], []])
+      expect(await discover({ from })).toEqual({ candidates: [], faults: [] });
   });
 
   it('shows only what may be quoted, and finds no less for it', async () => {
     const quotable = ['failed-7', 'failed-3', 'passed-2', 'of another target'];
-    expect(await discover({ quotable })).toMatchObject({
-      candidates: [{ examples: ['failed-3', 'failed-7', 'passed-2'] }],
-    });
-    expect(await discover({ quotable: [] })).toMatchObject({
-      candidates: [{ name: 'tell_requested_information', examples: [] }],
-    });
+    const examples = ['failed-3', 'failed-7', 'passed-2'];
+    expect(await discover({ quotable })).toMatchObject({ candidates: [{ examples }] });
+    const name = 'tell_requested_information';
+    expect(await discover({ quotable: [] })).toMatchObject({ candidates: [{ name, examples: [] }] });
   });
 
   it('knows a refusal by the rules of the policy', async () => {
@@ -360,13 +274,6 @@ describe('discovery and labels', () => {
     expect(await found({})).toEqual([]);
     // A kind of rule that only somebody else knows.
     expect(await found({ kind: 'quota' })).toEqual(['perform_permitted_actions']);
-  });
-
-  it('proposes nothing without contrast', async () => {
-    const nothing = { candidates: [], faults: [] };
-    expect(await discover({ from: [untold(0)] })).toEqual(nothing);
-    expect(await discover({ from: [good(0)] })).toEqual(nothing);
-    expect(await discover({ from: [] })).toEqual(nothing);
   });
 
   it('labels half of the rollouts, an exact partition, the same for the same seed and any order', async () => {
@@ -390,7 +297,7 @@ describe('discovery and labels', () => {
     let others = 0;
     const timer = setInterval(() => (others += 1), 0);
     const progress = (done: number, total: number) => void seen.push([done, total]);
-    await analyst.discover({ ...input, ...work, progress, quotable: new Set(), rule: { maxCandidates: 10 } });
+    await analyst.discover({ ...input, ...work, progress, quotable: new Set(), rule });
     clearInterval(timer);
     expect(seen).toEqual([
       [200, 450],
@@ -449,11 +356,6 @@ describe('the half of a labeling pass', () => {
         expect(keys(randomHalf({ rollouts: [...rollouts].reverse(), seed, pass }))).toEqual(half);
       }),
     );
-  });
-
-  it('takes the only rollout there is', () => {
-    const rollouts = rolloutsOf(1);
-    expect(randomHalf({ rollouts, seed: 1, pass: 0 })).toEqual(rollouts);
   });
 
   it('spreads over the passes as bootstrap samples do', () => {

@@ -68,40 +68,53 @@ const input = (more: Partial<WriteInput> = {}): WriteInput => ({
 });
 const textOf = ({ messages }: Question): string => messages.map(({ content }) => content).join('\n');
 
+/** What becomes of one module, and what was asked for it. */
+async function written(
+  answers: readonly string[],
+  more: Partial<WriteInput> = {},
+  options: Parameters<typeof asked>[1] = {},
+) {
+  const { synthesizer, questions, steps } = asked(answers, options);
+  const { source, rationale } = await synthesizer.write(input(more));
+  const [asking, ...repairs] = questions;
+  return {
+    source,
+    rationale,
+    question: asking!,
+    text: textOf(asking!),
+    repairs,
+    sent: repairs.at(-1)?.messages.at(-1)?.content,
+    steps,
+  };
+}
+const once = [fenced(code)];
+
 describe('what is asked', () => {
   it('shows policy, schemas, real answers, examples and the attempts, and none of another order in another way', async () => {
-    const { synthesizer, questions, steps } = asked([fenced(code), fenced(code)]);
-    await synthesizer.write(input());
-    await synthesizer.write(input({ rollouts: [...rollouts].reverse() }));
-    expect(questions[1]).toEqual(questions[0]);
-    expect(steps[0]).toBe('environment: gather_all_items_first');
-    const text = textOf(questions[0]!);
-    expect(text).toContain(description.policy.trim());
+    const { question: asking, text, steps } = await written(once);
+    const reversed = await written(once, { rollouts: [...rollouts].reverse() });
+    expect(reversed.question).toEqual(asking);
+    expect(steps).toEqual(['environment: gather_all_items_first']);
+    for (const shown of [description.policy.trim(), 'Trains `read_all_result_pages`']) expect(text).toContain(shown);
     for (const tool of description.tools) expect(text).toContain(JSON.stringify(tool));
     expect(text).toMatch(/get_order_details\(\{"order_id":"#W\d{7}"\}\)\n=> \{"order_id": "#W\d{7}"/);
-    expect(text).toContain('Trains `read_all_result_pages`');
     expect(text).toMatch(/- r\d\.2: acts before all is named/);
     expect(text).toMatch(/\[r\d\] task .*: FAILED/);
     expect(text).not.toContain('prettier-ignore');
   });
 
   it('says what twins of texts are where the target has no tools, within the question, and nowhere else', async () => {
-    const { synthesizer, questions } = asked([fenced(code), fenced(writing)]);
-    await synthesizer.write(input());
-    await synthesizer.write(input({ description: { ...description, tools: [] } }));
-    const [one, other] = questions as [Question, Question];
-    expect(textOf(one)).not.toContain('Both of a pair call for the capability');
+    const { question: other } = await written([fenced(writing)], { description: { ...description, tools: [] } });
+    expect((await written(once)).text).not.toContain('Both of a pair call for the capability');
     expect(other.messages.map(({ role }) => role)).toEqual(['system', 'user']);
     expect(other.messages[1]?.content).toMatch(/Your task: the module for[^]*Both of a pair call for the capability/);
   });
 
   it('begins with the same bytes for every capability of a target', async () => {
-    const { synthesizer, questions } = asked([fenced(code), fenced(code)]);
     const another = { name: 'other_skill', definition: 'Another.' };
-    const { candidate } = input();
-    await synthesizer.write(input({ others: [another] }));
-    await synthesizer.write(input({ candidate: { ...another, examples: [] }, others: [candidate] }));
-    const [one, other] = questions.map(textOf) as [string, string];
+    const { text: one } = await written(once, { others: [another] });
+    const of = { candidate: { ...another, examples: [] }, others: [input().candidate] };
+    const { text: other } = await written(once, of);
     const shared = [...one].findIndex((character, n) => character !== other[n]);
     expect(one.slice(0, shared)).toMatch(
       /<\/users>[^]*- other_skill: Another\.[^]*<\/lacking>\s+# The capability\s+<capability>\s+$/,
@@ -111,29 +124,24 @@ describe('what is asked', () => {
 
   it('shows nothing of attempts in which a user says the text of a test task', async () => {
     const said = failed[0]!.messages.find(({ role }) => role === 'user')!.content;
-    const { synthesizer, questions } = asked([fenced(code)]);
-    await synthesizer.write(input({ forbidden: [messageHash(said)] }));
-    expect(textOf(questions[0]!)).not.toContain(said.slice(0, 200));
-    expect(textOf(questions[0]!)).toMatch(/\[r1\]/);
+    const { text } = await written(once, { forbidden: [messageHash(said)] });
+    expect(text).not.toContain(said.slice(0, 200));
+    expect(text).toMatch(/\[r1\]/);
   });
 
   it('fits into the context, by shorter samples, or says what it needs', async () => {
-    const sizeIn = async (contextTokens: number): Promise<number> => {
-      const { synthesizer, questions } = asked([fenced(code)], { contextTokens, maxTokens: 8_000 });
-      await synthesizer.write(input());
-      return textOf(questions[0]!).length;
-    };
-    const [wide, narrow] = [await sizeIn(128_000), await sizeIn(32_000)];
-    expect(narrow).toBeLessThan(wide);
+    const sizeIn = async (contextTokens: number): Promise<number> =>
+      (await written(once, {}, { contextTokens, maxTokens: 8_000 })).text.length;
+    const narrow = await sizeIn(32_000);
+    expect(narrow).toBeLessThan(await sizeIn(128_000));
     expect(narrow / 3.5 + 8_000).toBeLessThan(32_000);
-    const { synthesizer } = asked([], { contextTokens: 10_000, maxTokens: 8_000 });
-    await expect(synthesizer.write(input())).rejects.toMatchObject({
+    const small = asked([], { contextTokens: 10_000, maxTokens: 8_000 }).synthesizer;
+    const message = /^synthesizer\.contextTokens is 10000, .* needs about \d+ in all; set contextTokens/;
+    await expect(small.write(input())).rejects.toMatchObject({
       type: 'BadInput',
-      message: expect.stringMatching(
-        /^synthesizer\.contextTokens is 10000, .* needs about \d+ in all; set contextTokens/,
-      ),
+      message: expect.stringMatching(message),
     });
-    expect(synthesizer.unsuited?.(description)).toMatch(/^synthesizer\.contextTokens/);
+    expect(small.unsuited?.(description)).toMatch(/^synthesizer\.contextTokens/);
     const { unsuited } = asked([]).synthesizer;
     expect(unsuited?.(description)).toBeUndefined();
     expect(unsuited?.({ ...description, tools: description.tools.slice(0, 2) })).toBe(
@@ -156,8 +164,7 @@ describe('what is asked', () => {
 describe('a module that was written', () => {
   it('has the schemas of its tools before it, and is the one of the answer', async () => {
     const progress = jest.fn();
-    const { synthesizer } = asked([fenced(code)]);
-    const { source, rationale } = await synthesizer.write(input({ progress }));
+    const { source, rationale } = await written(once, { progress });
     expect(rationale).toBe('Agents forget to ask.');
     expect(source).toMatch(/^const targetTools = \{"find_user_id_by_email":/);
     expect(source.slice(source.indexOf('\n') + 1).trim()).toBe(code.trim());
@@ -166,39 +173,31 @@ describe('a module that was written', () => {
     for (const tool of tools) expect(tool).toEqual(description.tools.find(({ name }) => name === tool.name));
   });
 
-  it("has its own schemas where it declares them, and the target's beside a comment that names them", async () => {
-    const own = byHand.slice(byHand.indexOf('const targetTools'));
-    expect(own).toMatch(/^const targetTools = \{\n/);
-    const commented = `// As in const targetTools = {...}.\n${code}`;
-    for (const written of [own, commented]) {
-      const { synthesizer } = asked([fenced(written)]);
-      const { source } = await synthesizer.write(input());
-      expect(source.match(/^const targetTools =/gm)).toHaveLength(1);
-      expect(ownCode(source)).toBe(written.trim());
-    }
+  it.each([
+    ['its own schemas where it declares them', byHand.slice(byHand.indexOf('const targetTools'))],
+    ["the target's beside a comment that names them", `// As in const targetTools = {...}.\n${code}`],
+  ])('has %s', async (_, own) => {
+    const { source } = await written([fenced(own)]);
+    expect(source.match(/^const targetTools =/gm)).toHaveLength(1);
+    expect(ownCode(source)).toBe(own.trim());
   });
 
   it('has no notes of the model in the place of attacks and rationale', async () => {
     const noted = `${code}\n// Attack: always refuse, which fails on twins.\n// Rationale: as above.`;
-    const { source } = await asked([fenced(noted)]).synthesizer.write(input());
+    const { source } = await written([fenced(noted)]);
     expect(source).not.toMatch(/Attack:|Rationale:/);
     expect(attacksIn(source).wrong).toEqual([]);
   });
 
-  it('may be TypeScript, whatever its fence says', async () => {
+  it.each(['typescript', 'javascript'])('may be TypeScript in a fence that says %s', async (language) => {
     const typed = code
       .replace('function randomOf(seed)', 'function randomOf(seed: number): (limit: number) => number')
       .replace(
         'export function make(seed)',
         'interface Instance { special: boolean }\nexport function make(seed: number)',
       );
-    expect(typed).not.toBe(code);
-    for (const language of ['typescript', 'javascript']) {
-      const { synthesizer } = asked([fenced(typed, language)]);
-      const { source } = await synthesizer.write(input());
-      expect(source).not.toContain('seed: number');
-      expect(source).not.toContain('interface Instance');
-    }
+    expect(typed).toMatch(/seed: number[^]*interface Instance/);
+    expect((await written([fenced(typed, language)])).source).not.toMatch(/seed: number|interface Instance/);
   });
 
   const edited = (from: string, to: string): string => fenced(code.replaceAll(from, to));
@@ -208,6 +207,7 @@ describe('a module that was written', () => {
   const early = 'const [only] = made; if (!known && agreed.length === 0) throw new Error("too early");';
   const copied = /#W\d{7}/.exec(JSON.stringify(failed[0]!.messages))![0];
 
+  const lastWords = `    say('The return is requested.'),\n`;
   it.each<[what: string, reply: string, defect: RegExp]>([
     ['no block', 'Rationale: none', /no fenced block of ```javascript/],
     ['no rationale', `\`\`\`js\n${code}\n\`\`\``, /no line "Rationale: \.\.\."/],
@@ -220,11 +220,7 @@ describe('a module that was written', () => {
       changing('parameters: { ...t.parameters, required: [] }'),
       /parameters of find_user_id_by_email/,
     ],
-    [
-      'another description',
-      changing(`description: 'Call this first.'`),
-      /description of find_user_id_by_email are not/,
-    ],
+    ['another description', changing(`description: 'First.'`), /description of find_user_id_by_email are not/],
     ['a reward that fails at first', edited('const [only] = made;', early), /the module fails: reward: .*too early/],
     ['too few tools', offering('[targetTools.get_order_details]'), /1 tools: offer 3 to 5/],
     [
@@ -232,11 +228,7 @@ describe('a module that was written', () => {
       edited('script(state, special ?', 'script(state, !special ?'),
       /solve\(0\) gets the reward 0\.\d+ .*it must score 1/,
     ],
-    [
-      'a solution that does not end',
-      edited(`    say('The return is requested.'),\n`, ''),
-      /not done after its last message/,
-    ],
+    ['a solution that does not end', edited(lastWords, ''), /not done after its last message/],
     [
       'other fields',
       edited('    fulfillments:', '    deliveries:'),
@@ -247,12 +239,11 @@ describe('a module that was written', () => {
     ['a copied identifier', edited('`#W${digits(below, 7)}`', `'${copied}'`), /from the real attempts \(W\d{7}\)/],
   ])('with %s is sent back, and so mended', async (_, reply, defect) => {
     expect(reply).not.toBe(fenced(code));
-    const { synthesizer, questions } = asked([reply, fenced(code)]);
-    const { rationale } = await synthesizer.write(input());
+    const { rationale, repairs } = await written([reply, fenced(code)]);
     expect(rationale).toBe('Agents forget to ask.');
-    expect(questions).toHaveLength(2);
-    expect(questions[1]!.messages.at(-2)).toEqual({ role: 'assistant', content: reply });
-    expect(questions[1]!.messages.at(-1)!.content).toMatch(defect);
+    expect(repairs).toHaveLength(1);
+    expect(repairs[0]!.messages.at(-2)).toEqual({ role: 'assistant', content: reply });
+    expect(repairs[0]!.messages.at(-1)!.content).toMatch(defect);
   });
 
   it('whose users say the text of a test task is sent back', async () => {
@@ -263,20 +254,15 @@ describe('a module that was written', () => {
     );
     const { synthesizer, questions } = asked([fenced(code), fenced(code)]);
     await expect(synthesizer.write(input({ forbidden }))).rejects.toMatchObject({ type: 'CannotSynthesize' });
-    expect(questions[1]!.messages.at(-1)!.content).toMatch(
-      /seed 0: a user says the text of a task that must not be known/,
-    );
+    expect(textOf(questions[1]!)).toMatch(/seed 0: a user says the text of a task that must not be known/);
   });
 
   it('that holds the text of a test task is sent back, on whatever seed it would say it', async () => {
     const task = 'I bought a red bicycle in May and the bell is broken.';
     const quoting = `${code}\nconst seldom = { 4711: ${JSON.stringify(task)} };`;
-    const { synthesizer, questions } = asked([fenced(quoting), fenced(code)]);
-    const { source } = await synthesizer.write(input({ forbidden: [messageHash(task)] }));
+    const { source, sent } = await written([fenced(quoting), fenced(code)], { forbidden: [messageHash(task)] });
     expect(source).not.toContain(task);
-    expect(questions[1]!.messages.at(-1)!.content).toMatch(
-      /- the code holds the text of a task that must not be known/,
-    );
+    expect(sent).toMatch(/- the code holds the text of a task that must not be known/);
   });
 
   it('that is never right ends with what was wrong', async () => {
@@ -347,19 +333,15 @@ describe('a revision', () => {
   });
 
   it('shows which instances were solved, in what words they ask, and some of the attempts', async () => {
-    const play = (seed: number, attempt: number, reward: number) => ({
-      ...(scoredRollout({
-        name: `${seed}-${attempt}`,
-        task: `seed-${seed}`,
-        reward,
-        branch: ['kept', 'barred'][seed % 2]!,
-      }) as ScoredRollout),
-      attempt,
-      messages: [
+    const play = (seed: number, attempt: number, reward: number) => {
+      const branch = ['kept', 'barred'][seed % 2]!;
+      const messages = [
         { role: 'user' as const, content: `Write about owls. Demand ${seed}.` },
         { role: 'assistant' as const, content: `Attempt ${attempt} at ${seed}.` },
-      ],
-    });
+      ];
+      const scored = scoredRollout({ name: `${seed}-${attempt}`, task: `seed-${seed}`, reward, branch });
+      return { ...(scored as ScoredRollout), attempt, messages };
+    };
     const attempts = Array.from({ length: 26 }, (_, seed) => [play(seed, 1, 0), play(seed, 0, seed < 2 ? 1 : 0.25)]);
     const { found } = await revised({ findings: [], attempts: attempts.flat() });
     expect(found).toContain('- seed-0, `kept`: 1 of 2, mean reward 0.50: "Write about owls. Demand 0."');
@@ -367,40 +349,28 @@ describe('a revision', () => {
     expect(found).toContain('- and 2 more');
     expect(found).not.toContain('Demand 25');
     // Of each branch two that failed, of different instances, and one that did not.
-    const shown = [...found.matchAll(/^\[r\d+\] task (seed-\d+), attempt \d: (\w+)/gm)].map(
-      ([, task, how]) => `${task} ${how}`,
+    const shown = [...found.matchAll(/^\[r\d+\] task seed-(\d), attempt \d: (\w+)/gm)];
+    expect(shown.map(([, seed, how]) => `${seed} ${how}`).join(', ')).toBe(
+      '1 FAILED, 3 FAILED, 1 PASSED, 0 FAILED, 2 FAILED, 0 PASSED',
     );
-    expect(shown).toEqual([
-      'seed-1 FAILED',
-      'seed-3 FAILED',
-      'seed-1 PASSED',
-      'seed-0 FAILED',
-      'seed-2 FAILED',
-      'seed-0 PASSED',
-    ]);
     expect(found).toContain('agent: Attempt 1 at 1.');
     expect((await revised({ findings: ['x'] })).found).not.toContain('how often they were solved');
   });
 
-  it('is held against the attacks of all rounds before', async () => {
-    const before = tries(60);
-    const { synthesizer } = asked([fenced(code), attacking([attack])], { attacks: 5 });
-    const revision = await synthesizer.revise(previous({ source: withLines(before), findings: ['x'] }));
-    expect(attacksIn(revision.source)).toEqual({ attacks: [...before, attack], wrong: [] });
-  });
-
-  it('has no more attacks than a self-test takes: none is dropped, and no more are asked for', async () => {
-    const before = tries(MOST_ATTACKS);
-    const { synthesizer, questions } = asked([fenced(code)], { attacks: 5 });
-    const revision = await synthesizer.revise(previous({ source: withLines(before), findings: ['x'] }));
-    expect(attacksIn(revision.source)).toEqual({ attacks: before, wrong: [] });
-    expect(questions).toHaveLength(1);
+  it('is held against the attacks of all rounds before, and no more are asked for than a self-test takes', async () => {
+    const tries = (count: number) =>
+      Array.from({ length: count }, (_, n) => ({ name: `attack ${n}`, messages: [{ say: `It is ${n}.` }] }));
+    const withLines = (attacks: ReturnType<typeof tries>) => [code, ...attacks.map(attackLine)].join('\n');
+    const revision = async (before: ReturnType<typeof tries>) => {
+      const { synthesizer, questions } = asked([fenced(code), attacking([attack])], { attacks: 5 });
+      const { source } = await synthesizer.revise(previous({ source: withLines(before), findings: ['x'] }));
+      return { found: attacksIn(source), asked: questions.length };
+    };
+    const [few, most] = [tries(60), tries(MOST_ATTACKS)];
+    expect(await revision(few)).toEqual({ found: { attacks: [...few, attack], wrong: [] }, asked: 2 });
+    expect(await revision(most)).toEqual({ found: { attacks: most, wrong: [] }, asked: 1 });
     expect(attacksIn(withLines(tries(MOST_ATTACKS + 1))).wrong).toEqual(['201 attacks: keep 200 at most']);
   });
-
-  const tries = (count: number) =>
-    Array.from({ length: count }, (_, n) => ({ name: `attack ${n}`, messages: [{ say: `It is ${n}.` }] }));
-  const withLines = (attacks: Parameters<typeof attackLine>[0][]) => [code, ...attacks.map(attackLine)].join('\n');
 
   it.each<[string, number[], RegExp]>([
     ['too easy', ALWAYS, /Without the hint it is too hard, and with it too easy\..*\n- let `hint\(state\)` say less/],
@@ -438,18 +408,24 @@ describe('a revision', () => {
 
 describe('attacks', () => {
   it('are asked for with the module, and become a part of its text', async () => {
-    const { synthesizer, questions } = asked([fenced(code), 'Let me see.\n' + attacking([attack])], { attacks: 2 });
-    const { source } = await synthesizer.write(input());
+    const { source, repairs } = await written(
+      [fenced(code), 'Let me see.\n' + attacking([attack])],
+      {},
+      { attacks: 2 },
+    );
     expect(attacksIn(source)).toEqual({ attacks: [attack], wrong: [] });
     const ends = { name: 'ends\u2028throw 1;\u2029', messages: [{ say: 'throw 1;\u2028throw 2;' }] };
     expect(attackLine(ends)).not.toMatch(/[\u2028\u2029]/);
     expect(attacksIn(`${source}\n${attackLine(ends)}`)).toEqual({ attacks: [attack, ends], wrong: [] });
-    const text = textOf(questions[1]!);
+    const text = textOf(repairs[0]!);
     expect(text).toMatch(/seed 0: .*@example\.com/);
-    expect(text).toContain('up to 2 scripts');
-    expect(text).toContain('account, order, confirmed, named, all');
-    expect(text).toContain('export function reward(');
-    expect(text).toMatch(/`<1\.order_id>`/);
+    for (const shown of [
+      'up to 2 scripts',
+      'account, order, confirmed, named, all',
+      'export function reward(',
+      '`<1.order_id>`',
+    ])
+      expect(text).toContain(shown);
   });
 
   it('are none on a module that fails', async () => {
@@ -462,10 +438,10 @@ describe('attacks', () => {
 
   it('that cannot be used are sent back, and left out in the end', async () => {
     const unknown = attacking([{ name: 'x', messages: [{ calls: [{ name: 'peek', arguments: {} }] }] }]);
-    const { synthesizer, questions } = asked([fenced(code), unknown, 'none'], { attacks: 2 });
-    const { source } = await synthesizer.write(input());
+    const { source, repairs, sent } = await written([fenced(code), unknown, 'none'], {}, { attacks: 2 });
     expect(attacksIn(source).attacks).toEqual([]);
-    expect(questions[2]!.messages.at(-1)!.content).toMatch(/there is no tool peek: call find_user_id_by_email, /);
+    expect(repairs).toHaveLength(2);
+    expect(sent).toMatch(/there is no tool peek: call find_user_id_by_email, /);
   });
 });
 
