@@ -13,8 +13,8 @@ const partsOf = (rollouts: ScoredRollout[], most: number) =>
   partsAtTasks(new Map(rollouts.map((rollout) => [rollout.key, rollout])), most).map((part) => [...part.values()]);
 const sizeOf = (rollouts: ScoredRollout[], chunk: ScoredRollout[]) => {
   const ids = shortIds(rollouts);
-  const tokens = chunk.map((rollout) => tokensOf(compactOne({ rollout, id: ids.get(rollout.key) ?? '' }).length));
-  return tokens.reduce((sum, one) => sum + one, 0);
+  const textOf = (rollout: ScoredRollout) => compactOne({ rollout, id: ids.get(rollout.key) ?? '' });
+  return chunk.reduce((sum, rollout) => sum + tokensOf(textOf(rollout).length), 0);
 };
 /** Attempts at one task, or, without one, at a task each; one of these has 36 tokens. */
 const trajectories = (outcomes: string, task?: string) =>
@@ -40,9 +40,8 @@ it('gives every chunk contrast where there is enough of both, and makes up for o
 it('splits attempts at a task only where they are longer than a chunk, and mixes the parts', () => {
   const group = trajectories('--------++', 'u');
   expect(chunksOf(group, 400)).toHaveLength(1);
-  const chunks = chunksOf(group, 200);
-  expect(chunks.map(({ length }) => length)).toEqual([5, 5]);
-  expect(passedIn(chunks)).toEqual([1, 1]);
+  expect(chunksOf(group, 200).map(({ length }) => length)).toEqual([5, 5]);
+  expect(passedIn(chunksOf(group, 200))).toEqual([1, 1]);
 });
 
 it('takes a rollout that is longer than a chunk by itself, and refuses one that no request can hold with its id', () => {

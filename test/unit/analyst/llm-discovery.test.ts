@@ -23,12 +23,22 @@ const rollouts = [
 const quotable = new Set(rollouts.map(({ key }) => key));
 const rule = { maxCandidates: 2 };
 
+type Input = Parameters<ReturnType<typeof analystAsking>['analyst']['discover']>[0];
+/** What is found with these answers, and what was asked for it. */
+async function discover(
+  answer: Parameters<typeof analystAsking>[0],
+  more: Partial<Input> = {},
+  options: Parameters<typeof analystAsking>[1] = {},
+) {
+  const { analyst, work, ...asked } = analystAsking(answer, options);
+  return { ...(await analyst.discover({ ...work, rollouts, quotable, rule, ...more })), ...asked };
+}
+
 describe('one chunk', () => {
   it('is asked once: policy, tools and trajectories, then the question', async () => {
-    const { analyst, questions, askings, told, work } = analystAsking(() =>
+    const { questions, askings, told, ...discovery } = await discover(() =>
       found(capability({ shown: [step('r2'), step('r4', 1)] })),
     );
-    const discovery = await analyst.discover({ ...work, rollouts, quotable, rule });
     expect(discovery).toEqual({
       candidates: [
         {
@@ -45,18 +55,11 @@ describe('one chunk', () => {
       ],
       faults: [],
     });
-    const asked = questions[0]?.messages.at(-1)?.content ?? '';
     const places = [
-      'Ask before you book.',
-      'find_flight (changes nothing): finds one',
-      '"day"',
-      '[r1] task a',
-      '[r4]',
-      'Failed: r1, r3.',
-      'Passed: r2, r4.',
-      'At most 2 capabilities',
+      ...['Ask before you book.', 'find_flight (changes nothing): finds one', '"day"', '[r1] task a', '[r4]'],
+      ...['Failed: r1, r3.', 'Passed: r2, r4.', 'At most 2 capabilities'],
     ];
-    const order = places.map((place) => asked.indexOf(place));
+    const order = places.map((place) => questions[0]!.messages.at(-1)!.content.indexOf(place));
     expect(order).toEqual([...order].sort((a, b) => a - b));
     expect(order).not.toContain(-1);
     expect(askings.map((asking) => asking.step)).toEqual(['discovery']);
@@ -64,11 +67,8 @@ describe('one chunk', () => {
   });
 
   it('asks the same whatever the order of the rollouts, and something else with another seed', async () => {
-    const questionOf = async (given: typeof rollouts, seed: number) => {
-      const { analyst, questions, work } = analystAsking(() => found());
-      await analyst.discover({ ...work, rollouts: given, quotable, rule, seed });
-      return questions[0];
-    };
+    const questionOf = async (given: typeof rollouts, seed: number) =>
+      (await discover(() => found(), { rollouts: given, seed })).questions[0];
     const question = await questionOf(rollouts, 7);
     expect(await questionOf([...rollouts].reverse(), 7)).toEqual(question);
     const other = await questionOf(rollouts, 8);
@@ -76,75 +76,56 @@ describe('one chunk', () => {
     expect(other?.seed).not.toBe(question?.seed);
   });
 
-  it('names as examples only what may be quoted, four at most, of both outcomes', async () => {
+  it.each([
+    ['012345', '0145'],
+    ['1234', '1234'],
+    ['', ''],
+  ])('of those that may be quoted, %j, names four at most, of both outcomes: %j', async (may, named) => {
     const attempts = [0, 1, 2, 3, 4, 5].map((attempt) => trajectory({ task: 't', attempt, passed: attempt > 3 }));
     const lacking = ['r1', 'r2', 'r3', 'r3', 'r4'].map((id) => step(id));
-    const { analyst, work } = analystAsking(() => found(capability({ lacking, shown: [step('r5'), step('r6')] })));
-    const examplesOf = async (keys: string[]) => {
-      const discovery = await analyst.discover({ ...work, rollouts: attempts, quotable: new Set(keys), rule });
-      return discovery.candidates[0]?.examples;
-    };
-    const keys = attempts.map(({ key }) => key);
-    expect(await examplesOf(keys)).toEqual(['key-t-0', 'key-t-1', 'key-t-4', 'key-t-5']);
-    expect(await examplesOf(keys.slice(1, 5))).toEqual(['key-t-1', 'key-t-2', 'key-t-3', 'key-t-4']);
-    expect(await examplesOf([])).toEqual([]);
+    const keys = (numbers: string) => [...numbers].map((n) => `key-t-${n}`);
+    const { candidates } = await discover(() => found(capability({ lacking, shown: [step('r5'), step('r6')] })), {
+      rollouts: attempts,
+      quotable: new Set(keys(may)),
+    });
+    expect(candidates[0]?.examples).toEqual(keys(named));
   });
 
   it('reports faults, with the rollouts that show them', async () => {
-    const fault = {
-      of: 'user',
-      what: 'Ends too early, as in r3.1.',
-      steps: [{ ...step('r3', 1), says: 'unlike r4.2, r9, tr1' }],
-    };
-    const { analyst, work } = analystAsking(() => ({ capabilities: [], faults: [fault] }));
-    expect(await analyst.discover({ ...work, rollouts, quotable, rule })).toEqual({
-      candidates: [],
-      faults: [
-        {
-          of: 'user',
-          what: 'Ends too early, as in message 1 of task b, attempt 0.',
-          citations: [
-            {
-              rollout: 'key-b-0',
-              message: 1,
-              // Nobody was shown as r9.
-              says: 'unlike message 2 of task c, attempt 0, r9, tr1',
-              verbatim: 'unlike r4.2, r9, tr1',
-            },
-          ],
-        },
-      ],
-    });
+    const verbatim = 'unlike r4.2, r9, tr1';
+    const steps = [{ ...step('r3', 1), says: verbatim }];
+    const answer = { capabilities: [], faults: [{ of: 'user', what: 'Ends too early, as in r3.1.', steps }] };
+    const { candidates, faults } = await discover(() => answer);
+    expect(candidates).toEqual([]);
+    // Nobody was shown as r9.
+    const says = 'unlike message 2 of task c, attempt 0, r9, tr1';
+    const citations = [{ rollout: 'key-b-0', message: 1, says, verbatim }];
+    expect(faults).toEqual([{ of: 'user', what: 'Ends too early, as in message 1 of task b, attempt 0.', citations }]);
   });
 
   it.each([
     ['failures', false],
     ['successes', true],
   ])('asks nothing where there are only %s', async (_, passed) => {
-    const { analyst, questions, work } = analystAsking(() => found(capability()));
     const same = rollouts.filter(({ reward }) => (reward === 1) === passed);
-    expect(await analyst.discover({ ...work, rollouts: same, quotable, rule })).toEqual({ candidates: [], faults: [] });
-    expect(questions).toEqual([]);
+    const { candidates, faults, questions } = await discover(() => found(capability()), { rollouts: same });
+    expect([candidates, faults, questions]).toEqual([[], [], []]);
   });
 
-  it('sends back what is wrong, and takes the mended answer', async () => {
-    const { analyst, questions, work } = analystAsking((asked) =>
-      asked.includes('there is no trajectory "r9"')
-        ? found(capability())
-        : found(capability({ lacking: [step('r9')] })),
+  it('sends back what is wrong, and takes the mended answer, or fails with the last defects', async () => {
+    const wrong = found(capability({ lacking: [step('r9')] }));
+    const { candidates, questions } = await discover((asked) =>
+      asked.includes('there is no trajectory "r9"') ? found(capability()) : wrong,
     );
-    const { candidates } = await analyst.discover({ ...work, rollouts, quotable, rule });
     expect(candidates.map(({ name }) => name)).toEqual(['ask_before_acting']);
     expect(questions).toHaveLength(2);
-  });
-
-  it('fails with the last defects where nothing is mended', async () => {
-    const { analyst, questions, work } = analystAsking(() => 'I would rather not.');
-    await expect(analyst.discover({ ...work, rollouts, quotable, rule })).rejects.toMatchObject({
+    const refusing = analystAsking(() => 'I would rather not.');
+    const refused = refusing.analyst.discover({ ...refusing.work, rollouts, quotable, rule });
+    await expect(refused).rejects.toMatchObject({
       type: 'AnswerInvalid',
       message: expect.stringContaining('no JSON'),
     });
-    expect(questions).toHaveLength(2);
+    expect(refusing.questions).toHaveLength(2);
   });
 });
 
@@ -225,8 +206,7 @@ describe('what is wrong with an answer', () => {
 
   it('is told in full up to thirty defects', () => {
     const defects = defectsOf(lacking(...Array.from({ length: 40 }, () => step('r7'))));
-    expect(defects).toHaveLength(31);
-    expect(defects.at(-1)).toBe('and 10 more of this kind: check the whole answer');
+    expect(defects.slice(30)).toEqual(['and 10 more of this kind: check the whole answer']);
   });
 });
 
@@ -242,47 +222,35 @@ describe('several chunks', () => {
     const name = { r1: 'ask_before_acting', r3: 'ask_before_writing', r5: 'read_all_results' }[failed];
     return found(capability({ name, lacking: [step(failed)], shown: [step(passed)] }));
   };
-  const all = { quotable: new Set(pairs.map(({ key }) => key)), rollouts: pairs, rule };
+  const all = { quotable: new Set(pairs.map(({ key }) => key)), rollouts: pairs };
 
   it('are asked each, and their proposals merged with the citations of both', async () => {
-    const { analyst, questions, told, work } = analystAsking((asked) => {
-      if (!asked.includes('<proposals>')) return proposalFor(asked);
-      const order = [...asked.matchAll(/\[(\d)\] (\w+): /g)].map(([, n, name]) => [name, Number(n)]);
-      const number = Object.fromEntries(order) as Record<string, number>;
-      const merges = [number.ask_before_acting, number.ask_before_writing];
-      return { capabilities: [{ name: 'ask_before_acting', definition: 'An act is final. The agent asks.', merges }] };
-    }, chunked);
-    const { candidates } = await analyst.discover({ ...work, ...all });
-    expect(candidates).toEqual([
-      {
-        name: 'ask_before_acting',
-        definition: 'An act is final. The agent asks.',
-        examples: ['key-a-0', 'key-b-0', 'key-a-1', 'key-b-1'],
-        citations: ['key-a-0', 'key-b-0', 'key-a-1', 'key-b-1'].map((rollout) =>
-          expect.objectContaining({ rollout, message: 2 }),
-        ),
+    const merged = { name: 'ask_before_acting', definition: 'An act is final. The agent asks.' };
+    const { candidates, questions, told } = await discover(
+      (asked) => {
+        if (!asked.includes('<proposals>')) return proposalFor(asked);
+        const order = [...asked.matchAll(/\[(\d)\] (\w+): /g)].map(([, n, name]) => [name, Number(n)]);
+        const number = Object.fromEntries(order) as Record<string, number>;
+        return { capabilities: [{ ...merged, merges: [number.ask_before_acting, number.ask_before_writing] }] };
       },
-    ]);
+      all,
+      chunked,
+    );
+    const keys = ['key-a-0', 'key-b-0', 'key-a-1', 'key-b-1'];
+    const citations = keys.map((rollout): unknown => expect.objectContaining({ rollout, message: 2 }));
+    expect(candidates).toEqual([{ ...merged, examples: keys, citations }]);
     expect(questions).toHaveLength(4);
     const merge = questions.at(-1)?.messages.at(-1)?.content;
     expect(merge).toContain('lacking (1 attempts):\n- r1.2: what r1 shows\nshown (1 attempts):\n- r2.2: what r2 shows');
     expect(told.at(-1)).toBe('4/4');
   });
 
-  it('need no merging where one alone found something', async () => {
-    const { analyst, questions, work } = analystAsking(
-      (asked) => (asked.includes('Failed: r3.') ? proposalFor(asked) : found()),
-      chunked,
-    );
-    const { candidates } = await analyst.discover({ ...work, ...all });
-    expect(candidates.map(({ name }) => name)).toEqual(['ask_before_writing']);
-    expect(questions).toHaveLength(3);
-  });
-
-  it('without a failure are not asked', async () => {
-    const { analyst, questions, work } = analystAsking(proposalFor, { chunkTokens: 80 });
+  it('need no merging where one alone found something, and are not asked without a failure', async () => {
+    const one = await discover((asked) => (asked.includes('Failed: r3.') ? proposalFor(asked) : found()), all, chunked);
+    expect(one.candidates.map(({ name }) => name)).toEqual(['ask_before_writing']);
+    expect(one.questions).toHaveLength(3);
     const passed = ['x', 'y'].map((task) => trajectory({ task, passed: true }));
-    await analyst.discover({ ...work, ...all, rollouts: [...pairs.slice(0, 2), ...passed] });
+    const { questions } = await discover(proposalFor, { ...all, rollouts: [...pairs.slice(0, 2), ...passed] }, chunked);
     expect(questions).toHaveLength(1);
   });
 
@@ -292,7 +260,7 @@ describe('several chunks', () => {
         messages.some(({ content }) => content.includes('Failed: r1.')) ? 'no' : proposalFor(asked),
       chunked,
     );
-    await expect(analyst.discover({ ...work, ...all })).rejects.toMatchObject({ type: 'AnswerInvalid' });
+    await expect(analyst.discover({ ...work, ...all, rule })).rejects.toMatchObject({ type: 'AnswerInvalid' });
     expect(questions).toHaveLength(4);
   });
 
@@ -301,31 +269,22 @@ describe('several chunks', () => {
       [0, 1].map((attempt) => trajectory({ task: `t${n}`, attempt, passed: attempt > 0 })),
     ).flat();
     let merges = 0;
-    const { analyst, work } = analystAsking(
+    const long = { says: 'word '.repeat(100) };
+    const { candidates } = await discover(
       (asked) => {
         if (!asked.includes('<proposals>')) {
           const [failed = '', passed = ''] = shownIn(asked);
-          const says = 'word '.repeat(100);
-          return found(
-            capability({
-              definition: 'word '.repeat(150),
-              lacking: [{ ...step(failed), says }],
-              shown: [step(passed)],
-            }),
-          );
+          const lacking = [{ ...step(failed), ...long }];
+          return found(capability({ definition: 'word '.repeat(150), lacking, shown: [step(passed)] }));
         }
         merges++;
         const numbers = [...asked.matchAll(/^\[(\d+)\] /gm)].map(([, n]) => Number(n));
-        return {
-          capabilities: [
-            { name: 'ask_before_acting', definition: 'An act is final. The agent asks.', merges: numbers },
-          ],
-        };
+        return { capabilities: [{ name: 'ask_before_acting', definition: 'The agent asks.', merges: numbers }] };
       },
+      { quotable: new Set(), rollouts: many },
       // The room for proposals is a little above the least.
       { chunkTokens: 80, contextTokens: 6500, maxTokens: 1000 },
     );
-    const { candidates } = await analyst.discover({ ...work, quotable: new Set(), rollouts: many, rule });
     expect(merges).toBeGreaterThan(2);
     expect(new Set(candidates[0]?.citations?.map(({ rollout }) => rollout)).size).toBe(48);
   });
@@ -336,20 +295,13 @@ describe('what is wrong with a merge', () => {
   const merged = (...capabilities: object[]) => ({
     capabilities: capabilities.map((one) => ({ name: 'do_this', definition: 'It arises. The agent does it.', ...one })),
   });
+  const shownText = { trajectories: '', tools: [] };
   const read = (answer: unknown) =>
-    readMerged({
-      text: json(answer),
-      proposals: proposals as never,
-      shownText: { trajectories: '', tools: [] },
-      maxCandidates: 1,
-    });
+    readMerged({ text: json(answer), proposals: proposals as never, shownText, maxCandidates: 1 });
 
   it('is nothing, and proposals in no entry are left out', () => {
-    expect(read(merged({ merges: [2] }))).toEqual({
-      value: [
-        { name: 'do_this', definition: 'It arises. The agent does it.', lacking: [step('r2')], shown: [step('r2')] },
-      ],
-    });
+    const [second] = merged({ lacking: [step('r2')], shown: [step('r2')] }).capabilities;
+    expect(read(merged({ merges: [2] }))).toEqual({ value: [second] });
   });
 
   it.each<[unknown, string]>([

@@ -39,21 +39,30 @@ const answering = (
     options,
   );
 
+/** A pass by these answers, and what was asked for it. */
+async function labelOf(
+  { analyst, work, ...asked }: ReturnType<typeof analystAsking>,
+  more: Partial<Parameters<typeof analyst.label>[0]> = {},
+) {
+  return { ...asked, pass: await analyst.label({ ...work, rollouts, candidates, pass: 0, ...more }) };
+}
+
 describe('a pass', () => {
   it('labels every trajectory for every candidate, with reasons, and says where every failure begins', async () => {
-    const { analyst, questions, askings, told, work } = analystAsking(() => ({
+    const asking = analystAsking(() => ({
       r1: failed(['LACKING', 2, 'books at once']),
       r2: labeled(),
       r3: { failure: blamed, labels: {} },
       r4: labeled(['LACKING', 3, 'books at once'], ['PRESENT', 4, 'reads it']),
     }));
-    const pass = await analyst.label({ ...work, rollouts, candidates, pass: 3 });
+    const { pass, questions, askings, told } = await labelOf(asking, { pass: 3 });
     expect(checkPartition(pass)).toEqual([]);
     const none = {
       ...{ lacking_failed: [], present_failed: [], na_failed: [] },
       ...{ lacking_passed: [], present_passed: [], na_passed: [] },
     };
     const [a0, a1, b0, c0] = ['key-a-0', 'key-a-1', 'key-b-0', 'key-c-0'] as const;
+    const nothing = { reason: 'nothing to read' };
     expect(pass).toEqual({
       attempt: 3,
       totals: { total_failed: 2, total_passed: 2 },
@@ -67,11 +76,7 @@ describe('a pass', () => {
           [a1]: { reason: 'asks', message: 2 },
           [c0]: { reason: 'books at once', message: 3 },
         },
-        read_results: {
-          [a0]: { reason: 'nothing to read' },
-          [a1]: { reason: 'nothing to read' },
-          [c0]: { reason: 'reads it', message: 4 },
-        },
+        read_results: { [a0]: nothing, [a1]: nothing, [c0]: { reason: 'reads it', message: 4 } },
       },
       failures: { [a0]: begins, [b0]: blamed },
     });
@@ -81,17 +86,13 @@ describe('a pass', () => {
   });
 
   it('asks in chunks what all passes ask, byte for byte; only the seed differs', async () => {
-    const questionsOf = async (pass: number, given = rollouts) => {
-      const { analyst, questions, work } = answering({ labelsPerChunk: 3 });
-      const { totals } = await analyst.label({ ...work, rollouts: given, candidates, pass });
-      expect(totals).toEqual({ total_failed: 2, total_passed: 2 });
+    const questionsOf = async (n: number, given = rollouts) => {
+      const { pass, questions } = await labelOf(answering({ labelsPerChunk: 3 }), { rollouts: given, pass: n });
+      expect(pass.totals).toEqual({ total_failed: 2, total_passed: 2 });
       return questions;
     };
     const [first, second] = [await questionsOf(0), await questionsOf(1, [...rollouts].reverse())];
-    expect(first.map(idsIn)).toEqual([
-      ['r1', 'r2'],
-      ['r4', 'r3'],
-    ]);
+    expect(first.map((question) => idsIn(question).join())).toEqual(['r1,r2', 'r4,r3']);
     expect(second.map(({ messages }) => messages)).toEqual(first.map(({ messages }) => messages));
     expect(new Set([...first, ...second].map(({ seed }) => seed)).size).toBe(2);
   });
@@ -108,8 +109,7 @@ describe('a pass', () => {
     ).flat();
     // All ids together would have more than what is left of the context.
     const tight = { labelsPerChunk: 40, contextTokens: 7500, maxTokens: 1000 };
-    const { analyst, questions, work } = answering(tight);
-    await analyst.label({ ...work, rollouts: many, candidates, pass: 0 });
+    const { questions } = await labelOf(answering(tight), { rollouts: many });
     for (const question of questions) {
       const ids = idsIn(question);
       const ofTask = (id: string) => Math.floor((Number(id.slice(1)) - 1) / 3);
@@ -119,8 +119,8 @@ describe('a pass', () => {
   });
 
   it('fails as a whole where a chunk stays wrong', async () => {
-    const { analyst, work } = answering({ labelsPerChunk: 2 }, (id, usual) => (id === 'r4' ? {} : usual));
-    await expect(analyst.label({ ...work, rollouts, candidates, pass: 0 })).rejects.toMatchObject({
+    const wrong = answering({ labelsPerChunk: 2 }, (id, usual) => (id === 'r4' ? {} : usual));
+    await expect(labelOf(wrong)).rejects.toMatchObject({
       type: 'AnswerInvalid',
       message: expect.stringContaining('r4.labels: write {'),
     });
@@ -128,18 +128,15 @@ describe('a pass', () => {
 
   it('names trajectories by what people know: `r1.2` is known to the prompt alone', async () => {
     const reason = 'r1.2 books as r2.3 does not, and r4 neither';
-    const { analyst, work } = answering({}, (id, usual) =>
-      id === 'r1' ? { ...failed(['LACKING', 2, reason]), failure: { ...begins, reason } } : usual,
-    );
-    const { reasons, failures } = await analyst.label({ ...work, rollouts, candidates, pass: 0 });
+    const naming = { ...failed(['LACKING', 2, reason]), failure: { ...begins, reason } };
+    const { pass } = await labelOf(answering({}, (id, usual) => (id === 'r1' ? naming : usual)));
     const told = 'message 2 books as message 3 of task a, attempt 1 does not, and task c, attempt 0 neither';
-    expect(reasons?.['ask_first']?.['key-a-0']).toEqual({ reason: told, message: 2 });
-    expect(failures?.['key-a-0']).toEqual({ ...begins, reason: told });
+    expect(pass.reasons?.['ask_first']?.['key-a-0']).toEqual({ reason: told, message: 2 });
+    expect(pass.failures?.['key-a-0']).toEqual({ ...begins, reason: told });
   });
 
   it('asks nothing where there is nothing to label for', async () => {
-    const { analyst, questions, work } = answering();
-    const pass = await analyst.label({ ...work, rollouts, candidates: [], pass: 0 });
+    const { pass, questions } = await labelOf(answering(), { candidates: [] });
     expect(pass.totals).toEqual({ total_failed: 2, total_passed: 2 });
     expect([pass.labels, questions]).toEqual([{}, []]);
   });
@@ -147,10 +144,7 @@ describe('a pass', () => {
 
 describe('an answer', () => {
   /** r1 failed, r2 passed. */
-  const shown = new Map([
-    ['r1', rollouts[0]!],
-    ['r2', rollouts[1]!],
-  ]);
+  const shown = new Map(['r1', 'r2'].map((id, n) => [id, rollouts[n]!]));
   const read = (answer: unknown) =>
     readLabels({ text: typeof answer === 'string' ? answer : json(answer), shown, names });
   const both = (first: unknown, second: unknown = labeled()) => ({ r1: first, r2: second });
