@@ -1,4 +1,5 @@
 /** The files that every generated module consists of, each on its own. */
+import { isDeepStrictEqual } from 'node:util';
 import { createShop } from '../../../src/environments/shop/shop';
 import { messageHash } from '../../../src/sandbox/leakage';
 import { drawRecord } from '../../../src/synthesis/generators/module/accounts';
@@ -11,28 +12,35 @@ import { forbiddenIn } from '../../../src/synthesis/generators/module/text';
 import type { Instance, Params } from '../../../src/synthesis/generators/params';
 import { generate } from '../../fixtures/synthesis/generate';
 
-const params = {} as Record<'refuse' | 'complete' | 'compute' | 'tell' | 'ask' | 'select', Params>;
+const capabilities = {
+  refuse: 'refuse_forbidden_actions',
+  complete: 'complete_all_requested_actions',
+  compute: 'compute_action_values',
+  tell: 'tell_requested_information',
+  ask: 'ask_for_missing_identifiers',
+  select: 'select_matching_record',
+};
+type Name = keyof typeof capabilities;
+const names = Object.keys(capabilities) as Name[];
+const params = {} as Record<Name, Params>;
 beforeAll(async () => {
   const shop = await createShop().describe();
-  const paramsFor = async (capability: string): Promise<Params> => {
-    const [line = ''] = (await generate(capability, shop)).source.split('\n');
-    return JSON.parse(line.replace(/^export const params = /, '').replace(/;$/, '')) as Params;
-  };
-  params.refuse = await paramsFor('refuse_forbidden_actions');
-  params.complete = await paramsFor('complete_all_requested_actions');
-  params.compute = await paramsFor('compute_action_values');
-  params.tell = await paramsFor('tell_requested_information');
-  params.ask = await paramsFor('ask_for_missing_identifiers');
-  params.select = await paramsFor('select_matching_record');
+  for (const name of names) {
+    const [line = ''] = (await generate(capabilities[name], shop)).source.split('\n');
+    params[name] = JSON.parse(line.replace(/^export const params = /, '').replace(/;$/, '')) as Params;
+  }
 });
 
-const nothing = () => false;
+const nothing: (text: string) => boolean = () => false;
 const instance = (of: Params, isForbidden: (text: string) => boolean, seed: number): Instance =>
   instanceOf(of, { ...preparedOf(of), isForbidden }, seed);
-const seeds = Array.from({ length: 60 }, (_, n) => n);
-const instances = (of: Params, special: boolean): Instance[] =>
-  seeds.map((seed) => instance(of, nothing, seed)).filter((one) => one.special === special);
-const first = (of: Params, special: boolean): Instance => instances(of, special)[0]!;
+/** The special instance and its twin of each pair. */
+const pairs = (of: Params, isForbidden = nothing): [Instance, Instance][] =>
+  Array.from({ length: 40 }, (_, pair) => [
+    instance(of, isForbidden, 2 * pair),
+    instance(of, isForbidden, 2 * pair + 1),
+  ]);
+const first = (of: Params, special: boolean): Instance => instance(of, nothing, special ? 0 : 1);
 const say = (content: string) => ({ role: 'assistant' as const, content });
 const call = (name: string, given: Record<string, unknown>) => ({
   role: 'assistant' as const,
@@ -71,38 +79,30 @@ describe('instances', () => {
   ] as const)(
     'of %s are pairs: the same but for what the capability is about',
     (name, fields, measure, ...measures) => {
-      for (let pair = 0; pair < 40; pair += 1) {
-        const [special, twin] = [2 * pair, 2 * pair + 1].map((seed) => instance(params[name], nothing, seed));
-        expect([measure(special!), measure(twin!)]).toEqual(measures);
-        const bare = ({ records }: Instance) =>
-          records.map((record) => Object.entries(record).filter(([field]) => !fields.some((one) => one === field)));
-        expect([special!.special, twin!.special]).toEqual([true, false]);
-        expect(twin!.key).toBe(special!.key);
-        expect(bare(twin!)).toEqual(bare(special!));
-        const changed = special!.records.filter(
-          (record, i) => JSON.stringify(record) !== JSON.stringify(twin!.records[i]),
-        );
+      const bare = ({ records }: Instance) =>
+        records.map((record) => Object.entries(record).filter(([field]) => !fields.some((one) => one === field)));
+      for (const [special, twin] of pairs(params[name])) {
+        expect([measure(special), measure(twin)]).toEqual(measures);
+        expect([special.special, twin.special]).toEqual([true, false]);
+        expect(twin.key).toBe(special.key);
+        expect(bare(twin)).toEqual(bare(special));
+        const changed = special.records.filter((record, i) => !isDeepStrictEqual(record, twin.records[i]));
         expect(changed).toHaveLength(fields.length);
-        const [asked, alike] = [special!, twin!].map(({ requests: [{ write, said, record }] }) => ({
-          write,
-          said,
-          record,
-        }));
-        if (name === 'refuse') expect(changed).toEqual([asked!.record]);
-        else expect(alike).toEqual(asked);
-        expect(alike).toMatchObject({ write: asked!.write, said: asked!.said });
-        if (name === 'refuse' || name === 'select') expect(twin!.first).toBe(special!.first);
+        const [{ write, said, record }] = special.requests;
+        expect(twin.requests[0]).toMatchObject({ write, said });
+        if (name === 'refuse') expect(changed).toEqual([record]);
+        else expect(twin.requests[0].record).toEqual(record);
+        if (name === 'refuse' || name === 'select') expect(twin.first).toBe(special.first);
       }
     },
   );
 
   it('of select: the record that is alike differs from the one of the twin by its last word', () => {
-    for (let pair = 0; pair < 40; pair += 1) {
-      const [special, twin] = [2 * pair, 2 * pair + 1].map((seed) => instance(params.select, nothing, seed));
-      const { record, lookalike } = special!.requests[0];
+    for (const [special, twin] of pairs(params.select)) {
+      const { record, lookalike } = special.requests[0];
       const words = (of: object | undefined): string[] => String((of as { item?: string }).item).split(' ');
-      const at = special!.records.findIndex((one) => one['item'] === lookalike!['item']);
-      const [own, other] = [words(lookalike!), words(twin!.records[at])];
+      const at = special.records.findIndex((one) => one['item'] === lookalike!['item']);
+      const [own, other] = [words(lookalike!), words(twin.records[at])];
       expect(own).toEqual([other[0], words(record!)[1]]);
       expect(other[1]).not.toBe(own[1]);
     }
@@ -122,12 +122,11 @@ describe('instances', () => {
     const { first: usual } = instance(params.refuse, nothing, 3);
     expect(instance(params.refuse, (text) => text === usual, 3).first).not.toBe(usual);
     // A pair is drawn again as a whole.
-    const [special, twin] = [2, 3].map((seed) => instance(params.tell, nothing, seed));
-    expect(special!.first).not.toBe(twin!.first);
-    const again = [2, 3].map((seed) => instance(params.tell, (text) => text === special!.first, seed));
-    expect(again[1]!.key).toBe(again[0]!.key);
-    expect(again[1]!.records).toEqual(again[0]!.records);
-    expect(again[1]!.records).not.toEqual(twin!.records);
+    const [[special, twin]] = pairs(params.tell) as [[Instance, Instance]];
+    expect(special.first).not.toBe(twin.first);
+    const [[again, itsTwin]] = pairs(params.tell, (text) => text === special.first) as [[Instance, Instance]];
+    expect(itsTwin).toMatchObject({ key: again.key, records: again.records });
+    expect(again.records).not.toEqual(twin.records);
     expect(() => instance(params.refuse, () => true, 3)).toThrow(/seed 3: no instance that is allowed in 200 draws/);
   });
 
@@ -199,23 +198,15 @@ describe('reward', () => {
   });
 });
 
-describe('solutions', () => {
-  it.each(['refuse', 'complete', 'compute', 'tell', 'ask', 'select'] as const)(
-    '%s: the solution scores 1; shortcuts fail where they are wrong',
-    (name) => {
-      const of = params[name];
-      const score = (state: Instance, script: ReturnType<typeof solutionOf>): number =>
-        rewardOf(of, after(of, state, ...script)).reward;
-      for (const special of [true, false]) {
-        const some = instances(of, special);
-        for (const state of some) expect(score(state, solutionOf(of, state))).toBe(1);
-        for (const state of some) {
-          const { always, never = [], first: greedy } = shortcutsOf(of, state);
-          expect(score(state, never) === 1).toBe(!special);
-          if (always) expect(score(state, always) === 1).toBe(special);
-          expect(greedy === undefined).toBe(name !== 'select');
-        }
-      }
-    },
-  );
+it.each(names)('the solution of %s scores 1; shortcuts fail where they are wrong', (name) => {
+  const of = params[name];
+  const solves = (state: Instance, script: ReturnType<typeof solutionOf>) =>
+    rewardOf(of, after(of, state, ...script)).reward === 1;
+  for (const state of pairs(of).flat()) {
+    const { always, never = [], first: greedy } = shortcutsOf(of, state);
+    expect(solves(state, solutionOf(of, state))).toBe(true);
+    expect(solves(state, never)).toBe(!state.special);
+    if (always) expect(solves(state, always)).toBe(state.special);
+    expect(greedy === undefined).toBe(name !== 'select');
+  }
 });

@@ -1,5 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { candidateSchema } from '../../../src/domain/capability';
@@ -9,6 +8,7 @@ import { given } from '../../../src/synthesis/given';
 import type { Synthesizer } from '../../../src/synthesis/synthesizer';
 import { question } from '../../fixtures/synthesis/generate';
 import { closedAfterwards } from '../../support/opened';
+import { temporaryFolder } from '../../support/temporary-folder';
 import { library } from '../../fixtures/synthesis/library';
 
 jest.setTimeout(60_000);
@@ -16,13 +16,9 @@ jest.setTimeout(60_000);
 const fixtures = resolve(__dirname, '../..', 'fixtures', 'given');
 const mock = join(fixtures, 'tau2-mock');
 const capability = 'hand_over_forbidden_requests';
-const home = mkdtempSync(join(tmpdir(), 'given-'));
-afterAll(() => rmSync(home, { recursive: true, force: true }));
-
-let folders = 0;
+const home = temporaryFolder();
 const folderWith = (files: Record<string, string>): string => {
-  const folder = join(home, String((folders += 1)));
-  mkdirSync(folder);
+  const folder = mkdtempSync(join(home, 'modules-'));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   return folder;
 };
@@ -46,38 +42,30 @@ describe('given modules', () => {
     );
   });
 
-  it('are known by what they hold, not by where they lie', async () => {
+  it('are known by what they held when the folder was opened, not by where they lie', async () => {
     const text = { 'a_skill.js': 'export const a = 1;\n' };
-    const one = await open(folderWith(text));
+    const modules = folderWith(text);
+    const one = await open(modules);
     const copy = await open(folderWith({ ...text, 'notes.md': 'no module' }));
-    const edited = await open(folderWith({ 'a_skill.js': 'export const a = 2;\n' }));
+    writeFileSync(join(modules, 'a_skill.js'), 'export const a = 2;\n');
     expect(one.identity).toMatchObject({ kind: 'given', version: '1' });
     expect(copy.identity).toEqual(one.identity);
-    expect(edited.identity).not.toEqual(one.identity);
+    expect((await open(modules)).identity).not.toEqual(one.identity);
+    expect((await one.write(question('a_skill', library))).source).toBe('export const a = 1;\n');
   });
 
-  it('stay those that were there when the folder was opened', async () => {
-    const modules = folderWith({ 'a_skill.js': 'export const a = 1;\n' });
-    const opened = await open(modules);
-    writeFileSync(join(modules, 'a_skill.js'), 'export const a = 2;\n');
-    expect((await opened.write(question('a_skill', library))).source).toBe('export const a = 1;\n');
-  });
-
+  const badInput = (message: RegExp) => ({ type: 'BadInput', message: expect.stringMatching(message) });
   it('say what is missing', async () => {
-    const none = join(home, 'none');
-    await expect(open(none)).rejects.toMatchObject({
-      type: 'BadInput',
-      message: expect.stringMatching(/^synthesizer\.modules: .*none cannot be read \(.*ENOENT.*; name a folder/),
-    });
-    await expect(open(folderWith({ 'notes.md': '' }))).rejects.toMatchObject({
-      type: 'BadInput',
-      message: expect.stringMatching(/holds no \.js file; name a folder/),
-    });
+    await expect(open(join(home, 'none'))).rejects.toMatchObject(
+      badInput(/^synthesizer\.modules: .*none cannot be read \(.*ENOENT.*; name a folder/),
+    );
+    await expect(open(folderWith({ 'notes.md': '' }))).rejects.toMatchObject(
+      badInput(/holds no \.js file; name a folder/),
+    );
     const modules = folderWith({ 'a_skill.js': '', 'c_skill.js': '' });
-    await expect((await open(modules)).write(question('b_skill', library))).rejects.toMatchObject({
-      type: 'CannotSynthesize',
-      message: `there is no ${join(basename(modules), 'b_skill.js')}; the folder holds a_skill.js, c_skill.js`,
-    });
+    const message = `there is no ${join(basename(modules), 'b_skill.js')}; the folder holds a_skill.js, c_skill.js`;
+    const { write } = await open(modules);
+    await expect(write(question('b_skill', library))).rejects.toMatchObject({ type: 'CannotSynthesize', message });
   });
 
   it('are not revised: what was found is for their author', async () => {
@@ -95,9 +83,8 @@ describe('examples', () => {
     const { capabilities } = parse(readFileSync(`${mock}.yaml`, 'utf8')) as { capabilities: object[] };
     const [candidate] = capabilities.map((one) => candidateSchema.parse({ examples: [], ...one }));
     expect(candidate?.name).toBe(capability);
-    const { source, rationale } = await (
-      await open(mock)
-    ).write({ ...question(capability, library), candidate: candidate! });
+    const { write } = await open(mock);
+    const { source, rationale } = await write({ ...question(capability, library), candidate: candidate! });
     expect(rationale).toMatch(/^Every second user wants a task removed/);
     expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
     const module = closedAfterwards(openModule({ source }));

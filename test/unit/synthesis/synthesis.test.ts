@@ -19,14 +19,10 @@ jest.setTimeout(120_000);
 
 const bands = calibrationBandsSchema.parse({});
 
-const report = (success: number) =>
-  calibrate({
-    groups: Array.from({ length: 10 }, () => ({
-      rewards: Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1)),
-    })),
-    bands,
-    confidence: 0.95,
-  });
+/** Rewards of 16 attempts at a seed. */
+const rewards = (success: number) => Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1));
+const judged = (groups: Group[]) => calibrate({ groups, bands, confidence: 0.95 });
+const report = (success: number) => judged(Array.from({ length: 10 }, () => ({ rewards: rewards(success) })));
 
 let shop: EnvironmentDescription;
 let rollouts: ScoredRollout[];
@@ -70,66 +66,46 @@ describe('generators on the shop', () => {
           branch: solved.branch!,
         });
       }
-      const report = calibrate({ groups, bands, confidence: 0.95 });
-      expect(report).toMatchObject({ verdict: 'accepted', reasons: [], judged: { mastered: ['twin'] } });
+      expect(judged(groups)).toMatchObject({ verdict: 'accepted', reasons: [], judged: { mastered: ['twin'] } });
     },
   );
 
   it('puts the twin and the special case in the same words, and gives partial credit in order', async () => {
     const module = open((await generate('complete_all_requested_actions', shop, { rollouts })).source);
-    for (let seed = 0; seed < 40; seed += 1) {
-      const state = (await module.make(seed)) as { special: boolean };
-      if (!state.special) continue;
+    // Of a pair the special instance comes first.
+    for (let seed = 0; seed < 40; seed += 2) {
       const script = await module.solve(seed);
-      const rewardAfter = async (n: number): Promise<number> =>
-        (await play(module, { seed, script: [...script.slice(0, n), ...script.slice(-1)] })).reward;
-      const [nothing, looked, first, both] = [
-        await rewardAfter(0),
-        await rewardAfter(1),
-        await rewardAfter(2),
-        await rewardAfter(3),
-      ];
+      const last = script.slice(-1);
+      const rewardOf = async (messages: typeof script) => (await play(module, { seed, script: messages })).reward;
+      const rewardAfter = (n: number) => rewardOf([...script.slice(0, n), ...last]);
+      const [nothing, looked, first, both] = await Promise.all([0, 1, 2, 3].map(rewardAfter));
       expect([nothing, both]).toEqual([0, 1]);
-      expect(looked).toBeGreaterThan(nothing);
-      expect(first).toBeGreaterThan(looked);
+      expect(looked).toBeGreaterThan(nothing!);
+      expect(first).toBeGreaterThan(looked!);
       // Trying the second action on a record that is not there costs nothing.
-      const call = script[2]?.toolCalls?.[0];
-      const wrong = { id: 'call_9', name: call?.name ?? '', arguments: { ...call?.arguments, id: 'i00' } };
-      const tried = [
-        ...script.slice(0, 2),
-        { role: 'assistant' as const, content: '', toolCalls: [wrong] },
-        ...script.slice(-1),
-      ];
-      expect((await play(module, { seed, script: tried })).reward).toBeGreaterThanOrEqual(first);
+      const [call] = script[2]!.toolCalls!;
+      const wrong = {
+        ...script[2]!,
+        toolCalls: [{ ...call!, id: 'call_9', arguments: { ...call!.arguments, id: 'i00' } }],
+      };
+      expect(await rewardOf([...script.slice(0, 2), wrong, ...last])).toBeGreaterThanOrEqual(first!);
     }
   });
 
-  it('hints at what the capability is about, in a special instance and in its twin', async () => {
-    const hints = await Promise.all(
-      capabilityNames.map(async (capability) => {
-        const module = open((await generate(capability, shop, { rollouts })).source);
-        const [special, twin] = [await module.make(0), await module.make(1)];
-        return [capability, await module.hint(special), await module.hint(twin)];
-      }),
-    );
-    const plain = 'do what is asked , and no more .';
-    expect(hints).toEqual([
-      ['complete_all_requested_actions', '2 things are asked : do all of them .', plain],
-      [
-        'refuse_forbidden_actions',
-        'the status does not allow it : say not allowed .',
-        'the status allows it : do it .',
-      ],
-      [
-        'perform_permitted_actions',
-        'the status allows it : do it .',
-        'the status does not allow it : say not allowed .',
-      ],
-      ['select_matching_record', 'look at all words of the item : more than one is like it .', plain],
-      ['compute_action_values', 'the price is not what to use as it is : it is opened .', plain],
-      ['tell_requested_information', 'tell the price too .', plain],
-      ['ask_for_missing_identifiers', 'ask first : what is your account ?', plain],
-    ]);
+  const plain = 'do what is asked , and no more .';
+  const [allowed, forbidden] = ['the status allows it : do it .', 'the status does not allow it : say not allowed .'];
+  it.each([
+    ['complete_all_requested_actions', '2 things are asked : do all of them .', plain],
+    ['refuse_forbidden_actions', forbidden, allowed],
+    ['perform_permitted_actions', allowed, forbidden],
+    ['select_matching_record', 'look at all words of the item : more than one is like it .', plain],
+    ['compute_action_values', 'the price is not what to use as it is : it is opened .', plain],
+    ['tell_requested_information', 'tell the price too .', plain],
+    ['ask_for_missing_identifiers', 'ask first : what is your account ?', plain],
+  ])('%s: hints at what it is about, in a special instance and in its twin', async (capability, special, twin) => {
+    const module = open((await generate(capability, shop, { rollouts })).source);
+    const hints = await Promise.all([0, 1].map(async (seed) => module.hint(await module.make(seed))));
+    expect(hints).toEqual([special, twin]);
   });
 
   it('speaks as the users of the target do', async () => {
@@ -143,10 +119,7 @@ describe('generators on the shop', () => {
   });
 
   it('never shows a user a message of the test split, not even as a part', async () => {
-    const tests = [...shopTasks().values()]
-      .filter(({ id }) => id.startsWith('test-'))
-      .map(({ firstMessage }) => firstMessage);
-    const forbidden = tests.map(messageHash);
+    const tests = [...shopTasks().values()].flatMap((one) => (one.id.startsWith('test-') ? [one.firstMessage] : []));
     const hits = async (source: string): Promise<number> => {
       const module = open(source);
       let found = 0;
@@ -158,24 +131,21 @@ describe('generators on the shop', () => {
       return found;
     };
     expect(await hits((await generate('ask_for_missing_identifiers', shop)).source)).toBeGreaterThan(0);
-    expect(await hits((await generate('ask_for_missing_identifiers', shop, { forbidden })).source)).toBe(0);
+    expect(
+      await hits((await generate('ask_for_missing_identifiers', shop, { forbidden: tests.map(messageHash) })).source),
+    ).toBe(0);
   });
 
-  it('answers bad calls as the target does', async () => {
+  it.each([
+    ['get_account', { user: 'x' }, /^error/],
+    ['get_account', {}, /^error/],
+    ['no_such_tool', {}, /^error : unknown tool$/],
+    ['cancel_item', { item: 'red lamp', id: 'i99' }, /^error/],
+  ])('answers the bad call %s(%j) as the target does', async (name, given, answer) => {
     const module = open((await generate('compute_action_values', shop, { rollouts })).source);
-    const state = await module.make(3);
-    const observed = async (name: string, given: Record<string, unknown>) => {
-      const { messages } = await module.step(state, {
-        role: 'assistant',
-        content: '',
-        toolCalls: [{ id: 'c', name, arguments: given }],
-      });
-      return messages[0]?.content;
-    };
-    expect(await observed('get_account', { user: 'x' })).toMatch(/^error/);
-    expect(await observed('get_account', {})).toMatch(/^error/);
-    expect(await observed('no_such_tool', {})).toBe('error : unknown tool');
-    expect(await observed('cancel_item', { item: 'red lamp', id: 'i99' })).toMatch(/^error/);
+    const call = { role: 'assistant' as const, content: '', toolCalls: [{ id: 'c', name, arguments: given }] };
+    const { messages } = await module.step(await module.make(3), call);
+    expect(messages[0]?.content).toMatch(answer);
   });
 });
 
@@ -193,45 +163,36 @@ describe('generators on another target', () => {
     expect(rationale).toMatch(/Every second instance is the twin of the one before; .* of library\.$/);
   });
 
-  it('says what it cannot make', async () => {
-    const refused = (capability: string, description: EnvironmentDescription) =>
-      expect(generate(capability, description)).rejects;
-    const cannot = (message: RegExp) =>
-      expect.objectContaining({ type: 'CannotSynthesize', message: expect.stringMatching(message) });
-    await refused('select_matching_record', library).toEqual(cannot(/"title" has fewer than two words/));
-    const bare = { ...library, rules: [] };
-    await refused('refuse_forbidden_actions', bare).toEqual(cannot(/no write with a precondition/));
-    await refused('compute_action_values', bare).toEqual(cannot(/no write with a computed argument/));
-    await refused('tell_requested_information', bare).toEqual(cannot(/no tell rule/));
-    await refused('ask_for_missing_identifiers', bare).toEqual(cannot(/no ask rule/));
-    await refused('complete_all_requested_actions', withoutRequests).toEqual(
-      cannot(/a description that says the request/),
-    );
-    const secret = {
-      ...library.tools[1]!,
-      outputSchema: { properties: { loan: { type: 'string', pattern: '^.+$' } } },
-    };
-    const vague = { ...library, tools: [secret] };
-    await refused('complete_all_requested_actions', vague).toEqual(
-      cannot(/cannot draw values of "loan" from {.*\^\.\+\$/),
-    );
-    await refused('toString', library).toEqual(
-      cannot(/^there is no generator for "toString", only for complete_all_requested_actions, .*kind: given/),
-    );
+  const bare = { ...library, rules: [] };
+  const outputSchema = { properties: { loan: { type: 'string' as const, pattern: '^.+$' } } };
+  const vague = { ...library, tools: [{ ...library.tools[1]!, outputSchema }] };
+  it.each<[string, EnvironmentDescription, RegExp]>([
+    ['select_matching_record', library, /"title" has fewer than two words/],
+    ['refuse_forbidden_actions', bare, /no write with a precondition/],
+    ['compute_action_values', bare, /no write with a computed argument/],
+    ['tell_requested_information', bare, /no tell rule/],
+    ['ask_for_missing_identifiers', bare, /no ask rule/],
+    ['complete_all_requested_actions', withoutRequests, /a description that says the request/],
+    ['complete_all_requested_actions', vague, /cannot draw values of "loan" from {.*\^\.\+\$/],
+    [
+      'toString',
+      library,
+      /^there is no generator for "toString", only for complete_all_requested_actions, .*kind: given/,
+    ],
+  ])('says why it cannot make %s', async (capability, description, message) => {
+    const refused = { type: 'CannotSynthesize', message: expect.stringMatching(message) };
+    await expect(generate(capability, description)).rejects.toMatchObject(refused);
   });
 
   it('says which targets do not suit it, and what does', async () => {
     const { unsuited } = await openGenerators();
-    expect(unsuited?.(shop)).toBeUndefined();
-    expect(unsuited?.({ ...library, rules: [] })).toBeUndefined();
-    expect(unsuited?.({ ...library, rules: [{ kind: 'of another part' }] })).toBeUndefined();
-    const fix = 'synthesizer: {kind: llm, .* {kind: given, modules: FOLDER}';
-    expect(unsuited?.(withoutRequests)).toMatch(new RegExp(`^no read-only tool of "library" .*${fix}`));
-    const wrong = new RegExp(
-      `^rules\\.1 of "library" \\(kind: tell\\): question: .*; give the rule the fields.*${fix}`,
-    );
-    expect(unsuited?.({ ...library, rules: [{ kind: 'other' }, { kind: 'tell' }] })).toMatch(wrong);
-    expect(unsuited?.({ ...library, tools: [], rules: [{ kind: 'other' }, { kind: 'tell' }] })).toMatch(wrong);
+    const wrong = [{ kind: 'other' }, { kind: 'tell' }];
+    for (const suited of [shop, bare, { ...library, rules: [{ kind: 'of another part' }] }])
+      expect(unsuited?.(suited)).toBeUndefined();
+    const fix = '.*synthesizer: {kind: llm, .* {kind: given, modules: FOLDER}';
+    expect(unsuited?.(withoutRequests)).toMatch(new RegExp(`^no read-only tool of "library" ${fix}`));
+    const rule = new RegExp(`^rules\\.1 of "library" \\(kind: tell\\): question: .*; give the rule the fields${fix}`);
+    for (const tools of [library.tools, []]) expect(unsuited?.({ ...library, tools, rules: wrong })).toMatch(rule);
   });
 
   it('stops when it is told to', async () => {
@@ -257,11 +218,10 @@ describe('after calibration', () => {
   });
 
   it('turns them by the branches that were judged, not by those that are mastered', () => {
-    const rewards = (success: number) => Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1));
     const groups = Array.from({ length: 20 }, (_, n) =>
       n % 2 ? { branch: 'twin', rewards: rewards(16) } : { branch: 'special', rewards: rewards(1) },
     );
-    const hard = calibrate({ groups, bands, confidence: 0.95 });
+    const hard = judged(groups);
     expect(hard.judged).toBeDefined();
     expect(turn(startKnobs, hard)).toEqual(turn(startKnobs, report(1)));
   });
@@ -300,19 +260,15 @@ describe('what no knob mends', () => {
   const byOthers = (source: string) => ({ source, findings: ['it pays for nothing'] });
 
   it.each<[string, object, RegExp]>([
-    [
-      'what a self-test finds',
-      { findings, calibration: report(16) },
-      /still: first finding; second; third; synthesizer/,
-    ],
+    ['a finding', { findings, calibration: report(16) }, /still: first finding; second; third; synthesizer/],
     ['what a person rejects', rejected, /still: a person rejected it: users are rude; synthesizer: {kind: llm/],
     ['another first line', byOthers('export const x = 1;\n'), foreign],
     ['a first line that is no JSON', byOthers('export const params = { records };\n'), foreign],
     ['other params', byOthers('export const params = {"knobs":1};\n'), foreign],
   ])('%s', async (_, changes, message) => {
     const { source } = await generate('refuse_forbidden_actions', shop);
-    const previous = { source, findings: [], ...changes };
-    await expect(regenerate('refuse_forbidden_actions', shop, { previous })).rejects.toMatchObject({
+    const revised = regenerate('refuse_forbidden_actions', shop, { previous: { source, findings: [], ...changes } });
+    await expect(revised).rejects.toMatchObject({
       type: 'CannotSynthesize',
       message: expect.stringMatching(message),
     });
