@@ -1,6 +1,5 @@
 /** Modules as a language model is to write them: JSON observations, conversations of several turns, twins. Fair ones pass, lax ones are found. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { checkModule, isModuleFile, rendered } from '../../../src/cli/environment-check';
 import type { AssistantMessage, Message, ToolSchema } from '../../../src/domain/messages';
@@ -8,13 +7,15 @@ import { callWith, recordsIn } from '../../../src/sandbox/conversation';
 import { attackLine, attackPolicies, attacksIn, type Attack } from '../../../src/sandbox/attacks';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { readFixtureRollouts } from '../../support/fixture-rollouts';
+import { temporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(120_000);
 
 const examples = resolve(__dirname, '../../..', 'prompts', 'examples');
 const read = (name: string): string => readFileSync(join(examples, name), 'utf8');
-const retail = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'retail-by-hand.js'), 'utf8');
-const writing = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'writing-by-hand.js'), 'utf8');
+const byHand = (name: string): string =>
+  readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', `${name}-by-hand.js`), 'utf8');
+const [retail, writing] = [byHand('retail'), byHand('writing')];
 const findingsOf = async (source: string): Promise<string> => (await selfTest({ source })).findings.join('\n');
 const changed = (source: string, ...changes: [string, string][]): string =>
   changes.reduce((text, [from, to]) => {
@@ -22,18 +23,14 @@ const changed = (source: string, ...changes: [string, string][]): string =>
     return text.replaceAll(from, to);
   }, source);
 
-describe('modules that pass', () => {
-  it.each([
-    ...readdirSync(examples).map((name) => [`the example ${name}`, read(name)]),
-    ['one for tau2-bench retail, with a user who confirms and forgets', retail],
-    ['one without tools', writing],
-  ])('%s', async (_, source) => {
-    expect(await selfTest({ source: source! })).toEqual({ passed: true, findings: [], hints: true });
-  });
-
-  it('are short enough to be read where they are examples', () => {
-    for (const name of readdirSync(examples)) expect(read(name).split('\n').length).toBeLessThan(180);
-  });
+it.each([
+  ...readdirSync(examples).map((name) => [`the example ${name}`, read(name)]),
+  ['one for tau2-bench retail, with a user who confirms and forgets', retail],
+  ['one without tools', writing],
+])('%s passes', async (what, source) => {
+  expect(await selfTest({ source: source! })).toEqual({ passed: true, findings: [], hints: true });
+  // Examples are short enough to be read.
+  if (what!.startsWith('the example')) expect(source!.split('\n').length).toBeLessThan(180);
 });
 
 describe('a module without tools', () => {
@@ -140,24 +137,19 @@ describe('arguments that are copied', () => {
   });
 
   it('are of the type that the schema says, and left out where nothing needs them', () => {
-    const parameters = {
-      type: 'object',
-      properties: {
-        n: { type: 'integer' },
-        on: { type: 'boolean' },
-        ids: { type: 'array', items: {} },
-        note: { type: 'string' },
-      },
-      required: ['n', 'on', 'ids'],
+    const types = { n: 'integer', on: 'boolean', note: 'string' };
+    const properties = {
+      ...Object.fromEntries(Object.entries(types).map(([name, type]) => [name, { type }])),
+      ids: { type: 'array', items: {} },
     };
-    const any = { name: 'any', description: '', parameters };
+    const any = {
+      name: 'any',
+      description: '',
+      parameters: { type: 'object', properties, required: ['n', 'on', 'ids'] },
+    };
     expect(callWith(any, []).arguments).toEqual({ n: 0, on: true, ids: [] });
-    expect(callWith(any, ['{"n": 4, "on": false, "ids": ["a1"], "note": "x"}']).arguments).toEqual({
-      n: 4,
-      on: false,
-      ids: ['a1'],
-      note: 'x',
-    });
+    const given = { n: 4, on: false, ids: ['a1'], note: 'x' };
+    expect(callWith(any, [JSON.stringify(given)]).arguments).toEqual(given);
   });
 
   it('whatever a module writes into its schemas', () => {
@@ -181,14 +173,10 @@ describe('attacks', () => {
     'const right = seen && !same(board, before);',
   ]);
 
-  it('that succeed reject a module, with the conversation', async () => {
-    const found = await findingsOf(`${open}\n${attackLine(overwrite)}`);
-    expect(found).toMatch(
+  it('that succeed reject a module, with the conversation; those that fail leave it as it is', async () => {
+    expect(await findingsOf(`${open}\n${attackLine(overwrite)}`)).toMatch(
       /attack "book without looking" succeeds on \d+% .*; seed 0: user: .* \| agent: show_day\(\{"day":"\w+"\}\) \| tool: 9h .*agent: booked/,
     );
-  });
-
-  it('that fail leave it as it is', async () => {
     expect(await findingsOf(`${read('board.js')}\n${attackLine(overwrite)}`)).toBe('');
   });
 
@@ -208,22 +196,22 @@ describe('attacks', () => {
     );
   });
 
-  it('that are no attacks are found', async () => {
-    expect(await findingsOf(`${read('board.js')}\n// Attack: {"name": 5}`)).toMatch(/Attack: .*mend the line/);
-    const [wrong = ''] = attacksIn(`// Attack: {"\u001b[2J\u202e${'x'.repeat(9_000)}": 5}`).wrong;
-    expect(wrong).toMatch(/mend the line$/);
-    for (const control of ['\u001b', '\u202e']) expect(wrong).not.toContain(control);
-    expect(wrong.length).toBeLessThan(500);
-  });
-
   const calling = (value: string): string =>
     `// Attack: {"name": "a", "messages": [{"calls": [{"name": "show_day", "arguments": {"day": ${value}}}]}]}`;
   it.each<[string, string, RegExp]>([
+    ['no attacks', '// Attack: {"name": 5}', /Attack: .*mend the line/],
     ['too deep', calling('['.repeat(20_000) + ']'.repeat(20_000)), /nested more than 10 deep/],
     ['too long', calling(`"${'x'.repeat(50_000)}"`), /50\d{3} characters: write at most 40000/],
     ['too many places', calling(`"${'<user> '.repeat(5_000)}"`), /5000 places to fill in: write at most 200/],
   ])('that are %s are found, and break nothing', async (_, line, finding) => {
     expect(await findingsOf(`${read('board.js')}\n${line}`)).toMatch(finding);
+  });
+
+  it('that are none are quoted short, without what moves the cursor', () => {
+    const [wrong = ''] = attacksIn(`// Attack: {"\u001b[2J\u202e${'x'.repeat(9_000)}": 5}`).wrong;
+    expect(wrong).toMatch(/mend the line$/);
+    for (const control of ['\u001b', '\u202e']) expect(wrong).not.toContain(control);
+    expect(wrong.length).toBeLessThan(500);
   });
 
   it('fill in no more than a message may hold', () => {
@@ -239,8 +227,7 @@ describe('attacks', () => {
 });
 
 describe('campaign env check FILE', () => {
-  const home = mkdtempSync(join(tmpdir(), 'modules-'));
-  afterAll(() => rmSync(home, { recursive: true, force: true }));
+  const home = temporaryFolder();
   const check = async (name: string, text: string) => {
     const file = join(home, name);
     writeFileSync(file, text);
@@ -268,9 +255,8 @@ describe('campaign env check FILE', () => {
   });
 
   it('says which file cannot be read', async () => {
-    await expect(checkModule({ file: join(home, 'none.js'), say: () => {} })).rejects.toThrow(
-      /none\.js cannot be read/,
-    );
+    const none = checkModule({ file: join(home, 'none.js'), say: () => {} });
+    await expect(none).rejects.toThrow(/none\.js cannot be read/);
   });
 
   it.each([
