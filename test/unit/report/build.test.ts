@@ -32,37 +32,27 @@ const LEVEL = 0.9;
 const recordsOf = ({ ref }: RolloutSummary): Promise<Rollout[]> => readRecords({ store, ref });
 
 /** One task for each reward. */
-const batch = (purpose: Purpose, title: string, rewards: number[]): Promise<RolloutSummary> =>
-  summaryOf(
-    purpose,
-    title,
-    rewards.map((reward, i) => scoredRollout({ name: `${title} ${i}`, task: `t${i}`, reward })),
-  );
-
-const policy = (ref: ArtifactRef): FixedPolicy => ({ base: 'base@1', adapters: [{ ref, weight: 1 }] });
-
-/** The first step waits for what is done before it. */
-const times = (step: number) => ({ rollouts_seconds: step === 1 ? 60 : 6, update_seconds: 4 });
+const batch = (purpose: Purpose, title: string, rewards: number[]): Promise<RolloutSummary> => {
+  const rollouts = rewards.map((reward, i) => scoredRollout({ name: `${title} ${i}`, task: `t${i}`, reward }));
+  return summaryOf(purpose, title, rollouts);
+};
 
 /** Trained for 4 steps of 10 rollouts, saved at 2 and 4; `heldOut` are the successes of 5 at each. */
 async function trained(name: string, heldOut: [number, number]) {
+  // The first step waits for what is done before it.
+  const times = (step: number) => ({ rollouts_seconds: step === 1 ? 60 : 6, update_seconds: 4 });
   const lines = [1, 2, 3, 4].map((step) => JSON.stringify({ step, reward: step / 10, name, ...times(step) }));
-  const metrics = await metricsOf(`${lines.join('\n')}\n`);
-  const adapter = await json(name);
   const training: TrainingSummary = {
-    steps: 4,
-    rollouts: 40,
-    brokenRollouts: 2,
-    promptTokens: 400,
-    completionTokens: 80,
-    metrics,
+    ...{ steps: 4, rollouts: 40, brokenRollouts: 2, promptTokens: 400, completionTokens: 80 },
+    metrics: await metricsOf(`${lines.join('\n')}\n`),
     checkpoints: await json([]),
   };
+  const policy: FixedPolicy = { base: 'base@1', adapters: [{ ref: await json(name), weight: 1 }] };
   const iterations: Iteration[] = [];
   for (const [i, step] of [2, 4].entries()) {
     const rewards = Array.from({ length: 5 }, (_, task) => Number(task < heldOut[i]!));
     const evaluated = await batch('held_out', `${name} at ${step}`, rewards);
-    iterations.push({ step, rollouts: 10 * step, policy: policy(adapter), heldOut: evaluated });
+    iterations.push({ step, rollouts: 10 * step, policy, heldOut: evaluated });
   }
   return { training, iterations };
 }
@@ -83,28 +73,49 @@ const routedRollouts = (): Rollout[] => [
   { status: 'broken', key: 'broken', task: 't3', attempt: 0, error: { type: 'RouterFailed', message: 'no answer' } },
 ];
 
-const crossValidated = (mean: number) => ({ mean, standardError: 0.1, n: 12 });
-
 /** As the environment was judged. */
 const calibrationOf = async ({ ref }: RolloutSummary) => {
   const groups = [...groupByTask(await readOutcomes({ store, ref })).values()];
   return calibrate({ groups, bands: campaignSchema.shape.calibration.parse(undefined), confidence: LEVEL });
 };
 
+/** What the router was fitted to. */
+function fittedRouter() {
+  const crossValidated = (mean: number) => ({ mean, standardError: 0.1, n: 12 });
+  const [constant, ridge] = [crossValidated(0.5), crossValidated(0.6)];
+  return {
+    maker: { kind: 'learned', version: '1', options: {} },
+    options: ['base', one].map((name) => ({ name, policy: { base: 'base@1', adapters: [] } })),
+    crossValidation: {
+      ...{ helps: true, routed: ridge, base: crossValidated(0.3), bestSingle: { option: one, ...constant } },
+      unionCeiling: crossValidated(0.95),
+      form: 'ridge',
+      forms: [
+        { form: 'constant', ...constant },
+        { form: 'ridge', ...ridge },
+      ],
+    },
+    parameters: {},
+  };
+}
+
 async function fullRecord(): Promise<CampaignRecord> {
+  const heldOut = (title: string, rewards: number[]) => batch('held_out', title, rewards);
   const [first, baseline] = [await trained(one, [3, 4]), await trained('theirs', [2, 5])];
-  const baseHeldOut = await batch('held_out', 'base held out', [1, 0, 0, 0, 0]);
+  const [best] = first.iterations as [Iteration];
+  const baseHeldOut = await heldOut('base held out', [1, 0, 0, 0, 0]);
   const candidates = [one, two].map((name) => ({ name, definition: `${name}.`, examples: [] }));
   const statistics = { coverage: { mean: 0.4, std: 0.1 }, delta: { mean: 0.5, std: 0.1 }, passes: 8, evidence: [] };
-  const calibrationRollouts = await summaryOf(
-    'calibration',
-    'calibration',
-    [1, 0, 0.5, 0, 1, 0].map((reward, i) => ({
-      ...scoredRollout({ name: `c${i}`, task: `seed${i % 3}`, reward }),
-      attempt: Math.floor(i / 3),
-    })),
-  );
+  const attempts = [1, 0, 0.5, 0, 1, 0].map((reward, i) => ({
+    ...scoredRollout({ name: `c${i}`, task: `seed${i % 3}`, reward }),
+    attempt: Math.floor(i / 3),
+  }));
+  const calibrationRollouts = await summaryOf('calibration', 'calibration', attempts);
+  const calibration = await calibrationOf(calibrationRollouts);
   const [module, revised] = [await moduleOf('const a = 1;', 'why'), await moduleOf('const a = 2;', 'why now')];
+  const option = async (purpose: Purpose, name: string, rewards: number[]) => {
+    return { option: name, name, rollouts: await batch(purpose, `${purpose} ${name}`, rewards) };
+  };
   const started = startedCampaign(await batch('base_rollouts', 'base rollouts', [1, 0, 0, 1, 0, 0, 0.5]), {
     arms: [{ kind: 'grpo_target', name: 'theirs' }, { kind: 'other' }],
     evaluation: { confidence: LEVEL },
@@ -125,73 +136,37 @@ async function fullRecord(): Promise<CampaignRecord> {
     },
     capabilities: [
       {
-        name: one,
-        workflowId: 'w1',
-        status: 'trained',
+        ...{ name: one, workflowId: 'w1', status: 'trained' },
         rounds: [
           { round: 1, module, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] } },
-          {
-            round: 2,
-            module: revised,
-            selfTest: { passed: true, findings: [] },
-            calibration: await calibrationOf(calibrationRollouts),
-            calibrationRollouts,
-          },
+          { round: 2, module: revised, selfTest: { passed: true, findings: [] }, calibration, calibrationRollouts },
         ],
         trained: {
           ...first,
-          best: first.iterations[0]!,
-          synthesized: {
-            before: await batch('held_out', 'base on seeds', [0, 0, 1]),
-            after: first.iterations[0]!.heldOut,
-          },
-          target: { before: baseHeldOut, after: await batch('held_out', 'one on target', [1, 1, 0, 0, 0]) },
+          best,
+          synthesized: { before: await heldOut('base on seeds', [0, 0, 1]), after: best.heldOut },
+          target: { before: baseHeldOut, after: await heldOut('one on target', [1, 1, 0, 0, 0]) },
         },
       },
       { name: two, workflowId: 'w2', status: 'failed', reason: 'TrainerDied: gone', rounds: [] },
     ],
     arms: [
       {
-        name: 'theirs',
-        kind: 'grpo_target',
-        workflowId: 'w3',
-        status: 'done',
-        routable: false,
-        ...baseline,
-        best: baseline.iterations[0]!,
+        ...{ name: 'theirs', kind: 'grpo_target', workflowId: 'w3', status: 'done', routable: false },
+        ...{ ...baseline, best: baseline.iterations[0]! },
       },
       { name: 'other', kind: 'other', workflowId: 'w4', status: 'failed', routable: false, reason: 'no such option' },
     ],
     router: {
-      router: await json({
-        maker: { kind: 'learned', version: '1', options: {} },
-        options: ['base', one].map((name) => ({ name, policy: { base: 'base@1', adapters: [] } })),
-        crossValidation: {
-          helps: true,
-          routed: crossValidated(0.6),
-          base: crossValidated(0.3),
-          bestSingle: { option: one, ...crossValidated(0.5) },
-          unionCeiling: crossValidated(0.95),
-          form: 'ridge',
-          forms: [
-            { form: 'constant', ...crossValidated(0.5) },
-            { form: 'ridge', ...crossValidated(0.6) },
-          ],
-        },
-        parameters: {},
-      }),
-      options: ['base', one],
-      sums: [],
-      outcomes: [
-        { option: 'base', rollouts: await batch('outcome_matrix', 'matrix base', [0, 1, 0]) },
-        { option: one, rollouts: await batch('outcome_matrix', 'matrix one', [1, 1, 0]) },
-      ],
+      router: await json(fittedRouter()),
+      ...{ options: ['base', one], sums: [] },
+      outcomes: [await option('outcome_matrix', 'base', [0, 1, 0]), await option('outcome_matrix', one, [1, 1, 0])],
     },
     evaluation: {
       policies: [
-        { name: 'base', rollouts: await batch('test', 'test base', [0, 0, 1, 0]) },
-        { name: one, rollouts: await batch('test', 'test one', [1, 0, 0, 0]) },
-        { name: 'theirs', rollouts: await batch('test', 'test theirs', [1, 0, 0, 1]) },
+        await option('test', 'base', [0, 0, 1, 0]),
+        await option('test', one, [1, 0, 0, 0]),
+        await option('test', 'theirs', [1, 0, 0, 1]),
         { name: 'trace', rollouts: await summaryOf('test', 'test trace', routedRollouts()) },
       ],
       failed: [],
@@ -716,8 +691,7 @@ test('a gate over the adapters is a sum that has cost what they have, and the ou
 });
 
 test('a router that is constant says what it gives', async () => {
-  const fitted = JSON.parse((await store.read(record.router!.router!)).toString()) as object;
-  const router = await json({ ...fitted, constant: 'base' });
+  const router = await json({ ...fittedRouter(), constant: 'base' });
   const rollouts = routedRollouts().map((rollout) =>
     rollout.status === 'scored' ? { ...rollout, routed: { ...rollout.routed!, probabilities: {} } } : rollout,
   );

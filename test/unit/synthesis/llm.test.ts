@@ -287,15 +287,19 @@ describe('a revision', () => {
       ...more,
     },
   });
-  const revised = async (more: object): Promise<{ found: string; before: Question; source: string }> => {
-    const { synthesizer, questions } = asked([fenced(code), fenced(code)]);
-    await synthesizer.write(input());
+  let first: Question;
+  beforeAll(async () => {
+    first = (await written(once)).question;
+  });
+  /** What is asked after the beginning of the first question. */
+  const revised = async (more: object): Promise<{ found: string; source: string }> => {
+    const { synthesizer, questions } = asked(once);
     const { source } = await synthesizer.revise(previous(more));
-    const [first, second] = questions as [Question, Question];
-    expect(second.messages.slice(0, first.messages.length)).toEqual(first.messages);
-    const [own, found] = second.messages.slice(first.messages.length);
+    const { messages } = questions[0]!;
+    expect(messages.slice(0, first.messages.length)).toEqual(first.messages);
+    const [own, found] = messages.slice(first.messages.length);
     expect(own).toEqual({ role: 'assistant', content: `\`\`\`javascript\n${code.trim()}\n\`\`\`` });
-    return { found: found!.content, before: first, source };
+    return { found: found!.content, source };
   };
 
   it('shows the module and the findings of the self-test, after the same beginning', async () => {
