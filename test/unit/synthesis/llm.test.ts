@@ -39,7 +39,7 @@ function asked(answers: readonly string[], options: Partial<Parameters<typeof sy
         async ask(one, { step }) {
           steps.push(step);
           const text = answers[questions.push(one) - 1];
-          if (text === undefined) throw new Error('asked more often than there are answers');
+          if (text === undefined) throw new Error(NONE_LEFT);
           return { text, finish: 'stop', usage: { promptTokens: 1, cachedTokens: 0, completionTokens: 1 } };
         },
       },
@@ -68,33 +68,29 @@ const input = (more: Partial<WriteInput> = {}): WriteInput => ({
 });
 const textOf = ({ messages }: Question): string => messages.map(({ content }) => content).join('\n');
 
-/** What becomes of one module, and what was asked for it. */
-async function written(
-  answers: readonly string[],
-  more: Partial<WriteInput> = {},
-  options: Parameters<typeof asked>[1] = {},
-) {
-  const { synthesizer, questions, steps } = asked(answers, options);
+const NONE_LEFT = 'asked more often than there are answers';
+/** What is asked first; nothing is answered. */
+async function questionOf(more: Partial<WriteInput> = {}, options: Parameters<typeof asked>[1] = {}) {
+  const { synthesizer, questions } = asked([], options);
+  await expect(synthesizer.write(input(more))).rejects.toThrow(NONE_LEFT);
+  return questions[0]!;
+}
+const firstText = async (...of: Parameters<typeof questionOf>) => textOf(await questionOf(...of));
+
+/** What becomes of one module, and what was asked after the first question. */
+async function written(answers: readonly string[], more: Partial<WriteInput> = {}, attacks = 0) {
+  const { synthesizer, questions, steps } = asked(answers, { attacks });
   const { source, rationale } = await synthesizer.write(input(more));
-  const [asking, ...repairs] = questions;
-  return {
-    source,
-    rationale,
-    question: asking!,
-    text: textOf(asking!),
-    repairs,
-    sent: repairs.at(-1)?.messages.at(-1)?.content,
-    steps,
-  };
+  const repairs = questions.slice(1);
+  return { source, rationale, steps, repairs, sent: repairs.at(-1)?.messages.at(-1)?.content };
 }
 const once = [fenced(code)];
 
 describe('what is asked', () => {
   it('shows policy, schemas, real answers, examples and the attempts, and none of another order in another way', async () => {
-    const { question: asking, text, steps } = await written(once);
-    const reversed = await written(once, { rollouts: [...rollouts].reverse() });
-    expect(reversed.question).toEqual(asking);
-    expect(steps).toEqual(['environment: gather_all_items_first']);
+    const asking = await questionOf();
+    expect(await questionOf({ rollouts: [...rollouts].reverse() })).toEqual(asking);
+    const text = textOf(asking);
     for (const shown of [description.policy.trim(), 'Trains `read_all_result_pages`']) expect(text).toContain(shown);
     for (const tool of description.tools) expect(text).toContain(JSON.stringify(tool));
     expect(text).toMatch(/get_order_details\(\{"order_id":"#W\d{7}"\}\)\n=> \{"order_id": "#W\d{7}"/);
@@ -104,17 +100,16 @@ describe('what is asked', () => {
   });
 
   it('says what twins of texts are where the target has no tools, within the question, and nowhere else', async () => {
-    const { question: other } = await written([fenced(writing)], { description: { ...description, tools: [] } });
-    expect((await written(once)).text).not.toContain('Both of a pair call for the capability');
+    const other = await questionOf({ description: { ...description, tools: [] } });
+    expect(await firstText()).not.toContain('Both of a pair call for the capability');
     expect(other.messages.map(({ role }) => role)).toEqual(['system', 'user']);
     expect(other.messages[1]?.content).toMatch(/Your task: the module for[^]*Both of a pair call for the capability/);
   });
 
   it('begins with the same bytes for every capability of a target', async () => {
     const another = { name: 'other_skill', definition: 'Another.' };
-    const { text: one } = await written(once, { others: [another] });
-    const of = { candidate: { ...another, examples: [] }, others: [input().candidate] };
-    const { text: other } = await written(once, of);
+    const one = await firstText({ others: [another] });
+    const other = await firstText({ candidate: { ...another, examples: [] }, others: [input().candidate] });
     const shared = [...one].findIndex((character, n) => character !== other[n]);
     expect(one.slice(0, shared)).toMatch(
       /<\/users>[^]*- other_skill: Another\.[^]*<\/lacking>\s+# The capability\s+<capability>\s+$/,
@@ -124,14 +119,13 @@ describe('what is asked', () => {
 
   it('shows nothing of attempts in which a user says the text of a test task', async () => {
     const said = failed[0]!.messages.find(({ role }) => role === 'user')!.content;
-    const { text } = await written(once, { forbidden: [messageHash(said)] });
+    const text = await firstText({ forbidden: [messageHash(said)] });
     expect(text).not.toContain(said.slice(0, 200));
     expect(text).toMatch(/\[r1\]/);
   });
 
   it('fits into the context, by shorter samples, or says what it needs', async () => {
-    const sizeIn = async (contextTokens: number): Promise<number> =>
-      (await written(once, {}, { contextTokens, maxTokens: 8_000 })).text.length;
+    const sizeIn = async (contextTokens: number) => (await firstText({}, { contextTokens, maxTokens: 8_000 })).length;
     const narrow = await sizeIn(32_000);
     expect(narrow).toBeLessThan(await sizeIn(128_000));
     expect(narrow / 3.5 + 8_000).toBeLessThan(32_000);
@@ -164,7 +158,8 @@ describe('what is asked', () => {
 describe('a module that was written', () => {
   it('has the schemas of its tools before it, and is the one of the answer', async () => {
     const progress = jest.fn();
-    const { source, rationale } = await written(once, { progress });
+    const { source, rationale, steps } = await written(once, { progress });
+    expect(steps).toEqual(['environment: gather_all_items_first']);
     expect(rationale).toBe('Agents forget to ask.');
     expect(source).toMatch(/^const targetTools = \{"find_user_id_by_email":/);
     expect(source.slice(source.indexOf('\n') + 1).trim()).toBe(code.trim());
@@ -180,6 +175,11 @@ describe('a module that was written', () => {
     const { source } = await written([fenced(own)]);
     expect(source.match(/^const targetTools =/gm)).toHaveLength(1);
     expect(ownCode(source)).toBe(own.trim());
+  });
+
+  it('has no tools where the target has none', async () => {
+    const { repairs } = await written([fenced(writing)], { description: { ...description, tools: [] } });
+    expect(repairs).toEqual([]);
   });
 
   it('has no notes of the model in the place of attacks and rationale', async () => {
@@ -287,28 +287,23 @@ describe('a revision', () => {
       ...more,
     },
   });
-  let first: Question;
-  beforeAll(async () => {
-    first = (await written(once)).question;
-  });
   /** What is asked after the beginning of the first question. */
-  const revised = async (more: object): Promise<{ found: string; source: string }> => {
-    const { synthesizer, questions } = asked(once);
-    const { source } = await synthesizer.revise(previous(more));
+  const foundBy = async (more: object): Promise<string> => {
+    const { synthesizer, questions } = asked([]);
+    await expect(synthesizer.revise(previous(more))).rejects.toThrow(NONE_LEFT);
+    const beginning = (await questionOf()).messages;
     const { messages } = questions[0]!;
-    expect(messages.slice(0, first.messages.length)).toEqual(first.messages);
-    const [own, found] = messages.slice(first.messages.length);
+    expect(messages.slice(0, beginning.length)).toEqual(beginning);
+    const [own, found] = messages.slice(beginning.length);
     expect(own).toEqual({ role: 'assistant', content: `\`\`\`javascript\n${code.trim()}\n\`\`\`` });
-    return { found: found!.content, source };
+    return found!.content;
   };
 
   it('shows the module and the findings of the self-test, after the same beginning', async () => {
-    const { found, source } = await revised({ findings: ['reward: doing nothing succeeds on 100%'] });
+    const found = await foundBy({ findings: ['reward: doing nothing succeeds on 100%'] });
     expect(found).toMatch(/^Round 2\./);
     expect(found).toContain('- reward: doing nothing succeeds on 100%');
     expect(found).not.toMatch(/too hard|too easy/);
-    // What was tried against the module before is tried against this one too.
-    expect(attacksIn(source).attacks).toEqual([attack]);
   });
 
   const rewarded = (...groups: number[][]) =>
@@ -330,7 +325,7 @@ describe('a revision', () => {
     ['too easy', [ALWAYS], /success rate 1\.000 is above 0\.6/, /too easy.*constraint[^]*ambiguity[^]*decoys/s],
     ['without contrast', [NEVER, ALWAYS], /of the groups/, /tell better attempts from worse/],
   ])('of one that is %s says by how much, by branch, and what to turn', async (_, groups, reason, advice) => {
-    const { found } = await revised({ calibration: rewarded(...groups) });
+    const found = await foundBy({ calibration: rewarded(...groups) });
     expect(found).toMatch(reason);
     expect(found).toMatch(/Over the instances of `complete`: success rate \d+%/);
     expect(found).toMatch(advice);
@@ -347,7 +342,7 @@ describe('a revision', () => {
       return { ...(scored as ScoredRollout), attempt, messages };
     };
     const attempts = Array.from({ length: 26 }, (_, seed) => [play(seed, 1, 0), play(seed, 0, seed < 2 ? 1 : 0.25)]);
-    const { found } = await revised({ findings: [], attempts: attempts.flat() });
+    const found = await foundBy({ findings: [], attempts: attempts.flat() });
     expect(found).toContain('- seed-0, `kept`: 1 of 2, mean reward 0.50: "Write about owls. Demand 0."');
     expect(found).toContain('- seed-2, `kept`: 0 of 2, mean reward 0.13: "Write about owls. Demand 2."');
     expect(found).toContain('- and 2 more');
@@ -358,7 +353,7 @@ describe('a revision', () => {
       '1 FAILED, 3 FAILED, 1 PASSED, 0 FAILED, 2 FAILED, 0 PASSED',
     );
     expect(found).toContain('agent: Attempt 1 at 1.');
-    expect((await revised({ findings: ['x'] })).found).not.toContain('how often they were solved');
+    expect(await foundBy({ findings: ['x'] })).not.toContain('how often they were solved');
   });
 
   it('is held against the attacks of all rounds before, and no more are asked for than a self-test takes', async () => {
@@ -383,7 +378,7 @@ describe('a revision', () => {
     'of one that is too hard, and with hints %s, says both, and what to turn by the latter',
     async (_, hinted, advice) => {
       const aided = [{ hints: 0.5, calibration: rewarded(hinted) }];
-      const { found } = await revised({ calibration: rewarded(NEVER), aided });
+      const found = await foundBy({ calibration: rewarded(NEVER), aided });
       expect(found).toMatch(/- success rate 0\.000 is below 0\.2[^]*Over all instances: success rate 0%/);
       const second = found.slice(found.indexOf('attempted again, with `hint(state)` shown in 50% of the attempts'));
       expect(second).toMatch(/^[^\n]*, and it is not within the bands either:\n\n- /);
@@ -394,7 +389,7 @@ describe('a revision', () => {
   );
 
   it('of one that a person rejected says so in their words, with the figures, and of no test that failed', async () => {
-    const { found } = await revised({
+    const found = await foundBy({
       rejection: 'the user gives the order id unasked\nand is rude',
       calibration: rewarded(NEVER),
       aided: [{ hints: 0.25, calibration: rewarded([1, 0, 1, 0]) }],
@@ -412,11 +407,7 @@ describe('a revision', () => {
 
 describe('attacks', () => {
   it('are asked for with the module, and become a part of its text', async () => {
-    const { source, repairs } = await written(
-      [fenced(code), 'Let me see.\n' + attacking([attack])],
-      {},
-      { attacks: 2 },
-    );
+    const { source, repairs } = await written([fenced(code), 'Let me see.\n' + attacking([attack])], {}, 2);
     expect(attacksIn(source)).toEqual({ attacks: [attack], wrong: [] });
     const ends = { name: 'ends\u2028throw 1;\u2029', messages: [{ say: 'throw 1;\u2028throw 2;' }] };
     expect(attackLine(ends)).not.toMatch(/[\u2028\u2029]/);
@@ -442,7 +433,7 @@ describe('attacks', () => {
 
   it('that cannot be used are sent back, and left out in the end', async () => {
     const unknown = attacking([{ name: 'x', messages: [{ calls: [{ name: 'peek', arguments: {} }] }] }]);
-    const { source, repairs, sent } = await written([fenced(code), unknown, 'none'], {}, { attacks: 2 });
+    const { source, repairs, sent } = await written([fenced(code), unknown, 'none'], {}, 2);
     expect(attacksIn(source).attacks).toEqual([]);
     expect(repairs).toHaveLength(2);
     expect(sent).toMatch(/there is no tool peek: call find_user_id_by_email, /);
