@@ -12,15 +12,7 @@ import { type ShopTask, type Skill, COLORS } from '../../../src/environments/sho
 const code = (letter: string, rng: Random) => `${letter}${String(rng.below(100)).padStart(2, '0')}`;
 
 /** A slip of a tiny sampled model: a wrong token, a lost or a needless turn. Undefined: the turn is skipped. */
-function slip({
-  message,
-  seen,
-  rng,
-}: {
-  message: AssistantMessage;
-  seen: Message[];
-  rng: Random;
-}): AssistantMessage | undefined {
+function slip(message: AssistantMessage, seen: Message[], rng: Random): AssistantMessage | undefined {
   const [call] = message.toolCalls ?? [];
   if (!call) {
     const texts = ['done .', 'not allowed .', message.content.replace(/\d+/, String(5 * rng.below(19)))];
@@ -50,29 +42,23 @@ function slip({
   return rng.pick(options)();
 }
 
-/** One rollout. `noise` is the chance of a slip in each of the agent's turns. */
-export async function rollout({
-  task,
-  attempt,
-  lacks,
-  fraction,
-  noise,
-  rng,
-}: {
-  task: ShopTask;
-  attempt: number;
+interface Planted {
   lacks: readonly Skill[];
+  /** Chance that a lack shows in a task that needs the skill. */
   fraction: number;
+  /** Chance of a slip in each of the agent's turns. */
   noise: number;
-  rng: Random;
-}): Promise<ScoredRollout> {
+}
+
+async function rollout(o: Planted & { task: ShopTask; attempt: number; rng: Random }): Promise<ScoredRollout> {
+  const { task, attempt, lacks, fraction, noise, rng } = o;
   const mistakes = new Set(lacks.filter((skill) => task.skills.includes(skill) && rng.chance(fraction)));
   const episode = openEpisode(task);
   const messages: Message[] = [...episode.start.messages];
   let stopReason: ScoredRollout['stopReason'] | undefined;
   const planned = [...agentMessages({ task, lacks: mistakes, rng }), { role: 'assistant' as const, content: 'done .' }];
   for (const turn of planned) {
-    const message = rng.chance(noise) ? slip({ message: turn, seen: messages, rng }) : turn;
+    const message = rng.chance(noise) ? slip(turn, messages, rng) : turn;
     if (!message) continue;
     messages.push(message);
     const result = await episode.step(message);
@@ -84,14 +70,8 @@ export async function rollout({
   }
   const evaluation = await episode.evaluate(stopReason ?? 'max_steps');
   return {
-    status: 'scored',
-    key: `${task.id}/${attempt}`,
-    task: task.id,
-    attempt,
-    messages,
-    stopReason: stopReason ?? 'max_steps',
-    ...evaluation,
-    rows: [],
+    ...{ status: 'scored', key: `${task.id}/${attempt}`, task: task.id, attempt, messages },
+    ...{ stopReason: stopReason ?? 'max_steps', ...evaluation, rows: [] },
     steps: messages.filter((m) => m.role === 'assistant').length,
     usage: { promptTokens: 0, completionTokens: 0 },
     seconds: 0,
@@ -99,19 +79,10 @@ export async function rollout({
 }
 
 /** `count` rollouts on train tasks by a base that lacks some skills. */
-export async function rollouts({
-  lacks,
-  seed,
-  count = 400,
-  fraction = 0.75,
-  noise = 0.03,
-}: {
-  lacks: readonly Skill[];
-  seed: number;
-  count?: number;
-  fraction?: number;
-  noise?: number;
-}): Promise<ScoredRollout[]> {
+export async function rollouts(
+  o: Partial<Planted> & { lacks: readonly Skill[]; seed: number; count?: number },
+): Promise<ScoredRollout[]> {
+  const { lacks, seed, count = 400, fraction = 0.75, noise = 0.03 } = o;
   const rng = random(`analyst ${seed} ${lacks.join(' ')}`);
   const tasks = [...shopTasks().values()].filter((task) => task.id.startsWith('train'));
   return Promise.all(
