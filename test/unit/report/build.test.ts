@@ -22,7 +22,7 @@ import { readOutcomes, readRecords } from '../../../src/rollout/read';
 import { groupByTask } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
 import { wordsOf } from '../../support/browser';
-import { campaignStore, startedCampaign } from './stored';
+import { brokenRollout, campaignStore, startedCampaign } from './stored';
 
 const { store, put, json, moduleOf, batch: summaryOf } = campaignStore();
 
@@ -70,7 +70,7 @@ const routedRollouts = (): Rollout[] => [
       routed: { chosen, policy: { base: 'base@1', adapters: [] }, probabilities, milliseconds: [3, 1, 2][i] },
     } as Rollout;
   }),
-  { status: 'broken', key: 'broken', task: 't3', attempt: 0, error: { type: 'RouterFailed', message: 'no answer' } },
+  brokenRollout('t3', 'RouterFailed', 'no answer'),
 ];
 
 /** As the environment was judged. */
@@ -377,8 +377,8 @@ test('a rollout that batches share is counted once, for what it was first for, a
   const [matrix, ...others] = record.router!.outcomes;
   // Of base: five rollouts of the held-out evaluation, where it broke at one, and three of its own.
   const heldOut = await recordsOf(record.baseHeldOut!);
-  const [{ key, task, attempt }, ...scored] = heldOut as [Rollout, ...Rollout[]];
-  const broken: Rollout = { status: 'broken', key, task, attempt, error: { type: 'EnvironmentDied', message: 'gone' } };
+  const [{ key, task }, ...scored] = heldOut as [Rollout, ...Rollout[]];
+  const broken = { ...brokenRollout(task, 'EnvironmentDied', 'gone'), key };
   const baseHeldOut = await summaryOf('held_out', 'base held out, one broken', [broken, ...scored]);
   const all = [...heldOut, ...(await recordsOf(matrix!.rollouts))];
   const shared = await summaryOf('outcome_matrix', 'matrix shared', all);
@@ -755,15 +755,7 @@ test('rollouts are counted by purpose; tokens as they were returned', () => {
 });
 
 test('rollouts that broke are told by cause, on the page, the terminal and in the verdict', async () => {
-  const brokenAt = (n: number, message: string): Rollout => {
-    return {
-      status: 'broken',
-      key: `b${n}`,
-      task: `train-${n}`,
-      attempt: 0,
-      error: { type: 'BadEnvironment', message },
-    };
-  };
+  const brokenAt = (n: number, message: string) => brokenRollout(`train-${n}`, 'BadEnvironment', message);
   const why = (n: number) => `episode: "${n}" is the id of an open episode`;
   const records = [
     ...(await recordsOf(record.baseRollouts)),

@@ -14,7 +14,7 @@ import { reportText } from '../../../src/report/sections/report';
 import { shortEpisode } from '../../../src/report/terminal';
 import { wordsOf } from '../../support/browser';
 import { scoredRollout } from '../../support/scored-rollout';
-import { campaignStore, startedCampaign } from './stored';
+import { brokenRollout, campaignStore, startedCampaign } from './stored';
 
 const { store, json, moduleOf, batch } = campaignStore();
 
@@ -130,10 +130,6 @@ describe('the base model', () => {
     const baseRollouts = await batch('base_rollouts', JSON.stringify(rollouts), rollouts);
     return built({ ...startedCampaign(baseRollouts), stoppedAfter }, { trainTasks });
   };
-  const broken = (task: string, type: string, why: string): Rollout => {
-    return { status: 'broken', key: task, task, attempt: 0, error: { type, message: why } };
-  };
-
   const lend = { id: 'c', name: 'lend', arguments: { title: 'x'.repeat(120) } };
   const rollouts = [
     said('t0', 0, { stopReason: 'max_steps', messages: Array.from({ length: 60 }, (_, n) => message(n)) }),
@@ -167,12 +163,15 @@ describe('the base model', () => {
     expect(failure.missing).toBe(50);
     // Where all ended alike, three of them; where none was scored, none.
     expect((await reportOf(rollouts.slice(2))).base!.conversations).toHaveLength(2);
-    const none = await reportOf([broken('t0', 'BadEnvironment', 'no')]);
+    const none = await reportOf([brokenRollout('t0', 'BadEnvironment', 'no')]);
     expect(none.base).toMatchObject({ successRate: { value: null, n: 0 }, conversations: [] });
   });
 
   test.each([60, 99])('on a terminal of %d columns: short, escaped, and what is left out is said', async (columns) => {
-    const text = reportText(await reportOf([...rollouts, broken('t9', 'EnvironmentDied', 'exit code 3')]), columns);
+    const text = reportText(
+      await reportOf([...rollouts, brokenRollout('t9', 'EnvironmentDied', 'exit code 3')]),
+      columns,
+    );
     const lines = text.split('\n');
     expect(lines.filter((line) => line.length > columns)).toEqual([]);
     // eslint-disable-next-line no-control-regex -- that none is there

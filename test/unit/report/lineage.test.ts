@@ -2,7 +2,6 @@
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import type { Rollout } from '../../../src/domain/rollout';
 import { type ArtifactNode, lineage, lineageText } from '../../../src/report/lineage';
 import { reportSchema } from '../../../src/report/model';
 import { completeReport, renderReport } from '../../../src/report/render';
@@ -10,23 +9,20 @@ import { runCommand } from '../../support/campaign-command';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { campaignStore } from './stored';
+import { brokenRollout, campaignStore } from './stored';
 
 const home = temporaryFolder();
 const { store, keepRollouts } = campaignStore(join(home, 'artifacts'));
 
 const rollout = (task: string, reward: number) => scoredRollout({ name: task, task, reward });
 const keyOf = (task: string): string => rollout(task, 0).key;
-const broken = (task: string): Rollout => {
-  return { status: 'broken', key: keyOf(task), task, attempt: 0, error: { type: 'X', message: 'x' } };
-};
 /** Something that is no batch. */
 const put = (key: string, producer: string, inputs: ArtifactRef[]) =>
   store.put({ key, producer, inputs, mediaType: 'text/plain', body: key });
 
 /** evaluation <- adapter <- (training batch <- labels <- base batch, labels). */
 async function chain() {
-  const base = await keepRollouts('base', [rollout('b1', 1), rollout('b2', 0.5), broken('b3')]);
+  const base = await keepRollouts('base', [rollout('b1', 1), rollout('b2', 0.5), brokenRollout('b3', 'X', 'x')]);
   const labels = await put('labels', 'label', [base]);
   const training = await keepRollouts('training', [rollout('t1', 1)], [labels]);
   const folder = mkdtempSync(join(home, 'adapter-'));

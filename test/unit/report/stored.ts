@@ -7,6 +7,7 @@ import { outcomeOf, summarise } from '../../../src/domain/outcomes';
 import type { CampaignRecord } from '../../../src/domain/results';
 import type { Purpose, Rollout, RolloutSummary } from '../../../src/domain/rollout';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
+import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 /** A store of a test file's own, and what puts something into it. */
@@ -28,6 +29,12 @@ export function campaignStore(root = temporaryFolder()) {
   }
   return { store, put, json, moduleOf, keepRollouts, batch };
 }
+
+/** One that broke at a task. */
+export const brokenRollout = (task: string, type: string, message: string): Rollout => ({
+  ...{ status: 'broken', key: scoredRollout({ name: task, task, reward: 0 }).key, task, attempt: 0 },
+  error: { type, message },
+});
 
 /** A campaign that has its base rollouts, and nothing else yet. */
 export const startedCampaign = (baseRollouts: RolloutSummary, campaign: object = {}): CampaignRecord => ({
