@@ -1,0 +1,487 @@
+/** The official clients of OpenAI and Anthropic against the gateway: which policy plays, and that it stays; whole and streamed answers, tools, errors; streams that break, are refused, or are read by nobody any more. */
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openFolderStore } from '../../../src/artifacts/open-store';
+import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { servedBy } from '../../../src/gateway/served';
+import { completion, type DialectServer, refuse, startDialectServer } from '../../support/dialect-server';
+import { fitByWords, PROMPT, startGateway } from '../../support/gateway';
+import { temporaryFolder } from '../../support/temporary-folder';
+
+const store = openFolderStore(temporaryFolder());
+let router: ArtifactRef;
+beforeAll(async () => void (router = await fitByWords(store)));
+let server: DialectServer;
+let gateway: Awaited<ReturnType<typeof startGateway>>;
+let openai: OpenAI;
+let anthropic: Anthropic;
+
+beforeEach(async () => {
+  server = await startDialectServer();
+  gateway = await startGateway({ store, router, url: server.url, apiKey: 'right' });
+  openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'right', maxRetries: 0 });
+  anthropic = anthropicWith({ apiKey: 'right' });
+});
+afterEach(async () => {
+  await gateway.close();
+  await server.close();
+});
+const anthropicWith = (key: object) =>
+  new Anthropic({ baseURL: gateway.url, maxRetries: 0, authToken: null, apiKey: null, ...key });
+
+const user = <Content = string>(content: Content) => ({ role: 'user' as const, content });
+const answer = { role: 'assistant' as const, content: 'done' };
+const call = (text: string) => ({ id: 'x', type: 'function' as const, function: { name: 'look', arguments: text } });
+const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 };
+const looking = { name: 'look', description: 'looks' };
+const tools = [{ type: 'function' as const, function: { ...looking, parameters: { type: 'object' } } }];
+const anthropicTools = [{ ...looking, input_schema: { type: 'object' as const } }];
+
+type Chat = Partial<Omit<OpenAI.ChatCompletionCreateParamsNonStreaming, 'stream'>>;
+const chatOf = (more: Chat = {}) => ({ model: 'trace', messages: [user('a book')], ...more });
+const chat = (more?: Chat, headers: Record<string, string> = {}) =>
+  openai.chat.completions.create(chatOf(more), { headers });
+const messageOf = (more: object = {}): Anthropic.MessageCreateParamsNonStreaming => ({
+  ...{ model: 'trace', max_tokens: 7, messages: [user('a book')] },
+  ...more,
+});
+const message = (more?: object) => anthropic.messages.create(messageOf(more));
+
+/** The policy that played, by the answer's header. */
+const policyOf = async (more: Chat, headers?: Record<string, string>) =>
+  (await chat(more, headers).withResponse()).response.headers.get('x-campaign-policy');
+const completions = () => server.requests.filter(({ call }) => call.includes('chat')).map(({ body }) => body);
+const asked = () => completions().at(-1)!;
+const metrics = async () => (await fetch(`${gateway.url}/metrics`)).text();
+
+/** The texts that a client hears of a stream, in either form. */
+const heardBy = {
+  async *openai() {
+    for await (const { choices } of await openai.chat.completions.create({ ...chatOf(), stream: true }))
+      if (choices[0]?.delta.content) yield choices[0].delta.content;
+  },
+  async *anthropic() {
+    for await (const event of await anthropic.messages.create({ ...messageOf(), stream: true }))
+      if (event.type === 'content_block_delta' && event.delta.type === 'text_delta') yield event.delta.text;
+  },
+};
+const forms = ['openai', 'anthropic'] as const;
+const all = async (texts: AsyncIterable<string>) => {
+  const found: string[] = [];
+  for await (const text of texts) found.push(text);
+  return found;
+};
+
+const chunk = (delta: object, finish_reason: string | null = null, more: object = {}) => ({
+  choices: [{ index: 0, delta, finish_reason, ...more }],
+});
+/** Ends a policy server's answer in another way than with its last event. */
+type End = 'nothing more' | 'broken' | 'open';
+
+/** As vLLM streams; each event waits for what is before it. */
+const streaming =
+  (events: object[], { end, before }: { end?: End; before?: (n: number) => Promise<void> } = {}) =>
+  async (_: unknown, response: Parameters<DialectServer['complete']>[1]): Promise<void> => {
+    const write = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`);
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    write(chunk({ role: 'assistant', content: '' }));
+    for (const [n, event] of events.entries()) {
+      await before?.(n);
+      write(event);
+    }
+    if (end === 'broken') response.destroy();
+    else if (end === 'open') await once(response, 'close');
+    else response.end(end === undefined ? 'data: [DONE]\n\n' : '');
+  };
+
+describe('the policy', () => {
+  test('is a model: the routed one, then the options of the router', async () => {
+    const names = (await openai.models.list()).data.map(({ id }) => id);
+    expect(names).toEqual(['trace', 'base', 'books', 'ships', 'prompted', 'books+ships']);
+    expect((await openai.models.retrieve('books')).owned_by).toBe('demo');
+  });
+
+  test('is routed by the first user message, and a fixed model is not', async () => {
+    expect(await policyOf({ messages: [user('a Book')] })).toBe('books');
+    expect(await policyOf({ messages: [{ role: 'developer', content: 'ship' }, user('what?')] })).toBe('base');
+    expect(await policyOf({ messages: [user('ship it')] })).toBe('ships');
+    expect(await policyOf({ model: 'ships', messages: [user('a book')] })).toBe('ships');
+    expect(await metrics()).toMatch(/gateway_routed_total\{policy="books"\} 1/);
+    expect(await metrics()).toMatch(/gateway_requests_total\{model="trace",status="200"\} 3/);
+  });
+
+  test('that is prompted is given its prompt in the opening, the same at every turn', async () => {
+    const system = { role: 'system' as const, content: 'the rules' };
+    const shown = { role: 'system', content: `${PROMPT.text}\n\nthe rules` };
+    await chat({ messages: [system, user('brief')] });
+    expect(asked()['messages']).toEqual([shown, user('brief')]);
+    expect(await policyOf({ messages: [system, user('brief'), answer, user('a book')] })).toBe('prompted');
+    expect(asked()['messages']).toEqual([shown, user('brief'), answer, user('a book')]);
+  });
+
+  test('of a conversation stays: by the header, by `user`, else by how its messages begin', async () => {
+    const id = { 'x-conversation-id': 'c-1' };
+    expect(await policyOf({ messages: [user('a book')] }, id)).toBe('books');
+    // Its beginning was compacted away.
+    expect(await policyOf({ messages: [user('a ship'), answer, user('go on')] }, id)).toBe('books');
+    expect(await policyOf({ messages: [user('a ship')], user: 'u-1' })).toBe('ships');
+    expect(await policyOf({ messages: [user('summary: a book'), answer, user('go on')], user: 'u-1' })).toBe('ships');
+    // Another conversation of the same user, and one that names neither.
+    expect(await policyOf({ messages: [user('a book')], user: 'u-1' })).toBe('books');
+    expect(await policyOf({ messages: [user('a ship'), answer, user('book')] })).toBe('ships');
+  });
+
+  test('of a newer campaign takes what begins; what has begun keeps its own', async () => {
+    expect(await policyOf({ messages: [user('a book')] })).toBe('books');
+    gateway.reload(await servedBy({ store, name: 'demo', router: await fitByWords(store, { version: '4' }) }));
+    expect(await policyOf({ messages: [user('a book'), answer, user('on')] })).toBe('books');
+    // By another version of the router's kind: it can't be applied here.
+    await expect(policyOf({ messages: [user('another book')] })).rejects.toMatchObject({
+      status: 500,
+      error: { code: 'not_routed', type: 'server_error' },
+    });
+    expect(gateway.logged.join()).toMatch(/fitted by learned 4/);
+  });
+});
+
+describe('an answer', () => {
+  test('to OpenAI’s client is the policy server’s, asked for the distribution as it is', async () => {
+    server.complete = () => ({ ...completion({ role: 'assistant', content: 'hello' }), usage });
+    const said = await chat({ max_tokens: 7 });
+    expect(said).toMatchObject({
+      object: 'chat.completion',
+      model: 'trace',
+      choices: [{ index: 0, finish_reason: 'stop', logprobs: null, message: { role: 'assistant', content: 'hello' } }],
+      usage: { total_tokens: 5 },
+    });
+    expect(said.system_fingerprint).toMatch(/^demo@[0-9a-f]{12}$/);
+    expect(asked()).toMatchObject({ temperature: 1, top_p: 1, top_k: -1, min_p: 0, max_tokens: 7 });
+    expect(String(asked()['model'])).toMatch(/^a-[0-9a-f]{64}$/);
+  });
+
+  test('to Anthropic’s client is routed and asked for as it would be in OpenAI’s form', async () => {
+    server.complete = () => ({ ...completion({ content: 'hello' }), usage });
+    const system = [{ type: 'text' as const, text: 'the rules', cache_control: { type: 'ephemeral' as const } }];
+    const more = { system, temperature: 0.5, top_k: 20, stop_sequences: ['x'], metadata: { user_id: 'u' } };
+    const { data, response } = await message(more).withResponse();
+    expect(data).toMatchObject({ type: 'message', role: 'assistant', model: 'trace', stop_reason: 'end_turn' });
+    expect(data.id).toMatch(/^msg_/);
+    expect(data.content).toEqual([{ type: 'text', text: 'hello', citations: null }]);
+    expect(data.usage).toMatchObject({ input_tokens: 3, output_tokens: 2 });
+    expect(response.headers.get('x-campaign-policy')).toBe('books');
+    expect(asked()).toMatchObject({ max_tokens: 7, temperature: 0.5, top_p: 1, top_k: 20, stop: ['x'] });
+    expect(asked()['messages']).toEqual([{ role: 'system', content: 'the rules' }, user('a book')]);
+  });
+
+  test('holds log-probs where they are asked for, whole and streamed', async () => {
+    const logprobs = { content: [{ token: 'he', logprob: -0.5, top_logprobs: [{ token: 'he', logprob: -0.5 }] }] };
+    server.complete = (body, response) =>
+      body['stream']
+        ? streaming([chunk({ content: 'he' }, null, { logprobs }), chunk({}, 'stop')])(body, response)
+        : { choices: [{ message: { content: 'he' }, finish_reason: 'stop', token_ids: [1], logprobs }] };
+    const more = { logprobs: true, top_logprobs: 1 };
+    expect((await chat()).choices[0]!.logprobs).toBeNull();
+    for (const told of [await chat(more), await openai.chat.completions.stream(chatOf(more)).finalChatCompletion()])
+      expect(told.choices[0]!.logprobs?.content?.[0]).toMatchObject({ token: 'he', logprob: -0.5, bytes: null });
+    expect(asked()).toMatchObject(more);
+  });
+
+  test('of Anthropic’s form with calls: they and their results go back as they came', async () => {
+    server.complete = () => completion({ content: null, tool_calls: [call('{"at": 2}'), call('{}')] }, 'tool_calls');
+    const tool_choice = { type: 'any', disable_parallel_tool_use: true };
+    const first = await message({ tools: anthropicTools, tool_choice });
+    expect(first.stop_reason).toBe('tool_use');
+    expect(first.content).toEqual([
+      { type: 'tool_use', id: 'call_0', name: 'look', input: { at: 2 }, caller: { type: 'direct' } },
+      { type: 'tool_use', id: 'call_1', name: 'look', input: {}, caller: { type: 'direct' } },
+    ]);
+    expect(asked()).toMatchObject({ tool_choice: 'required', parallel_tool_calls: false, tools });
+    const results = [
+      { type: 'tool_result', tool_use_id: 'call_0', content: [{ type: 'text', text: 'seen' }] },
+      { type: 'tool_result', tool_use_id: 'call_1', content: 'no', is_error: true },
+      { type: 'text', text: 'a ship' },
+    ];
+    const messages = [user('a book'), { role: 'assistant', content: first.content }, user(results)];
+    const second = await message({ messages, tools: anthropicTools }).withResponse();
+    expect(second.response.headers.get('x-campaign-policy')).toBe('books');
+    expect(second.data.content).toMatchObject([{ id: 'call_2' }, { id: 'call_3' }]);
+    const calls = ['{"at":2}', '{}'].map((text, n) => ({ ...call(text), id: `call_${n}` }));
+    expect(asked()['messages']).toEqual([
+      user('a book'),
+      { role: 'assistant', content: null, tool_calls: calls },
+      { role: 'tool', tool_call_id: 'call_0', content: 'seen' },
+      { role: 'tool', tool_call_id: 'call_1', content: 'no' },
+      user('a ship'),
+    ]);
+  });
+
+  interface Said {
+    content: string;
+    tool_calls?: object[];
+  }
+  const unread = { content: 'so', tool_calls: [{ index: 0, ...call('{') }] };
+  test.each<[string, Said, string, string | undefined, object]>([
+    ['the end', { content: 'x' }, 'stop', undefined, { stop_reason: 'end_turn', stop_sequence: null }],
+    ['the limit', { content: 'x' }, 'length', undefined, { stop_reason: 'max_tokens' }],
+    ['a filter', { content: 'x' }, 'content_filter', undefined, { stop_reason: 'refusal' }],
+    ['a stop sequence', { content: 'x' }, 'stop', 'END', { stop_reason: 'stop_sequence', stop_sequence: 'END' }],
+    [
+      'a call that can’t be read',
+      ...([unread, 'tool_calls', undefined] as const),
+      { stop_reason: 'end_turn', content: [{ type: 'text', text: 'so\nlook({)' }] },
+    ],
+  ])('ended by %s: Anthropic’s client is told so, whole and streamed', async (_, said, ...o) => {
+    const [finish_reason, stop_reason, expected] = o;
+    server.complete = () => ({ choices: [{ message: said, finish_reason, stop_reason }] });
+    expect(await message()).toMatchObject(expected);
+    expect(await anthropic.messages.stream(messageOf()).finalMessage()).toMatchObject(expected);
+    server.complete = streaming([chunk(said), chunk({}, finish_reason, { stop_reason })]);
+    expect(await anthropic.messages.stream(messageOf()).finalMessage()).toMatchObject(expected);
+    // OpenAI's client is told a call as it came.
+    const { choices } = await openai.chat.completions.stream(chatOf()).finalChatCompletion();
+    expect(choices[0]).toMatchObject({ finish_reason });
+    if (said.tool_calls) expect(choices[0]!.message.tool_calls).toMatchObject([{ function: { arguments: '{' } }]);
+  });
+
+  test('to how many tokens there are is the policy server’s, asked as the policy that plays the conversation', async () => {
+    server.complete = () => ({ ...completion({ content: 'x' }, 'length'), usage });
+    const about = { model: 'trace', messages: [user('brief')], system: 'the rules', tools: anthropicTools };
+    expect(await anthropic.messages.countTokens(about)).toEqual({ input_tokens: 3 });
+    expect(asked()).toMatchObject({ max_tokens: 1, tools: [{ function: { name: 'look' } }] });
+    expect(asked()['messages']).toEqual([{ role: 'system', content: `${PROMPT.text}\n\nthe rules` }, user('brief')]);
+    const failure = anthropic.messages.countTokens({ ...about, output_config: { effort: 'low' } });
+    await expect(failure).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining('output_config') as string,
+    });
+  });
+});
+
+describe('a stream', () => {
+  test.each(forms)('to %s: each token is heard before the next one is sampled', async (form) => {
+    const words = ['to', 'be', 'or', 'not'];
+    const found: string[] = [];
+    server.complete = streaming([...words.map((content) => chunk({ content })), chunk({}, 'stop')], {
+      before: async (n) => {
+        while (found.length < n) await sleep(1);
+      },
+    });
+    for await (const word of heardBy[form]()) found.push(word);
+    expect(found).toEqual(words);
+  });
+
+  const part = (index: number, name: string | undefined, text: string) =>
+    chunk({ tool_calls: [{ index, ...(name && { id: 'x', type: 'function' }), function: { name, arguments: text } }] });
+  const inParts = streaming([
+    chunk({ content: 'I look' }),
+    ...[part(0, 'look', ''), part(0, undefined, '{"at"'), part(0, undefined, ':1}'), part(1, 'look', '{}')],
+    ...[chunk({}, 'tool_calls'), { choices: [], usage }],
+  ]);
+  const tool_calls = [call('{"at":1}'), call('{}')];
+  const whole = { ...completion({ content: 'I look', tool_calls }, 'tool_calls'), usage };
+  const refused = refuse(400, { message: 'stream True: must be False', param: 'stream' });
+
+  test.each<[string, DialectServer['complete'], unknown[]]>([
+    ['in parts', inParts, [undefined, true, true, undefined]],
+    ['whole all the same', () => whole, [undefined, true, true, undefined]],
+    ['by no streams, and is found out once', refused, [undefined, true, undefined, undefined, undefined]],
+  ])('that the policy server answers %s says what the whole answer does', async (_, play, kinds) => {
+    server.complete = (body, response) => (body['stream'] ? play(body, response) : whole);
+    const earlier = { role: 'assistant' as const, tool_calls: [{ ...call('{"at": 2.0}'), id: 'call_0' }] };
+    const result = { role: 'tool' as const, tool_call_id: 'call_0', content: 'seen' };
+    const more = { messages: [user('a book'), earlier, result], tools };
+    const options = { include_usage: true };
+    for (const told of [
+      await chat(more),
+      await openai.chat.completions.stream({ ...chatOf(more), stream_options: options }).finalChatCompletion(),
+    ]) {
+      const [choice] = told.choices;
+      expect(choice).toMatchObject({ finish_reason: 'tool_calls', message: { content: 'I look' } });
+      // Numbered through the conversation.
+      const calls = [{ id: 'call_1', function: { name: 'look', arguments: '{"at":1}' } }, { id: 'call_2' }];
+      expect(choice!.message.tool_calls).toMatchObject(calls);
+      expect(told.usage).toMatchObject({ total_tokens: 5 });
+      expect(asked()).toMatchObject({ messages: [user('a book'), { ...earlier, content: null }, result], tools });
+    }
+    const events: string[] = [];
+    const stream = anthropic.messages.stream(messageOf({ tools: anthropicTools }));
+    stream.on('streamEvent', ({ type }) => events.push(type));
+    for (const told of [await stream.finalMessage(), await message({ tools: anthropicTools })])
+      expect(told).toMatchObject({
+        content: [
+          { type: 'text', text: 'I look' },
+          { type: 'tool_use', id: 'call_0', name: 'look', input: { at: 1 } },
+          { type: 'tool_use', id: 'call_1', input: {} },
+        ],
+        stop_reason: 'tool_use',
+        usage: { input_tokens: 3, output_tokens: 2 },
+      });
+    expect([events[0], ...events.slice(-2)]).toEqual(['message_start', 'message_delta', 'message_stop']);
+    expect(completions().map(({ stream: kind }) => kind)).toEqual(kinds);
+    expect(await metrics()).toMatch(/gateway_tokens_total\{policy="books",kind="completion"\} 8/);
+  });
+
+  const failing: [string, object[], End | undefined][] = [
+    ['breaks', [chunk({ content: 'so' })], 'broken'],
+    ['ends without a reason', [chunk({ content: 'so' })], 'nothing more'],
+    ['is given up', [chunk({ content: 'so' }), chunk({}, 'abort')], undefined],
+    ['ends with an error', [chunk({ content: 'so' }), { error: { message: 'lost 10.0.0.1', code: 500 } }], undefined],
+  ];
+  test.each(forms.flatMap((form) => failing.map((one) => [form, ...one] as const)))(
+    'to %s that %s is an error to its client, without where the server is',
+    async (form, _, events, end) => {
+      server.complete = streaming(events, end && { end });
+      const found: string[] = [];
+      const reading = (async () => {
+        for await (const text of heardBy[form]()) found.push(text);
+      })();
+      await expect(reading).rejects.toThrow(/the policy server does not answer/);
+      // What came just before a connection broke may be lost with it.
+      if (end !== 'broken') expect(found).toEqual(['so']);
+      server.complete = streaming([chunk({ content: 'again' }), chunk({}, 'stop')]);
+      expect(await all(heardBy[form]())).toEqual(['again']);
+      expect(await metrics()).toMatch(/status="50[23]"\} 1/);
+      expect(await metrics()).toMatch(/gateway_running 0/);
+    },
+  );
+
+  test('that ends in a packet of its own, as vLLM’s do, leaves its connection to the next one', async () => {
+    server.complete = (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write(`data: ${JSON.stringify(chunk({ content: 'so' }, 'stop'))}\n\n`);
+      response.write('data: [DONE]\n\n');
+      setTimeout(() => response.end(), 5);
+    };
+    for (let n = 0; n < 10; n++) {
+      expect(await all(heardBy.openai())).toEqual(['so']);
+      await sleep(50); // until its end has come
+    }
+    expect(server.connections()).toBeLessThan(5);
+  });
+
+  test('whose client leaves ends at the policy server', async () => {
+    let ended: Promise<unknown> | undefined;
+    server.complete = (body, response) => {
+      ended = once(response, 'close');
+      return streaming([chunk({ content: 'so' })], { end: 'open' })(body, response);
+    };
+    for await (const text of heardBy.openai()) {
+      expect(text).toBe('so');
+      break;
+    }
+    await ended;
+  });
+});
+
+describe('an error', () => {
+  test.each<[string, object, number, object]>([
+    [
+      'an unknown model',
+      { model: 'gpt-4' },
+      404,
+      { code: 'model_not_found', param: 'model', message: /"gpt-4".*trace, base/ },
+    ],
+    [
+      'no user message',
+      { messages: [{ role: 'system', content: 'x' }] },
+      400,
+      { param: 'messages', message: /first user message/ },
+    ],
+    [
+      'a picture',
+      { messages: [user([{ type: 'image_url' }])] },
+      400,
+      { param: 'messages.0.content.0.type', message: /only text can be read/ },
+    ],
+    ['two choices', { n: 2 }, 400, { param: 'n', message: /leave n out/ }],
+    ['no messages', { messages: [] }, 400, { param: 'messages', message: /./ }],
+  ])('for %s is in OpenAI’s shape', async (_, body, status, { message, ...error }: { message?: RegExp }) => {
+    const failure = (await chat(body).catch((thrown: unknown) => thrown)) as InstanceType<typeof OpenAI.APIError>;
+    expect(failure).toMatchObject({ status, error: { type: 'invalid_request_error', ...error } });
+    expect(failure.message).toMatch(message!);
+  });
+
+  const thought = { type: 'thinking', thinking: 'hm', signature: 's' };
+  const result = { type: 'tool_result', tool_use_id: 'a' };
+  const webSearch = { type: 'web_search_20250305', name: 'web_search' };
+  test.each<[string, object, RegExp]>([
+    ['a picture', { messages: [user([{ type: 'image' }])] }, /^messages\.0\.content\.0.*"image" can't be carried/],
+    [
+      'what was thought',
+      { messages: [user('a'), { role: 'assistant', content: [thought] }, user('b')] },
+      /^messages\.1\.content\.0.*"thinking"/,
+    ],
+    [
+      'a document in a result',
+      { messages: [user([{ ...result, content: [{ type: 'document' }] }])] },
+      /content\.0\.content\.0.*"document"/,
+    ],
+    ['thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }, /^thinking.*leave it out/],
+    ['tools of servers', { tools: [webSearch] }, /^tools\.0\.type/],
+    ['a shape of the answer', { output_config: { effort: 'low' } }, /output_config can't be carried/],
+    ['a beginning', { messages: [user('a'), { ...answer, content: 'so' }] }, /a user message be the last/],
+    [
+      'text before results',
+      { messages: [user([{ type: 'text', text: 'a' }, result])] },
+      /^messages\.0\.content: tool_result blocks come first/,
+    ],
+    ['no limit', { max_tokens: undefined }, /^max_tokens/],
+  ])('for %s, which can’t be carried, names the field in Anthropic’s shape', async (_, body, said) => {
+    const apiMessage = expect.stringMatching(said) as string;
+    await expect(message(body)).rejects.toMatchObject({ status: 400, type: 'invalid_request_error', apiMessage });
+    expect(completions()).toEqual([]);
+  });
+
+  test('for a key, a model or a version is in Anthropic’s shape too', async () => {
+    await anthropicWith({ authToken: 'right' }).messages.create(messageOf());
+    for (const wrong of [{ apiKey: 'wrong' }, { authToken: 'wrong' }])
+      await expect(anthropicWith(wrong).messages.create(messageOf())).rejects.toMatchObject({
+        status: 401,
+        error: { type: 'error', error: { type: 'authentication_error' } },
+      });
+    await expect(message({ model: 'claude' })).rejects.toMatchObject({ status: 404, type: 'not_found_error' });
+    const old = { headers: { 'anthropic-version': '2019-01-01' } };
+    await expect(anthropic.messages.create(messageOf(), old)).rejects.toMatchObject({
+      status: 400,
+      message: expect.stringContaining('send 2023-06-01') as string,
+    });
+  });
+
+  test.each<[number, object, object, object]>([
+    [
+      400,
+      { message: 'stop: not supported', code: null },
+      { status: 400, message: '400 stop: not supported' },
+      { status: 400, type: 'invalid_request_error' },
+    ],
+    [
+      400,
+      { message: 'messages: too many', code: 'context_length_exceeded' },
+      { status: 400, code: 'context_length_exceeded' },
+      { status: 400, type: 'invalid_request_error' },
+    ],
+    [429, { message: 'busy at 10.0.0.1' }, { status: 429 }, { status: 429, type: 'rate_limit_error' }],
+    [500, { message: 'broken at 10.0.0.1' }, { status: 502 }, { status: 502, type: 'api_error' }],
+  ])('of the policy server, %d %j, is told without where it is, before a stream too', async (status, said, ...told) => {
+    server.complete = refuse(status, said);
+    for (const [form, whole] of [['openai', chat] as const, ['anthropic', message] as const])
+      for (const asking of [whole(), all(heardBy[form]())]) {
+        const failure = (await asking.catch((thrown: unknown) => thrown)) as Error;
+        expect(failure).toMatchObject(told[forms.indexOf(form)]!);
+        expect(failure.message).not.toContain('10.0.0.1');
+      }
+  });
+
+  test('of a policy server that went away; the gateway serves again when it is back', async () => {
+    const { port } = new URL(server.url);
+    await chat();
+    await server.close();
+    await expect(chat()).rejects.toMatchObject({ status: 503 });
+    expect((await fetch(`${gateway.url}/healthz`)).status).toBe(503);
+    server = await startDialectServer({ port: Number(port) });
+    expect(await policyOf({})).toBe('books');
+    expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
+  });
+});
