@@ -13,6 +13,8 @@ export const namesThisMachine = (host = ''): boolean => /^(localhost|127(\.\d{1,
 const HEAD_MS = 10_000;
 const REQUEST_MS = 30_000;
 const MOST_CONNECTIONS = 16_384;
+/** Connections that may wait until this process has time for them: by itself Node lets 511 wait, and of a larger crowd some are reset. */
+const BACKLOG = 4096;
 /** Of the files that this process may open: what is left for the store and the policy server. */
 const OTHER_FILES = 512;
 const LOOK_MS = 20;
@@ -49,7 +51,7 @@ export async function listen(
   }) as Server;
   server.maxConnections = Math.min(MOST_CONNECTIONS, openFiles() - OTHER_FILES);
   const listening = once(server, 'listening');
-  server.listen(port, host);
+  server.listen({ port, host, backlog: BACKLOG });
   await listening;
   const address = server.address() as AddressInfo;
   const shown = address.family === 'IPv6' ? `[${address.address}]` : address.address;

@@ -1,5 +1,5 @@
 /** Clients that are slow, have no key, ask too much or for others' conversations cost themselves only; and the end is in order. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { once } from 'node:events';
@@ -214,6 +214,18 @@ test('ten thousand connections that say nothing are held, and others are answere
   } finally {
     flood.kill('SIGKILL');
   }
+}, 120_000);
+
+test('of a thousand who come while it is busy none is turned away', async () => {
+  await start();
+  const crowd = `
+    const [port] = process.argv.slice(1);
+    let open = 0;
+    for (let n = 0; n < 1000; n++)
+      require('node:net').connect(port, '127.0.0.1').once('connect', () => ++open === 1000 && process.exit());`;
+  // Nothing else is done in this process until all are connected.
+  execFileSync(process.execPath, ['-e', crowd, portOf()], { timeout: 60_000 });
+  expect((await ask('a book')).status).toBe(200);
 }, 120_000);
 
 test('a thousand conversations, while adapters come and go: each hears its own policy and its own words', async () => {
