@@ -176,7 +176,11 @@ describe('an answer', () => {
   });
 
   test('holds log-probs where they are asked for, whole and streamed', async () => {
-    const logprobs = { content: [{ token: 'he', logprob: -0.5, top_logprobs: [{ token: 'he', logprob: -0.5 }] }] };
+    const [he, alone] = [
+      { token: 'he', logprob: -0.5 },
+      { token: 'y', logprob: -1 },
+    ];
+    const logprobs = { content: [{ ...he, top_logprobs: [he] }, alone] };
     server.complete = (body, response) =>
       body['stream']
         ? streaming([chunk({ content: 'he' }, null, { logprobs }), chunk({}, 'stop')])(body, response)
@@ -184,7 +188,10 @@ describe('an answer', () => {
     const more = { logprobs: true, top_logprobs: 1 };
     expect((await chat()).choices[0]!.logprobs).toBeNull();
     for (const told of [await chat(more), await openai.chat.completions.stream(chatOf(more)).finalChatCompletion()])
-      expect(told.choices[0]!.logprobs?.content?.[0]).toMatchObject({ token: 'he', logprob: -0.5, bytes: null });
+      expect(told.choices[0]!.logprobs?.content).toMatchObject([
+        { ...he, bytes: null, top_logprobs: [{ ...he, bytes: null }] },
+        { ...alone, top_logprobs: [] },
+      ]);
     expect(asked()).toMatchObject(more);
   });
 

@@ -82,7 +82,7 @@ function held() {
   const until = async (count: number) => {
     while (seen < count) await sleep(10);
   };
-  return { until, open: () => waiting.splice(0).forEach((go) => go()), ended: () => given };
+  return { until, open: () => waiting.splice(0).forEach((go) => go()), asked: () => seen, ended: () => given };
 }
 
 test('without the key nothing under /v1 is answered; health and metrics are', async () => {
@@ -176,10 +176,10 @@ test('beyond the limit of requests at once one is refused with 429; who goes awa
 });
 
 test('an answer that takes too long is given up with 504', async () => {
-  await start({ limits: { seconds: 0.3 } });
-  const { ended } = held();
+  await start({ limits: { seconds: 1 } });
+  const { ended, asked } = held();
   expect(await refusal(await ask('a book'))).toEqual([504, 'timeout']);
-  while (ended() < 1) await sleep(10);
+  while (ended() < asked()) await sleep(10);
 });
 
 test('at its end it answers what it has begun, within the grace time, and takes nothing new', async () => {
@@ -248,4 +248,4 @@ test('a thousand conversations, while adapters come and go: each hears its own p
   );
   expect(heard.every(Boolean)).toBe(true);
   expect(adapters.size).toBe(3);
-}, 120_000);
+}, 300_000);
