@@ -1,16 +1,16 @@
 /** Trajectories of Harbor (ATIF) as conversations: alone, as lines, and in the folders that Harbor writes. */
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConversations } from '../../../src/conversations/read';
+import { temporaryFolder } from '../../support/temporary-folder';
+
+const root = temporaryFolder();
 
 const trajectory = (more: object = {}) => ({
   schema_version: 'ATIF-v1.6',
   session_id: 's1',
   agent: {
-    name: 'terminus-2',
-    version: '2.0',
-    model_name: 'm',
+    ...{ name: 'terminus-2', version: '2.0', model_name: 'm' },
     tool_definitions: [{ type: 'function', function: { name: 'sh' } }],
   },
   steps: [
@@ -43,7 +43,7 @@ const trajectory = (more: object = {}) => ({
 });
 
 function put(name: string, text: string): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'atif-')), name);
+  const file = join(mkdtempSync(join(root, 'atif-')), name);
   writeFileSync(file, text);
   return file;
 }
@@ -96,11 +96,7 @@ it('may be a line beside others, and is left out where nothing says how it ended
     }),
   ];
   const { conversations, notes } = await read(put('x.jsonl', lines.map((line) => JSON.stringify(line)).join('\n')));
-  expect(conversations.map(({ id, reward }) => [id, reward])).toEqual([
-    ['a', 1],
-    ['c', 0],
-    ['d', 0],
-  ]);
+  expect(conversations.map(({ id, reward }) => `${id} ${reward}`)).toEqual(['a 1', 'c 0', 'd 0']);
   expect(notes.map((note) => note.replace(/^\S+ /, ''))).toEqual([
     "left out 1 of 4 trajectories: nothing says how they ended (extra.reward, or Harbor's result.json)",
     expect.stringMatching(/^content of type reasoning/),
@@ -112,7 +108,7 @@ it('may be a line beside others, and is left out where nothing says how it ended
 
 describe('of a trial of Harbor', () => {
   function trial(result: object | string): string {
-    const folder = mkdtempSync(join(tmpdir(), 'trial-'));
+    const folder = mkdtempSync(join(root, 'trial-'));
     mkdirSync(join(folder, 'agent'));
     writeFileSync(join(folder, 'result.json'), typeof result === 'string' ? result : JSON.stringify(result));
     const file = join(folder, 'agent', 'trajectory.json');
@@ -130,10 +126,8 @@ describe('of a trial of Harbor', () => {
       trial('no JSON'),
     ];
     const { conversations, notes } = await read(...files);
-    expect(conversations.map(({ id, task, reward }) => [id, task, reward])).toEqual([
-      ['hello__1', 'hello', 1],
-      ['hello__2', 'hello', 0],
-    ]);
+    const told = conversations.map(({ id, task, reward }) => `${id} ${task} ${reward}`);
+    expect(told).toEqual(['hello__1 hello 1', 'hello__2 hello 0']);
     expect(notes.filter((note) => note.includes('left out 1 of 1'))).toHaveLength(2);
     const { conversations: styled } = await readConversations({ files: [files[0]!], scorer: 'style' });
     expect(styled[0]?.reward).toBe(0.2);
@@ -146,16 +140,13 @@ describe('of a trial of Harbor', () => {
   });
 });
 
+const textCall = { tool_call_id: 'a', function_name: 'f', arguments: 'x' };
 it.each([
   [{ schema_version: 'ATIF-v2.0' }, /schema_version is "ATIF-v2.0"; it must be a version of ATIF 1, such as ATIF-v1.7/],
   [{ steps: [{ source: 'bot', message: '' }] }, /steps\[0\]\.source is "bot"; it must be system, user or agent/],
   [{ steps: [{ source: 'user', message: '' }] }, /steps is .*; it must be a list with a step of the agent/],
   [
-    {
-      steps: [
-        { source: 'agent', message: '', tool_calls: [{ tool_call_id: 'a', function_name: 'f', arguments: 'x' }] },
-      ],
-    },
+    { steps: [{ source: 'agent', message: '', tool_calls: [textCall] }] },
     /steps\[0\]\.tool_calls\[0\]\.arguments is "x"; it must be an object/,
   ],
   [{ extra: { reward: 7 } }, /extra\.reward is 7; it must be a number from 0 to 1/],

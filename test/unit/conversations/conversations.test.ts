@@ -78,10 +78,7 @@ describe('JSON lines', () => {
 
   it('takes the line for the id and the id for the task, and leaves empty lines out of nothing but the count', async () => {
     const { conversations } = await read({ messages, passed: true }, '', { messages, success: false });
-    expect(conversations.map(({ id, task, reward }) => [id, task, reward])).toEqual([
-      ['1', '1', 1],
-      ['3', '3', 0],
-    ]);
+    expect(conversations.map(({ id, task, reward }) => `${id} ${task} ${reward}`)).toEqual(['1 1 1', '3 3 0']);
   });
 
   it('reads a line separator within a text as a part of it, and a byte order mark as nothing', async () => {
@@ -146,50 +143,43 @@ describe('JSON lines', () => {
     expect(lines.at(-1)).toBe('and 5 more like these');
   });
 
-  it('refuses an id that is there twice, an empty file and a missing one', async () => {
-    const twice = { id: 'a', messages, passed: true };
-    expect(await problems(twice, twice)).toEqual([
-      expect.stringMatching(/id "a" is there more than once; give each conversation its own, or none/),
-    ]);
-    expect(await problems('')).toEqual([expect.stringMatching(/holds no line; write one conversation a line/)]);
-    await expect(readConversations({ files: ['/nowhere.jsonl'] })).rejects.toThrow('there is no file /nowhere.jsonl');
-  });
-
-  it('says how a JSON list becomes lines', async () => {
-    const file = fileOf([JSON.stringify([{ messages, passed: true }])], 'all.json');
-    await expect(readConversations({ files: [file] })).rejects.toThrow(/all\.json: a list; .*jq -c/);
+  const named = { id: 'a', messages, passed: true };
+  it.each<[string, () => string, RegExp]>([
+    [
+      'an id that is there twice',
+      () => fileOf([named, named]),
+      /id "a" is there more than once; give each conversation its own, or none/,
+    ],
+    ['an empty file', () => fileOf(['']), /holds no line; write one conversation a line/],
+    ['a missing file', () => '/nowhere.jsonl', /there is no file \/nowhere\.jsonl/],
+    ['a JSON list', () => fileOf([JSON.stringify([named])], 'all.json'), /all\.json: a list; .*jq -c/],
+  ])('refuses %s with what mends it', async (_, file, problem) => {
+    await expect(readConversations({ files: [file()] })).rejects.toThrow(problem);
   });
 
   it('tells ids apart by file where two files have the same', async () => {
-    const files = ['a.jsonl', 'b.jsonl'].map((name) => fileOf([{ id: 'x', messages, passed: true }], name));
-    const { conversations } = await readConversations({ files });
-    expect(conversations.map(({ id, task }) => [id, task])).toEqual([
-      ['a.jsonl:x', 'x'],
-      ['b.jsonl:x', 'x'],
-    ]);
+    const { conversations } = await readConversations({
+      files: ['a.jsonl', 'b.jsonl'].map((name) => fileOf([named], name)),
+    });
+    expect(conversations.map(({ id, task }) => `${id} ${task}`)).toEqual(['a.jsonl:a a', 'b.jsonl:a a']);
   });
 });
 
 describe('rollouts', () => {
   it('are whole scored rollouts, under keys of what they hold alone', async () => {
-    const { rollouts, ids } = await rolloutsOf(
-      conversation({ id: 'a', task: 't' }),
-      conversation({ id: 'b', task: 't' }),
-      conversation({ id: 'c', task: 't', guesses: true }),
-    );
+    const guessing = (id: string) => conversation({ id, task: 't', guesses: true });
+    const right = (id: string) => conversation({ id, task: 't' });
+    const { rollouts, ids } = await rolloutsOf(right('a'), right('b'), guessing('c'));
     for (const rollout of rollouts) expect(rolloutSchema.parse(rollout)).toEqual(rollout);
-    expect(rollouts.map(({ attempt, reward, steps }) => [attempt, reward, steps])).toEqual([
-      [0, 1, 2],
-      [1, 1, 2],
-      [2, 0, 2],
+    expect(rollouts.map(({ attempt, reward, steps }) => `${attempt} ${reward} ${steps}`)).toEqual([
+      '0 1 2',
+      '1 1 2',
+      '2 0 2',
     ]);
     // Two that are equal count as two.
     expect(new Set(ids.keys()).size).toBe(3);
     expect([...ids.values()]).toEqual(['a', 'b', 'c']);
-    const renamed = await rolloutsOf(
-      conversation({ id: 'z', task: 't', guesses: true }),
-      conversation({ id: 'a', task: 't' }),
-    );
+    const renamed = await rolloutsOf(guessing('z'), right('a'));
     expect(renamed.rollouts.map(({ key }) => key)).toEqual([rollouts[2]?.key, rollouts[0]?.key]);
   });
 

@@ -1,11 +1,13 @@
 /** Logs of Inspect, as JSON and as .eval. */
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { crc32, deflateRawSync } from 'node:zlib';
 import { ZipFile } from 'yazl';
 import { readConversations } from '../../../src/conversations/read';
+import { temporaryFolder } from '../../support/temporary-folder';
+
+const root = temporaryFolder();
 
 const sample = (id: string | number, value: unknown, more: object = {}) => ({
   id,
@@ -28,7 +30,7 @@ const sample = (id: string | number, value: unknown, more: object = {}) => ({
   ...more,
 });
 
-const folder = () => mkdtempSync(join(tmpdir(), 'inspect-'));
+const folder = () => mkdtempSync(join(root, 'inspect-'));
 
 function jsonLog(...samples: object[]): string {
   const file = join(folder(), 'log.json');
@@ -40,33 +42,19 @@ const readLog = (file: string, scorer?: string) => readConversations({ files: [f
 
 it('reads samples with their epochs, calls and long texts', async () => {
   const { conversations } = await readLog(jsonLog(sample(3, 'C'), sample(3, 'I', { epoch: 2 })));
-  expect(conversations).toEqual([
-    expect.objectContaining({ id: '3-1', task: '3', reward: 1 }),
-    expect.objectContaining({ id: '3-2', task: '3', reward: 0 }),
-  ]);
+  expect(conversations.map(({ id, task, reward }) => `${id} ${task} ${reward}`)).toEqual(['3-1 3 1', '3-2 3 0']);
   expect(conversations[0]?.messages).toEqual([
     { role: 'system', content: 'rules' },
     { role: 'user', content: 'look it up' },
-    {
-      role: 'assistant',
-      content: 'a long text',
-      toolCalls: [{ id: 'c', name: 'look', arguments: { at: 1 } }],
-    },
+    { role: 'assistant', content: 'a long text', toolCalls: [{ id: 'c', name: 'look', arguments: { at: 1 } }] },
     { role: 'tool', toolCallId: 'c', content: 'found' },
   ]);
 });
 
-it.each([
-  ['C', 1],
-  ['I', 0],
-  ['P', 0.5],
-  ['N', 0],
-  [true, 1],
-  [false, 0],
-  [0.25, 0.25],
-])('takes the score %p for the reward %p', async (value, reward) => {
-  const { conversations } = await readLog(jsonLog(sample('a', value)));
-  expect(conversations[0]?.reward).toBe(reward);
+it('takes the score for the reward', async () => {
+  const scores = ['C', 'I', 'P', 'N', true, false, 0.25];
+  const { conversations } = await readLog(jsonLog(...scores.map((score, n) => sample(n, score))));
+  expect(conversations.map(({ reward }) => reward)).toEqual([1, 0, 0.5, 0, 1, 0, 0.25]);
 });
 
 it('leaves out what broke or was not scored, and says so', async () => {
@@ -87,14 +75,11 @@ it('leaves out what broke or was not scored, and says so', async () => {
   ]);
 });
 
-it('asks which of several scorers counts', async () => {
+it('asks which of several scorers counts, and names a score that is no outcome', async () => {
   const file = jsonLog(sample('a', 'C', { scores: { match: { value: 'C' }, judge: { value: 'I' } } }));
   await expect(readLog(file)).rejects.toThrow(/samples\[0\] \(id a\) has scores of match, judge; .*--scorer NAME/);
   await expect(readLog(file, 'jugde')).rejects.toThrow('has no score of jugde; --scorer may be match, judge');
   expect((await readLog(file, 'judge')).conversations[0]?.reward).toBe(0);
-});
-
-it('names a score that is no outcome', async () => {
   await expect(readLog(jsonLog(sample('a', { f1: 1 })))).rejects.toThrow(
     /scores\.match\.value is {"f1":1}; it must be "C", "I"/,
   );
@@ -193,22 +178,26 @@ describe('.eval', () => {
 
   it('is read as the same log in JSON', async () => {
     const samples = [sample('a', 'C'), sample('b', 'I')];
-    const log = await evalLog({
+    const [a, b] = samples.map((one) => JSON.stringify(one)) as [string, string];
+    const log = {
       'header.json': '{}',
-      'samples/a_epoch_1.json': JSON.stringify(samples[0]),
-      'samples/b_epoch_1.json': JSON.stringify(samples[1]),
+      'samples/a_epoch_1.json': a,
+      'samples/b_epoch_1.json': b,
       'summaries.json': '[]',
-    });
-    expect((await readLog(log)).conversations).toEqual((await readLog(jsonLog(...samples))).conversations);
+    };
+    const { conversations } = await readLog(await evalLog(log));
+    expect(conversations).toEqual((await readLog(jsonLog(...samples))).conversations);
   });
 
-  it('says what to do with a zip that is none, or is damaged', async () => {
-    await expect(readLog(await evalLog({ 'x.txt': 'x' }))).rejects.toThrow(/a zip without samples\/\*\.json/);
-    await expect(readLog(await evalLog({ 'samples/a.json': '{' }))).rejects.toThrow(
+  it.each<[string, () => Promise<string> | string, RegExp]>([
+    ['none', () => evalLog({ 'x.txt': 'x' }), /a zip without samples\/\*\.json/],
+    [
+      'of damaged JSON',
+      () => evalLog({ 'samples/a.json': '{' }),
       /samples\/a\.json in it is no JSON.*inspect log convert/,
-    );
-    const cut = join(folder(), 'cut.eval');
-    writeFileSync(cut, 'PK\u0003\u0004 and no more');
-    await expect(readLog(cut)).rejects.toThrow(/cut\.eval: can't be read .*inspect log convert/);
+    ],
+    ['cut', () => put(Buffer.from('PK\u0003\u0004 and no more')), /log\.eval: can't be read .*inspect log convert/],
+  ])('says what to do with a zip that is %s', async (_, made, problem) => {
+    await expect(readLog(await made())).rejects.toThrow(problem);
   });
 });
