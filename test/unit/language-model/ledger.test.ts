@@ -47,15 +47,26 @@ const price = { input: 10, cachedInput: 1, output: 100 };
 const paid = { promptTokens: 100, cachedTokens: 40, completionTokens: 20 };
 const dollars = (60 * 10 + 40 * 1 + 20 * 100) / 1e6;
 
-const ask = (
-  seed: number,
-  o: { budget?: Budget; priced?: boolean; step?: string; ledger?: ReturnType<typeof ledgerOf> } = {},
-) => {
-  const { budget = {}, priced = false, step = 'discovery', ledger = ledgerOf('one', budget) } = o;
-  const spec = languageModelSchema.parse({ url: server.url, model: 'm', ...(priced && { price }) });
+interface Asked {
+  budget?: Budget;
+  priced?: boolean;
+  step?: string;
+  ledger?: ReturnType<typeof ledgerOf>;
+  /** Of the model's settings. */
+  over?: object;
+  signal?: AbortSignal;
+}
+const ask = (seed: number, o: Asked = {}) => {
+  const { budget = {}, priced = false, step = 'discovery', ledger = ledgerOf('one', budget), over, signal } = o;
+  const spec = languageModelSchema.parse({ url: server.url, model: 'm', ...(priced && { price }), ...over });
   const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed };
-  return openLanguageModel('analyst', spec).ask(question, askingBy(ledger, { step }));
+  return openLanguageModel('analyst', spec).ask(question, askingBy(ledger, { step, ...(signal && { signal }) }));
 };
+/** What `requests` requests at a step cost. */
+const line = (usage: object, { step = 'discovery', requests = 1 } = {}) => ({
+  ...{ role: 'analyst', step, requests },
+  ...usage,
+});
 
 test('what is spent is told by step, in tokens and in dollars where there is a price', async () => {
   expect(await spent()).toEqual([]);
@@ -64,11 +75,9 @@ test('what is spent is told by step, in tokens and in dollars where there is a p
   await ask(3, { step: 'labels', priced: true });
   await ask(3, { step: 'labels', priced: true });
   const [discovery, labels] = await spent();
-  expect(discovery).toEqual({ role: 'analyst', step: 'discovery', requests: 1, ...paid, dollars });
-  expect(labels).toEqual({
-    ...{ role: 'analyst', step: 'labels', requests: 2, promptTokens: 200, cachedTokens: 80, completionTokens: 40 },
-    dollars: expect.closeTo(2 * dollars, 12),
-  });
+  expect(discovery).toEqual(line({ ...paid, dollars }));
+  const twice = { promptTokens: 200, cachedTokens: 80, completionTokens: 40, dollars: expect.closeTo(2 * dollars, 12) };
+  expect(labels).toEqual(line(twice, { step: 'labels', requests: 2 }));
   expect(labels).not.toHaveProperty('unpriced');
   await ask(4, { step: 'labels' });
   expect((await spent())[1]).toMatchObject({ requests: 3, dollars: expect.closeTo(2 * dollars, 12), unpriced: 1 });
@@ -84,12 +93,10 @@ test('what is spent is told by step, in tokens and in dollars where there is a p
 
 test('replies, questions and their usage are artifacts; the key is in no file', async () => {
   globalThis.process.env['LEDGER_KEY'] = 'sk-ledger-123';
-  const spec = languageModelSchema.parse({ url: server.url, model: 'm', apiKeyEnv: 'LEDGER_KEY' });
-  const question = { messages: [{ role: 'user' as const, content: 'what?' }], seed: 1 };
-  await openLanguageModel('analyst', spec).ask(question, askingBy(ledgerOf('one')));
+  await ask(1, { over: { apiKeyEnv: 'LEDGER_KEY' } });
   const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
   const texts = files.map((file) => readFileSync(join(file.parentPath, file.name), 'utf8'));
-  expect(texts.some((text) => text.includes('"what?"') && text.includes('"reply 0"'))).toBe(true);
+  expect(texts.some((text) => text.includes('"again?"') && text.includes('"reply 0"'))).toBe(true);
   expect(texts.some((text) => text.includes('sk-ledger'))).toBe(false);
 });
 
@@ -120,7 +127,7 @@ describe('a full disk', () => {
       expect(await ask(1, { ledger: ledger() })).toMatchObject({ text: 'reply 0' });
       expect(await ask(1)).toMatchObject({ text: 'reply 0' });
       expect(server.requests).toHaveLength(1);
-      expect(await spent()).toEqual([{ role: 'analyst', step: 'discovery', requests: 1, ...paid }]);
+      expect(await spent()).toEqual([line(paid)]);
     },
   );
 
@@ -137,19 +144,15 @@ describe('a full disk', () => {
     await expect(ask(1, { ledger: ledger('one') })).rejects.toMatchObject({ type: 'DiskFull' });
     disk.full = undefined;
     expect(await ask(1, { ledger: ledger('two') })).toMatchObject({ text: 'reply 0' });
-    expect([await spent('one'), await spent('two')]).toEqual([
-      [{ role: 'analyst', step: 'discovery', requests: 1, ...paid }],
-      [],
-    ]);
+    expect([await spent('one'), await spent('two')]).toEqual([[line(paid)], []]);
   });
 });
 
 describe('a request that brings no reply', () => {
   const failed = { type: 'LanguageModelFailed' };
+  const silent: Play = () => new Promise<undefined>(() => undefined);
   /** The prompt has six characters. */
-  const lost = (completionTokens: number) => [
-    { role: 'analyst', step: 'discovery', requests: 1, promptTokens: 2, cachedTokens: 0, completionTokens },
-  ];
+  const lost = (completionTokens: number) => [line({ promptTokens: 2, cachedTokens: 0, completionTokens })];
 
   test('is counted by what was asked and heard, where its reply broke off', async () => {
     const half = event(chunk({ reasoning_content: 'x'.repeat(8), content: 'y'.repeat(4) }));
@@ -158,49 +161,35 @@ describe('a request that brings no reply', () => {
     expect(await spent()).toEqual(lost(3));
     await expect(ask(1, { budget: { tokens: 5 } })).rejects.toMatchObject({ type: 'BudgetSpent' });
     await ask(1, { budget: { tokens: 6 } });
-    expect(await spent()).toEqual([
-      { role: 'analyst', step: 'discovery', requests: 2, promptTokens: 102, cachedTokens: 40, completionTokens: 23 },
-    ]);
+    const both = { promptTokens: 102, cachedTokens: 40, completionTokens: 23 };
+    expect(await spent()).toEqual([line(both, { requests: 2 })]);
   });
 
   test.each<[string, Play, number]>([
     ['in the middle of its reply', written(event(chunk({ content: 'y'.repeat(4) })), 'is silent'), 1],
-    ['before the first word', () => new Promise<undefined>(() => undefined), 0],
+    ['before the first word', silent, 0],
   ])('is counted where who asked gave up %s', async (_, play, completionTokens) => {
-    server.play = play;
-    const spec = languageModelSchema.parse({ url: server.url, model: 'm' });
-    const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed: 1 };
     const stop = new AbortController();
-    const asking = askingBy(ledgerOf('one'), { signal: stop.signal });
-    setTimeout(() => stop.abort(new Error('stopped')), 200);
-    await expect(openLanguageModel('analyst', spec).ask(question, asking)).rejects.toThrow('stopped');
+    server.play = (body, response) => {
+      setTimeout(() => stop.abort(new Error('stopped')), 200);
+      return play(body, response);
+    };
+    await expect(ask(1, { signal: stop.signal })).rejects.toThrow('stopped');
     expect(await spent()).toEqual(lost(completionTokens));
   });
 
-  test.each([
-    ['refused', answered(500, 'no')],
-    ['answered by a web page', answered(200, page, { 'content-type': 'text/html' })],
-  ])('is not counted where it was %s', async (_, play) => {
+  test.each<[string, boolean, Play]>([
+    ['refused', false, answered(500, 'no')],
+    ['answered by a web page', false, answered(200, page, { 'content-type': 'text/html' })],
+    ['not answered at all', true, silent],
+  ])('that was %s is counted: %s', async (_, isCounted, play) => {
     server.play = play;
-    await expect(ask(1)).rejects.toMatchObject(failed);
-    expect(await spent()).toEqual([]);
-  });
-
-  test('is counted where nothing came of it', async () => {
-    server.play = () => new Promise<undefined>(() => undefined);
-    const spec = languageModelSchema.parse({ url: server.url, model: 'm', timeoutSeconds: 1 });
-    const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed: 1 };
-    const asked = openLanguageModel('analyst', spec).ask(question, askingBy(ledgerOf('one')));
-    await expect(asked).rejects.toMatchObject(failed);
-    expect(await spent()).toEqual(lost(0));
+    await expect(ask(1, { over: { timeoutSeconds: isCounted ? 1 : 300 } })).rejects.toMatchObject(failed);
+    expect(await spent()).toEqual(isCounted ? lost(0) : []);
   });
 
   test('is not counted where who asked gave up before it was sent', async () => {
-    const stop = new AbortController();
-    stop.abort(new Error('stopped'));
-    const asking = askingBy(ledgerOf('one'), { signal: stop.signal });
-    const spec = languageModelSchema.parse({ url: server.url, model: 'm' });
-    await expect(openLanguageModel('analyst', spec).ask({ messages: [], seed: 1 }, asking)).rejects.toThrow('stopped');
+    await expect(ask(1, { signal: AbortSignal.abort(new Error('stopped')) })).rejects.toThrow('stopped');
     expect([server.requests.length, await spent()]).toEqual([0, []]);
   });
 });
@@ -267,7 +256,7 @@ describe('a budget', () => {
     await process({ ask: '1,2', tokens: '240' });
     await expect(ask(3, { budget: { tokens: 240 } })).rejects.toMatchObject(broke(/spent 240 tokens on 2 requests/));
     expect((await process({ ask: '1,4', tokens: '240' })).lines).toEqual(['reply 0', 'BudgetSpent']);
-  }, 30_000);
+  });
 });
 
 test('killed before a reply is kept: it is asked again, and kept and counted once', async () => {
@@ -275,8 +264,8 @@ test('killed before a reply is kept: it is asked again, and kept and counted onc
   expect([server.requests.length, await spent()]).toEqual([1, []]);
   expect((await process({ ask: '1,1' })).lines).toEqual(['reply 1', 'reply 1']);
   expect(server.requests).toHaveLength(2);
-  expect(await spent()).toEqual([{ role: 'analyst', step: 'step 1', requests: 1, ...paid }]);
-}, 30_000);
+  expect(await spent()).toEqual([line(paid, { step: 'step 1' })]);
+});
 
 test('killed between keeping a reply and counting it: it is not asked again, and is counted once', async () => {
   expect((await process({ ask: '1', die: 'count' })).signal).toBe('SIGKILL');
@@ -285,8 +274,8 @@ test('killed between keeping a reply and counting it: it is not asked again, and
   expect([await spent(), await spent('two')]).toEqual([[], []]);
   expect((await process({ ask: '1,1' })).lines).toEqual(['reply 0', 'reply 0']);
   expect(server.requests).toHaveLength(1);
-  expect(await spent()).toEqual([{ role: 'analyst', step: 'step 1', requests: 1, ...paid }]);
-}, 30_000);
+  expect(await spent()).toEqual([line(paid, { step: 'step 1' })]);
+});
 
 test('a payment that could not be written is counted once, however often it is told', async () => {
   const kept = openFolderStore(join(home, 'artifacts'));

@@ -1,23 +1,11 @@
 /** Prompt files: messages with places, the project's own and the user's. */
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
 import { openPrompts } from '../../../src/language-model/answer';
+import { temporaryFolder } from '../../support/temporary-folder';
 
-const folder = mkdtempSync(join(tmpdir(), 'prompts-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 const write = (name: string, text: string) => writeFileSync(join(folder, `${name}.md`), text);
-const badInput = (message: RegExp) => ({
-  type: 'BadInput',
-  message: expect.stringMatching(message),
-});
-const thrown = (work: () => unknown): unknown => {
-  try {
-    return work();
-  } catch (error) {
-    return error;
-  }
-};
 
 test('messages with their values, and nothing of a value is a place or a message', () => {
   write(
@@ -45,7 +33,8 @@ test.each<[string, string, Record<string, string>, RegExp]>([
   ['an empty message', '--- system\nx\n--- user\n\n', {}, /b\.md: message 2 \("--- user"\) is empty/],
 ])('%s is refused', (_, text, values, message) => {
   write('b', text);
-  expect(thrown(() => openPrompts({ folder }).render('b', values))).toMatchObject(badInput(message));
+  const refusal = { type: 'BadInput', message: expect.stringMatching(message) as string };
+  expect(() => openPrompts({ folder }).render('b', values)).toThrow(expect.objectContaining(refusal));
 });
 
 test('the user’s own take the place of the project’s, and their text is part of the digest', () => {
