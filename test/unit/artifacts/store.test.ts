@@ -1,16 +1,24 @@
 import { spawn } from 'node:child_process';
-import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { once } from 'node:events';
+import { appendFileSync, cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { canonical, digest, sha256 } from '../../../src/artifacts/hash';
 import { openJournal } from '../../../src/artifacts/journal';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
-const repository = resolve(__dirname, '../../..');
 let root: string;
-beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'artifacts-'))));
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+eachTemporaryFolder((folder) => (root = folder));
+/** A Node that runs this program, for which `source(name)` is a file of src/artifacts. */
+const run = (program: string, ...args: string[]) => {
+  const hook = resolve(__dirname, '../../support/register.cjs');
+  const source = `const source = (name) => require(${JSON.stringify(resolve(__dirname, '../../../src/artifacts'))} + '/' + name);`;
+  return spawn(process.execPath, ['-r', hook, '-e', source + program, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+};
 
 describe('hash', () => {
   test('canonical JSON ignores the order of fields and undefined ones', () => {
@@ -33,15 +41,8 @@ describe('hash', () => {
 describe('folder store', () => {
   test('has an id that is made once, whoever asks at the same moment, and that moves with it', async () => {
     const folder = join(root, 'store');
-    const script = `require(${JSON.stringify(join(repository, 'test/support/register.cjs'))});
-      const { openFolderStore } = require(${JSON.stringify(join(repository, 'src/artifacts/open-store'))});
-      openFolderStore(process.argv[1]).id().then((id) => process.stdout.write(id));`;
-    const asked = Array.from({ length: 4 }, async () => {
-      const child = spawn(process.execPath, ['-e', script, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
-      let said = '';
-      for await (const chunk of child.stdout) said += String(chunk);
-      return said;
-    });
+    const program = `source('open-store.ts').openFolderStore(process.argv[1]).id().then((id) => process.stdout.write(id));`;
+    const asked = Array.from({ length: 4 }, () => text(run(program, folder).stdout));
     const here = Array.from({ length: 8 }, () => openFolderStore(folder).id());
     const ids = new Set(await Promise.all([...asked, ...here]));
     const [id] = ids;
@@ -51,7 +52,7 @@ describe('folder store', () => {
     expect(await openFolderStore(join(root, 'another')).id()).not.toBe(id);
     writeFileSync(join(folder, 'id'), '');
     await expect(openFolderStore(folder).id()).rejects.toThrow(
-      /artifacts-\w+\/store\/id does not hold the id of a store; write it/,
+      /campaign-test-\w+\/store\/id does not hold the id of a store; write it/,
     );
   });
 });
@@ -119,29 +120,21 @@ describe('journal', () => {
 
   test('what was acknowledged survives kill -9 of the process', async () => {
     const path = join(root, 'j.jsonl');
-    const script = join(root, 'writer.js');
-    const hook = join(__dirname, '../..', 'support', 'register.cjs');
-    const module = JSON.stringify(join(__dirname, '../../..', 'src', 'artifacts', 'journal.ts'));
-    writeFileSync(
-      script,
-      `const { openJournal } = require(${module});
-       openJournal(${JSON.stringify(path)}).then((journal) => {
-         for (let n = 0; n < 1e6; n++) setTimeout(() => journal.append(String(n), n).then(() => console.log(n)), n / 10);
-       });`,
-    );
-    const writer = spawn(process.execPath, ['-r', hook, script], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const program = `
+      source('journal.ts').openJournal(process.argv[1]).then((journal) => {
+        for (let n = 0; n < 1e6; n++) setTimeout(() => journal.append(String(n), n).then(() => console.log(n)), n / 10);
+      });`;
+    const writer = run(program, path);
     let acknowledged = '';
-    await new Promise<void>((resolve) => {
-      writer.stdout.on('data', (chunk: Buffer) => {
-        acknowledged += chunk.toString();
-        if (acknowledged.length > 2000) writer.kill('SIGKILL');
-      });
-      writer.on('close', () => resolve());
+    writer.stdout.on('data', (chunk: Buffer) => {
+      acknowledged += chunk.toString();
+      if (acknowledged.length > 2000) writer.kill('SIGKILL');
     });
+    await once(writer, 'close');
     const journal = await openJournal(path);
     const seen = acknowledged.split('\n').slice(0, -1);
     expect(seen.length).toBeGreaterThan(100);
     for (const key of seen) expect(journal.records().get(key)).toBe(Number(key));
     await journal.close();
-  }, 30_000);
+  });
 });

@@ -1,6 +1,5 @@
 /** What two campaigns use of one store: what either alone uses goes with it, whatever is interrupted, and nothing else. */
-import { lstatSync, mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { lstatSync, mkdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { walk } from '../../../src/artifacts/content-store';
 import { openFolderStore } from '../../../src/artifacts/open-store';
@@ -8,23 +7,17 @@ import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { isAlone, type NotingStore, notingUsage, removeNotes, removeUsed, usageOf } from '../../../src/artifacts/usage';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { closedAfterwards } from '../../support/opened';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let root: string;
 let store: ArtifactStore;
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'usage-'));
+eachTemporaryFolder((folder) => {
+  root = folder;
   store = openFolderStore(join(root, 'artifacts'));
 });
-afterEach(async () => {
-  for (const noting of opened.splice(0)) await noting.close();
-  rmSync(root, { recursive: true, force: true });
-});
-
-const opened: NotingStore[] = [];
-const of = (campaign: string): NotingStore => {
-  opened.push(notingUsage(openFolderStore(join(root, 'artifacts')), () => campaign));
-  return opened.at(-1)!;
-};
+const of = (campaign: string): NotingStore =>
+  closedAfterwards(notingUsage(openFolderStore(join(root, 'artifacts')), () => campaign));
 const json = (key: string, inputs: ArtifactRef[] = []) => ({
   ...{ key, producer: 'test', inputs, mediaType: 'application/json' },
   body: JSON.stringify(key.repeat(3000)),
