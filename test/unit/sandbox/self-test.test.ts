@@ -45,122 +45,103 @@ const moduleOf = (changes: Partial<typeof parts> = {}): string => Object.values(
 const findingsOf = async (changes: Partial<typeof parts>): Promise<string> =>
   (await selfTest({ source: moduleOf(changes) })).findings.join('\n');
 
-const changing = (name: keyof typeof parts, from: string | RegExp, to: string): Partial<typeof parts> => {
+/** Of one part, another text in the place of one that is there. */
+type Change = [part: keyof typeof parts, from: string | RegExp, to: string];
+const changing = (...[name, from, to]: Change): Partial<typeof parts> => {
   const changed = parts[name].replace(from, () => to);
   expect(changed).not.toBe(parts[name]);
   return { [name]: changed };
 };
-const rewarding = (text: string) => changing('reward', 'reward: right(s) ?', `reward: right(s) || ${text} ?`);
+const rewarding = (text: string): Change => ['reward', 'reward: right(s) ?', `reward: right(s) || ${text} ?`];
+const withShortcuts = (text: string): Change => ['shortcuts', /^/, `export const shortcuts = ${text};`];
+const withHint = (text: string): Change => ['shortcuts', /^/, `export const hint = (state) => ${text};`];
 
 describe('self-test', () => {
-  it.each<[string, () => Partial<typeof parts>, RegExp]>([
+  const house = `'h' + String(mix(seed) % 100).padStart(2, '0')`;
+  const heldOut =
+    /^make: \d+ of 34 held-out seeds give an instance of one of 100 training seeds, e\.g\. seed 10000\d\d that of seed 100\d\d: draw/;
+  const some = '(seed) => (seed === 0 ? {} : { always: solve(seed) })';
+  const givesAway = /seed \d+: "it is (\w+) \." gives away "\1", an argument/;
+
+  it.each<[string, Change, RegExp]>([
     // Solutions and instances.
     [
       'a reference that fails',
-      () => changing('solve', '{ house, colour })', `{ house, colour: 'red' })`),
+      ['solve', '{ house, colour })', `{ house, colour: 'red' })`],
       /reference solutions score below 1/,
     ],
     [
       'a solution that does not end',
-      () => changing('solve', `, { role: 'assistant', content: 'done .' }`, ''),
+      ['solve', `, { role: 'assistant', content: 'done .' }`, ''],
       /seed 0 is not done after the last message/,
     ],
-    [
-      'a longer solution than steps',
-      () => changing('describe', 'maxSteps: 6', 'maxSteps: 2'),
-      /maxSteps 2 is below the 3/,
-    ],
-    ['one instance only', () => changing('make', '(seed) =>', '(_, seed = 1) =>'), /make: 1 distinct instances of 102/],
+    ['a longer solution than steps', ['describe', 'maxSteps: 6', 'maxSteps: 2'], /maxSteps 2 is below the 3/],
+    ['one instance only', ['make', '(seed) =>', '(_, seed = 1) =>'], /make: 1 distinct instances of 102/],
     [
       'instances that differ where nobody sees',
-      () => changing('make', `'h' + String(mix(seed) % 100).padStart(2, '0')`, `'h01', nonce: mix(seed)`),
+      ['make', house, `'h01', nonce: mix(seed)`],
       /make: \d+ distinct instances/,
     ],
-    [
-      'held-out instances that training shows',
-      () => changing('make', '(seed) =>', '(n, seed = mix(n) % 300) =>'),
-      /^make: \d+ of 34 held-out seeds give an instance of one of 100 training seeds, e\.g\. seed 10000\d\d that of seed 100\d\d: draw/,
-    ],
-    ['another shape', () => changing('step', `state.colour + ' '`, `state.colour + ', '`), /shape of its outputSchema/],
+    ['held-out instances that training shows', ['make', '(seed) =>', '(n, seed = mix(n) % 300) =>'], heldOut],
+    ['another shape', ['step', `state.colour + ' '`, `state.colour + ', '`], /shape of its outputSchema/],
     // What the sandbox refuses is a finding.
-    ['a reward above 1', () => changing('reward', '? 1 :', '? 1.5 :'), /the module fails: reward: result.reward/],
-    ['a missing function', () => ({ solve: '' }), /does not export solve/],
-    ['no module', () => ({ helpers: '{' }), /the module fails.*SyntaxError/],
-    ['too few tools', () => changing('helpers', /\{ name: 'wash'.*\n/, '\n'), /describe: 2 tools: offer 3 to 5/],
+    ['a reward above 1', ['reward', '? 1 :', '? 1.5 :'], /the module fails: reward: result.reward/],
+    ['a missing function', ['solve', /[^]*/, ''], /does not export solve/],
+    ['no module', ['helpers', /[^]*/, '{'], /the module fails.*SyntaxError/],
+    ['too few tools', ['helpers', /\{ name: 'wash'.*\n/, '\n'], /describe: 2 tools: offer 3 to 5/],
     // Policies that must not pay.
-    ['a constant text that pays', () => rewarding(`s.said === 'done .'`), /always saying "done \."/],
-    ['a reward for nothing', () => rewarding('s.said === undefined'), /doing nothing succeeds on 100%/],
-    ['a call that pays', () => rewarding('s.looked || s.washed >= 2'), /calling wash over and over succeeds on 100%/],
+    ['a constant text that pays', rewarding(`s.said === 'done .'`), /always saying "done \."/],
+    ['a reward for nothing', rewarding('s.said === undefined'), /doing nothing succeeds on 100%/],
+    ['a call that pays', rewarding('s.looked || s.washed >= 2'), /calling wash over and over succeeds on 100%/],
     [
       'an echo that pays',
-      () => rewarding(`s.said === 'house ' + s.house + ' , please'`),
+      rewarding(`s.said === 'house ' + s.house + ' , please'`),
       /saying what the user says succeeds on 100%/,
     ],
     [
       'twenty words that pay',
-      () => rewarding(`(s.said ?? '').split(' ').length >= 20`),
+      rewarding(`(s.said ?? '').split(' ').length >= 20`),
       /saying twenty words succeeds on 100%/,
     ],
-    ['an empty message that pays', () => rewarding(`s.said === ''`), /an empty message succeeds on 100%/],
+    ['an empty message that pays', rewarding(`s.said === ''`), /an empty message succeeds on 100%/],
     [
       'any value that pays',
-      () => rewarding('s.painted !== null'),
+      rewarding('s.painted !== null'),
       /the solution with another colour in paint succeeds on 100%/,
     ],
-    ['a write twice that pays', () => rewarding('s.washed >= 2'), /every write twice succeeds on 100%/],
+    ['a write twice that pays', rewarding('s.washed >= 2'), /every write twice succeeds on 100%/],
     [
       'more writes than were asked for',
-      () => changing('reward', ' && s.washed === 0', ''),
+      ['reward', ' && s.washed === 0', ''],
       /every write on every record succeeds on 100%/,
     ],
+    ['words without a write', rewarding('s.looked && s.said'), /the solution without its writes succeeds on 100%/],
+    ['a shortcut that some seeds have', withShortcuts(some), /shortcut "always" succeeds on 100%/],
+    // Hints.
     [
-      'words without a write',
-      () => rewarding('s.looked && s.said'),
-      /the solution without its writes succeeds on 100%/,
+      'a hint of a call',
+      withHint(`'get_house first'`),
+      /^hint: seed 0: "get_house first" names the tool get_house: say/,
     ],
-    [
-      'a shortcut that some seeds have',
-      () => ({ shortcuts: 'export const shortcuts = (seed) => (seed === 0 ? {} : { always: solve(seed) });' }),
-      /shortcut "always" succeeds on 100%/,
-    ],
-  ])('finds %s', async (_, changes, finding) => {
-    const { passed, findings } = await selfTest({ source: moduleOf(changes()) });
+    ['a hint of a call in capitals', withHint(`'Paint it.'`), /names the tool paint: say/],
+    ['a hint that gives away what is to be found', withHint(`'it is ' + state.colour + ' .'`), givesAway],
+    ['a long hint', withHint(`'well '.repeat(121)`), /^hint: seed 0 gives 605 characters: say it in 1 to 4 sentences/],
+    ['a blank hint', withHint(`' '`), /^the module fails: hint: result: it is blank/],
+  ])('finds %s', async (_, change, finding) => {
+    const { passed, findings } = await selfTest({ source: moduleOf(changing(...change)) });
     expect(passed).toBe(false);
     expect(findings.join('\n')).toMatch(finding);
   });
 
-  const hint = (text: string): Partial<typeof parts> => ({ shortcuts: `export const hint = (state) => ${text};` });
-
-  it('says whether there are hints', async () => {
-    const source = moduleOf(hint(`'look at ' + state.house + ' : its colour is what to take .'`));
+  it('says whether there are hints, and takes no part of a word for a call or a value', async () => {
+    const source = moduleOf(changing(...withHint(`'repainted walls are ' + state.colour + 'ish'`)));
     expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
   });
 
-  it.each([
-    ['names a call', `'get_house first'`, /^hint: seed 0: "get_house first" names the tool get_house: say/],
-    ['names a call in capitals', `'Paint it.'`, /names the tool paint: say/],
-    [
-      'gives away what is to be found',
-      `'it is ' + state.colour + ' .'`,
-      /seed \d+: "it is (\w+) \." gives away "\1", an argument/,
-    ],
-    ['is long', `'well '.repeat(121)`, /^hint: seed 0 gives 605 characters: say it in 1 to 4 sentences/],
-    ['is blank', `' '`, /^the module fails: hint: result: it is blank/],
-  ])('finds a hint that %s', async (_, text, finding) => {
-    expect(await findingsOf(hint(text))).toMatch(finding);
-  });
-
-  it('takes no part of a word for a call or a value', async () => {
-    expect(await findingsOf(hint(`'repainted walls are ' + state.colour + 'ish'`))).toBe('');
-  });
-
   it('takes any text for a value that its schema does not list', async () => {
-    const helpers = parts.helpers.replace(
-      'record = object({ colour, house })',
-      `record = object({ colour: { type: 'string' }, house })`,
-    );
-    expect(helpers).not.toBe(parts.helpers);
-    expect(await selfTest({ source: moduleOf({ helpers }) })).toEqual({ passed: true, findings: [] });
+    const any = `record = object({ colour: { type: 'string' }, house })`;
+    const source = moduleOf(changing('helpers', 'record = object({ colour, house })', any));
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
   });
 
   /** Wrong in many ways, with long texts in all of them. */
