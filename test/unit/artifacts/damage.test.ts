@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   truncateSync,
@@ -15,6 +16,7 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { formatEntry, parseEntry } from '../../../src/artifacts/content-store';
+import { FileHashes } from '../../../src/artifacts/objects';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';
@@ -118,6 +120,20 @@ describe('an object', () => {
       reads.mockRestore();
     }
   });
+});
+
+test('a file that is replaced while it is read is read again', async () => {
+  const [file, newer] = [join(root, 'file'), join(root, 'newer')];
+  writeFileSync(file, 'one');
+  writeFileSync(newer, 'two');
+  const { createReadStream } = fs;
+  const reads = jest.spyOn(fs, 'createReadStream').mockImplementationOnce((path) => {
+    renameSync(newer, file);
+    return createReadStream(path);
+  });
+  expect(await new FileHashes().of(file)).toBe(sha256('two'));
+  expect(reads).toHaveBeenCalledTimes(2);
+  reads.mockRestore();
 });
 
 describe('a folder artifact', () => {
