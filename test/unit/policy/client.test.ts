@@ -1,27 +1,30 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+/** A policy client: what it asks and hands out, which adapters it has the server load, and that it hands on nothing that another base model has answered. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
-import type { ArtifactStore, Snapshots } from '../../../src/artifacts/store';
+import type { Snapshots } from '../../../src/artifacts/store';
+import { pythonPath } from '../../../src/cli/project';
+import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
 import type { FixedPolicy } from '../../../src/domain/rollout';
-import { OutsideFailure } from '../../../src/domain/failures';
-import { createPolicyClient, type PolicyClient, tryAdapter } from '../../../src/policy/client';
-import type { TurnRequest } from '../../../src/policy/wire';
 import { modelName } from '../../../src/policy/adapters';
+import { createPolicyClient, type PolicyClient, tryAdapter } from '../../../src/policy/client';
 import { type Merge, type Part, weightsOf } from '../../../src/policy/merge';
-import { pythonPath } from '../../../src/cli/project';
+import type { TurnRequest } from '../../../src/policy/wire';
 import {
   BASE,
   completion,
   type DialectServer,
+  drawn,
   refuse,
   startDialectServer,
   vllmAnswer,
 } from '../../support/dialect-server';
+import { temporaryFolder } from '../../support/temporary-folder';
 
-let root: string;
-let store: ArtifactStore;
+const OTHER = 'base@ba9876543210';
+const root = temporaryFolder();
+const store = openFolderStore(join(root, 'store'));
 let server: DialectServer;
 let client: PolicyClient;
 /** What was merged, and how. */
@@ -33,8 +36,6 @@ const merge: Merge = async (parts) => {
 const clients: PolicyClient[] = [];
 
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'policy-'));
-  store = openFolderStore(join(root, 'store'));
   server = await startDialectServer();
   merges = [];
   client = connect();
@@ -42,34 +43,31 @@ beforeEach(async () => {
 afterEach(async () => {
   clients.splice(0).forEach((open) => open.close());
   await server.close();
-  rmSync(root, { recursive: true, force: true });
 });
 
-function connect(
-  options: {
-    url?: string;
-    requestTimeoutMs?: number;
-    maxLoadedAdapters?: number;
-    merge?: Merge;
-    store?: ArtifactStore;
-  } = {},
-): PolicyClient {
+function connect(options: Partial<Parameters<typeof createPolicyClient>[0]> = {}): PolicyClient {
   const opened = createPolicyClient({ url: server.url, concurrency: 8, store, merge, ...options });
   clients.push(opened);
   return opened;
 }
+/** Another process at the same address. */
+async function restart(): Promise<void> {
+  const { port } = new URL(server.url);
+  await server.close();
+  server = await startDialectServer({ port: Number(port) });
+}
 
 const base: FixedPolicy = { base: BASE, adapters: [] };
+const mixOf = (...adapters: Part[]): FixedPolicy => ({ ...base, adapters });
 /** Of a policy of one adapter. */
 const nameOf = ({ adapters }: FixedPolicy): string => modelName(adapters[0]!.ref);
-async function adapter(name: string): Promise<Part> {
-  mkdirSync(join(root, name), { recursive: true });
-  writeFileSync(join(root, name, 'adapter_config.json'), JSON.stringify({ name }));
-  return {
-    ref: await store.putFolder({ key: name, producer: 'test', inputs: [], folder: join(root, name) }),
-    weight: 1,
-  };
+async function adapter(name: string, config: object = { name }): Promise<Part> {
+  const folder = join(root, name);
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'adapter_config.json'), JSON.stringify(config));
+  return { ref: await store.putFolder({ key: name, producer: 'test', inputs: [], folder }), weight: 1 };
 }
+const adapters = (names: string) => Promise.all(names.split(' ').map((name) => adapter(name)));
 
 const tools: ToolSchema[] = [
   { name: 'cancel_item', description: 'cancels', parameters: { type: 'object' }, annotations: { readOnlyHint: false } },
@@ -92,367 +90,452 @@ const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
   seed: 3,
   ...changes,
 });
+const ask = (from = client, policy = base) => from.sample(request({ policy }));
 const calls = () => server.requests.map(({ call }) => call.replace('/v1/', ''));
-
-test('asks in the dialect, and hands out message, ids and log-probs', async () => {
-  server.complete = () =>
-    completion(
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{"b":1,"a":"x"}' } }],
-      },
-      'tool_calls',
-    );
-  expect(await client.sample(request())).toEqual({
-    message: { role: 'assistant', content: '', toolCalls: [{ id: 'c', name: 'f', arguments: { b: 1, a: 'x' } }] },
-    finishReason: 'tool_calls',
-    promptIds: [1, 2, 3],
-    tokenIds: [5, 6],
-    logprobs: [-0.5, -0.25],
-  });
-  expect(server.requests.at(-1)!.body).toEqual({
-    model: 'base',
-    messages: [
-      { role: 'system', content: 'be kind' },
-      { role: 'user', content: 'cancel it' },
-      {
-        role: 'assistant',
-        content: '',
-        tool_calls: [
-          {
-            id: 'call_0',
-            type: 'function',
-            function: { name: 'cancel_item', arguments: '{"item":"red lamp","id":"i42"}' },
-          },
-        ],
-      },
-      { role: 'tool', tool_call_id: 'call_0', content: 'ok' },
-    ],
-    tools: [
-      { type: 'function', function: { name: 'cancel_item', description: 'cancels', parameters: { type: 'object' } } },
-    ],
-    max_tokens: 12,
-    temperature: 0.7,
-    top_p: 0.9,
-    top_k: -1,
-    min_p: 0,
-    repetition_penalty: 1,
-    presence_penalty: 0,
-    frequency_penalty: 0,
-    seed: 3,
-    logprobs: true,
-    return_token_ids: true,
-  });
+const asked = (call: string) => calls().filter((one) => one === `POST ${call}`).length;
+const failure = (type: FailureType, said = '', more: object = {}) => ({
+  type,
+  message: expect.stringContaining(said) as string,
+  ...more,
 });
 
-test('numbers go back as the policy wrote them', async () => {
-  const written = '{"order":12345678901234567890,"price":2.0,"most":1e400,"n":1e3}';
-  server.complete = () =>
-    completion({ content: '', tool_calls: [{ id: 'c', function: { name: 'f', arguments: written } }] }, 'tool_calls');
-  const { message } = await client.sample(request());
-  await client.sample(request({ messages: [...conversation, message] }));
-  const { messages } = server.requests.at(-1)!.body as { messages: { tool_calls?: object[] }[] };
-  expect(messages.at(-1)!.tool_calls).toMatchObject([{ function: { name: 'f', arguments: written } }]);
-});
-
-test.each([
-  ['no token ids', { ...completion({ content: '' }), prompt_token_ids: undefined }, 'prompt_token_ids'],
-  [
-    'no log-probs',
-    { ...completion({ content: '' }), choices: [{ ...completion({}).choices[0], logprobs: null }] },
-    'logprobs',
-  ],
-  [
-    'too few log-probs',
-    { ...completion({ content: '' }), choices: [{ ...completion({}).choices[0], token_ids: [1] }] },
-    '1 token_ids',
-  ],
-])('an answer with %s is refused by name', async (_, answer, named) => {
-  server.complete = () => answer;
-  await expect(client.sample(request())).rejects.toMatchObject({
-    type: 'PolicyAnswerInvalid',
-    message: expect.stringContaining(named),
-  });
-});
-
-test.each([
-  [500, { message: 'oops' }, 'PolicyServerError', true],
-  [503, { message: 'going down' }, 'PolicyServerError', true],
-  [429, { message: 'slow down' }, 'PolicyServerBusy', true],
-  [404, vllmAnswer('unknown model').body.error!, 'PolicyNotLoaded', true],
-  [400, vllmAnswer('wrong temperature').body.error!, 'PolicyRequestRejected', false],
-  [400, { message: 'prompt', code: 'context_length_exceeded' }, 'ContextLengthExceeded', false],
-  [400, vllmAnswer('prompt over the context').body.error!, 'ContextLengthExceeded', false],
-  [400, vllmAnswer('ids over the context').body.error!, 'ContextLengthExceeded', false],
-  // As vLLM 0.32 says it of one that just fills the context.
-  [
-    400,
-    { message: 'max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)', param: 'max_tokens' },
-    'ContextLengthExceeded',
-    false,
-  ],
-  [401, { message: 'Unauthorized; set POLICY_SERVER_API_KEY' }, 'PolicyServerWrong', false],
-])('a %d %j is a %s', async (status, error, type, retryable) => {
-  server.complete = refuse(status, error);
-  await expect(client.sample(request())).rejects.toMatchObject({
-    type,
-    retryable,
-    message: expect.stringContaining(error.message),
-  });
-  // One request each: retries are the caller's. (A model that is not known is loaded and asked again, once.)
-  expect(calls().filter((call) => call === 'POST chat/completions')).toHaveLength(status === 404 ? 2 : 1);
-});
-
-test('no server, a silent server, a server that hangs up', async () => {
-  server.complete = () => undefined;
-  await expect(connect({ requestTimeoutMs: 50 }).sample(request())).rejects.toMatchObject({
-    type: 'PolicyServerTimeout',
-  });
-  server.complete = (_, response) => void response.destroy();
-  await expect(client.sample(request())).rejects.toMatchObject({ type: 'PolicyServerUnavailable', retryable: true });
-  expect(await client.reachable()).toBe(true);
-  const gone = await startDialectServer();
-  await gone.close();
-  await expect(connect({ url: gone.url }).sample(request())).rejects.toMatchObject({ type: 'PolicyServerUnavailable' });
-  expect(await connect({ url: gone.url }).reachable()).toBe(false);
-});
-
-test('an answer that is no JSON is the server’s fault, which passes, and names what came', async () => {
-  server.complete = (_, response) => void response.end('<html>proxy</html>');
-  await expect(client.sample(request())).rejects.toMatchObject({
-    type: 'PolicyServerError',
-    message: expect.stringContaining('an HTML page'),
-  });
-});
-
-test('an answer that the server gave up is asked for again, one that it cut off is an answer', async () => {
-  server.complete = () => completion({ content: 'half' }, 'abort');
-  await expect(client.sample(request())).rejects.toMatchObject({ type: 'PolicyServerError', retryable: true });
-  server.complete = () => completion({ content: 'la la la la' }, 'repetition');
-  expect(await client.sample(request())).toMatchObject({ finishReason: 'length', message: { content: 'la la la la' } });
-});
-
-test('an abort ends the request', async () => {
-  const abort = new AbortController();
-  server.complete = () => abort.abort();
-  await expect(client.sample(request({ signal: abort.signal }))).rejects.toThrow('abort');
-});
-
-test('an adapter is named by its content and loaded once for all who ask at once', async () => {
-  const policy = { ...base, adapters: [await adapter('x')] };
-  await Promise.all(Array.from({ length: 8 }, () => client.sample(request({ policy }))));
-  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(1);
-  expect([...server.adapters]).toEqual([[nameOf(policy), await store.folder(policy.adapters[0]!.ref)]]);
-  expect(nameOf(policy)).toBe(`a-${policy.adapters[0]!.ref.sha256}`);
-  expect(server.requests.at(-1)!.body['model']).toBe(nameOf(policy));
-});
-
-test('one that was loaded from a folder that is gone is loaded from its own: vLLM would end where it reads it again', async () => {
-  const policy = mixOf(await adapter('x'));
-  const own = await store.folder(policy.adapters[0]!.ref);
-  server.adapters.set(nameOf(policy), join(root, 'of a home that was deleted'));
-  await client.ensurePolicy(policy);
-  expect(server.adapters.get(nameOf(policy))).toBe(own);
-  await connect().ensurePolicy(policy);
-  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(1);
-});
-
-test('vLLM is told of an adapter whose experts are in one tensor', async () => {
-  const policies = await Promise.all(
-    [{ target_parameters: ['experts.down_proj'] }, { target_parameters: null }, {}].map(async (config, n) => {
-      mkdirSync(join(root, `of-${n}`));
-      writeFileSync(join(root, `of-${n}`, 'adapter_config.json'), JSON.stringify({ r: n, ...config }));
-      const ref = await store.putFolder({ key: `${n}`, producer: 'test', inputs: [], folder: join(root, `of-${n}`) });
-      return { ...base, adapters: [{ ref, weight: 1 }] };
-    }),
-  );
-  for (const policy of policies) await client.ensurePolicy(policy);
-  const told = server.requests.flatMap(({ call, body }) =>
-    call.includes('load_lora_adapter') ? [body['is_3d_lora_weight']] : [],
-  );
-  expect(told).toEqual([true, undefined, undefined]);
-});
-
-test('two workers may load the same adapter at the same moment', async () => {
-  const policy = { ...base, adapters: [await adapter('x')] };
-  const names = await Promise.all([connect(), connect(), connect()].map((worker) => worker.ensurePolicy(policy)));
-  expect(new Set(names)).toEqual(new Set([nameOf(policy)]));
-});
-
-const told = (answer: string): [number, string] => {
-  const { status, body } = vllmAnswer(answer);
-  return [status, body.error?.message ?? body.detail!];
-};
-const addLora = (said: string) => told('adapter of too high a rank')[1].replace(/'LoRA rank.*\.'/, `'${said}'`);
-const UNEXPECTED =
-  "While loading /x, expected target modules in {'q_proj'} but received ['model.layers.0.mlp.up_proj']. Please verify that the loaded LoRA module is correct";
-test.each([
-  [...told('adapter of too high a rank'), '; start vLLM with --max-lora-rank 64'],
-  [500, addLora('LoRA rank 600 is greater than max_lora_rank 512.'), '; vLLM takes no rank above 512: lower'],
-  [...told('damaged adapter'), 'header too large'],
-  [500, addLora(UNEXPECTED), '; correct training.lora.targetModules, or --lora-target-modules of vLLM'],
-  [...told('adapter without --enable-lora'), '; start vLLM with --enable-lora'],
-  [...told('adapter that is nowhere'), '; the server has to see the home folder (CAMPAIGN_HOME) under the same path'],
-  [400, told('adapter that is nowhere')[1], '; the server has to see the home folder'],
-  [...told('no such path'), '; start vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True'],
-  [400, 'lora_path /x: the base model has no linear module conv.1', 'no linear module'],
-])('an adapter that is refused is not waited for: %d %s', async (status, message, said) => {
-  server.load = (_, response) => refuse(status, { message, type: 'Error', param: null, code: status })({}, response);
-  await expect(client.sample(request({ policy: mixOf(await adapter('x')) }))).rejects.toMatchObject({
-    type: 'AdapterRefused',
-    retryable: false,
-    message: expect.stringContaining(said),
-  });
-  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(1);
-});
-
-test('of a store in a bucket a server is asked by name first, and given the path where it fetches nothing', async () => {
-  const inBucket = { ...store, snapshots: {} as Snapshots };
-  const [x, y, z] = [mixOf(await adapter('x')), mixOf(await adapter('y')), mixOf(await adapter('z'))];
-  const worker = connect({ store: inBucket });
-  await worker.ensurePolicy(x);
-  expect(server.adapters.get(nameOf(x))).toBe(await store.folder(x.adapters[0]!.ref));
-  server.fetches = true;
-  await worker.ensurePolicy(y);
-  expect(server.adapters.get(nameOf(y))).toBe('fetched');
-  server.complete = refuse(400, { message: `LoRA adapter '${nameOf(z)}' was found but could not be loaded.` });
-  await expect(worker.ensurePolicy(z)).rejects.toMatchObject({
-    type: 'AdapterRefused',
-    message: expect.stringContaining('--max-lora-rank') as string,
-  });
-});
-
-test.each([
-  [addLora('EngineCore encountered an issue.'), 503],
-  ['EngineCore encountered an issue. See stack trace (above) for the root cause.', 200],
-  [addLora('CUDA out of memory. Tried to allocate 20.00 MiB.'), 200],
-])('an adapter is not to blame for a server that breaks down: %s', async (message, health) => {
-  server.load = (_, response) => refuse(500, { message })({}, response);
-  server.health = health;
-  await expect(client.sample(request({ policy: mixOf(await adapter('x')) }))).rejects.toMatchObject({
-    type: 'PolicyServerError',
-    retryable: true,
-  });
-});
-
-const mixOf = (...adapters: Part[]): FixedPolicy => ({ ...base, adapters });
-
-test('a weighted policy is served by one merged adapter, in whatever order its parts are named', async () => {
-  const [x, y, z] = [await adapter('x'), await adapter('y'), await adapter('z')];
-  const parts = [
-    { ...x, weight: 0.7 },
-    { ...y, weight: -0.3 },
-  ] as const;
-  const name = await client.ensurePolicy(mixOf(...parts));
-  expect(name).toBe(modelName((await adapter('merged-1')).ref));
-  const same = [mixOf(parts[1], parts[0]), mixOf({ ...z, weight: 0 }, ...parts)];
-  for (const policy of same) {
-    expect(weightsOf(policy)).toBe(weightsOf(mixOf(...parts)));
-    expect(await client.ensurePolicy(policy)).toBe(name);
-  }
-  expect(merges).toEqual([[...parts].sort((a, b) => (a.ref.sha256 < b.ref.sha256 ? -1 : 1))]);
-  expect([...server.adapters]).toEqual([[name, await store.folder((await adapter('merged-1')).ref)]]);
-  for (const other of [mixOf({ ...x, weight: 0.6 }, parts[1]), mixOf(parts[0]), mixOf(x, y), mixOf(x)]) {
-    expect(weightsOf(other)).not.toBe(weightsOf(mixOf(...parts)));
-  }
-});
-
-test('only what weighs is served: one adapter as it is, none as the base model', async () => {
-  const [x, y] = [await adapter('x'), await adapter('y')];
-  expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }, x))).toBe(nameOf(mixOf(x)));
-  expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }))).toBe('base');
-  expect([...server.adapters.values()]).toEqual([await store.folder(x.ref)]);
-  expect(merges).toEqual([]);
-  await client.ensurePolicy(mixOf({ ...x, weight: 0.5 }));
-  expect(merges).toEqual([[{ ...x, weight: 0.5 }]]);
-});
-
-test('of more adapters than fit, the least recently used idle ones are unloaded', async () => {
-  const worker = connect({ maxLoadedAdapters: 2 });
-  const [a, b, c] = [await adapter('a'), await adapter('b'), await adapter('c')].map((one) => ({
-    ...base,
-    adapters: [one],
-  }));
-  let finish = () => {};
-  server.complete = (body) =>
-    body['model'] === nameOf(a!)
-      ? new Promise((resolve) => (finish = () => resolve(completion({ content: 'late' }))))
-      : completion({ content: '' });
-  const busy = worker.sample(request({ policy: a! }));
-  for (const policy of [base, b!, c!]) await worker.sample(request({ policy }));
-  expect([...server.adapters.keys()].sort()).toEqual([a!, c!].map((p) => nameOf(p)).sort());
-  finish();
-  expect((await busy).message.content).toBe('late');
-});
-
-test('an adapter that changes nothing goes the way of all, and is taken off the server again', async () => {
-  const trial = { store, client, python: pythonPath(), base: BASE, model: resolve('models/base') };
-  await tryAdapter({ ...trial, targetModules: ['q_proj'], rank: 3 });
-  expect(calls().slice(-3)).toEqual(['POST load_lora_adapter', 'POST chat/completions', 'POST unload_lora_adapter']);
-  const { lora_path: path } = server.requests.at(-3)!.body;
-  expect(JSON.parse(readFileSync(join(String(path), 'adapter_config.json'), 'utf8'))).toMatchObject({ r: 3 });
-  server.load = (_, response) =>
-    refuse(500, { message: addLora('LoRA rank 3 is greater than max_lora_rank 1.') })({}, response);
-  await expect(tryAdapter({ ...trial, targetModules: ['q_proj'], rank: 3 })).rejects.toMatchObject({
-    type: 'AdapterRefused',
-    message: expect.stringContaining('--max-lora-rank 8'),
-  });
-}, 120_000);
-
-test('arguments that are no JSON object stay in the text: they are the policy’s mistake', async () => {
-  server.complete = () =>
-    completion({
-      content: 'well',
-      tool_calls: [
-        { id: 'c', function: { name: 'f', arguments: '{"a":' } },
-        { id: 'd', function: { name: 'g', arguments: '[1]' } },
-      ],
+describe('a turn', () => {
+  test('is asked in the dialect; message, ids and log-probs are handed out', async () => {
+    const called = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"b":1,"a":"x"}' } };
+    server.complete = () => completion({ role: 'assistant', content: null, tool_calls: [called] }, 'tool_calls');
+    expect(await ask()).toEqual({
+      message: { role: 'assistant', content: '', toolCalls: [{ id: 'c', name: 'f', arguments: { b: 1, a: 'x' } }] },
+      finishReason: 'tool_calls',
+      promptIds: [1, 2, 3],
+      tokenIds: [5, 6],
+      logprobs: [-0.5, -0.25],
     });
-  expect((await client.sample(request())).message).toEqual({ role: 'assistant', content: 'well\nf({"a":)\ng([1])' });
-});
-
-test('connections are kept, at most one per concurrent request', async () => {
-  for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 8 }, () => client.sample(request())));
-  expect(server.connections()).toBeLessThanOrEqual(9);
-});
-
-test('a merge that fails is told as it is, and tried again by the next who asks', async () => {
-  let refusals = 1;
-  const worker = connect({
-    merge: (parts) =>
-      refusals-- > 0 ? Promise.reject(new OutsideFailure('BadInput', 'of two base models')) : merge(parts),
+    const sent = { name: 'cancel_item', arguments: '{"item":"red lamp","id":"i42"}' };
+    expect(server.requests.at(-1)!.body).toEqual({
+      model: 'base',
+      messages: [
+        { role: 'system', content: 'be kind' },
+        { role: 'user', content: 'cancel it' },
+        { role: 'assistant', content: '', tool_calls: [{ id: 'call_0', type: 'function', function: sent }] },
+        { role: 'tool', tool_call_id: 'call_0', content: 'ok' },
+      ],
+      tools: [
+        { type: 'function', function: { name: 'cancel_item', description: 'cancels', parameters: { type: 'object' } } },
+      ],
+      ...{ max_tokens: 12, temperature: 0.7, top_p: 0.9, seed: 3 },
+      ...{ top_k: -1, min_p: 0, repetition_penalty: 1, presence_penalty: 0, frequency_penalty: 0 },
+      ...{ logprobs: true, return_token_ids: true },
+    });
   });
-  const policy = mixOf({ ...(await adapter('x')), weight: 0.5 }, await adapter('y'));
-  await expect(worker.sample(request({ policy }))).rejects.toMatchObject({ type: 'BadInput' });
-  expect((await worker.sample(request({ policy }))).message.content).toBe('hello');
+
+  test('holds numbers that go back as the policy wrote them', async () => {
+    const written = '{"order":12345678901234567890,"price":2.0,"most":1e400,"n":1e3}';
+    server.complete = () =>
+      completion({ content: '', tool_calls: [{ id: 'c', function: { name: 'f', arguments: written } }] }, 'tool_calls');
+    const { message } = await ask();
+    await client.sample(request({ messages: [...conversation, message] }));
+    const { messages } = server.requests.at(-1)!.body as { messages: { tool_calls?: object[] }[] };
+    expect(messages.at(-1)!.tool_calls).toMatchObject([{ function: { name: 'f', arguments: written } }]);
+  });
+
+  test('has arguments that are no JSON object in its text: they are the policy’s mistake', async () => {
+    const tool_calls = [
+      { id: 'c', function: { name: 'f', arguments: '{"a":' } },
+      { id: 'd', function: { name: 'g', arguments: '[1]' } },
+    ];
+    server.complete = () => completion({ content: 'well', tool_calls });
+    expect((await ask()).message).toEqual({ role: 'assistant', content: 'well\nf({"a":)\ng([1])' });
+  });
+
+  test('that the server cut off is an answer', async () => {
+    server.complete = () => completion({ content: 'la la la' }, 'repetition');
+    expect(await ask()).toMatchObject({ finishReason: 'length', message: { content: 'la la la' } });
+  });
+
+  test('keeps its connection: there is at most one per concurrent request', async () => {
+    for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 8 }, () => ask()));
+    expect(server.connections()).toBeLessThanOrEqual(9);
+  });
 });
 
-test('after a restart of the server everything is loaded again, once', async () => {
-  const [x, y] = [await adapter('x'), await adapter('y')];
-  const one = { ...base, adapters: [x] };
-  const merged = {
-    ...base,
-    adapters: [
-      { ...x, weight: 0.5 },
-      { ...y, weight: 0.5 },
+describe('an answer that is none', () => {
+  const { choices, ...rest } = completion({ content: '' });
+  const lacking = (changes: object) => ({ ...rest, choices: [{ ...choices[0], ...changes }] });
+  const recorded = (to: string) => refuse(400, vllmAnswer(to).body.error!);
+  test.each<[string, unknown, FailureType]>([
+    ['prompt_token_ids', { choices, prompt_token_ids: undefined }, 'PolicyAnswerInvalid'],
+    ['logprobs', lacking({ logprobs: null }), 'PolicyAnswerInvalid'],
+    ['1 token_ids', lacking({ token_ids: [1] }), 'PolicyAnswerInvalid'],
+    ['finish_reason abort', completion({ content: 'half' }, 'abort'), 'PolicyServerError'],
+  ])('lacks %s', async (said, answer, type) => {
+    server.complete = () => answer;
+    await expect(ask()).rejects.toMatchObject(failure(type, said, { retryable: type === 'PolicyServerError' }));
+  });
+
+  test.each<[string, DialectServer['complete'], FailureType, boolean, string]>([
+    ['500', refuse(500, { message: 'oops' }), 'PolicyServerError', true, 'oops'],
+    ['503', refuse(503, { message: 'going down' }), 'PolicyServerError', true, 'going down'],
+    ['429', refuse(429, { message: 'slow down' }), 'PolicyServerBusy', true, 'slow down'],
+    ['a page', (_, response) => void response.end('<html>proxy</html>'), 'PolicyServerError', true, 'an HTML page'],
+    ['the end of the connection', (_, response) => void response.destroy(), 'PolicyServerUnavailable', true, 'closed'],
+    ['404', refuse(404, { message: 'no model' }), 'PolicyNotLoaded', true, 'no model'],
+    ['400', recorded('wrong temperature'), 'PolicyRequestRejected', false, 'must be non-negative, got -1.0'],
+    [
+      '400, by its code',
+      refuse(400, { message: 'prompt', code: 'context_length_exceeded' }),
+      'ContextLengthExceeded',
+      false,
+      'prompt',
     ],
-  };
-  await Promise.all([one, merged].map((policy) => client.sample(request({ policy }))));
-  server.adapters.clear();
-  server.requests.length = 0;
-  const policies = Array.from({ length: 16 }, (_, n) => (n % 2 ? one : merged));
-  await Promise.all(policies.map((policy) => client.sample(request({ policy }))));
-  expect([...server.adapters.keys()].sort()).toEqual([nameOf(one), modelName((await adapter('merged-2')).ref)].sort());
-  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(2);
+    [
+      '400, of a prompt',
+      recorded('prompt over the context'),
+      'ContextLengthExceeded',
+      false,
+      'maximum context length is 2048 tokens',
+    ],
+    [
+      '400, of ids',
+      recorded('ids over the context'),
+      'ContextLengthExceeded',
+      false,
+      'longer than the maximum model length of 2048',
+    ],
+    [
+      '400, as vLLM 0.32 says it of a prompt that just fills the context',
+      refuse(400, { message: 'max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)' }),
+      ...(['ContextLengthExceeded', false, 'got 0'] as const),
+    ],
+    ['401', refuse(401, { message: 'Unauthorized' }), 'PolicyServerWrong', false, 'set POLICY_SERVER_API_KEY'],
+  ])('is %s', async (_, complete, type, retryable, said) => {
+    server.complete = complete;
+    await expect(ask()).rejects.toMatchObject(failure(type, said, { retryable }));
+    // One request each: retries are the caller's. (A model that is not known is loaded and asked again, once.)
+    expect(asked('chat/completions')).toBe(type === 'PolicyNotLoaded' ? 2 : 1);
+    expect(await client.reachable()).toBe(true);
+  });
+
+  test('is silence, or nobody', async () => {
+    server.complete = () => undefined;
+    await expect(ask(connect({ requestTimeoutMs: 50 }))).rejects.toMatchObject({ type: 'PolicyServerTimeout' });
+    await server.close();
+    await expect(ask(connect())).rejects.toMatchObject({ type: 'PolicyServerUnavailable' });
+    expect(await client.reachable()).toBe(false);
+  });
+
+  test('is waited for until the asker gives up', async () => {
+    const abort = new AbortController();
+    server.complete = () => abort.abort();
+    await expect(client.sample(request({ signal: abort.signal }))).rejects.toThrow('abort');
+  });
 });
 
-test('of what was loaded, the one that the server does not know any more is forgotten alone', async () => {
-  const worker = connect({ maxLoadedAdapters: 2 });
-  const [a, b, c] = [await adapter('a'), await adapter('b'), await adapter('c')].map((one) => mixOf(one));
-  for (const policy of [a!, b!]) await worker.sample(request({ policy }));
-  server.adapters.delete(nameOf(a!)!);
-  for (const policy of [a!, c!, base, a!]) await worker.sample(request({ policy }));
-  expect([...server.adapters.keys()].sort()).toEqual([a!, c!].map((p) => nameOf(p)).sort());
-  expect(calls().filter((call) => call === 'POST load_lora_adapter')).toHaveLength(4);
+describe('an adapter', () => {
+  const loads = () => asked('load_lora_adapter');
+
+  test('is named by its content and loaded once for all who ask at once', async () => {
+    const policy = mixOf(await adapter('x'));
+    await Promise.all(Array.from({ length: 8 }, () => ask(client, policy)));
+    expect(loads()).toBe(1);
+    expect([...server.adapters]).toEqual([[nameOf(policy), await store.folder(policy.adapters[0]!.ref)]]);
+    expect(nameOf(policy)).toBe(`a-${policy.adapters[0]!.ref.sha256}`);
+    expect(server.requests.at(-1)!.body['model']).toBe(nameOf(policy));
+  });
+
+  test('may be loaded by two workers at the same moment', async () => {
+    const policy = mixOf(await adapter('x'));
+    const names = await Promise.all([connect(), connect(), connect()].map((worker) => worker.ensurePolicy(policy)));
+    expect(new Set(names)).toEqual(new Set([nameOf(policy)]));
+  });
+
+  test('that was loaded from a folder that is gone is loaded from its own: vLLM would end where it reads it again', async () => {
+    const policy = mixOf(await adapter('x'));
+    server.adapters.set(nameOf(policy), join(root, 'of a home that was deleted'));
+    await client.ensurePolicy(policy);
+    expect(server.adapters.get(nameOf(policy))).toBe(await store.folder(policy.adapters[0]!.ref));
+    await connect().ensurePolicy(policy);
+    expect(loads()).toBe(1);
+  });
+
+  test('whose experts are in one tensor is told to vLLM as such', async () => {
+    for (const [n, of] of [['experts.down_proj'], null, undefined].entries())
+      await client.ensurePolicy(mixOf(await adapter(`of-${n}`, { r: n, target_parameters: of })));
+    const told = server.requests.filter(({ call }) => call.endsWith('/load_lora_adapter'));
+    expect(told.map(({ body }) => body['is_3d_lora_weight'])).toEqual([true, undefined, undefined]);
+  });
+
+  const told = (answer: string): [number, string] => {
+    const { status, body } = vllmAnswer(answer);
+    return [status, body.error?.message ?? body.detail!];
+  };
+  const addLora = (said: string) => told('adapter of too high a rank')[1].replace(/'LoRA rank.*\.'/, `'${said}'`);
+  const UNEXPECTED =
+    "While loading /x, expected target modules in {'q_proj'} but received ['model.layers.0.mlp.up_proj']. Please verify that the loaded LoRA module is correct";
+  const loading =
+    (status: number, message: string): DialectServer['complete'] =>
+    (_, response) =>
+      refuse(status, { message })({}, response);
+
+  test.each([
+    [...told('adapter of too high a rank'), '; start vLLM with --max-lora-rank 64'],
+    [500, addLora('LoRA rank 600 is greater than max_lora_rank 512.'), '; vLLM takes no rank above 512: lower'],
+    [...told('damaged adapter'), 'header too large'],
+    [500, addLora(UNEXPECTED), '; correct training.lora.targetModules, or --lora-target-modules of vLLM'],
+    [...told('adapter without --enable-lora'), '; start vLLM with --enable-lora'],
+    [...told('adapter that is nowhere'), '; the server has to see the home folder (CAMPAIGN_HOME) under the same path'],
+    [400, told('adapter that is nowhere')[1], '; the server has to see the home folder'],
+    [...told('no such path'), '; start vLLM with VLLM_ALLOW_RUNTIME_LORA_UPDATING=True'],
+    [400, 'lora_path /x: the base model has no linear module conv.1', 'no linear module'],
+  ])('that is refused is not waited for: %d %s', async (status, message, said) => {
+    server.load = loading(status, message);
+    const refused = failure('AdapterRefused', said, { retryable: false });
+    await expect(ask(client, mixOf(await adapter('x')))).rejects.toMatchObject(refused);
+    expect(loads()).toBe(1);
+  });
+
+  test.each([
+    [addLora('EngineCore encountered an issue.'), 503],
+    ['EngineCore encountered an issue. See stack trace (above) for the root cause.', 200],
+    [addLora('CUDA out of memory. Tried to allocate 20.00 MiB.'), 200],
+  ])('is not to blame for a server that breaks down: %s', async (message, health) => {
+    server.load = loading(500, message);
+    server.health = health;
+    const broken = failure('PolicyServerError', '', { retryable: true });
+    await expect(ask(client, mixOf(await adapter('x')))).rejects.toMatchObject(broken);
+  });
+
+  test('of a store in a bucket is asked for by name first, and its path is given where the server fetches nothing', async () => {
+    const [x, y, z] = (await adapters('x y z')).map((one) => mixOf(one)) as [FixedPolicy, FixedPolicy, FixedPolicy];
+    const worker = connect({ store: { ...store, snapshots: {} as Snapshots } });
+    await worker.ensurePolicy(x);
+    expect(server.adapters.get(nameOf(x))).toBe(await store.folder(x.adapters[0]!.ref));
+    server.fetches = true;
+    await worker.ensurePolicy(y);
+    expect(server.adapters.get(nameOf(y))).toBe('fetched');
+    server.complete = refuse(400, { message: `LoRA adapter '${nameOf(z)}' was found but could not be loaded.` });
+    await expect(worker.ensurePolicy(z)).rejects.toMatchObject(failure('AdapterRefused', '--max-lora-rank'));
+  });
+
+  test('that changes nothing goes the way of all, and is taken off the server again', async () => {
+    const model = resolve('models/base');
+    const trial = { store, client, python: pythonPath(), base: BASE, model, targetModules: ['q_proj'], rank: 3 };
+    await tryAdapter(trial);
+    expect(calls().slice(-3)).toEqual(['POST load_lora_adapter', 'POST chat/completions', 'POST unload_lora_adapter']);
+    const { lora_path: path } = server.requests.at(-3)!.body;
+    expect(JSON.parse(readFileSync(join(String(path), 'adapter_config.json'), 'utf8'))).toMatchObject({ r: 3 });
+    server.load = loading(500, addLora('LoRA rank 3 is greater than max_lora_rank 1.'));
+    await expect(tryAdapter(trial)).rejects.toMatchObject(failure('AdapterRefused', '--max-lora-rank 8'));
+  }, 300_000);
+
+  describe('of more than fit', () => {
+    let worker: PolicyClient;
+    let [a, b, c] = [base, base, base];
+    beforeEach(async () => {
+      worker = connect({ maxLoadedAdapters: 2 });
+      [a, b, c] = (await adapters('a b c')).map((one) => mixOf(one)) as [FixedPolicy, FixedPolicy, FixedPolicy];
+    });
+    const expectLoaded = (...policies: FixedPolicy[]) =>
+      expect([...server.adapters.keys()].sort()).toEqual(policies.map(nameOf).sort());
+
+    test('is unloaded if it is the least recently used idle one', async () => {
+      let finish = () => {};
+      server.complete = (body) =>
+        body['model'] === nameOf(a)
+          ? new Promise((done) => (finish = () => done(completion({ content: 'late' }))))
+          : completion({ content: '' });
+      const busy = ask(worker, a);
+      for (const policy of [base, b, c]) await ask(worker, policy);
+      expectLoaded(a, c);
+      finish();
+      expect((await busy).message.content).toBe('late');
+    });
+
+    test('is forgotten alone if the server does not know it any more', async () => {
+      for (const policy of [a, b]) await ask(worker, policy);
+      server.adapters.delete(nameOf(a));
+      for (const policy of [a, c, base, a]) await ask(worker, policy);
+      expectLoaded(a, c);
+      expect(loads()).toBe(4);
+    });
+  });
+
+  test('is loaded again, once, after a restart of the server; so is a merged one', async () => {
+    const [x, y] = await adapters('x y');
+    const [one, merged] = [mixOf(x!), mixOf({ ...x!, weight: 0.5 }, { ...y!, weight: 0.5 })];
+    await Promise.all([one, merged].map((policy) => ask(client, policy)));
+    server.adapters.clear();
+    server.requests.length = 0;
+    await Promise.all(Array.from({ length: 16 }, (_, n) => ask(client, n % 2 ? one : merged)));
+    const names = [nameOf(one), modelName((await adapter('merged-2')).ref)];
+    expect([...server.adapters.keys()].sort()).toEqual(names.sort());
+    expect(loads()).toBe(2);
+  });
+});
+
+describe('a policy of several adapters', () => {
+  let [x, y, z] = [] as unknown as [Part, Part, Part];
+  beforeAll(async () => ([x, y, z] = (await adapters('x y z')) as [Part, Part, Part]));
+
+  test('is served by one merged adapter, in whatever order its parts are named', async () => {
+    const parts = [
+      { ...x, weight: 0.7 },
+      { ...y, weight: -0.3 },
+    ] as const;
+    const name = await client.ensurePolicy(mixOf(...parts));
+    expect(name).toBe(modelName((await adapter('merged-1')).ref));
+    for (const same of [mixOf(parts[1], parts[0]), mixOf({ ...z, weight: 0 }, ...parts)]) {
+      expect(weightsOf(same)).toBe(weightsOf(mixOf(...parts)));
+      expect(await client.ensurePolicy(same)).toBe(name);
+    }
+    expect(merges).toEqual([[...parts].sort((a, b) => (a.ref.sha256 < b.ref.sha256 ? -1 : 1))]);
+    expect([...server.adapters]).toEqual([[name, await store.folder((await adapter('merged-1')).ref)]]);
+    for (const other of [mixOf({ ...x, weight: 0.6 }, parts[1]), mixOf(parts[0]), mixOf(x, y), mixOf(x)])
+      expect(weightsOf(other)).not.toBe(weightsOf(mixOf(...parts)));
+  });
+
+  test('is served as what weighs: one adapter as it is, none as the base model', async () => {
+    expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }, x))).toBe(nameOf(mixOf(x)));
+    expect(await client.ensurePolicy(mixOf({ ...y, weight: 0 }))).toBe('base');
+    expect([...server.adapters.values()]).toEqual([await store.folder(x.ref)]);
+    expect(merges).toEqual([]);
+    await client.ensurePolicy(mixOf({ ...x, weight: 0.5 }));
+    expect(merges).toEqual([[{ ...x, weight: 0.5 }]]);
+  });
+
+  test('whose merge fails is told so as it is, and tried again by the next who asks', async () => {
+    let refusals = 1;
+    const failing: Merge = (parts) =>
+      refusals-- > 0 ? Promise.reject(new OutsideFailure('BadInput', 'of two base models')) : merge(parts);
+    const worker = connect({ merge: failing });
+    const policy = mixOf({ ...x, weight: 0.5 }, y);
+    await expect(ask(worker, policy)).rejects.toMatchObject({ type: 'BadInput' });
+    expect((await ask(worker, policy)).message.content).toBe('hello');
+  });
+});
+
+describe('the base model', () => {
+  const wrong = (said: string | RegExp) => ({
+    type: 'WrongBaseModel',
+    retryable: true,
+    message: expect.stringMatching(said) as string,
+  });
+
+  test('is asked for once of a server that says that it serves it, however much it answers', async () => {
+    for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 8 }, () => ask()));
+    expect(asked('chat/completions')).toBe(160);
+    // Once for its proof, once for the name that it has for the base.
+    expect(calls().filter((call) => call === 'GET models')).toHaveLength(2);
+    expect(asked('completions')).toBe(0);
+  });
+
+  test('if it is another is refused by what is served, what is wanted and the fix, before anything is asked of it', async () => {
+    server.root = OTHER;
+    const refusal = wrong(
+      `policy server ${server.url} serves ${OTHER}, and the campaign wants ${BASE}: start the server with that model, or the worker with the POLICY_SERVER_URL`,
+    );
+    const { signal } = new AbortController();
+    await expect(ask()).rejects.toMatchObject(refusal);
+    await expect(client.likeliest({ policy: base, messages: conversation, signal })).rejects.toMatchObject(refusal);
+    await expect(client.ensurePolicy(base)).rejects.toMatchObject(refusal);
+    expect([asked('chat/completions'), asked('completions')]).toEqual([0, 0]);
+    // A campaign of the base that it does serve is served.
+    expect((await ask(client, { ...base, base: OTHER })).message.content).toBe('hello');
+  });
+
+  test.each([
+    ['an answer', () => completion({ content: 'of another model' })],
+    ['the end of the context', refuse(400, { message: 'prompt', code: 'context_length_exceeded' })],
+  ] as const)('that takes another’s place: %s that comes after it is not handed on', async (_what, answer) => {
+    await ask();
+    server.complete = async (body, response) => {
+      // The server breaks down under somebody else's request and comes back as another one, behind the same address.
+      server.complete = refuse(502, { message: 'bad gateway' });
+      await expect(ask()).rejects.toMatchObject({ type: 'PolicyServerError' });
+      server.root = OTHER;
+      return answer(body, response);
+    };
+    await expect(ask()).rejects.toMatchObject(wrong(OTHER));
+  });
+
+  test('of a server that was started again with another one is noticed', async () => {
+    await ask();
+    await restart();
+    server.root = OTHER;
+    // The first one may find that its connection has ended.
+    await expect(ask()).rejects.toMatchObject({ retryable: true });
+    await expect(ask()).rejects.toMatchObject(wrong(OTHER));
+    expect(asked('chat/completions')).toBe(0);
+    server.root = BASE;
+    expect((await ask()).message.content).toBe('hello');
+  });
+
+  describe('where the server does not say which it is', () => {
+    const ids = [3, 1, 4, 1, 5];
+    beforeEach(async () => {
+      server.root = '/models/somebody/else';
+      await store.put({
+        ...{ key: 'fingerprint/0123456789ab', producer: 'test', inputs: [], mediaType: 'application/json' },
+        body: JSON.stringify({ ids, logprobs: [-2, -7.5, -0.25, -11] }),
+      });
+    });
+
+    test('is proven by log-probs, once: those of another precision will do', async () => {
+      server.score = () => [-2.05, -7.4, -0.26, -13];
+      for (let n = 0; n < 5; n++) await ask();
+      const scored = server.requests.filter(({ call }) => call === 'POST /v1/completions');
+      expect(scored).toMatchObject([{ body: { model: 'base', prompt: ids } }]);
+    });
+
+    const unknown = () => {
+      throw new Error('Token id 5 is out of vocabulary');
+    };
+    test.each<[string, DialectServer['score'], RegExp]>([
+      ['log-probs', () => [-2.5, -7.9, -0.25, -9], /\(log-probs of 4 tokens are off by 0\.50 nats in the median\)/],
+      ['ids that it does not know', unknown, /\(.*Token id 5 is out of/],
+    ])('is another one by its %s', async (_, score, said) => {
+      server.score = score;
+      await expect(ask()).rejects.toMatchObject(wrong(new RegExp(`serves another model as base ${said.source}`)));
+    });
+
+    test('is not believed without them', async () => {
+      const worker = connect({ store: openFolderStore(join(root, 'empty')) });
+      await expect(ask(worker)).rejects.toMatchObject(wrong(/does not say which model that is.*set CAMPAIGN_BASE_ID/));
+      expect(asked('chat/completions')).toBe(0);
+    });
+
+    test('is what the operator says that it is, but not where the server says something else', async () => {
+      expect((await ask(connect({ baseId: BASE }))).message.content).toBe('hello');
+      const refusal = wrong(/serves base@ba9876543210 \(CAMPAIGN_BASE_ID\)/);
+      await expect(ask(connect({ baseId: OTHER }))).rejects.toMatchObject(refusal);
+      expect(asked('completions')).toBe(0);
+      server.root = OTHER;
+      await expect(ask(connect({ baseId: BASE }))).rejects.toMatchObject(wrong(OTHER));
+    });
+
+    test('samples from all of its distribution, which is seen once, and again after it was away', async () => {
+      const worker = connect({ baseId: BASE });
+      const probes = () => server.requests.filter(({ body }) => 'top_logprobs' in body).length;
+      for (let n = 0; n < 3; n++) await ask(worker);
+      const once = probes();
+      expect(once).toBeGreaterThan(0);
+      server.complete = refuse(502, { message: 'bad gateway' });
+      await expect(ask(worker)).rejects.toMatchObject({ type: 'PolicyServerError' });
+      server.complete = () => completion({ content: 'hello' });
+      await ask(worker);
+      expect(probes()).toBe(once);
+      const { port } = new URL(server.url);
+      await server.close();
+      await expect(ask(worker)).rejects.toMatchObject({ type: 'PolicyServerUnavailable' });
+      server = await startDialectServer({ port: Number(port) });
+      server.root = '/models/somebody/else';
+      server.probe = ({ max_tokens: tokens }) => drawn(Array.from({ length: Number(tokens) }, () => true));
+      await expect(ask(worker)).rejects.toMatchObject({
+        type: 'PolicyServerWrong',
+        message: expect.stringMatching(
+          /of 1024 tokens 0 are beyond the 19 likeliest, .* 512 should be; .*--generation-config/,
+        ) as string,
+      });
+      expect(server.requests.filter(({ body }) => 'max_tokens' in body && !('top_logprobs' in body))).toEqual([]);
+    });
+  });
 });

@@ -1,11 +1,11 @@
 /** Programs of the Python package: what they tell is progress, and how they end is said in whose words. */
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { FailureType } from '../../../src/domain/failures';
 import { runPython } from '../../../src/policy/python';
+import { temporaryFolder } from '../../support/temporary-folder';
 
-const folder = mkdtempSync(join(tmpdir(), 'python-program-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = temporaryFolder();
 
 /** An interpreter that does this, whatever it is asked to run. */
 function python(lines: string): string {
@@ -14,12 +14,10 @@ function python(lines: string): string {
   chmodSync(path, 0o755);
   return path;
 }
-const run = (lines: string, onProgress?: (done: number, total: number) => void) =>
-  runPython({ python: python(lines), args: ['fit-router'], ...(onProgress && { onProgress }) });
-
 test('what it tells on stdout is progress, between whatever else is printed there', async () => {
   const told: number[][] = [];
-  await run(`echo '{"done":1,"total":2}'; echo a warning; echo '{"done":2,"total":2}'`, (...one) => told.push(one));
+  const program = python(`echo '{"done":1,"total":2}'; echo a warning; echo '{"done":2,"total":2}'`);
+  await runPython({ python: program, args: ['fit-router'], onProgress: (...one) => told.push(one) });
   expect(told).toEqual([
     [1, 2],
     [2, 2],
@@ -37,10 +35,21 @@ test('one that works and prints nothing is left alone; one that stands still is 
   await working;
 }, 60_000);
 
-test.each([
-  ['no room', 'echo "OSError: [Errno 28] No space left on device: x" >&2; exit 1', 'DiskFull'],
-  ['a crash', 'echo "MemoryError" >&2; exit 1', 'PythonFailed'],
-  ['a refusal', 'echo "fit-router: tasks: too few" >&2; exit 3', 'BadInput'],
-])('%s', async (_, lines, type) => {
-  await expect(run(lines)).rejects.toMatchObject({ type });
+const missing = () => join(folder, 'nowhere');
+const unreadable = () => {
+  const path = python('exit 0');
+  chmodSync(path, 0o644);
+  return path;
+};
+test.each<[string, string | (() => string), FailureType, RegExp]>([
+  ['no room', 'echo "OSError: [Errno 28] No space left on device: x" >&2; exit 1', 'DiskFull', /No space left/],
+  ['a crash', 'echo "MemoryError" >&2; exit 1', 'PythonFailed', /fit-router ended with code 1: MemoryError$/],
+  ['a kill', 'kill -9 $$', 'PythonFailed', /fit-router was killed by SIGKILL/],
+  ['a refusal', 'echo "fit-router: tasks: too few" >&2; exit 3', 'BadInput', /^trainer fit-router: tasks: too few$/],
+  ['a Python that is not there', missing, 'BadInput', /nowhere: .*; run make install$/],
+  ['a Python that can’t be started now', unreadable, 'PythonFailed', /EACCES/],
+])('%s is told as such', async (_, program, type, said) => {
+  const path = typeof program === 'string' ? python(program) : program();
+  const failure = runPython({ python: path, args: ['fit-router'] });
+  await expect(failure).rejects.toMatchObject({ type, message: expect.stringMatching(said) as string });
 });

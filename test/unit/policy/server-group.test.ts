@@ -64,7 +64,7 @@ test.each(['PolicyServerUnavailable', 'PolicyServerError', 'PolicyServerTimeout'
   'after %s a server is left out, and taken back when it answers',
   async (type) => {
     const { servers, group, turn } = grouped(2);
-    const [one, two] = servers as [(typeof servers)[0], (typeof servers)[0]];
+    const [one, two] = [servers[0]!, servers[1]!];
     Object.assign(one, { isThere: false, fails: type });
     await expect(turn({})).rejects.toMatchObject({ type });
     for (let n = 0; n < 4; n++) await turn({});
@@ -72,9 +72,7 @@ test.each(['PolicyServerUnavailable', 'PolicyServerError', 'PolicyServerTimeout'
     expect(await group.reachable()).toBe(true);
     expect(await group.ensurePolicy({ base: 'b', adapters: [] })).toBe(two.url);
     Object.assign(one, { isThere: true, fails: undefined });
-    await sleep(100);
-    for (let n = 0; n < 4; n++) await turn({});
-    expect(one.answered.length).toBeGreaterThanOrEqual(2);
+    while (one.answered.length < 2) await Promise.all([turn({}), sleep(5)]);
   },
 );
 
