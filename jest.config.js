@@ -5,7 +5,8 @@ module.exports = {
   testMatch: ['**/*.test.ts'],
   // Many tests flush files or start processes: on busy cores they take long, and none of them is about time.
   testTimeout: 30_000,
-  resolver: '<rootDir>/test/support/resolver.cjs',
+  // Dynamic imports of sources name the file that the compiler makes of them.
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: {
     '\\.ts$|/src/.+\\.js$': [
       '@swc/jest',

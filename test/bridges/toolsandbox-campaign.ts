@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { CampaignRun, reportOf, repository } from '../support/campaign-run';
+import { CampaignRun, reportOf, repository, writeCampaign } from '../support/campaign-run';
 import { call, startChatServer } from '../support/chat-server';
 
 const folder = process.env['TOOLSANDBOX'];
@@ -23,17 +23,15 @@ withFolder(
         'capabilities:\n  - { name: resolve_missing_arguments, definition: Asks for what a tool needs and nobody has said. }\n',
       );
       const file = join(home, 'toolsandbox.yaml');
-      writeFileSync(
+      writeCampaign({
         file,
-        [
-          'name: toolsandbox',
-          'preset: demo',
-          `target: { kind: toolsandbox, folder: ${resolve(folder!)}, user: { url: '${user.url}', model: recorded } }`,
-          `baseModel: { path: ${join(repository, 'models', 'base')} }`,
-          `analyst: { kind: given, capabilities: ${capabilities} }`,
-          'rollouts: { tasks: 12, concurrency: 4, maxSteps: 4 }',
-        ].join('\n'),
-      );
+        name: 'toolsandbox',
+        target: { kind: 'toolsandbox', folder: resolve(folder!), user: { url: user.url, model: 'recorded' } },
+        model: join(repository, 'models', 'base'),
+        lines: `analyst: { kind: given, capabilities: ${capabilities} }
+rollouts: { tasks: 12, concurrency: 4, maxSteps: 4 }
+`,
+      });
       await new CampaignRun({ root: home }, file, ['--force', '--until', 'selection']).finish();
       const report = reportOf({ root: home }, 'toolsandbox');
       expect(report.campaign).toMatchObject({ status: 'stopped_at_stage', stage: 'selection' });

@@ -2,10 +2,10 @@
  * `campaign run FILE --until rollouts` on somebody's own environment, for real: never refused for what later stages need, and at its end it says
  * what the base does. Where rollouts break, it is an error with the cause.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { homeAt } from '../../src/cli/project';
-import { CampaignRun, command, repository, type Line } from '../support/campaign-run';
+import { CampaignRun, command, repository, writeCampaign, type Line } from '../support/campaign-run';
 import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(5 * 60_000);
@@ -15,18 +15,10 @@ mkdirSync(home.root);
 
 function fileOf(name: string, lines: string[], ...argument: string[]): string {
   const file = join(folder, `${name}.yaml`);
-  const program = [process.execPath, join(repository, 'test', 'support', 'altered-shop.mjs'), ...argument];
-  writeFileSync(
-    file,
-    [
-      `name: ${name}`,
-      'preset: demo',
-      `target: { kind: process, command: ${JSON.stringify(program)} }`,
-      `baseModel: { path: ${join(repository, 'models', 'base')} }`,
-      'validation: { targetTasks: 4 }',
-      ...lines,
-    ].join('\n'),
-  );
+  const command = [process.execPath, join(repository, 'test', 'support', 'altered-shop.mjs'), ...argument];
+  const model = join(repository, 'models', 'base');
+  const all = ['validation: { targetTasks: 4 }', ...lines].join('\n');
+  writeCampaign({ file, name, target: { kind: 'process', command }, model, lines: all });
   return file;
 }
 

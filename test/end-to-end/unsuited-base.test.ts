@@ -1,8 +1,8 @@
 /** The shipped base and a target in plain English, for real: stopped before the base rollouts, with the reasons. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { homeAt } from '../../src/cli/project';
-import { CampaignRun, command, repository } from '../support/campaign-run';
+import { CampaignRun, command, repository, writeCampaign } from '../support/campaign-run';
 import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(5 * 60_000);
@@ -10,19 +10,17 @@ const folder = temporaryFolder();
 const home = homeAt(join(folder, 'home'));
 const file = join(folder, 'library.yaml');
 mkdirSync(home.root);
-writeFileSync(
+writeCampaign({
   file,
-  [
-    'name: library',
-    'preset: demo',
-    `target: { kind: process, command: [${process.execPath}, ${join(repository, 'test', 'support', 'library.mjs')}] }`,
-    `baseModel: { path: ${join(repository, 'models', 'base')} }`,
-    'rollouts: { tasks: 20 }',
-    'validation: { targetTasks: 4 }',
-    'router: { tasks: 8, folds: 2 }',
-    'evaluation: { tasks: 6 }',
-  ].join('\n'),
-);
+  name: 'library',
+  target: { kind: 'process', command: [process.execPath, join(repository, 'test', 'support', 'library.mjs')] },
+  model: join(repository, 'models', 'base'),
+  lines: `rollouts: { tasks: 20 }
+validation: { targetTasks: 4 }
+router: { tasks: 8, folds: 2 }
+evaluation: { tasks: 6 }
+`,
+});
 
 test('the campaign stops before its base rollouts, and says why and what helps', async () => {
   const run = new CampaignRun(home, file);

@@ -3,11 +3,11 @@
  * planted skills. Making the two bases takes about half an hour on two cores the first time; they are kept in .cache/plantings.
  */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { capabilityOf, plantedIn } from '../../science/truth';
-import { reportOf, repository } from '../support/campaign-run';
+import { reportOf, repository, writeCampaign } from '../support/campaign-run';
 
 const plantings = [
   { model: join(repository, 'models', 'base') },
@@ -29,8 +29,7 @@ test.each(plantings)(
     const { skills: planted } = plantedIn(model);
     const home = mkdtempSync(join(tmpdir(), 'plantings-'));
     const file = join(home, 'planting.yaml');
-    const target = 'target: { kind: builtin, name: shop }';
-    writeFileSync(file, `name: planting\npreset: demo\n${target}\nbaseModel: { path: ${JSON.stringify(model)} }\n`);
+    writeCampaign({ file, name: 'planting', model, lines: '' });
     const ports = ['--temporal-port', '0', '--ui-port', '0'];
     const run = ['--home', join(home, 'home'), 'run', file, '--until', 'selection', '--exit', '--json', ...ports];
     execFileSync(join(repository, 'bin', 'campaign'), run, { stdio: ['ignore', 'ignore', 'inherit'] });

@@ -8,6 +8,7 @@ import { openPrompts } from '../../src/language-model/answer';
 import type { Asking, Question } from '../../src/language-model/model';
 import { fenced as json } from './model-endpoint';
 import { noLedger } from './no-ledger';
+import { scoredRollout } from './scored-rollout';
 
 /** The key says task and attempt; messages 1 to `turns` follow the policy. */
 export function trajectory(o: {
@@ -23,20 +24,12 @@ export function trajectory(o: {
     role: n % 2 === 0 ? 'user' : 'assistant',
     content: `${words} ${n + 1}`,
   }));
-  return {
-    status: 'scored',
-    key: `key-${task}-${attempt}`,
-    task,
-    attempt,
+  return scoredRollout({
+    ...{ name: task, key: `key-${task}-${attempt}`, task, attempt, reward: passed ? 1 : 0.25 },
     messages: o.messages ?? [{ role: 'system', content: 'The policy.' }, ...said],
     stopReason: 'user_stop',
-    reward: passed ? 1 : 0.25,
-    breakdown: {},
-    rows: [],
     steps: 2,
-    usage: { promptTokens: 1, completionTokens: 1 },
-    seconds: 1,
-  };
+  });
 }
 
 export const description: EnvironmentDescription = {

@@ -14,15 +14,12 @@ export const baseModel = process.env['BASE_MODEL'] ?? join(repository, 'models/b
 /** A campaign that is disturbed loses time, never minutes without end. */
 const END_SECONDS = 900;
 
-/** Writes a campaign file on `shop` with the given further lines. */
-export function writeCampaign(o: { file: string; name: string; lines: string; model?: string }): void {
-  const { file, name, lines } = o;
-  const target = 'target: { kind: builtin, name: shop }';
+/** Writes a campaign file of the preset demo with the given further lines, on `shop` unless it names a target. */
+export function writeCampaign(o: { file: string; name: string; lines: string; target?: object; model?: string }): void {
+  const { file, name, lines, target = { kind: 'builtin', name: 'shop' }, model = baseModel } = o;
+  const about = `target: ${JSON.stringify(target)}\nbaseModel: { path: ${JSON.stringify(model)} }\n`;
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(
-    file,
-    `name: ${name}\npreset: demo\n${target}\nbaseModel: { path: ${JSON.stringify(o.model ?? baseModel)} }\n${lines}`,
-  );
+  writeFileSync(file, `name: ${name}\npreset: demo\n${about}${lines}`);
 }
 
 /** A campaign file, and a home folder that nothing else uses. */

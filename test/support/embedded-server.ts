@@ -63,6 +63,9 @@ export async function startEmbeddedServer({
 export const policyClient = (o: { url: string; store: ArtifactStore; concurrency?: number }): PolicyClient =>
   createPolicyClient({ concurrency: 8, ...o, merge: createMerger({ store: o.store, python }) });
 
+const runPython = (script: string, ...args: string[]): unknown =>
+  execFileSync(python, ['-c', script, ...args], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+
 /** The shipped model's shape and words, with weights that mean nothing: it solves no task. */
 export function makeRandomModel(folder: string): void {
   cpSync(join(root, 'models', 'base'), folder, { recursive: true });
@@ -72,7 +75,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 torch.manual_seed(1)
 AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(sys.argv[1])).save_pretrained(sys.argv[1])
 `;
-  execFileSync(python, ['-c', script, folder], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+  runPython(script, folder);
 }
 
 /** Makes a random model that is spoken to as Qwen3 is. */
@@ -83,7 +86,7 @@ from pathlib import Path
 from conftest import save_hermes_model
 save_hermes_model(Path(sys.argv[1]))
 `;
-  execFileSync(python, ['-c', script, folder], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+  runPython(script, folder);
 }
 
 /** Makes a random model (and adapters for it) in the shipped text format, by the Python tests' own helpers. */
@@ -105,5 +108,5 @@ model = save_tiny_model(Path(${JSON.stringify(folder)}), size="${size}")
 for seed, path in enumerate(${JSON.stringify(adapters)}):
     save_adapter(Path(path), model, seed, ${JSON.stringify(targets)})
 `;
-  execFileSync(python, ['-c', script], { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+  runPython(script);
 }

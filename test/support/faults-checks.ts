@@ -61,7 +61,13 @@ export function decisionsOf(report: Report): object {
 }
 
 /** All checks. `reference` is undefined for the run that becomes it. */
-export async function violationsOf({ home, file, reference, allow = {} }: Checked): Promise<string[]> {
+export async function violationsOf(o: {
+  home: Home;
+  file: string;
+  reference?: object | undefined;
+  allow?: Allowances | undefined;
+}): Promise<string[]> {
+  const { home, file, reference, allow = {} } = o;
   const report = readReport(home);
   const found = [
     ...decisions(report, reference, allow),
@@ -73,13 +79,6 @@ export async function violationsOf({ home, file, reference, allow = {} }: Checke
   await waitUntil(() => running().length === 0, 15);
   for (const { pid, words } of running()) found.push(`process ${pid} is left: ${words.join(' ').slice(0, 200)}`);
   return [...found, ...(await afterOnceMore(home, file))];
-}
-
-interface Checked {
-  home: Home;
-  file: string;
-  reference?: object | undefined;
-  allow?: Allowances | undefined;
 }
 
 function decisions(report: Report, reference: object | undefined, { broken }: Allowances): string[] {

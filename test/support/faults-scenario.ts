@@ -150,31 +150,20 @@ async function leave({ home, cleanups }: Session): Promise<void> {
   for (const clean of cleanups.reverse()) await clean();
 }
 
-function record({ scenario, seed, violations, seconds, reference, notes }: Recorded): Outcome {
+function record({ reference, ...told }: Outcome & { reference: Reference | undefined }): Outcome {
+  const { seconds } = told;
   const outcome: Outcome = {
-    scenario,
-    seed,
-    violations,
+    ...told,
     seconds: Math.round(seconds),
     ...(reference && {
       lostSeconds: Math.round(seconds - reference.seconds),
       ratio: Number((seconds / reference.seconds).toFixed(2)),
     }),
-    notes,
   };
   mkdirSync(dirname(resultsFile), { recursive: true });
   appendFileSync(resultsFile, `${JSON.stringify(outcome)}\n`);
   process.stdout.write(`${textOf(outcome)}\n`);
   return outcome;
-}
-
-interface Recorded {
-  scenario: string;
-  seed: number;
-  violations: string[];
-  seconds: number;
-  reference: Reference | undefined;
-  notes: string[];
 }
 
 /** One line for people. */

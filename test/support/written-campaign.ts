@@ -41,14 +41,12 @@ const hostile: Message[] = [
   { role: 'tool', toolCallId: 'deep', content: 'late' },
 ];
 
-const rollout = (task: string, more: Partial<ScoredRollout> = {}): ScoredRollout => ({
-  ...(scoredRollout({ name: `${task}/${more.attempt ?? 0}`, task, reward: 1 }) as ScoredRollout),
-  messages: ordinary,
-  usage: { promptTokens: 100, completionTokens: 20 },
-  seconds: 2.5,
-  breakdown: { right: 1 },
-  ...more,
-});
+const rollout = (task: string, more: Partial<ScoredRollout> = {}): ScoredRollout =>
+  scoredRollout({
+    ...{ name: `${task}/${more.attempt ?? 0}`, task, reward: 1, messages: ordinary },
+    ...{ usage: { promptTokens: 100, completionTokens: 20 }, seconds: 2.5, breakdown: { right: 1 } },
+    ...more,
+  });
 const broken = (task: string): Rollout => {
   const { key } = scoredRollout({ name: `broken/${task}`, task, reward: 0 });
   return { status: 'broken', key, task, attempt: 0, error: { type: 'BadEnvironment', message: 'it ended' } };
