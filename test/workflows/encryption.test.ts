@@ -7,10 +7,7 @@ import { Worker } from '@temporalio/worker';
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { resolve } from 'node:path';
 import { startTemporal } from '../../src/cli/run/temporal-server';
 import { startCampaign } from '../../src/cli/control';
 import { connect } from '../../src/cli/temporal';
@@ -18,17 +15,16 @@ import { takeSnapshot } from '../../src/cli/watch/snapshot';
 import { bundleFor, workerConverter } from '../../src/temporal/codec';
 import { campaignCommand } from '../support/campaign-command';
 import { atEnd, supervise } from '../support/supervised';
+import { temporaryFolder } from '../support/temporary-folder';
+import { until } from './campaigns';
 import { devServer, queues, quiet, STORE, withWorkers, workflowBundle as bundle } from './environment';
 import { config, fakeActivities } from './fake-activities';
 
 jest.setTimeout(300_000);
 quiet();
-const [key, newer, other] = [32, 32, 32].map((bytes) => randomBytes(bytes).toString('base64')) as [
-  string,
-  string,
-  string,
-];
-const home = mkdtempSync(join(tmpdir(), 'encryption-'));
+const made = () => randomBytes(32).toString('base64');
+const [key, newer, other] = [made(), made(), made()];
+const home = temporaryFolder();
 const setKey = (...keys: string[]) => (process.env['CAMPAIGN_ENCRYPTION_KEY'] = keys.join(','));
 let env: TestWorkflowEnvironment;
 beforeAll(async () => {
@@ -37,7 +33,6 @@ beforeAll(async () => {
 afterAll(async () => {
   delete process.env['CAMPAIGN_ENCRYPTION_KEY'];
   await env?.teardown();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const { History } = protos.api.history.v1;
@@ -73,15 +68,11 @@ test('the server holds no clear text, and commands read everything', async () =>
   setKey(newer, key);
   const temporal = await connect(at);
   await withWorkers(env, activities, async () => {
-    for (;;) {
+    const failed = await until(async () => {
       const { children } = await takeSnapshot(temporal, 'sealed');
-      const [failed] = children.flatMap((child) => child.activities).filter((step) => step.lastFailure);
-      if (failed) {
-        expect(failed).toMatchObject({ lastFailure: 'a secret outage', heartbeat: { hush: 'a secret place' } });
-        break;
-      }
-      await sleep(500);
-    }
+      return children.flatMap((child) => child.activities).find((step) => step.lastFailure);
+    });
+    expect(failed).toMatchObject({ lastFailure: 'a secret outage', heartbeat: { hush: 'a secret place' } });
     away = false;
     await temporal.client.workflow.getHandle('sealed').result();
     broken = false;
@@ -154,12 +145,10 @@ test('a step that came to a worker without the key has failed for want of it, an
   const handle = temporal.client.workflow.getHandle('unread');
   await keyless.runUntil(
     keyed.runUntil(async () => {
-      let failed;
-      while (!failed) {
+      const failed = await until(async () => {
         const { pendingActivities } = (await handle.describe()).raw;
-        failed = pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure;
-        await sleep(200);
-      }
+        return pendingActivities?.find(({ lastFailure }) => lastFailure)?.lastFailure;
+      });
       expect(failed.message).toMatch(/encrypted with key [0-9a-f]{12}, and CAMPAIGN_ENCRYPTION_KEY is not set; set it/);
       expect(failed.applicationFailureInfo).toMatchObject({ type: 'EncryptionKeyMissing', nonRetryable: false });
     }),

@@ -4,8 +4,6 @@
  */
 import { Worker } from '@temporalio/worker';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { mapped } from '../../src/activities/failures';
 import { openFolderStore } from '../../src/artifacts/open-store';
@@ -13,20 +11,19 @@ import { campaignState, startCampaign } from '../../src/cli/control';
 import { hasWorkers } from '../../src/cli/temporal';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
 import { longQueue, taskQueues } from '../../src/domain/work';
+import { temporaryFolder } from '../support/temporary-folder';
+import { type Latch, latch, until } from './campaigns';
 import { devServer, queues, quiet, start, workflowBundle } from './environment';
 import { artifact, config, fakeActivities, summary } from './fake-activities';
 
 jest.setTimeout(300_000);
 quiet();
-const root = mkdtempSync(join(tmpdir(), 'queues-'));
+const root = temporaryFolder();
 let env: TestWorkflowEnvironment;
 beforeAll(async () => {
   env = await devServer();
 });
-afterAll(async () => {
-  await env.teardown();
-  rmSync(root, { recursive: true, force: true });
-});
+afterAll(() => env?.teardown());
 const temporal = () => ({ client: env.client, close: () => Promise.resolve() });
 
 /** What the workers of a home do, which is written down in `done`. */
@@ -60,13 +57,11 @@ async function homeOf(name: string) {
   };
 }
 
-async function until(name: string, holds: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
-  for (;;) {
+const seen = (name: string, holds: (snapshot: Snapshot) => boolean): Promise<Snapshot> =>
+  until(async () => {
     const snapshot = await takeSnapshot(temporal(), name);
-    if (holds(snapshot)) return snapshot;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
+    return holds(snapshot) && snapshot;
+  });
 
 test('a step that comes to a worker with another store is not begun there, and the right worker then takes it', async () => {
   const [own, other] = [await homeOf('own'), await homeOf('other')];
@@ -77,7 +72,7 @@ test('a step that comes to a worker with another store is not begun there, and t
     const handle = await start(env, { campaign, until: 'rollouts' }, own.control);
     const wrong = await other.worker(queues.rollouts);
     const { activities } = await wrong.runUntil(
-      until('shared', ({ activities: [step] }) => step?.lastFailure !== undefined),
+      seen('shared', ({ activities: [step] }) => step?.lastFailure !== undefined),
     );
     expect(activities).toMatchObject([{ type: 'checkBase', queue: queues.rollouts, lastFailureType: 'WrongStore' }]);
     const ids = await Promise.all([own.store.id(), other.store.id()]);
@@ -105,7 +100,7 @@ test('campaigns of two homes never meet: neither their workflows nor, without a 
   );
   await started(two, 'another-name');
   const waits = async () => {
-    const { activities } = await until('same-name', (snapshot) =>
+    const { activities } = await seen('same-name', (snapshot) =>
       snapshot.activities.some(({ type }) => type !== 'prepare'),
     );
     expect(await hasWorkers(temporal(), one.control)).toBe(true);
@@ -135,13 +130,6 @@ async function withOneSlot(o: { activities: object; latches: Latch[]; body: () =
   await workers.reduce<() => Promise<void>>((inner, worker) => () => worker.runUntil(inner()), body)();
 }
 
-/** Something that steps wait for. */
-type Latch = ReturnType<typeof latch>;
-function latch() {
-  let open = (): void => undefined;
-  return { opened: new Promise<void>((resolve) => (open = resolve)), open: () => open() };
-}
-
 test('while long steps of one campaign hold every slot for them, short ones of another begin at once', async () => {
   const [rollouts, discovery] = [latch(), latch()];
   const begun: string[] = [];
@@ -163,16 +151,16 @@ test('while long steps of one campaign hold every slot for them, short ones of a
     await start(env, { campaign: config({ name: 'slow' }) });
     const isAt = (type: string) => (snapshot: Snapshot) =>
       snapshot.activities.some((one) => one.type === type && one.state === 'started');
-    await until('slow', isAt('rollOut'));
+    await seen('slow', isAt('rollOut'));
     const quick = await start(env, { campaign: config({ name: 'quick' }), until: 'rollouts' });
     // The base rollouts of the other one hold the slot of long steps.
-    await until('quick', ({ activities: [step] }) => step?.queue === longQueue(queues.rollouts));
+    await seen('quick', ({ activities: [step] }) => step?.queue === longQueue(queues.rollouts));
     // Those of the tests before may come between.
     expect(begun).toEqual(expect.arrayContaining(['slow', 'quick']));
     rollouts.open();
-    await until('slow', isAt('discover'));
+    await seen('slow', isAt('discover'));
     await quick.result();
-    await until('slow', isAt('discover'));
+    await seen('slow', isAt('discover'));
     await env.client.workflow.getHandle('slow').terminate();
   };
   await withOneSlot({ activities, latches: [rollouts, discovery], body });
@@ -194,9 +182,9 @@ test('of many steps of one campaign and one of another that wait, the other is n
   });
   const body = async () => {
     await start(env, { campaign: config({ name: 'many' }), until: 'selection' });
-    await until('many', ({ activities: waiting }) => waiting.length === 10);
+    await seen('many', ({ activities: waiting }) => waiting.length === 10);
     const another = await start(env, { campaign: config({ name: 'another' }), until: 'selection' });
-    await until('another', ({ activities: [step] }) => step?.type === 'discover');
+    await seen('another', ({ activities: [step] }) => step?.type === 'discover');
     first.open();
     await another.result();
   };

@@ -2,7 +2,6 @@
  * A campaign at full size on the dev server: 10 capabilities of 40 steps with every step a candidate, 5 rounds of synthesis each, and arms that
  * train for all their steps together. Invariant: no payload grows with the campaign, and it ends.
  */
-import { ApplicationFailure } from '@temporalio/common';
 import { temporal } from '@temporalio/proto';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { createHash } from 'node:crypto';
@@ -16,7 +15,7 @@ import { languageModelSchema } from '../../src/domain/endpoints';
 import type { FixedPolicy, RolloutSummary } from '../../src/domain/rollout';
 import { workflowIds } from '../../src/workflows/messages';
 import { devServer, quiet, start, withWorkers } from './environment';
-import { config, fakeActivities, POOL } from './fake-activities';
+import { config, failure, fakeActivities, POOL } from './fake-activities';
 
 jest.setTimeout(900_000);
 quiet();
@@ -98,7 +97,7 @@ const campaign = config({
   training: { steps: STEPS, checkpointEvery: 1 },
   composites: { share: 0 },
   arms: [
-    ...['grpo_target', 'joint', 'grpo_single'].map((kind) => ({ kind })),
+    ...['grpo_target', 'joint'].map((kind) => ({ kind })),
     { kind: 'environments', modules: '/modules' },
     { kind: 'environments', name: 'unfit_environments', modules: '/unfit' },
     { kind: 'gepa', reflection: languageModelSchema.parse({ url: 'http://127.0.0.1:2/v1', model: 'm' }) },
@@ -163,7 +162,6 @@ function fullSize(): ReturnType<typeof fakeActivities> {
     });
   return fakes;
 }
-const failure = (type: string, message: string) => ApplicationFailure.create({ type, message, nonRetryable: true });
 
 const bytesIn = (json: unknown): number => Buffer.byteLength(JSON.stringify(json));
 
@@ -254,7 +252,6 @@ test('no payload of a campaign at full size is large, and it ends', async () => 
   expect(arms.map(({ name, iterations }) => [name, iterations?.length])).toEqual([
     ['grpo_target', (CAPABILITIES + 1) * STEPS],
     ['joint', CAPABILITIES * STEPS],
-    ['grpo_single', CAPABILITIES * STEPS],
     ['environments', (CAPABILITIES + 1) * STEPS],
     ['unfit_environments', undefined],
     ['gepa', PROMPTS],

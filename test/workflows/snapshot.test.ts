@@ -1,17 +1,23 @@
-/** Looking at campaigns whose workers are there, busy or away, on the dev server that campaigns run on. */
+/** Looking at campaigns whose workers are there, busy or away, on the dev server that campaigns run on; and what commands say of them and of those that have ended. */
 import { ApplicationFailure, defineSearchAttributeKey } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { follow, listCampaigns } from '../../src/cli/campaign-status';
+import { homeAt } from '../../src/cli/project';
+import { acquireLock } from '../../src/cli/run/processes';
 import type { Temporal } from '../../src/cli/temporal';
 import { frameLines, type ProgressOutput } from '../../src/cli/watch/output';
 import { Rates } from '../../src/cli/watch/tree';
-import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
+import { takeSnapshot, type Snapshot, writeStatus } from '../../src/cli/watch/snapshot';
 import { searchAttributeNames, signalNames } from '../../src/workflows/messages';
-import { bothOf, devServer, queues, quiet, start, workflowBundle } from './environment';
-import { config, fakeActivities, type Activities } from './fake-activities';
+import { type AnnouncedServer, announcedServer } from '../support/announced-server';
+import { campaignCommand } from '../support/campaign-command';
+import { temporaryFolder } from '../support/temporary-folder';
+import { latch, until } from './campaigns';
+import { bothOf, devServer, queues, quiet, start, withWorkers, workflowBundle } from './environment';
+import { type Activities, config, failure, fakeActivities } from './fake-activities';
 
 jest.setTimeout(60_000);
 quiet();
@@ -50,13 +56,12 @@ async function beside<T>(
 }
 
 /** The first snapshot that `holds`. */
-async function seen(name: string, holds: (snapshot: Snapshot) => boolean): Promise<Snapshot> {
-  for (;;) {
+const seen = (name: string, holds: (snapshot: Snapshot) => boolean): Promise<Snapshot> =>
+  until(async () => {
     const snapshot = await takeSnapshot(temporal, name);
-    if (holds(snapshot)) return snapshot;
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
-}
+    return holds(snapshot) && snapshot;
+  });
+const listed = async (name: string) => (await listCampaigns(temporal)).find((one) => one.name === name);
 const tree = (snapshot: Snapshot): string =>
   frameLines({ snapshot, rates: new Rates(), now: Date.now(), columns: 120, colour: false }).join('\n');
 
@@ -69,8 +74,8 @@ test('a campaign that no worker answers for is shown by what the server knows', 
 });
 
 test('what waits for a worker is told from what one has', async () => {
-  let release = (): void => undefined;
-  const held = new Promise<never>((_, reject) => (release = () => reject(new Error('released'))));
+  const held = latch();
+  const rollOut = () => held.opened.then(() => Promise.reject(new Error('released')));
   await beside(['control'], {}, async () => {
     const before = Date.now();
     await start(env, { campaign: config({ name: 'waits' }) });
@@ -80,7 +85,7 @@ test('what waits for a worker is told from what one has', async () => {
       { id: expect.any(String), workflowId: 'waits', type: 'checkBase', queue, state: 'scheduled', attempt: 1 },
     ]);
     expect(tree(waits)).toMatch(/▸ rollouts .*waits for a rollouts worker \(rollouts-pool\)/);
-    await beside(['rollouts'], { rollOut: () => held }, async () => {
+    await beside(['rollouts'], { rollOut }, async () => {
       const rollsOut = ({ activities: [one] }: Snapshot) => one?.type === 'rollOut' && one.state === 'started';
       const runs = await seen('waits', rollsOut);
       expect(runs.activities).toMatchObject([{ worker: `${process.pid}@${hostname()}`, attempt: 1 }]);
@@ -88,7 +93,7 @@ test('what waits for a worker is told from what one has', async () => {
       expect(runs.activities[0]?.startedAt).toBeLessThanOrEqual(Date.now());
       expect(tree(runs)).toMatch(/▸ rollouts .*beginning rollouts/);
       await env.client.workflow.getHandle('waits').terminate();
-      release();
+      held.open();
     });
   });
 });
@@ -128,14 +133,13 @@ test('stage, children and their activities are known without a worker', async ()
 
 test('a paused campaign is paused wherever it is looked at, also without a worker', async () => {
   const handle = await start(env, { campaign: config({ name: 'held' }) });
-  const statuses = async () => (await listCampaigns(temporal)).filter(({ name }) => name === 'held');
   // Before its first task, which hears of it while it is being made.
   await handle.signal(signalNames.pause);
   await beside(['control'], {}, () => seen('held', ({ paused }) => paused));
   const paused = await takeSnapshot(temporal, 'held');
   expect(paused.progress).toBeUndefined();
   expect(tree(paused)).toMatch(/^held · paused /);
-  while ((await statuses())[0]?.status !== 'paused') await new Promise((resolve) => setTimeout(resolve, 100));
+  await until(async () => (await listed('held'))?.status === 'paused');
   await beside(['control'], {}, async () => {
     await handle.signal(signalNames.resume);
     await seen('held', (snapshot) => !snapshot.paused);
@@ -152,9 +156,10 @@ test('what needs a person is told by the server alone, and with workers in words
   const alone = await takeSnapshot(temporal, 'needing');
   expect(alone).toMatchObject({ attention: 'PolicyServerUnavailable' });
   expect(tree(alone)).toMatch(/^ {2}needs attention: PolicyServerUnavailable$/m);
-  const listed = async () => (await listCampaigns(temporal)).find(({ name }) => name === 'needing');
-  while (!(await listed())) await new Promise((resolve) => setTimeout(resolve, 100));
-  expect(await listed()).toMatchObject({ status: 'running', attention: 'PolicyServerUnavailable' });
+  expect(await until(() => listed('needing'))).toMatchObject({
+    status: 'running',
+    attention: 'PolicyServerUnavailable',
+  });
   // What waits for approval needs one too, from its beginning.
   const campaign = config({ name: 'asking', arms: [], approval: { capabilities: true } });
   await beside(['control', 'rollouts'], {}, async () => {
@@ -262,5 +267,118 @@ describe('following', () => {
   test('a server that refuses is not waited for', async () => {
     const temporal = answering(7, 'PERMISSION_DENIED');
     await expect(following('x', { temporal })).rejects.toThrow('Failed to describe workflow');
+  });
+});
+
+// Whatever way it ended, they say where it stands, without an error.
+describe('`status`, `watch` and `report` with the server of a home', () => {
+  let server: AnnouncedServer;
+  beforeAll(async () => {
+    server = await announcedServer(home);
+    server.isAt(env.address);
+  });
+  afterAll(() => server?.kill());
+  const home = temporaryFolder();
+  const command = (...argv: string[]) => campaignCommand(home, ...argv);
+  const jsonLines = (text: string) => text.split('\n').map((line) => JSON.parse(line) as Record<string, string>);
+
+  /** Runs a campaign to its end, and looks at it while its workers are there. */
+  async function ended(name: string, replaced: Parameters<typeof fakeActivities>[0] = {}): Promise<Snapshot> {
+    const { activities } = fakeActivities(replaced);
+    return withWorkers(env, activities, async () => {
+      const handle = await start(env, { campaign: config({ name, arms: [] }), until: 'rollouts' });
+      await handle.result().catch(() => undefined);
+      return takeSnapshot(temporal, name);
+    });
+  }
+
+  test('one that failed: watch shows the last frame and why, with exit code 0', async () => {
+    const prepare = () => Promise.reject(failure('BadInput', 'the target has no train tasks'));
+    await ended('failed', { prepare });
+    const watched = await command('watch', 'failed');
+    expect(watched.code).toBe(0);
+    expect(jsonLines(watched.text)[0]).toMatchObject({ status: 'failed', detail: 'the target has no train tasks' });
+    const { text } = await command('status', 'failed');
+    expect(text).toMatch(/^failed · failed \d+ s/);
+    expect(text).toMatch(/why: the target has no train tasks\n[^\n]*\n`campaign run FILE` goes on from what is done$/);
+    expect(await command('report', 'failed')).toMatchObject({
+      code: 0,
+      text: expect.stringMatching(/^no report of failed[\s\S]*why: the target has no train tasks/) as string,
+    });
+  });
+
+  test('one that completed, its workers being gone: the tree of its own run is in status.json', async () => {
+    const snapshot = await ended('done');
+    expect(snapshot.progress?.stages[0]).toMatchObject({ status: 'done' });
+    const alone = (await command('status', 'done')).text;
+    expect(alone).toMatch(/^done · completed [\s\S]*✓ rollouts\n[\s\S]*no worker answers/);
+    await writeStatus({ home, snapshot });
+    const kept = (await command('status', 'done')).text;
+    expect(kept).toMatch(/^done · seed \d+ · completed [\s\S]*✓ rollouts +\S+[\s\S]*10 rollouts scored, 1 broken/);
+    expect(kept).not.toContain('no worker answers');
+    await writeStatus({ home, snapshot: { ...snapshot, runId: 'an earlier run' } });
+    expect((await command('status', 'done')).text).toContain('no worker answers');
+  });
+
+  describe('watch of a campaign whose server ends', () => {
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 2500));
+    afterEach(() => server.isAt(env.address));
+
+    test('waits while a supervisor may start it again, then shows the last state and ends', async () => {
+      const handle = await start(env, { campaign: config({ name: 'left' }) });
+      await writeStatus({ home, snapshot: await takeSnapshot(temporal, 'left') });
+      const release = acquireLock(homeAt(home));
+      let ended = false;
+      const watched = command('watch', 'left').finally(() => (ended = true));
+      await pause();
+      server.isAt(undefined);
+      await pause();
+      expect(ended).toBe(false);
+      release();
+      const { text, code } = await watched;
+      expect(code).toBe(0);
+      expect(jsonLines(text).map(({ status }) => status)).toContain('was running');
+      expect(jsonLines(text).at(-1)?.['detail']).toMatch(/^as of .*no Temporal server of this home is running/);
+      await handle.terminate();
+    });
+
+    test('goes on with the next one, at another address', async () => {
+      const handle = await start(env, { campaign: config({ name: 'moving' }) });
+      const watched = command('watch', 'moving');
+      await pause();
+      const at = env.address.replace('127.0.0.1', 'localhost');
+      expect(at).not.toBe(env.address);
+      server.isAt(at);
+      await pause();
+      await handle.terminate();
+      expect(jsonLines((await watched).text).map(({ status }) => status)).toContain('terminated');
+    });
+  });
+
+  test('one that only the home knows is told by its files; a list has both', async () => {
+    const handle = await start(env, { campaign: config({ name: 'begun' }) });
+    const known = {
+      ...(await takeSnapshot(temporal, 'begun')),
+      name: 'moved',
+      status: 'FAILED',
+      failure: 'no room',
+      closedAt: Date.now(),
+    };
+    await writeStatus({ home, snapshot: known });
+    const { text, code } = await command('status', 'moved');
+    expect(code).toBe(0);
+    expect(text).toMatch(/^moved · failed [\s\S]*why: no room\nas of .*; the Temporal server does not know it: /);
+    expect((await command('watch', 'moved')).code).toBe(0);
+    const list = await until(async () => {
+      const { text: all } = await command('status');
+      return all.includes('begun') && all;
+    });
+    expect(list).toMatch(/^begun +running +started [^\n]*UTC$/m);
+    expect(list).toMatch(/^moved +failed +started .* as of /m);
+    // A cluster that is named has campaigns of other homes.
+    expect((await command('--temporal-address', env.address, 'status')).text).not.toContain('moved');
+    // An unknown name is told with both kinds.
+    await expect(command('watch', 'nobody')).rejects.toThrow(/no campaign nobody in .*known: .*begun/);
+    await handle.terminate();
   });
 });

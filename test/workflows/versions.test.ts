@@ -1,29 +1,27 @@
 /** New workflow code under a campaign that runs, on the server that campaigns run on. */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Worker } from '@temporalio/worker';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { takeSnapshot } from '../../src/cli/watch/snapshot';
 import { longQueue, taskQueues } from '../../src/domain/work';
 import { pinnedTo } from '../../src/workers/bundle';
 import { campaignCommand } from '../support/campaign-command';
+import { temporaryFolder } from '../support/temporary-folder';
+import { latch, until } from './campaigns';
 import { bothOf, bundled, devServer, queues, quiet, start, workflowBundle } from './environment';
 import { type Activities, config, fakeActivities } from './fake-activities';
 
 jest.setTimeout(300_000);
 quiet();
 let env: TestWorkflowEnvironment;
-const home = mkdtempSync(join(tmpdir(), 'versions-'));
+const home = temporaryFolder();
 beforeAll(async () => {
   env = await devServer();
   own = readFileSync((await workflowBundle()).codePath, 'utf8');
   changed = (await bundled([resolve(__dirname, '..', 'fixtures', 'changed-code', 'interceptors.ts')])).code;
 });
-afterAll(async () => {
-  await env?.teardown();
-  rmSync(home, { recursive: true, force: true });
-});
+afterAll(() => env?.teardown());
 
 /** Workflow code: the project's own, and another that can't replay what that has done. */
 let [own, changed] = ['', ''];
@@ -54,23 +52,18 @@ const others = (activities: Activities): Promise<Worker[]> =>
 function heldTrainings() {
   const { activities, seen } = fakeActivities();
   const { train } = activities;
-  let letGo = (): void => undefined;
+  const held = latch();
   let begun = 0;
-  const held = new Promise<void>((open) => (letGo = open));
   activities.train = async (input) => {
     const result = await train(input);
     if (input.campaign === 'moves') return result;
     begun++;
-    await held;
+    await held.opened;
     return result;
   };
-  const bothBegun = () => until(async () => begun === 2);
-  return { activities, seen, bothBegun, letGo: () => letGo() };
+  return { activities, seen, bothBegun: () => until(async () => begun === 2), letGo: held.open };
 }
 
-const until = async (holds: () => Promise<boolean>): Promise<void> => {
-  while (!(await holds().catch(() => false))) await new Promise((next) => setTimeout(next, 200));
-};
 const snapshotOf = (name: string) => takeSnapshot({ client: env.client, close: () => Promise.resolve() }, name);
 const campaign = (name: string) => config({ name, arms: [] });
 const children = (name: string) =>
@@ -81,13 +74,14 @@ test('on a cluster, a campaign and its children stay with the version that they 
   const [old, next] = await Promise.all([control(own, activities, true), control(changed, activities, true)]);
   expect(old.buildId).not.toBe(next.buildId);
   const current = (buildId: string) =>
-    until(async () => {
-      await env.client.workflowService.setWorkerDeploymentCurrentVersion({
-        ...{ namespace: 'default', deploymentName: cluster, buildId, identity: 'operator' },
-        ignoreMissingTaskQueues: false,
-      });
-      return true;
-    });
+    until(() =>
+      env.client.workflowService
+        .setWorkerDeploymentCurrentVersion({
+          ...{ namespace: 'default', deploymentName: cluster, buildId, identity: 'operator' },
+          ignoreMissingTaskQueues: false,
+        })
+        .catch(() => undefined),
+    );
   const versionOf = async (workflowId: string) =>
     (await env.client.workflow.getHandle(workflowId).describe()).raw.workflowExecutionInfo?.versioningInfo
       ?.deploymentVersion?.buildId;
@@ -118,8 +112,7 @@ test('on one machine, a campaign goes on under another build', async () => {
 
 test('a campaign whose code can not go on is ended with its children, and started again under that code', async () => {
   const { activities, seen, bothBegun, letGo } = heldTrainings();
-  const address = String((env.connection.options as { address?: string }).address);
-  const restart = (name: string) => campaignCommand(home, '--temporal-address', address, 'restart', name);
+  const restart = (name: string) => campaignCommand(home, '--temporal-address', env.address, 'restart', name);
   const isFailing = async () => (await snapshotOf('stuck')).failing?.length === 2;
   await expect(restart('nobody')).rejects.toThrow(/there is no campaign nobody here/);
   await besides(await others(activities), async () => {
@@ -129,7 +122,7 @@ test('a campaign whose code can not go on is ended with its children, and starte
     const before = await Promise.all(all.map((id) => env.client.workflow.getHandle(id).describe()));
     await besides([(await control(changed, activities)).worker], async () => {
       letGo();
-      await until(isFailing);
+      await until(() => isFailing().catch(() => false));
       expect((await restart('stuck')).text).toMatch(/^campaign stuck: starts again/);
       await env.client.workflow.getHandle('stuck').result();
     });

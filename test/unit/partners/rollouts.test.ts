@@ -1,7 +1,5 @@
 /** A simulated user and a judge over HTTP, in whole rollouts. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { chatModelSchema, type ChatModel } from '../../../src/domain/endpoints';
@@ -12,20 +10,18 @@ import { openPartners } from '../../../src/partners/partners';
 import { played } from '../../support/played';
 import { call, refuse, recorded, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { scriptedPolicy, turnOf } from '../../support/scripted-policy';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
-let root: string;
 let store: ArtifactStore;
 let [user, judge]: ChatServer[] = [];
 const opened: Environment[] = [];
+eachTemporaryFolder((root) => (store = openFolderStore(root)));
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'partners-'));
-  store = openFolderStore(root);
   [user, judge] = [await startChatServer(phoneOwner), await startChatServer(recorded(say('yes')))];
 });
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((environment) => environment.close()));
   await Promise.all([user!.close(), judge!.close()]);
-  rmSync(root, { recursive: true, force: true });
 });
 
 /** Complains, does what the agent says with the phone, says good-bye. */
@@ -109,32 +105,35 @@ test('attempts of one task meet the same user; another user makes other rollouts
   }
 });
 
-test('an endpoint that goes away stops the batch; it goes on from what was scored', async () => {
-  let n = 0;
+/** From the third conversation on the user refuses to begin. How often it was asked to. */
+function failingAfterTwo(status: number): () => number {
+  let openings = 0;
   user!.play = (body, response) =>
-    body.messages.length === 2 && ++n > 2 ? refuse(503, 'going down')(body, response) : phoneOwner(body, response);
+    body.messages.length === 2 && ++openings > 2 ? refuse(status, 'oops')(body, response) : phoneOwner(body, response);
+  return () => openings;
+}
+
+test('an endpoint that goes away stops the batch; it goes on from what was scored', async () => {
+  failingAfterTwo(503);
   await expect(play(phone(), { attempts: 4 })).rejects.toMatchObject({ type: 'PartnerUnavailable', retryable: true });
   user!.play = phoneOwner;
   const { batch } = await play(phone(), { attempts: 4 });
   expect(batch).toMatchObject({ scored: 4, broken: 0 });
 });
 
-const playing = (play: Play, of: 'user' | 'judge' = 'user') => ({ play, of });
-test.each([
-  ['500', playing(refuse(500, 'oops')), 'UserSimulatorFailed'],
-  ['nothing', playing(recorded(say(''))), 'UserSimulatorFailed'],
-  ['401', playing(refuse(401, 'no key')), 'UserSimulatorRejected'],
-  ['500 of the judge', playing(refuse(500, 'oops'), 'judge'), 'JudgeFailed'],
-  ['silence of the judge', playing(recorded(say('')), 'judge'), 'JudgeFailed'],
-])('a batch that only gets %s ends without a score', async (_, { play: reply, of }, type) => {
+test.each<['user' | 'judge', string, Play, string]>([
+  ['user', '500', refuse(500, 'oops'), 'UserSimulatorFailed'],
+  ['user', 'nothing', recorded(say('')), 'UserSimulatorFailed'],
+  ['user', '401', refuse(401, 'no key'), 'UserSimulatorRejected'],
+  ['judge', '500', refuse(500, 'oops'), 'JudgeFailed'],
+  ['judge', 'silence', recorded(say('')), 'JudgeFailed'],
+])('a batch whose %s only gives %s ends without a score', async (of, _, reply, type) => {
   (of === 'user' ? user! : judge!).play = reply;
   await expect(play()).rejects.toMatchObject({ type, message: expect.stringContaining('none of the first 1') });
 });
 
 test('a user that fails now and then: what is broken has no reward, the rest stands', async () => {
-  let n = 0;
-  user!.play = (body, response) =>
-    body.messages.length === 2 && ++n > 2 ? refuse(500, 'oops')(body, response) : phoneOwner(body, response);
+  const openings = failingAfterTwo(500);
   const { batch, rollouts } = await play(phone(), { attempts: 4 });
   expect(batch).toMatchObject({ scored: 2, broken: 2, meanReward: 1 });
   for (const broken of rollouts.filter(({ status }) => status === 'broken')) {
@@ -142,15 +141,12 @@ test('a user that fails now and then: what is broken has no reward, the rest sta
     expect(broken).not.toHaveProperty('reward');
   }
   // Tried again, as often as the file says.
-  expect(n).toBe(2 + 2 * 2);
+  expect(openings()).toBe(2 + 2 * 2);
 });
 
 test('an abort does not wait for the user', async () => {
   const abort = new AbortController();
-  user!.play = () => {
-    abort.abort(new Error('paused'));
-    return undefined;
-  };
+  user!.play = () => abort.abort(new Error('paused')) as undefined;
   await expect(play(phone(), { signal: abort.signal })).rejects.toThrow('paused');
 });
 

@@ -1,0 +1,255 @@
+/** `campaign approvals`, `approve`, `reject`, `cancel`, `retry` and the page that approves, on running campaigns over a real store. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { openFolderStore, openStore } from '../../src/artifacts/open-store';
+import { notingUsage } from '../../src/artifacts/usage';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import { type AnnouncedServer, announcedServer } from '../support/announced-server';
+import { openBrowser } from '../support/browser';
+import { campaignCommand } from '../support/campaign-command';
+import { repository } from '../support/campaign-run';
+import { scoredRollout } from '../support/scored-rollout';
+import { bucket, s3ServerForTests } from '../support/s3-server';
+import { temporaryFolder } from '../support/temporary-folder';
+import { type Begun, campaignsOn, until } from './campaigns';
+import { devServer, start } from './environment';
+import { type Activities, calibration, config, failure, REFUSE, summary, TELL } from './fake-activities';
+
+jest.setTimeout(120_000);
+const { env, begin } = campaignsOn(devServer);
+let server: AnnouncedServer;
+s3ServerForTests(() => undefined);
+beforeAll(async () => {
+  server = await announcedServer(home);
+  server.isAt(env().address);
+});
+afterAll(() => server?.kill());
+const home = temporaryFolder();
+
+/** In the home's store, or the bucket that stands in its place. */
+async function put(name: string, body: string, { producer = 'test', campaign = 'other' } = {}): Promise<ArtifactRef> {
+  const store = notingUsage(await openStore(home), () => campaign);
+  const ref = await store.put({ key: name, producer, inputs: [], mediaType: 'application/jsonl', body });
+  await store.noted();
+  await store.close();
+  return ref;
+}
+
+const rollout = (name: string, reward: number, said: string) => ({
+  ...scoredRollout({ name, task: `task-${name}`, reward }),
+  messages: [
+    { role: 'user', content: `please, ${name}` },
+    { role: 'assistant', content: said },
+    { role: 'user', content: 'and what else?' },
+  ],
+});
+const jsonl = (rollouts: object[]) => rollouts.map((one) => `${JSON.stringify(one)}\n`).join('');
+
+/** Activities whose artifacts are in the store; its base rollouts are the campaign's. */
+async function stored(campaign?: string): Promise<Partial<Activities>> {
+  const rollouts = [rollout('a', 0, 'I <b>refuse</b>\u001b[31m'), rollout('b', 1, 'gladly'), rollout('c', 0.5, 'half')];
+  const base = await put('rollouts/base', jsonl(rollouts), {
+    producer: 'rollouts: base rollouts',
+    ...(campaign && { campaign }),
+  });
+  const key = rollouts[0]?.key ?? '';
+  const candidates = [
+    {
+      name: REFUSE,
+      definition: 'Refuses what the policy forbids.',
+      examples: [key],
+      citations: [{ rollout: key, message: 1, says: 'it refuses without a word why' }],
+    },
+    { name: TELL, definition: 'Tells what was asked.', examples: [key] },
+  ];
+  const discovery = await put('candidates', JSON.stringify({ candidates, faults: [] }));
+  const labels = (attempt: number) => ({
+    attempt,
+    totals: { total_failed: 0, total_passed: 0 },
+    labels: {},
+  });
+  const figure = { mean: 0.5, std: 0.1 };
+  const selection = {
+    passes: 10,
+    capabilities: candidates.map(({ name }) => ({
+      ...{ name, coverage: figure, delta: figure, votes: 9, passes: 10, selected: true, evidence: [key] },
+    })),
+  };
+  const selected = await put('selection', JSON.stringify(selection));
+  return {
+    discover: async () => ({ ref: discovery, selects: 'by labels' }),
+    label: async ({ pass }) => put(`labels-${pass}`, JSON.stringify(labels(pass))),
+    select: async () => ({ ref: selected, selected: candidates.map((candidate) => ({ candidate, votes: 9 })) }),
+    synthesize: async ({ candidate, round, previous }) =>
+      put(
+        `${candidate.name}-${round}`,
+        `const version = ${round};\nconst same = 1;\n// ${previous?.rejection ?? ''}\n// Rationale: it asks the same.\n`,
+      ),
+    calibrate: async () => ({
+      ...calibration(true),
+      ...{ meanReward: 0.4, successRate: 0.3, allZero: 0.1, allSuccess: 0, informative: 0.7 },
+    }),
+    rollOut: async (input) => ({ ...summary(input), ref: base }),
+  };
+}
+
+const run = (...argv: string[]) => campaignCommand(home, ...argv);
+const ran = (...argv: string[]) => run(...argv).then(({ text }) => text);
+const waits = ({ progress }: Begun) => until(async () => (await progress()).waiting);
+
+test('from what waits to what was decided', async () => {
+  const name = 'asked';
+  const approval = { capabilities: true, environments: true };
+  const begun = await begin({ name, approval }, await stored());
+  await waits(begun);
+
+  const shown = await ran('approvals', name);
+  expect(shown).toContain('refuse_what_is_forbidden\nRefuses what the policy forbids.\n9 of 10 votes, Cov 0.50 ± 0.10');
+  expect(shown).toMatch(/it refuses without a word why – \S+ task task-a, attempt 0, failed, message\s+1/);
+  expect(shown).toMatch(/> agent +I <b>refuse<\/b>\S*\n +user +and what else\?/);
+  expect(shown).not.toContain('\u001b');
+  expect((await ran('status', name)).split('\n')[2]).toMatch(
+    /^▸ selection +waits for approval of 2 capabilities: campaign approve asked/,
+  );
+
+  // What decides nothing.
+  await expect(run('approve', name)).rejects.toThrow(/no terminal to confirm on; pass --yes to approve /);
+  await expect(run('approve', name, TELL, '--yes')).rejects.toThrow(/approved together .*campaign reject asked NAME/);
+  await expect(run('reject', name, TELL, '--reason', ' ', '--yes')).rejects.toThrow('--reason is blank');
+  const copy = join(home, name, 'approval', String(readdirSync(join(home, name, 'approval'))[0]));
+  const list = readFileSync(copy, 'utf8');
+  const edit = (text: string) => {
+    writeFileSync(copy, text);
+    return run('approve', name, '--edit', copy, '--yes');
+  };
+  await expect(edit('[{name: [')).rejects.toThrow(/is not YAML/);
+  await expect(edit('[{name: x}]')).rejects.toThrow(/\[0\]\.definition is missing; .*it is a list of capabilities/);
+  await expect(edit(list.replace(TELL, 'another_one'))).rejects.toThrow(/unknown capability another_one; those that/);
+  expect((await begun.progress()).waiting).toBeDefined();
+
+  // A copy that was edited is not written over by another look.
+  const edited = `- name: ${TELL}\n  definition: Says all of it.\n`;
+  writeFileSync(copy, edited);
+  await ran('approvals', name);
+  expect(readFileSync(copy, 'utf8')).toBe(edited);
+  expect(await ran('approve', name, '--edit', copy, '--yes')).toBe(`approved: refuse_what_is_forbidden, ${TELL}`);
+
+  // The environment: sent back, then edited.
+  const round = async (wanted: number) =>
+    until(async () => (await ran('approvals', name)).includes(`${TELL}, round ${wanted}\n`));
+  await round(1);
+  expect(await ran('reject', name, TELL, '--reason', 'too easy to guess', '--yes')).toBe(
+    `rejected: the environment of ${TELL}, round 1`,
+  );
+  await round(2);
+  const second = await ran('approvals', name);
+  expect(second).toMatch(/Says all of it\.\nModule: [^]*Rationale: it asks the same\.\nBase model: mean reward 0\.40/);
+  expect(second).toContain('Round 1: rejected: too easy to guess');
+  expect(second).toMatch(/-const version = 1;\n\+const version = 2;\n const same = 1;/);
+  expect(second).toMatch(
+    /task-b: passed, reward 1\.00[^]*task-a: failed, reward 0\.00[^]*task-c: failed, reward 0\.50/,
+  );
+  const module = join(home, 'mine.js');
+  writeFileSync(module, 'const version = "mine";\n');
+  expect(await ran('approve', name, TELL, '--edit', module, '--yes')).toMatch(/^approved: the environment of/);
+  await begun.handle.result();
+  await expect(run('approve', name, '--yes')).rejects.toThrow(/^campaign asked does not run \(completed\)/);
+  const { record } = begun.seen;
+  expect(record?.capabilities).toMatchObject([{ name: TELL, status: 'trained', rounds: [{}, {}, {}] }]);
+  const trained = record?.capabilities?.[0]?.rounds.at(-1)?.module;
+  expect(String(await openFolderStore(join(home, 'artifacts')).read(trained!))).toBe('const version = "mine";\n');
+});
+
+test('all that are selected can be rejected; without a worker nothing can be decided', async () => {
+  const approval = { capabilities: true };
+  const alone = await start(env(), { campaign: config({ name: 'alone', approval }) }, 'nobody polls it');
+  await expect(run('approve', 'alone', '--yes')).rejects.toThrow(/^no worker answers for campaign alone/);
+  await alone.terminate();
+  const begun = await begin({ name: 'none', approval }, await stored());
+  await waits(begun);
+  expect(await ran('reject', 'none', 'all', '--reason', 'no skills', '--yes')).toMatch(/^rejected: refuse_what/);
+  await begun.handle.result();
+  expect(begun.seen.record?.selection).toMatchObject({
+    selected: [],
+    decision: { kind: 'reject', reason: 'no skills' },
+  });
+});
+
+test.each([
+  ['home', undefined],
+  ['bucket', `s3://${bucket}/view`],
+])('what waits in a %s is read and approved on the page of campaign view, in a browser', async (name, url) => {
+  if (url) process.env['CAMPAIGN_STORE'] = url;
+  const begun = await begin({ name, approval: { capabilities: true } }, await stored(name));
+  await waits(begun);
+  const args = [join(repository, 'bin/campaign'), '--home', home, 'view', name, '--port', '0', '--json'];
+  const { env: variables } = process;
+  const view = spawn(process.execPath, args, { env: variables, stdio: ['ignore', 'pipe', 'inherit'] });
+  const [line] = (await once(createInterface({ input: view.stdout }), 'line')) as [string];
+  const { url: page, rollouts } = JSON.parse(line) as { url: string; rollouts: number };
+  expect(rollouts).toBe(3);
+  const browser = await openBrowser();
+  try {
+    const opened = await browser.open({ url: `${page}/#approval` });
+    expect(await opened.locator('main').innerText()).toContain('I <b>refuse</b>');
+    // From the step that the analyst cites to its conversation, and back.
+    await opened.locator('main summary a').first().click();
+    expect(await opened.locator('article .cited').innerText()).toContain('I <b>refuse</b>\\u{1b}[31m');
+    await opened.goBack();
+    await opened.locator('.decision button', { hasText: 'Approve' }).first().click();
+    await opened.waitForSelector('text=approved: refuse_what_is_forbidden');
+    await begun.handle.result();
+    expect(browser.problems).toEqual([]);
+  } finally {
+    await browser.close();
+    view.kill('SIGINT');
+    await once(view, 'close');
+    delete process.env['CAMPAIGN_STORE'];
+  }
+  expect(begun.seen.record?.selection).toMatchObject({ selected: [{}, {}], decision: { kind: 'approve' } });
+});
+
+test('one that waits can be cancelled, with its children, and not twice', async () => {
+  const name = 'dropped';
+  const { handle, progress } = await begin({ name, approval: { environments: true } }, await stored());
+  const child = await until(async () =>
+    (await progress()).children.find(({ detail }) => detail.startsWith('waits for approval')),
+  );
+  expect(await ran('cancel', name)).toMatch(/^campaign dropped: ends as soon as a worker hears of it/);
+  await expect(handle.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } });
+  expect((await env().client.workflow.getHandle(child.workflowId).describe()).status.name).toBe('CANCELLED');
+  expect((await ran('status', name)).split('\n')[0]).toMatch(/cancelled/);
+  await expect(run('cancel', name)).rejects.toThrow(/^campaign dropped is not running: it has ended \(cancelled\)/);
+  await expect(run('cancel', 'unknown')).rejects.toThrow(/^no campaign unknown is running here/);
+});
+
+test('what failed in a campaign that completed is done again alone; then nothing is left to do', async () => {
+  let broken = true;
+  const name = 'again';
+  const arms = [{ kind: 'grpo_target' }];
+  const { handle, seen, asked } = await begin({ name, arms }, ({ train }) => ({
+    train: async (input) => {
+      if (broken && input.name !== REFUSE) throw failure('BadInput', 'gone');
+      return train(input);
+    },
+  }));
+  await handle.result();
+  broken = false;
+  const before = asked('train').length;
+  const ended = () => env().client.workflow.getHandle(name).result();
+  expect(await ran('retry', name, REFUSE)).toBe(`nothing failed in ${REFUSE}`);
+  await expect(run('retry', name, 'nobody')).rejects.toThrow(/has no capability or arm nobody; it has refuse/);
+  expect(await ran('retry', name, TELL)).toMatch(/^campaign again does again: tell_what_is_asked;/);
+  await ended();
+  const trained = asked('train').slice(before);
+  expect(trained.map((input) => input.name)).toEqual([TELL]);
+  expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained', 'trained']);
+  expect(seen.record?.arms?.map(({ status }) => status)).toEqual(['failed']);
+  expect(await ran('retry', name)).toMatch(/does again: grpo_target;/);
+  await ended();
+  expect(seen.record?.arms?.map(({ status }) => status)).toEqual(['done']);
+  expect(await ran('retry', name)).toBe('nothing failed in again');
+});
