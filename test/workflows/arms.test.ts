@@ -95,6 +95,7 @@ test('sft trains on conversations that somebody brings and spends no rollouts; e
   expect(asked('takeConversations')).toEqual([{ file: '/some.jsonl', minReward: 1 }]);
   const [fineTuning] = asked('fineTune');
   expect(fineTuning).toMatchObject({
+    seed: 7,
     environment: campaign.target,
     conversations: artifact('conversations'),
     training: { epochs: 2, checkpointEvery: 7, rowsPerStep: 16, learningRate: 1e-5 },

@@ -272,7 +272,7 @@ describe('what fails for good is left out with its reason, and the rest is done'
       if (types[pass]) throw failure(types[pass], reason);
       return artifact(`labels-${pass}`);
     };
-    const { record, progress, asked } = await play({}, { label }, { until: 'selection' });
+    const { record, progress, asked } = await play({ selection: { passes: 10 } }, { label }, { until: 'selection' });
     const failed = Object.entries(types).map(([pass, type]) => ({ pass: Number(pass), reason: `${type}: ${reason}` }));
     expect(record.selection?.failedPasses).toEqual(failed);
     expect(asked('select')[0]?.labels).toHaveLength(10 - failed.length);
@@ -312,15 +312,15 @@ test('a base model that can not work on the target stops the campaign before its
 describe('what is about the campaign as a whole is nobody’s result: it fails the campaign, with the way to go on', () => {
   const all = () => true;
   const titled = (title: string) => (input: unknown) => (input as RollOutInput).title === title;
-  const pass3 = (input: unknown) => (input as { pass: number }).pass === 3;
+  const second = (input: unknown) => (input as { pass: number }).pass === 1;
   test.each<[step: ActivityName, type: FailureType, when: (input: unknown) => boolean]>([
     ['prepare', 'BadInput', all],
     ['discover', 'BudgetSpent', all],
-    ['label', 'ArtifactDamaged', pass3],
-    // As they would be of every other pass.
-    ['label', 'LanguageModelRejected', pass3],
-    ['label', 'RepliesLost', pass3],
-    ['label', 'BadInput', pass3],
+    ['label', 'ArtifactDamaged', second],
+    // As they would be of the other pass.
+    ['label', 'LanguageModelRejected', second],
+    ['label', 'RepliesLost', second],
+    ['label', 'BadInput', second],
     ['rollOut', 'BudgetSpent', titled('base rollouts')],
     ['rollOut', 'ArtifactDamaged', titled(`outcome matrix: ${TELL}`)],
     ['rollOut', 'AdapterRefused', titled(`outcome matrix: ${SUM}`)],

@@ -40,7 +40,7 @@ type Begin<Result> = (
 ) => Promise<Result>;
 interface Campaigns {
   env: () => TestWorkflowEnvironment;
-  /** Starts a campaign, without arms where `fields` has none. */
+  /** Starts a campaign; without arms, and with two labeling passes, where `fields` says nothing of them. */
   begin: Begin<Begun>;
   /** And waits for its end. */
   play: Begin<Played>;
@@ -82,7 +82,8 @@ export function campaignsOn(server: () => Promise<TestWorkflowEnvironment>, pref
   const begin: Campaigns['begin'] = async ({ parts, ...fields } = {}, replaced = {}, input = {}) => {
     const { activities, seen } = fakeActivities();
     Object.assign(activities, typeof replaced === 'function' ? replaced({ ...activities }) : replaced);
-    const campaign = { ...config({ name: `${prefix}-${count++}`, arms: [], ...fields }), ...(parts && { parts }) };
+    const defaults = { name: `${prefix}-${count++}`, arms: [], selection: { passes: 2, votes: 2 } };
+    const campaign = { ...config({ ...defaults, ...fields }), ...(parts && { parts }) };
     const calls = new Map<string, unknown[]>();
     all.set(campaign.name, { activities, calls });
     const started = () => start(env, { ...input, campaign });
@@ -135,6 +136,6 @@ export async function until<T>(look: () => Promise<T | undefined | null | false>
   for (;;) {
     const found = await look();
     if (found) return found;
-    await new Promise((next) => setTimeout(next, 50));
+    await new Promise((next) => setTimeout(next, 100));
   }
 }
