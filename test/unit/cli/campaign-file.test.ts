@@ -11,7 +11,6 @@ import {
   removed,
 } from '../../../src/cli/campaign-schema';
 import { UserError } from '../../../src/cli/errors';
-import { chatModelSchema } from '../../../src/domain/endpoints';
 import { defineKind } from '../../../src/domain/kinds';
 import type { Stage } from '../../../src/domain/work';
 import { registry } from '../../../src/registry';
@@ -19,6 +18,7 @@ import { registry } from '../../../src/registry';
 const repository = resolve(__dirname, '../../..');
 const named = 'name: mine\nbaseModel: { path: models/small }\n';
 const base = `${named}target: { kind: builtin, name: shop }\n`;
+const tinker = (more = '') => `${base}trainer: { kind: tinker, url: 'http://gpu:8000'${more} }\n`;
 
 function write(text: string): string {
   const file = join(mkdtempSync(join(tmpdir(), 'campaign-file-')), 'mine.yaml');
@@ -53,33 +53,6 @@ describe('a campaign file', () => {
       router: { kind: 'learned', tasks: 200, folds: 5 },
       arms: [{ kind: 'grpo_target' }],
     });
-  });
-
-  it('refuses what a Tinker server can’t do, and takes another address of one for the same', async () => {
-    const tinker = (more: string) => `${base}trainer: { kind: tinker, url: 'http://gpu:8000'${more} }\n`;
-    const fields =
-      'training: { kl: 0.1, temperature: 0.7, lora: { dropout: 0.1 } }\ncomposites: { share: 0.2 }\narms: [{ kind: sft, conversations: c }]\n';
-    expect(problems(base + fields)).toEqual([]);
-    expect(problems(tinker('') + fields).map((line) => line.replace(/^\S+ /, ''))).toEqual(
-      expect.arrayContaining([
-        'training.lora.dropout is 0.1; it must be 0 with trainer.kind tinker; set it to that',
-        'training.kl is 0.1; it must be 0 with trainer.kind tinker; set it to that',
-        'training.temperature is 0.7; it must be 1 with trainer.kind tinker; set it to that',
-        'composites.share is 0.2; it must be 0 with trainer.kind tinker; set it to that',
-      ]),
-    );
-    expect(problems(`${tinker('')}arms: [{ kind: sft, conversations: c }]\n`).join()).toContain(
-      'it must be another kind with trainer.kind tinker, which trains on no conversations; change it',
-    );
-    expect(problems(`${tinker('')}budget: { dollars: 5 }\n`).join()).toContain(
-      'trainer.price is missing; it must be given with budget.dollars (5), which counts by it; add price: { forward, train } in dollars for a million tokens',
-    );
-    const priced = tinker(', price: { forward: 0.1, train: 0.4 }');
-    expect(problems(`${priced}budget: { dollars: 5 }\n`)).toEqual([]);
-    expect(await digests(priced)).toEqual(await digests(tinker('')));
-    const moved = tinker('').replace('gpu:8000', 'other:8001');
-    expect(await digests(moved)).toEqual(await digests(tinker('')));
-    expect(await digests(tinker(', model: m'))).not.toEqual(await digests(tinker('')));
   });
 
   it('has its own values over those of the preset, field by field; an object of another kind replaces it whole', () => {
@@ -243,6 +216,8 @@ describe('digests', () => {
     ['a price', played(), played(', price: { input: 1, output: 2 }'), 'nothing'],
     ['its pace', played(), played(', concurrency: 3, timeoutSeconds: 9'), 'nothing'],
     ['its host', played(), played('', 'elsewhere'), 'nothing'],
+    ['the host of a Tinker server', tinker(), tinker().replace('gpu:8000', 'other:8001'), 'nothing'],
+    ['its price', tinker(), tinker(', price: { forward: 0.1, train: 0.4 }'), 'nothing'],
     ['a budget', base, `${base}budget: { tokens: 1000 }\n`, 'the terms'],
     ['an approval', base, `${base}approval: { capabilities: true }\n`, 'the terms'],
     ['what may break', base, `${base}rollouts: { maxBrokenShare: 0.5 }\n`, 'the terms'],
@@ -251,6 +226,7 @@ describe('digests', () => {
     ['a temperature', played(), played(', temperature: 1'), 'the results'],
     ['a server', base, vllm(), 'the results'],
     ['a context', vllm(), vllm(', contextTokens: 4096'), 'the results'],
+    ['what a Tinker server trains', tinker(), tinker(', model: m'), 'the results'],
   ])('of campaigns that differ in %s', async (_what, one, other, changes) => {
     expect((await digests(one)).evaluation === (await digests(other)).evaluation).toBe(changes !== 'the results');
     expect(termsDigest(load(one)) === termsDigest(load(other))).toBe(changes !== 'the terms');
@@ -287,177 +263,149 @@ describe('digests', () => {
 const armKinds = registry.arms.map(({ kind }) => kind).join(', ');
 const key = 'sk-proj-1234567890';
 
+// Beside each mistake stands what is said of its line; what is missing is said of the first.
 describe('mistakes in a campaign file are a line each, with place, value and fix:', () => {
-  it.each<[what: string, file: string, lines: string[]]>([
+  const kinds = 'builtin, process, agent, verifiers, harbor, tau2, toolsandbox, openenv';
+  const aWhile = 'timeoutSeconds: 2147484';
+  it.each<[what: string, file: string]>([
     [
       'in fields and kinds',
-      `name: My Run
-trainning: {}
-seed: -1
-target: { kind: bultin }
+      `name: My Run  #! name is "My Run"; it must be lower-case letters, digits and dashes  #! baseModel is missing; expected object
+trainning: {}  #! unknown field 'trainning'; did you mean 'training'?
+seed: -1  #! seed is -1; expected number to be >=0
+target: { kind: bultin }  #! target.kind is "bultin"; it must be one of ${kinds}; did you mean 'builtin'?
 training:
-  steps: 2.5
-  learningrate: 1
-selection: { rho: 1.5 }
+  steps: 2.5  #! training.steps is 2.5; expected int
+  learningrate: 1  #! unknown field 'training.learningrate'; did you mean 'learningRate'?
+selection: { rho: 1.5 }  #! selection.rho is 1.5; expected number to be <=1
 calibration:
-  meanReward: [0.2]
-policyServer: { kind: vllm, url: 'http://gpu:6000' }
-router: { fold: 3 }
-analyst: given
-synthesizer: { kind: generator }
-workers: { heartbeatSeconds: 5 }
+  meanReward: [0.2]  #! calibration.meanReward is [0.2]; expected array to have >=2 items
+policyServer: { kind: vllm, url: 'http://gpu:6000' }  #! policyServer.url is "http://gpu:6000"; it must be a URL with another port: 6000 is of another protocol, and HTTP clients refuse it
+router: { fold: 3 }  #! unknown field 'router.fold'; did you mean 'folds'?
+analyst: given  #! analyst is "given"; it must be an object, such as { kind: given }
+synthesizer: { kind: generator }  #! synthesizer.kind is "generator"; it must be one of generators, given, llm; did you mean 'generators'?
+workers: { heartbeatSeconds: 5 }  #! workers.heartbeatSeconds is 5; expected number to be >=20
 arms:
-  - grpo_target
-  - { kind: gropo_target }
-  - { kind: grpo }
-  - { kind: grpo_target, name: base }
+  - grpo_target  #! arms[0] is "grpo_target"; it must be an object, such as { kind: grpo_target }
+  - { kind: gropo_target }  #! arms[1].kind is "gropo_target"; it must be one of ${armKinds}; did you mean 'grpo_target'?
+  - { kind: grpo }  #! arms[2].kind is "grpo"; it must be one of ${armKinds}; did you mean 'grpo_target'?
+  - { kind: grpo_target, name: base }  #! arms[3].name is "base"; it must be another name: the report has this one already
 `,
-      [
-        'mine.yaml:1 name is "My Run"; it must be lower-case letters, digits and dashes',
-        'mine.yaml:3 seed is -1; expected number to be >=0',
-        `mine.yaml:4 target.kind is "bultin"; it must be one of builtin, process, agent, verifiers, harbor, tau2, toolsandbox, openenv; did you mean 'builtin'?`,
-        'mine.yaml:1 baseModel is missing; expected object',
-        'mine.yaml:11 policyServer.url is "http://gpu:6000"; it must be a URL with another port: 6000 is of another protocol, and HTTP clients refuse it',
-        'mine.yaml:8 selection.rho is 1.5; expected number to be <=1',
-        'mine.yaml:13 analyst is "given"; it must be an object, such as { kind: given }',
-        `mine.yaml:14 synthesizer.kind is "generator"; it must be one of generators, given, llm; did you mean 'generators'?`,
-        'mine.yaml:10 calibration.meanReward is [0.2]; expected array to have >=2 items',
-        'mine.yaml:6 training.steps is 2.5; expected int',
-        `mine.yaml:7 unknown field 'training.learningrate'; did you mean 'learningRate'?`,
-        `mine.yaml:12 unknown field 'router.fold'; did you mean 'folds'?`,
-        'mine.yaml:17 arms[0] is "grpo_target"; it must be an object, such as { kind: grpo_target }',
-        `mine.yaml:18 arms[1].kind is "gropo_target"; it must be one of ${armKinds}; did you mean 'grpo_target'?`,
-        `mine.yaml:19 arms[2].kind is "grpo"; it must be one of ${armKinds}; did you mean 'grpo_target'?`,
-        'mine.yaml:20 arms[3].name is "base"; it must be another name: the report has this one already',
-        'mine.yaml:15 workers.heartbeatSeconds is 5; expected number to be >=20',
-        `mine.yaml:2 unknown field 'trainning'; did you mean 'training'?`,
-      ],
     ],
     [
       'in options of kinds',
-      `${named}target: { kind: builtin, name: shop, requests: 4, several: 1.2, trainTasks: 1.5, testTasks: 0, testTask: 3 }
-training: { steps: 1000000000 }
-analyst: { kind: rules, capabilities: found.json }
-synthesizer: { kind: given }
+      `${named}target:
+  kind: builtin
+  name: shop
+  requests: 4  #! target.requests is 4; expected number to be <=3
+  several: 1.2  #! target.several is 1.2; expected number to be <=1
+  trainTasks: 1.5  #! target.trainTasks is 1.5; expected int
+  testTasks: 0  #! target.testTasks is 0; expected number to be >=1
+  testTask: 3  #! unknown field 'target.testTask'; did you mean 'testTasks'?
+training: { steps: 1000000000 }  #! training.steps is 1000000000; expected number to be <=1000000
+analyst: { kind: rules, capabilities: found.json }  #! unknown field 'analyst.capabilities'; allowed here: kind
+synthesizer: { kind: given }  #! synthesizer.modules is missing; expected string
 `,
-      [
-        'mine.yaml:3 target.requests is 4; expected number to be <=3',
-        'mine.yaml:3 target.several is 1.2; expected number to be <=1',
-        'mine.yaml:3 target.trainTasks is 1.5; expected int',
-        'mine.yaml:3 target.testTasks is 0; expected number to be >=1',
-        `mine.yaml:3 unknown field 'target.testTask'; did you mean 'testTasks'?`,
-        `mine.yaml:5 unknown field 'analyst.capabilities'; allowed here: kind`,
-        'mine.yaml:6 synthesizer.modules is missing; expected string',
-        'mine.yaml:4 training.steps is 1000000000; expected number to be <=1000000',
-      ],
     ],
     [
       'in text where something else belongs, and a wait that no timer can hold',
-      `${named}target: { kind: process, command: python3 x.py, user: { url: 'http://h/v1', model: m, timeoutSeconds: 2147484 } }
-training: { steps: many }
-policyServer: { kind: vllm, url: 'localhost:8000' }
-analyst: { kind: llm, url: 'http://h/v1', model: m, timeoutSeconds: 2147484 }
+      `${named}target:
+  kind: process
+  command: python3 x.py  #! target.command is "python3 x.py"; it must be a list, such as [python3, x.py]
+  user: { url: 'http://h/v1', model: m, ${aWhile} }  #! target.user.timeoutSeconds is 2147484; expected number to be <=86400
+training: { steps: many }  #! training.steps is "many"; expected number
+policyServer: { kind: vllm, url: 'localhost:8000' }  #! policyServer.url is "localhost:8000"; it must be a URL such as http://127.0.0.1:8000
+analyst: { kind: llm, url: 'http://h/v1', model: m, ${aWhile} }  #! analyst.timeoutSeconds is 2147484; expected number to be <=86400
 `,
-      [
-        'mine.yaml:3 target.command is "python3 x.py"; it must be a list, such as [python3, x.py]',
-        'mine.yaml:3 target.user.timeoutSeconds is 2147484; expected number to be <=86400',
-        'mine.yaml:5 policyServer.url is "localhost:8000"; it must be a URL such as http://127.0.0.1:8000',
-        'mine.yaml:6 analyst.timeoutSeconds is 2147484; expected number to be <=86400',
-        'mine.yaml:4 training.steps is "many"; expected number',
-      ],
     ],
     [
       'in fields that do not go together',
       `${base}training:
   groupSize: 100000
-  steps: 1000
-  delta: 1.2
+  steps: 1000  #! training.steps is 1000; it must be at most 3 with groupsPerStep 32 and groupSize 100000: these are 3200000000 rollouts for an adapter, of at most 10000000
+  delta: 1.2  #! training.delta is 1.2; it must be over 1 + training.clip (1.2), where clip already bounds the ratio; raise it
 workers:
   heartbeatSeconds: 300
-  stallSeconds: 60
-router: { kind: moe_gate }
+  stallSeconds: 60  #! workers.stallSeconds is 60; it must be at least workers.heartbeatSeconds (300); set it to that or more
+router: { kind: moe_gate }  #! router.kind is "moe_gate"; it must be another kind with policyServer.kind vllm, which serves no gate; change it, or set policyServer.kind to embedded
 policyServer: { kind: vllm, url: 'http://gpu:8000' }
-arms: [{ kind: grpo_target }, { kind: grpo_target }]
+arms: [{ kind: grpo_target }, { kind: grpo_target }]  #! arms is [{"kind":"grpo_target"},{"kind":"grpo_target"}]; it must be a list of arms of which each has a name of its own; grpo_target is there twice
 `,
-      [
-        'mine.yaml:6 training.steps is 1000; it must be at most 3 with groupsPerStep 32 and groupSize 100000: these are 3200000000 rollouts for an adapter, of at most 10000000',
-        'mine.yaml:7 training.delta is 1.2; it must be over 1 + training.clip (1.2), where clip already bounds the ratio; raise it',
-        'mine.yaml:10 workers.stallSeconds is 60; it must be at least workers.heartbeatSeconds (300); set it to that or more',
-        'mine.yaml:13 arms is [{"kind":"grpo_target"},{"kind":"grpo_target"}]; it must be a list of arms of which each has a name of its own; grpo_target is there twice',
-        'mine.yaml:11 router.kind is "moe_gate"; it must be another kind with policyServer.kind vllm, which serves no gate; change it, or set policyServer.kind to embedded',
-      ],
     ],
     [
       'in what does not go with a default',
-      `${base}workers: { heartbeatSeconds: 3600, shardBase: true }\n`,
-      [
-        'mine.yaml:4 workers.shardBase is true; it must be false where workers.gpusPerTrainer is 0: there is nothing to divide; give a trainer 2 or more',
-        'mine.yaml:4 workers.stallSeconds is missing; it must be at least workers.heartbeatSeconds (3600); set it to that or more',
-      ],
+      `${base}workers: { heartbeatSeconds: 3600, shardBase: true }  #! workers.shardBase is true; it must be false where workers.gpusPerTrainer is 0: there is nothing to divide; give a trainer 2 or more  #! workers.stallSeconds is missing; it must be at least workers.heartbeatSeconds (3600); set it to that or more`,
     ],
     [
+      'in what a Tinker server can’t do',
+      `${tinker().trim()}  #! trainer.price is missing; it must be given with budget.dollars (5), which counts by it; add price: { forward, train } in dollars for a million tokens
+training:
+  kl: 0.1  #! training.kl is 0.1; it must be 0 with trainer.kind tinker; set it to that
+  temperature: 0.7  #! training.temperature is 0.7; it must be 1 with trainer.kind tinker; set it to that
+  lora: { dropout: 0.1 }  #! training.lora.dropout is 0.1; it must be 0 with trainer.kind tinker; set it to that
+composites: { share: 0.2 }  #! composites.share is 0.2; it must be 0 with trainer.kind tinker; set it to that
+arms: [{ kind: sft, conversations: c }]  #! arms[0].kind is "sft"; it must be another kind with trainer.kind tinker, which trains on no conversations; change it
+budget: { dollars: 5 }
+`,
+    ],
+    [
+      'not in what others can',
+      `${base}training: { kl: 0.1, temperature: 0.7, lora: { dropout: 0.1 } }
+composites: { share: 0.2 }
+arms: [{ kind: sft, conversations: c }]
+`,
+    ],
+    ['not in dollars that a price counts', `${tinker(', price: { forward: 0.1, train: 0.4 }')}budget: { dollars: 5 }`],
+    [
       'in the name of a built-in environment',
-      `${named}target: { kind: builtin, name: shpo }\n`,
-      [`mine.yaml:3 target.name is "shpo"; it must be one of shop, instructions; did you mean 'shop'?`],
+      `${named}target: { kind: builtin, name: shpo }  #! target.name is "shpo"; it must be one of shop, instructions; did you mean 'shop'?`,
     ],
     [
       'in a parameter of another one',
-      `${named}target: { kind: builtin, name: instructions, requests: 2 }\n`,
-      [`mine.yaml:3 unknown field 'target.requests'; allowed here: kind, name, trainTasks, testTasks`],
+      `${named}target: { kind: builtin, name: instructions, requests: 2 }  #! unknown field 'target.requests'; allowed here: kind, name, trainTasks, testTasks`,
     ],
     [
       'in a target that only campaigns make',
-      `${named}target: { kind: sandbox, module: {} }\n`,
-      [
-        'mine.yaml:3 target.kind is "sandbox"; it must be one of builtin, process, agent, verifiers, harbor, tau2, toolsandbox, openenv',
-      ],
+      `${named}target: { kind: sandbox, module: {} }  #! target.kind is "sandbox"; it must be one of ${kinds}`,
     ],
     [
       'in a name that the home needs itself',
-      base.replace('mine', 'artifacts'),
-      ['mine.yaml:1 name is "artifacts"; the home keeps files of its own under that name, choose another'],
+      base.replace(
+        'mine',
+        'artifacts  #! name is "artifacts"; the home keeps files of its own under that name, choose another',
+      ),
     ],
+    ['in a preset', `preset: dmeo  #! preset is "dmeo"; allowed: paper, attention-only, demo, small-model\n${base}`],
+    ['an empty file', '  #! must be a map of fields (name, target, baseModel, ...), like campaigns/demo.yaml'],
     [
-      'in a preset',
-      `preset: dmeo\n${base}`,
-      ['mine.yaml:1 preset is "dmeo"; allowed: paper, attention-only, demo, small-model'],
-    ],
-    [
-      'an empty file',
-      '',
-      ['mine.yaml:1 must be a map of fields (name, target, baseModel, ...), like campaigns/demo.yaml'],
+      'in what went, all of it at once',
+      `${base}arms:
+  - kind: grpo_target
+  - kind: distill  #! arms[1].kind distill: removed in 0.2: measured without benefit (docs/decisions.md); delete the arm
+  - kind: trace_then_joint  #! arms[2].kind trace_then_joint: removed in 0.2: composites.share does the same (docs/decisions.md); delete the arm
+`,
     ],
     [
       'a key where none belongs, which is not repeated',
-      `${base}policyServer: { kind: vllm, url: 'http://me:${key}@h' }
-router: { kind: label_tokens, embeddings: { url: 'http://me:${key}@h', model: m } }
-analyst: [{ kind: llm, apiKeyEnv: ${key}, url: 'https://${key}@h/v1' }]
-synthesizer: { kind: llm, model: m, url: 'https://me:${key}@h/v1', apiKeyEnv: ${key} }
+      `${named}target: { kind: process, command: [x], user: { url: 'http://${key}@h/v1', model: m } }  #! target.user.url is (not shown); it must be a URL without user and password; apiKeyEnv names the variable with the key
+policyServer: { kind: vllm, url: 'http://me:${key}@h' }  #! policyServer.url is (not shown); it must be a URL without user and password; POLICY_SERVER_API_KEY holds the key
+router: { kind: label_tokens, embeddings: { url: 'http://me:${key}@h', model: m } }  #! router.embeddings.url is (not shown); it must be a URL without user and password; apiKeyEnv names the variable with the key
+analyst: [{ kind: llm, apiKeyEnv: ${key}, url: 'https://${key}@h/v1' }]  #! analyst is [{"kind":"llm","apiKeyEnv":"(not shown)","url":"(not shown)"}]; expected object
+synthesizer:
+  kind: llm
+  model: m
+  url: 'https://me:${key}@h/v1'  #! synthesizer.url is (not shown); it must be a URL without user and password; apiKeyEnv names the variable with the key
+  apiKeyEnv: ${key}  #! synthesizer.apiKeyEnv is (not shown); it must be the name of an environment variable, such as EXAMPLE_API_KEY: the key itself belongs in it
 `,
-      [
-        'mine.yaml:4 policyServer.url is (not shown); it must be a URL without user and password; POLICY_SERVER_API_KEY holds the key',
-        'mine.yaml:6 analyst is [{"kind":"llm","apiKeyEnv":"(not shown)","url":"(not shown)"}]; expected object',
-        'mine.yaml:7 synthesizer.url is (not shown); it must be a URL without user and password; apiKeyEnv names the variable with the key',
-        'mine.yaml:7 synthesizer.apiKeyEnv is (not shown); it must be the name of an environment variable, such as EXAMPLE_API_KEY: the key itself belongs in it',
-        'mine.yaml:5 router.embeddings.url is (not shown); it must be a URL without user and password; apiKeyEnv names the variable with the key',
-      ],
     ],
-  ])('%s', (_what, file, lines) => expect(problems(file)).toEqual(lines));
+  ])('%s', (_what, annotated) => {
+    const lines = annotated.split('\n').map((line) => line.split('  #! '));
+    const said = lines.flatMap(([, ...texts], i) => texts.map((text) => `mine.yaml:${i + 1} ${text}`));
+    expect(problems(lines.map(([text]) => text).join('\n')).toSorted()).toEqual(said.toSorted());
+  });
 
   it('broken YAML names the line', () => {
     expect(problems(`${base}training: {steps: 3\n`)[0]).toMatch(/^mine\.yaml:\d+ is not YAML: /);
-  });
-
-  it('a file that is not there', () => {
-    expect(() => loadCampaign({ file: 'none.yaml' })).toThrow('there is no campaign file none.yaml');
-  });
-
-  it.each([
-    [{ apiKeyEnv: 'MY_KEY' }, true],
-    [{ apiKeyEnv: key }, false],
-    [{ url: `http://${key}@h/v1` }, false],
-  ])('of the models of an environment, too: %#', (more, isRight) => {
-    expect(chatModelSchema.safeParse({ url: 'http://h/v1', model: 'm', ...more }).success).toBe(isRight);
   });
 });
 
@@ -477,14 +425,6 @@ describe('what campaign files could say before', () => {
     ]);
     expect(campaignFileSchema(registry).safeParse({ ...load(base), ...file }).success).toBe(false);
     for (const page of why.match(/docs\/\S+\.md/g) ?? []) expect(existsSync(join(repository, page))).toBe(true);
-  });
-
-  it('all of it is told at once, with the place of each', () => {
-    const lines = problems(`${base}arms:\n  - kind: grpo_target\n  - kind: distill\n  - kind: trace_then_joint\n`);
-    expect(lines.map((line) => line.split(':').slice(0, 2).join(':'))).toEqual([
-      'mine.yaml:6 arms[1].kind distill',
-      'mine.yaml:7 arms[2].kind trace_then_joint',
-    ]);
   });
 });
 
