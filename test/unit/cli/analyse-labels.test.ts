@@ -4,12 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { compareLabels, importLabels } from '../../../src/cli/analyse/labels';
-import { compare, type Comparison } from '../../../src/cli/analyse/people';
+import type { Comparison } from '../../../src/cli/analyse/people';
 import { analyse } from '../../../src/cli/analyse/run';
-import { UserError } from '../../../src/cli/errors';
+import type { UserError } from '../../../src/cli/errors';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { type LabelPass, labelPassSchema } from '../../../src/domain/capability';
-import { majorityOf, readingsOf } from '../../../src/domain/selection';
+import { lackingIn, majorityOf } from '../../../src/domain/selection';
 import { completeReport } from '../../../src/report/render';
 import { conversations, fileOf, OTHER, SKILL, startAnalyst } from '../../support/analyse-endpoint';
 import { whilePrinting } from '../../support/campaign-command';
@@ -26,14 +25,14 @@ beforeAll(async () => {
   await server.close();
 });
 
-async function failure(...lines: string[]): Promise<string[]> {
-  const error = await importLabels(fileOf(lines, 'people.csv'), { home }).then(
-    () => undefined,
-    (thrown: unknown) => thrown,
+/** What is said of a file of these lines. */
+const problems = (...lines: string[]): Promise<string[]> =>
+  importLabels(fileOf(lines, 'people.csv'), { home }).then(
+    () => [],
+    ({ message, evidence }: UserError) => [message, ...evidence].map((line) => line.replace(/^\S*people\.csv/, 'FILE')),
   );
-  if (!(error instanceof UserError)) throw new Error('it was taken');
-  return [error.message, ...error.evidence].map((line) => line.replace(/^\S*people\.csv/, 'FILE'));
-}
+const compared = async (lines: (string | object)[]) =>
+  JSON.parse(await compareLabels(fileOf(lines, 'people.csv'), { home, json: true })) as Comparison;
 
 const CSV = [
   'conversation,capability,label,message',
@@ -45,9 +44,7 @@ const CSV = [
 ];
 
 it('compares by capability: agreement, confusion, steps', async () => {
-  const { rows, labels } = JSON.parse(
-    await compareLabels(fileOf(CSV, 'people.csv'), { home, json: true }),
-  ) as Comparison;
+  const { rows, labels } = await compared(CSV);
   expect(labels).toBe(5);
   expect(rows.map(({ capability, compared }) => [capability, compared])).toEqual([
     [SKILL, 4],
@@ -84,20 +81,13 @@ it('reads JSON lines, and CSV with semicolons, as the same', async () => {
     const [conversation, capability, label, message] = line.replaceAll('"', '').split(',');
     return { conversation, capability, label, ...(message && { message: Number(message) }) };
   });
-  const [csv, json, semicolons] = await Promise.all(
-    [CSV, lines, CSV.map((line) => line.replaceAll(',', ';'))].map((all) =>
-      compareLabels(fileOf(all, 'people.x'), { home, json: true }),
-    ),
-  );
-  expect(json).toBe(csv);
-  expect(semicolons).toBe(csv);
+  const csv = await compared(CSV);
+  for (const same of [lines, CSV.map((line) => line.replaceAll(',', ';'))]) expect(await compared(same)).toEqual(csv);
 });
 
 it('compares marks of where a failure begins, alone or among labels', async () => {
   // The passes say message 2.
   const marks = ['f0,,,2', 'f1,,,3', 'f2,,,4', 'f3,,,0'];
-  const compared = async (lines: (string | object)[]) =>
-    JSON.parse(await compareLabels(fileOf(lines, 'people.csv'), { home, json: true })) as Comparison;
   const begins = { compared: 4, same: 0.25, within1: 0.5, within2: 1 };
   const mixed = await compared([...CSV, ...marks]);
   expect(mixed.begins).toEqual(begins);
@@ -114,7 +104,7 @@ it('compares marks of where a failure begins, alone or among labels', async () =
 
 it('names every bad line', async () => {
   expect(
-    await failure(
+    await problems(
       CSV[0]!,
       `f9,${SKILL},LACKING,`,
       'f0,ask_for_missing_number,LACKING,',
@@ -135,7 +125,7 @@ it('names every bad line', async () => {
     'FILE:11 marks where f1 begins to fail again, after line 10; leave one of them out',
     expect.stringMatching(/^FILE:12 capability is ""; /),
   ]);
-  expect(await failure('conversation,label', 'f0,NA')).toEqual([
+  expect(await problems('conversation,label', 'f0,NA')).toEqual([
     'FILE:1 has no column capability; begin with a line such as conversation,capability,label,message',
   ]);
 });
@@ -169,28 +159,14 @@ it('compares with the passes of a campaign, whose rollouts it knows by the begin
   expect(rows).toEqual([expect.objectContaining({ capability: SKILL, compared: 1, observed: 1 })]);
 });
 
-describe('what passes say together', () => {
-  const none = Object.fromEntries(
-    ['lacking', 'present', 'na'].flatMap((label) => [`${label}_failed`, `${label}_passed`].map((list) => [list, []])),
-  );
-  const pass = (label: 'lacking' | 'present' | 'na', message?: number): LabelPass =>
-    labelPassSchema.parse({
-      attempt: 0,
-      totals: { total_failed: 1, total_passed: 0 },
-      labels: { a_b: { ...none, [`${label}_failed`]: ['x'] } },
-      ...(message !== undefined && { reasons: { a_b: { x: { reason: 'r', message } } } }),
-    });
-  const of = (...passes: LabelPass[]) => majorityOf(readingsOf(passes).get('a_b')!.get('x')!);
+it.each([
+  [['LACKING', 'LACKING', 'PRESENT'] as const, 'LACKING'],
+  [['LACKING', 'PRESENT'] as const, 'PRESENT'],
+  [['LACKING', 'NA'] as const, 'NA'],
+])('passes that say %j say together what most do, in doubt PRESENT', (labels, together) => {
+  expect(majorityOf(labels.map((label) => ({ label })))).toBe(together);
+});
 
-  it('is the label of most, in doubt PRESENT', () => {
-    expect(of(pass('lacking'), pass('lacking'), pass('present'))).toBe('LACKING');
-    expect(of(pass('lacking'), pass('present'))).toBe('PRESENT');
-    expect(of(pass('lacking'), pass('na'))).toBe('NA');
-  });
-
-  it('counts message 0 as one', () => {
-    const labels = [{ conversation: 'x', capability: 'a_b', label: 'LACKING' as const, message: 1 }];
-    const { rows } = compare(labels, [pass('lacking', 0), pass('lacking', 0)]);
-    expect(rows[0]?.steps).toEqual({ compared: 1, same: 0, nextTo: 1 });
-  });
+it('counts message 0 as one', () => {
+  expect(lackingIn([{ pass: 0, label: 'LACKING', message: 0 }])).toMatchObject({ message: 0, citing: 1 });
 });
