@@ -19,7 +19,7 @@ import { openLedger } from '../../../src/language-model/ledger';
 import { openGiven } from '../../support/open-given';
 import { analyse, type AnalyseOptions } from '../../../src/cli/analyse/run';
 import { type Analysis, analysisSchema } from '../../../src/cli/analyse/result';
-import { UserError } from '../../../src/cli/errors';
+import type { UserError } from '../../../src/cli/errors';
 import { moreDollars } from '../../../src/cli/options';
 import { runCampaign } from '../../../src/cli/run/command';
 import { start } from '../../../src/cli/run/campaign';
@@ -54,14 +54,11 @@ afterEach(async () => {
 const run = (options: Partial<AnalyseOptions> = {}, file = fileOf(conversations())) =>
   analyse([file], { home, url: server.url, model: 'reader', passes: 3, yes: true, ...options });
 
-async function failure(...given: Parameters<typeof run>): Promise<UserError> {
-  const error = await run(...given).then(
-    (code) => code,
-    (thrown: unknown) => thrown,
+const failure = (...given: Parameters<typeof run>): Promise<UserError> =>
+  run(...given).then(
+    (code) => Promise.reject(new Error(`it ended with ${code}`)),
+    (error: UserError) => error,
   );
-  if (error instanceof UserError) return error;
-  throw new Error(`it ended with ${String(error)}`);
-}
 
 const result = (name = 'library'): Analysis =>
   analysisSchema.parse(JSON.parse(readFileSync(join(home, name, 'analysis.json'), 'utf8')));
@@ -69,7 +66,7 @@ const html = () => readFileSync(join(home, 'library', 'analysis.html'), 'utf8');
 const page = () => wordsOf(html());
 
 describe('what comes out', () => {
-  it('is the lacking capability, and for each failure the step where it begins', async () => {
+  it('is the lacking capability, for each failure the step where it begins, and a file for campaigns', async () => {
     expect(await run()).toBe(0);
     const { selection, failures, conversations: counts } = result();
     const { candidates, passes, failedPasses, evidence, faults } = selection;
@@ -108,6 +105,15 @@ describe('what comes out', () => {
       { of: 'user', citations: [{ rollout: 'f0', outcome: 'failed', message: GUESS_AT }] },
     ]);
     expect(page()).toContain(`f0\n${GUESS_AT} failed, message ${GUESS_AT}`);
+    // A campaign can go on from it: the same selection.
+    const file = join(home, 'library', 'capabilities.yaml');
+    expect(printed).toContain(`  analyst: { kind: given, capabilities: ${JSON.stringify(file)} }\n`);
+    expect(printed).toContain('selection: { passes: 3, votes: 3 }');
+    const given = await openGiven(file, 3);
+    expect(given.candidates.map(({ name }) => name)).toEqual([SKILL, OTHER]);
+    expect(given.passes[2]?.labels[SKILL]?.lacking_failed.toSorted()).toEqual(['f0', 'f1', 'f2', 'f3']);
+    expect(given.passes[2]?.reasons?.[SKILL]?.['f0']?.message).toBe(GUESS_AT);
+    expect(given.passes[2]?.failures?.['f0']).toMatchObject({ of: 'agent', message: GUESS_AT });
   });
 
   it('is a page on which nothing of a conversation or a model can act', async () => {
@@ -121,18 +127,6 @@ describe('what comes out', () => {
     expect(html()).not.toMatch(/<script>x|<b>asks|<i>/);
     // eslint-disable-next-line no-control-regex -- what must not be there
     expect(html() + printed + said).not.toMatch(/\u001b/);
-  });
-
-  it('is what a campaign can go on from: the same selection', async () => {
-    await run();
-    const file = join(home, 'library', 'capabilities.yaml');
-    expect(printed).toContain(`  analyst: { kind: given, capabilities: ${JSON.stringify(file)} }\n`);
-    expect(printed).toContain('selection: { passes: 3, votes: 3 }');
-    const { candidates, passes } = await openGiven(file, 3);
-    expect(candidates.map(({ name }) => name)).toEqual([SKILL, OTHER]);
-    expect(passes[2]?.labels[SKILL]?.lacking_failed.toSorted()).toEqual(['f0', 'f1', 'f2', 'f3']);
-    expect(passes[2]?.reasons?.[SKILL]?.['f0']?.message).toBe(GUESS_AT);
-    expect(passes[2]?.failures?.['f0']).toMatchObject({ of: 'agent', message: GUESS_AT });
   });
 
   it('says on the terminal what was found, where it is, what it cost and what has no price', async () => {
@@ -204,7 +198,10 @@ describe('what comes out', () => {
 });
 
 describe('before anything is asked', () => {
-  afterEach(() => expect(server.requests).toEqual([]));
+  afterEach(() => {
+    expect(server.requests).toEqual([]);
+    expect(existsSync(join(home, 'library'))).toBe(false);
+  });
 
   it('bad lines and files that are too large stop it', async () => {
     const { message, evidence } = await failure({}, fileOf([...conversations(), '{', { messages: [] }]));
@@ -215,32 +212,31 @@ describe('before anything is asked', () => {
     expect((await failure({}, large)).message).toMatch(/has 600 MiB, and at most 512 MiB are read at once/);
   });
 
-  it.each([
-    ['failed', conversations().filter((_, n) => n % 2 === 1)],
-    ['passed', conversations().filter((_, n) => n % 2 === 0)],
-  ])('so does a file of which none %s', async (what, lines) => {
-    expect((await failure({}, fileOf(lines))).message).toMatch(`none of 4 conversations ${what}:`);
-  });
-
-  it('so does everything that is missing or wrong in what was given, by its flag or field', async () => {
-    const config = fileOf(['analyst: { kind: llm, modle: x }'], 'analyst.yaml');
-    const rules = fileOf(['kind: rules'], 'rules.yaml');
-    const cases: [Partial<AnalyseOptions>, RegExp][] = [
-      [{ url: undefined } as never, /^no url of a language model; give --url/],
-      [{ model: undefined } as never, /^no model of a language model; give --model/],
-      [{ url: 'nowhere' }, /^url is "nowhere"; it must be a URL/],
-      [{ apiKeyEnv: 'NO_SUCH_KEY' }, /--api-key-env is NO_SUCH_KEY, and this variable is not set/],
-      [{ priceInput: 1 }, /^--price-output is missing/],
-      [{ maxDollars: 1 }, /^--max-dollars needs prices/],
-      [{ votes: 4 }, /^--votes is 4 and --passes is 3/],
-      [{ name: 'A b' }, /^--name is "A b"; it must be lower-case/],
-      [{ name: 'artifacts' }, /give another --name/],
-      [{ config }, /analyst\.yaml: unknown field 'modle'; did you mean 'model'\?/],
-      [{ config: rules }, /rules\.yaml: kind is "rules"; this command asks a language model/],
-      [{ yes: false }, /^no terminal to confirm on; pass --yes to go on/],
-    ];
-    for (const [options, message] of cases) expect((await failure(options)).message).toMatch(message);
-    expect(existsSync(join(home, 'library'))).toBe(false);
+  const half = (rest: number) => fileOf(conversations().filter((_, n) => n % 2 === rest));
+  it.each<[Partial<AnalyseOptions> & { file?: string }, RegExp]>([
+    [{ file: half(1) }, /none of 4 conversations failed:/],
+    [{ file: half(0) }, /none of 4 conversations passed:/],
+    [{ url: undefined } as never, /^no url of a language model; give --url/],
+    [{ model: undefined } as never, /^no model of a language model; give --model/],
+    [{ url: 'nowhere' }, /^url is "nowhere"; it must be a URL/],
+    [{ apiKeyEnv: 'NO_SUCH_KEY' }, /--api-key-env is NO_SUCH_KEY, and this variable is not set/],
+    [{ priceInput: 1 }, /^--price-output is missing/],
+    [{ maxDollars: 1 }, /^--max-dollars needs prices/],
+    [{ votes: 4 }, /^--votes is 4 and --passes is 3/],
+    [{ name: 'A b' }, /^--name is "A b"; it must be lower-case/],
+    [{ name: 'artifacts' }, /give another --name/],
+    [
+      { config: fileOf(['analyst: { kind: llm, modle: x }'], 'analyst.yaml') },
+      /analyst\.yaml: unknown field 'modle'; did you mean 'model'\?/,
+    ],
+    [
+      { config: fileOf(['kind: rules'], 'rules.yaml') },
+      /rules\.yaml: kind is "rules"; this command asks a language model/,
+    ],
+    [{ yes: false }, /^no terminal to confirm on; pass --yes to go on/],
+  ])('what is missing or wrong in what was given stops it, by its flag or field: %j', async (given, message) => {
+    const { file, ...options } = given;
+    expect((await failure(options, file)).message).toMatch(message);
   });
 });
 
@@ -259,18 +255,12 @@ it('takes fields from a file of them or a campaign file, whose folder paths coun
 it('estimates about what it then takes, where conversations fill several requests', async () => {
   const config = fileOf(['{ chunkTokens: 1500, labelsPerChunk: 10 }'], 'small.yaml');
   await run({ config, passes: 4 }, fileOf(conversations(40)));
-  const [, requests, tokens] = /about (\d+) requests to reader, ([\d,]+) tokens in/.exec(said) ?? [];
-  const sent = server.requests.map(({ body }) =>
-    body.messages.reduce((sum, { content }) => sum + content.length / 4, 0),
-  );
-  const ratio = (estimated: string | undefined, real: number) => Number(estimated?.replaceAll(',', '')) / real;
+  const [, requests, tokens = ''] = /about (\d+) requests to reader, ([\d,]+) tokens in/.exec(said) ?? [];
   expect(server.requests.length).toBeGreaterThan(20);
   expect(Number(requests)).toBe(server.requests.length);
+  const characters = server.requests.flatMap(({ body }) => body.messages.map(({ content }) => content.length));
   // More candidates and longer proposals are reckoned with than come here.
-  const off = ratio(
-    tokens,
-    sent.reduce((sum, count) => sum + count, 0),
-  );
+  const off = Number(tokens.replaceAll(',', '')) / (characters.reduce((sum, count) => sum + count, 0) / 4);
   expect(off).toBeGreaterThan(0.95);
   expect(off).toBeLessThan(1.4);
 });
@@ -455,15 +445,11 @@ it('leaves out what no request can hold, and says so before it asks', async () =
 });
 
 it('keeps conversations that are longer together than a text can be', async () => {
-  const bodies: unknown[] = [];
-  const store = { put: async ({ body }: { body: unknown }) => void bodies.push(body) };
-  const rollouts = [
-    { key: 'a', n: 1 },
-    { key: 'b', n: 2 },
-  ];
-  await storeRollouts(store as never, rollouts as never);
+  const store = { put: async ({ body }: { body: unknown }) => body };
   // Text ends at 512 MiB.
-  expect(bodies).toEqual([Buffer.from('{"key":"a","n":1}\n{"key":"b","n":2}\n')]);
+  expect(await storeRollouts(store as never, [{ key: 'a' }, { key: 'b' }] as never)).toEqual(
+    Buffer.from('{"key":"a"}\n{"key":"b"}\n'),
+  );
 });
 
 it.each(['0', '0.0', '-1', 'x'])('takes no budget of %s dollars', (given) =>

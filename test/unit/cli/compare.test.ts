@@ -1,10 +1,11 @@
 /** Several runs as one comparison: over runs and tasks, run by run, and what is refused. */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { compareReports, writeComparison } from '../../../src/cli/report';
 import { runSeeds, type RunOptions } from '../../../src/cli/run/command';
 import { openFolderStore } from '../../../src/artifacts/open-store';
+import type { Comparison } from '../../../src/report/comparison';
 import type { Arm, ReportDraft, SolverMatrix } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
 import { comparisonText } from '../../../src/report/sections/comparison';
@@ -51,11 +52,14 @@ const keep = (draft: ReportDraft, folder = join(home, draft.campaign.name)): str
   writeFileSync(join(folder, 'report.json'), JSON.stringify(completeReport(draft)));
   return join(folder, 'report.json');
 };
+const compared = (...named: string[]) => compareReports({ home, named });
+/** As a reader has it, whatever the width. */
+const textOf = (comparison: Comparison) => comparisonText(comparison).replaceAll(/\s+/g, ' ');
 const three = () => {
   keep(draftOf({ name: 'demo', matrix: matrixOf(30, 28) }));
   keep(draftOf({ name: 'demo-s2', trainingSeed: 2, matrix: matrixOf(32, 20), rollouts: 2560 }));
   keep(draftOf({ name: 'demo-s3', trainingSeed: 3, matrix: matrixOf(28, 30) }));
-  return compareReports({ home, named: ['demo', 'demo-s2', 'demo-s3'] });
+  return compared('demo', 'demo-s2', 'demo-s3');
 };
 
 test('runs on other test tasks are compared on those that they share, and that is said', async () => {
@@ -67,18 +71,18 @@ test('runs on other test tasks are compared on those that they share, and that i
       matrix: { ...other, tasks: other.tasks.map((task, i) => (i < 30 ? `more-${i}` : task)) },
     }),
   );
-  const some = await compareReports({ home, named: ['demo', 'demo-2'] });
+  const some = await compared('demo', 'demo-2');
   expect(some.arms.map(({ successRate }) => ('tasks' in successRate ? successRate.tasks : 0))).toEqual([10, 10, 10]);
   // None of these ten is solved by any: that is no certainty.
   const [base] = some.arms;
   expect(base!.successRate).toMatchObject({ value: 0, low: 0, high: expect.closeTo(0.213, 3) });
-  expect(comparisonText(some).replaceAll(/\s+/g, ' ')).toContain(
+  expect(textOf(some)).toContain(
     'success and differences are over the 10 test tasks that are evaluated in all runs (demo 40, demo-2 40)',
   );
   keep(draftOf({ name: 'demo-3', matrix: { ...other, tasks: other.tasks.map((task) => `more-${task}`) } }));
-  const none = await compareReports({ home, named: ['demo', 'demo-3'] });
+  const none = await compared('demo', 'demo-3');
   expect(none.differences).toEqual([]);
-  expect(comparisonText(none).replaceAll(/\s+/g, ' ')).toContain('no test task is evaluated in all runs');
+  expect(textOf(none)).toContain('no test task is evaluated in all runs');
 });
 
 test('means over runs and tasks, with every run beside them', async () => {
@@ -145,7 +149,8 @@ test('an arm counts in the runs that evaluated it, on tasks that it has a scored
   other.arms = other.arms!.filter(({ name }) => name !== 'grpo_target');
   other.solverMatrix!.inline = partial;
   keep(other);
-  const { arms, differences } = await compareReports({ home, named: ['one', 'two'] });
+  const comparison = await compared('one', 'two');
+  const { arms, differences } = comparison;
   expect(arms.find(({ name }) => name === 'grpo_target')).toMatchObject({
     missing: ['two'],
     successRate: { runs: 1, tasks: 40 },
@@ -156,8 +161,7 @@ test('an arm counts in the runs that evaluated it, on tasks that it has a scored
     [2, 39],
     [1, 40],
   ]);
-  const text = comparisonText(await compareReports({ home, named: ['one', 'two'] }));
-  expect(text).toContain('grpo_target was not evaluated in two');
+  expect(textOf(comparison)).toContain('grpo_target was not evaluated in two');
 });
 
 test('a bound, whose tasks no report has, is the mean of the runs without an interval', async () => {
@@ -169,7 +173,7 @@ test('a bound, whose tasks no report has, is the mean of the runs without an int
     draft.arms!.push({ ...bound, successRate });
     keep(draft);
   }
-  const { arms } = await compareReports({ home, named: ['one', 'two'] });
+  const { arms } = await compared('one', 'two');
   expect(arms.at(-1)).toMatchObject({ name: 'union_ceiling', successRate: { value: expect.closeTo(33 / 40) } });
   expect(arms.at(-1)!.successRate).not.toHaveProperty('low');
 });
@@ -179,8 +183,8 @@ test('table, page and JSON hold the same; files and folders are as good as names
   const text = comparisonText(comparison);
   expect(text.split('\n').filter((line) => line.length > 99)).toEqual([]);
   expect(text).toMatch(/trace +3 +4,608 +8,516 +75\.0% .*70\.0 80\.0|trace +3 .*75\.0%/);
-  expect(text.replaceAll(/\s+/g, ' ')).toContain('demo-s2 +30.0 pt, better on 12 tasks, worse on 0, p <0.001');
-  expect(text.replaceAll(/\s+/g, ' ')).toContain(
+  expect(textOf(comparison)).toContain('demo-s2 +30.0 pt, better on 12 tasks, worse on 0, p <0.001');
+  expect(textOf(comparison)).toContain(
     'other trainings, which differ by about 5 points (by what these runs do, where that is more) wherever one run is compared',
   );
   const out = join(home, 'out');
@@ -189,7 +193,7 @@ test('table, page and JSON hold the same; files and folders are as good as names
   const words = wordsOf(readFileSync(join(out, 'comparison.html'), 'utf8'));
   expect(words).toContain('demo-s2 +30.0 pt, better on 12 tasks, worse on 0, p <0.001');
   const named = [join(home, 'demo', 'report.json'), join(home, 'demo-s2'), 'demo-s3'];
-  expect(await compareReports({ home, named })).toEqual(comparison);
+  expect(await compared(...named)).toEqual(comparison);
 });
 
 test('runs of one name are told apart by what was given', async () => {
@@ -197,18 +201,18 @@ test('runs of one name are told apart by what was given', async () => {
   const later = draftOf({ name: 'demo', matrix: matrixOf(31, 28) });
   later.campaign.startedAt = '2026-02-05T10:00:00Z';
   const file = keep(later, join(home, 'elsewhere'));
-  const { runs } = await compareReports({ home, named: ['demo', file] });
+  const { runs } = await compared('demo', file);
   expect(runs.map(({ name }) => name)).toEqual(['demo', file]);
 });
 
 test('runs that share both seeds are no independent draws: they count as one, and that is said', async () => {
   keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
   keep(draftOf({ name: 'again', matrix: matrixOf(32, 20) }));
-  const shared = await compareReports({ home, named: ['one', 'again'] });
+  const shared = await compared('one', 'again');
   const { difference, byRun } = shared.differences.at(-1)!;
   expect([difference.runs, byRun.map(({ run }) => run)]).toEqual([1, ['one', 'again']]);
   expect(difference.value).toBeCloseTo((2 + 12) / 2 / TASKS, 12);
-  expect(comparisonText(shared).replaceAll(/\s+/g, ' ')).toContain(
+  expect(textOf(shared)).toContain(
     'one and again share seed 1, training seed 1: they are no independent draws and count as one, their mean',
   );
 });
@@ -216,10 +220,10 @@ test('runs that share both seeds are no independent draws: they count as one, an
 test('a difference that one draw shows is widened by the spread of trainings, and said to be of one training run', async () => {
   keep(draftOf({ name: 'one', matrix: matrixOf(34, 28) }));
   keep(draftOf({ name: 'again', matrix: matrixOf(34, 28) }));
-  const shared = await compareReports({ home, named: ['one', 'again'] });
+  const shared = await compared('one', 'again');
   const pair = shared.differences.at(-1)!;
   expect(pair).toMatchObject({ standing: 'ahead', byRun: [{ test: { better: 6, worse: 0 } }, {}] });
-  const text = comparisonText(shared).replaceAll(/\s+/g, ' ');
+  const text = textOf(shared);
   expect(text).toContain('one training run of each arm');
   expect(text).toMatch(/trace to grpo_target: \+15\.0 pt \([^)]*\), ahead, one training run; by run/);
   // Of these two policies the paired test tells which is better (6 tasks of 120 to none), of trainings it does not.
@@ -231,7 +235,7 @@ test('a difference that one draw shows is widened by the spread of trainings, an
   };
   keep(draftOf({ name: 'close', matrix: close }));
   keep(draftOf({ name: 'close-again', matrix: close }));
-  const { differences } = await compareReports({ home, named: ['close', 'close-again'] });
+  const { differences } = await compared('close', 'close-again');
   expect(differences.at(-1)).toMatchObject({
     standing: 'undecided',
     byRun: [{ test: { better: 6, worse: 0, p: expect.closeTo(0.03125, 10) } }, {}],
@@ -244,7 +248,7 @@ test('runs that differ by more than trainings usually do widen the interval by w
       keep(draftOf({ name: `run-${n}`, trainingSeed: n + 1, matrix: matrixOf(trace, baseline) }));
       return `run-${n}`;
     });
-    const { low, high } = (await compareReports({ home, named: names })).differences.at(-1)!.difference;
+    const { low, high } = (await compared(...names)).differences.at(-1)!.difference;
     return high - low;
   };
   const alike = await width([[30, 20], [30, 20], [30, 20]]); // prettier-ignore
@@ -259,12 +263,12 @@ test('one policy that was sampled twice is said to be one', async () => {
     keep(draft);
     return name;
   };
-  const all = await compareReports({ home, named: [sampled('a', 1, true), sampled('b', 2, true)] });
+  const all = await compared(sampled('a', 1, true), sampled('b', 2, true));
   expect(all.differences.map(({ standing }) => standing)).toEqual(['ahead', 'same_policy']);
-  expect(comparisonText(all).replaceAll(/\s+/g, ' ')).toContain(
+  expect(textOf(all)).toContain(
     'trace and grpo_target are one policy, and their figures samples of it; by run: a +5.0 pt, one policy; b +5.0 pt, one policy',
   );
-  const some = await compareReports({ home, named: [sampled('c', 1, true), sampled('d', 2, false)] });
+  const some = await compared(sampled('c', 1, true), sampled('d', 2, false));
   expect(some.differences.at(-1)).toMatchObject({
     standing: 'undecided',
     byRun: [{ run: 'c', samePolicy: true }, { run: 'd' }],
@@ -281,11 +285,11 @@ test('a large matrix is read from the store', async () => {
   large.solverMatrix = { from, tasks: TASKS };
   keep(large);
   keep(draftOf({ name: 'other', trainingSeed: 2, matrix }));
-  const { arms } = await compareReports({ home, named: ['large', 'other'] });
+  const { arms } = await compared('large', 'other');
   expect(arms.find(({ name }) => name === 'trace')!.successRate).toMatchObject({ value: 0.75, runs: 2 });
   large.solverMatrix = { from: { ...from, sha256: 'f'.repeat(64), uri: `artifact:${'f'.repeat(64)}` }, tasks: TASKS };
   keep(large);
-  await expect(compareReports({ home, named: ['large', 'other'] })).rejects.toThrow(
+  await expect(compared('large', 'other')).rejects.toThrow(
     /the outcomes of large, on 40 test tasks, are not in its report, .*--home$/,
   );
 });
@@ -310,71 +314,52 @@ test.each<[string, (draft: ReportDraft) => void, RegExp]>([
   const draft = draftOf({ name: 'two', matrix: matrixOf(30, 28) });
   change(draft);
   keep(draft);
-  await expect(compareReports({ home, named: ['one', 'two'] })).rejects.toThrow(message);
+  await expect(compared('one', 'two')).rejects.toThrow(message);
 });
 
 test('one report, the same one twice, and one that is not there are refused', async () => {
   const file = keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
-  await expect(compareReports({ home, named: ['one'] })).rejects.toThrow('compare takes two reports or more, not 1');
-  await expect(compareReports({ home, named: ['one', file] })).rejects.toThrow(`${file} is named twice`);
-  await expect(compareReports({ home, named: ['one', 'two'] })).rejects.toThrow("campaign 'two' has no report in");
+  await expect(compared('one')).rejects.toThrow('compare takes two reports or more, not 1');
+  await expect(compared('one', file)).rejects.toThrow(`${file} is named twice`);
+  await expect(compared('one', 'two')).rejects.toThrow("campaign 'two' has no report in");
   mkdirSync(join(home, 'empty'));
-  await expect(compareReports({ home, named: ['one', join(home, 'empty')] })).rejects.toThrow('holds no report.json');
+  await expect(compared('one', join(home, 'empty'))).rejects.toThrow('holds no report.json');
 });
 
 describe('one run a training seed', () => {
-  const file = () => {
-    const path = join(home, 'demo.yaml');
-    writeFileSync(path, 'name: demo\ntarget: { kind: builtin, name: shop }\nbaseModel: { path: base }\n');
-    return path;
-  };
-  const options = { home: '', temporalPort: 0, uiPort: 0 } as unknown as RunOptions;
-
-  test('one after another, then their comparison beside the first', async () => {
-    const ran: unknown[] = [];
-    const code = await runSeeds(
-      file(),
-      { ...options, home, json: true, trainingSeeds: [1, 2] },
-      async (_file, given) => {
-        ran.push([given.trainingSeed, given.exit]);
-        const name = given.trainingSeed === 1 ? 'demo' : 'demo-s2';
-        keep(draftOf({ name, matrix: matrixOf(30, 28) }));
-        return 0;
-      },
-    );
-    expect(code).toBe(0);
-    expect(ran).toEqual([
-      [1, true],
-      [2, true],
-    ]);
-    const kept = JSON.parse(readFileSync(join(home, 'demo', 'comparison.json'), 'utf8')) as {
-      runs: { name: string }[];
-    };
-    expect(kept.runs.map(({ name }) => name)).toEqual(['demo', 'demo-s2']);
-  });
-
-  test('the first that does not end well is the last', async () => {
-    const run = jest.fn(async () => 130);
-    expect(await runSeeds(file(), { ...options, home, trainingSeeds: [1, 2] }, run)).toBe(130);
-    expect(run).toHaveBeenCalledTimes(1);
-  });
-
-  test('a stage before the last leaves nothing to compare', async () => {
-    const run = jest.fn(async () => 0);
-    expect(await runSeeds(file(), { ...options, home, until: 'selection', trainingSeeds: [1, 2] }, run)).toBe(0);
-    expect(run).toHaveBeenCalledTimes(2);
-  });
-
-  test('a damaged database is moved aside before the first alone', async () => {
+  const options = { temporalPort: 0, uiPort: 0, trainingSeeds: [1, 2, 3], json: true };
+  /** What each run was given; they end with these codes, and leave a report. */
+  async function ran(more: Partial<RunOptions>, ...codes: number[]) {
+    const file = join(home, 'demo.yaml');
+    writeFileSync(file, 'name: demo\ntarget: { kind: builtin, name: shop }\nbaseModel: { path: base }\n');
     const given: RunOptions[] = [];
-    const run = async (_file: string, one: RunOptions) => given.push(one) && 0;
-    await runSeeds(file(), { ...options, home, until: 'selection', recover: true, trainingSeeds: [1, 2, 3] }, run);
-    expect(given.map(({ recover }) => recover)).toEqual([true, undefined, undefined]);
+    const code = await runSeeds(file, { ...options, home, ...more }, async (_file, one) => {
+      const { trainingSeed: seed } = one;
+      keep(draftOf({ name: seed === 1 ? 'demo' : `demo-s${seed}`, matrix: matrixOf(30, 28) }));
+      given.push(one);
+      return codes[given.length - 1] ?? 0;
+    });
+    const comparison = join(home, 'demo', 'comparison.json');
+    const kept = existsSync(comparison) && (JSON.parse(readFileSync(comparison, 'utf8')) as Comparison);
+    expect(given.every(({ exit }) => exit)).toBe(true);
+    const seeds = given.map(({ trainingSeed, recover }) => `${trainingSeed}${recover ? ' recover' : ''}`);
+    return { code, seeds, compared: kept && kept.runs.map(({ name }) => name) };
+  }
+
+  test('one after another, then their comparison beside the first; a damaged database is moved aside before it alone', async () => {
+    expect(await ran({ recover: true })).toEqual({
+      code: 0,
+      seeds: ['1 recover', '2', '3'],
+      compared: ['demo', 'demo-s2', 'demo-s3'],
+    });
+  });
+
+  test('the first that does not end well is the last; a stage before the last leaves nothing to compare', async () => {
+    expect(await ran({}, 0, 130)).toEqual({ code: 130, seeds: ['1', '2'], compared: false });
+    expect(await ran({ until: 'selection' })).toEqual({ code: 0, seeds: ['1', '2', '3'], compared: false });
   });
 
   test('one name for all is refused', async () => {
-    await expect(runSeeds(file(), { ...options, home, name: 'x', trainingSeeds: [1, 2] })).rejects.toThrow(
-      '--name is "x", and each of the runs has a name of its own',
-    );
+    await expect(ran({ name: 'x' })).rejects.toThrow('--name is "x", and each of the runs has a name of its own');
   });
 });
