@@ -2,15 +2,13 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createControlActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { approvalNotes } from '../../../src/cli/run/campaign';
 import { choose, type PendingApproval } from '../../../src/cli/approvals';
 import { sinceText } from '../../../src/cli/watch/tree';
 import type { Snapshot } from '../../../src/cli/watch/snapshot';
 import { decisionText, waitingText, type Decision, type Waiting } from '../../../src/domain/approval';
+import { temporaryFolder } from '../../support/temporary-folder';
 
 const waiting: Waiting = { what: 'capabilities', of: 'a', names: ['ask_a', 'tell_b'], since: 0, reminded: false };
 const environment = (name: string): Waiting => ({ ...waiting, what: 'environment', names: [name], round: 2, of: name });
@@ -91,31 +89,26 @@ it('a run says once how to approve each thing that waits', () => {
   ]);
 });
 
+const home = temporaryFolder();
 it('the first decision on a thing of a workflow stays', async () => {
-  const home = mkdtempSync(join(tmpdir(), 'decisions-'));
-  try {
-    /** Over a store that is opened anew. */
-    const decisions = () => {
-      const { recallDecision, keepDecision } = createControlActivities({
-        store: openFolderStore(home),
-      } as Dependencies);
-      const env = new MockActivityEnvironment();
-      return {
-        recall: (about: { about: string; of: string }) => env.run(recallDecision, about) as Promise<Decision | null>,
-        keep: (kept: Parameters<typeof keepDecision>[0]) => env.run(keepDecision, kept),
-      };
+  /** Over a store that is opened anew. */
+  const decisions = () => {
+    const store = openFolderStore(home);
+    const { recallDecision, keepDecision } = createControlActivities({ store } as Dependencies);
+    const env = new MockActivityEnvironment();
+    return {
+      recall: (about: { about: string; of: string }) => env.run(recallDecision, about) as Promise<Decision | null>,
+      keep: (kept: Parameters<typeof keepDecision>[0]) => env.run(keepDecision, kept),
     };
-    const { recall, keep } = decisions();
-    const of = { about: 'demo/capability/ask_a', of: 'sha' };
-    const decision: Decision = { kind: 'reject', reason: 'too easy', ...by };
-    expect(await recall(of)).toBeNull();
-    await keep({ ...of, decision });
-    await keep({ ...of, decision: { kind: 'approve', ...by } });
-    const again = decisions();
-    expect(await again.recall(of)).toEqual(decision);
-    expect(await again.recall({ ...of, of: 'another version' })).toBeNull();
-    expect(await again.recall({ ...of, about: 'demo-2/capability/ask_a' })).toBeNull();
-  } finally {
-    rmSync(home, { recursive: true, force: true });
-  }
+  };
+  const { recall, keep } = decisions();
+  const of = { about: 'demo/capability/ask_a', of: 'sha' };
+  const decision: Decision = { kind: 'reject', reason: 'too easy', ...by };
+  expect(await recall(of)).toBeNull();
+  await keep({ ...of, decision });
+  await keep({ ...of, decision: { kind: 'approve', ...by } });
+  const again = decisions();
+  expect(await again.recall(of)).toEqual(decision);
+  expect(await again.recall({ ...of, of: 'another version' })).toBeNull();
+  expect(await again.recall({ ...of, about: 'demo-2/capability/ask_a' })).toBeNull();
 });

@@ -165,15 +165,8 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
 });
 
 describe('files that are shipped', () => {
-  const shipped = readdirSync(join(repository, 'campaigns')).filter((file) => file.endsWith('.yaml'));
-  it.each(shipped)('%s is valid', (file) => {
-    const campaign = loadCampaign({ file: join(repository, 'campaigns', file) });
-    expect(campaign.name).toBe(file.replace('.yaml', ''));
-    // Shipped, or made by `make real-model`.
-    expect(['models', '.cache'].map((folder) => join(repository, folder))).toContain(dirname(campaign.baseModel.path));
-  });
-
-  const onGpus = shipped.filter((file) => /qwen3/.test(file));
+  // That all of them can be started, given.test.ts tells.
+  const onGpus = readdirSync(join(repository, 'campaigns')).filter((file) => /qwen3.*\.yaml$/.test(file));
   it.each(onGpus)('%s fits the vLLM that it describes, and has time for its steps', (file) => {
     const path = join(repository, 'campaigns', file);
     const { policyServer, training, workers } = loadCampaign({ file: path });

@@ -1,7 +1,7 @@
 /** What campaigns are started with: the same on every machine, whatever lies where on this one. */
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { readGivenFile } from '../../../src/analyst/given';
 import { atHand } from '../../../src/artifacts/given';
 import { openStore } from '../../../src/artifacts/open-store';
@@ -20,9 +20,12 @@ const textsIn = (value: unknown): string[] =>
   typeof value === 'string' ? [value] : Object.values((value ?? {}) as object).flatMap(textsIn);
 
 test.each(readdirSync(shipped).filter((file) => file.endsWith('.yaml')))(
-  '%s is started without a path of this machine, and finds its own again',
+  '%s is valid, is started without a path of this machine, and finds its own again',
   async (file) => {
     const campaign = loadCampaign({ file: join(shipped, file) });
+    expect(campaign.name).toBe(file.replace('.yaml', ''));
+    // Shipped, or made by `make real-model`.
+    expect(['models', '.cache'].map((folder) => join(repository, folder))).toContain(dirname(campaign.baseModel.path));
     const sent = await travelling({ campaign, home, base });
     expect(textsIn(sent).filter((text) => text.startsWith('/'))).toEqual([]);
     expect(sent.baseModel.id).toBe(base);

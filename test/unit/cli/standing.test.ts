@@ -1,15 +1,5 @@
 /** Where campaigns stand by the files of their home, no server being there to ask. */
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../../src/cli/ports';
 import { readStatus, type Snapshot, writeStatus } from '../../../src/cli/watch/snapshot';
@@ -17,10 +7,16 @@ import { renderReport } from '../../../src/report/render';
 import { announcedServer } from '../../support/announced-server';
 import { campaignCommand } from '../../support/campaign-command';
 import { reportFixture } from '../../support/report-fixture';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let home: string;
-beforeEach(() => (home = mkdtempSync(join(tmpdir(), 'standing-'))));
-afterEach(() => rmSync(home, { recursive: true }));
+eachTemporaryFolder((folder) => (home = folder));
+const said = async (...argv: string[]) => {
+  const { text, code } = await campaignCommand(home, ...argv);
+  expect(code).toBe(0);
+  return text;
+};
+const json = async (...argv: string[]) => JSON.parse(await said(...argv, '--json')) as unknown;
 
 const startedAt = Date.parse('2025-03-01T12:00:00Z');
 const snapshot = (over: Partial<Snapshot> = {}): Snapshot => ({
@@ -81,16 +77,15 @@ describe('status.json', () => {
     expect(readdirSync(join(home, 'demo'))).toEqual(['status.json']);
   });
 
-  it.each(['', '{"at": 1', '{"at": 1, "snapshot": {"name": "demo"}}'])('that is damaged counts as none: %s', (text) => {
-    mkdirSync(join(home, 'demo'));
-    writeFileSync(join(home, 'demo', 'status.json'), text);
-    expect(readStatus({ home, name: 'demo' })).toBeUndefined();
-  });
-
-  it('of which a letter was changed counts as none', async () => {
+  it.each<[string, (text: string) => string]>([
+    ['is empty', () => ''],
+    ['is cut off', (text) => text.slice(0, -9)],
+    ['holds something else', () => '{"at": 1, "snapshot": {"name": "demo"}}'],
+    ['has another letter', (text) => text.replace('"stages"', '"stbges"')],
+  ])('that %s counts as none', async (_what, damage) => {
     await writeStatus({ home, snapshot: snapshot() });
     const file = join(home, 'demo', 'status.json');
-    writeFileSync(file, readFileSync(file, 'utf8').replace('"stages"', '"stbges"'));
+    writeFileSync(file, damage(readFileSync(file, 'utf8')));
     expect(readStatus({ home, name: 'demo' })).toBeUndefined();
   });
 
@@ -108,105 +103,74 @@ describe('status.json', () => {
 });
 
 describe('without a server', () => {
-  it('status shows the last known state of a campaign that was running', async () => {
+  it('status shows the last known state of a campaign that was running, as an object too', async () => {
     await writeStatus({ home, snapshot: snapshot() });
-    const { text, code } = await campaignCommand(home, 'status', 'demo');
-    expect(code).toBe(0);
+    const text = await said('status', 'demo');
     expect(text).toMatch(/^demo · seed 1 · was running /);
     expect(text).toContain('✓ rollouts      340 train tasks, base model');
     expect(text).toContain('pass 2 30/400');
     expect(text).toMatch(
       /as of 20\S+ \S+ UTC; no Temporal server of this home is running: `campaign run FILE` goes on from what is done, `campaign serve` brings the UI back$/,
     );
+    const asOf = expect.any(Number) as number;
+    expect(await json('status', 'demo')).toMatchObject({ ...snapshot(), server: false, asOf });
+    const campaigns = [{ name: 'demo', status: 'was running', startedAt, asOf }];
+    expect(await json('status')).toEqual({ server: false, campaigns });
   });
 
   it('status says after which stage one stopped, from either file', async () => {
     await writeStatus({ home, snapshot: snapshot({ ...completed, stage: 'rollouts', stoppedAfter: 'rollouts' }) });
-    expect((await campaignCommand(home, 'status', 'demo')).text).toMatch(
-      /^demo · seed 1 · stopped after rollouts 3 min 41 s\n/,
-    );
+    expect(await said('status', 'demo')).toMatch(/^demo · seed 1 · stopped after rollouts 3 min 41 s\n/);
     writeReport('other', { status: 'stopped_at_stage', stage: 'selection' });
-    expect((await campaignCommand(home, 'status')).text).toMatch(/^other +stopped after selection /m);
-    expect(JSON.parse((await campaignCommand(home, 'status', 'other', '--json')).text)).toMatchObject({
-      stoppedAfter: 'selection',
-    });
+    expect(await said('status')).toMatch(/^other +stopped after selection /m);
+    expect(await json('status', 'other')).toMatchObject({ stoppedAfter: 'selection' });
   });
 
   it('status shows one that completed, from either file, and its report', async () => {
     await writeStatus({ home, snapshot: snapshot(completed) });
     const file = writeReport('demo');
-    const { text } = await campaignCommand(home, 'status', 'demo');
+    const text = await said('status', 'demo');
     expect(text).toMatch(/^demo · seed 1 · completed 3 min 41 s\n/);
     expect(text).toContain(`report ${file}`);
     expect(text).toContain('`campaign report demo` shows its report');
     rmSync(join(home, 'demo', 'status.json'));
-    const from = (await campaignCommand(home, 'status', 'demo')).text;
+    const from = await said('status', 'demo');
     expect(from).toMatch(/^demo · completed \d/);
     expect(from).toContain('✓ evaluation');
     expect(from).toContain(`report ${file}`);
   });
 
-  it('status --json is one object with the same facts', async () => {
-    await writeStatus({ home, snapshot: snapshot() });
-    expect(JSON.parse((await campaignCommand(home, 'status', 'demo', '--json')).text)).toMatchObject({
-      ...snapshot(),
-      server: false,
-      asOf: expect.any(Number),
-    });
-    expect(JSON.parse((await campaignCommand(home, 'status', '--json')).text)).toEqual({
-      server: false,
-      campaigns: [{ name: 'demo', status: 'was running', startedAt, asOf: expect.any(Number) }],
-    });
-  });
-
   it('status without a name lists what the files tell; a home without any says so', async () => {
-    expect(await campaignCommand(home, 'status')).toEqual({
-      text: `no campaigns in ${home} yet; start one with \`campaign run FILE\``,
-      code: 0,
-    });
+    expect(await said('status')).toBe(`no campaigns in ${home} yet; start one with \`campaign run FILE\``);
     await writeStatus({ home, snapshot: snapshot({ name: 'late', paused: true, startedAt: Date.now() }) });
     writeReport('early');
     mkdirSync(join(home, 'logs'));
-    const [late, early, away] = (await campaignCommand(home, 'status')).text.split('\n');
+    const [late, early, away] = (await said('status')).split('\n');
     expect(late).toMatch(/^late {3}was paused {2}started 20.* {2}as of 20/);
     expect(early).toMatch(/^early {2}completed {3}started 20.* {2}as of 20/);
     expect(away).toContain('no Temporal server of this home is running');
   });
 
-  it('watch shows the last frame and ends', async () => {
-    await writeStatus({ home, snapshot: snapshot({ ...completed, status: 'FAILED', failure: 'no train tasks' }) });
-    const { text, code } = await campaignCommand(home, 'watch');
-    expect(code).toBe(0);
-    const lines = text.split('\n').map((line) => JSON.parse(line) as Record<string, string>);
-    expect(lines[0]).toMatchObject({ campaign: 'demo', status: 'failed', detail: 'no train tasks' });
-    expect(lines.at(-1)?.['detail']).toMatch(/as of .*goes on from what is done/);
-  });
-
-  it('report of one without a report says where it stands and where to look', async () => {
+  it('watch shows the last frame of one that failed and ends; report says where it stands and where to look', async () => {
     const failure = 'no train tasks';
     await writeStatus({ home, snapshot: snapshot({ ...completed, status: 'FAILED', failure }) });
+    const lines = (await said('watch')).split('\n').map((line) => JSON.parse(line) as Record<string, string>);
+    expect(lines[0]).toMatchObject({ campaign: 'demo', status: 'failed', detail: failure });
+    expect(lines.at(-1)?.['detail']).toMatch(/as of .*goes on from what is done/);
     for (const args of [['report', 'demo'], ['report']]) {
-      const { text, code } = await campaignCommand(home, ...args);
-      expect(code).toBe(0);
+      const text = await said(...args);
       expect(text).toMatch(/^no report of demo in .*: one is written when a campaign completes/);
       expect(text).toMatch(/demo · seed 1 · failed 3 min 41 s[\s\S]*why: no train tasks/);
       expect(text).toContain(join(home, 'logs'));
     }
-    expect(JSON.parse((await campaignCommand(home, 'report', 'demo', '--json')).text)).toMatchObject({
-      status: 'FAILED',
-      failure,
-    });
+    expect(await json('report', 'demo')).toMatchObject({ status: 'FAILED', failure });
   });
 
-  it('an unknown name is an error that lists the known ones', async () => {
-    for (const command of ['status', 'watch', 'report'])
-      await expect(campaignCommand(home, command, 'dmeo')).rejects.toThrow(
-        `there is no campaign dmeo in ${home}; none is known yet`,
-      );
+  it.each(['status', 'watch', 'report'])('%s of an unknown name is an error that lists the known ones', async (one) => {
+    await expect(said(one, 'dmeo')).rejects.toThrow(`there is no campaign dmeo in ${home}; none is known yet`);
     await writeStatus({ home, snapshot: snapshot() });
     writeReport('other');
-    for (const command of ['status', 'watch', 'report'])
-      await expect(campaignCommand(home, command, 'dmeo')).rejects.toThrow(/; known: (demo, other|other, demo)$/);
+    await expect(said(one, 'dmeo')).rejects.toThrow(/; known: (demo, other|other, demo)$/);
   });
 
   it('a damaged report.json is named with the remedy, and hides no other campaign', async () => {
@@ -214,13 +178,13 @@ describe('without a server', () => {
     writeFileSync(file, '{"campaign": {"name": "demo"');
     writeReport('other');
     for (const command of ['status', 'report'])
-      await expect(campaignCommand(home, command, 'demo')).rejects.toThrow(
+      await expect(said(command, 'demo')).rejects.toThrow(
         new RegExp(`^${file} is no JSON, or cut off .*; the same \`campaign run FILE\` writes it anew$`),
       );
-    expect((await campaignCommand(home, 'status')).text).toMatch(/^other {2}completed/);
+    expect(await said('status')).toMatch(/^other {2}completed/);
     // What status.json tells does not need the report.
     await writeStatus({ home, snapshot: snapshot() });
-    expect((await campaignCommand(home, 'status', 'demo')).text).toMatch(/^demo · seed 1 · was running/);
+    expect(await said('status', 'demo')).toMatch(/^demo · seed 1 · was running/);
   });
 
   it('the address of a server that is gone is no error', async () => {
@@ -229,13 +193,14 @@ describe('without a server', () => {
     const server = await announcedServer(home);
     server.isAt(temporalAddress);
     // It hangs, or was killed a moment ago.
-    expect((await campaignCommand(home, 'status', 'demo')).text).toMatch(/^demo · seed 1 · was running/);
+    expect(await said('status', 'demo')).toMatch(/^demo · seed 1 · was running/);
     await server.kill();
-    expect((await campaignCommand(home, 'status', 'demo')).text).toMatch(/^demo · seed 1 · was running/);
+    expect(await said('status', 'demo')).toMatch(/^demo · seed 1 · was running/);
     // Somebody else may listen there by now.
-    await expect(campaignCommand(home, 'pause', 'demo')).rejects.toThrow(`no Temporal server of ${home} is running`);
-    await expect(campaignCommand(home, '--temporal-address', temporalAddress, 'status')).rejects.toThrow(
-      `no Temporal server answers at ${temporalAddress}`,
+    await expect(said('pause', 'demo')).rejects.toThrow(
+      `no Temporal server of ${home} is running; start it with \`campaign serve\``,
     );
+    const named = said('--temporal-address', temporalAddress, 'status');
+    await expect(named).rejects.toThrow(`no Temporal server answers at ${temporalAddress}`);
   }, 30_000);
 });

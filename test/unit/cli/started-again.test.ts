@@ -93,36 +93,31 @@ it('one that was paused when it failed is paused when it starts again', async ()
   expect({ starts, seen }).toEqual({ starts: 2, seen: [true] });
 });
 
-it.each([
+const matching = (text: RegExp) => expect.stringMatching(text) as string;
+it.each<[string, string, Parameters<typeof run>[1], object]>([
   [
-    'an artifact that is damaged every time',
+    'an artifact that is damaged every time ends the run',
+    'broken',
     damaged,
-    4,
-    /^campaign broken-4 ended as failed: adapter of dates .* is damaged; /,
+    { starts: 4, ended: matching(/^campaign broken ended as failed: adapter of dates .* is damaged; /) },
   ],
   [
-    'any other failure',
-    () => refused(),
-    1,
-    /^campaign broken-1 ended as failed: no such model; the same command tries/,
+    'any other failure ends the run',
+    'refused',
+    () => Promise.reject(ApplicationFailure.nonRetryable('no such model', 'BadInput')),
+    { starts: 1, ended: matching(/^campaign refused ended as failed: no such model; the same command tries/) },
   ],
-] as const)('%s ends the run', async (_what, step, times, message) => {
-  const { ended, starts } = await run(`broken-${times}`, step);
-  expect(ended).toMatch(message);
-  expect(starts).toBe(times);
-});
-const refused = () => {
-  throw ApplicationFailure.nonRetryable('no such model', 'BadInput');
-};
-
-it('a damaged report is written anew', async () => {
-  expect(await run('reported', (start) => (start === 1 ? '{"campaign":' : undefined))).toMatchObject({
-    ended: true,
-    starts: 2,
-    notes: expect.arrayContaining([
-      expect.stringMatching(/report\.json is no JSON, or cut off \(.+\): it is written anew/),
-    ]),
-  });
+  [
+    'a damaged report is written anew',
+    'reported',
+    (start) => (start === 1 ? '{"campaign":' : undefined),
+    {
+      ...{ starts: 2, ended: true },
+      notes: expect.arrayContaining([matching(/report\.json is no JSON, or cut off \(.+\): it is written anew/)]),
+    },
+  ],
+])('%s', async (_what, name, step, expected) => {
+  expect(await run(name, step)).toMatchObject(expected);
 });
 
 it('one that has completed is started again where what failed in it is to be done again, and else not', async () => {

@@ -2,8 +2,7 @@
  * `campaign list`, `du`, `delete` and `prune` on a home: their figures are those of the disk, of an old campaign nothing is claimed that nobody
  * knows, and what goes is what was said, and nothing of another campaign.
  */
-import { existsSync, lstatSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { walk } from '../../../src/artifacts/content-store';
 import { openStore } from '../../../src/artifacts/open-store';
@@ -12,11 +11,11 @@ import { homeAt } from '../../../src/cli/project';
 import { acquireLock } from '../../../src/cli/run/processes';
 import { campaignIn, homeUse, sizeText, trainingFolders } from '../../../src/cli/home';
 import { campaignCommand } from '../../support/campaign-command';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(120_000); // commands load what they need
 let root: string;
-beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'home-'))));
-afterEach(() => rmSync(root, { recursive: true, force: true }));
+eachTemporaryFolder((folder) => (root = folder));
 
 const put = (key: string) => ({ key, producer: 'test', inputs: [], mediaType: 'text/plain', body: key.repeat(2000) });
 const file = (...path: string[]) => {
