@@ -239,43 +239,23 @@ describe('a base model', () => {
     const experts = ['q_proj', 'experts'];
     const served = vllm('http://127.0.0.1:8000');
 
-    test.each<[model: string, modules: string[], over: { dropout?: number; policyServer?: object }, line: string]>([
-      [base, ['q_proj', 'conv.in_proj'], {}, 'ok LoRA modules q_proj, conv.in_proj'],
+    test.each<[model: string, modules: string[], over: { dropout?: number; policyServer?: object }, line: RegExp]>([
+      [base, ['q_proj', 'conv.in_proj'], {}, /^ok LoRA modules q_proj, conv\.in_proj$/],
       [
         base,
-        ['q_proj', 'gate_proj', 'conv'],
+        ['gate_proj', 'conv'],
         {},
-        'missing LoRA modules training.lora.targetModules: PATH has no module gate_proj, conv that a LoRA can train; name modules of this base: in_proj, k_proj, out_proj, q_proj, v_proj, w1, w2, w3',
+        / has no module gate_proj, conv .*; name modules of this base: in_proj, .*, w3$/,
       ],
-      [
-        pointer,
-        ['q_proj'],
-        {},
-        `missing LoRA modules trainer check-model: PATH/model.safetensors is a git-lfs pointer and not the file itself; run \`git lfs pull\` in PATH, or download the model anew; or correct baseModel.path in the campaign file`,
-      ],
-      [moe, ['q_proj', 'v_proj'], {}, 'ok LoRA modules q_proj, v_proj'],
-      [
-        moe,
-        experts,
-        {},
-        'missing LoRA modules the embedded policy server runs experts without adapters; name q_proj, k_proj, v_proj, o_proj alone (preset attention-only), or serve it with vLLM',
-      ],
-      [
-        moe,
-        experts,
-        { ...served, dropout: 0.1 },
-        'missing LoRA modules training.lora.dropout is 0.1, and experts take none; set it to 0',
-      ],
-      [
-        moe,
-        experts,
-        served,
-        'ok LoRA modules q_proj, experts; vLLM needs --enable-mixed-moe-lora-format, and --max-lora-rank of 16 for each capability in a sum',
-      ],
+      [pointer, ['q_proj'], {}, /^missing .* is a git-lfs pointer .*; run `git lfs pull` in \S+, .* baseModel\.path/],
+      [moe, ['q_proj', 'v_proj'], {}, /^ok LoRA modules q_proj, v_proj$/],
+      [moe, experts, {}, /^missing .* runs experts without adapters; name q_proj, .* alone .*, or serve it with vLLM$/],
+      [moe, experts, { ...served, dropout: 0.1 }, /^missing .*training\.lora\.dropout is 0\.1, .*; set it to 0$/],
+      [moe, experts, served, /^ok .* --enable-mixed-moe-lora-format, and --max-lora-rank of 16 for each capability/],
     ])('%s, %j with %j', async (model, targetModules, { dropout = 0, ...over }, line) => {
       const asked = campaign({ training: { lora: { targetModules, dropout } }, ...over }, model);
       const said = await saidOf(modelChecks(asked, pythonPath(), home.root), { only: 'LoRA modules' });
-      expect(said).toEqual([line.replaceAll('PATH', model)]);
+      expect(said).toEqual(matching([line]));
     });
   });
 
@@ -289,14 +269,7 @@ describe('a base model', () => {
       [config, [], {}, [/^missing chat template \S+ has none; write \S+\/chat_template\.jinja/]],
       [configured, [tool], {}, ['ok chat template shows tools']],
       [silent, [], {}, [/^ok /]],
-      [
-        silent,
-        [tool],
-        {},
-        [
-          /^missing chat template that of \S+ does not show tools, and the target has 1: no rollout could call one; let \S+\/chat_template\.jinja show them/,
-        ],
-      ],
+      [silent, [tool], {}, [/ does not show tools, and the target has 1: .*; let \S+\/chat_template\.jinja show them/]],
       [silent, [tool], vllm('http://127.0.0.1:2'), []],
     ])('%j with tools %j, %j', async (files, tools, over, lines) => {
       const describe = async () => ({ tools }) as EnvironmentDescription;
@@ -309,12 +282,10 @@ describe('a base model', () => {
   test.each<[string, model: string, target: object, lines: Line[]]>([
     ['it was made for', base, shop, [/^ok base tokenizer 0% of the target's text \(0 of \d+ tokens\) is unknown/]],
     [
-      'in plain English',
+      'in English',
       base,
       supported('library.mjs'),
-      [
-        /^missing base tokenizer \d\d% of the target's text .* most often .*"book".*; take a base whose vocabulary has the target's words \(baseModel\.path\), or run with --force$/,
-      ],
+      [/^missing .* \d\d% of .*"book".* \(baseModel\.path\), or .*--force$/],
     ],
     // The written policy is enough where the user has no model here.
     ['with a user', base, supported('two-party.mjs'), [/^missing .*\(2 of 2 tokens\)/]],
@@ -359,16 +330,12 @@ describe('the target and the parts that work on it', () => {
       undefined,
       /^missing target environment training\.groupsPerStep is 10000, but the target has \d+ train tasks/,
     ],
-    [
-      { target: slow },
-      undefined,
-      /^missing .* has not answered describe for 1 s and was killed; .* set silenceSeconds higher/,
-    ],
+    [{ target: slow }, undefined, /^missing .* has not answered describe for 1 s .*; .* set silenceSeconds higher/],
     [
       { target: supported('two-party.mjs'), arms: [] },
       undefined,
-      /^missing analyst .*analyst: \{kind: llm, .* or \{kind: given, capabilities: FILE\}.*; change the field analyst of the campaign file$/,
-      /^warning synthesizer capabilities will end not_synthesized and get no adapter; generators: .*give one an outputSchema/,
+      /^missing analyst .*\{kind: llm, .* or \{kind: given, capabilities: FILE\}.*; change the field analyst of/,
+      /^warning synthesizer capabilities will end not_synthesized .*; generators: .*give one an outputSchema/,
     ],
     [
       given,
@@ -380,9 +347,9 @@ describe('the target and the parts that work on it', () => {
     [
       given,
       'rollouts',
-      ...['analyst', 'synthesizer', 'arm gepa'].map((name) =>
-        RegExp(`^warning ${name} needed after the rollouts: .*; correct`),
-      ),
+      /^warning analyst needed after the rollouts: .*; correct/,
+      /^warning synthesizer needed after the rollouts: .*; correct/,
+      /^warning arm gepa needed after the rollouts: .*; correct/,
     ],
   ])('of %j lack until %s', async (over, until, ...lines) => {
     const said = await saidOf(targetChecks({ campaign: campaign(over), home }), until && { until });
@@ -443,23 +410,13 @@ describe('a vLLM server', () => {
     ['that has all that is needed', 200, serving({ id: 'a-1', parent: 'qwen' }, model), /^ok /],
     ['of another model', 200, serving({ id: 'llama' }), /^missing .*serves llama, not qwen; .*policyServer\.model/],
     [
-      'with another context',
+      'of another context',
       200,
       serving({ ...model, max_model_len: 4096 }),
-      /^missing .*context is 4096 tokens, not 32768; start it with --max-model-len 32768/,
+      /^missing .* is 4096 .* --max-model-len 32768/,
     ],
-    [
-      'that wants a key',
-      401,
-      '{"error": "Unauthorized"}',
-      /^missing .*\/v1\/models answers 401 .*; set POLICY_SERVER_API_KEY to its key(;|$)/,
-    ],
-    [
-      'that is none',
-      200,
-      '<html><body>It works!</body></html>',
-      /^missing .*no policy server answers there: \/v1\/models says <html><body>It works!.*; name the address of vLLM itself/,
-    ],
+    ['that wants a key', 401, '{"error": "Unauthorized"}', /^missing .* answers 401 .*; set POLICY_SERVER_API_KEY/],
+    ['that is none', 200, '<html>It works!</html>', /^missing .* says <html>It works!.*; name the address of vLLM/],
     ['that is elsewhere', 404, 'Not Found', /^missing .*\/v1\/models says 404 Not Found; name the address/],
   ])('%s is asked without a change', async (_what, status, page, line) => {
     const calls: string[] = [];
