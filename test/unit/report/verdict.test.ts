@@ -4,7 +4,6 @@ import {
   acrossTrainings,
   gainsAnything,
   pairedDifference,
-  type TaskMeans,
   together,
   TRAINING_SPREAD,
 } from '../../../src/domain/statistics';
@@ -176,25 +175,6 @@ describe('verdict', () => {
     const why = 'with the test tasks, which came later, complete_all_requested_actions helps';
     expect(routed(draft)).toContain(`No adapters were added up: none of the 3 adapters gains; ${why}.`);
   });
-});
-
-test('differences carry the tasks that each side solves more often, and the p of one test with their interval', () => {
-  const once = (...solved: number[]): TaskMeans => ({
-    success: new Map(solved.map((value, task) => [`t${task}`, value])),
-    reward: new Map(),
-    branch: new Map(),
-    trials: 1,
-    from: [ref('batch')],
-  });
-  const of = (treatment: TaskMeans, control: TaskMeans) =>
-    differenceFigure({ id: 'x', treatment, control, level: { confidence: 0.95, seed: 1 } });
-  const [one, other] = [once(1, 1, 1, 0), once(0, 0, 1, 1)];
-  expect(of(one, other)).toMatchObject({ value: 0.25, n: 4, test: { better: 2, worse: 1, p: 1 } });
-  expect(of({ ...once(0.5, 1, 1, 0), trials: 2 }, other)).toMatchObject({
-    test: { better: 2, worse: 1 },
-    interval: { method: 'sign-flip test over tasks' },
-  });
-  expect(of(once(), once())).toEqual({ id: 'x', value: null, n: 0, from: [] });
 });
 
 describe('recommendation', () => {

@@ -199,19 +199,22 @@ describe('attacks', () => {
   const calling = (value: string): string =>
     `// Attack: {"name": "a", "messages": [{"calls": [{"name": "show_day", "arguments": {"day": ${value}}}]}]}`;
   it.each<[string, string, RegExp]>([
-    ['no attacks', '// Attack: {"name": 5}', /Attack: .*mend the line/],
+    ['no attacks', '// Attack: {"name": 5}', /Attack: .*mend the line$/],
     ['too deep', calling('['.repeat(20_000) + ']'.repeat(20_000)), /nested more than 10 deep/],
     ['too long', calling(`"${'x'.repeat(50_000)}"`), /50\d{3} characters: write at most 40000/],
     ['too many places', calling(`"${'<user> '.repeat(5_000)}"`), /5000 places to fill in: write at most 200/],
-  ])('that are %s are found, and break nothing', async (_, line, finding) => {
-    expect(await findingsOf(`${read('board.js')}\n${line}`)).toMatch(finding);
-  });
-
-  it('that are none are quoted short, without what moves the cursor', () => {
-    const [wrong = ''] = attacksIn(`// Attack: {"\u001b[2J\u202e${'x'.repeat(9_000)}": 5}`).wrong;
-    expect(wrong).toMatch(/mend the line$/);
+    ['hard to read', `// Attack: {"\u001b[2J\u202e${'x'.repeat(9_000)}": 5}`, /mend the line$/],
+  ])('that are %s are found, and quoted short, without what moves the cursor', (_, line, finding) => {
+    const [wrong = ''] = attacksIn(line).wrong;
+    expect(wrong).toMatch(finding);
     for (const control of ['\u001b', '\u202e']) expect(wrong).not.toContain(control);
     expect(wrong.length).toBeLessThan(500);
+  });
+
+  it('that are too deep or too long break nothing: the self-test tells them all', async () => {
+    const lines = [calling('['.repeat(20_000) + ']'.repeat(20_000)), calling(`"${'x'.repeat(50_000)}"`)];
+    const found = await findingsOf([read('board.js'), ...lines].join('\n'));
+    expect(found).toMatch(/nested more than 10 deep[^]*50\d{3} characters: write at most 40000/);
   });
 
   it('fill in no more than a message may hold', () => {
