@@ -295,7 +295,7 @@ test('each version of an environment has its reason, its size, what changed, and
     },
     {
       round: 2,
-      module: await moduleOf('const a = 2;\nconst b = 1;', 'reason 2'),
+      module: await moduleOf('const a = 2;\nconst c = 1;\nconst b = 1;', 'reason 2'),
       selfTest: { passed: true, findings: [] },
       calibration: judged(0, 0),
       calibrationRollouts: plain,
@@ -305,11 +305,11 @@ test('each version of an environment has its reason, its size, what changed, and
   ];
   const report = await built(await recordOf({ discovery, passes, rounds }));
   const { rounds: reported, episodes, calibration: kept } = report.capabilities![0]!;
-  const lines = ['@@ -1,2 +1,2 @@', '-const a = 1;', '+const a = 2;', ' const b = 1;'];
+  const lines = ['@@ -1,2 +1,3 @@', '-const a = 1;', '+const a = 2;', '+const c = 1;', ' const b = 1;'];
   expect(reported).toMatchObject([
     { version: { module: rounds[0]!.module, lines: 2, rationale: 'reason 1' }, selfTest: { hints: true } },
     {
-      version: { rationale: 'reason 2', changes: { added: 1, removed: 1, lines } },
+      version: { rationale: 'reason 2', changes: { added: 2, removed: 1, lines } },
       decision: 'rejected: too narrow',
       aided: [{ hints: 0.5, successRate: { value: 2 / 3 } }],
     },
