@@ -1,83 +1,238 @@
 /**
- * Workers that are started by hand, through the real command line: one whose policy server has another base model, or whose store is another
- * home's, plays nothing. Two whole campaigns of two homes on one Temporal server are a scenario of test/faults.
+ * Workers that are started by hand, through the real command line. One whose policy server is away or has another base model, or whose store is
+ * another home's, plays nothing. Operators see every metric that an alert rule names, log lines as JSON, and traces from the command down to the
+ * policy server, without a key or a word of a conversation in them. Two whole campaigns of two homes on one Temporal server are a scenario of
+ * test/faults.
  */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parse } from 'yaml';
+import { freePort } from '../../src/cli/ports';
 import { type Home, homeAt } from '../../src/cli/project';
 import type { Snapshot } from '../../src/cli/watch/snapshot';
+import { CHECKED_TASKS } from '../../src/domain/base-check';
 import type { FailureType } from '../../src/domain/failures';
-import { command, reportOf, repository, writeCampaign } from '../support/campaign-run';
-import { type EmbeddedServer, makeRandomModel, startEmbeddedServer } from '../support/embedded-server';
-import { rolloutsIn } from '../support/faults-checks';
+import { baseModel, command, commandWith, reportOf, repository, writeCampaign } from '../support/campaign-run';
+import { makeRandomModel, startEmbeddedServer } from '../support/embedded-server';
+import { rolloutsIn, scoredIn } from '../support/faults-checks';
+import { startLoopback } from '../support/loopback';
 import { atEnd } from '../support/opened';
-import { type WorkerByHand, workerByHand } from '../support/worker-by-hand';
+import { workerByHand } from '../support/worker-by-hand';
 import { temporaryFolder } from '../support/temporary-folder';
 import { devServer, quiet } from '../workflows/environment';
 
-jest.setTimeout(5 * 60_000);
+jest.setTimeout(15 * 60_000);
 quiet();
 const folder = temporaryFolder();
-const shipped = join(repository, 'models', 'base');
-const random = join(folder, 'models', 'random');
+const rules = join(repository, 'deploy', 'alerts.yaml');
 const TASKS = 20;
+const KEY = 'key-of-the-policy-server';
 
 let env: TestWorkflowEnvironment;
-beforeAll(async () => {
-  env = await devServer();
-  makeRandomModel(random);
-});
+beforeAll(async () => void (env = await devServer()));
 afterAll(() => env?.teardown());
 
-const worker = (kind: 'control' | 'rollouts', home: Home, settings: Record<string, string>): Promise<WorkerByHand> =>
-  workerByHand(kind, { TEMPORAL_ADDRESS: env.address, CAMPAIGN_HOME: home.root, CAMPAIGN_MODEL: shipped, ...settings });
+interface Span {
+  name: string;
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  attributes: { key: string; value: { stringValue?: string; intValue?: number } }[];
+  links?: { spanId: string }[];
+}
 
-test('a worker whose policy server has another base model plays nothing, and one that has the right one takes the step', async () => {
-  const pool = 'by-hand';
-  const [home, file] = [homeAt(join(folder, 'home-of-started')), join(folder, 'started.yaml')];
+/** Takes spans as an OpenTelemetry collector does. */
+async function collector(): Promise<{ url: string; spans: Span[] }> {
+  const spans: Span[] = [];
+  const { url, close } = await startLoopback(async (asked, answer) => {
+    const { resourceSpans } = (await json(asked)) as { resourceSpans: { scopeSpans: { spans: Span[] }[] }[] };
+    spans.push(...resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans)));
+    answer.end('{}');
+  });
+  atEnd(close);
+  return { url, spans };
+}
+
+/** The same server at another address; the `traceparent` of each completion that goes through. */
+async function passing(to: string): Promise<{ url: string; traceparents: string[] }> {
+  const traceparents: string[] = [];
+  const { url, close } = await startLoopback((asked, answer) => {
+    if (asked.url === '/v1/chat/completions') traceparents.push(String(asked.headers['traceparent']));
+    const { method, headers } = asked;
+    const on = request(`${to}${asked.url}`, { method, headers }, (said) => {
+      answer.writeHead(said.statusCode!, said.headers);
+      said.pipe(answer);
+    });
+    asked.pipe(on.on('error', () => answer.destroy()));
+  });
+  atEnd(close);
+  return { url, traceparents };
+}
+
+async function worker(kind: 'control' | 'rollouts', home: Home, settings: Record<string, string>) {
+  const port = await freePort();
+  const started = await workerByHand(kind, {
+    TEMPORAL_ADDRESS: env.address,
+    CAMPAIGN_HOME: home.root,
+    CAMPAIGN_METRICS: `127.0.0.1:${port}`,
+    CAMPAIGN_LOG: 'json',
+    POLICY_SERVER_API_KEY: KEY,
+    ...settings,
+  });
+  return { ...started, metrics: async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text() };
+}
+
+async function until<Seen>(look: () => Promise<Seen>, holds: (seen: Seen) => boolean): Promise<Seen> {
+  for (;;) {
+    const seen = await look();
+    if (holds(seen)) return seen;
+    await sleep(500);
+  }
+}
+
+/** What the rules ask Prometheus for, but for `up`, which is its own. */
+function metricsOfRules(): string[] {
+  const { groups } = parse(readFileSync(rules, 'utf8')) as { groups: { rules: { expr: string }[] }[] };
+  const exprs = groups.flatMap((group) => group.rules.map(({ expr }) => expr));
+  return [...new Set(exprs.flatMap((expr) => expr.match(/\b(campaign|temporal)_\w+/g) ?? []))];
+}
+
+test('workers that must not play say why and play nothing; operators see what the others do', async () => {
+  const [home, other] = [homeAt(join(folder, 'home-of-started')), homeAt(join(folder, 'home-of-nobody'))];
+  const [file, random] = [join(folder, 'seen.yaml'), join(folder, 'models', 'random')];
   const sizes = `rollouts: { tasks: ${TASKS}, perTask: 1 }\nvalidation: { targetTasks: 4 }\n`;
-  writeCampaign({ file, name: 'started', model: shipped, lines: `${sizes}workers: { pool: ${pool} }\n` });
-  const servers = await Promise.all([random, shipped].map((model) => startEmbeddedServer({ model })));
-  servers.forEach((server) => atEnd(server.stop));
-  const [wrong, right] = servers as [EmbeddedServer, EmbeddedServer];
+  writeCampaign({ file, name: 'seen', lines: `${sizes}workers: { pool: by-hand }\n` });
+  makeRandomModel(random);
+  const wrong = await startEmbeddedServer({ model: random });
+  atEnd(wrong.stop);
+  const right = await startEmbeddedServer({ model: baseModel });
+  atEnd(right.stop);
+  const [traces, policy] = [await collector(), await passing(right.url)];
+  const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url };
   const at = ['--temporal-address', env.address];
-  expect(await command(home, 'start', file, '--until', 'rollouts', ...at)).toMatch(
-    /campaign started started; .*\nnone of the control workers of .*home-of-started \(control-[0-9a-f]{12}\) runs now/,
+  expect(await commandWith({ ...process.env, ...traced }, home, 'start', file, '--until', 'rollouts', ...at)).toMatch(
+    /campaign seen started; .*\nnone of the control workers of .*home-of-started \(control-[0-9a-f]{12}\) runs now/,
   );
-  const until = async (holds: (seen: Snapshot) => boolean): Promise<Snapshot> => {
-    for (;;) {
-      const seen = JSON.parse(await command(home, 'status', 'started', '--json', ...at)) as Snapshot;
-      if (holds(seen)) return seen;
-      if (seen.status !== 'RUNNING') throw new Error(`the campaign ended as ${seen.status} before`);
-      await sleep(500);
-    }
-  };
-  /** Of the one step that there is, what it failed for on this worker, which then ends. */
-  const failsOn = async ({ stop }: WorkerByHand, type: FailureType): Promise<string | undefined> => {
-    const { activities } = await until(({ activities: [step] }) => step?.lastFailureType === type);
-    await stop();
-    return activities[0]?.lastFailure;
-  };
-  await worker('control', home, {});
-  const queue = `rollouts-${pool}`;
-  const waiting = await until(({ activities }) => activities.some(({ type }) => type === 'checkBase'));
+  const control = await worker('control', home, traced);
+  const campaign = (holds: (seen: Snapshot) => boolean) =>
+    until(
+      async () => JSON.parse(await command(home, 'status', 'seen', '--json', ...at)) as Snapshot,
+      (seen) => {
+        if (!holds(seen) && seen.status !== 'RUNNING') throw new Error(`the campaign ended as ${seen.status} before`);
+        return holds(seen);
+      },
+    );
+  const queue = 'rollouts-by-hand';
+  const waiting = await campaign(({ activities }) => activities.some(({ type }) => type === 'checkBase'));
   expect(waiting.activities).toMatchObject([{ state: 'scheduled', queue }]);
 
-  const of = (server: EmbeddedServer) => ({ POLICY_SERVER_URL: server.url, CAMPAIGN_POOL: pool });
-  const other = homeAt(join(folder, 'home-of-nobody'));
-  const stranger = await worker('rollouts', other, of(right));
+  const playing = (of: Home, url: string) =>
+    worker('rollouts', of, { ...traced, CAMPAIGN_POOL: 'by-hand', POLICY_SERVER_URL: url });
+  /** Of the one step that there is, what it fails for on the only worker. */
+  const failure = async (type: FailureType): Promise<string | undefined> =>
+    (await campaign(({ activities: [step] }) => step?.lastFailureType === type)).activities[0]?.lastFailure;
+  const lost = await playing(home, 'http://127.0.0.1:1');
+  await failure('PolicyServerUnavailable');
+  expect(await until(lost.metrics, (seen) => seen.includes('campaign_policy_server_up'))).toContain(
+    '\ncampaign_policy_server_up 0\n',
+  );
+  await lost.stop();
+  const failed = lost
+    .log()
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(failed).toContainEqual(
+    expect.objectContaining({
+      level: 'WARN',
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      campaign: 'seen',
+      workflow: 'seen',
+      activity: 'checkBase',
+      attempt: 1,
+      error: expect.objectContaining({ type: 'PolicyServerUnavailable' }),
+    }),
+  );
+
+  const stranger = await playing(other, policy.url);
   expect(stranger.ready).toMatchObject({ taskQueue: queue });
-  expect(await failsOn(stranger, 'WrongStore')).toContain(
+  expect(await failure('WrongStore')).toContain(
     `in ${other.root}, is that of control-${String(stranger.ready['store'])}`,
   );
-  expect(await failsOn(await worker('rollouts', home, of(wrong)), 'WrongBaseModel')).toContain(
-    `serves ${wrong.base}, and the campaign wants ${right.base}`,
-  );
+  await stranger.stop();
+  const misled = await playing(home, wrong.url);
+  expect(await failure('WrongBaseModel')).toContain(`serves ${wrong.base}, and the campaign wants ${right.base}`);
+  await misled.stop();
   expect((await rolloutsIn(home)).size).toBe(0);
-  await worker('rollouts', home, of(right));
-  expect((await until(({ status }) => status !== 'RUNNING')).status).toBe('COMPLETED');
+
+  const rollouts = await playing(home, policy.url);
+  expect((await campaign(({ status }) => status !== 'RUNNING')).status).toBe('COMPLETED');
   expect((await rolloutsIn(home)).size).toBe(TASKS);
   expect((await rolloutsIn(other)).size).toBe(0);
-  expect(reportOf(home, 'started').campaign.baseModel).toBe(right.base);
+  expect(reportOf(home, 'seen').campaign.baseModel).toBe(right.base);
+  const told = await rollouts.metrics();
+  const scored = [...told.matchAll(/^campaign_rollouts_total\{(.*outcome="scored".*)\} (\d+)$/gm)];
+  expect(scored.reduce((all, [, , n]) => all + Number(n), 0)).toBeGreaterThanOrEqual(TASKS);
+  for (const [, labels] of scored) expect(labels).toMatch(/campaign="seen",cause="",child="",/);
+  expect(told).toMatch(/^campaign_step_attempts_total\{.*attempt="again".*\} \d/m);
+  expect(told).toContain('\ncampaign_policy_server_up 1\n');
+
+  // A workflow whose code fails.
+  const bad = await env.client.workflow.start('campaign', {
+    workflowId: 'bad',
+    taskQueue: String(control.ready['taskQueue']),
+    args: [{}],
+  });
+  const ofControl = await until(control.metrics, (seen) => seen.includes('workflow_task_execution_failed'));
+  await bad.terminate();
+  const exposed = new Set([...`${told}${ofControl}`.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
+  const named = metricsOfRules();
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((name) => !exposed.has(name))).toEqual([]);
+
+  await Promise.all([control.stop(), rollouts.stop()]);
+  const { spans } = traces;
+  const span = (name: string): Span => {
+    const found = spans.find((one) => one.name === name);
+    if (!found) throw new Error(`no span ${name} among ${[...new Set(spans.map((one) => one.name))].join(', ')}`);
+    return found;
+  };
+  const parentOf = ({ parentSpanId }: Span) => spans.find(({ spanId }) => spanId === parentSpanId)?.name;
+  const workflow = span('RunWorkflow:campaign');
+  expect(parentOf(workflow)).toBe('StartWorkflow:campaign');
+  const batch = span('RunActivity:rollOut');
+  expect([parentOf(batch), batch.traceId]).toEqual(['StartActivity:rollOut', workflow.traceId]);
+  const played = spans.filter(({ name, links }) => name === 'rollout' && links?.[0]?.spanId === batch.spanId);
+  // The first ones were played by the look at the base.
+  expect(played).toHaveLength(TASKS - CHECKED_TASKS);
+  const { traceId, attributes } = played[0]!;
+  const shown = Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue]));
+  expect(shown).toMatchObject({ campaign: 'seen', purpose: 'base_rollouts', adapter: 'none', status: 'scored' });
+  const asked = spans.filter((one) => one.name === 'policy request' && one.traceId === traceId);
+  expect(asked.length).toBeGreaterThan(0);
+  for (const one of asked) expect(policy.traceparents).toContain(`00-${traceId}-${one.spanId}-01`);
+
+  const logs = [lost, stranger, misled, control, rollouts].map(({ log }) => log());
+  const everything = [...logs, JSON.stringify(spans), told, ofControl].join('\n');
+  expect(everything).not.toContain(KEY);
+  for (const { messages } of await scoredIn(home))
+    for (const { content } of messages) if (content && content.length > 20) expect(everything).not.toContain(content);
+});
+
+const promtool = ['promtool', process.env['PROMTOOL'] ?? ''].find((program) => {
+  try {
+    return program && execFileSync(program, ['--version'], { stdio: 'pipe' });
+  } catch {
+    return false;
+  }
+});
+
+// Debian's package prometheus has it.
+(promtool ? test : test.skip)('promtool: each rule fires where it should, and only there', () => {
+  execFileSync(promtool!, ['test', 'rules', 'alerts.test.yaml'], { cwd: join(repository, 'deploy'), stdio: 'pipe' });
 });
