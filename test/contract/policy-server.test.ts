@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { runChecks } from '../../src/checks/check';
+import type { Environment } from '../../src/domain/environment';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop/shop';
 import type { PolicyClient } from '../../src/policy/client';
@@ -172,6 +173,22 @@ test('it does what a campaign asks of a policy server; turns that render otherwi
   }
 }, 300_000);
 
+/** The shop, whose user says the same three times whatever the agent does. */
+function talking(start: { hint?: string } = {}): Environment {
+  const shop = createShop();
+  return {
+    ...shop,
+    reset: async (task) => {
+      const episode = await shop.reset(task);
+      return {
+        ...episode,
+        start: { ...episode.start, ...start, maxSteps: 3 },
+        step: async () => ({ messages: [{ role: 'user', content: 'cancel the red lamp' }], done: false }),
+      };
+    },
+  };
+}
+
 test('a conversation is one row where its turns render otherwise than they were sampled', async () => {
   const other = join(root, 'other');
   cpSync(model, other, { recursive: true });
@@ -180,25 +197,12 @@ test('a conversation is one row where its turns render otherwise than they were 
   const text = readFileSync(template, 'utf8');
   expect(text).toContain("{{ m.content or '' }}");
   writeFileSync(template, text.replace("{{ m.content or '' }}", '$& done'));
-  const shop = createShop();
-  const talking = {
-    ...shop,
-    reset: async (task: { id: string; seed: number }) => {
-      const episode = await shop.reset(task);
-      const next = [{ role: 'user' as const, content: 'cancel the red lamp' }];
-      return {
-        ...episode,
-        start: { ...episode.start, maxSteps: 3 },
-        step: async () => ({ messages: next, done: false }),
-      };
-    },
-  };
   const second = await startEmbeddedServer({ model: other });
   const policy = { base: second.base, adapters: [] };
   const asked = policyClient({ url: second.url, store });
   const rowsOf = async (thinking: 'kept' | 'stripped') => {
     const { records } = await played({
-      ...{ environment: talking, policy, tasks: ['train-0', 'train-1'], attempts: 4, store, client: asked },
+      ...{ environment: talking(), policy, tasks: ['train-0', 'train-1'], attempts: 4, store, client: asked },
       sampling: { temperature: 1, topP: 1, maxTokens: 40, thinking },
     });
     return new Set((records as ScoredRollout[]).map(({ rows }) => rows.length));
@@ -219,27 +223,16 @@ test('a conversation is one row where its turns render otherwise than they were 
 }, 120_000);
 
 test('rollouts of the shop that are hinted hold the ids of the same conversation without the hint', async () => {
-  const shop = createShop();
-  const hinting = {
-    ...shop,
-    reset: async (task: { id: string; seed: number }) => {
-      const episode = await shop.reset(task);
-      return {
-        ...episode,
-        start: { ...episode.start, hint: 'look up the account first .', maxSteps: 3 },
-        step: async () => ({ messages: [{ role: 'user' as const, content: 'cancel the red lamp' }], done: false }),
-      };
-    },
-  };
+  const environment = talking({ hint: 'look up the account first .' });
   const { records } = await played({
-    ...{ environment: hinting, policy: base, tasks: ['train-0', 'train-1'], attempts: 4, store, client },
+    ...{ environment, policy: base, tasks: ['train-0', 'train-1'], attempts: 4, store, client },
     hints: { share: 0.5 },
     sampling: { temperature: 1, topP: 1, maxTokens: 10 },
   });
   const rollouts = records as ScoredRollout[];
   expect(rollouts.map(({ hinted = false }) => hinted)).toEqual([0, 1].flatMap(() => [true, true, false, false]));
   expect(rollouts.map(({ steps }) => steps)).toEqual(rollouts.map(() => 3));
-  const { tools } = await shop.describe();
+  const { tools } = await environment.describe();
   for (const { messages, rows } of rollouts) {
     // What the server begins an answer to the recorded messages with.
     const before = messages.flatMap(({ role }, n) => (role === 'assistant' ? [messages.slice(0, n)] : []));
