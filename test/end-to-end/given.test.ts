@@ -12,8 +12,7 @@ import { createInterface } from 'node:readline';
 import { freePort } from '../../src/cli/ports';
 import type { Report } from '../../src/report/model';
 import { CampaignRun, command, reportOf, repository } from '../support/campaign-run';
-import { startChatServer } from '../support/chat-server';
-import { recordedUser } from '../support/recorded-user';
+import { type Play, say, startChatServer } from '../support/chat-server';
 import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(10 * 60_000);
@@ -22,6 +21,26 @@ const root = temporaryFolder();
 const home = { root };
 const brought = join(root, 'brought');
 const shared = join(temporaryFolder(), 'shared');
+
+/** What the user of tau2-bench's mock domain wants: by a word of its instructions, in order of preference. */
+const requests: [RegExp, string][] = [
+  [/important meeting/i, "Create a task called 'Important Meeting' for user_1, please."],
+  [/task_2/, 'Mark task_2 as completed, please.'],
+  [/task_1/, 'Mark task_1 as completed, please.'],
+  [/delet/i, 'Delete task_1, please.'],
+];
+
+/**
+ * Asks, asks again, ends the conversation: by its instructions and by how often it has spoken, so that equal conversations go on equally, whatever
+ * else is asked at the same time.
+ */
+const recordedUser: Play = ({ messages }) => {
+  const spoken = messages.filter(({ role }) => role === 'assistant').length;
+  const [instructions] = messages;
+  const request =
+    requests.find(([words]) => words.test(instructions?.content ?? ''))?.[1] ?? 'I need help with a task.';
+  return say([request, `${request} Is it done?`][spoken] ?? 'Thank you. ###STOP###');
+};
 
 /** The smoke campaign with what is given; any rewards pass, for the small base was made for another target. */
 const parts = (user: string): string => `

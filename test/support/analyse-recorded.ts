@@ -31,13 +31,13 @@ const evaluationSchema = z.strictObject({
   /** By planted skill: the names of capabilities that mean it. Written by hand once the replies are there. */
   capabilities: z.record(z.string(), z.array(z.string())).default({}),
 });
-export type Evaluation = z.infer<typeof evaluationSchema>;
+type Evaluation = z.infer<typeof evaluationSchema>;
 
 /** `evaluation.yaml` of a set. */
 export const readEvaluation = (set: string): Evaluation =>
   evaluationSchema.parse(parse(readFileSync(join(recordedFolder, set, 'evaluation.yaml'), 'utf8')));
 
-export interface RecordedAnalysis extends FixtureRollouts {
+interface RecordedAnalysis extends FixtureRollouts {
   discovery: Discovery;
   passes: LabelPass[];
   selection: Selection;

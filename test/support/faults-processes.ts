@@ -12,7 +12,7 @@ export type ServiceName = (typeof services)[number];
 /** A campaign file with a policy server of somebody else's has no such service. */
 export const workers = ['control-worker', 'rollouts-worker', 'gpu-worker'] as const;
 
-export interface Found {
+interface Found {
   pid: number;
   words: string[];
 }

@@ -35,7 +35,7 @@ export interface Time {
   reference: Reference;
 }
 
-export interface Reference {
+interface Reference {
   report: Report;
   decisions: object;
   seconds: number;

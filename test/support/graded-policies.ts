@@ -16,7 +16,7 @@ export interface Grade {
   success: number;
 }
 
-export interface Grading {
+interface Grading {
   /** By degree, from nothing to the whole solution. */
   ladder: Grade[];
   /** Solutions with one thing wrong. */

@@ -13,7 +13,7 @@ import { repository } from './campaign-run';
 import { python } from './embedded-server';
 import { stepsOf, trainingsOf } from './faults-home';
 
-export interface Wire {
+interface Wire {
   port: number;
   /** Nothing goes through, as in a network that drops everything; connections are not ended. */
   cut(): void;

@@ -28,7 +28,7 @@ const OF = [
 ];
 
 /** What the task's instructions up to the user's message `turn` ask of the answer. */
-export function demandsOf({ turns }: InstructionTask, turn: number): Demands {
+function demandsOf({ turns }: InstructionTask, turn: number): Demands {
   return merged(turns.slice(0, turn + 1).flatMap(({ instructions }) => instructions.map((i) => i.demands)));
 }
 

@@ -13,7 +13,7 @@ import { questionHash } from './recorded-set';
 export const paidSteps = ['discovery', 'labels', 'environment'] as const;
 export type PaidStep = (typeof paidSteps)[number];
 
-export interface PaidRequest {
+interface PaidRequest {
   /** Digest of what was asked. */
   question: string;
   step: PaidStep;

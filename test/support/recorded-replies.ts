@@ -36,7 +36,7 @@ export interface RecordedReplies {
   close(): Promise<void>;
 }
 
-export interface RecordedRepliesOptions {
+interface RecordedRepliesOptions {
   /** Folder, or name of a set in test/recorded. */
   set: string;
   /** Folder of prompts and replies in recording mode; by default RECORD_PROMPTS of the environment. */

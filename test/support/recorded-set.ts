@@ -25,7 +25,7 @@ export const questionSchema = z.object({
   messages: z.array(z.object({ role: z.string(), content: z.string() })).min(1),
   seed: z.number().int().optional(),
 });
-export type RecordedQuestion = z.infer<typeof questionSchema>;
+type RecordedQuestion = z.infer<typeof questionSchema>;
 
 const entrySchema = z.strictObject({
   /** Beginning of the last thing that the user said. */
@@ -38,7 +38,7 @@ const entrySchema = z.strictObject({
   sampled: z.string().min(1),
 });
 const indexSchema = z.record(z.string().regex(/^[0-9a-f]{16}$/), entrySchema);
-export type RecordedIndex = z.infer<typeof indexSchema>;
+type RecordedIndex = z.infer<typeof indexSchema>;
 
 /** sha256 over canonical JSON of messages and seed. */
 export const questionHash = ({ messages, seed }: RecordedQuestion): string => digest({ messages, seed });

@@ -5,7 +5,7 @@
 import { agreementOf, cohensKappa, majorityOf, passStatistics, readingsOf } from '../../src/domain/selection';
 import type { Label, LabelPass, Selection } from '../../src/domain/capability';
 
-export interface ScoreInput {
+interface ScoreInput {
   /** By skill: the capabilities that mean it. */
   mapping: Record<string, string[]>;
   planted: readonly string[];
@@ -15,7 +15,7 @@ export interface ScoreInput {
   rule: { rho: number; delta: number };
 }
 
-export interface Score {
+interface Score {
   /** Of the selected capabilities, those that mean a planted skill; undefined where none is selected. */
   precision: number | undefined;
   /** Of the planted skills, those that a selected capability means. */

@@ -23,7 +23,7 @@ export const quick: RestartPolicy = {
   fault: { ...rule, limit: 3 },
 };
 
-export interface Supervised {
+interface Supervised {
   home: Home;
   supervisor: Supervisor;
   diskIsFull: () => boolean;

@@ -3,7 +3,7 @@ import { seededRandom } from '../../src/domain/seeds';
 import type { AssistantMessage, UserMessage } from '../../src/domain/messages';
 import { run, STOP, type Domain, type Plan } from './tau2';
 
-export interface Action {
+interface Action {
   name: string;
   arguments: Record<string, unknown>;
 }

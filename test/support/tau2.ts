@@ -93,7 +93,7 @@ function judgeOf(domains: Domain[], isMet: (assertion: string) => boolean): Judg
 /** A judge that is hard to please, and always of the same opinion. */
 export const halfMet = (assertion: string): boolean => createHash('sha256').update(assertion).digest()[0]! % 2 === 0;
 
-export const agentOf = (plans: Plans): PolicyClient =>
+const agentOf = (plans: Plans): PolicyClient =>
   scriptedPolicy(({ messages }) => {
     const plan = plans(taskOf(messages.find(({ role }) => role === 'user')!));
     const next = plan.agent[turnOf(messages) - 1] ?? { role: 'assistant', content: 'anything else?' };

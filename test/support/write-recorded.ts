@@ -14,7 +14,7 @@ import type { FixtureRollouts } from './fixture-rollouts';
 import { withRecorded } from './analyse-recorded';
 import type { RecordedRequest } from './recorded-replies';
 
-export interface WrittenEnvironment {
+interface WrittenEnvironment {
   name: string;
   /** Of each round: what the self-test found. The last one has no findings, or the synthesizer gave up, or the rounds were over. */
   rounds: { findings: string[] }[];
@@ -24,7 +24,7 @@ export interface WrittenEnvironment {
   gaveUp?: string;
 }
 
-export interface RecordedSynthesis {
+interface RecordedSynthesis {
   environments: WrittenEnvironment[];
   requests: RecordedRequest[];
 }
