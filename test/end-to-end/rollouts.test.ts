@@ -1,6 +1,7 @@
 /**
- * `campaign run FILE --until rollouts` on somebody's own environment, for real: never refused for what later stages need, and at its end it says
- * what the base does. Where rollouts break, it is an error with the cause.
+ * The shipped base on somebody's own environment, for real. `campaign run FILE --until rollouts` is never refused for what later stages need, and at
+ * its end it says what the base does; where rollouts break, it is an error with the cause. On a target in plain English the campaign stops before the
+ * base rollouts, with the reasons.
  */
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,9 +14,10 @@ const folder = temporaryFolder();
 const home = homeAt(join(folder, 'home'));
 mkdirSync(home.root);
 
-function fileOf(name: string, lines: string[], ...argument: string[]): string {
+function fileOf(name: string, lines: string[], program = ['altered-shop.mjs']): string {
   const file = join(folder, `${name}.yaml`);
-  const command = [process.execPath, join(repository, 'test', 'support', 'altered-shop.mjs'), ...argument];
+  const [script = '', ...argument] = program;
+  const command = [process.execPath, join(repository, 'test', 'support', script), ...argument];
   const model = join(repository, 'models', 'base');
   const all = ['validation: { targetTasks: 4 }', ...lines].join('\n');
   writeCampaign({ file, name, target: { kind: 'process', command }, model, lines: all });
@@ -23,7 +25,7 @@ function fileOf(name: string, lines: string[], ...argument: string[]): string {
 }
 
 test('an environment that gives ids of open episodes again ends the run, with how many rollouts broke of what', async () => {
-  const file = fileOf('reused', ['rollouts: { tasks: 300 }'], 'counts what is open');
+  const file = fileOf('reused', ['rollouts: { tasks: 300 }'], ['altered-shop.mjs', 'counts what is open']);
   const run = new CampaignRun(home, file, ['--until', 'rollouts']);
   expect(await run.exit).toBe(1);
   expect(run.output).toMatch(
@@ -61,5 +63,36 @@ test('analyst and synthesizer that cannot work on it are warnings; the end is fi
   const table = await command(home, 'report', 'desk');
   expect(table).toMatch(
     /^train-\d+: passed, reward 1\.00[^]*^train-\d+: failed, reward [^]*^all +40 +\d+\.\d% [^]*^loans +\d+ /m,
+  );
+});
+
+const library = fileOf(
+  'library',
+  ['rollouts: { tasks: 20 }', 'router: { tasks: 8, folds: 2 }', 'evaluation: { tasks: 6 }'],
+  ['library.mjs'],
+);
+
+test('on a target that the base can’t work on the campaign stops before its base rollouts, and says why and what helps', async () => {
+  const run = new CampaignRun(home, library);
+  expect(await run.exit).toBe(1);
+  expect(run.output).toMatch(
+    /campaign library ended as failed: the base model can't work on this target: \d\d% of the target's text/,
+  );
+  expect(run.output).toMatch(
+    /unknown to the base's tokenizer, most often .*"member".*take a base whose vocabulary has/,
+  );
+  expect(run.output).toMatch(/16 rollouts of as many different tasks all say the same: .*chat template/);
+  expect(run.output).toMatch(
+    /none of 16 rollouts calls a tool that the target offers, such as lend_book: take a base that calls/,
+  );
+  expect(run.output).toContain('With --force the campaign goes on anyhow');
+  expect(run.output).toMatch(/warning: synthesizer: capabilities will end not_synthesized/);
+  expect(await command(home, 'status', 'library')).toContain("can't work on this target");
+});
+
+test('doctor says so too', async () => {
+  const doctor = command(home, 'doctor', library).catch(({ stdout }: { stdout: string }) => stdout);
+  expect(await doctor).toMatch(
+    /^missing +base tokenizer +\d\d% of the target's text .*; take a base whose vocabulary/m,
   );
 });
