@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import type { Environment } from '../../src/domain/environment';
 import { harbor } from '../../src/environments/agent/harbor';
 import { openEnvironment } from '../../src/environments/open';
+import { closedAfterwards } from '../support/opened';
 import { playedAlone } from '../support/played';
 import { scriptedPolicy } from '../support/scripted-policy';
 import { temporaryStore } from '../support/temporary-store';
@@ -90,24 +91,17 @@ test('reward.json counts; no reward, and a program that fails, break the rollout
   writeTask('apple', 'apple', { test: 'printf \'{\\n"reward": 0.25,\\n"speed": 3\\n}\' > /logs/verifier/reward.json' });
   writeTask('bread', 'bread', { test: 'echo broken >&2; exit 1' });
   write('agent.mjs', PROGRAM);
-  const environment = await open();
-  try {
-    expect(await played(environment, 'apple', 'pear')).toMatchObject({ reward: 0.25 });
-    await expect(played(environment, 'bread', 'bread')).rejects.toThrow(/has told no reward: there is none.*broken/s);
-    write('agent.mjs', `${PROGRAM}\nprocess.exit(3);`);
-    await expect(played(environment, 'apple', 'apple')).rejects.toThrow(/ended with exit code 3/);
-  } finally {
-    await environment.close();
-  }
+  const environment = closedAfterwards(await open());
+  expect(await played(environment, 'apple', 'pear')).toMatchObject({ reward: 0.25 });
+  await expect(played(environment, 'bread', 'bread')).rejects.toThrow(/has told no reward: there is none.*broken/s);
+  write('agent.mjs', `${PROGRAM}\nprocess.exit(3);`);
+  await expect(played(environment, 'apple', 'apple')).rejects.toThrow(/ended with exit code 3/);
 }, 300_000);
 
 test('its version changes with whatever file the tests of a task read', async () => {
   for (const word of ['apple', 'bread']) writeTask(word, word);
   write('agent.mjs', PROGRAM);
-  const version = async () => {
-    const environment = await open();
-    return (await environment.describe().finally(() => environment.close())).version;
-  };
+  const version = async () => (await closedAfterwards(await open()).describe()).version;
   const before = await version();
   expect(await version()).toBe(before);
   write('tasks/bread/tests/expected.json', '{}');
@@ -125,9 +119,7 @@ test('what a plain process can’t do is named before anything is played', async
   write('tasks/bread/task.toml', '[environment]\ndocker_image = "owner/image"\n');
   await expect(refused()).rejects.toThrow(/bread: task.toml has docker_image =/);
   writeTask('bread', 'bread', { dockerfile: 'WORKDIR /usr' });
-  const environment = await open();
-  await expect(played(environment, 'bread', 'bread')).rejects.toThrow(
+  await expect(played(closedAfterwards(await open()), 'bread', 'bread')).rejects.toThrow(
     /works in \/usr, and \/usr is a folder of this machine/,
   );
-  await environment.close();
 }, 300_000);

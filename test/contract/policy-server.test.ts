@@ -11,6 +11,7 @@ import type { PolicyClient } from '../../src/policy/client';
 import { conformanceChecks } from '../../src/cli/checks/conformance';
 import type { Rendered, TurnRequest } from '../../src/policy/wire';
 import { openPolicyServer, type PolicyServer } from '../../src/policy/server';
+import { atEnd } from '../support/opened';
 import { played } from '../support/played';
 import {
   makeHermesModel,
@@ -57,26 +58,33 @@ const request = (changes: Partial<TurnRequest> = {}): TurnRequest => ({
 });
 const greedy = { temperature: 0, topP: 1, maxTokens: 12 };
 
-/** What is lacking, by check: with a server and a client of it in the place of the real ones. */
-async function lacks(wrong: (real: { server: PolicyServer; client: PolicyClient }) => object) {
-  const direct = openPolicyServer({ url: server.url, concurrency: 32 });
-  const probed = { url: server.url, server: direct, client, store, python, base: base.base, model };
-  const limits = { contextTokens: 256, targetModules: ['q_proj', 'v_proj', 'w1', 'w2'], rank: 8, tolerance: 1e-4 };
-  try {
-    const checks = await runChecks(conformanceChecks({ ...probed, ...limits, ...wrong({ server: direct, client }) }));
-    return Object.fromEntries(
-      checks.flatMap(({ name, ok, warning, detail }) =>
-        ok && !warning ? [] : [[name.slice('probe: '.length), detail]],
-      ),
-    );
-  } finally {
-    direct.close();
-  }
+/** Another server than that of all tests, until the test ends. */
+async function another(of: string) {
+  const second = await startEmbeddedServer({ model: of });
+  atEnd(second.stop);
+  const asked = policyClient({ url: second.url, store });
+  atEnd(asked.close);
+  return { second, asked };
+}
+
+/** What `campaign doctor` looks at; `wrong`: in the place of the real server and a client of it. */
+function checked(o: {
+  server: EmbeddedServer;
+  client: PolicyClient;
+  limits: { model: string; contextTokens: number; targetModules: string[] };
+  wrong: (real: { server: PolicyServer; client: PolicyClient }) => object;
+}) {
+  const { server: of, client: asked, limits, wrong } = o;
+  const direct = openPolicyServer({ url: of.url, concurrency: 32 });
+  atEnd(direct.close);
+  const real = { server: direct, client: asked };
+  const about = { url: of.url, store, python, base: of.base, rank: 8, tolerance: 1e-4 };
+  return runChecks(conformanceChecks({ ...about, ...real, ...limits, ...wrong(real) }));
 }
 
 test('what a policy server does otherwise is found', async () => {
-  const found = await lacks(({ server: real, client: asked }) => ({
-    contextTokens: 200,
+  const limits = { model, contextTokens: 200, targetModules: ['q_proj', 'v_proj', 'w1', 'w2'] };
+  const wrong = ({ server: real, client: asked }: { server: PolicyServer; client: PolicyClient }) => ({
     client: {
       ...asked,
       // The base answers for everybody, with one seed, no tools, and log-probs of its own.
@@ -95,8 +103,10 @@ test('what a policy server does otherwise is found', async () => {
         return { ...rendered, token_ids: [rendered.token_ids[0]!, ...rendered.token_ids] };
       },
     },
-  }));
-  expect(found).toEqual({
+  });
+  const checks = await checked({ server, client, limits, wrong });
+  const found = checks.filter(({ ok, warning }) => !ok || warning);
+  expect(Object.fromEntries(found.map(({ name, detail }) => [name.slice('probe: '.length), detail]))).toEqual({
     ids: expect.stringMatching(/^a turn of the ids [\d ]+ is not continued$/),
     turns: 'another seed gives the same tokens',
     'log-probs': expect.stringMatching(/^log-probs are off by 1\.0e-1 nats in the mean/),
@@ -130,47 +140,34 @@ test('a restart with another base model is noticed, and so is the right one afte
 test('it does what a campaign asks of a policy server; turns that render otherwise are continued as they were sampled', async () => {
   const hermes = join(root, 'hermes');
   makeHermesModel(hermes);
-  const second = await startEmbeddedServer({ model: hermes });
+  const { second, asked } = await another(hermes);
   const direct = openPolicyServer({ url: second.url, concurrency: 32 });
-  const asked = policyClient({ url: second.url, store });
+  atEnd(direct.close);
   let generated = 0;
-  const counting = { ...direct, generate: (body: object) => (generated++, direct.generate(body)) };
-  try {
-    const probed = {
-      url: second.url,
-      server: counting,
-      client: asked,
-      store,
-      python,
-      base: second.base,
-      model: hermes,
-    };
-    const limits = { contextTokens: 2048, targetModules: ['q_proj', 'v_proj'], rank: 8, tolerance: 1e-4 };
-    const checks = await runChecks(conformanceChecks({ ...probed, ...limits }));
-    expect(checks.filter(({ ok, warning }) => !ok || warning)).toEqual([]);
-    expect(checks.find(({ name }) => name === 'probe: ids')?.detail).toMatch(/^19 turns/);
-    expect(generated).toBeGreaterThan(8);
-    const text = '<tool_call>\n{"name": "get_account", "arguments": {"user": "mia"}}\n</tool_call>';
-    const idsOf = async (...messages: object[]) =>
-      ((await direct.render({ model: 'base', messages, add_generation_prompt: messages.length < 2 })) as Rendered)
-        .token_ids;
-    const user = { role: 'user', content: 'hello' };
-    const whole = await idsOf(user, { role: 'assistant', content: text });
-    const chat_request = {
-      model: 'base',
-      messages: [user],
-      tools: [{ type: 'function', function: { name: 'get_account' } }],
-    };
-    // What follows the prompt, without the end of the turn and the line's.
-    const choices = [{ token_ids: whole.slice((await idsOf(user)).length, -2), finish_reason: 'stop' }];
-    expect(await direct.derender({ chat_request, generate_response: { choices } })).toMatchObject({
-      choices: [{ message: { content: null, tool_calls: [{ function: { name: 'get_account' } }] } }],
-    });
-  } finally {
-    asked.close();
-    direct.close();
-    await second.stop();
-  }
+  const limits = { model: hermes, contextTokens: 2048, targetModules: ['q_proj', 'v_proj'] };
+  const counting = ({ server: real }: { server: PolicyServer }) => ({
+    server: { ...real, generate: (body: object) => (generated++, real.generate(body)) },
+  });
+  const checks = await checked({ server: second, client: asked, limits, wrong: counting });
+  expect(checks.filter(({ ok, warning }) => !ok || warning)).toEqual([]);
+  expect(checks.find(({ name }) => name === 'probe: ids')?.detail).toMatch(/^19 turns/);
+  expect(generated).toBeGreaterThan(8);
+  const text = '<tool_call>\n{"name": "get_account", "arguments": {"user": "mia"}}\n</tool_call>';
+  const idsOf = async (...messages: object[]) =>
+    ((await direct.render({ model: 'base', messages, add_generation_prompt: messages.length < 2 })) as Rendered)
+      .token_ids;
+  const user = { role: 'user', content: 'hello' };
+  const whole = await idsOf(user, { role: 'assistant', content: text });
+  const chat_request = {
+    model: 'base',
+    messages: [user],
+    tools: [{ type: 'function', function: { name: 'get_account' } }],
+  };
+  // What follows the prompt, without the end of the turn and the line's.
+  const choices = [{ token_ids: whole.slice((await idsOf(user)).length, -2), finish_reason: 'stop' }];
+  expect(await direct.derender({ chat_request, generate_response: { choices } })).toMatchObject({
+    choices: [{ message: { content: null, tool_calls: [{ function: { name: 'get_account' } }] } }],
+  });
 }, 300_000);
 
 /** The shop, whose user says the same three times whatever the agent does. */
@@ -197,9 +194,8 @@ test('a conversation is one row where its turns render otherwise than they were 
   const text = readFileSync(template, 'utf8');
   expect(text).toContain("{{ m.content or '' }}");
   writeFileSync(template, text.replace("{{ m.content or '' }}", '$& done'));
-  const second = await startEmbeddedServer({ model: other });
+  const { second, asked } = await another(other);
   const policy = { base: second.base, adapters: [] };
-  const asked = policyClient({ url: second.url, store });
   const rowsOf = async (thinking: 'kept' | 'stripped') => {
     const { records } = await played({
       ...{ environment: talking(), policy, tasks: ['train-0', 'train-1'], attempts: 4, store, client: asked },
@@ -207,19 +203,14 @@ test('a conversation is one row where its turns render otherwise than they were 
     });
     return new Set((records as ScoredRollout[]).map(({ rows }) => rows.length));
   };
-  try {
-    // Turns that are cut off get the end that one had which was not.
-    for (let seed = 0, reason = ''; reason !== 'stop'; seed++)
-      reason = (
-        await asked.sample(request({ policy, seed, tools: [], sampling: { temperature: 1, topP: 1, maxTokens: 200 } }))
-      ).finishReason;
-    expect(await rowsOf('kept')).toEqual(new Set([1]));
-    // Where every prompt is rendered from messages.
-    expect(Math.max(...(await rowsOf('stripped')))).toBeGreaterThan(1);
-  } finally {
-    asked.close();
-    await second.stop();
-  }
+  // Turns that are cut off get the end that one had which was not.
+  for (let seed = 0, reason = ''; reason !== 'stop'; seed++)
+    reason = (
+      await asked.sample(request({ policy, seed, tools: [], sampling: { temperature: 1, topP: 1, maxTokens: 200 } }))
+    ).finishReason;
+  expect(await rowsOf('kept')).toEqual(new Set([1]));
+  // Where every prompt is rendered from messages.
+  expect(Math.max(...(await rowsOf('stripped')))).toBeGreaterThan(1);
 }, 120_000);
 
 test('rollouts of the shop that are hinted hold the ids of the same conversation without the hint', async () => {

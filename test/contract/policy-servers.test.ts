@@ -7,6 +7,7 @@ import type { ArtifactStore } from '../../src/artifacts/store';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../src/environments/shop/shop';
 import type { PolicyClient } from '../../src/policy/client';
+import { atEnd } from '../support/opened';
 import { played } from '../support/played';
 import { type EmbeddedServer, makeTinyModel, policyClient, startEmbeddedServer } from '../support/embedded-server';
 import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
@@ -111,12 +112,9 @@ test('an adapter whose bytes are others in the bucket is refused', async () => {
 
 test('a server of another base among them is refused before it has played anything', async () => {
   const other = await start('other', { model: resolve(__dirname, '../../models/base') });
+  atEnd(other.stop);
   const mixed = connect(servers[1]!, other);
-  try {
-    await expect(mixed.ensurePolicy(policies.adapted)).rejects.toMatchObject({ type: 'WrongBaseModel' });
-    expect(await answeredBy(other)).toBe(0);
-  } finally {
-    mixed.close();
-    await other.stop();
-  }
+  atEnd(mixed.close);
+  await expect(mixed.ensurePolicy(policies.adapted)).rejects.toMatchObject({ type: 'WrongBaseModel' });
+  expect(await answeredBy(other)).toBe(0);
 }, 120_000);

