@@ -1,5 +1,6 @@
 /** A `campaign run` in a process of its own, for tests that disturb it. */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -49,15 +50,12 @@ export class CampaignRun {
     this.child = spawn(program, [...command, ...ports, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
-    const ended = new Promise<number | null>((done) => this.child.once('exit', done));
-    let limit: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      limit = setTimeout(
-        () => reject(new Error(`campaign run did not end in ${END_SECONDS} s:\n${this.output}`)),
-        END_SECONDS * 1000,
-      );
-    });
-    this.exit = Promise.race([ended, late]).finally(() => clearTimeout(limit));
+    this.exit = once(this.child, 'exit', { signal: AbortSignal.timeout(END_SECONDS * 1000) }).then(
+      ([code]) => code as number | null,
+      () => {
+        throw new Error(`campaign run did not end in ${END_SECONDS} s:\n${this.output}`);
+      },
+    );
     this.exit.catch(() => undefined);
   }
 

@@ -9,7 +9,7 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
@@ -61,11 +61,8 @@ export async function startRecordedReplies({
   const requests: RecordedRequest[] = [];
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const asking = await text(request);
     if (request.url !== '/v1/chat/completions') return fail(response, 404, `no such path: ${request.url}`);
-    const parsed = bodySchema.safeParse(jsonOf(asking));
-    if (!parsed.success) return fail(response, 400, `not a chat completion: ${z.prettifyError(parsed.error)}`);
-    const body = parsed.data;
+    const body = bodySchema.parse(await json(request));
     const hash = shortHash(body);
     const known = replies.find(body);
     const asked = { hash, found: known !== undefined };
@@ -89,14 +86,6 @@ export async function startRecordedReplies({
 const missing = (hash: string, { folder }: RecordedSet): string =>
   `no recorded reply to ${hash} in ${folder}: a prompt has changed, or was never answered; run with RECORD_PROMPTS=FOLDER ` +
   'and answer FOLDER/*.prompt.txt (test/recorded/README.md)';
-
-function jsonOf(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-}
 
 /** The reply that somebody puts beside the prompt; undefined if the client has gone meanwhile. */
 async function awaited({
