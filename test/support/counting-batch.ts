@@ -4,22 +4,21 @@ import type { ArtifactRef } from '../../src/domain/artifacts';
 import { OutsideFailure } from '../../src/domain/failures';
 import type { RollOutOptions } from '../../src/rollout/engine';
 import { countingEnvironment, countingPolicy } from './counting-environment';
+import { batchOf } from './played';
 
-export const countingBatch = (store: ArtifactStore, changes: Partial<RollOutOptions> = {}): RollOutOptions => ({
-  environment: countingEnvironment(),
-  policy: { base: 'base', adapters: [] },
-  tasks: ['n-2', 'n-0', 'n-1'],
-  attempts: 2,
-  sampling: { temperature: 1, topP: 1, maxTokens: 16 },
-  seed: 7,
-  concurrency: 4,
-  purpose: 'test',
-  title: 'a batch',
-  maxAttempts: 3,
-  store,
-  client: countingPolicy(),
-  ...changes,
-});
+export const countingBatch = (store: ArtifactStore, changes: Partial<RollOutOptions> = {}): RollOutOptions =>
+  batchOf({
+    environment: countingEnvironment(),
+    policy: { base: 'base', adapters: [] },
+    tasks: ['n-2', 'n-0', 'n-1'],
+    attempts: 2,
+    seed: 7,
+    concurrency: 4,
+    maxAttempts: 3,
+    store,
+    client: countingPolicy(),
+    ...changes,
+  });
 
 /** Reports an error of its own at each step of the tasks that `fails` says. */
 export const failingEnvironment = (fails: (task: string) => boolean) =>

@@ -1,28 +1,23 @@
 /** What a training keeps of itself: in its order, and without a gap. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TrainingRecord } from '../../../src/training/result';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { sha256 } from '../../../src/artifacts/hash';
-import type { Journal } from '../../../src/artifacts/store';
 import type { TrainingResult } from '../../../src/domain/results';
 import type { RolloutSummary } from '../../../src/domain/rollout';
+import { closedAfterwards } from '../../support/opened';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let root: string;
-const opened: Journal[] = [];
-beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), 'record-'));
+eachTemporaryFolder((made) => {
+  root = made;
   for (const step of [1, 2]) {
     mkdirSync(checkpoint(step), { recursive: true });
     writeFileSync(join(checkpoint(step), 'adapter_config.json'), '{}');
     writeFileSync(join(checkpoint(step), 'adapter_model.safetensors'), `weights ${step}`);
   }
   writeFileSync(join(root, 'metrics.jsonl'), '{"step":1}\n{"step":2}\n');
-});
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((journal) => journal.close()));
-  rmSync(root, { recursive: true, force: true });
 });
 
 const store = () => openFolderStore(join(root, 'artifacts'));
@@ -33,8 +28,7 @@ const tear = (number: number) => writeFileSync(journalFile(), lines().with(numbe
 
 /** As another attempt opens it. */
 async function record({ checkpointEvery = 1 } = {}): Promise<TrainingRecord> {
-  const journal = await store().journal('training/t');
-  opened.push(journal);
+  const journal = closedAfterwards(await store().journal('training/t'));
   return new TrainingRecord({ store: store(), journal, id: 't', folder: root, base: 'base@1', checkpointEvery });
 }
 async function batch(name: string, scored: number): Promise<RolloutSummary> {

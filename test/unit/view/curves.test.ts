@@ -1,6 +1,5 @@
 /** Curves over a real store, as trainings leave it: while they run, where a step is done again, and at their end. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { keptJson } from '../../../src/artifacts/store';
@@ -10,23 +9,21 @@ import type { Rollout, RolloutSummary } from '../../../src/domain/rollout';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { TrainingRecord } from '../../../src/training/result';
 import { createCurves, type Payment } from '../../../src/view/curves';
+import { closedAfterwards } from '../../support/opened';
 import { scoredRollout } from '../../support/scored-rollout';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 const ID = 'ab'.repeat(32);
 let home: string;
 let folder: string;
 let store: NotingStore;
 let payments: Payment[];
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'curves-'));
+eachTemporaryFolder((made) => {
+  home = made;
   folder = join(home, 'trainings', `ask_first-${ID.slice(0, 12)}`);
   mkdirSync(folder, { recursive: true });
-  store = notingUsage(openFolderStore(join(home, 'artifacts')), () => 'demo');
+  store = closedAfterwards(notingUsage(openFolderStore(join(home, 'artifacts')), () => 'demo'));
   payments = [];
-});
-afterEach(async () => {
-  await store.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const curves = async () => {

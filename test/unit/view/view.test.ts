@@ -1,7 +1,6 @@
 /** The index of a campaign's rollouts over a real store, its filters, and what is served of it. */
-import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
@@ -18,8 +17,10 @@ import { approvalView, liveView } from '../../../src/view/live';
 import { completeReport } from '../../../src/report/render';
 import { viewsOf } from '../../../src/report/sections/report';
 import { openBrowser, violationsOf } from '../../support/browser';
+import { closedAfterwards } from '../../support/opened';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let home: string;
 let store: NotingStore;
@@ -27,9 +28,9 @@ let index: RolloutIndex;
 const file = () => join(home, 'demo', 'rollouts.jsonl');
 const open = () => createIndex({ store, campaign: 'demo', file: file() });
 
-beforeEach(() => {
-  home = mkdtempSync(join(tmpdir(), 'view-'));
-  store = notingUsage(openFolderStore(join(home, 'artifacts')), () => 'demo');
+eachTemporaryFolder((made) => {
+  home = made;
+  store = closedAfterwards(notingUsage(openFolderStore(join(home, 'artifacts')), () => 'demo'));
   const { put } = store;
   // As a step's end is told: once what it uses is noted.
   store.put = async (entry) => {
@@ -38,10 +39,6 @@ beforeEach(() => {
     return ref;
   };
   index = open();
-});
-afterEach(async () => {
-  await store.close();
-  rmSync(home, { recursive: true, force: true });
 });
 
 const HOSTILE = '<script>alert(1)</script> \u202eevil\u001b[31m';
