@@ -27,6 +27,7 @@ const file = (name: string, text: string | Buffer): string => {
   writeFileSync(join(folder, name), text);
   return join(folder, name);
 };
+const preload = join(repository, 'test/support/register.cjs');
 const asks = (path: string) => `analyse ${path} --model m --url http://127.0.0.1:8000/v1`;
 
 it('says its version', async () => {
@@ -130,7 +131,6 @@ it('output is whole however late it is read', async () => {
   const rollouts = { scored: 0, broken: 0 };
   const progress = { campaign: 'big', seed: 1, paused: false, stages, rollouts, children: [child] };
   await writeStatus({ home, snapshot: { ...seen, progress } });
-  const preload = join(repository, 'test/support/register.cjs');
   const main = join(repository, 'src/cli/main.ts');
   const command = [process.execPath, '-r', preload, main, '--home', home, 'status', 'big'];
   // Slower than the command itself.
@@ -171,13 +171,7 @@ describe('help', () => {
     const script = `require(${JSON.stringify(join(repository, 'src/cli/main.ts'))}).main(['--help']).then(() => {
       for (const file of Object.keys(require.cache)) console.error(file);
     });`;
-    const { stderr } = spawnSync(
-      process.execPath,
-      ['-r', join(repository, 'test/support/register.cjs'), '-e', script],
-      {
-        encoding: 'utf8',
-      },
-    );
+    const { stderr } = spawnSync(process.execPath, ['-r', preload, '-e', script], { encoding: 'utf8' });
     expect(stderr).toContain('/commander/');
     expect(stderr).not.toMatch(/node_modules\/(zod|yaml|@temporalio)\//);
   });

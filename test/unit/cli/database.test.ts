@@ -70,13 +70,9 @@ function flipPages(home: Home): void {
 }
 
 it.each([
-  [
-    'holds something else',
-    (file: string) => writeFileSync(file, 'not a database at all. '.repeat(300)),
-    'file is not a database',
-  ],
+  ['is none', (file: string) => writeFileSync(file, 'no database at all. '.repeat(300)), 'file is not a database'],
   ['was cut off', (file: string) => truncateSync(file, 0), 'no such table: namespaces'],
-])('a database that %s is refused with the remedy, which brings the server up', async (_how, damage, what) => {
+])('a database file that %s is refused with the remedy, which brings the server up', async (_how, damage, what) => {
   const home = await used();
   for (const name of readdirSync(home.root).filter((one) => /-(wal|shm)$/.test(one))) rmSync(join(home.root, name));
   damage(home.temporalDatabase);
@@ -147,10 +143,7 @@ it('--recover without a database of its own is refused', async () => {
 });
 
 it.each([
-  [
-    'failed creating namespaces: unable to create SQLite admin DB: file is not a database (26)',
-    'file is not a database',
-  ],
+  ['unable to create SQLite admin DB: file is not a database (26)', 'file is not a database'],
   ['error="AppendHistoryNodes: database disk image is malformed (11)"', 'database disk image is malformed'],
   ['SQL logic error: no such table: namespaces (1)', 'no such table: namespaces'],
   ['error="no such workflow: demo"', undefined],

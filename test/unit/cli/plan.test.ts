@@ -211,7 +211,7 @@ describe('language models', () => {
     // 200,000 to 400,000 tokens of trajectories in chunks of 60,000; at most 40 trajectories a labeling question.
     [{ analyst: model() }, { discovery: [4 + 1, 1.25 * 8], labels: [100, 125] }],
     [
-      { analyst: model({ chunkTokens: 1_000_000, contextTokens: 2_000_000, labelsPerChunk: 400 }) },
+      { analyst: model({ chunkTokens: 1e6, contextTokens: 2e6, labelsPerChunk: 400 }) },
       { discovery: [1, 1], labels: [10, 13] },
     ],
     [{ analyst: model({ contextTokens: 40_000, maxTokens: 10_000 }) }, { discovery: [10, 23], labels: [100, 213] }],
