@@ -3,7 +3,7 @@ import { rules } from '../../src/analyst/rules/rules';
 import { selectionRuleSchema } from '../../src/domain/campaign';
 import { createShop } from '../../src/environments/shop/shop';
 import { type Skill, SKILLS } from '../../src/environments/shop/tasks';
-import { noLedger } from '../../test/support/no-ledger';
+import { noLedger } from '../../test/support/memory-ledger';
 import { rollouts } from '../../test/unit/analyst/simulation';
 import { baseWith, shipped, type Base } from '../bases';
 import { Interrupted } from '../processes';

@@ -7,7 +7,7 @@ import type { ScoredRollout } from '../../src/domain/rollout';
 import { openPrompts } from '../../src/language-model/answer';
 import type { Asking, Question } from '../../src/language-model/model';
 import { fenced as json } from './model-endpoint';
-import { noLedger } from './no-ledger';
+import { noLedger } from './memory-ledger';
 import { scoredRollout } from './scored-rollout';
 
 /** The key says task and attempt; messages 1 to `turns` follow the policy. */

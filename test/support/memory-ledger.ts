@@ -1,4 +1,4 @@
-/** A ledger in memory, for one test: no budget, and what was kept can be looked at. */
+/** Ledgers for one test: in memory, without a budget, where what was kept can be looked at; and one that nobody may ask. */
 import type { Asking, Ledger, ModelReply } from '../../src/language-model/model';
 
 export interface MemoryLedger extends Ledger {
@@ -28,3 +28,10 @@ export const askingBy = (ledger: Ledger, more: Partial<Asking> = {}): Asking => 
   signal: new AbortController().signal,
   ...more,
 });
+
+const refuse = async () => {
+  throw new Error('nothing may be asked here');
+};
+
+/** For parts that ask no language model: whoever asks after all is told so. */
+export const noLedger: Ledger = { find: refuse, permit: refuse, keep: refuse, count: refuse };

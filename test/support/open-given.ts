@@ -1,7 +1,7 @@
 /** What the given analyst makes of a file, as a campaign would. */
 import type { Candidate, LabelPass } from '../../src/domain/capability';
 import { given } from '../../src/analyst/given';
-import { noLedger } from './no-ledger';
+import { noLedger } from './memory-ledger';
 
 export async function openGiven(
   capabilities: string,

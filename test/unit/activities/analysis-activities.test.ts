@@ -16,7 +16,7 @@ import type { ScoredRollout } from '../../../src/domain/rollout';
 import { registry } from '../../../src/registry';
 import type { Synthesizer, SynthesizerKind } from '../../../src/synthesis/synthesizer';
 import { putRollouts, run as runActivity } from '../../support/activity-inputs';
-import { noLedger } from '../../support/no-ledger';
+import { noLedger } from '../../support/memory-ledger';
 import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 

@@ -5,7 +5,7 @@ import { selectionRuleSchema } from '../../../src/domain/campaign';
 import { selectCapabilities } from '../../../src/domain/selection';
 import { createShop } from '../../../src/environments/shop/shop';
 import { type Skill, SKILLS } from '../../../src/environments/shop/tasks';
-import { noLedger } from '../../support/no-ledger';
+import { noLedger } from '../../support/memory-ledger';
 import { rollouts } from '../analyst/simulation';
 
 const analyst = rules.open({ kind: 'rules' }, undefined);

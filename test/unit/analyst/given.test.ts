@@ -7,7 +7,7 @@ import { given } from '../../../src/analyst/given';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
 import { kindOf } from '../../../src/domain/kinds';
-import { noLedger } from '../../support/no-ledger';
+import { noLedger } from '../../support/memory-ledger';
 
 const description: EnvironmentDescription = {
   ...{ name: 'flights', version: '1', policy: '', tools: [], maxSteps: 10, hasReference: false },

@@ -19,7 +19,7 @@ import type { ScoredRollout } from '../../../src/domain/rollout';
 import { checkPartition } from '../../../src/domain/selection';
 import { mean, populationStd } from '../../../src/domain/statistics';
 import { trajectory as played } from '../../support/analyst-llm';
-import { noLedger } from '../../support/no-ledger';
+import { noLedger } from '../../support/memory-ledger';
 import { scoredRollout } from '../../support/scored-rollout';
 
 const tool = (

@@ -15,7 +15,7 @@ import { rules } from '../../../src/analyst/rules/rules';
 import { generators } from '../../../src/synthesis/generators';
 import { createShop } from '../../../src/environments/shop/shop';
 import { openModule } from '../../../src/sandbox/module';
-import { noLedger } from '../../support/no-ledger';
+import { noLedger } from '../../support/memory-ledger';
 import { rollouts } from '../analyst/simulation';
 import { reportFixture } from '../../support/report-fixture';
 
