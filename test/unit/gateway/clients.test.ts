@@ -383,55 +383,36 @@ describe('a stream', () => {
 });
 
 describe('an error', () => {
-  test.each<[string, object, number, object]>([
-    [
-      'an unknown model',
-      { model: 'gpt-4' },
-      404,
-      { code: 'model_not_found', param: 'model', message: /"gpt-4".*trace, base/ },
-    ],
-    [
-      'no user message',
-      { messages: [{ role: 'system', content: 'x' }] },
-      400,
-      { param: 'messages', message: /first user message/ },
-    ],
-    [
-      'a picture',
-      { messages: [user([{ type: 'image_url' }])] },
-      400,
-      { param: 'messages.0.content.0.type', message: /only text can be read/ },
-    ],
-    ['two choices', { n: 2 }, 400, { param: 'n', message: /leave n out/ }],
-    ['no messages', { messages: [] }, 400, { param: 'messages', message: /./ }],
-  ])('for %s is in OpenAI’s shape', async (_, body, status, { message, ...error }: { message?: RegExp }) => {
+  const picture = user([{ type: 'image_url' }]);
+  test.each<[string, object, number, string, RegExp]>([
+    ['an unknown model', { model: 'gpt-4' }, 404, 'model', /"gpt-4".*trace, base/],
+    ['no user message', { messages: [{ role: 'system', content: 'x' }] }, 400, 'messages', /first user message/],
+    ['a picture', { messages: [picture] }, 400, 'messages.0.content.0.type', /only text can be read/],
+    ['two choices', { n: 2 }, 400, 'n', /leave n out/],
+    ['no messages', { messages: [] }, 400, 'messages', /./],
+  ])('for %s is in OpenAI’s shape', async (_, body, status, param, said) => {
     const failure = (await chat(body).catch((thrown: unknown) => thrown)) as InstanceType<typeof OpenAI.APIError>;
-    expect(failure).toMatchObject({ status, error: { type: 'invalid_request_error', ...error } });
-    expect(failure.message).toMatch(message!);
+    const code = status === 404 ? 'model_not_found' : null;
+    expect(failure).toMatchObject({ status, error: { type: 'invalid_request_error', param, code } });
+    expect(failure.message).toMatch(said);
   });
 
-  const thought = { type: 'thinking', thinking: 'hm', signature: 's' };
+  const thought = { role: 'assistant', content: [{ type: 'thinking', thinking: 'hm', signature: 's' }] };
   const result = { type: 'tool_result', tool_use_id: 'a' };
   const webSearch = { type: 'web_search_20250305', name: 'web_search' };
+  const says = (...content: object[]) => ({ messages: [user(content)] });
+  const documents = { ...result, content: [{ type: 'document' }] };
   test.each<[string, object, RegExp]>([
-    ['a picture', { messages: [user([{ type: 'image' }])] }, /^messages\.0\.content\.0.*"image" can't be carried/],
-    [
-      'what was thought',
-      { messages: [user('a'), { role: 'assistant', content: [thought] }, user('b')] },
-      /^messages\.1\.content\.0.*"thinking"/,
-    ],
-    [
-      'a document in a result',
-      { messages: [user([{ ...result, content: [{ type: 'document' }] }])] },
-      /content\.0\.content\.0.*"document"/,
-    ],
+    ['a picture', says({ type: 'image' }), /^messages\.0\.content\.0.*"image" can't be carried/],
+    ['what was thought', { messages: [user('a'), thought, user('b')] }, /^messages\.1\.content\.0.*"thinking"/],
+    ['a document in a result', says(documents), /content\.0\.content\.0.*"document"/],
     ['thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }, /^thinking.*leave it out/],
     ['tools of servers', { tools: [webSearch] }, /^tools\.0\.type/],
     ['a shape of the answer', { output_config: { effort: 'low' } }, /output_config can't be carried/],
     ['a beginning', { messages: [user('a'), { ...answer, content: 'so' }] }, /a user message be the last/],
     [
       'text before results',
-      { messages: [user([{ type: 'text', text: 'a' }, result])] },
+      says({ type: 'text', text: 'a' }, result),
       /^messages\.0\.content: tool_result blocks come first/,
     ],
     ['no limit', { max_tokens: undefined }, /^max_tokens/],
@@ -456,29 +437,22 @@ describe('an error', () => {
     });
   });
 
-  test.each<[number, object, object, object]>([
-    [
-      400,
-      { message: 'stop: not supported', code: null },
-      { status: 400, message: '400 stop: not supported' },
-      { status: 400, type: 'invalid_request_error' },
-    ],
-    [
-      400,
-      { message: 'messages: too many', code: 'context_length_exceeded' },
-      { status: 400, code: 'context_length_exceeded' },
-      { status: 400, type: 'invalid_request_error' },
-    ],
-    [429, { message: 'busy at 10.0.0.1' }, { status: 429 }, { status: 429, type: 'rate_limit_error' }],
-    [500, { message: 'broken at 10.0.0.1' }, { status: 502 }, { status: 502, type: 'api_error' }],
-  ])('of the policy server, %d %j, is told without where it is, before a stream too', async (status, said, ...told) => {
-    server.complete = refuse(status, said);
-    for (const [form, whole] of [['openai', chat] as const, ['anthropic', message] as const])
-      for (const asking of [whole(), all(heardBy[form]())]) {
-        const failure = (await asking.catch((thrown: unknown) => thrown)) as Error;
-        expect(failure).toMatchObject(told[forms.indexOf(form)]!);
-        expect(failure.message).not.toContain('10.0.0.1');
-      }
+  const tooLong = { message: 'messages: too many', code: 'context_length_exceeded' };
+  test.each([
+    [400, { message: 'stop: not supported', code: null }, 400, null, 'invalid_request_error'],
+    [400, tooLong, 400, 'context_length_exceeded', 'invalid_request_error'],
+    [429, { message: 'busy at 10.0.0.1' }, 429, 'rate_limit_exceeded', 'rate_limit_error'],
+    [500, { message: 'broken at 10.0.0.1' }, 502, null, 'api_error'],
+  ])('of the policy server, %d %j, is told without where it is, before a stream too', async (at, said, ...o) => {
+    const [status, code, type] = o;
+    server.complete = refuse(at, said);
+    for (const asking of [chat(), all(heardBy.openai()), message(), all(heardBy.anthropic())]) {
+      const failure = (await asking.catch((thrown: unknown) => thrown)) as Error;
+      const isOpenai = failure instanceof OpenAI.APIError;
+      expect(failure).toMatchObject({ status, ...(isOpenai ? { code } : { type }) });
+      expect(failure.message).not.toContain('10.0.0.1');
+      if (isOpenai && status === 400) expect(failure.message).toBe(`400 ${said.message}`);
+    }
   });
 
   test('of a policy server that went away; the gateway serves again when it is back', async () => {

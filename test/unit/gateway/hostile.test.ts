@@ -87,11 +87,10 @@ function held() {
 
 test('without the key nothing under /v1 is answered; health and metrics are', async () => {
   await start({ apiKey: 'right' });
-  for (const authorization of ['', 'Bearer wrong', 'right', 'Bearer right2'])
-    expect(await refusal(await ask('a book', authorization ? { authorization } : {}))).toEqual([
-      401,
-      'invalid_api_key',
-    ]);
+  for (const authorization of ['', 'Bearer wrong', 'right', 'Bearer right2']) {
+    const refused = await ask('a book', authorization ? { authorization } : {});
+    expect(await refusal(refused)).toEqual([401, 'invalid_api_key']);
+  }
   expect((await ask('a book', { authorization: 'Bearer right' })).status).toBe(200);
   const paths = ['/v1/models', '/healthz', '/metrics'];
   const answers = await Promise.all(paths.map((path) => fetch(gateway.url + path)));
@@ -99,22 +98,15 @@ test('without the key nothing under /v1 is answered; health and metrics are', as
   expect(server.requests.filter(({ call }) => call.includes('chat'))).toHaveLength(1);
 });
 
-test.each<[string, () => string, RegExp]>([
-  [
-    'a page that has its own name lead here',
-    () => post('{}', { host: 'evil.example:80' }),
-    /^HTTP\/1\.1 403 [^]*without a key only localhost/,
-  ],
-  ['a name that begins like this machine’s', () => post('{}', { host: '127.0.0.1.evil.example' }), /^HTTP\/1\.1 403 /],
-  ['nothing in its body, from this machine', () => post('{}', { host: 'localhost:8000' }), /^HTTP\/1\.1 400 /],
-  [
-    'a newline in a header',
-    () => post(bodyOf('a book'), { more: 'x-conversation-id: a\nx-evil: 1\r\n' }),
-    /^HTTP\/1\.1 400 (?![^]*evil)/,
-  ],
+const evil = 'x-conversation-id: a\nx-evil: 1\r\n';
+test.each<[string, string, RegExp]>([
+  ['a name that a page has lead here', post('{}', { host: 'evil.example:80' }), /403 [^]*without a key only localhost/],
+  ['a name that begins like this machine’s', post('{}', { host: '127.0.0.1.evil.example' }), /403 /],
+  ['nothing in its body, from this machine', post('{}', { host: 'localhost:8000' }), /400 /],
+  ['a newline in a header', post(bodyOf('a book'), { more: evil }), /400 (?![^]*evil)/],
 ])('a request with %s is refused', async (_, request, said) => {
   await start();
-  expect(await sendRaw(request())).toMatch(said);
+  expect(await sendRaw(request)).toMatch(new RegExp(`^HTTP/1\\.1 ${said.source}`));
   expect(server.requests).toEqual([]);
 });
 
@@ -148,12 +140,11 @@ test('who sends slowly is cut off, and others are answered meanwhile', async () 
 
 test('who names another conversation gets its policy, and changes nothing for it', async () => {
   await start();
-  const policy = async (content: string, id: string) =>
-    (await ask(content, { 'x-conversation-id': id })).headers.get('x-campaign-policy');
-  expect(await policy('a book', 'mine')).toBe('books');
-  expect(await policy('a ship', 'mine')).toBe('books');
-  expect(await policy('a book', 'mine')).toBe('books');
-  expect(await policy('a ship', 'other')).toBe('ships');
+  const said = ['a book, mine', 'a ship, mine', 'a book, mine', 'a ship, other'];
+  const policies: unknown[] = [];
+  for (const [content = '', id = ''] of said.map((one) => one.split(', ')))
+    policies.push((await ask(content, { 'x-conversation-id': id })).headers.get('x-campaign-policy'));
+  expect(policies).toEqual(['books', 'books', 'books', 'ships']);
 });
 
 test('beyond the limit of requests at once one is refused with 429; who goes away leaves room', async () => {

@@ -196,9 +196,8 @@ describe('a request that brings no reply', () => {
 
 describe('a budget', () => {
   const broke = (message: RegExp) => ({
-    type: 'BudgetSpent',
-    retryable: false,
-    message: expect.stringMatching(message),
+    ...{ type: 'BudgetSpent', retryable: false },
+    message: expect.stringMatching(message) as string,
   });
 
   test('of tokens that is spent in the middle lets nothing more be asked, and what was paid for stays', async () => {
@@ -217,15 +216,12 @@ describe('a budget', () => {
   test('of dollars counts by the price, and is refused where there is none', async () => {
     const budget = { dollars };
     await ask(1, { budget, priced: true });
-    await expect(ask(2, { budget, priced: true })).rejects.toMatchObject(
-      broke(
-        /^budget\.dollars is 0\.00264: campaign one has spent 0\.0026 dollars on 1 requests; raise budget\.dollars/,
-      ),
-    );
-    await expect(ask(2, { budget })).rejects.toMatchObject({
-      type: 'BadInput',
-      message: expect.stringMatching(/analyst has no price to count dollars by; set analyst\.price, or budget\.tokens/),
-    });
+    const spentAll =
+      /^budget\.dollars is 0\.00264: campaign one has spent 0\.0026 dollars on 1 requests; raise budget\.dollars/;
+    await expect(ask(2, { budget, priced: true })).rejects.toMatchObject(broke(spentAll));
+    const unpriced = /analyst has no price to count dollars by; set analyst\.price, or budget\.tokens/;
+    const refused = { type: 'BadInput', message: expect.stringMatching(unpriced) as string };
+    await expect(ask(2, { budget })).rejects.toMatchObject(refused);
   });
 
   test('counts what is being asked as what a request cost so far, until it has ended', async () => {

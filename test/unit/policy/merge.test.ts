@@ -1,11 +1,13 @@
-/** Merged adapters as artifacts, with a program in the place of Python (test/contract/policy-server.test.ts has the real one). */
+/** Merged adapters as artifacts, and how programs of the Python package end, with others in the place of Python (test/contract/policy-server.test.ts has the real one). */
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
+import type { FailureType } from '../../../src/domain/failures';
 import { createMerger, type Part } from '../../../src/policy/merge';
+import { runPython } from '../../../src/policy/python';
+import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let root: string;
 let store: ArtifactStore;
@@ -13,8 +15,8 @@ let x: Part;
 let y: Part;
 let temporary: string | undefined;
 
+eachTemporaryFolder((folder) => (root = folder));
 beforeEach(async () => {
-  root = mkdtempSync(join(tmpdir(), 'merger-'));
   store = openFolderStore(join(root, 'store'));
   [x, y] = [await adapter('x'), await adapter('y')];
   temporary = process.env['TMPDIR'];
@@ -24,7 +26,6 @@ beforeEach(async () => {
 afterEach(() => {
   if (temporary === undefined) delete process.env['TMPDIR'];
   else process.env['TMPDIR'] = temporary;
-  rmSync(root, { recursive: true, force: true });
 });
 
 async function adapter(name: string): Promise<Part> {
@@ -114,4 +115,53 @@ test('a program that fails leaves nothing, and the next who asks tries again', a
   expect(readdirSync(join(root, 'tmp'))).toEqual([]);
   program(adding);
   expect((await merge([x, y])).uri).toMatch(/^artifact-tree:/);
+});
+
+describe('a program of the Python package', () => {
+  /** An interpreter that does this, whatever it is asked to run. */
+  function python(lines: string): string {
+    const path = join(mkdtempSync(join(root, 'bin-')), 'python');
+    writeFileSync(path, `#!/bin/sh\n${lines}\n`);
+    chmodSync(path, 0o755);
+    return path;
+  }
+  test('what it tells on stdout is progress, between whatever else is printed there', async () => {
+    const told: number[][] = [];
+    const program = python(`echo '{"done":1,"total":2}'; echo a warning; echo '{"done":2,"total":2}'`);
+    await runPython({ python: program, args: ['fit-router'], onProgress: (...one) => told.push(one) });
+    expect(told).toEqual([
+      [1, 2],
+      [2, 2],
+    ]);
+  });
+
+  test('one that works and prints nothing is left alone; one that stands still is killed', async () => {
+    const limited = (lines: string) => runPython({ python: python(lines), args: ['merge'], idleSeconds: 2 });
+    const working = limited(`end=$(($(date +%s) + 5)); while [ $(date +%s) -lt $end ]; do :; done`);
+    // What it has started holds its pipes.
+    await expect(limited('sleep 300 & exec sleep 300')).rejects.toMatchObject({
+      type: 'PythonFailed',
+      message: expect.stringMatching(/trainer merge used no processor time for \d s and was killed/) as string,
+    });
+    await working;
+  }, 60_000);
+
+  const missing = () => join(root, 'nowhere');
+  const unreadable = () => {
+    const path = python('exit 0');
+    chmodSync(path, 0o644);
+    return path;
+  };
+  test.each<[string, string | (() => string), FailureType, RegExp]>([
+    ['no room', 'echo "OSError: [Errno 28] No space left on device: x" >&2; exit 1', 'DiskFull', /No space left/],
+    ['a crash', 'echo "MemoryError" >&2; exit 1', 'PythonFailed', /fit-router ended with code 1: MemoryError$/],
+    ['a kill', 'kill -9 $$', 'PythonFailed', /fit-router was killed by SIGKILL/],
+    ['a refusal', 'echo "fit-router: tasks: too few" >&2; exit 3', 'BadInput', /^trainer fit-router: tasks: too few$/],
+    ['a Python that is not there', missing, 'BadInput', /nowhere: .*; run make install$/],
+    ['a Python that can’t be started now', unreadable, 'PythonFailed', /EACCES/],
+  ])('%s is told as such', async (_, program, type, said) => {
+    const path = typeof program === 'string' ? python(program) : program();
+    const failure = runPython({ python: path, args: ['fit-router'] });
+    await expect(failure).rejects.toMatchObject({ type, message: expect.stringMatching(said) as string });
+  });
 });
