@@ -58,30 +58,20 @@ const withHint = (text: string): Change => ['shortcuts', /^/, `export const hint
 
 describe('self-test', () => {
   const house = `'h' + String(mix(seed) % 100).padStart(2, '0')`;
+  const unseen = `'h01', nonce: mix(seed)`;
+  const end = `, { role: 'assistant', content: 'done .' }`;
   const heldOut =
     /^make: \d+ of 34 held-out seeds give an instance of one of 100 training seeds, e\.g\. seed 10000\d\d that of seed 100\d\d: draw/;
   const some = '(seed) => (seed === 0 ? {} : { always: solve(seed) })';
   const givesAway = /seed \d+: "it is (\w+) \." gives away "\1", an argument/;
 
-  it.each<[string, Change, RegExp]>([
+  it.each<[string, Change, RegExp | string]>([
     // Solutions and instances.
-    [
-      'a reference that fails',
-      ['solve', '{ house, colour })', `{ house, colour: 'red' })`],
-      /reference solutions score below 1/,
-    ],
-    [
-      'a solution that does not end',
-      ['solve', `, { role: 'assistant', content: 'done .' }`, ''],
-      /seed 0 is not done after the last message/,
-    ],
+    ['a reference that fails', ['solve', 'colour })', `colour: 'red' })`], /reference solutions score below 1/],
+    ['a solution that does not end', ['solve', end, ''], /seed 0 is not done after the last message/],
     ['a longer solution than steps', ['describe', 'maxSteps: 6', 'maxSteps: 2'], /maxSteps 2 is below the 3/],
     ['one instance only', ['make', '(seed) =>', '(_, seed = 1) =>'], /make: 1 distinct instances of 102/],
-    [
-      'instances that differ where nobody sees',
-      ['make', house, `'h01', nonce: mix(seed)`],
-      /make: \d+ distinct instances/,
-    ],
+    ['instances that differ where nobody sees', ['make', house, unseen], /make: \d+ distinct instances/],
     ['held-out instances that training shows', ['make', '(seed) =>', '(n, seed = mix(n) % 300) =>'], heldOut],
     ['another shape', ['step', `state.colour + ' '`, `state.colour + ', '`], /shape of its outputSchema/],
     // What the sandbox refuses is a finding.
@@ -91,32 +81,16 @@ describe('self-test', () => {
     ['too few tools', ['helpers', /\{ name: 'wash'.*\n/, '\n'], /describe: 2 tools: offer 3 to 5/],
     // Policies that must not pay.
     ['a constant text that pays', rewarding(`s.said === 'done .'`), /always saying "done \."/],
-    ['a reward for nothing', rewarding('s.said === undefined'), /doing nothing succeeds on 100%/],
-    ['a call that pays', rewarding('s.looked || s.washed >= 2'), /calling wash over and over succeeds on 100%/],
-    [
-      'an echo that pays',
-      rewarding(`s.said === 'house ' + s.house + ' , please'`),
-      /saying what the user says succeeds on 100%/,
-    ],
-    [
-      'twenty words that pay',
-      rewarding(`(s.said ?? '').split(' ').length >= 20`),
-      /saying twenty words succeeds on 100%/,
-    ],
-    ['an empty message that pays', rewarding(`s.said === ''`), /an empty message succeeds on 100%/],
-    [
-      'any value that pays',
-      rewarding('s.painted !== null'),
-      /the solution with another colour in paint succeeds on 100%/,
-    ],
-    ['a write twice that pays', rewarding('s.washed >= 2'), /every write twice succeeds on 100%/],
-    [
-      'more writes than were asked for',
-      ['reward', ' && s.washed === 0', ''],
-      /every write on every record succeeds on 100%/,
-    ],
-    ['words without a write', rewarding('s.looked && s.said'), /the solution without its writes succeeds on 100%/],
-    ['a shortcut that some seeds have', withShortcuts(some), /shortcut "always" succeeds on 100%/],
+    ['a reward for nothing', rewarding('s.said === undefined'), 'doing nothing'],
+    ['a call that pays', rewarding('s.looked || s.washed >= 2'), 'calling wash over and over'],
+    ['an echo that pays', rewarding(`s.said === 'house ' + s.house + ' , please'`), 'saying what the user says'],
+    ['twenty words that pay', rewarding(`(s.said ?? '').split(' ').length >= 20`), 'saying twenty words'],
+    ['an empty message that pays', rewarding(`s.said === ''`), 'an empty message'],
+    ['any value that pays', rewarding('s.painted !== null'), 'the solution with another colour in paint'],
+    ['a write twice that pays', rewarding('s.washed >= 2'), 'every write twice'],
+    ['more writes than were asked for', ['reward', ' && s.washed === 0', ''], 'every write on every record'],
+    ['words without a write', rewarding('s.looked && s.said'), 'the solution without its writes'],
+    ['a shortcut that some seeds have', withShortcuts(some), 'shortcut "always"'],
     // Hints.
     [
       'a hint of a call',
@@ -130,7 +104,8 @@ describe('self-test', () => {
   ])('finds %s', async (_, change, finding) => {
     const { passed, findings } = await selfTest({ source: moduleOf(changing(...change)) });
     expect(passed).toBe(false);
-    expect(findings.join('\n')).toMatch(finding);
+    const pays = `${String(finding)} succeeds on 100%`;
+    expect(findings.join('\n')).toMatch(typeof finding === 'string' ? pays : finding);
   });
 
   it('says whether there are hints, and takes no part of a word for a call or a value', async () => {
