@@ -5,10 +5,12 @@
  * test/faults.
  */
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
@@ -18,11 +20,10 @@ import type { Snapshot } from '../../src/cli/watch/snapshot';
 import { CHECKED_TASKS } from '../../src/domain/base-check';
 import type { FailureType } from '../../src/domain/failures';
 import { baseModel, command, commandWith, reportOf, repository, writeCampaign } from '../support/campaign-run';
-import { makeRandomModel, startEmbeddedServer } from '../support/embedded-server';
+import { makeRandomModel, python, startEmbeddedServer } from '../support/embedded-server';
 import { rolloutsIn, scoredIn } from '../support/faults-checks';
 import { startLoopback } from '../support/loopback';
 import { atEnd } from '../support/opened';
-import { workerByHand } from '../support/worker-by-hand';
 import { temporaryFolder } from '../support/temporary-folder';
 import { devServer, quiet } from '../workflows/environment';
 
@@ -76,15 +77,35 @@ async function passing(to: string): Promise<{ url: string; traceparents: string[
 
 async function worker(kind: 'control' | 'rollouts', home: Home, settings: Record<string, string>) {
   const port = await freePort();
-  const started = await workerByHand(kind, {
-    TEMPORAL_ADDRESS: env.address,
-    CAMPAIGN_HOME: home.root,
-    CAMPAIGN_METRICS: `127.0.0.1:${port}`,
-    CAMPAIGN_LOG: 'json',
-    POLICY_SERVER_API_KEY: KEY,
-    ...settings,
+  const child = spawn(process.execPath, [join(repository, 'dist/workers/worker.js'), kind], {
+    cwd: repository,
+    env: {
+      ...process.env,
+      TEMPORAL_ADDRESS: env.address,
+      CAMPAIGN_HOME: home.root,
+      CAMPAIGN_PYTHON: python,
+      CAMPAIGN_MODEL: baseModel,
+      CAMPAIGN_METRICS: `127.0.0.1:${port}`,
+      CAMPAIGN_LOG: 'json',
+      POLICY_SERVER_API_KEY: KEY,
+      ...settings,
+    },
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
-  return { ...started, metrics: async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text() };
+  let log = '';
+  child.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
+  const ended = once(child, 'close');
+  const stop = () => {
+    child.stdin.end();
+    return ended;
+  };
+  atEnd(stop);
+  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  for await (const line of createInterface({ input: child.stdout })) {
+    const ready = JSON.parse(line) as { taskQueue?: string; store?: string };
+    if (ready.taskQueue !== undefined) return { ready, log: () => log, stop, metrics };
+  }
+  throw new Error(`the ${kind} worker ended before it was ready: ${log}`);
 }
 
 async function until<Seen>(look: () => Promise<Seen>, holds: (seen: Seen) => boolean): Promise<Seen> {
@@ -161,9 +182,7 @@ test('workers that must not play say why and play nothing; operators see what th
 
   const stranger = await playing(other, policy.url);
   expect(stranger.ready).toMatchObject({ taskQueue: queue });
-  expect(await failure('WrongStore')).toContain(
-    `in ${other.root}, is that of control-${String(stranger.ready['store'])}`,
-  );
+  expect(await failure('WrongStore')).toContain(`in ${other.root}, is that of control-${stranger.ready.store}`);
   await stranger.stop();
   const misled = await playing(home, wrong.url);
   expect(await failure('WrongBaseModel')).toContain(`serves ${wrong.base}, and the campaign wants ${right.base}`);
@@ -185,7 +204,7 @@ test('workers that must not play say why and play nothing; operators see what th
   // A workflow whose code fails.
   const bad = await env.client.workflow.start('campaign', {
     workflowId: 'bad',
-    taskQueue: String(control.ready['taskQueue']),
+    taskQueue: control.ready.taskQueue!,
     args: [{}],
   });
   const ofControl = await until(control.metrics, (seen) => seen.includes('workflow_task_execution_failed'));
