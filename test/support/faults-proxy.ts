@@ -20,6 +20,24 @@ export type Misbehaviour =
 
 const SLOW_MS = 4000;
 
+interface Refusal {
+  status: number;
+  type: string;
+  body: string;
+}
+const json = (status: number, error: object): Refusal => ({
+  status,
+  type: 'application/json',
+  body: JSON.stringify({ error: { ...error, code: status } }),
+});
+/** What is answered in place of the server. */
+const refusals: Partial<Record<Misbehaviour, Refusal>> = {
+  'error 500': json(500, { message: 'out of memory', type: 'InternalServerError' }),
+  'busy 503': json(503, { message: 'no capacity', type: 'ServiceUnavailable' }),
+  'unknown model': json(404, { message: 'the model does not exist', type: 'NotFoundError', param: 'model' }),
+  nonsense: { status: 200, type: 'text/html', body: '<html>gateway</html>' },
+};
+
 export interface Proxy {
   url: string;
   /** From now on this share of the completions goes wrong so; of `gone`, everything. */
@@ -63,7 +81,8 @@ export async function startProxy({ url, random }: { url: string; random: Random 
     const completes = question.url === '/v1/chat/completions';
     const disturbs = how !== undefined && completes && random.next() < share;
     if (disturbs) self.disturbed++;
-    if (disturbs && refuse(answer)) return;
+    const refusal = disturbs && how !== undefined ? refusals[how] : undefined;
+    if (refusal) return void answer.writeHead(refusal.status, { 'content-type': refusal.type }).end(refusal.body);
     if (disturbs && how === 'slow') await new Promise((done) => setTimeout(done, SLOW_MS));
     const cut = disturbs && how === 'cut off';
     const to = target;
@@ -73,32 +92,18 @@ export async function startProxy({ url, random }: { url: string; random: Random 
     forward({ url: to, question, body, answer, cut, onAnswer });
   }
 
-  /** Answers in place of the server; false where the server is to answer. */
-  function refuse(answer: ServerResponse): boolean {
-    const say = (status: number, error: object) =>
-      answer.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ error }));
-    switch (how) {
-      case 'error 500':
-        say(500, { message: 'out of memory', type: 'InternalServerError', code: 500 });
-        return true;
-      case 'busy 503':
-        say(503, { message: 'no capacity', type: 'ServiceUnavailable', code: 503 });
-        return true;
-      case 'unknown model':
-        say(404, { message: 'the model does not exist', type: 'NotFoundError', param: 'model', code: 404 });
-        return true;
-      case 'nonsense':
-        answer.writeHead(200, { 'content-type': 'text/html' }).end('<html>gateway</html>');
-        return true;
-      default:
-        return false;
-    }
-  }
-
   return self;
 }
 
-function forward({ url, question, body, answer, cut, onAnswer }: Forward): void {
+function forward(o: {
+  url: string;
+  question: IncomingMessage;
+  body: Buffer;
+  answer: ServerResponse;
+  cut: boolean;
+  onAnswer: (bytes: Buffer) => void;
+}): void {
+  const { url, question, body, answer, cut, onAnswer } = o;
   const { method = 'GET', headers } = question;
   const onward = request(new URL(question.url ?? '/', url), { method, headers }, (from) => {
     const whole: Buffer[] = [];
@@ -115,13 +120,4 @@ function forward({ url, question, body, answer, cut, onAnswer }: Forward): void 
   onward.on('error', () => answer.destroy());
   answer.on('close', () => onward.destroy());
   onward.end(body);
-}
-
-interface Forward {
-  url: string;
-  question: IncomingMessage;
-  body: Buffer;
-  answer: ServerResponse;
-  cut: boolean;
-  onAnswer: (bytes: Buffer) => void;
 }
