@@ -117,17 +117,20 @@ const heardBy = (command: string, file: string, sent: Sent[]): Promise<Outcome[]
     child.stdin!.end(JSON.stringify(sent));
   });
 
-test('Node’s client and Python’s hear the same, whole and streamed, and it is what the table says', async () => {
-  const tools = (await createShop().describe()).tools.map(({ name, description, parameters }) => ({
+const shopTools = async () => (await createShop().describe()).tools;
+
+/** A case as it is sent, with the shop's tools in OpenAI's form. */
+async function sentOf({ of = 'usual', key = 'right', ...one }: Case, streamed: boolean): Promise<Sent> {
+  const tools = (await shopTools()).map(({ name, description, parameters }) => ({
     type: 'function',
     function: { name, description, parameters },
   }));
-  const sent = cases.flatMap(({ of = 'usual', key = 'right', ...one }) =>
-    [false, true].map((streamed) => {
-      const body = 'tools' in one.body ? { ...one.body, tools } : one.body;
-      return { ...one, body, key, streamed, url: `${gateways[of]!.url}/v1` };
-    }),
-  );
+  const body = 'tools' in one.body ? { ...one.body, tools } : one.body;
+  return { ...one, body, key, streamed, url: `${gateways[of]!.url}/v1` };
+}
+
+test('Node’s client and Python’s hear the same, whole and streamed, and it is what the table says', async () => {
+  const sent = await Promise.all(cases.flatMap((one) => [false, true].map((streamed) => sentOf(one, streamed))));
   const inNode = await heardBy('node', 'clients.mjs', sent);
   const inPython = await heardBy(python, 'clients.py', sent);
   const shown = (outcomes: Outcome[]) =>
@@ -138,20 +141,11 @@ test('Node’s client and Python’s hear the same, whole and streamed, and it i
 });
 
 test('Anthropic’s client hears the same of the same, whole and streamed', async () => {
-  const input_schema = { type: 'object' as const };
-  const tools = (await createShop().describe()).tools.map(({ name, description, parameters }) => ({
-    ...{ name, description, input_schema: { ...parameters, ...input_schema } },
+  const tools = (await shopTools()).map(({ name, description, parameters }) => ({
+    ...{ name, description, input_schema: { ...parameters, type: 'object' as const } },
   }));
-  const names = ['words', 'a limit', 'a call'];
-  const sent = names.map((name) => {
-    const one = cases.find((known) => known.name === name)!;
-    const offered = tools.map(({ input_schema: parameters, ...tool }) => ({
-      type: 'function',
-      function: { ...tool, parameters },
-    }));
-    const body = 'tools' in one.body ? { ...one.body, tools: offered } : one.body;
-    return { ...one, body, key: 'right', streamed: false, url: `${gateways['usual']!.url}/v1` };
-  });
+  const same = cases.filter(({ name }) => ['words', 'a limit', 'a call'].includes(name));
+  const sent = await Promise.all(same.map((one) => sentOf(one, false)));
   const expected = await heardBy('node', 'clients.mjs', sent);
   const { messages } = new Anthropic({ baseURL: gateways['usual']!.url, apiKey: 'right', maxRetries: 0 });
   for (const [n, { body }] of sent.entries()) {
