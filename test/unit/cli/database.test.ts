@@ -98,12 +98,13 @@ it('damaged pages end the run with the remedy, also if the server starts with th
   appendFileSync(log, 'error="of an earlier run: file is not a database (26)"\n');
   const damages: string[] = [];
   const { signal } = new AbortController();
+  jest.useFakeTimers();
   watchDatabase({ home, start: statSync(log).size, signal, onDamage: ({ message }) => damages.push(message) });
-  appendFileSync(
-    log,
-    'level=ERROR error="GetWorkflowExecution: failed. Error: database disk image is malformed (11)"\n',
-  );
-  expect(await waitUntil(() => damages.length > 0, 10)).toBe(true);
+  jest.runOnlyPendingTimers();
+  expect(damages).toEqual([]);
+  appendFileSync(log, 'level=ERROR error="GetWorkflowExecution: database disk image is malformed (11)"\n');
+  for (let look = 0; look < 2; look++) jest.runOnlyPendingTimers();
+  jest.useRealTimers();
   const damage = 'is damaged (database disk image is malformed); the same command with --recover';
   expect(damages).toEqual([expect.stringContaining(damage)]);
 
