@@ -36,7 +36,7 @@ beforeAll(async () => {
   base = { base: server.base, adapters: [] };
   store = openFolderStore(join(root, 'store'));
   client = policyClient({ url: server.url, store });
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   client.close();
   await server.stop();
@@ -135,7 +135,7 @@ test('a restart with another base model is noticed, and so is the right one afte
   server = await startEmbeddedServer({ model, args: port });
   await client.sample(request()).catch(() => undefined);
   expect((await client.sample(request({ sampling: greedy }))).tokenIds).toEqual(before.tokenIds);
-}, 120_000);
+}, 300_000);
 
 test('it does what a campaign asks of a policy server; turns that render otherwise are continued as they were sampled', async () => {
   const hermes = join(root, 'hermes');
@@ -211,7 +211,7 @@ test('a conversation is one row where its turns render otherwise than they were 
   expect(await rowsOf('kept')).toEqual(new Set([1]));
   // Where every prompt is rendered from messages.
   expect(Math.max(...(await rowsOf('stripped')))).toBeGreaterThan(1);
-}, 120_000);
+}, 300_000);
 
 test('rollouts of the shop that are hinted hold the ids of the same conversation without the hint', async () => {
   const environment = talking({ hint: 'look up the account first .' });
@@ -235,4 +235,4 @@ test('rollouts of the shop that are hinted hold the ids of the same conversation
     );
     expect(turns).toEqual(prompts);
   }
-}, 60_000);
+}, 300_000);

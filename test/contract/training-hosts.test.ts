@@ -119,4 +119,4 @@ test('a bucket that is away for a step is waited for: what was not stored is sto
   const two = await attemptOn('two');
   expect(two.steps()).toEqual([2]);
   expect(two.metrics().split('\n')).toHaveLength(3);
-}, 90_000);
+}, 300_000);
