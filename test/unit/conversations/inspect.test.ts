@@ -178,13 +178,8 @@ describe('.eval', () => {
 
   it('is read as the same log in JSON', async () => {
     const samples = [sample('a', 'C'), sample('b', 'I')];
-    const [a, b] = samples.map((one) => JSON.stringify(one)) as [string, string];
-    const log = {
-      'header.json': '{}',
-      'samples/a_epoch_1.json': a,
-      'samples/b_epoch_1.json': b,
-      'summaries.json': '[]',
-    };
+    const entries = samples.map((one) => [`samples/${one.id}_epoch_1.json`, JSON.stringify(one)] as const);
+    const log = { 'header.json': '{}', ...Object.fromEntries(entries), 'summaries.json': '[]' };
     const { conversations } = await readLog(await evalLog(log));
     expect(conversations).toEqual((await readLog(jsonLog(...samples))).conversations);
   });

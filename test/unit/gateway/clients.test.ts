@@ -457,12 +457,13 @@ describe('an error', () => {
 
   test('of a policy server that went away; the gateway serves again when it is back', async () => {
     const { port } = new URL(server.url);
-    await chat();
+    const named = { 'x-conversation-id': 'c-1' };
+    await chat({}, named);
     await server.close();
-    await expect(chat()).rejects.toMatchObject({ status: 503 });
+    await expect(chat({}, named)).rejects.toMatchObject({ status: 503 });
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(503);
     server = await startDialectServer({ port: Number(port) });
-    expect(await policyOf({})).toBe('books');
+    expect(await policyOf({}, named)).toBe('books');
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
   });
 });

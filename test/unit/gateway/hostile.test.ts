@@ -178,6 +178,9 @@ test('at its end it answers what it has begun, within the grace time, and takes 
   const { until, open } = held();
   const begun = ask('a book');
   await until(1);
+  gateway.drain();
+  expect((await ask('a ship')).status).toBe(503);
+  expect(await (await fetch(`${gateway.url}/healthz`)).json()).toMatchObject({ status: 'draining' });
   const closed = gateway.close(60);
   await expect(ask('a ship').then(({ status }) => status)).rejects.toThrow();
   open();

@@ -172,7 +172,16 @@ describe('an answer that is none', () => {
     await expect(ask()).rejects.toMatchObject(failure(type, said, { retryable: type === 'PolicyServerError' }));
   });
 
-  test.each<[string, DialectServer['complete'], FailureType, boolean, string]>([
+  type Row = [string, DialectServer['complete'], FailureType, boolean, string];
+  const tooLong = (how: string, complete: DialectServer['complete'], said: string): Row => [
+    `400, ${how}`,
+    complete,
+    'ContextLengthExceeded',
+    false,
+    said,
+  ];
+  const fills = 'max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)';
+  test.each<Row>([
     ['500', refuse(500, { message: 'oops' }), 'PolicyServerError', true, 'oops'],
     ['503', refuse(503, { message: 'going down' }), 'PolicyServerError', true, 'going down'],
     ['429', refuse(429, { message: 'slow down' }), 'PolicyServerBusy', true, 'slow down'],
@@ -180,32 +189,10 @@ describe('an answer that is none', () => {
     ['the end of the connection', (_, response) => void response.destroy(), 'PolicyServerUnavailable', true, 'closed'],
     ['404', refuse(404, { message: 'no model' }), 'PolicyNotLoaded', true, 'no model'],
     ['400', recorded('wrong temperature'), 'PolicyRequestRejected', false, 'must be non-negative, got -1.0'],
-    [
-      '400, by its code',
-      refuse(400, { message: 'prompt', code: 'context_length_exceeded' }),
-      'ContextLengthExceeded',
-      false,
-      'prompt',
-    ],
-    [
-      '400, of a prompt',
-      recorded('prompt over the context'),
-      'ContextLengthExceeded',
-      false,
-      'maximum context length is 2048 tokens',
-    ],
-    [
-      '400, of ids',
-      recorded('ids over the context'),
-      'ContextLengthExceeded',
-      false,
-      'longer than the maximum model length of 2048',
-    ],
-    [
-      '400, as vLLM 0.32 says it of a prompt that just fills the context',
-      refuse(400, { message: 'max_tokens must be at least 1, got 0. (parameter=max_tokens, value=0)' }),
-      ...(['ContextLengthExceeded', false, 'got 0'] as const),
-    ],
+    tooLong('by its code', refuse(400, { message: 'prompt', code: 'context_length_exceeded' }), 'prompt'),
+    tooLong('of a prompt', recorded('prompt over the context'), 'maximum context length is 2048 tokens'),
+    tooLong('of ids', recorded('ids over the context'), 'longer than the maximum model length of 2048'),
+    tooLong('as vLLM 0.32 says it of a prompt that just fills the context', refuse(400, { message: fills }), fills),
     ['401', refuse(401, { message: 'Unauthorized' }), 'PolicyServerWrong', false, 'set POLICY_SERVER_API_KEY'],
   ])('is %s', async (_, complete, type, retryable, said) => {
     server.complete = complete;
