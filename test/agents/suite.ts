@@ -109,7 +109,7 @@ test('its export is served by the commands in its README, and the program, uncha
 const vllm = join(repository, '.venv-vllm', 'bin', 'python');
 const PARSE = `
 import sys
-from vllm.entrypoints.openai.cli_args import make_arg_parser, validate_parsed_serve_args
+from vllm.entrypoints.launchers.cli_args import make_arg_parser, validate_parsed_serve_args
 from vllm.utils.argparse_utils import FlexibleArgumentParser
 validate_parsed_serve_args(make_arg_parser(FlexibleArgumentParser()).parse_args(sys.argv[1:]))`;
 
