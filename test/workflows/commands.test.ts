@@ -73,16 +73,16 @@ async function stored(campaign?: string): Promise<Partial<Activities>> {
   });
   const figure = { mean: 0.5, std: 0.1 };
   const selection = {
-    passes: 10,
+    passes: 2,
     capabilities: candidates.map(({ name }) => ({
-      ...{ name, coverage: figure, delta: figure, votes: 9, passes: 10, selected: true, evidence: [key] },
+      ...{ name, coverage: figure, delta: figure, votes: 2, passes: 2, selected: true, evidence: [key] },
     })),
   };
   const selected = await put('selection', JSON.stringify(selection));
   return {
     discover: async () => ({ ref: discovery, selects: 'by labels' }),
     label: async ({ pass }) => put(`labels-${pass}`, JSON.stringify(labels(pass))),
-    select: async () => ({ ref: selected, selected: candidates.map((candidate) => ({ candidate, votes: 9 })) }),
+    select: async () => ({ ref: selected, selected: candidates.map((candidate) => ({ candidate, votes: 2 })) }),
     synthesize: async ({ candidate, round, previous }) =>
       put(
         `${candidate.name}-${round}`,
@@ -107,7 +107,7 @@ test('from what waits to what was decided', async () => {
   await waits(begun);
 
   const shown = await ran('approvals', name);
-  expect(shown).toContain('refuse_what_is_forbidden\nRefuses what the policy forbids.\n9 of 10 votes, Cov 0.50 ± 0.10');
+  expect(shown).toContain('refuse_what_is_forbidden\nRefuses what the policy forbids.\n2 of 2 votes, Cov 0.50 ± 0.10');
   expect(shown).toMatch(/it refuses without a word why – \S+ task task-a, attempt 0, failed, message\s+1/);
   expect(shown).toMatch(/> agent +I <b>refuse<\/b>\S*\n +user +and what else\?/);
   expect(shown).not.toContain('\u001b');
