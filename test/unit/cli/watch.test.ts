@@ -122,6 +122,9 @@ describe('the tree on a terminal', () => {
     expect(frame(early, { rates, now: now + 2000 })).toContain(
       '▸ selection            pass 2 50/400 · 10.0/s · 35 s left · 4.2 kB of replies · base rollouts 10/340 · 1 broken',
     );
+    // How many there are is not known yet.
+    early.activities = [activity({ heartbeat: { ...rollouts, done: 0, total: 0, broken: 0 } })];
+    expect(frame(early)).toContain('▸ selection            base rollouts');
   });
 
   it('shows what needs a person, and attempts that the workflow counts', () => {
