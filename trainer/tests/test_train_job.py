@@ -35,6 +35,10 @@ from trainer.train.model import build_model
     [
         ({"base_model": "/nowhere"}, r'base_model "/nowhere": no model folder.*build'),
         ({"tasks": []}, r"tasks \[\]: .*at least 1 item"),
+        ({"tasks": ["s1", 2]}, r"tasks.1 2: must be a valid string"),
+        ({"steps": 2.5}, r"steps 2.5: must be a valid integer"),
+        ({"temperature": 0}, r"temperature 0: .*greater than 0"),
+        ({"steps_ahead": 1, "temperature": 0.7}, r"steps_ahead 1: .*another temperature than 1.*set it to 0"),
         ({"groups_per_step": 4}, r"groups_per_step 4: .*there are 3 tasks: lower it to that"),
         ({"group_size": 1}, r"group_size 1: .*equal to 2"),
         ({"group_size": True}, r"group_size true: must be a valid integer"),
@@ -42,6 +46,8 @@ from trainer.train.model import build_model
         ({"advantage": "grouped"}, r"advantage \"grouped\": must be 'group' or 'batch'"),
         ({"learning_rat": 1}, r"learning_rat 1: no such field; correct its name"),
         ({"lora": {**LORA, "rank": 4}}, r"lora.rank 4: no such"),
+        ({"lora": {**LORA, "r": 0}}, r"lora.r 0: must be greater"),
+        ({"lora": 4}, r"lora 4: must be an object"),
     ],
 )
 def test_bad_jobs(tiny_model_dir, tmp_path, changes, said):

@@ -104,6 +104,13 @@ class Job(LoraJob):
     """1: a step's rollouts are made while the step before is trained, by the policy from before it."""
     advantage: Literal["group", "batch"]
 
+    @field_validator("steps_ahead")
+    @classmethod
+    def _is_corrected(cls, ahead: int, info: ValidationInfo) -> int:
+        if ahead and info.data.get("temperature", 1) != 1:
+            raise ValueError("rollouts at another temperature than 1 are not corrected for the update; set it to 0")
+        return ahead
+
     @field_validator("shard_base")
     @classmethod
     def _has_parts(cls, shard: bool, info: ValidationInfo) -> bool:

@@ -288,6 +288,7 @@ def test_two_at_once(server, base, tmp_path, undisturbed):
         ),
         ({"lora": LORA | {"r": 9}}, "LoRA rank 9 must be between 1 and 8"),
         ({"server_model": "another"}, "trainer.model 'another': "),
+        ({"kl": 0.1}, "kl: the Tinker API has no such penalty, set it to 0"),
     ],
 )
 def test_refused_before_any_rollout(server, base, tmp_path, changes, said):
