@@ -340,6 +340,9 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
     expect([thrown, seen.record]).toEqual([1, undefined]);
     const { name, budget } = campaign;
     for (const input of asked('rollOut')) expect(input).toMatchObject({ campaign: name, budget });
+    // Nothing later is begun.
+    const isTested = asked('rollOut').some(({ purpose }) => purpose === 'test');
+    expect(isTested).toBe(type === 'PolicyServerWrong');
   });
 
   test.each<FailureType>(['LanguageModelRejected', 'RepliesLost'])(

@@ -95,13 +95,13 @@ test.each<[FailureType, number]>([
   },
 );
 
-test('forty preemptions do not end a step; each is tried again within about a second', async () => {
+test('a hundred preemptions do not end a step; each is tried again within about a second', async () => {
   let last: number | undefined;
   const waited: number[] = [];
   const { record } = await play(({ train }) => ({
     train: async (input) => {
       if (last !== undefined) waited.push(((await now()) - last) / 1000);
-      if (waited.length === 40) return train(input);
+      if (waited.length === 100) return train(input);
       await env().sleep('20 minutes');
       last = await now();
       throw new OutsideFailure(waited.length % 2 === 0 ? 'WorkerShutdown' : 'WorkerDied', 'gone');

@@ -97,7 +97,7 @@ const campaign = config({
   training: { steps: STEPS, checkpointEvery: 1 },
   composites: { share: 0 },
   arms: [
-    ...['grpo_target', 'joint'].map((kind) => ({ kind })),
+    ...['grpo_target', 'joint', 'grpo_single'].map((kind) => ({ kind })),
     { kind: 'environments', modules: '/modules' },
     { kind: 'environments', name: 'unfit_environments', modules: '/unfit' },
     { kind: 'gepa', reflection: languageModelSchema.parse({ url: 'http://127.0.0.1:2/v1', model: 'm' }) },
@@ -252,6 +252,7 @@ test('no payload of a campaign at full size is large, and it ends', async () => 
   expect(arms.map(({ name, iterations }) => [name, iterations?.length])).toEqual([
     ['grpo_target', (CAPABILITIES + 1) * STEPS],
     ['joint', CAPABILITIES * STEPS],
+    ['grpo_single', CAPABILITIES * STEPS],
     ['environments', (CAPABILITIES + 1) * STEPS],
     ['unfit_environments', undefined],
     ['gepa', PROMPTS],
