@@ -39,7 +39,10 @@ def test_many_threads_share_one_program_and_each_has_its_own_episode(program):
 
 def test_an_answer_that_nobody_waits_for_any_more_is_dropped(program):
     program.request("describe")
+    # While it is stopped the program cannot have answered already.
+    os.kill(program._process.pid, signal.SIGSTOP)
     assert program.send("describe").cancel()
+    os.kill(program._process.pid, signal.SIGCONT)
     assert solved(program, 1) == solved(program, 1)
 
 

@@ -1,8 +1,13 @@
 /** Programs that ask an OpenAI-compatible endpoint as agents, with the real embedded policy server: their rows are those of our own loop, token for token. */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parse } from 'yaml';
 import { lives } from '../../src/artifacts/durable-file';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { FixedPolicy, TrainingRow } from '../../src/domain/rollout';
@@ -178,6 +183,36 @@ test('what an agent leaves and comes back to is one row, what it forks and compa
   expect(fork!.promptIds.slice(0, answered.length)).toEqual(answered);
   expect(messages.filter(({ role }) => role === 'system')).toHaveLength(3);
 }, 60_000);
+
+test('a service is asked over HTTP as docs/agents.md says, for several rollouts at once', async () => {
+  const service = createServer((asked, answer) => {
+    void (async () => {
+      const { id } = (await json(asked)) as { id: string };
+      const { authorization, 'x-base-url': url } = asked.headers;
+      const headers = { authorization: String(authorization), 'content-type': 'application/json' };
+      const body = JSON.stringify({ model: 'x', messages: [{ role: 'user', content: `cancel the red lamp ${id}` }] });
+      const { ok } = await fetch(`${String(url)}/chat/completions`, { method: 'POST', headers, body });
+      answer.writeHead(ok && id !== 'train-2' ? 200 : 500).end(`I am done\n${id === 'train-0' ? 1 : 0.5}\n`);
+    })();
+  }).listen(0, '127.0.0.1');
+  await once(service, 'listening');
+  const [, told] = /^command: (\[sh, -c, .*\])$/m.exec(readFileSync(join(repository, 'docs/agents.md'), 'utf8'))!;
+  const { port } = service.address() as AddressInfo;
+  const environment = agent((parse(told!) as string[]).map((word) => word.replace(':9000/', `:${port}/`)));
+  try {
+    const [first, second, broken] = await Promise.allSettled(
+      ['train-0', 'train-1', 'train-2'].map((task) => played(environment, task)),
+    );
+    expect(first).toMatchObject({ value: { reward: 1, steps: 1, rows: [{}] } });
+    expect(second).toMatchObject({
+      value: { reward: 0.5, messages: [{ content: 'cancel the red lamp train-1' }, {}] },
+    });
+    expect(broken).toMatchObject({ reason: { message: expect.stringMatching(/exit code 22.*error: 500/s) as string } });
+  } finally {
+    await environment.close();
+    service.close();
+  }
+}, 120_000);
 
 test('a stream, a reward in a file, a grader, and a limit on requests', async () => {
   const streamed = `const text = await ask([user], { stream: true, tools });`;
