@@ -22,11 +22,12 @@ import { type ApprovalView, capabilitiesView, environmentView } from '../report/
 import { approvalText } from '../report/sections/approval';
 import { plain } from '../terminal';
 import { type Asked, queryNames, updateNames, workflowIds } from '../workflows/messages';
+import { readStatus } from './campaign-status';
 import { type CommonOptions, homeOf, requireYes } from './options';
 import { messageOf, UserError } from './errors';
 import { readInput } from './input';
-import { type Temporal, withTemporal } from './temporal';
-import { takeSnapshot } from './watch/snapshot';
+import { type Temporal, withServer, withTemporal } from './temporal';
+import { type Snapshot, takeSnapshot } from './watch/snapshot';
 
 export interface PendingApproval extends Asked {
   /** The workflow that waits. */
@@ -37,7 +38,7 @@ const print = (text: string): void => console.log(plain(text));
 
 /** `campaign approvals`. */
 export const listApprovals = (campaign: string, options: CommonOptions): Promise<void> =>
-  withTemporal(options, async (temporal) => {
+  withCampaign(campaign, options, async (temporal) => {
     const pending = await pendingApprovals(temporal, campaign);
     const home = homeOf(options);
     const folder = join(home.root, campaign);
@@ -57,7 +58,7 @@ export interface DecideOptions extends CommonOptions {
 
 /** `campaign approve`. */
 export const approve = (campaign: string, named: string | undefined, { edit, yes, ...options }: DecideOptions) =>
-  withTemporal(options, async (temporal) => {
+  withCampaign(campaign, options, async (temporal) => {
     const pending = await pendingApprovals(temporal, campaign);
     const what = named === undefined ? [] : [named];
     const chosen = choose({ campaign, pending, what, verb: 'approve', edits: edit !== undefined });
@@ -72,7 +73,7 @@ export const approve = (campaign: string, named: string | undefined, { edit, yes
 /** `campaign reject`. */
 export async function reject(campaign: string, what: string[], { reason = '', yes, ...options }: DecideOptions) {
   if (reason.trim() === '') throw new UserError('--reason is blank: say why');
-  await withTemporal(options, async (temporal) => {
+  await withCampaign(campaign, options, async (temporal) => {
     const chosen = choose({ campaign, pending: await pendingApprovals(temporal, campaign), what, verb: 'reject' });
     await requireYes(`reject ${chosen.map(subjectOf).join('; ')}`, { yes, otherwise });
     for (const one of chosen) print(await rejectOne(temporal, one, reason));
@@ -108,13 +109,26 @@ export const decideOn = (campaign: string, { verb, what, of, reason = '' }: Give
 export const shownApprovals = (temporal: Temporal, campaign: string, store: ArtifactStore): Promise<ApprovalView[]> =>
   pendingApprovals(temporal, campaign).then((pending) => Promise.all(pending.map((one) => viewOf(one, store))));
 
-/** @throws UserError if the campaign does not run, or no worker is there to answer. */
-async function pendingApprovals(temporal: Temporal, name: string): Promise<PendingApproval[]> {
-  const { status, progress, children } = await takeSnapshot(temporal, name);
+/** `work` with the server that knows what waits; that a campaign has ended is told without one. */
+const withCampaign = <T>(name: string, options: CommonOptions, work: (temporal: Temporal) => Promise<T>): Promise<T> =>
+  withServer(options, async (temporal) => {
+    if (temporal) return work(temporal);
+    checkRuns((await readStatus(undefined, options, name)).snapshot);
+    return withTemporal(options, work);
+  });
+
+function checkRuns({ name, status }: Snapshot): void {
   if (status !== 'RUNNING')
     throw new UserError(
       `campaign ${name} does not run (${status.toLowerCase()}): nothing of it waits for approval; \`campaign run FILE\` goes on with one that is not finished`,
     );
+}
+
+/** @throws UserError if the campaign does not run, or no worker is there to answer. */
+async function pendingApprovals(temporal: Temporal, name: string): Promise<PendingApproval[]> {
+  const snapshot = await takeSnapshot(temporal, name);
+  checkRuns(snapshot);
+  const { progress, children } = snapshot;
   if (!progress)
     throw new UserError(
       `no worker answers for campaign ${name}, so that nothing can be decided; \`campaign run FILE\` starts them`,

@@ -107,6 +107,7 @@ describe('without a server', () => {
     await writeStatus({ home, snapshot: snapshot() });
     const text = await said('status', 'demo');
     expect(text).toMatch(/^demo · seed 1 · was running /);
+    await expect(said('approvals', 'demo')).rejects.toThrow('start it with `campaign serve`');
     expect(text).toContain('✓ rollouts      340 train tasks, base model');
     expect(text).toContain('pass 2 30/400');
     expect(text).toMatch(
@@ -138,6 +139,8 @@ describe('without a server', () => {
     expect(from).toMatch(/^demo · completed \d/);
     expect(from).toContain('✓ evaluation');
     expect(from).toContain(`report ${file}`);
+    await expect(said('approvals', 'demo')).rejects.toThrow('does not run (completed): nothing of it waits');
+    await expect(said('approve', 'other')).rejects.toThrow(/^there is no campaign other in .*; known: demo$/);
   });
 
   it('status without a name lists what the files tell; a home without any says so', async () => {
