@@ -1,6 +1,7 @@
 /** A campaign as a folder: all that it needs, with cards, and no path of this machine; it is whole or not there; and it serves like the campaign. */
 import OpenAI from 'openai';
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   mkdirSync,
@@ -11,8 +12,12 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
@@ -113,6 +118,40 @@ test('the folder holds adapters, sums, prompts, router, environments and report,
   );
   expect(text(folder, 'README.md')).toMatch(/vllm serve owner\/model .*\\\n {2}--enable-lora --max-lora-rank 8/);
 });
+
+test('`hf upload` takes the folder as it is: every file, byte for byte', async () => {
+  const folder = await exported();
+  const asked: { url: string; body: string }[] = [];
+  const hub = createServer((request, response) => {
+    void (async () => {
+      const [url, body] = [request.url!, await readText(request)];
+      asked.push({ url, body });
+      const { files = [] } = url.endsWith('/preupload/main')
+        ? (JSON.parse(body) as { files?: { path: string }[] })
+        : {};
+      const regular = files.map(({ path }) => ({ path, uploadMode: 'regular', shouldIgnore: false }));
+      const commit = { commitUrl: `${at}/owner/name/commit/1`, commitOid: '1', hookOutput: '', success: true };
+      const answer = { files: regular, errors: [], warnings: [], id: 'owner/name', url: `${at}/owner/name`, ...commit };
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+    })();
+  }).listen(0, '127.0.0.1');
+  await once(hub, 'listening');
+  const at = `http://127.0.0.1:${(hub.address() as AddressInfo).port}`;
+  try {
+    const env = { PATH: process.env['PATH'], HF_HOME: join(work, 'home'), HF_ENDPOINT: at, HF_TOKEN: 'hf_test' };
+    const hf = resolve('.venv/bin/hf');
+    await promisify(execFile)(hf, ['upload', 'owner/name', 'shared'], { cwd: work, env });
+  } finally {
+    hub.close();
+  }
+  const { body } = asked.find(({ url }) => url === '/api/models/owner/name/commit/main')!;
+  const sent = body.trim().split('\n').flatMap((line) => {
+    const { key, value } = JSON.parse(line) as { key: string; value: { path: string; content: string } };
+    return key === 'file' ? [[value.path, value.content]] : [];
+  });
+  const whole = filesIn(folder).map((path) => [path, readFileSync(join(folder, path), 'base64')]);
+  expect(Object.fromEntries(sent)).toEqual(Object.fromEntries(whole));
+}, 60_000);
 
 test('it serves as the campaign does, from another store, and merges nothing', async () => {
   const folder = await exported();
