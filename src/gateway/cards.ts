@@ -47,7 +47,7 @@ const rate = ({ arms = [] }: Report, name: string) => arms.find((arm) => arm.nam
 
 /** Of an adapter, or of a sum of adapters. */
 export function adapterCard(name: string, facts: CardFacts): string {
-  const { report, router, environments, license } = facts;
+  const { report, router, environments } = facts;
   const { campaign, capabilities = [] } = report;
   const parts = name.split('+');
   const own = capabilities.filter((one) => parts.includes(one.name));
@@ -89,31 +89,28 @@ export function adapterCard(name: string, facts: CardFacts): string {
     ...table(rows),
     ...(single?.statement ? ['', single.statement.text] : []),
     '',
-    '## Limits',
-    '',
-    ...limits(facts),
-    '',
     '## Lineage',
     '',
     `Base model \`${router.base.id}\`, campaign \`${campaign.name}\` with configuration \`${campaign.configSha256}\`${own.flatMap(({ adapter }) => (adapter ? [`, adapter \`${adapter.sha256}\``] : [])).join('')}. \`campaign lineage ID\` in the campaign's home leads from an id above to its rollouts.`,
     '',
-    '## Licence',
-    '',
-    `${licenceText(license)} The base model's licence holds as well.`,
-    '',
+    ...ending(facts),
   ].join('\n');
 }
 
-const licenceText = (license: string): string =>
-  license === 'unknown' ? 'None is stated: ask who published this.' : `\`${license}\`.`;
-
-const limits = ({ report: { campaign } }: CardFacts): string[] => [
+const ending = ({ report: { campaign }, license }: CardFacts): string[] => [
+  '## Limits',
+  '',
   `- Measured on ${campaign.target.name} ${campaign.target.version} alone, from one training run: another one may come out several points otherwise.`,
   '- The tool calls and texts that it knows are those of its environments; on other tasks it may do worse than the base model.',
+  '',
+  '## Licence',
+  '',
+  `${license === 'unknown' ? 'None is stated: ask who published this.' : `\`${license}\`.`} The base model's licence holds as well.`,
+  '',
 ];
 
 export function folderCard(facts: CardFacts): string {
-  const { report, router, environments, rank, license } = facts;
+  const { report, router, environments, rank } = facts;
   const { campaign, verdict } = report;
   const all = [...router.options, ...router.baselines];
   const names = [policyNames.routed, ...all.map(({ name }) => name)];
@@ -185,14 +182,7 @@ export function folderCard(facts: CardFacts): string {
     '',
     '`hf upload NAME .` publishes the folder as it is.',
     '',
-    '## Limits',
-    '',
-    ...limits(facts),
-    '',
-    '## Licence',
-    '',
-    `${licenceText(license)} The base model's licence holds as well.`,
-    '',
+    ...ending(facts),
   ].join('\n');
 }
 
