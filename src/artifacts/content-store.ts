@@ -194,7 +194,9 @@ export function openContentStore(backend: Backend): ArtifactStore {
 
   /** Writes the entry under its key once its content is stored; returns the reference that stands there in the end, ours or an earlier one. */
   async function putEntry(entry: Entry, content: Promise<unknown>[]): Promise<ArtifactRef> {
-    await Promise.all([...content, putProvenance(entry)]);
+    // What is still being written when one fails must not outlive the failure.
+    for (const end of await Promise.allSettled([...content, putProvenance(entry)]))
+      if (end.status === 'rejected') throw end.reason;
     for (;;) {
       if (await backend.create(keyPath(entry.key), formatEntry(entry))) return entry.ref;
       const earlier = await find(entry.key);

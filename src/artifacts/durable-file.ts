@@ -164,6 +164,9 @@ export async function withRoom<Result>(wanted: Wanted, work: () => Promise<Resul
   }
 }
 
+/** Free again where writes beside the failed one have just been given up. */
+const FEW_INODES = 16;
+
 /** The failure DiskFull for an error that says so (no room, or the quota is used up); any other error as it is. */
 export async function diskFull(error: unknown, { path, bytes = 0 }: Wanted): Promise<unknown> {
   if (!isCode(error, 'ENOSPC', 'EDQUOT')) return error;
@@ -174,8 +177,8 @@ export async function diskFull(error: unknown, { path, bytes = 0 }: Wanted): Pro
   const why = isQuota ? 'the quota of the disk is used up' : 'the disk is full';
   // Some file systems make inodes as they need them, and tell of none.
   const inodes = files > 0 ? ` and ${ffree.toLocaleString('en-US')} inodes` : '';
-  // With bytes enough it is files that there are too many of.
-  const fix = !isQuota && free >= needed ? 'remove files there' : `free at least ${size(needed)}`;
+  // With bytes enough it is files that there are too many of, or another writer has just given up and left its room.
+  const fix = !isQuota && free >= needed && ffree < FEW_INODES ? 'remove files there' : `free at least ${size(needed)}`;
   const what = bytes > 0 ? `${path} (${size(bytes)})` : path;
   return new OutsideFailure(
     'DiskFull',
