@@ -81,7 +81,10 @@ async function converse(o: {
     const since = context.messages.slice(opening.length);
     const prompted = withPrompt(opening, policy.prompt);
     const shown = hint === undefined ? prompted : withHint(prompted, hint);
-    const { seen, trained } = contexts.before(context);
+    const known = contexts.before(context);
+    // An answer of the agent's own making stands after what is known: the ids up to it tell nothing of what follows.
+    const goesOn = context.messages.findLastIndex(({ role }) => role === 'assistant') < known.length;
+    const { seen, trained } = goesOn ? known : { seen: [], trained: [] };
     const request = { policy, tools, sampling, signal, conversation: episode, seed: turnSeed({ key, turn: step }) };
     const before = (ids: readonly number[]) => (sampling.thinking === 'stripped' ? {} : { before: ids });
     const turn = await sampleWithinContext(client, { ...request, messages: [...shown, ...since], ...before(seen) });
