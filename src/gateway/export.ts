@@ -1,6 +1,6 @@
 /**
  * Writes a finished campaign into a folder that others can use: adapters, their sums, prompts, the router, environments, the report, a card for
- * each. Invariant: no file in it holds a path of this machine.
+ * each. Invariants: what plays is to the letter what was measured; what tells of it holds no path of this machine.
  */
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
@@ -53,10 +53,9 @@ async function flushAll(folder: string): Promise<void> {
 
 async function write(folder: string, o: ExportOptions): Promise<void> {
   const { store, report, baselines = [], sampling, merge, baseName, license } = o;
-  const hidden = hider(o.paths);
   const put = async (name: string, text: string) => {
     await mkdir(dirname(join(folder, name)), { recursive: true });
-    await writeFile(join(folder, name), hidden(text));
+    await writeFile(join(folder, name), text);
   };
   const router = await readJson(store, routerIn(report), fittedRouterSchema);
   const all = [...router.options, ...baselines];
@@ -95,7 +94,7 @@ async function write(folder: string, o: ExportOptions): Promise<void> {
   const fingerprint = await readFingerprint(store, modelOf(base.id));
   if (fingerprint) await put(FINGERPRINT_FILE, json(fingerprint));
   const environments = await putEnvironments(o, put);
-  const shown = reportSchema.parse(JSON.parse(hidden(JSON.stringify(report))));
+  const shown = reportSchema.parse(JSON.parse(hider(o.paths)(JSON.stringify(report))));
   const pages = renderReport({ report: shown });
   await put('report.json', pages.json);
   await put('report.html', pages.html);

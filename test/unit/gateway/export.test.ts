@@ -38,13 +38,15 @@ let work: string;
 beforeEach(() => void (work = mkdtempSync(join(tmpdir(), 'export-'))));
 afterEach(() => rmSync(work, { recursive: true, force: true }));
 
+/** Paths in what plays are its own. */
+const [THINK, MODULE] = ['write it to /secret/answer', "export const make = () => ({ file: '/secret/list' });"];
 const merge = () => putAdapter(store, 'merged');
 
 async function reportOf(router: ArtifactRef): Promise<Report> {
   const draft = reportFixture();
   const report = reportSchema.parse(JSON.parse(renderReport({ report: draft }).json));
   report.router!.crossValidation.routed.from = [router];
-  const body = 'export const make = () => ({});\n';
+  const body = `${MODULE}\n`;
   const module = await store.put({ key: 'm', producer: 'test', inputs: [], mediaType: 'text/javascript', body });
   const [first] = report.capabilities!;
   first!.rounds!.at(-1)!.version.module = module;
@@ -63,7 +65,7 @@ async function exported(o: Partial<ExportOptions> = {}): Promise<string> {
   const folder = join(work, 'shared');
   const report = await reportOf(await fitByWords(store));
   const baselines: ExportOptions['baselines'] = [
-    { name: 'gepa', policy: { base: BASE, adapters: [], prompt: { text: 'think', place: 'instead' } } },
+    { name: 'gepa', policy: { base: BASE, adapters: [], prompt: { text: THINK, place: 'instead' } } },
   ];
   const sampling = { temperature: 0, topP: 0.9, maxTokens: 30, thinking: 'off' as const };
   const about = { sampling, baseName: 'owner/model', license: 'apache-2.0', paths: [root, '/secret'] };
@@ -97,14 +99,16 @@ test('the folder holds adapters, sums, prompts, router, environments and report,
     r: 4,
     base_model_name_or_path: 'owner/model',
   });
-  for (const file of filesIn(folder))
+  const plays = /^prompts\/|environments\/|environment\.js$/;
+  for (const file of filesIn(folder).filter((one) => !plays.test(one)))
     expect(text(folder, file)).not.toMatch(/\/secret|\/tmp\/|synthesized_environment/);
   expect(readdirSync(work)).toEqual(['shared']);
   // A package has its own name, and is whole in its folder.
   expect(parse(text(folder, 'openenv/books/openenv.yaml'))).toMatchObject({ name: 'books', app: 'server.app:app' });
   expect(text(folder, 'openenv/books/pyproject.toml')).toMatch(/^server = "books\.server\.app:main"$/m);
   expect(text(folder, 'verifiers/books/pyproject.toml')).toMatch(/^name = "books"$/m);
-  expect(text(folder, 'openenv/books/environment.js')).toBe(text(folder, 'environments/books.js'));
+  for (const file of ['openenv/books/environment.js', 'environments/books.js'])
+    expect(text(folder, file)).toBe(`${MODULE}\n`);
   // Cards have the hub's fields, the figures with interval, n and lineage, limits and licence.
   for (const card of ['README.md', 'adapters/books/README.md']) {
     const [, fields = '', body = ''] = text(folder, card).split(/^---$/m);
@@ -145,10 +149,13 @@ test('`hf upload` takes the folder as it is: every file, byte for byte', async (
     hub.close();
   }
   const { body } = asked.find(({ url }) => url === '/api/models/owner/name/commit/main')!;
-  const sent = body.trim().split('\n').flatMap((line) => {
-    const { key, value } = JSON.parse(line) as { key: string; value: { path: string; content: string } };
-    return key === 'file' ? [[value.path, value.content]] : [];
-  });
+  const sent = body
+    .trim()
+    .split('\n')
+    .flatMap((line) => {
+      const { key, value } = JSON.parse(line) as { key: string; value: { path: string; content: string } };
+      return key === 'file' ? [[value.path, value.content]] : [];
+    });
   const whole = filesIn(folder).map((path) => [path, readFileSync(join(folder, path), 'base64')]);
   expect(Object.fromEntries(sent)).toEqual(Object.fromEntries(whole));
 }, 60_000);
@@ -170,7 +177,7 @@ test('it serves as the campaign does, from another store, and merges nothing', a
     expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: PROMPT.text });
     expect(await policyOf('books+ships', 'a book')).toBe('books+ships');
     expect(await policyOf('gepa', 'a book')).toBe('gepa');
-    expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: 'think' });
+    expect(server.requests.at(-1)?.body['messages']).toContainEqual({ role: 'system', content: THINK });
     // What is left out is as in the evaluation.
     expect(server.requests.at(-1)?.body).toMatchObject({
       ...{ temperature: 0, top_p: 0.9, max_tokens: 30 },
