@@ -2,7 +2,7 @@
  * An exported campaign: `router.json` and what it names. Invariants: no file of it names a path outside it; what is read from it goes into a store
  * under the hash of its content, so that a folder is served like a campaign.
  */
-import { cp, mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
@@ -61,6 +61,7 @@ export async function readExportedRouter(folder: string): Promise<ExportedRouter
 /** What a folder serves, with all that it needs in the store. */
 export async function readServed(o: { folder: string; store: ArtifactStore }): Promise<Served> {
   const { folder, store } = o;
+  await checkLinks(folder);
   const { campaign, base, options, baselines, sampling, ...fit } = await readExportedRouter(folder);
   if (JSON.stringify(fit.maker).includes('"apiKeyEnv"') && !process.env['CAMPAIGN_KEY_VARIABLES']) {
     const problem = 'its router sends a key of this machine to an endpoint that the folder names';
@@ -96,6 +97,22 @@ export async function readServed(o: { folder: string; store: ArtifactStore }): P
   return servedBy({ store, name: campaign, router, baselines: others, sampling });
 }
 
+/** The hub's cache holds links to the files in `blobs`. Throws BadInput for one that leads elsewhere, or to no file. */
+async function checkLinks(folder: string): Promise<void> {
+  const entries = (await ifThere(readdir(folder, { recursive: true, withFileTypes: true }))) ?? [];
+  for (const entry of entries.filter((one) => one.isSymbolicLink())) {
+    const link = join(entry.parentPath, entry.name);
+    const root = await realpath(folder);
+    const to = await ifThere(realpath(link));
+    const isInside = [root, join(root, '..', '..', 'blobs')].some((one) => to?.startsWith(`${one}/`));
+    if (to === undefined || !isInside || !(await stat(to)).isFile())
+      throw new OutsideFailure(
+        'BadInput',
+        `${link} is a link out of the folder, or to no file; put the file itself there`,
+      );
+  }
+}
+
 /** Under the hash of its files, unless a key is given. What is put is a copy: the store's files can't be written. */
 async function keptFolder(store: ArtifactStore, folder: string, known?: string): Promise<ArtifactRef> {
   const files = await filesIn(folder);
@@ -105,7 +122,7 @@ async function keptFolder(store: ArtifactStore, folder: string, known?: string):
   if (found) return found;
   const work = await mkdtemp(join(tmpdir(), 'exported-'));
   try {
-    for (const file of files) await cp(join(folder, file), join(work, 'copy', file));
+    for (const file of files) await cp(join(folder, file), join(work, 'copy', file), { dereference: true });
     return await store.putFolder({ key, producer: 'export', inputs: [], folder: join(work, 'copy') });
   } finally {
     await rm(work, { recursive: true, force: true });
@@ -115,7 +132,7 @@ async function keptFolder(store: ArtifactStore, folder: string, known?: string):
 /** All but its card, by their ways from it. */
 async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile() && entry.name !== 'README.md');
+  const files = entries.filter((entry) => !entry.isDirectory() && entry.name !== 'README.md');
   if (files.length > 0) return files.map((entry) => relative(folder, join(entry.parentPath, entry.name))).sort();
   throw new OutsideFailure('BadInput', `${folder} holds no adapter; export the campaign again`);
 }

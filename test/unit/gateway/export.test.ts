@@ -3,6 +3,7 @@ import OpenAI from 'openai';
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -10,12 +11,13 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
@@ -191,6 +193,28 @@ test('it serves as the campaign does, from another store, and merges nothing', a
   } finally {
     await gateway.close();
     await server.close();
+  }
+});
+
+test('the hub’s cache, which holds links, is served; a link that leads elsewhere is refused', async () => {
+  const folder = await exported();
+  const cached = join(work, 'models--owner--name', 'snapshots', '1');
+  const blobs = join(cached, '..', '..', 'blobs');
+  mkdirSync(blobs, { recursive: true });
+  for (const [n, file] of filesIn(folder).entries()) {
+    cpSync(join(folder, file), join(blobs, `${n}`));
+    mkdirSync(dirname(join(cached, file)), { recursive: true });
+    symlinkSync(join(blobs, `${n}`), join(cached, file));
+  }
+  const [own, linked] = [await readServed({ folder, store }), await readServed({ folder: cached, store })];
+  expect(linked).toEqual(own);
+  expect(own.policies.size).toBeGreaterThan(3);
+  for (const to of [join(work, 'shared/router.json'), work, join(work, 'nowhere')]) {
+    rmSync(join(cached, 'prompts/gepa.txt'), { force: true });
+    symlinkSync(to, join(cached, 'prompts/gepa.txt'));
+    await expect(readServed({ folder: cached, store })).rejects.toThrow(
+      /gepa\.txt is a link out of the folder, or to no/,
+    );
   }
 });
 
