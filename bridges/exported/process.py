@@ -37,13 +37,16 @@ class Program:
     def send(self, method: str, **params: Any) -> "Future[dict[str, Any]]":
         """As `request`, for those who wait by `asyncio.wrap_future`."""
         answer: Future[dict[str, Any]] = Future()
+        asked = {"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params}
+        try:
+            line = json.dumps(asked, allow_nan=False)
+        except ValueError as error:
+            raise EnvironmentFailed(f"{method}: {error}") from error
         with self._lock:
-            process, number = self._running(), next(self._ids)
-            self._waiting[number] = answer
+            process = self._running()
+            self._waiting[asked["id"]] = answer
             try:
-                process.stdin.write(
-                    json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}) + "\n"
-                )
+                process.stdin.write(f"{line}\n")
                 process.stdin.flush()
             except OSError:
                 # It has just ended: the thread that reads says so to all that wait.
@@ -65,14 +68,16 @@ class Program:
     def _read(self, process: "subprocess.Popen[str]", waiting: dict[int, Future[dict[str, Any]]]) -> None:
         for line in process.stdout:
             answer = json.loads(line)
-            asked = waiting.pop(answer["id"], None)
-            # Nobody waits any more where a task of asyncio's was cancelled.
-            if asked is None or not asked.set_running_or_notify_cancel():
-                continue
-            if "error" in answer:
-                asked.set_exception(EnvironmentFailed(answer["error"]["message"]))
-            else:
-                asked.set_result(answer["result"])
+            # Of a line that it could not read it can't say whose it was.
+            for number in list(waiting) if answer["id"] is None else [answer["id"]]:
+                asked = waiting.pop(number, None)
+                # Nobody waits any more where a task of asyncio's was cancelled.
+                if asked is None or not asked.set_running_or_notify_cancel():
+                    continue
+                if "error" in answer:
+                    asked.set_exception(EnvironmentFailed(answer["error"]["message"]))
+                else:
+                    asked.set_result(answer["result"])
         code = process.wait()
         with self._lock:
             for asked in filter(Future.set_running_or_notify_cancel, waiting.values()):

@@ -51,6 +51,17 @@ def test_what_it_refuses_names_the_field(program):
         program.request("reset", task={"seed": 0})
 
 
+@pytest.mark.parametrize(
+    ("split", "problem"),
+    [(float("nan"), "tasks: Out of range float"), ("x" * 20_000_000, "a line is longer")],
+    ids=["no JSON", "too long"],
+)
+def test_what_it_could_not_read_is_an_error(program, split, problem):
+    with pytest.raises(EnvironmentFailed, match=problem):
+        program.send("tasks", split=split).result(timeout=60)
+    assert solved(program, 1) == solved(program, 1)
+
+
 def test_its_end_fails_what_waits_and_the_next_request_starts_it_again(program):
     episode = program.request("reset", task={"id": "seed-1", "seed": 0})["episode"]
     os.kill(program._process.pid, signal.SIGKILL)

@@ -107,10 +107,15 @@ class SynthesizedHarness(vf.Harness[vf.HarnessConfig]):
 
 
 def called(call: Any) -> dict[str, Any]:
-    arguments = json.loads(call.function.arguments or "{}")
+    arguments = json.loads(call.function.arguments or "{}", parse_constant=no_json)
     if not isinstance(arguments, dict):
         raise ValueError("arguments must be a JSON object")
     return {"id": call.id, "name": call.function.name, "arguments": arguments}
+
+
+def no_json(name: str) -> None:
+    """Python reads NaN and Infinity, which no JSON has."""
+    raise ValueError(f"{name} is no JSON")
 
 
 def wire_result(call: str, content: str) -> dict[str, Any]:
