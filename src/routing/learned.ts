@@ -8,11 +8,15 @@ import type { Choice } from '../domain/rollout';
 import { checkOptions, fitWithPython, foldsField, textOf, TIE } from './python-fit';
 import type { ChooseInput, FittedRouter, RouterContext, RouterKind } from './router';
 
+/** As trainer/fit_router/ridge.py has it. */
+const TOKEN_PATTERN = '[A-Za-z0-9_]+|[^ \\t\\r\\nA-Za-z0-9_]';
+
 /** Which words and word pairs of a text count, as trainer/fit_router/ridge.py finds them. */
 const wordsSchema = z
   .object({
     lowercase: z.boolean(),
-    tokenPattern: z.string(),
+    // Of a folder from elsewhere another one could take for ever.
+    tokenPattern: z.literal(TOKEN_PATTERN),
     /** Shortest and longest word n-gram. */
     ngrams: z.tuple([z.number().int(), z.number().int()]),
     vocabulary: z.record(z.string(), z.number().int()),

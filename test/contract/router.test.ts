@@ -78,6 +78,9 @@ test('parameters or options that do not match are an error, not a choice', async
   await expect(silent).rejects.toThrow('without a user message');
   const unknown = { ...file, parameters: { form: 'another' } };
   await expect(choose('cancel', fittedOf(unknown, options))).rejects.toThrow(/form/);
+  const slow = structuredClone(file);
+  (slow.parameters['words'] as { tokenPattern: string }).tokenPattern = '(a+)+$';
+  await expect(choose('cancel', fittedOf(slow, options))).rejects.toThrow(/tokenPattern/);
 });
 
 test('words that JavaScript has for itself are words', async () => {

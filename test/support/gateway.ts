@@ -74,7 +74,7 @@ export async function fitByWords(
       form: 'ridge',
       words: {
         lowercase: true,
-        tokenPattern: '\\w+',
+        tokenPattern: '[A-Za-z0-9_]+|[^ \\t\\r\\nA-Za-z0-9_]',
         ngrams: [1, 1],
         vocabulary: Object.fromEntries(words.map((word, n) => [word, n])),
       },
