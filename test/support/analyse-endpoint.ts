@@ -2,11 +2,11 @@
  * Conversations and the language model that reads them, both written by us: in each conversation an agent of a library either asks for the card
  * number or guesses one, and the endpoint answers by looking for the guess in the prompt. For `campaign analyse` through the real client.
  */
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startChatServer, type Body, type ChatServer, type Play } from './chat-server';
 import { fenced, streamed } from './model-endpoint';
+import { newFolder } from './temporary-folder';
 
 export const SKILL = 'ask_for_missing_numbers';
 export const OTHER = 'greet_by_name';
@@ -42,7 +42,7 @@ export const conversations = (count = 4): object[] =>
   ]).flat();
 
 export function fileOf(lines: readonly (object | string)[], name = 'library.jsonl'): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'analyse-')), name);
+  const file = join(newFolder(), name);
   writeFileSync(file, lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'));
   return file;
 }

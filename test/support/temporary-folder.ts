@@ -20,3 +20,13 @@ export function eachTemporaryFolder(use: (folder: string) => void): void {
   beforeEach(() => use((folder = made())));
   afterEach(() => remove(folder));
 }
+
+const others: string[] = [];
+afterAll(() => others.splice(0).forEach(remove));
+
+/** A new one at each call, gone when the file ends. */
+export function newFolder(): string {
+  const folder = made();
+  others.push(folder);
+  return folder;
+}

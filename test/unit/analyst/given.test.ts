@@ -1,5 +1,5 @@
 /** Capabilities from a file, with labels and without. */
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { analysts } from '../../../src/analyst';
@@ -8,6 +8,7 @@ import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
 import { kindOf } from '../../../src/domain/kinds';
 import { noLedger } from '../../support/memory-ledger';
+import { newFolder } from '../../support/temporary-folder';
 
 const description: EnvironmentDescription = {
   ...{ name: 'flights', version: '1', policy: '', tools: [], maxSteps: 10, hasReference: false },
@@ -32,7 +33,7 @@ interface Given {
 }
 /** A folder with `given.json` (or text as given.yaml) and the label files. */
 function folderWith({ fields, labels = {} }: Given): string {
-  const folder = mkdtempSync(join(tmpdir(), 'given-'));
+  const folder = newFolder();
   const file = join(folder, typeof fields === 'string' ? 'given.yaml' : 'given.json');
   writeFileSync(file, typeof fields === 'string' ? fields : JSON.stringify(fields));
   mkdirSync(join(folder, 'passes'));

@@ -1,6 +1,5 @@
 /** `campaign labels`: labels by people, checked and held against the passes. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { compareLabels, importLabels } from '../../../src/cli/analyse/labels';
@@ -13,8 +12,9 @@ import { completeReport } from '../../../src/report/render';
 import { conversations, fileOf, OTHER, SKILL, startAnalyst } from '../../support/analyse-endpoint';
 import { whilePrinting } from '../../support/campaign-command';
 import { reportFixture } from '../../support/report-fixture';
+import { newFolder } from '../../support/temporary-folder';
 
-const home = join(mkdtempSync(join(tmpdir(), 'labels-home-')), 'home');
+const home = join(newFolder(), 'home');
 const page = () => readFileSync(join(home, 'library', 'analysis.html'), 'utf8');
 
 beforeAll(async () => {

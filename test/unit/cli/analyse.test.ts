@@ -1,15 +1,5 @@
 /** `campaign analyse` through the real client: an endpoint of ours that answers by what the prompt holds. */
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/artifacts/open-store';
@@ -36,12 +26,13 @@ import {
 } from '../../support/analyse-endpoint';
 import type { ChatServer } from '../../support/chat-server';
 import { wordsOf } from '../../support/browser';
+import { newFolder } from '../../support/temporary-folder';
 
 let server: ChatServer;
 let [home, said, printed] = ['', '', ''];
 beforeEach(async () => {
   server = await startAnalyst();
-  home = join(mkdtempSync(join(tmpdir(), 'analyse-home-')), 'home');
+  home = join(newFolder(), 'home');
   [said, printed] = ['', ''];
   jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((said += String(text))));
   jest.spyOn(console, 'log').mockImplementation((text) => void (printed += `${text}\n`));

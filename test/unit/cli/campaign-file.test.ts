@@ -1,5 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { configDigests, loadCampaign, termsDigest, type CampaignOverrides } from '../../../src/cli/campaign-file';
@@ -14,6 +13,7 @@ import { UserError } from '../../../src/cli/errors';
 import { defineKind } from '../../../src/domain/kinds';
 import type { Stage } from '../../../src/domain/work';
 import { registry } from '../../../src/registry';
+import { newFolder } from '../../support/temporary-folder';
 
 const repository = resolve(__dirname, '../../..');
 const named = 'name: mine\nbaseModel: { path: models/small }\n';
@@ -21,7 +21,7 @@ const base = `${named}target: { kind: builtin, name: shop }\n`;
 const tinker = (more = '') => `${base}trainer: { kind: tinker, url: 'http://gpu:8000'${more} }\n`;
 
 function write(text: string): string {
-  const file = join(mkdtempSync(join(tmpdir(), 'campaign-file-')), 'mine.yaml');
+  const file = join(newFolder(), 'mine.yaml');
   writeFileSync(file, text);
   return file;
 }

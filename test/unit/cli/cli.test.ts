@@ -1,18 +1,18 @@
 /** The command line as a process: exit codes, and errors of one line. */
 import type { Command } from 'commander';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createProgram } from '../../../src/cli/main';
 import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
 import { campaign } from '../../support/campaign-command';
 import { reportFixture } from '../../support/report-fixture';
+import { newFolder } from '../../support/temporary-folder';
 
 const repository = resolve(__dirname, '../../..');
 
-const newHome = () => join(mkdtempSync(join(tmpdir(), 'cli-')), 'home');
+const newHome = () => join(newFolder(), 'home');
 
 /** A home with the report of a campaign `demo`. */
 function homeWithReport(): string {
@@ -22,7 +22,7 @@ function homeWithReport(): string {
   return home;
 }
 const reports = homeWithReport();
-const folder = mkdtempSync(join(tmpdir(), 'cli-named-'));
+const folder = newFolder();
 const file = (name: string, text: string | Buffer): string => {
   writeFileSync(join(folder, name), text);
   return join(folder, name);
@@ -98,7 +98,7 @@ describe('a failure is one line and an exit code:', () => {
 
 it('what a campaign lacks is told before anything is started', async () => {
   const home = newHome();
-  const file = join(mkdtempSync(join(tmpdir(), 'cli-')), 'mine.yaml');
+  const file = join(newFolder(), 'mine.yaml');
   writeFileSync(file, 'name: mine\ntarget: {kind: builtin, name: shop}\nbaseModel: {path: no-model}\n');
   const ended = await campaign(['--home', home, 'run', file], { env: { CAMPAIGN_PYTHON: '/no/python' } });
   expect(ended.status).toBe(1);

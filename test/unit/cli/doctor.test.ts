@@ -1,9 +1,8 @@
 /** What is missing is named with the way to get it. */
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type CheckItem, runChecks, warningsOf } from '../../../src/checks/check';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
@@ -32,14 +31,14 @@ import { registry } from '../../../src/registry';
 import { startChatServer } from '../../support/chat-server';
 import { refuse, startDialectServer } from '../../support/dialect-server';
 import { answered, streamed } from '../../support/model-endpoint';
+import { newFolder } from '../../support/temporary-folder';
 
 // Some of them start the trainer's Python several times, and torch in it: seconds each, and more on busy cores.
 jest.setTimeout(180_000);
 
-const temporary = () => mkdtempSync(join(tmpdir(), 'doctor-'));
-const home = homeAt(temporary());
+const home = homeAt(newFolder());
 const base = resolve('models/base');
-const campaign = (over: object = {}, model = temporary()): Campaign =>
+const campaign = (over: object = {}, model = newFolder()): Campaign =>
   campaignFileSchema(registry).parse({
     name: 'x',
     target: { kind: 'builtin', name: 'shop' },
@@ -63,7 +62,7 @@ const matching = (lines: Line[]) =>
   lines.map((line) => (typeof line === 'string' ? line : (expect.stringMatching(line) as string)));
 
 /** A folder with these files. */
-function folderOf(files: Record<string, string>, folder = temporary()): string {
+function folderOf(files: Record<string, string>, folder = newFolder()): string {
   mkdirSync(folder, { recursive: true });
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   return folder;
@@ -71,7 +70,7 @@ function folderOf(files: Record<string, string>, folder = temporary()): string {
 
 /** An executable that prints a text. */
 function programThatSays(text: string): string {
-  const file = join(temporary(), 'program');
+  const file = join(newFolder(), 'program');
   writeFileSync(file, `#!/bin/sh\necho '${text}'\n`, { mode: 0o755 });
   return file;
 }
@@ -121,7 +120,7 @@ describe('the loop', () => {
 describe('the machine', () => {
   const room = 1024 ** 3;
   const file = join(folderOf({ file: '' }), 'file');
-  const [bare, bridged] = [temporary(), temporary()];
+  const [bare, bridged] = [newFolder(), newFolder()];
   for (const folder of ['.venv-bridges', 'checkout/src/tau2']) mkdirSync(join(bridged, folder), { recursive: true });
   writeFileSync(join(bridged, '.venv-bridges/.installed'), '');
   const bridge = (root: string, checkout: string) =>
@@ -179,7 +178,7 @@ describe('the machine', () => {
   });
 
   test('what is missing is one line, first in the error', async () => {
-    const items = [nodeCheck('20.19.0'), { ...nodeCheck('18.1.0'), name: 'node' }, buildCheck(temporary())];
+    const items = [nodeCheck('20.19.0'), { ...nodeCheck('18.1.0'), name: 'node' }, buildCheck(newFolder())];
     const checks = await runChecks(items);
     expect(() => requireAll(checks)).toThrow('node: version 18.1.0; install Node 20.19 or newer');
     expect(doctorLines(checks)).toEqual([
@@ -222,14 +221,14 @@ describe('a base model', () => {
     ['model', { 'config.json': '' }, `missing base model PATH lacks weights (*.safetensors), a tokenizer; ${make}`],
     ['model', whole, 'ok base model PATH'],
   ])('at %s with files %j', async (path, files, line) => {
-    const folder = join(temporary(), path);
+    const folder = join(newFolder(), path);
     if (files) folderOf(files, folder);
     const said = await saidOf(modelChecks(campaign({}, folder)), { only: 'base model' });
     expect(said).toEqual([line.replace('PATH', folder)]);
   });
 
   describe('and the modules that a LoRA trains:', () => {
-    const [moe, pointer] = [temporary(), temporary()];
+    const [moe, pointer] = [newFolder(), newFolder()];
     beforeAll(() => {
       const save = 'from trainer.tests.conftest import save_tiny_model as save; save(sys.argv[1], kind="moe")';
       execFileSync(pythonPath(), ['-c', `import sys; ${save}`, moe]);
@@ -279,7 +278,7 @@ describe('a base model', () => {
     ['in English', base, supported('library.mjs'), [/^missing .* \d\d% of .*"book".*baseModel\.path.* --force$/]],
     // The written policy is enough where the user has no model here.
     ['with a user', base, supported('two-party.mjs'), [/^missing .*\(2 of 2 tokens\)/]],
-    ['and it is missing', temporary(), shop, [/^ok base tokenizer .*no tokenizer\.json/]],
+    ['and it is missing', newFolder(), shop, [/^ok base tokenizer .*no tokenizer\.json/]],
     ['and it is broken', folderOf({ 'tokenizer.json': '{' }), shop, [/^missing .*check-tokens: .*tokenizer\.json/]],
     ['that is not there', base, program('/no/target'), []],
   ])('its tokenizer is asked about the words of a target %s', async (_what, model, target, lines) => {

@@ -1,18 +1,18 @@
 /** Rollouts in formats of others, as `campaign export --conversations` writes them: they are read again as what they were. `make test-logs` has the real readers. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { textsInZip } from '../../../src/conversations/inspect-log';
 import { readConversations } from '../../../src/conversations/read';
 import type { Message } from '../../../src/domain/messages';
 import { campaignCommand } from '../../support/campaign-command';
 import { HALF, written, writtenCampaign } from '../../support/written-campaign';
+import { newFolder } from '../../support/temporary-folder';
 
 let home: string;
 let adapter: string;
 let folder: string;
 beforeAll(async () => void ({ home, adapter } = await writtenCampaign()));
-beforeEach(() => void (folder = join(mkdtempSync(join(tmpdir(), 'logs-')), 'logs')));
+beforeEach(() => void (folder = join(newFolder(), 'logs')));
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
 const exported = (...options: string[]) => campaignCommand(home, 'export', 'demo', folder, ...options);

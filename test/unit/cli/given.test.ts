@@ -1,19 +1,19 @@
 /** What campaigns are started with: the same on every machine, whatever lies where on this one. */
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { readGivenFile } from '../../../src/analyst/given';
 import { atHand } from '../../../src/artifacts/given';
 import { openStore } from '../../../src/artifacts/open-store';
 import { baseIdOf, loadCampaign, travelling } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
+import { newFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(60_000);
 const repository = resolve(__dirname, '../../..');
 const shipped = join(repository, 'campaigns');
 const fixtures = join(repository, 'test', 'fixtures', 'given');
 const base = 'base@0123456789ab';
-const home = homeAt(mkdtempSync(join(tmpdir(), 'given-')));
+const home = homeAt(newFolder());
 afterAll(() => rmSync(home.root, { recursive: true, force: true }));
 
 const textsIn = (value: unknown): string[] =>
@@ -34,7 +34,7 @@ test.each(readdirSync(shipped).filter((file) => file.endsWith('.yaml')))(
 );
 
 test('what is given is read from the store when its folder has gone; what is not there is said by the path of the file', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'brought-'));
+  const folder = newFolder();
   cpSync(fixtures, folder, { recursive: true });
   const file = join(folder, 'mine.yaml');
   writeFileSync(join(folder, 'lines.jsonl'), '{}');

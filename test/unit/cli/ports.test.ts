@@ -1,7 +1,6 @@
 /** Ports of the services: chosen, named, and taken by somebody between the choice and the start. */
-import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { runChecks } from '../../../src/checks/check';
 import { portCheck } from '../../../src/cli/checks/machine';
@@ -11,6 +10,7 @@ import { servicesOf, waitUntil } from '../../../src/cli/run/processes';
 import { answersOk, policyServerService } from '../../../src/cli/run/services';
 import { startOnFreePorts } from '../../../src/cli/run/temporal-server';
 import { atEnd, supervise } from '../../support/supervised';
+import { newFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(60_000);
 
@@ -31,7 +31,7 @@ function setEnv(name: string, value: string): void {
 
 /** A program of this text, in a folder of its own. */
 function program(name: string, text: string): { folder: string; file: string } {
-  const folder = mkdtempSync(join(tmpdir(), 'ports-'));
+  const folder = newFolder();
   const file = join(folder, name);
   writeFileSync(file, text);
   chmodSync(file, 0o755);

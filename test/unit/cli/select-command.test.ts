@@ -1,11 +1,11 @@
 /** `campaign select`: the rule over label files of the published form; how the files are read, the given analyst's tests say. */
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { Selection } from '../../../src/domain/capability';
 import { createProgram } from '../../../src/cli/main';
 import { runCommand } from '../../support/campaign-command';
+import { newFolder } from '../../support/temporary-folder';
 
 const fixtures = join(__dirname, '../../fixtures/labels');
 const valid = join(fixtures, 'valid');
@@ -52,7 +52,7 @@ it('prints a table, and says that too few passes select nothing', async () => {
 
 /** A folder with one pass, of this text. */
 function pass(text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'labels-'));
+  const folder = newFolder();
   writeFileSync(join(folder, 'run_00.json'), text);
   return folder;
 }
