@@ -66,6 +66,9 @@ export function createGateway(o: GatewayOptions) {
   });
   const metrics = createMetrics(conversations.size);
   const created = Math.floor(Date.now() / 1000);
+  let looking: Promise<boolean> | undefined;
+  /** Whoever asks meanwhile hears of the same look: each look takes a connection from completions. */
+  const reachable = () => (looking ??= client.reachable().finally(() => (looking = undefined)));
 
   const app = new Hono<Bindings>();
   app.onError((error, c) => {
@@ -80,7 +83,7 @@ export function createGateway(o: GatewayOptions) {
     ),
   );
   app.get('/healthz', async (c) => {
-    const ok = !draining && (await client.reachable());
+    const ok = !draining && (await reachable());
     return c.json(
       { status: draining ? 'draining' : ok ? 'ok' : 'policy server away', version: served.version },
       ok ? 200 : 503,
@@ -217,7 +220,8 @@ export function createGateway(o: GatewayOptions) {
     const body = bodyFor(request, policy.prompt, served.sampling);
     try {
       const asked = { policy, body, signal, ...(affinity && { conversation: affinity }) };
-      return await client.complete({ ...asked, ...(request.stream && { onEvent }) });
+      // Loading an adapter, which others may wait for too, is not given up with one request.
+      return await orAborted(client.complete({ ...asked, ...(request.stream && { onEvent }) }), signal);
     } catch (error) {
       // Its next turn goes to a policy server that is there.
       if (affinity && isFailure(error, 'PolicyServerUnavailable', 'PolicyServerError')) conversation.affinity = {};

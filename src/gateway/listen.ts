@@ -1,9 +1,9 @@
-/** An HTTP server of the gateway, or of the view. Invariant: a client that sends slowly, or nothing, is cut off; at the end what is being answered is answered first. */
+/** An HTTP server of the gateway, or of the view. Invariant: a client that sends slowly, or nothing, or that reads nothing, is cut off; at the end what is being answered is answered first. */
 import { createAdaptorServer } from '@hono/node-server';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Whether a Host header names this machine itself. Any page can have a name of its own lead here (DNS rebinding): who demands no key answers to these names alone. */
@@ -12,6 +12,8 @@ export const namesThisMachine = (host = ''): boolean => /^(localhost|127(\.\d{1,
 /** For the head of a request, and for all of it. */
 const HEAD_MS = 10_000;
 const REQUEST_MS = 30_000;
+/** Without a byte that is taken of an answer that is there. */
+const UNREAD_MS = 60_000;
 const MOST_CONNECTIONS = 16_384;
 /** Connections that may wait until this process has time for them: by itself Node lets 511 wait, and of a larger crowd some are reset. */
 const BACKLOG = 4096;
@@ -37,9 +39,9 @@ interface Served {
 /** Rejects where nothing can listen there. */
 export async function listen(
   gateway: Served,
-  o: { host: string; port: number; headMs?: number; requestMs?: number },
+  o: { host: string; port: number; headMs?: number; requestMs?: number; unreadMs?: number },
 ): Promise<Listening> {
-  const { host, port, headMs = HEAD_MS, requestMs = REQUEST_MS } = o;
+  const { host, port, headMs = HEAD_MS, requestMs = REQUEST_MS, unreadMs = UNREAD_MS } = o;
   const server = createAdaptorServer({
     fetch: gateway.app.fetch,
     serverOptions: {
@@ -49,6 +51,11 @@ export async function listen(
       keepAliveTimeout: 75_000,
     },
   }) as Server;
+  server.timeout = unreadMs;
+  server.on('request', (_, response) => {
+    // One that is still being made may take longer.
+    response.on('timeout', (socket: Socket) => socket.writableLength > 0 && socket.destroy());
+  });
   server.maxConnections = Math.min(MOST_CONNECTIONS, openFiles() - OTHER_FILES);
   const listening = once(server, 'listening');
   server.listen({ port, host, backlog: BACKLOG });

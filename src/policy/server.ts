@@ -32,6 +32,7 @@ const modelSchema = z.object({
   parent: z.string().nullish(),
   max_model_len: z.number().nullish(),
 });
+const refusedSchema = jsonText.pipe(z.object({ error: z.object({ param: z.unknown() }) }));
 const modelsSchema = z.object({ data: z.array(modelSchema) });
 
 /** The pool of connections is the server's own, since it tells when the server may have gone. */
@@ -96,7 +97,7 @@ export function openPolicyServer(options: PolicyServerOptions) {
         if (error instanceof OutsideFailure) throw error; // of onEvent
         const told = error instanceof ApiError ? error : new ApiError(reasonOf(error), { cause: error });
         // The embedded one says so before anything else.
-        streams = !(told.status === 400 && /\bstream\b/.test(told.message));
+        streams = !(told.status === 400 && refusedSchema.safeParse(told.body).data?.error.param === 'stream');
         if (streams) failing(CHAT)(told);
       }
       return complete(body, signal);

@@ -106,11 +106,13 @@ export async function startServing(o: {
   apiKey?: string;
   headMs?: number;
   requestMs?: number;
+  unreadMs?: number;
   maxLoadedAdapters?: number;
   /** Requests at once to the policy server. */
   concurrency?: number;
 }) {
-  const { store, served, url, limits, apiKey, headMs, requestMs, maxLoadedAdapters = 16, concurrency = 64 } = o;
+  const { store, served, url, limits, apiKey, maxLoadedAdapters = 16, concurrency = 64 } = o;
+  const { headMs, requestMs, unreadMs } = o;
   // What is merged already is found.
   const merge = createMerger({ store, python: 'none' });
   const client = createPolicyClient({ store, merge, url, concurrency, maxLoadedAdapters });
@@ -125,6 +127,7 @@ export async function startServing(o: {
     ...{ host: '127.0.0.1', port: 0 },
     ...(headMs && { headMs }),
     ...(requestMs && { requestMs }),
+    ...(unreadMs && { unreadMs }),
   });
   return {
     ...gateway,

@@ -440,6 +440,7 @@ describe('an error', () => {
   const tooLong = { message: 'messages: too many', code: 'context_length_exceeded' };
   test.each([
     [400, { message: 'stop: not supported', code: null }, 400, null, 'invalid_request_error'],
+    [400, { message: 'stop: not in a stream', param: 'stop' }, 400, null, 'invalid_request_error'],
     [400, tooLong, 400, 'context_length_exceeded', 'invalid_request_error'],
     [429, { message: 'busy at 10.0.0.1' }, 429, 'rate_limit_exceeded', 'rate_limit_error'],
     [500, { message: 'broken at 10.0.0.1' }, 502, null, 'api_error'],
@@ -453,6 +454,8 @@ describe('an error', () => {
       expect(failure.message).not.toContain('10.0.0.1');
       if (isOpenai && status === 400) expect(failure.message).toBe(`400 ${said.message}`);
     }
+    // It has said of none that there are no streams.
+    expect(completions().map(({ stream }) => stream)).toEqual([undefined, true, undefined, true]);
   });
 
   test('of a policy server that went away; the gateway serves again when it is back', async () => {

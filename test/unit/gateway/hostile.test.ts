@@ -166,11 +166,28 @@ test('beyond the limit of requests at once one is refused with 429; who goes awa
   expect([(await second).status, (await fourth).status]).toEqual([200, 200]);
 });
 
-test('an answer that takes too long is given up with 504', async () => {
-  await start({ limits: { seconds: 1 } });
+test('an answer that takes too long is given up with 504, one that waits for an adapter too', async () => {
+  await start({ limits: { seconds: 1, concurrency: 1 } });
   const { ended, asked } = held();
-  expect(await refusal(await ask('a book'))).toEqual([504, 'timeout']);
+  expect(await refusal(await ask('hello'))).toEqual([504, 'timeout']);
   while (ended() < asked()) await sleep(10);
+  server.load = () => undefined;
+  for (const said of ['a book', 'a ship']) expect(await refusal(await ask(said))).toEqual([504, 'timeout']);
+});
+
+test('who pipelines requests and reads no answer is cut off', async () => {
+  await start({ unreadMs: 300 });
+  const socket = connect(Number(portOf()), '127.0.0.1').on('error', () => undefined);
+  socket.write('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(100_000));
+  await new Promise((closed) => socket.once('close', closed));
+  expect((await ask('a book')).status).toBe(200);
+});
+
+test('who asks for its health at once is told of the same look at the policy server', async () => {
+  await start();
+  const asked = Array.from({ length: 100 }, () => fetch(`${gateway.url}/healthz`));
+  expect((await Promise.all(asked)).every(({ status }) => status === 200)).toBe(true);
+  expect(server.requests.filter(({ call }) => call === 'GET /health').length).toBeLessThan(100);
 });
 
 test('at its end it answers what it has begun, within the grace time, and takes nothing new', async () => {
