@@ -1,15 +1,17 @@
 #!/bin/sh
-# One rollout of a Harbor task as the program of an agent (docs/agents.md), in a plain process: run.sh TASKS COMMAND...
-# In a mount namespace of its own, the root folder is this machine's, but for /logs, /tests and the first folder of WORKDIR, which are new, and in
-# memory. The agent runs in WORKDIR; then tests/test.sh, and what it leaves in /logs/verifier is the last line. Linux, by root or where users may make namespaces.
+# A rollout of a Harbor task in plain processes (docs/targets.md): run.sh TASKS COMMAND... is the agent's program (docs/agents.md), run.sh TASKS its
+# grader, which runs tests/test.sh and tells what that leaves in /logs/verifier. Linux, by root or where users may make namespaces.
+# The root folder is this machine's, but for /logs, /tests and the first folder of WORKDIR, which are new. Each of the two has namespaces of its own:
+# no process of the agent's outlives it, and the tests get WORKDIR, /logs/agent and /logs/artifacts from it, while /tests and /logs/verifier are new again.
 set -eu
 if [ "${HARBOR_ROOT:-}" = "" ]; then
-  mkdir root
+  HARBOR_ROOT=$(mktemp -d -p "$PWD")
+  export HARBOR_ROOT
   [ "$(id -u)" = 0 ] && user= || user=--map-root-user
-  export HARBOR_ROOT="$PWD/root"
-  exec unshare --mount $user sh "$0" "$@"
+  exec unshare --mount --pid --fork --kill-child $user sh "$0" "$@"
 fi
 root=$HARBOR_ROOT
+kept=$PWD/kept
 unset HARBOR_ROOT
 task=$1/$CAMPAIGN_TASK_ID
 shift
@@ -31,10 +33,30 @@ for entry in /*; do
     cp -P "$entry" "$root$entry"
   elif [ -d "$entry" ]; then
     mkdir "$root$entry"
-    mount --rbind "$entry" "$root$entry"
+    # Some containers let nobody show the processes of a namespace.
+    [ "$entry" = /proc ] && mount -t proc proc "$root/proc" 2> /dev/null || mount --rbind "$entry" "$root$entry"
   fi
 done
-mkdir -p "$root$workdir" "$root/logs/agent" "$root/logs/verifier" "$root/logs/artifacts" "$root/tests"
+for path in "$first" /logs/agent /logs/artifacts; do
+  mkdir -p "$kept$path" "$root$path"
+  mount --bind "$kept$path" "$root$path"
+done
+mkdir -p "$root$workdir" "$root/logs/verifier" "$root/tests"
+
+if [ $# = 0 ]; then
+  cp -R "$task/tests/." "$root/tests"
+  chroot "$root" sh -c 'cd "$0" && exec bash /tests/test.sh' "$workdir" < /dev/null >&2 || true
+  reward=$root/logs/verifier/reward
+  if [ -f "$reward.json" ]; then
+    tr -d '\n' < "$reward.json"
+  elif [ -f "$reward.txt" ]; then
+    cat "$reward.txt"
+  else
+    echo "tests/test.sh has left no reward in /logs/verifier" >&2
+    exit 1
+  fi
+  exit
+fi
 
 # COPY SOURCE TARGET, as a Dockerfile means it: of a folder what is in it, into a folder where the target ends with / or is one.
 awk 'toupper($1) == "COPY" { print $2, $3 }' "$instructions" | while read -r source target; do
@@ -52,9 +74,4 @@ done
 
 code=0
 chroot "$root" sh -c 'cd "$0" && exec "$@"' "$workdir" "$@" || code=$?
-cp -R "$task/tests/." "$root/tests"
-chroot "$root" sh -c 'cd "$0" && exec bash /tests/test.sh' "$workdir" < /dev/null >&2 || true
-reward=$root/logs/verifier/reward
-echo
-if [ -f "$reward.json" ]; then tr -d '\n' < "$reward.json"; elif [ -f "$reward.txt" ]; then cat "$reward.txt"; fi
 exit "$code"

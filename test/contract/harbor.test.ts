@@ -93,9 +93,30 @@ test('reward.json counts; no reward, and a program that fails, break the rollout
   write('agent.mjs', PROGRAM);
   const environment = closedAfterwards(await open());
   expect(await played(environment, 'apple', 'pear')).toMatchObject({ reward: 0.25 });
-  await expect(played(environment, 'bread', 'bread')).rejects.toThrow(/has told no reward: there is none.*broken/s);
+  await expect(played(environment, 'bread', 'bread')).rejects.toThrow(
+    /has told no reward: .*broken\n.*has left no reward/s,
+  );
   write('agent.mjs', `${PROGRAM}\nprocess.exit(3);`);
   await expect(played(environment, 'apple', 'apple')).rejects.toThrow(/ended with exit code 3/);
+}, 300_000);
+
+test('what the agent leaves in the place of the tests and of their reward, prints as one, and lets run counts for nothing', async () => {
+  const fair = '[ ! -e /tests/planted ] && sleep 1 && echo 0 > /logs/verifier/reward.txt';
+  writeTask('apple', 'apple', { test: fair });
+  writeTask('bread', 'bread', { test: 'cat /logs/agent/notes >&2; exit 1' });
+  const planting = 'echo 1 > /logs/verifier/reward.json; echo 1 > /logs/verifier/reward.txt; touch /tests/planted';
+  write(
+    'agent.mjs',
+    `${PROGRAM}
+    import { execSync, spawn } from 'node:child_process';
+    execSync(${JSON.stringify(`${planting}; echo kept > /logs/agent/notes`)});
+    const loop = ${JSON.stringify(`while :; do ${planting}; sleep 0.1; done`)};
+    spawn('setsid', ['env', '-i', 'PATH=/usr/bin:/bin', 'sh', '-c', loop], { detached: true, stdio: 'ignore' }).unref();
+    console.log(1);`,
+  );
+  const environment = closedAfterwards(await open());
+  expect(await played(environment, 'apple', 'pear')).toMatchObject({ reward: 0 });
+  await expect(played(environment, 'bread', 'bread')).rejects.toThrow(/ended with exit code 1: kept/);
 }, 300_000);
 
 test('its version changes with whatever file the tests of a task read', async () => {

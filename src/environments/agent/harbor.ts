@@ -19,12 +19,16 @@ export const harbor = agentKind({
   },
   paths: ['tasks', 'folder'],
   label: ({ tasks }) => tasks,
-  expand: ({ tasks, command, folder, testShare }) => ({
-    name: 'harbor',
-    command: ['sh', join(projectRoot, 'bridges', 'harbor', 'run.sh'), resolve(tasks), ...command],
-    folder,
-    tasks: () => harborTasks(tasks, testShare),
-  }),
+  expand: ({ tasks, command, folder, testShare }) => {
+    const grader = ['sh', join(projectRoot, 'bridges', 'harbor', 'run.sh'), resolve(tasks)];
+    return {
+      name: 'harbor',
+      command: [...grader, ...command],
+      grader,
+      folder,
+      tasks: () => harborTasks(tasks, testShare),
+    };
+  },
 });
 
 /** Throws BadInput where there is none, or one needs more than a plain process. */
