@@ -16,6 +16,8 @@ interface ChildOptions {
   /** Further ones, with their values. */
   variables?: Readonly<NodeJS.ProcessEnv>;
   readOutput: (stdout: Readable) => void;
+  /** How many characters it has written on stderr so far. */
+  onStderr?: (characters: number) => void;
   /** `how`: "exit code 3", "SIGKILL". */
   onEnd: (how: string) => void;
   onStartFailure: (problem: string) => void;
@@ -35,12 +37,12 @@ export const bareEnvironment = (passed: readonly string[] = []): NodeJS.ProcessE
   Object.fromEntries([...BARE, ...passed].map((name) => [name, process.env[name]]));
 
 export function startChild(o: ChildOptions) {
-  const { command, cwd, passEnv, variables, readOutput, onEnd, onStartFailure } = o;
+  const { command, cwd, passEnv, variables, readOutput, onStderr, onEnd, onStartFailure } = o;
   const [program = '', ...args] = command;
   const env = { ...bareEnvironment(passEnv), ...variables };
   const child = spawn(program, args, { stdio: 'pipe', detached: true, env, ...(cwd !== undefined && { cwd }) });
   const guard = child.pid === undefined ? undefined : startGuard(child.pid);
-  const stderr = keepTail(child.stderr, STDERR_LENGTH);
+  const stderr = keepTail(child.stderr, STDERR_LENGTH, onStderr);
   let how = 'no exit code';
   let ended = false;
   let grace: NodeJS.Timeout | undefined;

@@ -1,7 +1,7 @@
 /** Programs that ask an OpenAI-compatible endpoint as agents, with the real embedded policy server: their rows are those of our own loop, token for token. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
@@ -42,8 +42,8 @@ afterAll(async () => {
   await server.stop();
 }, 30_000);
 
-const played = (environment: Environment, task = 'train-0') =>
-  playedAlone(task, { environment, client, policy, seed: 3 });
+const played = (environment: Environment, task = 'train-0', more: { signal?: AbortSignal } = {}) =>
+  playedAlone(task, { environment, client, policy, seed: 3, ...more });
 
 const agent = (command: string[], changes: Partial<Parameters<typeof openAgent>[0]> = {}) =>
   openAgent({
@@ -229,24 +229,58 @@ test('a stream, a reward in a file, a grader, and a limit on requests', async ()
   expect(await rolloutOf(program('await ask([user]);', { grader }))).toMatchObject({ reward: 1 });
   const endless = await rolloutOf(program(`while (!(await ask([user])).status);`, { maxSteps: 3 }));
   expect(endless).toMatchObject({ reward: 0, steps: 3, stopReason: 'max_steps' });
+  // What it told before it failed at the refusal is not its reward; a grader's is.
+  const failing = `reward(1); while (!(await ask([user])).status); process.exit(1);`;
+  expect(await rolloutOf(program(failing, { maxSteps: 1 }))).toMatchObject({ reward: 0, stopReason: 'max_steps' });
+  expect(await rolloutOf(program(failing, { maxSteps: 1, grader }))).toMatchObject({ reward: 1 });
 }, 60_000);
 
-test.each([
+test('a rollout that is given up ends its grader, and its folder goes, however deep it is', async () => {
+  const file = join(root, 'grading');
+  const grader = ['sh', '-c', `pwd > ${file}; echo $$ >> ${file}; sleep 600`];
+  const deep = `for (let n = 0; n < 400; n++) { fs.mkdirSync('a name'.repeat(4)); process.chdir('a name'.repeat(4)); }`;
+  const text = `await ask([user]); const fs = await import('node:fs'); ${deep}`;
+  const environment = program(text, { grader, silenceSeconds: 600 });
+  const stopped = new AbortController();
+  const rollout = played(environment, 'train-0', { signal: stopped.signal });
+  rollout.catch(() => undefined);
+  const told = () => (existsSync(file) ? readFileSync(file, 'utf8').split('\n') : []);
+  while (told().length < 3) await sleep(50);
+  stopped.abort(new Error('given up'));
+  await expect(rollout).rejects.toThrow('given up');
+  const [folder, pid] = told();
+  while (isAlive(Number(pid))) await sleep(50);
+  expect(existsSync(folder!)).toBe(false);
+  await environment.close();
+}, 60_000);
+
+const refused = 'while (!(await ask([user])).status);';
+const leaving = (command: string) =>
+  `await ask([user]); (await import('node:child_process')).execSync(${JSON.stringify(command)});`;
+const endless = (stream: string) =>
+  `await ask([user]); for (;;) if (!process.${stream}.write('x'.repeat(1e6))) await new Promise((go) => process.${stream}.once('drain', go));`;
+
+test.each<[name: string, text: string, problem: string, changes?: Parameters<typeof agent>[1]]>([
   ['that never asks', 'reward(1);', 'has never asked the model'],
   ['that tells no reward', 'await ask([user]);', 'has told no reward: there is none'],
   ['that fails', 'await ask([user]); reward(1); process.exit(3);', 'ended with exit code 3'],
-  ['that does not end', 'await ask([user]); setInterval(() => 0, 1000);', 'for 3 s and was killed'],
+  ['that a signal ends', `reward(1); ${refused} process.kill(process.pid, 'SIGSEGV');`, 'SIGSEGV', { maxSteps: 1 }],
+  ['that a signal ends in a shell', `reward(1); ${refused} process.exit(139);`, 'exit code 139', { maxSteps: 1 }],
   [
-    'that writes without end',
-    `await ask([user]); for (;;) if (!process.stdout.write('x'.repeat(1e6))) await new Promise((go) => process.stdout.once('drain', go));`,
-    'Mi characters on stdout',
+    'that does not end',
+    'await ask([user]); setInterval(() => 0, 1000);',
+    'for 3 s and was killed',
+    { silenceSeconds: 3 },
   ],
+  ['that writes without end', endless('stdout'), 'Mi characters on stdout'],
+  ['that writes errors without end', endless('stderr'), 'Mi characters on stderr'],
+  ['that leaves a pipe for a reward', leaving('mkfifo r.json'), 'has to be a file', { rewardFile: 'r.json' }],
+  ['that leaves a link for a reward', leaving('ln -s /dev/zero r.json'), 'no link', { rewardFile: 'r.json' }],
+  ['that leaves too much for a reward', leaving('seq 99999 > r.json'), 'at most 64 KiB', { rewardFile: 'r.json' }],
 ])(
   'a program %s is broken',
-  async (_, text, problem) => {
-    await expect(
-      rolloutOf(program(text, { silenceSeconds: text.includes('setInterval') ? 3 : 60 })),
-    ).rejects.toMatchObject({
+  async (_, text, problem, changes = {}) => {
+    await expect(rolloutOf(program(text, changes))).rejects.toMatchObject({
       type: 'EnvironmentFailed',
       message: expect.stringContaining(problem),
     });

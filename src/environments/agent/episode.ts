@@ -2,10 +2,12 @@
  * One rollout of an agent's program. Invariant: the program has asked the model before its rollout has begun, has ended by itself before it has a reward,
  * and one that does neither is the environment's failure. It may ask several things at once: they are answered one after the other.
  */
+import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { orAborted, limited } from '../../domain/concurrency';
 import type { Episode, Evaluation, Sampled, StopReason } from '../../domain/environment';
 import { OutsideFailure, reasonOf } from '../../domain/failures';
@@ -14,7 +16,7 @@ import { GatewayError } from '../../gateway/errors';
 import { quoted } from '../protocol';
 import { type Asked, type Endpoint, MODEL } from './endpoint';
 import { type Run, run } from './program';
-import { rewardIn } from './reward';
+import { rewardIn, rewardInFile } from './reward';
 
 export interface AgentProgram {
   command: readonly string[];
@@ -32,6 +34,12 @@ export interface AgentProgram {
 }
 
 const OUTPUT = 2000;
+
+/** A shell tells the signal that ended its command as 128 and its number; 255 is a program's own -1. */
+const byOwnWill = (how: string | undefined): boolean => {
+  const code = /^exit code (\d+)$/.exec(how ?? '')?.[1];
+  return code !== undefined && (Number(code) <= 128 || code === '255');
+};
 
 /** Starts the program; resolves once it has asked the model. `onAsked`: told of every question. */
 export async function beginAgent(o: {
@@ -81,6 +89,7 @@ export async function beginAgent(o: {
     ANTHROPIC_API_KEY: key,
     ANTHROPIC_MODEL: MODEL,
   });
+  let grading: Run | undefined;
   let how: string | undefined;
   playing.ended.then(
     (ending) => {
@@ -143,22 +152,27 @@ export async function beginAgent(o: {
 
   async function told(): Promise<Evaluation> {
     if (grader) {
-      const grading = start(grader);
-      const timer = setTimeout(grading.kill, silenceMs);
-      const end = await limited(grading.ended).finally(() => clearTimeout(timer));
-      if (end !== 'exit code 0') throw new Error(`the grader ended with ${end}: ${grading.stderr()}`);
-      return rewardIn(grading.stdout());
+      const { ended, kill, stderr, stdout } = (grading = start(grader));
+      const timer = setTimeout(kill, silenceMs);
+      const end = await limited(orAborted(ended, signal)).finally(() => clearTimeout(timer));
+      if (end !== 'exit code 0') throw new Error(`the grader ended with ${end}: ${stderr()}`);
+      return rewardIn(stdout());
     }
-    return rewardIn(rewardFile === undefined ? playing.stdout() : await readFile(join(folder, rewardFile), 'utf8'));
+    return rewardFile === undefined ? rewardIn(playing.stdout()) : rewardInFile(join(folder, rewardFile));
   }
 
   async function close(): Promise<void> {
     forget();
     over ??= new GatewayError(400, 'the rollout is over');
     for (const asked of [current, ...waiting.splice(0)]) asked?.refuse(over);
-    playing.kill();
-    await playing.ended.catch(() => undefined);
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    for (const one of [playing, grading]) {
+      one?.kill();
+      await one?.ended.catch(() => undefined);
+    }
+    // Node's own stops where a path is longer than the system takes.
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 }).catch(() =>
+      promisify(execFile)('rm', ['-rf', folder]),
+    );
   }
 
   try {
@@ -187,8 +201,12 @@ export async function beginAgent(o: {
       await ended(reason);
       const output = playing.stdout().slice(-OUTPUT);
       const kept = output === '' ? {} : { output };
-      if (byItself && how !== 'exit code 0')
-        throw failed(`ended with ${how}`, 'it has to end with exit code 0, whatever the model says');
+      if (how !== 'exit code 0') {
+        if (byItself || !byOwnWill(how))
+          throw failed(`ended with ${how}`, 'it has to end with exit code 0, whatever the model says');
+        // What it told before it failed at the refusal is not its reward.
+        if (!grader) return { reward: 0, breakdown: {}, ...kept };
+      }
       try {
         return { ...(await told()), ...kept };
       } catch (error) {

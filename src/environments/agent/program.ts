@@ -32,7 +32,7 @@ export interface Run {
 }
 
 const KEPT = 64 * 1024;
-/** Characters on stdout; whoever writes without end is killed. */
+/** Characters on stdout, or on stderr; whoever writes without end is killed. */
 const MOST = 64 * 1024 * 1024;
 
 export function run({ command, folder, passEnv, variables, input, mark, maxProcesses }: RunOptions): Run {
@@ -53,16 +53,18 @@ export function run({ command, folder, passEnv, variables, input, mark, maxProce
     );
   };
   try {
+    const limit = (name: string) => (written: number) => {
+      if (written > MOST && !excess) end(`, after more than ${MOST / 1024 ** 2} Mi characters on ${name}`);
+    };
     const child = startChild({
       command: begunIn(group, command),
       cwd: folder,
       passEnv,
       variables: { ...variables, [MARK]: mark },
       readOutput: (stream) => {
-        stdout = keepTail(stream, KEPT, (written) => {
-          if (written > MOST && !excess) end(`, after more than ${MOST / 1024 ** 2} Mi characters on stdout`);
-        });
+        stdout = keepTail(stream, KEPT, limit('stdout'));
       },
+      onStderr: limit('stderr'),
       onEnd: (how) => {
         unwatch();
         killAll(program);
