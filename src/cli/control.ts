@@ -30,6 +30,8 @@ import { stateOf } from './watch/tree';
 export interface Digests {
   configDigests: ConfigDigests;
   terms: string;
+  /** Of the files that the target names, where its kind knows them. */
+  contents?: string | undefined;
 }
 
 /** What the memo holds of a start, for a later command to compare with what its file says. */
@@ -38,6 +40,7 @@ interface StartMemo {
   configDigest?: string | undefined;
   /** Of the terms that it was started with. */
   terms?: string | undefined;
+  contents?: string | undefined;
   until?: Stage | null | undefined;
 }
 
@@ -71,10 +74,10 @@ export async function startCampaign(
   temporal: Temporal,
   start: Digests & { campaign: Campaign; store: string; until?: Stage | undefined; force?: boolean | undefined },
 ): Promise<void> {
-  const { campaign, store, configDigests, terms, until, force } = start;
+  const { campaign, store, configDigests, terms, contents, until, force } = start;
   const configDigest = configDigests[until ?? LAST_STAGE];
   const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
-  const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms });
+  const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms, contents });
   const before = await campaignState(temporal, campaign.name);
   const paused = before?.status === 'FAILED' && before.paused;
   await begin(temporal, { ...options, workflowIdConflictPolicy: 'USE_EXISTING' }, paused);
@@ -89,10 +92,15 @@ async function begin({ client: { workflow } }: Temporal, options: WorkflowStartO
 
 function startOptions(
   input: CampaignInput,
-  { taskQueue, configDigest, terms }: Pick<CampaignState, 'taskQueue' | 'configDigest' | 'terms'>,
+  {
+    taskQueue,
+    configDigest,
+    terms,
+    contents,
+  }: Pick<CampaignState, 'taskQueue' | 'configDigest' | 'terms' | 'contents'>,
 ): WorkflowStartOptions {
   const { name, seed } = input.campaign;
-  const memo: StartMemo = { configDigest, terms, until: input.until ?? null };
+  const memo: StartMemo = { configDigest, terms, contents, until: input.until ?? null };
   const attribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
   return {
     workflowId: workflowIds.campaign(name),

@@ -15,7 +15,9 @@ import { pidHere } from '../../artifacts/place';
 import { approvalCommands } from '../../domain/approval';
 import type { Campaign, Stage } from '../../domain/campaign';
 import type { FailureType } from '../../domain/failures';
+import { kindOf } from '../../domain/kinds';
 import { LAST_STAGE, taskQueues } from '../../domain/work';
+import { environments } from '../../environments';
 import { refuseNameOfAnalysis } from '../analyse/folder';
 import {
   baseIdOf,
@@ -59,6 +61,10 @@ export async function readStart({ file, home, options }: { file: string; home: H
     campaign,
     configDigests: await configDigests({ campaign, file, until: options.until }),
     terms: termsDigest(campaign),
+    // What can't be read is told by whoever looks at the target.
+    contents: await kindOf(environments, campaign.target)
+      .contents?.(campaign.target)
+      .catch(() => undefined),
     store: async () => (await openStore(home.root)).id(),
   };
 }
@@ -72,8 +78,9 @@ export type Decision = 'start' | 'attach' | 'show';
  */
 export function decide(
   state: CampaignState | undefined,
-  { name, store, configDigests, terms, until }: Digests & { name: string; store: string; until?: Stage | undefined },
+  o: Digests & { name: string; store: string; until?: Stage | undefined },
 ): Decision {
+  const { name, store, configDigests, terms, contents, until } = o;
   if (!state) return 'start';
   if (state.taskQueue !== taskQueues.control(store)) throw ofAnotherHome(name, state);
   if (state.configDigest !== configDigests[state.until ?? LAST_STAGE])
@@ -81,7 +88,12 @@ export function decide(
       `campaign ${name} ${state.status === 'RUNNING' ? 'is running' : 'was run'} with another configuration; give this one its own name with --name, for example --name ${name}-2`,
     );
   if (state.status === 'RUNNING') return 'attach';
-  return state.status === 'COMPLETED' && state.until === until && state.terms === terms ? 'show' : 'start';
+  if (state.status !== 'COMPLETED' || state.until !== until || state.terms !== terms) return 'start';
+  if (state.contents !== undefined && state.contents !== contents)
+    throw new UserError(
+      `campaign ${name} has ended, and files of its target have changed since; give what they are now a name of its own with --name, for example --name ${name}-2`,
+    );
+  return 'show';
 }
 
 const decisions: Record<Decision, string> = {

@@ -3,7 +3,7 @@
  * questions is a turn of the rollout.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { z } from 'zod';
 import { digest, sha256 } from '../../artifacts/hash';
 import { silenceField, variableName } from '../../domain/endpoints';
@@ -43,7 +43,7 @@ export const agentOptions = {
 
 interface AgentOptions extends z.infer<z.ZodObject<typeof agentOptions>> {
   /** What it is called in reports. */
-  name?: string;
+  name?: string | undefined;
   command: readonly string[];
   folder: string;
   /** A file of JSON lines; or what lists them. */
@@ -82,6 +82,11 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
       const { silenceSeconds, passEnv } = common.parse(spec);
       return { processes: 1, silenceSeconds, ...(passEnv && { passEnv }) };
     },
+    contents: async (spec) => {
+      const read = kind.read(spec);
+      const { command, grader, folder, tasks } = expand(read, common.parse(read));
+      return digest([filesOf([...command, ...(grader ?? [])], folder), (await tasksIn(tasks)).version]);
+    },
     check: (spec, say) => checkAgent({ open: (onAsked) => openRead(kind.read(spec), { onAsked }), say }),
   };
 }
@@ -89,6 +94,7 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
 export const agent = agentKind({
   kind: 'agent',
   options: {
+    name: z.string().min(1).optional().describe("What it is called in reports; without it, its program's file."),
     ...commandOptions,
     tasks: z.string().describe('JSON lines, a task each (docs/agents.md).'),
     grader: commandSchema.optional().describe('Program that tells the reward, run where the agent was.'),
@@ -96,7 +102,9 @@ export const agent = agentKind({
   },
   paths: ['tasks', 'folder'],
   label: ({ command }) => command.join(' '),
-  expand: ({ command, folder, tasks, grader, rewardFile }) => ({ command, folder, tasks, grader, rewardFile }),
+  expand: ({ name, command, folder, tasks, grader, rewardFile }) => ({
+    ...{ name, command, folder, tasks, grader, rewardFile },
+  }),
 });
 
 interface OpenOptions extends AgentOptions {
@@ -123,8 +131,7 @@ export function openAgent(o: OpenOptions): Environment {
   const endpoint = openEndpoint();
   let read: Promise<TaskList> | undefined;
   let described: Promise<EnvironmentDescription> | undefined;
-  const { tasks: listed } = o;
-  const tasksOf = () => (read ??= typeof listed === 'string' ? readTasks(listed) : listed());
+  const tasksOf = () => (read ??= tasksIn(o.tasks));
 
   async function reset({ id, seed }: { id: string; seed: number }, signal?: AbortSignal): Promise<Episode> {
     const task = (await tasksOf()).tasks.get(id);
@@ -140,10 +147,10 @@ export function openAgent(o: OpenOptions): Environment {
     const episode = await reset({ id: first.id, seed: 0 });
     await episode.close();
     const { messages, tools } = episode.start;
-    const files = [...command, ...(grader ?? [])].filter(isFile).map((file) => sha256(readFileSync(file)));
+    const files = filesOf([...command, ...(grader ?? [])], folder);
     const asked = [o.command, o.grader ?? null, rewardFile ?? null, o.readOnlyTools, files, version];
     return {
-      name: o.name ?? 'agent',
+      name: o.name ?? fileName(o.command, folder),
       version: `${o.version} ${digest(asked).slice(0, 12)}`,
       policy: messages.flatMap(({ role, content }) => (role === 'system' ? [content] : [])).join('\n\n'),
       tools,
@@ -176,5 +183,18 @@ function located(word: string, folder: string): string {
   const path = resolve(folder, word);
   return isFile(path) ? path : word;
 }
+
+const fileName = (command: readonly string[], folder: string): string =>
+  basename(command.find((word) => isFile(resolve(folder, word))) ?? command[0]!);
+
+const tasksIn = (tasks: AgentOptions['tasks']): Promise<TaskList> =>
+  typeof tasks === 'string' ? readTasks(tasks) : tasks();
+
+/** Hashes of the files among the words. */
+const filesOf = (words: readonly string[], folder: string): string[] =>
+  words
+    .map((word) => located(word, folder))
+    .filter(isFile)
+    .map((file) => sha256(readFileSync(file)));
 
 const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();

@@ -135,11 +135,19 @@ it('one that has completed is started again where what failed in it is to be don
 describe('a name that Temporal knows', () => {
   const state = { status: 'COMPLETED', runId: 'r', taskQueue: 'control-s', configDigest: 'a', terms: 't' } as const;
   const stopped = { ...state, until: 'rollouts', configDigest: 'r' } as const;
-  const about = { name: 'demo', store: 's', configDigests: { rollouts: 'r', evaluation: 'a' }, terms: 't' };
+  const about = {
+    name: 'demo',
+    store: 's',
+    configDigests: { rollouts: 'r', evaluation: 'a' },
+    terms: 't',
+    contents: 'c',
+  };
   it.each([
     ['is new', undefined, undefined, 'start'],
     ['is running', { ...state, status: 'RUNNING' }, undefined, 'attach'],
-    ['has completed', state, undefined, 'show'],
+    ['has completed', { ...state, contents: 'c' }, undefined, 'show'],
+    ['has completed under a version that knew no contents', state, undefined, 'show'],
+    ['has failed, and its program was mended', { ...state, status: 'FAILED', contents: 'b' }, undefined, 'start'],
     ['has stopped at a stage, and more is wanted', stopped, undefined, 'start'],
     ['has stopped at the stage that is wanted', stopped, 'rollouts', 'show'],
     ['has failed', { ...state, status: 'FAILED' }, undefined, 'start'],
@@ -153,6 +161,7 @@ describe('a name that Temporal knows', () => {
   it.each([
     ['another configuration', { ...stopped, configDigest: 'q' }, /was run with another config.*; .* --name demo-2$/],
     ['another configuration', { ...state, status: 'RUNNING', configDigest: 'b' }, /is running with another config/],
+    ['other files', { ...state, contents: 'b' }, /has ended, and files of its target have changed .* --name demo-2$/],
     [
       'another home',
       { ...state, taskQueue: 'control-other' },

@@ -1,14 +1,17 @@
 /** Kinds of environments: opened by what they tell of themselves, whoever they are from. */
-import { resolve } from 'node:path';
+import { writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { specOfArguments, argumentsUsage } from '../../../src/cli/environment-check';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { defineKind, modulesOf, sandboxSpec } from '../../../src/domain/kinds';
 import { environments } from '../../../src/environments';
+import { agent } from '../../../src/environments/agent/kind';
 import type { EnvironmentContext, EnvironmentKind } from '../../../src/environments/kinds';
 import { describeSpec, openEnvironment } from '../../../src/environments/open';
 import { createShop } from '../../../src/environments/shop/shop';
 import type { Partners } from '../../../src/partners/partners';
+import { newFolder } from '../../support/temporary-folder';
 
 const store = {} as ArtifactStore;
 
@@ -125,4 +128,29 @@ test('a server of OpenEnv is named once: by its URL, or by what starts it', asyn
     await expect(open(target)).rejects.toThrow('kind openenv takes one of url and command; name it');
   await expect(open({ url, rewardRange: [1, 0] })).rejects.toThrow(/the first must be below the second/);
   await (await open({ url })).close();
+});
+
+test('what a program is made of changes with its files and its tasks, and with nothing else', async () => {
+  const folder = newFolder();
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  const contents = () => {
+    const spec = { kind: 'agent', command: ['node', 'mine.mjs'], grader: ['sh', 'grade.sh'], folder };
+    return agent.contents!({ ...spec, tasks: join(folder, 'tasks.jsonl') });
+  };
+  await expect(contents()).rejects.toThrow('tasks.jsonl');
+  for (const name of ['mine.mjs', 'grade.sh', 'beside']) write(name, 'one');
+  write('tasks.jsonl', '{"id":"a","split":"train"}');
+  let last = await contents();
+  for (const [name, text] of [
+    ['mine.mjs', 'two'],
+    ['grade.sh', 'two'],
+    ['tasks.jsonl', '{"id":"b","split":"train"}'],
+  ]) {
+    write(name!, text!);
+    const now = await contents();
+    expect(now).not.toBe(last);
+    last = now;
+  }
+  write('beside', 'two');
+  expect(await contents()).toBe(last);
 });
