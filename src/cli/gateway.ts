@@ -9,6 +9,7 @@ import { z } from 'zod';
 import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
 import type { Campaign } from '../domain/campaign';
+import { keyedUrls } from '../domain/endpoints';
 import { createGateway, type GatewayLimits } from '../gateway/app';
 import { readServed, ROUTER_FILE } from '../gateway/folder';
 import { recordedOf, routerIn, servedBy, type Served } from '../gateway/served';
@@ -17,8 +18,9 @@ import { createPolicyClient } from '../policy/client';
 import { createMerger } from '../policy/merge';
 import { registry } from '../registry';
 import { messageOf, UserError } from './errors';
+import { parseFields } from './input';
 import { type CommonOptions, homeOf } from './options';
-import { listenAt } from './ports';
+import { listenAt, requireFree } from './ports';
 import { type Home, makeHome, pythonPath } from './project';
 import { readReport, reported, requireReported } from './reports';
 import { policyServerService } from './run/services';
@@ -57,6 +59,8 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
   const source = await sourceOf(name, home);
   const served = await source.read();
   const note = (text: string) => process.stderr.write(`${text}\n`);
+  // A policy server takes a while to start.
+  await requireFree({ host, port });
   const server = await policyServerFor({ served, source, home, options, note });
   const { store } = source;
   const policyKey = process.env['POLICY_SERVER_API_KEY'];
@@ -79,6 +83,9 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
     const watching = watch(source, served, (newer) => gateway.reload(newer), note);
     const url = `${listening.url}/v1`;
     const names = [...served.policies.keys()];
+    void client.reachable().then((isThere) => {
+      if (!isThere) note(`warning: no policy server answers at ${server.url}; requests fail until one does`);
+    });
     console.log(
       options.json
         ? JSON.stringify({ url, version: served.version, models: names })
@@ -103,11 +110,14 @@ function keyFor(host: string): string | undefined {
 }
 
 async function sourceOf(name: string, home: Home): Promise<Source> {
-  const file = join(resolve(name), ROUTER_FILE);
-  if (existsSync(file) && !reported(home.root).includes(name)) {
+  const folder = resolve(name);
+  const file = join(folder, ROUTER_FILE);
+  if (!reported(home.root).includes(name) && (existsSync(file) || name.includes('/'))) {
+    if (!existsSync(folder))
+      throw new UserError(`there is no folder ${folder}; name one that \`campaign export\` wrote, or a campaign`);
     await makeHome(home.root);
     const store = await openStore(home.root);
-    return { store, file, read: () => readServed({ store, folder: resolve(name) }) };
+    return { store, file, read: () => readServed({ store, folder }) };
   }
   requireReported({ home: home.root, name });
   const store = await openStore(home.root);
@@ -162,10 +172,8 @@ async function policyServerFor(o: {
 }): Promise<PolicyServerHandle> {
   const { served, source, home, options, note } = o;
   const { policyServer } = source;
-  const named =
-    options.policyServer ??
-    process.env['POLICY_SERVER_URL'] ??
-    (policyServer?.kind === 'vllm' ? policyServer.url : undefined);
+  const isOwn = policyServer?.kind === 'vllm' && options.model === undefined;
+  const named = namedServer(options) ?? (isOwn ? policyServer.url : undefined);
   const never = new Promise<never>(() => undefined);
   if (named) return { url: named, failure: never, stop: async () => undefined, kill: () => undefined };
   const model = modelFolder(served.base, home, options);
@@ -183,6 +191,18 @@ async function policyServerFor(o: {
   await makeHome(home.root);
   await service.start();
   return { url: url(), failure, stop: () => service.stop(), kill: () => service.kill() };
+}
+
+/** @throws UserError for what is no URL, and for a model beside it, which only a server that is started takes. */
+function namedServer({ policyServer, model }: GatewayOptions): string | undefined {
+  const given = { '--policy-server': policyServer, POLICY_SERVER_URL: process.env['POLICY_SERVER_URL'] };
+  const [[name, url] = ['']] = Object.entries(given).filter((one) => one[1]);
+  if (!url) return undefined;
+  const schema = z.object({ [name]: keyedUrls('POLICY_SERVER_API_KEY holds the key') });
+  const [problem] = parseFields(schema, { [name]: url }).problems ?? [];
+  if (problem) throw new UserError(problem.text);
+  if (model === undefined) return url;
+  throw new UserError(`--model is of a server that is started, and ${name} names one that runs; leave one of them out`);
 }
 
 /** By what the home has kept of folders (trainer/model_folder.py). @throws UserError */

@@ -31,12 +31,16 @@ export interface PortOptions {
   uiPort?: number;
 }
 
+/** What listening there fails with; undefined if it does not. */
+const listenError = (host: string, port: number): Promise<NodeJS.ErrnoException | undefined> =>
+  new Promise((resolve) => {
+    const server = createServer().once('error', resolve);
+    server.listen({ port, host, exclusive: true }, () => server.close(() => resolve(undefined)));
+  });
+
 /** Why a port cannot be used; undefined if it can. */
 export async function portProblem(port: number): Promise<string | undefined> {
-  const error = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
-    const server = createServer().once('error', resolve);
-    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(undefined)));
-  });
+  const error = await listenError('127.0.0.1', port);
   if (!error) return undefined;
   return error.code === 'EADDRINUSE' ? `port ${port} is in use` : `port ${port} cannot be used (${error.code})`;
 }
@@ -61,12 +65,25 @@ export async function freePorts({ count, except }: { count: number; except: numb
   return [...chosen];
 }
 
+interface Place {
+  host: string;
+  port: number;
+}
+
 /** For commands that serve pages or models. @throws UserError where nothing can listen there. */
-export const listenAt: typeof listen = (served, options) =>
-  listen(served, options).catch((error: unknown) => {
-    const { host, port } = options;
-    throw new UserError(`nothing can listen on ${host}:${port} (${messageOf(error)}); choose another with --port`);
+export const listenAt: typeof listen = (served, place) =>
+  listen(served, place).catch((error: unknown) => {
+    throw unusable(place, error);
   });
+
+/** For those that start something before they listen. @throws UserError as `listenAt` would. */
+export async function requireFree(place: Place): Promise<void> {
+  const error = await listenError(place.host, place.port);
+  if (error) throw unusable(place, error);
+}
+
+const unusable = ({ host, port }: Place, error: unknown) =>
+  new UserError(`nothing can listen on ${host}:${port} (${messageOf(error)}); choose another with --port`);
 
 type Note = (text: string) => void;
 

@@ -20,7 +20,15 @@ import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { VIEW_PORT } from '../workflows/messages';
 import { whyUnwritten, writeInto } from './project';
-import { findReport, type FoundReport, readReport, readReportFile, reported, requireReported } from './reports';
+import {
+  findReport,
+  type FoundReport,
+  readReport,
+  readReportFile,
+  reported,
+  requireReported,
+  WRITTEN,
+} from './reports';
 import { withServer } from './temporal';
 
 export type ReportOptions = CommonOptions & { out?: string };
@@ -57,7 +65,7 @@ const withoutReport = (options: ReportOptions, name: string | undefined): Promis
     const status = await readStatus(temporal, options, campaign);
     if (options.json) return statusJson(status);
     return [
-      `no report of ${campaign} in ${home}: one is written when a campaign completes, or stops after a stage with --until`,
+      `no report of ${campaign} in ${home}: ${WRITTEN}`,
       ...statusLines(status),
       `look further: \`campaign watch ${campaign}\`, ${join(home, 'logs')}`,
     ].join('\n');

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { type Report, reportSchema } from '../report/model';
 import { messageOf, UserError } from './errors';
+import { readStatus } from './watch/snapshot';
 
 export interface FoundReport {
   name: string;
@@ -71,10 +72,17 @@ export function readReport(named: Named): Report {
   return readReportFile(file, 'the same `campaign run FILE` writes it anew');
 }
 
-/** @throws UserError that names the campaigns with one. */
+/** When a campaign has a report. */
+export const WRITTEN = 'one is written when a campaign completes, or stops after a stage with --until';
+
+/** @throws UserError that says whether there is such a campaign, and names those with a report. */
 export function requireReported({ home, name }: Named): void {
   const names = reported(home);
   if (names.includes(name)) return;
+  if (readStatus({ home, name }))
+    throw new UserError(
+      `campaign '${name}' has no report in ${home} yet: ${WRITTEN}; \`campaign status ${name}\` says where it stands`,
+    );
   const known = names.length > 0 ? `campaigns with one: ${names.join(', ')}` : 'no campaign there has one';
   throw new UserError(`campaign '${name}' has no report in ${home}; ${known}`);
 }

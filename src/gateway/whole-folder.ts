@@ -3,10 +3,10 @@
  * what a dead process left of one goes.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { readdir, rename, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { flush, ifThere, isCode, lives, makeFolder } from '../artifacts/durable-file';
-import { OutsideFailure } from '../domain/failures';
+import { OutsideFailure, reasonOf } from '../domain/failures';
 
 /** `mark`: a name that each of its kind holds. Throws BadInput where the folder holds something else. */
 export async function replaceFolder<Result>(o: {
@@ -17,12 +17,15 @@ export async function replaceFolder<Result>(o: {
   const { folder, mark, write } = o;
   await checkFree(folder, mark);
   const [above, name] = [dirname(folder), basename(folder)];
-  await makeFolder(above);
-  await removeAbandoned(above, name);
   const aside = join(above, `.${name}.${process.pid}-${randomBytes(4).toString('hex')}.partial`);
   const [made, old] = [`${aside}/new`, `${aside}/old`];
   try {
-    await mkdir(made, { recursive: true });
+    // Where no folder can be made, as in /proc, Node's own way to make those above it never ends.
+    await makeFolder(made).catch((error: unknown) => {
+      const problem = `nothing can be written into ${above} (${reasonOf(error)})`;
+      throw new OutsideFailure('BadInput', `${problem}; name a folder elsewhere`, error);
+    });
+    await removeAbandoned(above, name);
     const result = await write(made);
     await ifThere(rename(folder, old));
     await rename(made, folder);

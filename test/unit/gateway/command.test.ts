@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { type GatewayOptions, serveGateway } from '../../../src/cli/gateway';
+import { type Snapshot, writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
 import { completion, type DialectServer, startDialectServer } from '../../support/dialect-server';
 import { fitByWords } from '../../support/gateway';
@@ -42,12 +43,29 @@ const ask = (url: string, content: string) =>
 
 test('what can’t be served is refused with what mends it', async () => {
   await expect(serveGateway('demo', options)).rejects.toThrow(/campaign 'demo' has no report in .*no campaign there/);
-  await expect(serveGateway('./nothing', options)).rejects.toThrow(/'.\/nothing' has no report/);
+  const snapshot: Snapshot = {
+    ...{ name: 'runs', runId: 'r', status: 'RUNNING', paused: false, startedAt: 0 },
+    activities: [],
+    children: [],
+  };
+  await writeStatus({ home, snapshot });
+  await expect(serveGateway('runs', options)).rejects.toThrow(
+    /'runs' has no report in .* yet: .*`campaign status runs`/,
+  );
+  await expect(serveGateway('./nothing', options)).rejects.toThrow(/there is no folder .*\/nothing; name one that/);
+  await expect(serveGateway(home, options)).rejects.toThrow(/router.json: is missing; name a folder that/);
   await expect(serveGateway('demo', { ...options, host: '0.0.0.0' })).rejects.toThrow(
     /--host 0.0.0.0 is beyond this machine: set CAMPAIGN_GATEWAY_API_KEY/,
   );
   await report('base');
+  await expect(serveGateway('demo', { ...options, policyServer: 'notaurl' })).rejects.toThrow(
+    '--policy-server is "notaurl"; it must be a URL such as http://127.0.0.1:8000',
+  );
+  await expect(serveGateway('demo', { ...options, model: home })).rejects.toThrow(/--model is .* and --policy-server/);
   delete options.policyServer;
+  // Before anything is started, which here could not be.
+  const port = Number(new URL(server.url).port);
+  await expect(serveGateway('demo', { ...options, port })).rejects.toThrow(/nothing can listen on .*--port/);
   await expect(serveGateway('demo', options)).rejects.toThrow(
     /base model base@0123456789ab is in no folder .*--model.*--policy-server/,
   );
@@ -58,9 +76,13 @@ test('a newer report is taken up; what is being answered keeps its policy, and t
   const printed = jest.spyOn(console, 'log').mockImplementation(() => undefined);
   const noted = jest.spyOn(process.stderr, 'write').mockImplementation(() => true);
   try {
+    server.health = 503;
     const serving = serveGateway('demo', options);
     while (printed.mock.calls.length === 0) await Promise.race([sleep(20), serving]);
     const { url } = JSON.parse(String(printed.mock.calls[0])) as { url: string };
+    while (noted.mock.calls.length === 0) await sleep(20);
+    expect(String(noted.mock.calls[0])).toContain(`warning: no policy server answers at ${server.url}`);
+    server.health = 200;
     let open: () => void = () => undefined;
     const opened = new Promise<void>((resolve) => (open = resolve));
     const plain = server.complete;

@@ -234,6 +234,9 @@ test('what fails leaves nothing; an earlier export is replaced, anything else is
   expect(readdirSync(work)).toEqual(['shared']);
   rmSync(join(folder, 'router.json'));
   await expect(exported()).rejects.toThrow(/shared holds other things \(README.md\); name a folder/);
+  await expect(exported({ folder: '/proc/shared' })).rejects.toThrow(
+    /nothing can be written into \/proc \(.*\); name a/,
+  );
 });
 
 test('a campaign without a router says why', async () => {
