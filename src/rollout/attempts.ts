@@ -110,7 +110,9 @@ export async function makeMissing({
     if (failed.every(environmentFailed))
       await keepAlone(failed.at(-1)!).catch((bad: unknown) => {
         if (!isFailure(bad, 'BadEnvironment')) throw bad;
-        throw new OutsideFailure(bad.type, `${tooMany!.message}; ${bad.message}`, bad);
+        const [text = '', last = ''] = bad.message.split(LAST);
+        const isTold = tooMany!.message.includes(last);
+        throw new OutsideFailure(bad.type, `${tooMany!.message}; ${isTold ? text : bad.message}`, bad);
       });
     await Promise.all(appends);
     throw tooMany;
@@ -181,6 +183,8 @@ const died = (tried: Attempted): boolean => everyOne(tried, 'EnvironmentDied');
 /** The environment's process ended, or it reported an error of its own, in every attempt. */
 const environmentFailed = (tried: Attempted): boolean => everyOne(tried, 'EnvironmentDied', 'EnvironmentFailed');
 
+const LAST = '; the last failure: ';
+
 /**
  * Plays a rollout that the environment failed in every attempt once more, as often, while nothing else of its batch runs. Throws BadEnvironment if
  * it fails again every time.
@@ -195,8 +199,7 @@ async function playAlone(tried: Attempted, options: AttemptOptions, pauseMs: num
   throw new OutsideFailure(
     'BadEnvironment',
     `the environment fails every time at task ${task} (attempt ${n} of the policy at it): in ${times} fresh starts, the last ${alone} of them with ` +
-      'no other rollout of the batch beside it; mend the environment, then run the campaign again, which keeps all finished rollouts; ' +
-      `the last failure: ${last?.message}`,
+      `no other rollout of the batch beside it; mend the environment, then run the campaign again, which keeps all finished rollouts${LAST}${last?.message}`,
     last,
   );
 }

@@ -47,7 +47,7 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
   });
   const notes = [...notesOf(snapshot, asOf ?? now), ...(failure ? [`why: ${failure}`] : [])];
   const below = [
-    ...(progress ? [countsText(progress)] : []),
+    ...(progress && progress.rollouts.scored + progress.rollouts.broken > 0 ? [countsText(progress)] : []),
     ...notes.flatMap((note) => wrap(plain(note).replace(/\s+/g, ' '), columns - 2, { cutsWords: true })),
     ...awayLines(snapshot),
   ].map((line) => cut(`  ${line}`, columns));
@@ -62,7 +62,7 @@ const LEAST_LABEL = 12;
 const LEAST_WORDS = 4;
 
 /** Counts, rates and rewards: what somebody who watches looks for. */
-const isCount = (part: string): boolean => /\d\/(\d+|s)$|^reward /.test(part);
+const isCount = (part: string): boolean => /\d\/(\d+|s)$|^reward | broken$/.test(part);
 
 /** As wide as the longest label, but for what the counts beside them need. */
 function labelWidth(tree: readonly TreeLine[], columns: number): number {

@@ -152,9 +152,11 @@ function progressParts({ heartbeat, state }: ActivitySnapshot, perSecond: PerSec
     const rate = runs ? perSecond(title, done) : undefined;
     // How many there are is known once the work has begun.
     parts.push(total > 0 ? `${title} ${done}/${total}` : title);
-    parts.push(rate !== undefined && `${rate.toFixed(1)}/s`, leftText(total - done, rate));
+    // Before what gives way where there is little room.
     if (heartbeat.kind === 'rollouts') parts.push(heartbeat.broken > 0 && `${heartbeat.broken} broken`);
-    else if (heartbeat.characters) parts.push(`${(heartbeat.characters / 1000).toFixed(1)} kB of replies`);
+    parts.push(rate !== undefined && `${rate.toFixed(1)}/s`, leftText(total - done, rate));
+    if (heartbeat.kind !== 'rollouts' && heartbeat.characters)
+      parts.push(`${(heartbeat.characters / 1000).toFixed(1)} kB of replies`);
   }
   return parts.flatMap((part) => part || []);
 }

@@ -118,9 +118,12 @@ describe('the tree on a terminal', () => {
     const rates = new Rates();
     early.activities = [analysis, rollouts].map((one) => activity({ heartbeat: one }));
     frame(early, { rates });
-    early.activities[0] = activity({ heartbeat: { ...analysis, done: 50, characters: 4210 } });
+    early.activities = [
+      activity({ heartbeat: { ...analysis, done: 50, characters: 4210 } }),
+      activity({ heartbeat: { ...rollouts, done: 20 } }),
+    ];
     expect(frame(early, { rates, now: now + 2000 })).toContain(
-      '▸ selection            pass 2 50/400 · 10.0/s · 35 s left · 4.2 kB of replies · base rollouts 10/340 · 1 broken',
+      '▸ selection            pass 2 50/400 · 10.0/s · base rollouts 20/340 · 1 broken · 5.0/s · 35 s left · 4.2 kB of replies…',
     );
     // How many there are is not known yet.
     early.activities = [activity({ heartbeat: { ...rollouts, done: 0, total: 0, broken: 0 } })];
@@ -193,6 +196,9 @@ describe('the tree on a terminal', () => {
     const message = 'environment process "python3 library.py": reset: episode: "31" is the id of one that is open';
     const causes = [{ type: 'BadEnvironment', message, count: 20, task: 'train-5' }];
     const failed: Snapshot = { ...campaign(), status: 'FAILED', closedAt: now - 72_000, failure };
+    // What a batch that failed has played is told by why it failed.
+    failed.progress!.rollouts = { scored: 0, broken: 0 };
+    expect(wholeOf(failed)).not.toContain('rollouts scored');
     failed.progress!.rollouts = { scored: 300, broken: 22, causes };
     const lines = frame(failed, { columns: 60 });
     expect(lines[0]).toBe('demo · seed 1 · failed 2 min 0 s');
