@@ -86,9 +86,19 @@ export const jsonText = z.string().transform((text, context): unknown => {
   }
 });
 
-/** Of a text that is JSON: its strings, its numbers, and white space between them. */
+/** Whoever copies or writes a value goes down as deep as it is; some servers can't beyond a few hundred levels. */
+export const DEEPEST = 128;
+export const isTooDeep = (value: unknown, levels = DEEPEST): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((one) => isTooDeep(one, levels - 1)));
+
+/** Of a text that is JSON: its strings, and its numbers or the white space between them. */
 const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/.source;
-const PARTS = new RegExp(`${STRING}|-?\\d[\\d.eE+-]*|\\s+`, 'g');
+const NUMBERS = new RegExp(`${STRING}|-?\\d[\\d.eE+-]*`, 'g');
+const SPACES = new RegExp(`${STRING}|\\s+`, 'g');
+/** Of all numbers that JavaScript does not have. */
+const LONG = /\d{16}|\d[eE]/;
 
 /** Whether JavaScript has a number so large, and of whole ones this very one. */
 function isHeld(digits: string): boolean {
@@ -98,21 +108,27 @@ function isHeld(digits: string): boolean {
 
 /** The value, in which a number that JavaScript does not have is the text that it was written as. */
 export const parseJson = (text: string): unknown =>
-  JSON.parse(text.replace(PARTS, (part) => (/^[-\d]/.test(part) && !isHeld(part) ? `"${part}"` : part)));
+  JSON.parse(
+    LONG.test(text)
+      ? text.replace(NUMBERS, (part) => (/^[-\d]/.test(part) && !isHeld(part) ? `"${part}"` : part))
+      : text,
+  );
 
-/** A call's arguments, of their text; undefined if that is no JSON object. The text is kept where the values alone would not give it back. */
-export function readArguments(text: string): Pick<ToolCall, 'arguments' | 'argumentsText'> | undefined {
+/** Whether it is a JSON object that every server can read. */
+export function isArguments(text: string): boolean {
   try {
-    JSON.parse(text); // what follows takes it for JSON
+    const values: unknown = JSON.parse(text);
+    return typeof values === 'object' && values !== null && !Array.isArray(values) && !isTooDeep(values);
   } catch {
-    return undefined;
+    return false;
   }
+}
+
+/** A call's arguments, of their text; undefined if it holds none. The text is kept where the values alone would not give it back. */
+export function readArguments(text: string): Pick<ToolCall, 'arguments' | 'argumentsText'> | undefined {
+  if (!isArguments(text)) return undefined; // what follows takes it for JSON
   const values = parseJson(text);
-  if (typeof values !== 'object' || values === null || Array.isArray(values)) return undefined;
-  const written = text.replace(PARTS, (part) => {
-    if (part.startsWith('"')) return JSON.stringify(JSON.parse(part));
-    return part.trim();
-  });
+  const written = text.replace(SPACES, (part) => (part.startsWith('"') ? JSON.stringify(JSON.parse(part)) : ''));
   const given = { arguments: values as ToolCall['arguments'] };
   return written === JSON.stringify(values) ? given : { ...given, argumentsText: written };
 }

@@ -8,7 +8,7 @@ import type { Context } from '../domain/environment';
 import type { FixedPolicy } from '../domain/rollout';
 import type { Resolve } from '../rollout/resolve';
 import { type ChatRequest, openingIn } from './dialect';
-import { GatewayError } from './errors';
+import { badRequest, GatewayError } from './errors';
 import type { Served } from './served';
 
 export interface Conversation {
@@ -22,6 +22,9 @@ export interface Conversation {
 
 /** Of choosing a policy: whoever asked first may go, and others wait for the same. */
 const ROUTING_MS = 60_000;
+
+/** More than any context holds; while a router counts words, nobody else is answered. */
+const LONGEST = 1_000_000;
 
 /** How many are known; those that were asked for longest ago are forgotten, and routed anew by what their messages begin with. */
 const KNOWN = 100_000;
@@ -58,10 +61,14 @@ export function createConversations(o: {
     if (!policy) throw unknownModel(model, now);
     const about = { served: now, ...(named && { affinity: {} }) };
     if (!('router' in policy)) return { ...about, policy, chosen: model };
-    if (!opening.messages.some(({ role }) => role === 'user'))
-      throw new GatewayError(400, 'messages: a conversation is routed by its first user message, and has none', {
-        param: 'messages',
-      });
+    const asked = opening.messages.find(({ role }) => role === 'user');
+    if (!asked)
+      throw badRequest('messages: a conversation is routed by its first user message, and has none', 'messages');
+    if (asked.content.length > LONGEST)
+      throw badRequest(
+        `messages: the first user message has over ${LONGEST} characters; send a shorter one`,
+        'messages',
+      );
     const begun = performance.now();
     const resolved = await resolve(policy, { ...opening, seed, signal: AbortSignal.timeout(ROUTING_MS) });
     const chosen = resolved.routed?.chosen ?? model;

@@ -7,9 +7,28 @@ import { z } from 'zod';
 import type { Context as Call } from 'hono';
 import type { Context } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
-import { type Message, openingOf, toolSchema } from '../domain/messages';
+import {
+  DEEPEST,
+  isArguments,
+  isTooDeep,
+  type AssistantMessage,
+  type Message,
+  openingOf,
+  toolSchema,
+  type ToolSchema,
+} from '../domain/messages';
 import type { Prompt, Sampling } from '../domain/rollout';
-import { AS_IT_IS, callsIn, numbered, sampledAs, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
+import {
+  AS_IT_IS,
+  callsOf,
+  messageOf,
+  numbered,
+  sampledAs,
+  thoughtFilter,
+  toAssistantMessage,
+  toWireMessage,
+  toWireTools,
+} from '../policy/wire';
 import { withPrompt } from '../rollout/play';
 import { badRequest } from './errors';
 
@@ -30,14 +49,28 @@ const messageSchema = z.discriminatedUnion('role', [
   /** OpenAI's newer name of the same. */
   z.object({ role: z.literal('developer').transform(() => 'system' as const), content: textSchema }),
   z.object({ role: z.literal('user'), content: textSchema }),
-  z.object({
-    role: z.literal('assistant'),
-    content: textSchema.nullish().transform((content) => content ?? null),
-    tool_calls: z.array(callSchema).optional(),
-  }),
+  z
+    .object({
+      role: z.literal('assistant'),
+      content: textSchema.nullish().transform((content) => content ?? null),
+      tool_calls: z.array(callSchema).optional(),
+    })
+    .transform((message) => {
+      const { role, content, tool_calls = [] } = message;
+      if (tool_calls.every((call) => isArguments(call.function.arguments))) return message;
+      // Some servers refuse what can't be read: it is text, as in the campaign's rollouts.
+      const { calls, ...said } = told(toAssistantMessage(content ?? '', tool_calls));
+      return { role, ...said, ...(calls.length > 0 && { tool_calls: calls }) };
+    }),
   z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: textSchema }),
 ]);
 export type WireMessage = z.output<typeof messageSchema>;
+
+/** As clients have it. */
+function told(message: AssistantMessage): Pick<Answer, 'content' | 'calls'> {
+  const calls = callsOf(message);
+  return { content: message.content === '' && calls.length > 0 ? null : message.content, calls };
+}
 
 /** Fields that go to the policy server as they are. */
 const passed = {
@@ -49,6 +82,9 @@ const passed = {
   top_p: z.number().gt(0).max(1).nullish(),
   /** Anthropic's and vLLM's. */
   top_k: z.int().min(-1).nullish(),
+  /** vLLM's. */
+  min_p: z.number().min(0).max(1).nullish(),
+  repetition_penalty: z.number().positive().nullish(),
   presence_penalty: z.number().min(-2).max(2).nullish(),
   frequency_penalty: z.number().min(-2).max(2).nullish(),
   seed: z.int().nullish(),
@@ -57,6 +93,8 @@ const passed = {
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),
 };
+
+const refused = (fix: string) => z.null(`it can't be carried; ${fix}`).optional();
 
 /** Whatever else is asked changes no answer, and is left out. */
 const requestSchema = z.object({
@@ -78,9 +116,31 @@ const requestSchema = z.object({
   stream: z.boolean().nullish(),
   stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
   user: z.string().nullish(),
+  ...{
+    logit_bias: refused('leave it out'),
+    functions: refused('send tools'),
+    function_call: refused('send tool_choice'),
+  },
   ...passed,
 });
 export type ChatRequest = z.output<typeof requestSchema>;
+
+/** Of a body, nested ones too: what is done with each of more would keep all others waiting. */
+const MOST_VALUES = 100_000;
+const valuesIn = (value: unknown): number =>
+  typeof value === 'object' && value !== null ? Object.values(value).reduce((n, one) => n + valuesIn(one), 1) : 1;
+
+function checkSize(body: unknown): void {
+  if (typeof body !== 'object' || Array.isArray(body)) return; // which is no request
+  let values = 0;
+  for (const [name, value] of Object.entries(body ?? {})) {
+    const field = name.slice(0, 100);
+    if (isTooDeep(value)) throw badRequest(`${field}: it has over ${DEEPEST} levels; send a flatter one`, field);
+    values += valuesIn(value);
+    if (values > MOST_VALUES)
+      throw badRequest(`${field}: the body has over ${MOST_VALUES} values here; send fewer`, field);
+  }
+}
 
 /** Throws GatewayError, which names the first bad field. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
@@ -90,6 +150,7 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, text: string
   } catch {
     throw badRequest('the body is no JSON');
   }
+  checkSize(body);
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
@@ -99,8 +160,11 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, text: string
 
 export const contextIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context => ({
   messages: messages.map(toMessage),
-  tools: (tools ?? []).map((tool) => toolSchema.parse(tool.function)),
+  tools: toolsIn({ tools }),
 });
+
+const toolsIn = ({ tools }: Pick<ChatRequest, 'tools'>): ToolSchema[] =>
+  (tools ?? []).map((tool) => toolSchema.parse(tool.function));
 
 /** What a router looks at. */
 export const openingIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context =>
@@ -120,7 +184,7 @@ export function bodyFor(request: ChatRequest, prompt?: Prompt, sampling?: Sampli
     ...(sampling ? sampledAs(sampling) : { ...AS_IT_IS, temperature: 1, top_p: 1 }),
     ...Object.fromEntries(given),
     messages: prompt ? prompted(messages, prompt) : messages,
-    ...(tools?.length && { tools: toWireTools(contextIn(request).tools) }),
+    ...(tools?.length && { tools: toWireTools(toolsIn(request)) }),
   };
 }
 
@@ -180,19 +244,38 @@ type Usage = z.output<typeof usageSchema>;
 export function parseAnswer(value: unknown, request: ChatRequest): Answer {
   const { choices, usage } = parsedBy(answerSchema, value);
   const [{ message, finish_reason, stop_reason, logprobs }] = choices;
+  const said = saidIn(message, request);
   return {
-    content: message.content ?? null,
-    calls: numbered(message.tool_calls ?? [], request.messages.map(toMessage), 'call'),
-    ...endOf(finish_reason, stop_reason),
+    ...said,
+    ...endOf(finish_reason, stop_reason, said.calls),
     logprobs: logprobsOf(logprobs, request),
     ...(usage && { usage }),
   };
 }
 
-function endOf(finish: (typeof finishReasons)[number], stop: unknown): Pick<Answer, 'finish' | 'stop'> {
+/** As the campaign's rollouts have it: thoughts are nobody's, calls that can't be read are text, and the others are numbered. */
+function saidIn(
+  message: Parameters<typeof messageOf>[0],
+  { messages }: ChatRequest,
+): Pick<Answer, 'content' | 'calls'> {
+  const { toolCalls, ...said } = messageOf(message);
+  const before = messages.map((one) => ({
+    role: one.role,
+    ...(one.role === 'assistant' && { toolCalls: one.tool_calls ?? [] }),
+    ...(one.role === 'tool' && { toolCallId: one.tool_call_id }),
+  }));
+  return told({ ...said, ...(toolCalls && { toolCalls: numbered(toolCalls, before, 'call') }) });
+}
+
+function endOf(
+  finish: (typeof finishReasons)[number],
+  stop: unknown,
+  calls: Answer['calls'],
+): Pick<Answer, 'finish' | 'stop'> {
   if (finish === 'abort')
     throw new OutsideFailure('PolicyServerError', 'policy server: it gave an answer up (finish_reason abort)');
-  return { finish: finish === 'repetition' ? 'length' : finish, ...(typeof stop === 'string' && { stop }) };
+  const told = finish === 'tool_calls' && calls.length === 0 ? 'stop' : finish;
+  return { finish: told === 'repetition' ? 'length' : told, ...(typeof stop === 'string' && { stop }) };
 }
 
 const logprobsOf = (logprobs: unknown, request: ChatRequest): object | null =>
@@ -213,32 +296,30 @@ const partSchema = z.object({
   usage: usageSchema.nullish(),
 });
 
-/** What a stream has brought of an answer. */
-export interface Part extends Partial<Pick<Answer, 'content' | 'finish' | 'stop' | 'logprobs' | 'usage'>> {
-  calls: CallPart[];
-}
-interface CallPart {
-  index: number;
-  /** Of its first part. */
-  begins?: { id: string; name: string };
-  arguments: string;
-}
+/** What a stream has brought of an answer: its calls come with its end, when it is known whether they can be read. */
+export type Part = Partial<Answer>;
 
 /** Reads the events of a stream, one after the other. Throws as `parseAnswer` does. */
 export function partReader(request: ChatRequest): (event: unknown) => Part {
-  const earlier = callsIn(request.messages.map(toMessage));
+  const spoken = thoughtFilter();
+  const called: z.output<typeof callSchema>[] = [];
+  let isSilent = true;
   return (event) => {
     const { choices, usage } = parsedBy(partSchema, event);
     const [{ delta = {}, finish_reason, stop_reason, logprobs } = {} as Partial<(typeof choices)[0]>] = choices;
+    for (const { index, function: part } of delta.tool_calls ?? []) {
+      const call = (called[index] ??= { id: '', type: 'function', function: { name: '', arguments: '' } });
+      call.function.name ||= part.name ?? '';
+      call.function.arguments += part.arguments ?? '';
+    }
+    const words = spoken(delta.content ?? '') + (finish_reason ? spoken() : '');
+    isSilent &&= words === '';
+    const ended = finish_reason ? saidIn({ tool_calls: called.filter(Boolean) }, request) : undefined;
+    const unread = ended?.content ? (isSilent ? ended.content : `\n${ended.content}`) : '';
     return {
-      content: delta.content ?? null,
-      calls: (delta.tool_calls ?? []).map(({ index, function: { name, arguments: text } }) => ({
-        index,
-        ...(name && { begins: { id: `call_${earlier + index}`, name } }),
-        arguments: text ?? '',
-      })),
+      content: words + unread || null,
       logprobs: logprobsOf(logprobs, request),
-      ...(finish_reason && endOf(finish_reason, stop_reason)),
+      ...(finish_reason && ended && { calls: ended.calls, ...endOf(finish_reason, stop_reason, ended.calls) }),
       ...(usage && { usage }),
     };
   };
@@ -315,19 +396,11 @@ export const chat: Form = {
     let usage: Usage | null = null;
     return {
       begin: () => [chunk({ role: 'assistant', content: '', refusal: null })],
-      part({ content, calls, logprobs = null, finish, usage: told }) {
-        usage = told ?? usage;
+      part({ content, calls = [], logprobs = null, finish, usage: last }) {
+        usage = last ?? usage;
         return [
           ...(content || logprobs ? [chunk({ content: content ?? '' }, { logprobs })] : []),
-          ...calls.map(({ index, begins, arguments: text }) =>
-            chunk({
-              tool_calls: [
-                begins
-                  ? { index, id: begins.id, type: 'function', function: { name: begins.name, arguments: text } }
-                  : { index, function: { arguments: text } },
-              ],
-            }),
-          ),
+          ...calls.map((call, index) => chunk({ tool_calls: [{ index, ...call }] })),
           ...(finish ? [chunk({}, { finish_reason: finish })] : []),
         ];
       },

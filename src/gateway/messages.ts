@@ -4,9 +4,6 @@
  */
 import type { Context as Call } from 'hono';
 import { z } from 'zod';
-import type { AssistantMessage } from '../domain/messages';
-import { argumentsOf } from '../domain/messages';
-import { toAssistantMessage } from '../policy/wire';
 import {
   type Answer,
   chat,
@@ -188,20 +185,17 @@ interface Told {
   usage: object;
 }
 
-/** A call whose arguments are no JSON object stays in the text, as in the campaign's rollouts. */
 function toldOf({ content, calls, finish, stop, usage }: Answer): Told {
-  const { content: words, toolCalls = [] }: AssistantMessage = toAssistantMessage(content ?? '', calls);
-  const isCut = finish === 'tool_calls' && toolCalls.length === 0;
   return {
     content: [
-      ...(words === '' ? [] : [{ type: 'text' as const, text: words, citations: null }]),
-      ...toolCalls.map(({ id, name, ...given }) => ({
+      ...(content ? [{ type: 'text' as const, text: content, citations: null }] : []),
+      ...calls.map(({ id, function: { name, arguments: text } }) => ({
         type: 'tool_use' as const,
-        ...{ id, name, input: JSON.parse(argumentsOf(given)) as unknown, caller: { type: 'direct' } },
+        ...{ id, name, input: JSON.parse(text) as unknown, caller: { type: 'direct' } },
       })),
     ],
     stop: {
-      stop_reason: stop !== undefined ? 'stop_sequence' : ((isCut ? undefined : REASONS[finish]) ?? 'end_turn'),
+      stop_reason: stop !== undefined ? 'stop_sequence' : (REASONS[finish] ?? 'end_turn'),
       stop_sequence: stop ?? null,
       stop_details: null,
     },
@@ -232,7 +226,6 @@ export const messages: Form = {
 
   whole: (head, answer) => messageOf(head, toldOf(answer)),
 
-  /** Words as they come; calls at the end, when it is known whether they can be read. */
   teller(head) {
     const answer: Answer = { content: null, calls: [], finish: 'stop', logprobs: null };
     const nothing = { content: [], stop: { stop_reason: null, stop_sequence: null, stop_details: null } };
@@ -245,26 +238,16 @@ export const messages: Form = {
     };
     return {
       begin: () => [event('message_start', { message: messageOf(head, { ...nothing, usage: usageOf() }) })],
-      part({ content, calls, ...more }) {
+      part({ content, ...more }) {
         Object.assign(answer, more);
-        for (const { index, begins, arguments: text } of calls) {
-          answer.calls[index] ??= { type: 'function', id: '', function: { name: '', arguments: '' } };
-          const { function: called } = answer.calls[index];
-          if (begins) Object.assign(answer.calls[index], { id: begins.id, function: { ...called, name: begins.name } });
-          answer.calls[index].function.arguments += text;
-        }
         return content ? speak(content) : [];
       },
       end() {
-        const { content, stop, usage } = toldOf({ ...answer, calls: answer.calls.filter(Boolean) });
-        // Of calls that can't be read.
-        const words = content.flatMap((block) => ('text' in block ? [block.text] : []));
-        const malformed = words.flatMap((text) => speak(spoken ? `\n${text}` : text));
+        const { content, stop, usage } = toldOf(answer);
         return [
-          ...malformed,
           ...(spoken ? [event('content_block_stop', { index: 0 })] : []),
           ...content
-            .filter((block) => 'input' in block)
+            .filter((block) => block.type === 'tool_use')
             .flatMap((block, n) => {
               const index = spoken ? n + 1 : n;
               const delta = { type: 'input_json_delta', partial_json: JSON.stringify(block.input) };

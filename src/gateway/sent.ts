@@ -28,13 +28,8 @@ interface Asked {
 export function sendAnswer(c: Context, { form, request, version, answer }: Asked & { answer: Answer }): Response {
   const head = headOf(request.model, version);
   if (!request.stream) return c.json(form.whole(head, answer));
-  const { content, finish, stop, logprobs, usage } = answer;
-  const calls = answer.calls.map(({ id, function: { name, arguments: text } }, index) => ({
-    ...{ index, begins: { id, name }, arguments: text },
-  }));
   const teller = form.teller(head, request);
-  const part: Part = { content, calls, finish, logprobs, ...(stop !== undefined && { stop }), ...(usage && { usage }) };
-  return c.body(textOf([...teller.begin(), ...teller.part(part), ...teller.end()]), 200, HEADERS);
+  return c.body(textOf([...teller.begin(), ...teller.part(answer), ...teller.end()]), 200, HEADERS);
 }
 
 /** One that is sent part by part. */

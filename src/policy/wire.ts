@@ -129,16 +129,33 @@ export function parseTurn(body: unknown): Turn {
   return { message: messageOf(message), promptIds: parsed.prompt_token_ids, ...sampledTurn(sampled) };
 }
 
-const messageOf = ({ content, tool_calls }: z.infer<typeof wordsSchema>): AssistantMessage =>
+export const messageOf = ({ content, tool_calls }: z.infer<typeof wordsSchema>): AssistantMessage =>
   toAssistantMessage(withoutThinking(content ?? ''), tool_calls ?? []);
 
 /** What a server without a reasoning parser leaves of it in the text: nobody but the policy sees it. */
 function withoutThinking(content: string): string {
   const end = content.indexOf(THOUGHT);
   if (end >= 0) return content.slice(end + THOUGHT.length).trimStart();
-  return content.trimStart().startsWith('<think>') ? '' : content;
+  return content.trimStart().startsWith(THINK) ? '' : content;
 }
-const THOUGHT = '</think>';
+const [THINK, THOUGHT] = ['<think>', '</think>'];
+
+/** The same of a text that comes in parts: what can be told by now; of no part, what is left. An end without a beginning comes too late to be seen. */
+export function thoughtFilter(): (part?: string) => string {
+  let held: string | undefined = '';
+  return (part) => {
+    if (held === undefined) return part ?? '';
+    held += part ?? '';
+    const words = withoutThinking(held);
+    if (part === undefined || (words !== '' && !THINK.startsWith(held.trimStart()))) {
+      held = undefined;
+      return words;
+    }
+    // Of a thought no more is kept than its end may begin with.
+    if (held.trimStart().startsWith(THINK) && !held.includes(THOUGHT)) held = THINK + held.slice(1 - THOUGHT.length);
+    return '';
+  };
+}
 
 export type GeneratedTurn = Omit<Turn, 'message' | 'promptIds'>;
 
@@ -217,14 +234,26 @@ export function toAssistantMessage(content: string, calls: WireCall[]): Assistan
   return toolCalls.length > 0 ? { role: 'assistant', content: text, toolCalls } : { role: 'assistant', content: text };
 }
 
-/** Numbers the calls through the conversation: servers may give every turn's first call the same id, and readers match results by id. */
-export function numbered<Call extends { id: string }>(calls: Call[], before: readonly Message[], name: string): Call[] {
-  const earlier = callsIn(before);
-  return calls.map((call, n) => ({ ...call, id: `${name}_${earlier + n}` }));
+/** What of a message has ids of calls. */
+interface Numbered {
+  role: string;
+  toolCalls?: readonly { id: string }[] | undefined;
+  toolCallId?: string;
 }
 
-export const callsIn = (messages: readonly Message[]): number =>
-  messages.reduce((n, one) => n + (one.role === 'assistant' ? (one.toolCalls?.length ?? 0) : 0), 0);
+/** Numbers the calls through the conversation: servers may give every turn's first call the same id, and readers match results by id. */
+export function numbered<Call extends { id: string }>(
+  calls: Call[],
+  before: readonly Numbered[],
+  name: string,
+): Call[] {
+  const earlier = before.flatMap(({ role, toolCalls = [] }) => (role === 'assistant' ? toolCalls : []));
+  const ids = [...earlier.map(({ id }) => id), ...before.flatMap(({ toolCallId }) => toolCallId ?? [])];
+  const pattern = new RegExp(`^${name}_(\\d{1,9})$`);
+  // Some of the conversation may have been left out.
+  const next = ids.reduce((most, id) => Math.max(most, Number(pattern.exec(id)?.[1] ?? -1) + 1), earlier.length);
+  return calls.map((call, n) => ({ ...call, id: `${name}_${next + n}` }));
+}
 
 /** `honours`: fields of the request without which a server leaves out what the schema asks for. */
 function parseAnswer<Schema extends z.ZodType>(schema: Schema, body: unknown, honours: string): z.output<Schema> {

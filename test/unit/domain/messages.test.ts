@@ -41,7 +41,16 @@ describe('arguments of a call', () => {
     expect(readArguments(text)).toEqual({ arguments: JSON.parse(text) });
   });
 
-  test.each(['', '{"a":', '[1]', '2.0', 'null', '{"a":NaN}', '{"a":01}'])('that are none: %s', (text) => {
+  test.each([
+    '',
+    '{"a":',
+    '[1]',
+    '2.0',
+    'null',
+    '{"a":NaN}',
+    '{"a":01}',
+    `{"a":${'['.repeat(6000)}${']'.repeat(6000)}}`,
+  ])('that are none: %s', (text) => {
     expect(readArguments(text)).toBeUndefined();
   });
 

@@ -20,7 +20,7 @@ let anthropic: Anthropic;
 
 beforeEach(async () => {
   server = await startDialectServer();
-  gateway = await startGateway({ store, router, url: server.url, apiKey: 'right' });
+  gateway = await startGateway({ store, router, url: server.url, apiKey: 'right', limits: { bodyBytes: 8_000_000 } });
   openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'right', maxRetries: 0 });
   anthropic = anthropicWith({ apiKey: 'right' });
 });
@@ -149,7 +149,7 @@ describe('the policy', () => {
 describe('an answer', () => {
   test('to OpenAI’s client is the policy server’s, asked for the distribution as it is', async () => {
     server.complete = () => ({ ...completion({ role: 'assistant', content: 'hello' }), usage });
-    const said = await chat({ max_tokens: 7 });
+    const said = await chat({ max_tokens: 7, ...{ min_p: 0.1 } });
     expect(said).toMatchObject({
       object: 'chat.completion',
       model: 'trace',
@@ -157,7 +157,7 @@ describe('an answer', () => {
       usage: { total_tokens: 5 },
     });
     expect(said.system_fingerprint).toMatch(/^demo@[0-9a-f]{12}$/);
-    expect(asked()).toMatchObject({ temperature: 1, top_p: 1, top_k: -1, min_p: 0, max_tokens: 7 });
+    expect(asked()).toMatchObject({ temperature: 1, top_p: 1, top_k: -1, min_p: 0.1, max_tokens: 7 });
     expect(String(asked()['model'])).toMatch(/^a-[0-9a-f]{64}$/);
   });
 
@@ -246,10 +246,54 @@ describe('an answer', () => {
     expect(await anthropic.messages.stream(messageOf()).finalMessage()).toMatchObject(expected);
     server.complete = streaming([chunk(said), chunk({}, finish_reason, { stop_reason })]);
     expect(await anthropic.messages.stream(messageOf()).finalMessage()).toMatchObject(expected);
-    // OpenAI's client is told a call as it came.
+    // OpenAI's client is told the same.
     const { choices } = await openai.chat.completions.stream(chatOf()).finalChatCompletion();
-    expect(choices[0]).toMatchObject({ finish_reason });
-    if (said.tool_calls) expect(choices[0]!.message.tool_calls).toMatchObject([{ function: { arguments: '{' } }]);
+    expect(choices[0]!.finish_reason).toBe(said.tool_calls ? 'stop' : finish_reason);
+    expect(choices[0]!.message).toMatchObject({ content: said.tool_calls ? 'so\nlook({)' : 'x' });
+  });
+
+  test('that is sent back with calls that can’t be read goes on: they are text, as in rollouts', async () => {
+    const deep = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`;
+    const calls = [call('{'), call(deep), call('{"at": 2}')];
+    await chat({ messages: [user('a book'), { ...answer, tool_calls: calls }, user('on')] });
+    expect(asked()['messages']).toEqual([
+      user('a book'),
+      { ...answer, content: `done\nlook({)\nlook(${deep})`, tool_calls: [call('{"at":2}')] },
+      user('on'),
+    ]);
+    await chat({ messages: [user('a book'), { role: 'assistant', tool_calls: [call('{')] }, user('on')] });
+    expect(asked()['messages']).toContainEqual({ role: 'assistant', content: 'look({)' });
+  });
+
+  const calling = (...ids: string[]) => ({ role: 'assistant', tool_calls: ids.map((id) => ({ ...call('{}'), id })) });
+  test.each([
+    ['others', [calling('a', 'b')], 'call_2'],
+    ['those of a window', [calling('call_1')], 'call_2'],
+    ['results of what is left out', [{ role: 'tool', tool_call_id: 'call_4', content: 'seen' }], 'call_5'],
+  ])('has calls that are numbered behind %s', async (_, messages, id) => {
+    const said = { tool_calls: [{ index: 0, ...call('{}') }] };
+    const more = { messages: [user('a book'), ...messages] } as Chat;
+    server.complete = (body, response) =>
+      body['stream']
+        ? streaming([chunk(said), chunk({}, 'tool_calls')])(body, response)
+        : completion(said, 'tool_calls');
+    for (const told of [await chat(more), await openai.chat.completions.stream(chatOf(more)).finalChatCompletion()])
+      expect(told.choices[0]!.message.tool_calls).toMatchObject([{ id }]);
+  });
+
+  test.each([
+    ['<think>hm</think>\n\ndone', 'done'],
+    ['\n<think>so < so</think>', ''],
+    ['<think>cut off', ''],
+    [' <thin', ' <thin'],
+    ['<b>done</b>', '<b>done</b>'],
+  ])('holds nothing of what was thought, whole or in pieces: %j', async (text, told) => {
+    server.complete = (body, response) =>
+      body['stream']
+        ? streaming([...[...text].map((content) => chunk({ content })), chunk({}, 'stop')])(body, response)
+        : completion({ content: text });
+    expect((await chat()).choices[0]!.message.content).toBe(told);
+    for (const form of forms) expect((await all(heardBy[form]())).join('')).toBe(told);
   });
 
   test('to how many tokens there are is the policy server’s, asked as the policy that plays the conversation', async () => {
@@ -384,17 +428,24 @@ describe('a stream', () => {
 
 describe('an error', () => {
   const picture = user([{ type: 'image_url' }]);
+  const deepOf = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
   test.each<[string, object, number, string, RegExp]>([
     ['an unknown model', { model: 'gpt-4' }, 404, 'model', /"gpt-4".*trace, base/],
     ['no user message', { messages: [{ role: 'system', content: 'x' }] }, 400, 'messages', /first user message/],
     ['a picture', { messages: [picture] }, 400, 'messages.0.content.0.type', /only text can be read/],
     ['two choices', { n: 2 }, 400, 'n', /leave n out/],
     ['no messages', { messages: [] }, 400, 'messages', /./],
+    ['more to route by than can be read', { messages: [user('a'.repeat(1e6 + 1))] }, 400, 'messages', /over 1000000/],
+    ['too many values', { stop: Array(1e5).fill('x') }, 400, 'stop', /over 100000 values/],
+    ['what is too deep', { response_format: deepOf(129) }, 400, 'response_format', /over 128 levels/],
+    ['weights of ids', { logit_bias: { 5: 1 } }, 400, 'logit_bias', /leave it out/],
+    ['tools of old', { functions: [looking] }, 400, 'functions', /send tools/],
   ])('for %s is in OpenAI’s shape', async (_, body, status, param, said) => {
     const failure = (await chat(body).catch((thrown: unknown) => thrown)) as InstanceType<typeof OpenAI.APIError>;
     const code = status === 404 ? 'model_not_found' : null;
     expect(failure).toMatchObject({ status, error: { type: 'invalid_request_error', param, code } });
     expect(failure.message).toMatch(said);
+    expect(completions()).toEqual([]);
   });
 
   const thought = { role: 'assistant', content: [{ type: 'thinking', thinking: 'hm', signature: 's' }] };
