@@ -27,6 +27,8 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
   readonly remedy?: (spec: EnvironmentSpec) => string;
   /** How its processes are run, and the models that play its other parties; absent of one that runs in process. */
   readonly program?: (spec: EnvironmentSpec) => ProcessOptions;
+  /** Each rollout starts a program of its own. */
+  readonly startsPrograms?: boolean;
   /** Digest of the user's files that it is made of; rejects where one can't be read. */
   readonly contents?: (spec: EnvironmentSpec) => Promise<string>;
   /** A Python environment in the project's folder, and the command that installs it. */

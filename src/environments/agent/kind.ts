@@ -78,6 +78,7 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
   return {
     ...kind,
     label: (spec) => label(kind.read(spec)),
+    startsPrograms: true,
     program: (spec: KindSpec) => {
       const { silenceSeconds, passEnv } = common.parse(spec);
       return { processes: 1, silenceSeconds, ...(passEnv && { passEnv }) };

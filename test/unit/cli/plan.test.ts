@@ -142,6 +142,12 @@ describe('rates', () => {
     const { rollout, training } = ratesOf({ campaign: demo, reports: [], gigabytes });
     const ends = [rollout.seconds, training.seconds].flatMap(({ low, high }) => [low, high]);
     expect(ends).toEqual(seconds.map((value) => expect.closeTo(value, 2) as number));
+    // A program for each rollout of the target takes its time too.
+    const target = { kind: 'agent', command: ['node', 'mine.mjs'], tasks: 'tasks.jsonl' };
+    const started = ratesOf({ campaign: { ...demo, target }, reports: [], gigabytes });
+    expect(started.rollout.seconds.low - rollout.seconds.low).toBeCloseTo(0.1, 5);
+    expect(started.rollout.seconds.high - rollout.seconds.high).toBeCloseTo(3, 5);
+    expect(started.training.seconds.low).toBe(training.seconds.low);
   });
 
   test('of a larger model assume as long an answer as may be', () => {
