@@ -157,6 +157,8 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
   try {
     opened = await askTarget({ campaign, home });
   } catch (error) {
+    // What is wrong in its files will be wrong in the campaign too; what is not installed here may be elsewhere.
+    if (isFailure(error, 'BadInput')) throw new UserError(error.message);
     const note = `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`;
     return { name: label, tasks: mostTasks(campaign), note, isPublished };
   }

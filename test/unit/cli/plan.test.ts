@@ -319,11 +319,13 @@ test('on the disk every step has its adapter twice, every checkpoint three times
   expect(await disk(['q_proj'], join(home.root, 'nowhere'))).toBeUndefined();
 });
 
-test('a target that is not there leaves the file’s counts; one that has fewer tasks than are skipped is refused', async () => {
+test('a target that is not there leaves the file’s counts; one whose tasks are wrong, or fewer than are skipped, is refused', async () => {
   const command = [process.execPath, '-e', 'process.exit(3)'];
   const { tasks: counts, note } = await targetTasks({ ...demo, target: { kind: 'process', command } }, home);
   expect(counts).toEqual(tasks);
   expect(note).toMatch(/can't be asked for its tasks .*upper limits/);
+  const agent = { kind: 'agent', command: ['node', 'mine.mjs'], tasks: join(home.root, 'nowhere.jsonl') };
+  await expect(targetTasks({ ...demo, target: agent }, home)).rejects.toThrow(/^target\.tasks: .*nowhere\.jsonl/);
   const smoke = { train: 120, validation: 12, router: 30, test: 30 };
   expect((await targetTasks(shipped('smoke'), home)).tasks).toEqual(smoke);
   const skipping = { ...demo, evaluation: { ...demo.evaluation, skip: 100_000 } };
