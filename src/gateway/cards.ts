@@ -115,6 +115,8 @@ export function folderCard(facts: CardFacts): string {
   const all = [...router.options, ...router.baselines];
   const names = [policyNames.routed, ...all.map(({ name }) => name)];
   const context = /, (\d+) tokens$/.exec(router.base.id)?.[1];
+  // Of one that the hub does not have, as little is known as where its folder lies.
+  const served = isOnHub(router) ? router.base.name : '../base';
   const lora = rank === undefined ? '' : ` \\\n  --enable-lora --max-lora-rank ${rankFor(rank) ?? rank}`;
   const files: [string, string][] = [
     ['router.json', 'which policy plays a conversation'],
@@ -154,16 +156,16 @@ export function folderCard(facts: CardFacts): string {
     '',
     '## Serve it',
     '',
-    'With vLLM and the gateway, which routes each conversation (model `trace`):',
+    `\`campaign\` is the program that wrote this folder${isOnHub(router) ? '' : `, and \`../base\` the folder of \`${router.base.name}\``}. With vLLM and the gateway, which routes each conversation (model \`trace\`):`,
     '',
     '```',
-    `VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve ${router.base.name} --generation-config vllm${context ? ` --max-model-len ${context}` : ''}${lora}`,
+    `VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve ${served} --generation-config vllm${context ? ` --max-model-len ${context}` : ''}${lora}`,
     `CAMPAIGN_BASE_ID='${router.base.id.replace(/, .*$/, '')}' campaign gateway . --policy-server http://127.0.0.1:8000`,
     '```',
     '',
     "Where agents have tools, vLLM also needs `--enable-auto-tool-choice --tool-call-parser PARSER` of the base model's family.",
     '',
-    'Without a GPU, for a small base model, whose folder is `../base` here:',
+    'Without a GPU, for a small base model:',
     '',
     '```',
     ...(isOnHub(router) ? [`hf download ${router.base.name} --local-dir ../base`] : []),
@@ -176,7 +178,7 @@ export function folderCard(facts: CardFacts): string {
           'One adapter alone, without the router:',
           '',
           '```',
-          `vllm serve ${router.base.name}${lora} \\\n  --lora-modules ${loraModules(router).join(' ')}`,
+          `vllm serve ${served}${lora} \\\n  --lora-modules ${loraModules(router).join(' ')}`,
           '```',
         ]),
     '',

@@ -122,6 +122,14 @@ test('the folder holds adapters, sums, prompts, router, environments and report,
   expect(text(folder, 'README.md')).toMatch(
     /^hf download owner\/model --local-dir ..\/base\ncampaign gateway . --model ..\/base$/m,
   );
+  const elsewhere = text(await exported({ baseName: 'mine' }), 'README.md');
+  expect(elsewhere.match(/vllm serve \S+|--model \S+/g)).toEqual([
+    'vllm serve ../base',
+    '--model ../base',
+    'vllm serve ../base',
+  ]);
+  expect(elsewhere).toMatch(/`\.\.\/base` the folder of `mine`/);
+  await exported();
   expect(text(folder, 'README.md')).toMatch(/vllm serve owner\/model .*\\\n {2}--enable-lora --max-lora-rank 8/);
 });
 
