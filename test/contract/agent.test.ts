@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
 import { json } from 'node:stream/consumers';
@@ -13,6 +13,7 @@ import { openFolderStore } from '../../src/artifacts/open-store';
 import type { FixedPolicy, TrainingRow } from '../../src/domain/rollout';
 import { checkAgent } from '../../src/environments/agent/check';
 import { makeGroup } from '../../src/environments/agent/control-group';
+import { type Asked, openEndpoint } from '../../src/environments/agent/endpoint';
 import { openAgent } from '../../src/environments/agent/kind';
 import { killAll, MARK, watch } from '../../src/environments/agent/processes';
 import { createShop } from '../../src/environments/shop/shop';
@@ -360,6 +361,79 @@ test('where the kernel makes no group, a program with too many processes is foun
   // Killed is not yet gone.
   while (lives(-pid!)) await sleep(50);
 }, 60_000);
+
+/** A conversation, in which something may be so many levels deep. */
+const levels = (deep: number) => '{"a":'.repeat(deep) + '1' + '}'.repeat(deep);
+const asking = ({ words = 'hello', tool = 1, call = 1 } = {}) => `{"model":"x",
+  "messages":[{"role":"user","content":"${words}"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",
+    "function":{"name":"f","arguments":${JSON.stringify(levels(call))}}}]}],
+  "tools":[{"type":"function","function":{"name":"f","parameters":${levels(tool)}}}]}`;
+const sampled = { finishReason: 'tool_calls' as const, promptTokens: 1, completionTokens: 1 };
+
+test('of what a program sends one request is read at a time, none without its key, and none that is too long or too deep', async () => {
+  const endpoint = openEndpoint();
+  try {
+    const url = `${await endpoint.url()}/v1/chat/completions`;
+    const heard: Asked[] = [];
+    endpoint.expect('mine', (asked) => void heard.push(asked));
+    const headers = { authorization: 'Bearer mine' };
+    const post = (body: string) => fetch(url, { method: 'POST', headers, body });
+    const statuses = async (...bodies: string[]) => (await Promise.all(bodies.map(post))).map(({ status }) => status);
+    expect(await statuses(asking({ words: 'x'.repeat(2 ** 24) }))).toEqual([413]);
+    expect(await statuses(asking({ tool: 1500 }))).toEqual([400]);
+
+    const first = post(asking({ tool: 100 }));
+    while (heard.length < 1) await sleep(10);
+    const second = post(asking({ call: 1500 }));
+    const unread = request(url, { method: 'POST', headers: { authorization: 'Bearer another' } });
+    unread.write('{"model":');
+    const [{ statusCode }] = (await once(unread, 'response')) as [{ statusCode: number }];
+    unread.destroy();
+    expect({ statusCode, heard: heard.length }).toEqual({ statusCode: 401, heard: 1 });
+    heard[0]!.answer({ role: 'assistant', content: 'f(no JSON)' }, sampled);
+    while (heard.length < 2) await sleep(10);
+    heard[1]!.answer({ role: 'assistant', content: '', toolCalls: [{ id: 'c', name: 'f', arguments: {} }] }, sampled);
+    const answers = await Promise.all([first, second].map(async (answer) => (await answer).json()));
+    // A call that can't be read is a part of what was said.
+    expect(answers).toMatchObject([
+      { choices: [{ finish_reason: 'stop', message: { content: 'f(no JSON)' } }] },
+      { choices: [{ finish_reason: 'tool_calls', message: { content: null } }] },
+    ]);
+  } finally {
+    await endpoint.close();
+  }
+}, 60_000);
+
+test('an answer that its program did not wait for is that of the same question, asked again', async () => {
+  const file = join(root, 'given-up');
+  const text = `
+    const body = { model: 'x', messages: [user] };
+    const headers = { authorization: 'Bearer ' + process.env.OPENAI_API_KEY };
+    const post = (signal) => fetch(process.env.OPENAI_BASE_URL + '/chat/completions', { method: 'POST', headers, body: JSON.stringify(body), signal });
+    await post(AbortSignal.timeout(500)).catch(() => undefined);
+    (await import('node:fs')).writeFileSync(${JSON.stringify(file)}, '');
+    console.log((await (await post()).json()).choices[0].message.content === 'well' ? 1 : 0);`;
+  const environment = program(text);
+  const episode = await environment.reset({ id: 'train-0', seed: 1 });
+  try {
+    while (!existsSync(file)) await sleep(50);
+    await sleep(50);
+    expect(await episode.step({ role: 'assistant', content: 'well' })).toMatchObject({ done: true });
+    expect(await episode.evaluate('agent_stop')).toMatchObject({ reward: 1 });
+  } finally {
+    await episode.close();
+    await environment.close();
+  }
+}, 60_000);
+
+test('a file of tasks that could not be read is read again', async () => {
+  const late = join(root, 'late.jsonl');
+  const environment = agent(['true'], { tasks: late });
+  await expect(environment.tasks('train')).rejects.toMatchObject({ type: 'BadInput' });
+  writeFileSync(late, JSON.stringify({ id: 'a', split: 'train' }));
+  expect(await environment.tasks('train')).toEqual([{ id: 'a', split: 'train' }]);
+  await environment.close();
+});
 
 test('a check starts it on three tasks and says what was seen, or what is wrong', async () => {
   const said: string[] = [];

@@ -1,6 +1,7 @@
 /**
  * The endpoint that agents' programs ask, in OpenAI's form or in Anthropic's, on the loopback interface. Invariant: who plays is known by its key alone, and a request
- * is answered by whoever plays that rollout, with the rollout's own sampling; a request that nobody waits for any more is refused.
+ * is answered by whoever plays that rollout, with the rollout's own sampling; a request that nobody waits for any more is refused. Of a rollout's
+ * requests one is read at a time, once those before it are answered: whatever a program sends, no more of it is held.
  */
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { type Context as Call, Hono } from 'hono';
@@ -9,6 +10,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { sha256 } from '../../artifacts/hash';
+import { createTurns } from '../../domain/concurrency';
 import type { Context, Sampled } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
 import { type Answer, type ChatRequest, contextIn } from '../../gateway/dialect';
@@ -37,38 +39,54 @@ export interface Endpoint {
   close(): Promise<void>;
 }
 
-/** Of a request: a conversation of the longest context that there is. */
-const MOST_BYTES = 64 * 1024 * 1024;
+/** Of a request: a conversation of the longest context that there is, of a million tokens, takes half of it. */
+const MOST_BYTES = 16 * 1024 * 1024;
+const HEADERS_MS = 60_000;
 export const MODEL = 'trace';
 
 export function openEndpoint(): Endpoint {
   const playing = new Map<string, (asked: Asked) => void>();
+  const inTurn = createTurns();
   const app = new Hono<{ Bindings: HttpBindings }>();
   app.onError((error, c) => answerError(c, toldOf(error)));
   app.notFound((c) => {
     const fix = `the program has to ask ${forms.map(([path]) => `POST ${path}`).join(' or ')}`;
     return answerError(c, new GatewayError(404, `there is no ${c.req.method} ${c.req.path.slice(0, 200)}; ${fix}`));
   });
-  app.use(bodyLimit({ maxSize: MOST_BYTES }));
   app.get('/v1/models', (c) =>
     c.json({ object: 'list', data: [{ id: MODEL, object: 'model', created: 0, owned_by: 'campaign' }] }),
   );
+  const limit = bodyLimit({
+    maxSize: MOST_BYTES,
+    onError: (c) =>
+      answerError(c, new GatewayError(413, `body: it has more than ${MOST_BYTES} bytes; send a shorter conversation`)),
+  });
+  /** Throws where it names no rollout that is being played. */
+  const keyOf = (c: Call): string => {
+    const key = keysIn(c).find((one) => playing.has(one));
+    if (key !== undefined) return key;
+    const problem = 'authorization: it is the key of no rollout that is being played';
+    throw new GatewayError(401, problem, { code: 'invalid_api_key' });
+  };
   for (const [path, form] of forms)
-    app.post(path, async (c) => {
-      const onAsked = keysIn(c).flatMap((key) => playing.get(key) ?? [])[0];
-      if (!onAsked)
-        throw new GatewayError(401, 'authorization: it is the key of no rollout that is being played', {
-          code: 'invalid_api_key',
-        });
-      const text = await c.req.text();
-      const request = form.read(text, c);
-      const { message, sampled } = await answerTo(c, { request, digest: sha256(text) }, onAsked);
-      return sendAnswer(c, { form, request, answer: answerOf(message, sampled), version: 'campaign' });
-    });
+    app.post(
+      path,
+      (c, next) => inTurn(keyOf(c), next),
+      limit,
+      async (c) => {
+        const text = await c.req.text();
+        const request = form.read(text, c);
+        const onAsked = playing.get(keyOf(c))!;
+        const { message, sampled } = await answerTo(c, { request, digest: sha256(text) }, onAsked);
+        return sendAnswer(c, { form, request, answer: answerOf(message, sampled), version: 'campaign' });
+      },
+    );
 
   let listening: Promise<Server> | undefined;
   async function listen(): Promise<Server> {
-    const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+    // A body is read when it is its turn, however long that takes.
+    const serverOptions = { requestTimeout: 0, headersTimeout: HEADERS_MS };
+    const server = createAdaptorServer({ fetch: app.fetch, serverOptions }) as Server;
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return server;
@@ -120,7 +138,8 @@ const answerOf = (message: AssistantMessage, { finishReason, promptTokens, compl
   return {
     content: message.content === '' && calls.length > 0 ? null : message.content,
     calls,
-    finish: finishReason,
+    // A call that can't be read is a part of what was said.
+    finish: finishReason === 'tool_calls' && calls.length === 0 ? 'stop' : finishReason,
     logprobs: null,
     usage: {
       prompt_tokens: promptTokens,

@@ -34,6 +34,7 @@ export interface AgentProgram {
 }
 
 const OUTPUT = 2000;
+const GONE = new GatewayError(400, 'nobody waits for the answer any more');
 
 /** A shell tells the signal that ended its command as 128 and its number; 255 is a program's own -1. */
 const byOwnWill = (how: string | undefined): boolean => {
@@ -70,12 +71,12 @@ export async function beginAgent(o: {
 
   const forget = endpoint.expect(key, (asked) => {
     if (over) return asked.refuse(over);
+    if (asked.gone) return asked.refuse(GONE);
     const lost = unheard.findIndex((one) => one.asked.digest === asked.digest);
     if (lost >= 0) {
       const [{ message, sampled }] = unheard.splice(lost, 1) as [(typeof unheard)[0]];
       return asked.answer(message, sampled);
     }
-    if (current?.gone && current.digest === asked.digest) return void (current = asked);
     onAsked?.(asked);
     waiting.push(asked);
     onChange();
@@ -120,10 +121,14 @@ export async function beginAgent(o: {
     });
     try {
       for (;;) {
-        const asked = waiting.shift();
-        if (asked?.gone) continue;
-        if (asked) return asked;
+        // Nobody is left who would hear an answer.
         if (how !== undefined) return undefined;
+        const asked = waiting.shift();
+        if (asked && !asked.gone) return asked;
+        if (asked) {
+          asked.refuse(GONE);
+          continue;
+        }
         const changed = new Promise<void>((resolve) => (onChange = resolve));
         await limited(orAborted(Promise.race([changed, silent, playing.ended]), signal));
       }
@@ -190,7 +195,7 @@ export async function beginAgent(o: {
     start: { ...contextOf(current), maxSteps },
     async step(message, sampled = { finishReason: 'stop', promptTokens: 0, completionTokens: 0 }) {
       if (current?.gone) unheard.push({ asked: current, message, sampled });
-      else current?.answer(message, sampled);
+      current?.answer(message, sampled);
       current = undefined;
       current = await next();
       if (!current) return { messages: [], done: true, stopReason: 'agent_stop' };

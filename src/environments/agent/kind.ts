@@ -132,7 +132,11 @@ export function openAgent(o: OpenOptions): Environment {
   const endpoint = openEndpoint();
   let read: Promise<TaskList> | undefined;
   let described: Promise<EnvironmentDescription> | undefined;
-  const tasksOf = () => (read ??= tasksIn(o.tasks));
+  const tasksOf = () => {
+    read ??= tasksIn(o.tasks);
+    read.catch(() => (read = undefined));
+    return read;
+  };
 
   async function reset({ id, seed }: { id: string; seed: number }, signal?: AbortSignal): Promise<Episode> {
     const task = (await tasksOf()).tasks.get(id);
