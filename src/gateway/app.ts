@@ -65,6 +65,7 @@ export function createGateway(o: GatewayOptions) {
     },
   });
   const metrics = createMetrics(conversations.size);
+  const bodyOf = bodyReader(limits);
   const created = Math.floor(Date.now() / 1000);
   let looking: Promise<boolean> | undefined;
   /** Whoever asks meanwhile hears of the same look: each look takes a connection from completions. */
@@ -112,7 +113,7 @@ export function createGateway(o: GatewayOptions) {
       // A page of a browser can't send this without being allowed to first.
       if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
         throw new GatewayError(415, 'content-type: send application/json');
-      const request = form.read(await bodyOf(c, limits.bodyBytes), c);
+      const request = form.read(await bodyOf(c), c);
       return counted(request, () => complete(c, form, request));
     });
 
@@ -248,26 +249,63 @@ export function createGateway(o: GatewayOptions) {
 
 type Bindings = { Bindings: HttpBindings };
 
-/** The text of the request, as far as it may be long. Throws GatewayError. */
-async function bodyOf(c: Context<Bindings>, limit: number): Promise<string> {
-  const tooLarge = () => {
-    // Nothing more is read of it.
-    c.header('connection', 'close');
-    return new GatewayError(413, `the body is over ${limit} bytes`, { code: 'body_too_large' });
-  };
-  if (Number(c.req.header('content-length') ?? 0) > limit) throw tooLarge();
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const part of c.env.incoming as AsyncIterable<Buffer>) {
-      bytes += part.length;
-      if (bytes > limit) throw tooLarge();
-      parts.push(part);
-    }
-  } catch (error) {
-    throw error instanceof GatewayError ? error : new ClientGone();
-  }
-  return Buffer.concat(parts).toString('utf8');
+/** Bodies that are being read hold no more than so many of the largest. */
+const BODIES = 16;
+/** What keeping a part costs beside its bytes: some send them one by one. */
+const PART_BYTES = 128;
+
+/** Of requests, their texts. Where they hold too much together, who has been sending longest is refused: those who send slowly keep nobody out. */
+function bodyReader({ bodyBytes }: GatewayLimits): (c: Context<Bindings>) => Promise<string> {
+  const most = BODIES * bodyBytes;
+  const reading = new Set<{ cost: number; refuse: (error: GatewayError) => void }>();
+  let held = 0;
+  return (c) =>
+    new Promise((resolve, reject) => {
+      const { incoming } = c.env;
+      const parts: Buffer[] = [];
+      let bytes = 0;
+      const one = {
+        cost: 0,
+        refuse(error: GatewayError) {
+          // Nothing more is read of it.
+          incoming.off('data', take).pause();
+          c.header('connection', 'close');
+          end();
+          reject(error);
+        },
+      };
+      const end = () => void (reading.delete(one) && (held -= one.cost));
+      const tooLarge = () => new GatewayError(413, `the body is over ${bodyBytes} bytes`, { code: 'body_too_large' });
+      function take(part: Buffer): void {
+        parts.push(part);
+        bytes += part.length;
+        one.cost += part.length + PART_BYTES;
+        held += part.length + PART_BYTES;
+        if (bytes > bodyBytes) one.refuse(tooLarge());
+        for (const oldest of reading) {
+          if (held <= most) break;
+          oldest.refuse(
+            new GatewayError(429, 'too much is being sent at once; send it again', {
+              code: 'rate_limit_exceeded',
+              retryAfterSeconds: 1,
+            }),
+          );
+        }
+      }
+      reading.add(one);
+      if (Number(c.req.header('content-length') ?? 0) > bodyBytes) return one.refuse(tooLarge());
+      incoming
+        .on('data', take)
+        .on('error', () => undefined)
+        .once('end', () => {
+          end();
+          resolve(Buffer.concat(parts).toString('utf8'));
+        })
+        .once('close', () => {
+          end();
+          reject(new ClientGone());
+        });
+    });
 }
 
 /** Its answer is read by nobody. */

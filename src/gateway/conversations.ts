@@ -37,21 +37,16 @@ export function createConversations(o: {
 }) {
   const { served, resolve, known = KNOWN, onRouted } = o;
   const conversations = new Map<string, Promise<Conversation>>();
+  /** Those of users by what was said last in them; of what was said in several, none. */
+  const asked = new Map<string, Promise<Conversation> | undefined>();
 
-  function keep(key: string, conversation: Promise<Conversation>): Promise<Conversation> {
-    conversations.delete(key);
-    conversations.set(key, conversation);
-    for (const oldest of conversations.keys()) {
-      if (conversations.size <= known) break;
-      conversations.delete(oldest);
+  function keep<Known>(all: Map<string, Known>, key: string, one: Known): void {
+    all.delete(key);
+    all.set(key, one);
+    for (const oldest of all.keys()) {
+      if (all.size <= known) break;
+      all.delete(oldest);
     }
-    return conversation;
-  }
-
-  /** One that could not be begun is begun anew by whoever asks next. */
-  function begin(key: string, beginning: Promise<Conversation>): Promise<Conversation> {
-    beginning.catch(() => conversations.get(key) === beginning && conversations.delete(key));
-    return keep(key, beginning);
   }
 
   async function choose(o: { model: string; opening: Context; seed: number; named: boolean }): Promise<Conversation> {
@@ -81,20 +76,40 @@ export function createConversations(o: {
     async of(request: ChatRequest, id?: string): Promise<Conversation> {
       const { model, user } = request;
       const opening = openingIn(request);
-      const said = sha256(JSON.stringify(opening.messages));
+      const said = hashOf(opening.messages);
       const key = digest([model, ...(id ? ['id', id] : user ? ['user', user, said] : ['opening', said])]);
-      // An agent that has left out the beginning of what was said is still the one whose conversation it was.
-      const latest = !id && user ? digest([model, 'latest', user]) : undefined;
-      const isUnderWay = request.messages.some(({ role }) => role === 'assistant');
-      const found = conversations.get(key) ?? (latest && isUnderWay ? conversations.get(latest) : undefined);
-      if (found) return keep(key, found);
-      const beginning = begin(key, choose({ model, opening, seed: seedOf(key), named: Boolean(id ?? user) }));
-      if (latest) begin(latest, beginning);
-      return beginning;
+      const lastIn = (messages: ChatRequest['messages']) => digest([model, user, hashOf(messages.slice(-2))]);
+      const isOfUser = !id && user;
+      const conversation =
+        conversations.get(key) ??
+        // An agent that has left out the beginning of what was said has kept what it asked last; one that begins with answers of others has asked nothing.
+        (isOfUser ? asked.get(lastIn(answeredIn(request))) : undefined) ??
+        choose({ model, opening, seed: seedOf(key), named: Boolean(id ?? user) });
+      keep(conversations, key, conversation);
+      const last = isOfUser ? lastIn(request.messages) : '';
+      if (last) keep(asked, last, asked.has(last) && asked.get(last) !== conversation ? undefined : conversation);
+      // One that could not be begun is begun anew by whoever asks next.
+      conversation.catch(() => {
+        if (conversations.get(key) === conversation) conversations.delete(key);
+        if (asked.get(last) === conversation) asked.delete(last);
+      });
+      return conversation;
     },
     size: () => conversations.size,
   };
 }
+
+const hashOf = (messages: readonly object[]): string => sha256(JSON.stringify(messages));
+
+/** Up to the last answer: what that is an answer to. */
+const answeredIn = ({ messages }: ChatRequest): ChatRequest['messages'] =>
+  messages.slice(
+    0,
+    Math.max(
+      0,
+      messages.findLastIndex(({ role }) => role === 'assistant'),
+    ),
+  );
 
 function unknownModel(model: string, { policies }: Served): GatewayError {
   const names = [...policies.keys()].join(', ');

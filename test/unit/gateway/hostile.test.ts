@@ -138,6 +138,16 @@ test('who sends slowly is cut off, and others are answered meanwhile', async () 
   for (const said of await Promise.all(slow)) expect(said).toMatch(/^HTTP\/1.1 408 /);
 });
 
+test('of bodies without an end no more is held than a few may have; who sends longest is refused, and others are answered', async () => {
+  await start();
+  const told: string[] = [];
+  for (let n = 0; n < 20; n++) void sendRaw(post('x'.repeat(90_000)).slice(0, -1)).then((said) => told.push(said));
+  while (told.length < 3) await sleep(10);
+  for (const said of told) expect(said).toMatch(/^HTTP\/1.1 429 [^]*rate_limit_exceeded/);
+  expect((await ask('a book')).status).toBe(200);
+  expect(told).toHaveLength(3);
+});
+
 test('who names another conversation gets its policy, and changes nothing for it', async () => {
   await start();
   const said = ['a book, mine', 'a ship, mine', 'a book, mine', 'a ship, other'];
