@@ -76,6 +76,8 @@ export interface StepResult extends z.infer<typeof stepResultSchema> {
    * another. What is new in it is of the conversation; `messages` is empty then.
    */
   context?: Context;
+  /** The agent had ended before it was answered: the turn is none of the conversation, and nothing of it is trained. */
+  unheard?: boolean;
 }
 
 /** What a policy has before it in a turn, as the agent sees it. */

@@ -98,7 +98,6 @@ async function converse(o: {
       promptIds = await promptIdsOf(client, { ...request, ...unhinted });
       usage.promptTokens += promptIds.length;
     }
-    rows.add({ ...turn, promptIds }, onlyReads(turn.message, tools));
     const { toolCalls } = turn.message;
     const message = { ...turn.message, ...(toolCalls && { toolCalls: numbered(toolCalls, messages, 'call') }) };
     const answered = { messages: [...context.messages, message], tools };
@@ -106,8 +105,10 @@ async function converse(o: {
       seen: [...turn.promptIds, ...turn.tokenIds],
       trained: turn.tokenIds.length > 0 ? [...promptIds, ...turn.tokenIds] : trained,
     });
-    messages.push(message);
     const result = await fromEnvironment(() => episode.step(message, { ...sampled, finishReason: turn.finishReason }));
+    if (result.unheard) return ended(result.stopReason ?? 'agent_stop', step);
+    rows.add({ ...turn, promptIds }, onlyReads(turn.message, tools));
+    messages.push(message);
     if (result.context) {
       context = result.context;
       opening = openingOf(context.messages);

@@ -185,6 +185,34 @@ test('what an agent leaves and comes back to is one row, what it forks and compa
   expect(messages.filter(({ role }) => role === 'system')).toHaveLength(3);
 }, 60_000);
 
+test('what was being sampled when the program ended is no turn of its rollout', async () => {
+  const environment = program(`
+    await ask([user]);
+    await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
+      method: 'POST',
+      headers: { authorization: 'Bearer ' + process.env.OPENAI_API_KEY },
+      body: JSON.stringify({ model: 'x', messages: [user, { role: 'user', content: 'and then ?' }] }),
+      signal: AbortSignal.timeout(200),
+    }).catch(() => undefined);
+    reward(1);`);
+  let asked = 0;
+  const slow = {
+    ...client,
+    sample: async (request: Parameters<typeof client.sample>[0]) => {
+      // Longer than the program lives after it has given up.
+      if (asked++ === 1) await sleep(3000);
+      return client.sample(request);
+    },
+  };
+  try {
+    const rollout = await playedAlone('train-0', { environment, client: slow, policy, seed: 3 });
+    expect([asked, rollout.steps, rollout.rows.length, rollout.reward]).toEqual([2, 1, 1, 1]);
+    expect(rollout.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'user']);
+  } finally {
+    await environment.close();
+  }
+}, 60_000);
+
 test('a service is asked over HTTP as docs/agents.md says, for several rollouts at once', async () => {
   const service = createServer((asked, answer) => {
     void (async () => {

@@ -194,6 +194,7 @@ export async function beginAgent(o: {
   return {
     start: { ...contextOf(current), maxSteps },
     async step(message, sampled = { finishReason: 'stop', promptTokens: 0, completionTokens: 0 }) {
+      if (how !== undefined) return { messages: [], done: true, stopReason: 'agent_stop', unheard: true };
       if (current?.gone) unheard.push({ asked: current, message, sampled });
       current?.answer(message, sampled);
       current = undefined;
