@@ -185,11 +185,15 @@ test('an answer that takes too long is given up with 504, one that waits for an 
   for (const said of ['a book', 'a ship']) expect(await refusal(await ask(said))).toEqual([504, 'timeout']);
 });
 
-test('who pipelines requests and reads no answer is cut off', async () => {
+test('who pipelines requests and reads no answer is cut off, and who waits for a late one is not', async () => {
   await start({ unreadMs: 300 });
   const socket = connect(Number(portOf()), '127.0.0.1').on('error', () => undefined);
   socket.write('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(100_000));
   await new Promise((closed) => socket.once('close', closed));
+  server.complete = async () => {
+    await sleep(1000);
+    return completion({ content: 'late' });
+  };
   expect((await ask('a book')).status).toBe(200);
 });
 
