@@ -198,7 +198,7 @@ export const resultCommands: readonly CommandText[] = [
       'conformance test of a built-in environment (NAME), of a benchmark, of a program that speaks the protocol, or of the target of a campaign file, ' +
       "such as an agent's program; " +
       'self-test of a module of a synthesized environment (FILE.js, FILE.ts)',
-    options: [json('print findings as JSON'), silence.default(20)],
+    options: [json('print findings as JSON'), silence],
     examples: [
       ['campaign env check -- python bridge.py', 'a program that speaks docs/environments.md'],
       ['campaign env check campaigns/mine.yaml', 'the target of a campaign'],

@@ -24,26 +24,29 @@ import { play, sandboxEnvironment, type ScriptedEpisode, openModule, withModule 
 import { unlessItFails } from '../sandbox/sandbox';
 import { selfTest } from '../sandbox/self-test';
 import { staticFindings, withoutTypes } from '../sandbox/source';
-import { plain } from '../terminal';
+import { plain, wrapText } from '../terminal';
 import { changePaths, loadCampaign } from './campaign-file';
 import { bridgeChecks } from './checks/target';
 import { requireAll } from './doctor';
 import { nearest, UserError } from './errors';
 import { parseFields } from './input';
 import { type CommonOptions, homeOf } from './options';
+import { INTERRUPTED, onInterrupt } from './run/supervisor';
 
 export interface CheckOptions extends CommonOptions {
   /** Seconds that a request may be left unanswered. */
-  silence: number;
+  silence?: number;
 }
+
+const SILENCE_SECONDS = 20;
 
 /** @returns the exit code. What comes after `--` is a program's command line. */
 export async function envCheck(args: string[], options: CheckOptions): Promise<number> {
   const separated = process.argv.includes('--');
-  const say = (line: string) => void process.stderr.write(`${plain(line)}\n`);
+  const say = (line: string) => void process.stderr.write(`${wrapText(plain(line), process.stderr.columns)}\n`);
   const print = (verdict: unknown, lines: readonly string[]) => {
     if (options.json) console.log(JSON.stringify(verdict));
-    else for (const line of lines) console.log(plain(line));
+    else for (const line of lines) console.log(wrapText(plain(line), process.stdout.columns));
   };
   if (!separated && isModuleFile(args)) {
     const check = await checkModule({ file: args[0]!, say });
@@ -57,8 +60,22 @@ export async function envCheck(args: string[], options: CheckOptions): Promise<n
     print(findings, problems.length > 0 ? problems : [`${args.join(' ')} keeps the contract`]);
     return problems.length > 0 ? 1 : 0;
   };
+  const { silence } = options;
   const { check } = kindOf(environments, spec);
-  if (check) return verdict(await check(spec, say));
+  if (check) {
+    const { signal, dispose } = onInterrupt({
+      onFirst: () => say('ending: what was started goes first, with its folder'),
+      onSecond: () => undefined,
+    });
+    try {
+      return verdict(await check(spec, say, { signal, silenceMs: silence && silence * 1000 }));
+    } catch (error) {
+      if (signal.aborted) return INTERRUPTED;
+      throw error;
+    } finally {
+      dispose();
+    }
+  }
   requireAll(await runChecks(bridgeChecks({ target: spec }, { named: 'the arguments' })));
   let isUserPlayed = false;
   // It says the same whatever it hears: what is checked is the environment.
@@ -66,7 +83,7 @@ export async function envCheck(args: string[], options: CheckOptions): Promise<n
     isUserPlayed = true;
     return { role: 'user', content: 'Please go on.' } as const;
   };
-  const context = { partners: { user: { id: 'check', speak } }, silenceMs: options.silence * 1000 };
+  const context = { partners: { user: { id: 'check', speak } }, silenceMs: (silence ?? SILENCE_SECONDS) * 1000 };
   const findings = await checkAloud({
     open: () => openHere(spec, options, context),
     isUserPlayed: () => isUserPlayed,

@@ -18,6 +18,13 @@ export interface EnvironmentContext {
   silenceMs?: number;
 }
 
+export interface CheckRun {
+  /** What the command line says of `EnvironmentContext.silenceMs`. */
+  silenceMs?: number | undefined;
+  /** When it is raised nothing is left of what has been started. */
+  signal?: AbortSignal | undefined;
+}
+
 export interface EnvironmentKind extends Kind<Promise<Environment> | Environment, EnvironmentContext> {
   /** Made by campaigns: a campaign file can't name it. */
   readonly internal?: boolean;
@@ -47,6 +54,6 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
     options(args: readonly string[]): Record<string, unknown>;
   };
   /** Of `campaign env check`, in place of the conformance checks. */
-  readonly check?: (spec: EnvironmentSpec, say: (line: string) => void) => Promise<readonly Finding[]>;
+  readonly check?: (spec: EnvironmentSpec, say: (line: string) => void, run?: CheckRun) => Promise<readonly Finding[]>;
   readonly published?: readonly PublishedArm[];
 }

@@ -113,7 +113,7 @@ export const errorCodes = {
 } as const;
 
 export function firstIssue({ issues: [issue] }: z.ZodError): string {
-  return `${issue?.path.join('.') || '(all of it)'}: ${issue?.message}`;
+  return [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ');
 }
 
 export interface EnvironmentErrorParts {

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +12,7 @@ import { parse } from 'yaml';
 import { lives } from '../../src/artifacts/durable-file';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { FixedPolicy, TrainingRow } from '../../src/domain/rollout';
-import { checkAgent } from '../../src/environments/agent/check';
+import { checkAgent, lostWords } from '../../src/environments/agent/check';
 import { makeGroup } from '../../src/environments/agent/control-group';
 import { type Asked, openEndpoint } from '../../src/environments/agent/endpoint';
 import { openAgent } from '../../src/environments/agent/kind';
@@ -465,16 +466,21 @@ test('a file of tasks that could not be read is read again', async () => {
 
 test('a check starts it on three tasks and says what was seen, or what is wrong', async () => {
   const said: string[] = [];
-  const checked = (text: string) =>
-    checkAgent({ open: (onAsked) => program(text, { onAsked }), say: (line) => void said.push(line) });
+  const checked = (text: string, more: Partial<Parameters<typeof checkAgent>[0]> = {}) =>
+    checkAgent({
+      open: (onAsked) => program(text, { onAsked, silenceMs: more.silenceMs }),
+      ...{ lost: [], silenceSeconds: 600, say: (line) => void said.push(line), ...more },
+    });
+  const started = /^task \S+: started(?: once more)?; it is killed after 600 s without a question \(--silence\)$/;
   expect(await checked(`await ask([system, user], { tools, temperature: 0 }); reward(0);`)).toEqual([]);
   const seen = [
     'a system message of 21 characters, tools get_account, first words "cancel the red lamp i42 please"',
-    "1 requests, temperature asked for, which the campaign's sampling replaces",
+    "1 request, temperature asked for, which the campaign's sampling replaces",
     'ended by itself, reward 0',
   ];
   const tasks = ['train-0', 'train-19', 'test-19'];
-  expect(said).toEqual(
+  expect(said.filter((line) => started.test(line))).toHaveLength(4);
+  expect(said.filter((line) => !started.test(line))).toEqual(
     tasks.map(
       (id) => expect.stringMatching(new RegExp(`^task ${id}: asked after [0-9.]+ s, ${seen.join('; ')}$`)) as string,
     ),
@@ -482,6 +488,40 @@ test('a check starts it on three tasks and says what was seen, or what is wrong'
   expect(await checked('await ask([system, { ...user, content: String(process.pid) }]); reward(0);')).toEqual([]);
   expect(said.at(-1)).toMatch(/^note: on the same task it asks for something else/);
   expect(await checked('reward(1);')).toMatchObject([
-    { check: 'task train-0', problem: expect.stringContaining('never asked') },
+    {
+      check: 'task train-0',
+      problem: expect.stringMatching(/never asked the model; it has to ask OPENAI_BASE_URL with OPENAI_API_KEY;/),
+    },
   ]);
+  const sleeps = 'setInterval(() => 0, 1000);';
+  expect(await checked(sleeps, { silenceMs: 2000 })).toMatchObject([
+    { problem: expect.stringMatching(/ended for 2 s and was killed; .*, or give --silence more SECONDS/) as string },
+  ]);
+  expect(await checked('await ask([user]); reward(7);')).toMatchObject([
+    { problem: expect.stringContaining('the last line is "{\\"reward\\":7}", of which reward must be from 0 to 1;') },
+  ]);
+  // A word that is no file: of the program it is certain, of others a guess, which a failure has at its end.
+  const lost = (...command: string[]) => rolloutOf(agent(command));
+  const where = `in target.folder ${repository}`;
+  for (const [word, why] of [
+    ['../nope/node', `is no file ${where}; correct it`],
+    ['noode', `is no file ${where}, and no command on the PATH; correct it`],
+  ] as const)
+    await expect(lost(word, 'package.json')).rejects.toThrow(`target.command: ${word} ${why}, or target.folder`);
+  await expect(lost('node', '--no-warnings', 'nope.mjs')).rejects.toThrow(
+    new RegExp(`never asked the model[^]*target.command: nope.mjs is no file ${where}, and no command on the PATH$`),
+  );
+  const words = ['node', 'package.json', 'node', 'a/b', '-c', 'curl http://host/x.py', 'http://host/x.py', '--to=a/b'];
+  expect(lostWords({ command: words, folder: repository })).toEqual([
+    { isProgram: false, text: `target.command: a/b is no file ${where}` },
+  ]);
+  // Interrupted, it leaves nothing.
+  const folders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('campaign-agent-'));
+  const before = folders();
+  const controller = new AbortController();
+  const waiting = checked(sleeps, { signal: controller.signal });
+  while (folders().length === before.length) await sleep(20);
+  controller.abort(new Error('interrupted'));
+  await expect(waiting).rejects.toThrow('interrupted');
+  expect(folders()).toEqual(before);
 }, 120_000);

@@ -1,10 +1,14 @@
 /** `campaign env check` of an agent: its program is started on three tasks, with answers that any model might give, and what it did is said. */
+import { existsSync, statSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Context, Environment, Episode, ResetResult, Task } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
 import { passedOf } from '../../gateway/dialect';
 import type { Finding } from '../conformance/probe';
+import type { CheckRun } from '../kinds';
 import { quoted } from '../protocol';
+import { isThere } from './control-group';
 import type { Asked } from './endpoint';
 
 const TASKS = 3;
@@ -12,11 +16,46 @@ const TASKS = 3;
 const ANSWERED = 3;
 const WORDS = 'I can not help with that.';
 
-export async function checkAgent(o: {
-  open: (onAsked: (asked: Asked) => void) => Environment;
-  say: (line: string) => void;
-}): Promise<Finding[]> {
-  const { open, say } = o;
+interface LostWord {
+  /** Without which nothing starts; of any other word it is a guess that it is a file. */
+  isProgram: boolean;
+  text: string;
+}
+
+/** Neither an option, nor a text, nor a URL. */
+const LIKE_A_FILE = /^(?!-)(?!.*(?:\s|:\/\/)).*(?:\/|\.(?:py|[cm]?[jt]s|sh|rb|pl)$)/s;
+
+/** Words that look like a file and are none: the program runs in a folder of its own, where only whole paths lead to one. */
+export function lostWords(o: {
+  command: readonly string[];
+  grader?: readonly string[] | undefined;
+  folder: string;
+}): LostWord[] {
+  const { command, grader = [], folder } = o;
+  const isFound = (word: string) =>
+    isAbsolute(word) ? existsSync(word) : isFile(resolve(folder, word)) || (!word.includes('/') && isThere(word));
+  return Object.entries({ command, grader }).flatMap(([field, words]) =>
+    words.flatMap((word, n) => {
+      if ((n > 0 && !LIKE_A_FILE.test(word)) || isFound(word)) return [];
+      const where = isAbsolute(word) ? '' : ` in target.folder ${folder}`;
+      const command = word.includes('/') ? '' : ', and no command on the PATH';
+      return [{ isProgram: n === 0, text: `target.${field}: ${word} is no file${where}${command}` }];
+    }),
+  );
+}
+
+const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();
+
+export async function checkAgent(
+  o: CheckRun & {
+    open: (onAsked: (asked: Asked) => void) => Environment;
+    say: (line: string) => void;
+    lost: readonly LostWord[];
+    /** What a campaign gives it. */
+    silenceSeconds: number;
+  },
+): Promise<Finding[]> {
+  const { open, lost, silenceSeconds, silenceMs, say, signal } = o;
   const findings: Finding[] = [];
   let asked: Asked[] = [];
   const environment = open((one) => void asked.push(one));
@@ -33,14 +72,18 @@ export async function checkAgent(o: {
     if (!first) return findings;
     const starts: ResetResult[] = [];
     const sample = sampleOf(tasks);
+    for (const { text } of lost) say(`note: ${text}`);
+    const seconds = silenceMs === undefined ? silenceSeconds : silenceMs / 1000;
     for (const task of [...sample, first]) {
       asked = [];
+      const again = starts.length < sample.length ? '' : ' once more';
+      say(`task ${task.id}: started${again}; it is killed after ${seconds} s without a question (--silence)`);
       try {
-        const { start, text } = await played(environment, task, () => asked);
+        const { start, text } = await played(environment, task, () => asked, signal);
         if (starts.push(start) <= sample.length) say(text);
       } catch (error) {
-        const fix = 'docs/agents.md says what it has to do';
-        findings.push({ check: `task ${task.id}`, problem: reasonOf(error), fix });
+        signal?.throwIfAborted();
+        findings.push({ check: `task ${task.id}`, problem: problemOf(error, silenceMs), fix: FIX });
         return findings;
       }
     }
@@ -52,15 +95,30 @@ export async function checkAgent(o: {
   }
 }
 
+const FIX = 'docs/agents.md says what it has to do';
+
+/** What a campaign says of it, but for where to look, which is said behind it, and for what the campaign would have to change. */
+function problemOf(error: unknown, silenceMs: number | undefined): string {
+  const problem = reasonOf(error).replace(/; (?:run `campaign env check`|docs\/agents\.md says how)/, '');
+  return silenceMs === undefined
+    ? problem
+    : problem.replace('set target.silenceSeconds higher', 'give --silence more SECONDS');
+}
+
 /** The first, one of the middle, and the last. */
 const sampleOf = (tasks: readonly Task[]): Task[] =>
   [...new Set(Array.from({ length: TASKS }, (_, n) => Math.floor((n * (tasks.length - 1)) / (TASKS - 1))))].map(
     (at) => tasks[at]!,
   );
 
-async function played(environment: Environment, { id }: Task, asked: () => readonly Asked[]) {
+async function played(
+  environment: Environment,
+  { id }: Task,
+  asked: () => readonly Asked[],
+  signal: AbortSignal | undefined,
+) {
   const begun = performance.now();
-  const episode = await environment.reset({ id, seed: 0 });
+  const episode = await environment.reset({ id, seed: 0 }, signal);
   try {
     const seconds = ((performance.now() - begun) / 1000).toFixed(1);
     const byItself = await answered(episode);
@@ -95,7 +153,7 @@ function requestsText(asked: readonly Asked[]): string {
   const replaced = new Set(asked.flatMap(({ request }) => replacedIn(passedOf(request))));
   const streamed = asked.filter(({ request }) => request.stream).length;
   return [
-    `${asked.length} requests`,
+    asked.length === 1 ? '1 request' : `${asked.length} requests`,
     ...(streamed > 0 ? [`${streamed} of them streamed`] : []),
     ...(replaced.size > 0 ? [`${[...replaced].join(', ')} asked for, which the campaign's sampling replaces`] : []),
   ].join(', ');

@@ -53,7 +53,7 @@ export const begunIn = (group: string | undefined, command: readonly string[]): 
     ? command
     : ['/bin/sh', '-c', 'echo $$ > "$0/cgroup.procs" && exec "$@"', group, ...command];
 
-function isThere(program: string): boolean {
+export function isThere(program: string): boolean {
   const folders = program.includes('/') ? [''] : (process.env['PATH'] ?? '').split(delimiter);
   return folders.some((folder) => {
     try {

@@ -9,10 +9,10 @@ import { digest, sha256 } from '../../artifacts/hash';
 import { silenceField, variableName } from '../../domain/endpoints';
 import { checkCommand, checkVariable } from '../../domain/allowed';
 import type { Environment, EnvironmentDescription, Episode } from '../../domain/environment';
-import { OutsideFailure } from '../../domain/failures';
+import { isFailure, OutsideFailure } from '../../domain/failures';
 import { defineKind, type KindSpec } from '../../domain/kinds';
 import type { EnvironmentContext, EnvironmentKind } from '../kinds';
-import { checkAgent } from './check';
+import { checkAgent, lostWords } from './check';
 import { type Asked, openEndpoint } from './endpoint';
 import { beginAgent } from './episode';
 import { readTasks, type TaskList } from './tasks';
@@ -21,7 +21,7 @@ const commandSchema = z.array(z.string()).min(1);
 /** Of the program that is the agent. */
 export const commandOptions = {
   command: commandSchema.describe('Program and arguments; files among them count from `folder`.'),
-  folder: z.string().default('.').describe('Where the files are that the commands name.'),
+  folder: z.string().default('.').describe('Where the files are that the commands name; counts from this file.'),
 };
 /** Of all kinds of agents. */
 export const agentOptions = {
@@ -88,7 +88,13 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
       const { command, grader, folder, tasks } = expand(read, common.parse(read));
       return digest([filesOf([...command, ...(grader ?? [])], folder), (await tasksIn(tasks)).version]);
     },
-    check: (spec, say) => checkAgent({ open: (onAsked) => openRead(kind.read(spec), { onAsked }), say }),
+    check: (spec, say, run = {}) => {
+      const read = kind.read(spec);
+      const limits = common.parse(read);
+      const open = (onAsked: (asked: Asked) => void) => openRead(read, { onAsked, silenceMs: run.silenceMs });
+      const { silenceSeconds } = limits;
+      return checkAgent({ open, lost: lostWords(expand(read, limits)), silenceSeconds, say, ...run });
+    },
   };
 }
 
@@ -97,7 +103,7 @@ export const agent = agentKind({
   options: {
     name: z.string().min(1).optional().describe("What it is called in reports; without it, its program's file."),
     ...commandOptions,
-    tasks: z.string().describe('JSON lines, a task each (docs/agents.md).'),
+    tasks: z.string().describe('JSON lines, a task each (docs/agents.md); counts from this file, not from `folder`.'),
     grader: commandSchema.optional().describe('Program that tells the reward, run where the agent was.'),
     rewardFile: z.string().optional().describe('File of the working folder that holds the reward; without it, stdout.'),
   },
@@ -141,7 +147,13 @@ export function openAgent(o: OpenOptions): Environment {
   async function reset({ id, seed }: { id: string; seed: number }, signal?: AbortSignal): Promise<Episode> {
     const task = (await tasksOf()).tasks.get(id);
     if (!task) throw new OutsideFailure('BadInput', `target.tasks: there is no task "${id}"`);
-    return beginAgent({ program, endpoint, task, seed, signal, onAsked: o.onAsked });
+    const lost = lostWords(o);
+    const [missing] = lost.filter(({ isProgram }) => isProgram);
+    if (missing) throw new OutsideFailure('EnvironmentMissing', `${missing.text}; correct it, or target.folder`);
+    return beginAgent({ program, endpoint, task, seed, signal, onAsked: o.onAsked }).catch((error: unknown) => {
+      if (!isFailure(error, 'EnvironmentFailed') || lost.length === 0) throw error;
+      throw new OutsideFailure(error.type, [error.message, ...lost.map(({ text }) => text)].join('\n'), error);
+    });
   }
 
   /** System prompt and tools are what it asks with at its first task. */

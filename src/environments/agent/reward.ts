@@ -4,7 +4,6 @@ import { open } from 'node:fs/promises';
 import { z } from 'zod';
 import { type Evaluation, evaluationSchema } from '../../domain/environment';
 import { jsonText } from '../../domain/messages';
-import { firstIssue } from '../protocol';
 
 const toldSchema = evaluationSchema
   .omit({ output: true })
@@ -16,9 +15,13 @@ const rewardSchema = jsonText.pipe(
 /** Of the last line that is not empty. Throws an Error that says what is wrong with it. */
 export function rewardIn(text: string): Evaluation {
   const line = text.trimEnd().split('\n').at(-1)?.trim() ?? '';
-  const { data, error } = rewardSchema.safeParse(line);
+  const { data, error } = rewardSchema.safeParse(line, {
+    error: ({ path }) => (path?.[0] === 'reward' ? 'must be from 0 to 1' : undefined),
+  });
   if (data) return data;
-  const problem = line === '' ? 'there is none' : `${firstIssue(error)}: ${JSON.stringify(line.slice(0, 200))}`;
+  const [{ path, message } = { path: [], message: '' }] = error.issues;
+  const what = path.length > 0 ? `, of which ${path.join('.')} ${message}` : `: ${message}`;
+  const problem = line === '' ? 'there is none' : `the last line is ${JSON.stringify(line.slice(0, 200))}${what}`;
   throw new Error(`${problem}; write a last line such as {"reward": 0.5}`);
 }
 
