@@ -7,7 +7,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { alignColumns, plain } from '../terminal';
+import { alignColumns, plain, wrapText } from '../terminal';
 import { type Memo, searchAttributeNames } from '../workflows/messages';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
@@ -186,9 +186,11 @@ export const statusJson = ({ snapshot, ...rest }: CampaignStatus): string => JSO
 /** `campaign status`: of one campaign, or of all. */
 export const showStatus = (name: string | undefined, options: CommonOptions): Promise<string> =>
   withServer(options, async (temporal) => {
-    if (name === undefined) return (await listLines(temporal, options)).join('\n');
+    const fitted = (lines: readonly string[]) =>
+      wrapText(lines.join('\n'), options.json ? undefined : process.stdout.columns);
+    if (name === undefined) return fitted(await listLines(temporal, options));
     const status = await readStatus(temporal, options, name);
-    return options.json ? statusJson(status) : statusLines(status).join('\n');
+    return options.json ? statusJson(status) : fitted(statusLines(status));
   });
 
 /**
@@ -205,7 +207,8 @@ export async function watchCampaign(named: string | undefined, options: CommonOp
     let status: CampaignStatus | undefined;
     // The home's next server may be at another address.
     while (!status) status = await watchOnServer(options, name, output);
-    for (const line of footerLines(status)) output.note('campaign', line);
+    const columns = options.json ? undefined : process.stdout.columns;
+    for (const line of footerLines(status)) output.note('campaign', wrapText(line, columns));
   } finally {
     process.stdout.off('error', leave);
   }

@@ -36,6 +36,15 @@ export function readInput<Data>(o: { file: string; named?: string; schema: z.Zod
   throw new UserError(`${first}; ${fix}`, others);
 }
 
+/** What zod calls otherwise. */
+const KINDS: Record<string, string> = {
+  array: 'a list',
+  object: 'an object',
+  record: 'an object',
+  string: 'a string',
+  number: 'a number',
+};
+
 /** What zod does not explain in its own words; of unknown fields a line each. */
 const expectedText: z.core.$ZodErrorMap = (issue) => {
   const { input } = issue;
@@ -50,7 +59,12 @@ const expectedText: z.core.$ZodErrorMap = (issue) => {
     return `${choices.length > 1 ? 'one of ' : ''}${choices.join(', ')}`;
   }
   if (issue.code === 'invalid_format' && issue.format === 'url') return 'a URL such as http://127.0.0.1:8000';
-  if (issue.code !== 'invalid_type' || typeof input !== 'string') return undefined;
+  if (issue.code !== 'invalid_type') return undefined;
+  if (input === undefined) {
+    const about = (issue.inst as z.ZodType | undefined)?.description?.replace(/\.$/, '');
+    return [`write ${KINDS[issue.expected] ?? issue.expected}`, about].filter(Boolean).join(': ');
+  }
+  if (typeof input !== 'string') return undefined;
   if (issue.expected === 'array') return `a list, such as [${input.trim().split(/\s+/).join(', ')}]`;
   const { inst } = issue as { inst?: z.core.$ZodType };
   const kinds = choicesOf({ values: [...(inst?._zod.propValues?.['kind'] ?? [])] });
@@ -73,7 +87,8 @@ function problemsOf(issue: z.core.$ZodIssue, fields: unknown): Problem[] {
     });
   const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], fields);
   const is = value === undefined ? 'missing' : shown(value, path.at(-1));
-  const expected = ZODS.exec(message)?.[1] ?? `it must be ${message}`;
+  const isTold = value === undefined && message.startsWith('write ');
+  const expected = isTold ? message : (ZODS.exec(message)?.[1] ?? `it must be ${message}`);
   const guess = typeof value === 'string' ? nearest(value, choicesOf(issue as object)) : undefined;
   const hint = guess === undefined ? '' : `; did you mean '${guess}'?`;
   return [{ path: [...path], text: `${dotted(path) || 'the file'} is ${is}; ${expected}${hint}` }];

@@ -1,14 +1,17 @@
-/** The command line. Invariant: every failure is one line on stderr that names cause and fix, with exit code 1 (usage: 2). */
+/** The command line. Invariant: every failure is one line on stderr, wrapped on a terminal, that names cause and fix, with exit code 1 (usage: 2). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
 import { isCode } from '../artifacts/durable-file';
 import { OutsideFailure } from '../domain/failures';
+import { wrapText } from '../terminal';
 import { addCommands } from './commands';
 import { messageOf, renderError, UserError } from './errors';
 import { DEFAULT_HOME, examplesText } from './options';
 import { version } from './project';
 
 const USAGE = 2;
+
+const fitted = (text: string): string => `${wrapText(text, process.stderr.columns)}\n`;
 
 export function createProgram(): Command {
   const program = new Command('campaign')
@@ -20,10 +23,12 @@ export function createProgram(): Command {
     .configureOutput({
       outputError: (text, write) =>
         write(
-          `${text
-            .replace(/^error: /, 'campaign: ')
-            .trim()
-            .replace(/\s*\n\s*/g, ' ')}\n`,
+          fitted(
+            text
+              .replace(/^error: /, 'campaign: ')
+              .trim()
+              .replace(/\s*\n\s*/g, ' '),
+          ),
         ),
     })
     .addHelpText(
@@ -74,7 +79,7 @@ async function exitCodeOf(argv: string[]): Promise<number> {
     // Temporal's client says what it was about, and its cause why.
     const why = error instanceof Error && error.cause instanceof Error ? `: ${messageOf(error.cause)}` : '';
     const shown = known || debug ? error : new Error(`${messageOf(error)}${why} (--debug shows where)`);
-    process.stderr.write(`${renderError(shown, debug)}\n`);
+    process.stderr.write(fitted(renderError(shown, debug)));
     return 1;
   }
 }

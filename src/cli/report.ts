@@ -16,6 +16,7 @@ import { renderReport } from '../report/render';
 import { comparisonHtml, comparisonText } from '../report/sections/comparison';
 import { reportText } from '../report/sections/report';
 import { campaignsOf, readStatus, statusJson, statusLines } from './campaign-status';
+import { wrap, wrapText } from '../terminal';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { VIEW_PORT } from '../workflows/messages';
@@ -64,11 +65,12 @@ const withoutReport = (options: ReportOptions, name: string | undefined): Promis
     if (campaign === undefined) throw new UserError(`no report in ${home}; make one with \`campaign run FILE\``);
     const status = await readStatus(temporal, options, campaign);
     if (options.json) return statusJson(status);
-    return [
+    const lines = [
       `no report of ${campaign} in ${home}: ${WRITTEN}`,
       ...statusLines(status),
       `look further: \`campaign watch ${campaign}\`, ${join(home, 'logs')}`,
-    ].join('\n');
+    ];
+    return wrapText(lines.join('\n'), process.stdout.columns);
   });
 
 export type LineageOptions = CommonOptions & { campaign?: string };
@@ -82,13 +84,29 @@ export async function showLineage(start: string, options: LineageOptions): Promi
     const { root } = tree;
     const shown = root.kind === 'rollout' ? `conversation/${root.rollout.key}` : `conversations?figure=${start}`;
     const campaign = found ? ` ${found.name}` : '';
-    return `${lineageText(tree)}\nto read them: \`campaign view${campaign}\`, then http://127.0.0.1:${VIEW_PORT}/#${shown}`;
+    const read = `to read them: \`campaign view${campaign}\`, then http://127.0.0.1:${VIEW_PORT}/#${shown}`;
+    return wrapTree(`${lineageText(tree)}\n${read}`, process.stdout.columns);
   } catch (error) {
     if (!(error instanceof UnknownStartError)) throw error;
     const where = found ? `looked in the report of ${found.name}` : `no report in ${home.root}`;
     throw new UserError(`${error.message} (${where}; a hash must be long enough to be the only one)`);
   }
 }
+
+/** Columns that what stands at a branch has at least. */
+const NARROWEST = 30;
+
+/** A line that is too long goes on under itself, within its branch. */
+const wrapTree = (text: string, columns = Infinity): string =>
+  text
+    .split('\n')
+    .flatMap((line) => {
+      const [branch] = /^[│├└─ ]*/.exec(line)!;
+      const below = branch.replace('├─', '│ ').replace('└─', '  ');
+      const room = Math.max(NARROWEST, columns - branch.length);
+      return wrap(line.slice(branch.length), room).map((one, n) => (n === 0 ? branch : below) + one);
+    })
+    .join('\n');
 
 const DEFAULT_LEVEL = 0.95;
 

@@ -4,8 +4,9 @@ import { createProgram, main } from '../../src/cli/main';
 /** What is written while something is done, by stream, and what that comes to. `columns`: of a terminal; none is elsewhere. */
 export async function whilePrinting<Result>(work: () => Promise<Result>, columns?: number) {
   const output = { stdout: '', stderr: '' };
-  const before = process.stdout.columns;
-  Object.assign(process.stdout, { columns });
+  const streams = [process.stdout, process.stderr];
+  const before = streams.map((stream) => stream.columns);
+  for (const stream of streams) Object.assign(stream, { columns });
   const spies = [
     jest.spyOn(process.stdout, 'write').mockImplementation((text) => Boolean((output.stdout += String(text)))),
     jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((output.stderr += String(text)))),
@@ -19,7 +20,7 @@ export async function whilePrinting<Result>(work: () => Promise<Result>, columns
   } finally {
     process.exitCode = exitCode;
     for (const spy of spies) spy.mockRestore();
-    Object.assign(process.stdout, { columns: before });
+    for (const [n, stream] of streams.entries()) Object.assign(stream, { columns: before[n] });
   }
 }
 

@@ -263,7 +263,7 @@ describe('mistakes in a campaign file are a line each, with place, value and fix
   it.each<[what: string, file: string]>([
     [
       'in fields and kinds',
-      `name: My Run  #! name is "My Run"; it must be lower-case letters, digits and dashes  #! baseModel is missing; expected object
+      `name: My Run  #! name is "My Run"; it must be lower-case letters, digits and dashes  #! baseModel is missing; write an object: The model that is trained
 trainning: {}  #! unknown field 'trainning'; did you mean 'training'?
 seed: -1  #! seed is -1; expected number to be >=0
 target: { kind: bultin }  #! target.kind is "bultin"; it must be one of ${kinds}; did you mean 'builtin'?
@@ -297,7 +297,7 @@ arms:
   testTask: 3  #! unknown field 'target.testTask'; did you mean 'testTasks'?
 training: { steps: 1000000000 }  #! training.steps is 1000000000; expected number to be <=1000000
 analyst: { kind: rules, capabilities: found.json }  #! unknown field 'analyst.capabilities'; allowed here: kind
-synthesizer: { kind: given }  #! synthesizer.modules is missing; expected string
+synthesizer: { kind: given }  #! synthesizer.modules is missing; write a string: Folder of modules: CAPABILITY.js for each capability
 `,
     ],
     [

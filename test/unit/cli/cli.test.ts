@@ -116,6 +116,24 @@ it('environments are checked, built in or as a program', async () => {
   ]);
 });
 
+it.each([
+  ['env check --silence 999999 shop', 2],
+  ['env check shpo', 1],
+  ['env check -- echo no', 1],
+  [`--home ${reports} lineage arms.trace.success_rate`, 0],
+  [`--home ${reports} status demo`, 0],
+  [`--home ${reports} status`, 0],
+  [`--home ${reports} gateway demos`, 1],
+])('%s: between its words no line is wider than the terminal', async (line, status) => {
+  const [narrow, wide] = [await campaign(line.split(' '), { columns: 60 }), await campaign(line.split(' '))];
+  const linesOf = ({ stdout, stderr }: typeof narrow) => `${stdout}${stderr}`.trimEnd().split('\n');
+  expect(narrow.status).toBe(status);
+  // Rows have columns of their own.
+  expect(linesOf(narrow).filter((one) => one.length > 60 && /\S \S/.test(one) && !/\S {2}/.test(one))).toEqual([]);
+  const words = (lines: string[]) => lines.join(' ').replace(/[│├└─\s]+|\d\.\d+/g, ' ');
+  expect(words(linesOf(narrow))).toBe(words(linesOf(wide)));
+});
+
 it('output is whole however late it is read', async () => {
   const home = newHome();
   mkdirSync(join(home, 'big'), { recursive: true });
