@@ -17,7 +17,7 @@ import { type Answer, bodyFor, type ChatRequest, type Form, parseAnswer, partRea
 import { answerError, GatewayError, toldOf } from './errors';
 import { createMetrics } from './metrics';
 import { namesThisMachine } from './listen';
-import { COUNT_PATH, counting, forms, keysIn } from './messages';
+import { COUNT_PATH, counting, forms, keysIn, notThere } from './messages';
 import { openStream, sendAnswer } from './sent';
 import type { Served } from './served';
 
@@ -77,12 +77,7 @@ export function createGateway(o: GatewayOptions) {
     if (told.status >= 500) log(reasonOf(error));
     return c.env.outgoing.headersSent ? RESPONSE_ALREADY_SENT : answerError(c, told);
   });
-  app.notFound((c) =>
-    answerError(
-      c,
-      new GatewayError(404, `there is no ${c.req.method} ${c.req.path.slice(0, 200)}`, { code: 'not_found' }),
-    ),
-  );
+  app.notFound((c) => answerError(c, notThere(c)));
   app.get('/healthz', async (c) => {
     const ok = !draining && (await reachable());
     return c.json(
@@ -95,7 +90,9 @@ export function createGateway(o: GatewayOptions) {
   );
   app.use('/v1/*', async (c, next) => {
     if (apiKey !== undefined && !keysIn(c).some((key) => isSame(key, apiKey)))
-      throw new GatewayError(401, 'authorization: it is not the key of this gateway', { code: 'invalid_api_key' });
+      throw new GatewayError(401, 'authorization or x-api-key: it is not the key of this gateway', {
+        code: 'invalid_api_key',
+      });
     if (apiKey === undefined && !namesThisMachine(c.req.header('host')))
       throw new GatewayError(403, 'host: without a key only localhost and 127.0.0.1 are answered', { code: 'host' });
     await next();

@@ -90,6 +90,7 @@ const passed = {
   seed: z.int().nullish(),
   stop: z.union([z.string(), z.array(z.string()).max(4)]).nullish(),
   response_format: z.unknown().optional(),
+  modalities: z.unknown().optional(),
   logprobs: z.boolean().nullish(),
   top_logprobs: z.int().min(0).max(20).nullish(),
 };
@@ -98,7 +99,7 @@ const refused = (fix: string) => z.null(`it can't be carried; ${fix}`).optional(
 
 /** Whatever else is asked changes no answer, and is left out. */
 const requestSchema = z.object({
-  model: z.string(),
+  model: z.string('name one that GET /v1/models lists'),
   messages: z.array(messageSchema).min(1),
   tools: z
     .array(

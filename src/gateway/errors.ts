@@ -3,6 +3,7 @@ import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isFailure, OutsideFailure, type FailureType } from '../domain/failures';
 import { ApiError } from '../language-model/endpoint';
+import { refusedField } from '../policy/server';
 
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
@@ -22,7 +23,7 @@ const AWAY = 'the policy server does not answer; try again in a moment';
 
 const failures: Partial<Record<FailureType, (failure: OutsideFailure) => GatewayError>> = {
   ContextLengthExceeded: (failure) => badRequest(wordsOf(failure), 'messages', 'context_length_exceeded'),
-  PolicyRequestRejected: (failure) => badRequest(wordsOf(failure)),
+  PolicyRequestRejected: (failure) => badRequest(wordsOf(failure), fieldOf(failure)),
   PolicyServerBusy: ({ retryAfterMs = 1000 }) =>
     new GatewayError(429, 'the policy server has no capacity; try again', {
       code: 'rate_limit_exceeded',
@@ -48,6 +49,9 @@ function wordsOf({ cause, message }: OutsideFailure): string {
   const words = cause instanceof ApiError ? cause.message : message;
   return words.replace(/^\d{3} /, '');
 }
+
+const fieldOf = ({ cause }: OutsideFailure): string | null =>
+  (cause instanceof ApiError && refusedField(cause.body)) || null;
 
 const typeOf = (status: number): string =>
   status === 401

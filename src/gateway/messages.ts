@@ -15,7 +15,7 @@ import {
   type StreamEvent,
   type WireMessage,
 } from './dialect';
-import { badRequest, MESSAGES_PATH } from './errors';
+import { badRequest, GatewayError, MESSAGES_PATH } from './errors';
 
 /** Which differ in nothing that is said here. */
 const VERSIONS = ['2023-06-01', '2026-10-21'];
@@ -280,6 +280,14 @@ export const forms: readonly [path: string, form: Form][] = [
   ['/v1/chat/completions', chat],
   [MESSAGES_PATH, messages],
 ];
+
+/** For who asks elsewhere. */
+export const notThere = ({ req }: Call): GatewayError =>
+  new GatewayError(
+    404,
+    `there is no ${req.method} ${req.path.slice(0, 200)}; ask ${forms.map(([path]) => `POST ${path}`).join(' or ')}`,
+    { code: 'not_found' },
+  );
 
 /** A bearer token, and what Anthropic's clients send in its place. */
 export const keysIn = (c: Call): string[] =>

@@ -32,7 +32,9 @@ const modelSchema = z.object({
   parent: z.string().nullish(),
   max_model_len: z.number().nullish(),
 });
-const refusedSchema = jsonText.pipe(z.object({ error: z.object({ param: z.unknown() }) }));
+/** The field that a server names in its refusal. */
+export const refusedField = (body: string): string | undefined => refusedSchema.safeParse(body).data?.error.param;
+const refusedSchema = jsonText.pipe(z.object({ error: z.object({ param: z.string() }) }));
 const modelsSchema = z.object({ data: z.array(modelSchema) });
 
 /** The pool of connections is the server's own, since it tells when the server may have gone. */
@@ -97,7 +99,7 @@ export function openPolicyServer(options: PolicyServerOptions) {
         if (error instanceof OutsideFailure) throw error; // of onEvent
         const told = error instanceof ApiError ? error : new ApiError(reasonOf(error), { cause: error });
         // The embedded one says so before anything else.
-        streams = !(told.status === 400 && refusedSchema.safeParse(told.body).data?.error.param === 'stream');
+        streams = !(told.status === 400 && refusedField(told.body) === 'stream');
         if (streams) failing(CHAT)(told);
       }
       return complete(body, signal);

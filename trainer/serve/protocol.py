@@ -53,27 +53,43 @@ class Tool(Strict):
     function: Function
 
 
+def _only(*values: Any) -> Any:
+    """A field of OpenAI's or vLLM's of which this server has no more than what `values` stand for."""
+
+    def check(value: Any) -> Any:
+        if value is not None and value not in values:
+            raise ValueError("this policy server can't do it; leave it out")
+        return value
+
+    return Annotated[Any, BeforeValidator(check)]
+
+
 class ChatRequest(Strict):
     model: str
     messages: list[Message] = Field(min_length=1)
     tools: list[Tool] | None = None
-    tool_choice: Literal["auto", "none"] | None = None
+    tool_choice: _only("auto", "none") = None
     max_tokens: int | None = Field(default=None, ge=1)
     max_completion_tokens: int | None = Field(default=None, ge=1)
     temperature: float = Field(default=1.0, ge=0)
     top_p: float = Field(default=1.0, gt=0, le=1)
-    top_k: Literal[-1, 0] | None = None
-    min_p: float | None = Field(default=None, ge=0, le=0)
-    repetition_penalty: float | None = Field(default=None, ge=1, le=1)
-    presence_penalty: float | None = Field(default=None, ge=0, le=0)
-    frequency_penalty: float | None = Field(default=None, ge=0, le=0)
+    top_k: _only(-1, 0) = None
+    min_p: _only(0) = None
+    repetition_penalty: _only(1) = None
+    presence_penalty: _only(0) = None
+    frequency_penalty: _only(0) = None
     seed: int | None = None
     logprobs: bool | None = False
     top_logprobs: int | None = Field(default=None, ge=0, le=20)
     return_token_ids: bool | None = False
-    n: Literal[1] | None = None
-    stream: Literal[False] | None = None
-    stop: None = None
+    n: _only(1) = None
+    stream: _only(False) = None
+    stop: _only([]) = None
+    response_format: _only({"type": "text"}) = None
+    logit_bias: _only({}) = None
+    functions: _only([]) = None
+    function_call: _only("auto", "none") = None
+    modalities: _only(["text"]) = None
     add_generation_prompt: bool = True
     chat_template_kwargs: dict[str, Any] | None = None
 

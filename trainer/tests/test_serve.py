@@ -217,7 +217,13 @@ BAD_CALL = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name":
         ({"seed": 1.5}, 400, "seed", "1.5"),
         ({"n": 2}, 400, "n", "2"),
         ({"stream": True}, 400, "stream", "true"),
-        ({"stop": ["x"]}, 400, "stop", "x"),
+        ({"stop": ["x"]}, 400, "stop", 'stop ["x"]: this policy server can\'t do it; leave it out'),
+        ({"tool_choice": "required"}, 400, "tool_choice", "required"),
+        ({"response_format": {"type": "json_object"}}, 400, "response_format", "json_object"),
+        ({"logit_bias": {"5": 1}}, 400, "logit_bias", "5"),
+        ({"functions": [{"name": "x"}]}, 400, "functions", "x"),
+        ({"function_call": {"name": "x"}}, 400, "function_call", "x"),
+        ({"modalities": ["text", "audio"]}, 400, "modalities", "audio"),
         ({"tools": [{"type": "function"}]}, 400, "tools.0.function", "required"),
         ({"messages": [{"role": "user", "content": "red " * 300}]}, 400, "messages", "the context holds 256"),
         ({"messages": [BAD_CALL]}, 400, "messages.0.tool_calls.0.function.arguments", "JSON object"),
@@ -235,6 +241,7 @@ def test_bad_requests_are_refused_in_openais_shape(url, fields, status, param, s
 
 def test_the_models_own_distribution_may_be_asked_for_by_name(url):
     named = {"top_k": -1, "min_p": 0, "repetition_penalty": 1, "presence_penalty": 0, "frequency_penalty": 0.0}
+    named |= {"n": 1, "stop": [], "response_format": {"type": "text"}, "logit_bias": {}, "modalities": ["text"]}
     choices = [ask(url, seed=4, temperature=1, **fields).json()["choices"][0] for fields in ({}, named)]
     assert choices[0] == choices[1]
 

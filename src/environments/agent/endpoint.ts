@@ -15,7 +15,7 @@ import type { Context, Sampled } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
 import { type Answer, type ChatRequest, contextIn } from '../../gateway/dialect';
 import { answerError, GatewayError, toldOf } from '../../gateway/errors';
-import { forms, keysIn } from '../../gateway/messages';
+import { forms, keysIn, notThere } from '../../gateway/messages';
 import { sendAnswer } from '../../gateway/sent';
 import { callsOf } from '../../policy/wire';
 
@@ -49,10 +49,7 @@ export function openEndpoint(): Endpoint {
   const inTurn = createTurns();
   const app = new Hono<{ Bindings: HttpBindings }>();
   app.onError((error, c) => answerError(c, toldOf(error)));
-  app.notFound((c) => {
-    const fix = `the program has to ask ${forms.map(([path]) => `POST ${path}`).join(' or ')}`;
-    return answerError(c, new GatewayError(404, `there is no ${c.req.method} ${c.req.path.slice(0, 200)}; ${fix}`));
-  });
+  app.notFound((c) => answerError(c, notThere(c)));
   app.get('/v1/models', (c) =>
     c.json({ object: 'list', data: [{ id: MODEL, object: 'model', created: 0, owned_by: 'campaign' }] }),
   );

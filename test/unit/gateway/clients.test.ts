@@ -461,6 +461,7 @@ describe('an error', () => {
   const deepOf = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
   test.each<[string, object, number, string, RegExp]>([
     ['an unknown model', { model: 'gpt-4' }, 404, 'model', /"gpt-4".*trace, base/],
+    ['no model', { model: undefined }, 400, 'model', /name one that GET/],
     ['no user message', { messages: [{ role: 'system', content: 'x' }] }, 400, 'messages', /first user message/],
     ['a picture', { messages: [picture] }, 400, 'messages.0.content.0.type', /only text can be read/],
     ['two choices', { n: 2 }, 400, 'n', /leave n out/],
@@ -510,6 +511,9 @@ describe('an error', () => {
         status: 401,
         error: { type: 'error', error: { type: 'authentication_error' } },
       });
+    await expect(openai.responses.create({ model: 'trace', input: 'hi' })).rejects.toMatchObject({
+      message: '404 there is no POST /v1/responses; ask POST /v1/chat/completions or POST /v1/messages',
+    });
     await expect(message({ model: 'claude' })).rejects.toMatchObject({ status: 404, type: 'not_found_error' });
     const old = { headers: { 'anthropic-version': '2019-01-01' } };
     await expect(anthropic.messages.create(messageOf(), old)).rejects.toMatchObject({
@@ -534,6 +538,7 @@ describe('an error', () => {
       expect(failure).toMatchObject({ status, ...(isOpenai ? { code } : { type }) });
       expect(failure.message).not.toContain('10.0.0.1');
       if (isOpenai && status === 400) expect(failure.message).toBe(`400 ${said.message}`);
+      if (isOpenai && 'param' in said) expect(failure.param).toBe(said.param);
     }
     // It has said of none that there are no streams.
     expect(completions().map(({ stream }) => stream)).toEqual([undefined, true, undefined, true]);
