@@ -148,7 +148,7 @@ export class Service {
   private readonly deaths: Deaths;
 
   constructor(
-    private readonly spec: ServiceSpec,
+    readonly spec: ServiceSpec,
     private readonly logs: string,
     private readonly hooks: ServiceHooks = noHooks,
     policy: RestartPolicy = restartPolicy,

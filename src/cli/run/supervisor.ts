@@ -110,6 +110,11 @@ export class Supervisor {
     }
   }
 
+  /** Whether it has services whose names end so. */
+  runs(name: string): boolean {
+    return this.groups.flat().some(({ spec }) => spec.name.endsWith(name));
+  }
+
   /** Stops the services that were started last, until `keep` groups are left. */
   stop({ keep = 0 }: { keep?: number } = {}): Promise<void> {
     if (keep === 0) this.stopping = true;
@@ -173,7 +178,8 @@ export async function supervised({
   });
   const { signal, dispose } = onInterrupt({
     onFirst: () => {
-      note('stopping: workers finish or save what they do; once more Ctrl-C ends all at once');
+      const what = supervisor.runs('-worker') ? 'stopping: workers finish or save what they do' : 'ending';
+      note(`${what}; once more Ctrl-C ends all at once`);
       // Whatever the work waits for ends with its services, in order or with an error.
       void supervisor.stop();
     },

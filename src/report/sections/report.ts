@@ -65,9 +65,10 @@ function summaryBlocks(report: Report): Blocks {
   const dollars = cost?.languageModel?.total.dollars;
   const shipped = arms.find((arm) => arm.name === recommendation?.arm);
   const base = arms.find(({ role }) => role === 'base');
+  const stands = status === 'completed' ? `completed, stage ${stage}` : `stopped after stage ${stage}`;
   return [
     paragraph(answerOf(report), 'answer'),
-    paragraph(`${name}: ${status.replaceAll('_', ' ')}, stage ${stage}; on ${target.name} ${target.version}, ${seeds}`),
+    paragraph(`${name}: ${stands}; on ${target.name} ${target.version}, ${seeds}`),
     {
       kind: 'facts',
       detail: true,

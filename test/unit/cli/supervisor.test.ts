@@ -18,7 +18,7 @@ import {
 } from '../../../src/cli/run/processes';
 import { here } from '../../../src/artifacts/place';
 import { Deaths, endingOf, restartPolicy } from '../../../src/cli/run/service';
-import { supervised } from '../../../src/cli/run/supervisor';
+import { supervised, type SupervisedRun } from '../../../src/cli/run/supervisor';
 import { atEnd, newHome, quick, service, serviceIn, steady, supervise } from '../../support/supervised';
 
 jest.setTimeout(60_000);
@@ -342,6 +342,25 @@ describe('a supervised command', () => {
     expect(stderr).toBe('code 130');
     expect(servicesOf(home)).toEqual([]);
     expect(existsSync(home.lock)).toBe(false);
+  });
+
+  it.each([
+    ['temporal', 'ending; once more Ctrl-C ends all at once'],
+    ['control-worker', 'stopping: workers finish or save what they do; once more Ctrl-C ends all at once'],
+  ])('says at Ctrl-C what ends: %s', async (name, told) => {
+    const before = (['SIGINT', 'SIGTERM', 'SIGHUP'] as const).map((name) => [name, process.listeners(name)] as const);
+    const output = jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const work = async ({ supervisor, signal }: SupervisedRun) => {
+      await supervisor.start([service(name, steady)]);
+      process.emit('SIGHUP');
+      expect(signal.aborted).toBe(true);
+      return 130;
+    };
+    expect(await supervised({ options: { home: newHome().root }, work })).toBe(130);
+    expect(output.mock.calls.join()).toContain(`"${told}"`);
+    // It listens on, so that a second one ends all.
+    for (const [name, known] of before)
+      for (const one of process.listeners(name)) if (!known.includes(one)) process.off(name, one);
   });
 
   it('removes what killed processes left in the store', async () => {

@@ -337,7 +337,7 @@ describe('terminal', () => {
   });
 
   test('a stopped campaign shows what there is', () => {
-    expect(linesOf(stopped())[0]).toBe('demo: stopped at stage, stage rollouts; on shop 1, seed 1');
+    expect(linesOf(stopped())[0]).toBe('demo: stopped after stage rollouts; on shop 1, seed 1');
     expect(linesOf(stopped({ capabilities: [] })).join()).not.toContain('no capability');
     const selection = { ...reportFixture().selection!, candidates: [], reason: 'too little contrast' };
     const told = linesOf(stopped({ capabilities: [], selection })).at(-1);
