@@ -495,7 +495,7 @@ test('a check starts it on three tasks and says what was seen, or what is wrong'
   ]);
   const sleeps = 'setInterval(() => 0, 1000);';
   expect(await checked(sleeps, { silenceMs: 2000 })).toMatchObject([
-    { problem: expect.stringMatching(/ended for 2 s and was killed; .*, or give --silence more SECONDS/) as string },
+    { problem: expect.stringMatching(/ended for 2 s and was killed; .* of env check --silence/) as string },
   ]);
   expect(await checked('await ask([user]); reward(7);')).toMatchObject([
     { problem: expect.stringContaining('the last line is "{\\"reward\\":7}", of which reward must be from 0 to 1;') },

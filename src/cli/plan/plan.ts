@@ -237,7 +237,7 @@ function notes(
   { composite }: Pick<PlannedWork, 'composite'>,
 ): string[] {
   const lines = [
-    `calibration takes 1 to ${calibration.maxRounds} rounds a capability, with hints too where it is too hard; what is not calibrated is not trained`,
+    `calibration takes ${calibration.maxRounds === 1 ? '1 round' : `1 to ${calibration.maxRounds} rounds`} a capability, with hints too where it is too hard; what is not calibrated is not trained`,
   ];
   if (composite > 0)
     lines.push(
@@ -269,10 +269,11 @@ export function planText(o: {
   const { campaign, target, parts, work, plan, given, languageModels } = o;
   const { gpus, tasks, rates, purposes, stages, total, capabilities } = plan;
   const withGpus = gpus.policyServer + gpus.trainers > 0;
+  const selected = `${capabilities} ${capabilities === 1 ? 'capability' : 'capabilities'}`;
   const count =
     capabilities === given
-      ? `the ${given} capabilities that it is given (--capabilities N for another number)`
-      : `${capabilities} capabilities; how many are selected is known after the stage selection (--capabilities N)`;
+      ? `the ${selected} that it is given (--capabilities N for another number)`
+      : `${selected}; how many are selected is known after the stage selection (--capabilities N)`;
   const costs = [...stages.map(({ stage, ...cost }) => [stage, cost] as const), ['all', total] as const];
   return [
     `${campaign.name}: planned for ${count}`,

@@ -83,7 +83,7 @@ export async function checkAgent(
         if (starts.push(start) <= sample.length) say(text);
       } catch (error) {
         signal?.throwIfAborted();
-        findings.push({ check: `task ${task.id}`, problem: problemOf(error, silenceMs), fix: FIX });
+        findings.push({ check: `task ${task.id}`, problem: reasonOf(error), fix: 'mend it (docs/agents.md)' });
         return findings;
       }
     }
@@ -93,16 +93,6 @@ export async function checkAgent(
   } finally {
     await environment.close();
   }
-}
-
-const FIX = 'docs/agents.md says what it has to do';
-
-/** What a campaign says of it, but for where to look, which is said behind it, and for what the campaign would have to change. */
-function problemOf(error: unknown, silenceMs: number | undefined): string {
-  const problem = reasonOf(error).replace(/; (?:run `campaign env check`|docs\/agents\.md says how)/, '');
-  return silenceMs === undefined
-    ? problem
-    : problem.replace('set target.silenceSeconds higher', 'give --silence more SECONDS');
 }
 
 /** The first, one of the middle, and the last. */

@@ -116,7 +116,12 @@ export async function beginAgent(o: {
       timer = setTimeout(() => {
         playing.kill();
         const problem = `has asked nothing and not ended for ${silenceMs / 1000} s and was killed`;
-        reject(failed(problem, 'find out what it waits for, or set target.silenceSeconds higher'));
+        reject(
+          failed(
+            problem,
+            'find out what it waits for, or allow it more (target.silenceSeconds, of env check --silence)',
+          ),
+        );
       }, silenceMs);
     });
     try {
@@ -184,7 +189,7 @@ export async function beginAgent(o: {
     await writeFile(join(folder, 'task.json'), input);
     current = await next();
     if (!current) {
-      const fix = 'it has to ask OPENAI_BASE_URL with OPENAI_API_KEY; run `campaign env check`';
+      const fix = 'it has to ask OPENAI_BASE_URL with OPENAI_API_KEY';
       throw failed(`ended with ${how} and has never asked the model`, fix);
     }
   } catch (error) {
@@ -218,7 +223,7 @@ export async function beginAgent(o: {
       } catch (error) {
         // Its last question was not answered, which is the policy's doing.
         if (!byItself && !grader) return { reward: 0, breakdown: {}, ...kept };
-        throw failed(`has told no reward: ${reasonOf(error)}`, 'docs/agents.md says how');
+        throw failed(`has told no reward: ${reasonOf(error)}`, 'it has to tell one in [0, 1]');
       }
     },
     close,
