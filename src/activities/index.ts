@@ -58,8 +58,8 @@ export const createRolloutActivities = (deps: PolicyDependencies) =>
 export const createGpuActivities = (deps: GpuDependencies) =>
   bound(deps, { train, fineTune, trainGate } satisfies Record<ActivityOn<'gpu'>, Step>);
 
-export type ControlActivities = ReturnType<typeof createControlActivities>;
-export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
-export type GpuActivities = ReturnType<typeof createGpuActivities>;
+type ControlActivities = ReturnType<typeof createControlActivities>;
+type RolloutActivities = ReturnType<typeof createRolloutActivities>;
+type GpuActivities = ReturnType<typeof createGpuActivities>;
 /** As the workflows see them, whatever queue they are on. */
 export type Activities = ControlActivities & RolloutActivities & GpuActivities;

@@ -223,7 +223,7 @@ export async function takeModules(
 }
 
 /** The artifact. */
-export const conversationsSchema = z.array(
+const conversationsSchema = z.array(
   z.object({ id: z.string(), messages: z.array(messageSchema), tools: z.array(toolSchema).optional() }),
 );
 

@@ -317,7 +317,7 @@ async function partsOfStore(backend: Backend): Promise<(part: string) => StoredF
   return (part) => parts.get(part) ?? [];
 }
 
-export async function contentsOf(o: {
+async function contentsOf(o: {
   backend: Backend;
   entryAt: (path: string) => Promise<(Provenance & { ref: ArtifactRef }) | undefined>;
   /** The sha256 of all that an artifact consists of. */
@@ -353,7 +353,7 @@ export async function contentsOf(o: {
 }
 
 /** Also the copies of folders' files where links would do: they are given out again as links. */
-export async function sweep(o: { backend: Backend; contents: Contents; dryRun: boolean }): Promise<Swept> {
+async function sweep(o: { backend: Backend; contents: Contents; dryRun: boolean }): Promise<Swept> {
   const { backend, contents, dryRun } = o;
   const files = await partsOfStore(backend);
   const needed = new Set(contents.entries.flatMap((entry) => entry.parts));

@@ -214,7 +214,7 @@ const isFields = (value: unknown): value is Fields =>
 type PathChange = (path: string, given?: Given) => string;
 
 /** The campaign with every path in it changed: the model's, and the options of the parts that their kinds call paths. */
-export function withPaths(o: { campaign: Campaign; registry: Registry; change: PathChange }): Campaign {
+function withPaths(o: { campaign: Campaign; registry: Registry; change: PathChange }): Campaign {
   const { campaign, registry, change } = o;
   const { target, analyst, synthesizer, router, arms, baseModel } = campaign;
   const changed = <Spec extends KindSpec>(

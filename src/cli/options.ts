@@ -78,7 +78,7 @@ export const seedList = (text: string): number[] => {
   throw new InvalidArgumentError('It must be two or more different seeds, such as 1,2,3.');
 };
 
-export const stageName = (text: string): Stage => {
+const stageName = (text: string): Stage => {
   const stage = stages.find((one) => one === text);
   if (stage) return stage;
   throw new InvalidArgumentError(`It must be one of ${stages.join(', ')}.`);

@@ -30,7 +30,7 @@ export interface WrittenBatch {
   routers: string[];
 }
 
-export interface WrittenRollout {
+interface WrittenRollout {
   rollout: Rollout;
   seed: number;
   /** Capabilities that it lacks, by the labels. */
@@ -44,7 +44,7 @@ export interface LogWriter {
 }
 
 /** What leads back to the campaign. */
-export const originOf = (batch: WrittenBatch, { rollout, seed, labels }: WrittenRollout) => ({
+const originOf = (batch: WrittenBatch, { rollout, seed, labels }: WrittenRollout) => ({
   ...{ campaign: batch.campaign, stage: batch.stage, arm: batch.of, batch: batch.sha256 },
   ...{ rollout: rollout.key, task: rollout.task, attempt: rollout.attempt, seed },
   ...{ adapters: adaptersOf(batch, rollout), routers: batch.routers },
@@ -59,22 +59,22 @@ export const originOf = (batch: WrittenBatch, { rollout, seed, labels }: Written
 });
 
 /** Those that the router chose, where one did. */
-export const adaptersOf = (batch: WrittenBatch, rollout: Rollout): string[] =>
+const adaptersOf = (batch: WrittenBatch, rollout: Rollout): string[] =>
   rollout.status === 'scored' && rollout.routed
     ? rollout.routed.policy.adapters.map(({ ref }) => ref.sha256)
     : batch.adapters;
 
-export const modelName = ({ of }: WrittenBatch): string => `campaign/${of || 'base'}`;
+const modelName = ({ of }: WrittenBatch): string => `campaign/${of || 'base'}`;
 
 /** Readers in Python stop at a thousand levels, and an agent may write more. */
-export const writtenArguments = ({ arguments: values }: ToolCall): ToolCall['arguments'] =>
+const writtenArguments = ({ arguments: values }: ToolCall): ToolCall['arguments'] =>
   isTooDeep(values) ? { 'not written': 'it is nested too deep' } : values;
 
 /** What a simulated user did with tools of its own, which no format has a place for. */
-export const userCalls = (message: Message): ToolCall[] => (message.role === 'user' ? (message.toolCalls ?? []) : []);
+const userCalls = (message: Message): ToolCall[] => (message.role === 'user' ? (message.toolCalls ?? []) : []);
 
 /** JSON in which half a surrogate pair, which readers in Python refuse, is U+FFFD. */
-export const written = (value: unknown): string =>
+const written = (value: unknown): string =>
   JSON.stringify(value).replace(/\\(u[dD][89a-fA-F][0-9a-fA-F]{2}|.)/g, (escape, code: string) =>
     code.length > 1 ? '\\ufffd' : escape,
   );

@@ -21,7 +21,7 @@ import {
   wilsonInterval,
 } from './statistics';
 
-export const interval = z.object({ low: z.number(), high: z.number(), level: z.number().gt(0).lt(1) });
+const interval = z.object({ low: z.number(), high: z.number(), level: z.number().gt(0).lt(1) });
 
 const band = z.tuple([fraction, fraction]);
 
@@ -81,7 +81,7 @@ const RESAMPLES = 2_000;
 const estimate = (values: readonly number[], confidence: number): Estimate =>
   meanInterval({ values, confidence, resamples: RESAMPLES });
 
-export function measure(groups: readonly Group[], confidence: number): Measures {
+function measure(groups: readonly Group[], confidence: number): Measures {
   const shareOf = (is: (rewards: readonly number[]) => boolean): Estimate => {
     const successes = groups.filter(({ rewards }) => is(rewards)).length;
     return wilsonInterval({ successes, trials: groups.length, confidence });

@@ -24,8 +24,7 @@ const citationSchema = z.object({
 export type Citation = z.infer<typeof citationSchema>;
 
 /** Of a composite: the capabilities whose environments are mixed. */
-export const partSchema = z.object({ names: z.array(z.string()).min(2), share: z.number() });
-export type Part = z.infer<typeof partSchema>;
+const partSchema = z.object({ names: z.array(z.string()).min(2), share: z.number() });
 
 export const candidateSchema = z.object({
   name: capabilityNameSchema,

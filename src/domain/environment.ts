@@ -128,4 +128,4 @@ export interface Environment {
   close(): Promise<void>;
 }
 
-export type { Message, ToolSchema };
+export type { Message };

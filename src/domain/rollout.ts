@@ -45,7 +45,6 @@ export type Choice = z.infer<typeof choiceSchema>;
  * turn on, as its template has it; or there is none. It is trained wherever it is sampled, and only the policy ever sees it.
  */
 export const thinkings = ['kept', 'stripped', 'off'] as const;
-export type Thinking = (typeof thinkings)[number];
 
 export const samplingSchema = z.object({
   /** 0 is greedy. */

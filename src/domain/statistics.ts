@@ -166,7 +166,7 @@ export function meanInterval({
 }
 
 /** Ends of the percentile interval of resampled means; they are sorted in place. */
-export function percentiles(means: Float64Array, confidence: number): { low: number; high: number } {
+function percentiles(means: Float64Array, confidence: number): { low: number; high: number } {
   checkConfidence(confidence);
   means.sort();
   const last = means.length - 1;

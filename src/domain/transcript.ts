@@ -115,7 +115,7 @@ export function cut(text: string, length: number): string {
 }
 
 /** What the agent said and called, in order; without ids and without white space that means nothing. */
-export const behaviourOf = (messages: readonly Message[]): string =>
+const behaviourOf = (messages: readonly Message[]): string =>
   messages
     .filter((message): message is AssistantMessage => message.role === 'assistant')
     .map(({ content, toolCalls = [] }) => [words(content), ...toolCalls.map(callText)].filter(Boolean).join(' '))

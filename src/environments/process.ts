@@ -157,15 +157,7 @@ interface Opening {
 /** Turns of the simulated user between two of the agent's. tau2-bench ends a whole conversation after 200 turns. */
 const MAX_USER_TURNS = 100;
 
-export async function beginEpisode({
-  connection,
-  task,
-  user,
-  judge,
-  signal,
-  onUsage,
-  onClose,
-}: Opening): Promise<Episode> {
+async function beginEpisode({ connection, task, user, judge, signal, onUsage, onClose }: Opening): Promise<Episode> {
   const { name, episodes } = connection;
   const begun = await connection.request('reset', { task });
   const { episode, user: firstWords, userTools = [], ...start } = begun;

@@ -21,7 +21,7 @@ import { COUNT_PATH, counting, forms, keysIn, notThere } from './messages';
 import { openStream, sendAnswer } from './sent';
 import type { Served } from './served';
 
-export const CONVERSATION_HEADER = 'x-conversation-id';
+const CONVERSATION_HEADER = 'x-conversation-id';
 /** Of the answer: the policy that plays the conversation, and which campaign's it is. */
 const POLICY_HEADER = 'x-campaign-policy';
 const VERSION_HEADER = 'x-campaign-version';

@@ -32,7 +32,7 @@ const optionSchema = z.object({
 });
 
 /** docs/publishing.md describes it. */
-export const exportedRouterSchema = z.object({
+const exportedRouterSchema = z.object({
   format: z.literal(1, 'this program reads format 1'),
   campaign: z.string(),
   /** The base model's id, by which a server is known to have it, and its public name. */
@@ -48,7 +48,7 @@ export type ExportedRouter = z.infer<typeof exportedRouterSchema>;
 export type ExportedOption = z.infer<typeof optionSchema>;
 
 /** Throws BadInput where it is none of ours, or of another version. */
-export async function readExportedRouter(folder: string): Promise<ExportedRouter> {
+async function readExportedRouter(folder: string): Promise<ExportedRouter> {
   const file = join(folder, ROUTER_FILE);
   const text = await ifThere(readFile(file, 'utf8'));
   const parsed = jsonText.pipe(exportedRouterSchema).safeParse(text ?? '');

@@ -221,7 +221,7 @@ const messageOf = ({ id, model }: Head, { content, stop, usage }: Told) => ({
   container: null,
 });
 
-export const messages: Form = {
+const messages: Form = {
   read: (body, c) => read(body, c, requestSchema),
 
   whole: (head, answer) => messageOf(head, toldOf(answer)),

@@ -1,8 +1,6 @@
 /** What the gateway counts for Prometheus. Labels come in bounded numbers: served models, policies, statuses; never a client's own words. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 
-export type Metrics = ReturnType<typeof createMetrics>;
-
 export function createMetrics(conversations: () => number) {
   const registry = new Registry();
   const registers = [registry];

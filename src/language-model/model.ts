@@ -56,7 +56,7 @@ export interface Paid {
   price?: Price | undefined;
 }
 
-export interface PermitRequest {
+interface PermitRequest {
   /** Aborts when the request has ended, whatever came of it: until then it counts as being asked. */
   ended: AbortSignal;
   /** Field of the campaign file that names the model. */

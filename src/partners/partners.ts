@@ -12,7 +12,7 @@ import { type Caller, callerFailure, endpointFailure, keyOf, openEndpoint } from
 import { parseCompletion } from '../language-model/reply';
 import { numbered, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 
-export interface Outside {
+interface Outside {
   signal?: AbortSignal;
   /** Called once where the request is paid for, whatever comes of it. */
   onUsage?: (usage: ModelUsage) => void;

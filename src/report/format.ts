@@ -63,7 +63,7 @@ export const testText = ({ test }: Pick<Figure, 'test'>): string | undefined =>
   `better on ${test.better} ${test.better === 1 ? 'task' : 'tasks'}, worse on ${test.worse}, p ${pText(test.p)}`;
 
 /** `95% interval +1.0 to +8.5`. */
-export const intervalText = (figure: Figure): string =>
+const intervalText = (figure: Figure): string =>
   figure.interval === undefined
     ? 'no interval'
     : `${shortPercent(figure.interval.level)} interval ${spreadText(figure)}`;

@@ -25,7 +25,7 @@ const step = count;
  * What a row of the arms is: the base model, one adapter, a sum of adapters that the router may choose, the routed policy, the bound of routing (tasks that any of the router's options
  * solves: no policy), or a baseline, an arm of the campaign file.
  */
-export const roles = ['base', 'adapter', 'sum', 'routed', 'bound', 'baseline'] as const;
+const roles = ['base', 'adapter', 'sum', 'routed', 'bound', 'baseline'] as const;
 export type Role = (typeof roles)[number];
 
 const armSchema = z

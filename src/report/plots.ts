@@ -6,7 +6,7 @@ interface Ends {
   high?: number | undefined;
 }
 
-export interface IntervalRow {
+interface IntervalRow {
   name: string;
   /** Style of its mark. */
   role: string;

@@ -193,7 +193,7 @@ interface Known extends Ids {
   length: number;
 }
 
-export function createContexts() {
+function createContexts() {
   const answered: { context: Context; ids: Ids }[] = [];
   return {
     before({ messages, tools }: Context): Known {

@@ -58,7 +58,7 @@ export interface ChooseInput {
   signal: AbortSignal;
 }
 
-export interface Router {
+interface Router {
   readonly identity: Identity;
   fit(input: FitInput): Promise<Fit>;
   /** Not asked where the fit is constant. */

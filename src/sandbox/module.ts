@@ -184,7 +184,7 @@ function wrongAnswer({ messages, done }: Results['step'], { toolCalls = [] }: As
 }
 
 /** An episode of a seed. It breaks where the module says more than EPISODE_CHARS in it. */
-export async function beginEpisode(module: EnvironmentModule, seed: number) {
+async function beginEpisode(module: EnvironmentModule, seed: number) {
   let chars = 0;
   const count = (messages: readonly Message[]): void => {
     for (const { content } of messages) chars += content.length;

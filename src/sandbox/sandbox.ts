@@ -29,7 +29,7 @@ import type * as swc from '@swc/core';
 /** V8's own heap in the thread: it holds a module's text and one call's texts. The module's values are in the WebAssembly memory. */
 const resourceLimits = { maxOldGenerationSizeMb: 256 };
 
-export function startThread(data: Omit<SandboxWorkerData, 'interpreter'>): Worker {
+function startThread(data: Omit<SandboxWorkerData, 'interpreter'>): Worker {
   const workerData: SandboxWorkerData = { ...data, interpreter: (interpreter ??= compileInterpreter()) };
   const built = join(__dirname, 'sandbox-worker.js');
   if (existsSync(built)) return new Worker(built, { workerData, resourceLimits });
@@ -71,7 +71,7 @@ function cpuMsOf(thread: string | undefined): number {
 
 const WATCH_MS = 100;
 
-export function watchThread(o: {
+function watchThread(o: {
   /** cpuMsOf() takes it. */
   thread: string | undefined;
   limits: { cpuMs: number; wallMs: number };
@@ -166,7 +166,7 @@ export function threadSlots(o: { most: number; idleMs: number; turnMs: number })
   };
 }
 
-export const processThreads = threadSlots({ most: MOST_THREADS, idleMs: IDLE_MS, turnMs: TURN_MS });
+const processThreads = threadSlots({ most: MOST_THREADS, idleMs: IDLE_MS, turnMs: TURN_MS });
 
 /** The module did something that no environment may do. The episode is broken; there is no reward. */
 export class SandboxError extends OutsideFailure {

@@ -292,7 +292,7 @@ function Measured({ figure }: { figure: Figure }) {
 const SHORT = 300;
 
 /** `missing` characters are not in the report. */
-export function Long({ text, missing = 0 }: { text: string; missing?: number | undefined }) {
+function Long({ text, missing = 0 }: { text: string; missing?: number | undefined }) {
   const rest = missing > 0 && <span class="quiet"> … {wholeNumber(missing)} more characters are in the artifact</span>;
   if (text.length <= SHORT)
     return (

@@ -105,7 +105,7 @@ interface OpenedTarget {
 }
 
 /** Opens the target, asks it, and closes it. The models that play its other parties are not asked. */
-export async function askTarget(o: {
+async function askTarget(o: {
   campaign: Pick<Campaign, 'target' | 'seed'>;
   home: Home;
   kinds?: Registry['environments'];

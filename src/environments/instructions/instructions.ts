@@ -65,8 +65,7 @@ function shared(words: readonly string[], others: readonly string[]): number {
 }
 
 /** Whether it is a rewriting of `before` rather than the same again. */
-export const isReworded = (text: string, before: string): boolean =>
-  shared(plainWords(text), plainWords(before)) <= MOST_KEPT;
+const isReworded = (text: string, before: string): boolean => shared(plainWords(text), plainWords(before)) <= MOST_KEPT;
 
 interface Asked {
   topic: Topic;
@@ -75,7 +74,7 @@ interface Asked {
 }
 
 /** True where the text is an answer in this respect. */
-export function answerChecks(text: string, { topic, demands, said }: Asked): Record<string, boolean> {
+function answerChecks(text: string, { topic, demands, said }: Asked): Record<string, boolean> {
   const words = plainWords(text);
   const isLong = words.length >= LONG;
   const functional = words.filter((word) => FUNCTION.has(word)).length;

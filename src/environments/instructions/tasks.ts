@@ -13,7 +13,7 @@ interface Instruction {
 }
 
 /** What the user says once, and what it asks for beyond what was asked before. */
-export interface Turn {
+interface Turn {
   text: string;
   instructions: Instruction[];
   /** The same again in other words is asked for. */

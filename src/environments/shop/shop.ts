@@ -79,13 +79,13 @@ const handlers: Record<string, (db: Database, args: Arguments) => string> = {
   },
 };
 
-export function call(db: Database, { name, arguments: args }: Action): string {
+function call(db: Database, { name, arguments: args }: Action): string {
   const tool = TOOLS.find((one) => one.name === name);
   if (!tool) return TEXTS.unknownTool;
   return valueProblem(tool.parameters, args) === undefined ? handlers[name]!(db, args) : TEXTS.badArguments;
 }
 
-export const isError = (observation: string): boolean => observation.startsWith('error');
+const isError = (observation: string): boolean => observation.startsWith('error');
 
 const MAX_ERRORS = 3;
 

@@ -11,9 +11,9 @@ import type { JsonSchema, ToolSchema } from '../../domain/messages';
 import type { PolicyRule } from '../policy-rules';
 
 export const COLORS = 'red blue green black white grey pink brown'.split(' ');
-export const KINDS = 'lamp chair desk sofa rug shelf mirror clock vase stool bed table'.split(' ');
-export const CITIES = 'paris rome oslo lima cairo delhi tokyo quito'.split(' ');
-export const PRICES = Array.from({ length: 18 }, (_, i) => 10 + 5 * i);
+const KINDS = 'lamp chair desk sofa rug shelf mirror clock vase stool bed table'.split(' ');
+const CITIES = 'paris rome oslo lima cairo delhi tokyo quito'.split(' ');
+const PRICES = Array.from({ length: 18 }, (_, i) => 10 + 5 * i);
 
 export const POLICY = [
   'look up the account first .',

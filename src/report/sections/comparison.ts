@@ -102,7 +102,7 @@ function pairText({ arm, against, difference, standing, byRun }: ComparedPair): 
 }
 
 /** Success against training rollouts: a line of held-out iterations for each arm, and its test tasks. Sums are many, and in the table. */
-export function comparisonPlot(all: readonly ComparedArm[]): Plot {
+function comparisonPlot(all: readonly ComparedArm[]): Plot {
   const arms = all.filter(({ role }) => role !== 'sum' && role !== 'bound');
   const marks = arms.flatMap(({ name, role, heldOut, byRun, trainingRollouts, successRate }, line): Mark[] => [
     ...heldOut.map(({ rollouts: x, successRate: y, runs }): Mark => {

@@ -151,7 +151,7 @@ const MOST_SAMPLES = 3;
 const GIVEN_CHARS = 200;
 const USER_CHARS = 300;
 
-export function samplesOf(rollouts: readonly ScoredRollout[]): Answer[] {
+function samplesOf(rollouts: readonly ScoredRollout[]): Answer[] {
   const all = new Map<string, Map<string, Answer>>();
   for (const sample of rollouts.flatMap(({ messages }) => answersIn(messages))) {
     const known = all.get(sample.tool) ?? new Map<string, Answer>();
@@ -170,12 +170,12 @@ function varied(samples: readonly Answer[]): Answer[] {
   return turns.slice(0, MOST_SAMPLES);
 }
 
-export const policyText = ({ policy }: EnvironmentDescription): string => policy.trim() || '(none is written down)';
+const policyText = ({ policy }: EnvironmentDescription): string => policy.trim() || '(none is written down)';
 
-export const toolsText = ({ tools }: EnvironmentDescription): string =>
+const toolsText = ({ tools }: EnvironmentDescription): string =>
   tools.map((tool) => JSON.stringify(tool)).join('\n') || '(the target has no tools)';
 
-export function samplesText(samples: readonly Answer[], { most, chars }: { most: number; chars: number }): string {
+function samplesText(samples: readonly Answer[], { most, chars }: { most: number; chars: number }): string {
   const tools = [...new Set(samples.map(({ tool }) => tool))];
   const shown = tools.flatMap((tool) => samples.filter((sample) => sample.tool === tool).slice(0, most));
   return shown
@@ -184,7 +184,7 @@ export function samplesText(samples: readonly Answer[], { most, chars }: { most:
 }
 
 /** Users' first messages and later ones: `most` of each, from all over the rollouts. */
-export function usersText(rollouts: readonly ScoredRollout[], { most }: { most: number }): string {
+function usersText(rollouts: readonly ScoredRollout[], { most }: { most: number }): string {
   const said = rollouts.map(({ messages }) =>
     messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])),
   );

@@ -43,7 +43,7 @@ export interface ArmKind extends Kind<Arm> {
 }
 
 /** Modules (docs/synthesis.md) in a folder, or a file of conversations (docs/conversations.md). */
-export type FileToRead = {
+type FileToRead = {
   /** Of the campaign file. */
   field: string;
   path: string;
@@ -52,13 +52,13 @@ export type FileToRead = {
 /** An option of an arm, as messages name it. */
 export const fieldOf = (spec: ArmSpec, option: string): string => `arms.${armName(spec)}.${option}`;
 
-export interface PlanContext {
+interface PlanContext {
   campaign: Campaign;
   /** Selected ones: all come to an adapter. */
   capabilities: number;
   budget: number;
 }
-export interface PlannedArm {
+interface PlannedArm {
   /** Training rollouts of its own. */
   training: number;
   /** Policies that are evaluated on the held-out tasks. */
@@ -68,7 +68,7 @@ export interface PlannedArm {
 }
 
 /** Of one training step. */
-export const stepRollouts = ({ training }: Campaign): number => training.groupsPerStep * training.groupSize;
+const stepRollouts = ({ training }: Campaign): number => training.groupsPerStep * training.groupSize;
 
 /** Whole training steps of so many rollouts. Throws if there is not one. */
 export function stepsWithin(campaign: Campaign, rollouts: number): number {
@@ -80,7 +80,7 @@ export function stepsWithin(campaign: Campaign, rollouts: number): number {
 }
 
 /** With so many training rollouts; a trainer saves every so many steps and at its end, and each checkpoint is evaluated. */
-export function plannedTraining(campaign: Campaign, rollouts: number): PlannedArm {
+function plannedTraining(campaign: Campaign, rollouts: number): PlannedArm {
   const steps = Math.floor(rollouts / stepRollouts(campaign));
   return { training: steps * stepRollouts(campaign), heldOut: Math.ceil(steps / campaign.training.checkpointEvery) };
 }
