@@ -48,7 +48,7 @@ const reported = () => reportOf({ root: home }, 'agent');
 test('a campaign on an agent’s program goes from its base rollouts to its report', async () => {
   await new CampaignRun({ root: home }, join(folder, 'campaign.yaml')).finish();
   const report = reported();
-  expect(report.campaign).toMatchObject({ status: 'completed', target: { name: 'agent' } });
+  expect(report.campaign).toMatchObject({ status: 'completed', target: { name: 'shop.mjs' } });
   expect(report.capabilities).toMatchObject([{ name: 'refuse_forbidden_actions', status: 'trained' }]);
   expect(report.arms?.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['base', 'refuse_forbidden_actions', 'trace', 'grpo_target']),
