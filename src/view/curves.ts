@@ -127,16 +127,19 @@ export function createCurves({ store, home, campaign, payments }: CurvesOptions)
       values.set(run, rows.set(step, { ...rows.get(step), ...more }));
     };
     const total = { 'rollouts/scored': 0, 'rollouts/broken': 0, 'tokens/prompt': 0, 'tokens/completion': 0 };
-    // What several batches hold was played once.
-    const counted = new Set<string>();
+    // What several batches hold was played once, and is scored if one of them has it scored.
+    const counted = new Map<string, Outcome['status']>();
     for (const key of keys.filter((one) => one.startsWith('rollouts/'))) {
       const ref = refs.get(key) ?? (await whole(store.find(key)));
       const batch = ref && (await whole(batchIn(ref)));
       if (!batch) continue;
       refs.set(key, ref);
-      for (const outcome of batch.outcomes.filter((one) => !counted.has(one.key))) {
-        counted.add(outcome.key);
-        const { status } = outcome;
+      for (const outcome of batch.outcomes) {
+        const { key, status } = outcome;
+        const before = counted.get(key);
+        if (before === 'scored' || before === status) continue;
+        if (before) total[`rollouts/${before}`] -= 1;
+        counted.set(key, status);
         total[`rollouts/${status}`] += 1;
         if (status !== 'scored') continue;
         total['tokens/prompt'] += outcome.promptTokens;

@@ -114,6 +114,15 @@ test('costs add up by requests; of very many the last is always there', async ()
   expect(rows!.length).toBeLessThan(250);
 });
 
+test('a batch that was incomplete and then made whole: what broke is scored, and counts once', async () => {
+  await batch('base rollouts', [rollout('a', 1), broken('b')], 'incomplete');
+  await batch('base rollouts', [rollout('a', 1), rollout('b', 1)]);
+  const { 'all-rollouts': rows } = await curves();
+  const { promptTokens } = (rollout('a', 1) as Extract<Rollout, { status: 'scored' }>).usage;
+  const values = { 'rollouts/scored': 2, 'rollouts/broken': 0, 'tokens/prompt': 2 * promptTokens };
+  expect(rows!.at(-1)).toMatchObject({ step: 2, values });
+});
+
 test('names from a model are no paths', async () => {
   await batch('test: ../../etc/passwd', [rollout('a', 1)]);
   await batch(`test: ${'long_'.repeat(60)}`, [rollout('b', 1)]);
