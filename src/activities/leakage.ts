@@ -124,14 +124,15 @@ interface Played {
 /** The modules that were played, each with its tasks: those of the capabilities, as far as these came, then what a mixed composite and arms trained on. */
 function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Played[] {
   const { calibration, training, validation } = campaign;
-  const own = capabilities.flatMap(({ name, rounds, trained }): Played[] => {
+  const own = capabilities.flatMap(({ name, rounds, trained, unvalidated }): Played[] => {
+    const work = trained ?? unvalidated;
     // What failed its self-test was never played, and may not even load.
     const round = rounds.findLast(({ selfTest }) => selfTest.passed);
     if (!round) return [];
     const ranges = [
       ...(round.calibrationRollouts ? [{ from: CALIBRATION_SEEDS, count: calibration.seeds }] : []),
-      ...(trained ? [{ from: TRAINING_SEEDS, count: trained.training.steps * training.groupsPerStep }] : []),
-      ...(trained ? [{ from: HELD_OUT_SEEDS, count: validation.seeds }] : []),
+      ...(work ? [{ from: TRAINING_SEEDS, count: work.training.steps * training.groupsPerStep }] : []),
+      ...(work ? [{ from: HELD_OUT_SEEDS, count: validation.seeds }] : []),
     ];
     return [{ name, module: round.module, ranges, hinted: acceptedWithHints(round) }];
   });

@@ -69,6 +69,8 @@ export interface CapabilityResult {
     synthesized: { before: RolloutSummary; after: RolloutSummary };
     target: { before: RolloutSummary; after: RolloutSummary };
   };
+  /** Of one that failed after its training: it came to no adapter, and what it trained was spent all the same. */
+  unvalidated?: Omit<Trained, 'best'>;
 }
 
 /** An environment to train on. */
@@ -90,6 +92,7 @@ export interface EndedCapability extends Pick<CapabilityResult, 'name' | 'workfl
     synthesized: { before: HeldOut; after: HeldOut };
     target: { before: HeldOut; after: HeldOut };
   };
+  unvalidated?: { training: Pick<TrainingSummary, 'steps' | 'rollouts'> };
   /** A CapabilityResult; absent where its workflow came to none. */
   result?: ArtifactRef;
 }
@@ -126,6 +129,8 @@ export interface EndedArm {
   rollouts?: number;
   /** Success on the held-out train tasks of the target: of its first iteration, and of the best of all. */
   heldOut?: { first: number; best: number };
+  /** Of one that failed after its training. */
+  training?: TrainingSummary;
   /** The best iteration among those within the training rollouts that `trace` spent: what is evaluated. */
   best?: Iteration;
   /** An ArmOutcome; absent where its workflow came to none. */
@@ -207,10 +212,10 @@ export function failedIn({
   ];
 }
 
-/** The training rollouts that `trace` spent: those of the capabilities that came to an adapter, and of the arms that it may route to. */
+/** The training rollouts that `trace` spent: those of all capabilities, also of one that failed after its training, and of the arms that it may route to. */
 export function rolloutsOfTrace({ capabilities = [], arms = [] }: Pick<KeptRecord, 'capabilities' | 'arms'>): number {
   return (
-    capabilities.reduce((sum, { trained }) => sum + (trained?.training.rollouts ?? 0), 0) +
+    capabilities.reduce((sum, one) => sum + ((one.trained ?? one.unvalidated)?.training.rollouts ?? 0), 0) +
     arms.reduce((sum, { routable, rollouts = 0 }) => sum + (routable ? rollouts : 0), 0)
   );
 }

@@ -99,7 +99,7 @@ export function noSumsText(
 }
 
 export function capabilitySentence(capability: CapabilityDraft): VerdictSentence | undefined {
-  const { name, status, reason, rounds = [], calibration } = capability;
+  const { name, status, reason, rounds = [], calibration, training } = capability;
   if (status === undefined) return undefined;
   if (status === 'trained') {
     const { text, behind } = statementOf(capability) ?? say(`Adapter ${name} was not validated.`);
@@ -108,7 +108,12 @@ export function capabilitySentence(capability: CapabilityDraft): VerdictSentence
   const { length } = rounds;
   const after = status !== 'failed' && length > 0 ? ` after ${length} round${length === 1 ? '' : 's'}` : '';
   const because = reason === undefined ? '' : `: ${reason}`;
-  return say(`${name} has no adapter (${status.replace('_', ' ')}${after})${because}.`, calibration?.meanReward);
+  const spent = training ? ` Its training took ${valueText(training.rollouts)} rollouts, which count as spent.` : '';
+  return say(
+    `${name} has no adapter (${status.replace('_', ' ')}${after})${because}.${spent}`,
+    calibration?.meanReward,
+    training?.rollouts,
+  );
 }
 
 export const calibrationsOf = ({ calibration, aided = [] }: ReportedRound): CalibrationFigures[] =>

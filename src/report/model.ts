@@ -243,7 +243,7 @@ const reportShape = z.strictObject({
   capabilities: z.array(reportedCapabilitySchema).optional(),
   router: reportedRouterSchema.optional(),
   arms: z.array(armSchema).optional(),
-  /** Training rollouts that baselines were held to: those of all adapters, trained to their last step. */
+  /** Training rollouts that baselines were held to: those of all capabilities, to their last step. */
   budget: figureSchema.optional(),
   /** The routed policy beside each baseline. */
   comparisons: z.array(comparisonSchema).optional(),

@@ -43,6 +43,7 @@ async function developed(kinds: readonly ArmKind[], { spec, ...input }: ArmInput
   } catch (error) {
     const reason = resultingReason(error);
     status.set('failed', reason);
-    throw childFailure({ ...ended, status: 'failed', routable: false, reason } satisfies EndedArm, error);
+    const training = status.work && { training: status.work.training };
+    throw childFailure({ ...ended, status: 'failed', routable: false, reason, ...training } satisfies EndedArm, error);
   }
 }

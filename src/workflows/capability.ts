@@ -3,9 +3,9 @@
  * on it and validated. Invariant: every end is a result, a failure too, which holds it; but a cancellation, what is about the campaign as a
  * whole (a damaged artifact, a language model that can't be asked) and a crash of the workflow itself.
  */
-import { workflowInfo } from '@temporalio/workflow';
+import { patched, workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
-import { bestIteration, type CapabilityResult, type EndedCapability } from '../domain/results';
+import { bestIteration, type CapabilityResult, type EndedCapability, type TrainingSummary } from '../domain/results';
 import type { Hints, RolloutSummary } from '../domain/rollout';
 import { ChildStatus, percent, withOutcome } from './status';
 import { childFailure, resultingReason } from './failures';
@@ -51,6 +51,8 @@ async function developed(input: CapabilityInput): Promise<EndedCapability> {
   } catch (error) {
     failure = error;
     result.reason = resultingReason(error);
+    // What is kept may have one more piece by it.
+    if (status.work && patched('what a failed capability trained')) result.unvalidated = status.work;
     status.set('failed', result.reason);
   }
   const kept = await status.gate.step(() => keep(input.campaign, `what ${name} came to`, result));
@@ -61,13 +63,14 @@ async function developed(input: CapabilityInput): Promise<EndedCapability> {
 
 /** What its campaign is told. */
 function decidedOn(all: CapabilityResult, result: ArtifactRef): EndedCapability {
-  const { name, workflowId, status, reason, parts, trained } = all;
+  const { name, workflowId, status, reason, parts, trained, unvalidated } = all;
   const module = moduleOf(all);
   const figures = ({ ref, successRate, meanReward }: RolloutSummary) => ({ ref, successRate, meanReward });
   const change = ({ before, after }: { before: RolloutSummary; after: RolloutSummary }) => ({
     before: figures(before),
     after: figures(after),
   });
+  const spent = ({ training: { steps, rollouts } }: { training: TrainingSummary }) => ({ steps, rollouts });
   return {
     ...{ name, workflowId, status },
     ...(reason !== undefined && { reason }),
@@ -75,12 +78,13 @@ function decidedOn(all: CapabilityResult, result: ArtifactRef): EndedCapability 
     ...(module && { module }),
     ...(trained && {
       trained: {
-        training: { steps: trained.training.steps, rollouts: trained.training.rollouts },
+        training: spent(trained),
         best: { step: trained.best.step, policy: trained.best.policy },
         synthesized: change(trained.synthesized),
         target: change(trained.target),
       },
     }),
+    ...(unvalidated && { unvalidated: { training: spent(unvalidated) } }),
     result,
   };
 }

@@ -13,6 +13,7 @@ import {
 } from '@temporalio/workflow';
 import { type Waiting, waitingText } from '../domain/approval';
 import { type Campaign, type Stage, stages } from '../domain/campaign';
+import type { CapabilityResult } from '../domain/results';
 import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
 import { watchSteps, PauseGate, pauseSignal, resumeSignal } from './failures';
@@ -203,6 +204,8 @@ async function signalChild(workflowId: string, paused: boolean): Promise<void> {
 }
 
 export class ChildStatus extends Status<ChildProgress> {
+  /** What it has trained so far: that is spent, whatever becomes of it. */
+  work?: CapabilityResult['unvalidated'];
   /** What its campaign has heard. */
   private told: Need | undefined;
 

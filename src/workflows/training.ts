@@ -77,12 +77,13 @@ export async function iterationsOf(
     /** Training rollouts spent until a step, of a checkpoint that does not say it. */
     rolloutsAt?: (step: number) => number;
   },
-  training: Pick<TrainingSummary, 'checkpoints'>,
+  training: TrainingSummary,
 ): Promise<Iteration[]> {
   const { campaign, status, name, heldOut, heldOutOn, rolloutsAt = () => 0 } = o;
+  status.work = { training, iterations: [] };
   const checkpoints = await status.gate.step(() => checkpointsOf(campaign, name, training));
   status.set('validate', `${checkpoints.length} checkpoints on held-out tasks`);
-  return status.gate.step(() =>
+  const iterations = await status.gate.step(() =>
     Promise.all(
       checkpoints.map(async ({ step, policy, rollouts = rolloutsAt(step) }) => ({
         step,
@@ -99,6 +100,8 @@ export async function iterationsOf(
       })),
     ),
   );
+  status.work = { training, iterations };
+  return iterations;
 }
 
 async function checkpointsOf(

@@ -263,6 +263,27 @@ describe('what fails for good is left out with its reason, and the rest is done'
     expect(record.arms).toMatchObject([{ best: { step: 2 }, iterations: [2, 4, 6, 8].map((step) => ({ step })) }]);
   });
 
+  test('what fails after its training keeps that, which is spent: baselines are held to it', async () => {
+    const ends = [`${REFUSE}: held out at step 2`, `${TELL}: held out on the target`, 'second: held out at step 2'];
+    const fields = { arms: [{ kind: 'grpo_target' }, { kind: 'grpo_target', name: 'second' }] };
+    const { record, asked, campaign } = await play(fields, ({ rollOut }) => ({
+      rollOut: async (input) => {
+        if (ends.includes(input.title)) throw failure('RolloutsBroken', 'too many');
+        return rollOut(input);
+      },
+    }));
+    const rollouts = 4 * campaign.training.groupsPerStep * campaign.training.groupSize;
+    const training = { steps: 4, rollouts };
+    expect(record.capabilities).toMatchObject([
+      { status: 'failed', unvalidated: { training, iterations: [] } },
+      { status: 'failed', unvalidated: { training, iterations: [{ step: 2 }, { step: 4 }] } },
+    ]);
+    for (const one of record.capabilities!) expect(one).not.toHaveProperty('trained');
+    expect(asked('bestIteration')).toMatchObject([{ rollouts: 2 * rollouts }]);
+    expect(record.arms).toMatchObject([{ status: 'done' }, { status: 'failed', training: { steps: 8 } }]);
+    expect(record.router?.options).toEqual(['base']);
+  });
+
   test.each<[what: string, types: Record<number, FailureType>, told: RegExp]>([
     ['an answer', { 3: 'LabelsInvalid' }, /; 1 of 10 labeling passes failed$/],
     ['a budget', { 7: 'AnswerInvalid', 8: 'BudgetSpent', 9: 'BudgetSpent' }, /; 3 of 10 .* failed: budget spent$/],

@@ -70,7 +70,7 @@ async function reportedResult(
   result: CapabilityResult,
 ): Promise<Omit<CapabilityDraft, keyof ReportedCandidate>> {
   const { store, record, evidence } = o;
-  const { name, status, workflowId, reason, parts, trained } = result;
+  const { name, status, workflowId, reason, parts, trained, unvalidated } = result;
   const id = `capabilities.${slug(name)}`;
   const rounds: ReportedRound[] = [];
   for (const [n, round] of result.rounds.entries())
@@ -80,6 +80,7 @@ async function reportedResult(
   // It trained on the last round's version.
   const { hintShare, groupSize } = record.campaign.training;
   const hints = acceptedWithHints(result.rounds.at(-1) ?? {}) ? hintShare : 0;
+  const work = trained ?? unvalidated;
   return {
     status,
     workflowId,
@@ -89,8 +90,8 @@ async function reportedResult(
     rounds: rounds.length > 0 ? rounds : undefined,
     calibration: rounds.flatMap(calibrationsOf).at(-1),
     episodes: episodes.length > 0 ? episodes : undefined,
+    training: work && reportedTraining({ evidence, id, work, hints: hints || undefined, groupSize }),
     ...(trained && {
-      training: reportedTraining({ evidence, id, work: trained, hints: hints || undefined, groupSize }),
       ...validated(o, { ...result, trained }),
       adapter: trained.best.policy.adapters[0]?.ref,
     }),

@@ -85,7 +85,8 @@ export function rolloutsAndCost(o: {
 }
 
 function supersededRollouts({ capabilities = [], arms = [] }: CampaignRecord) {
-  const trainings = [...capabilities.map(({ trained }) => trained?.training), ...arms.map(({ training }) => training)];
+  const ofCapabilities = capabilities.map(({ trained, unvalidated }) => (trained ?? unvalidated)?.training);
+  const trainings = [...ofCapabilities, ...arms.map(({ training }) => training)];
   const lost = trainings.flatMap((one) => (one?.superseded ? [{ ref: one.metrics, ...one.superseded }] : []));
   if (lost.length === 0) return {};
   const sum = (id: string, field: 'rollouts' | 'promptTokens' | 'completionTokens'): Figure => ({

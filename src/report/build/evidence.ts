@@ -41,7 +41,7 @@ export const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSu
 /** Every batch of the campaign, by purpose. */
 export function batchesOf(record: CampaignRecord): Batch[] {
   const { baseRollouts, baseHeldOut, capabilities = [], arms = [], router, evaluation } = record;
-  const trained = [...capabilities.map((one) => ({ name: one.name, ...one.trained })), ...arms];
+  const trained = [...capabilities.map((one) => ({ name: one.name, ...(one.trained ?? one.unvalidated) })), ...arms];
   const rows = (purpose: Purpose, summaries: readonly (RolloutSummary | undefined)[], owner?: string): Batch[] =>
     summaries.flatMap((summary) => (summary ? [{ purpose, ref: summary.ref, ...(owner && { owner }) }] : []));
   return [

@@ -49,8 +49,8 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
   const batchesFor = (owner: string | undefined, purpose?: Purpose) =>
     batches.filter((one) => one.owner === owner && (purpose === undefined || one.purpose === purpose));
 
-  const capabilityWork = ({ name, trained }: CapabilityResult): Work => {
-    const own = trained?.training;
+  const capabilityWork = ({ name, trained, unvalidated }: CapabilityResult): Work => {
+    const own = (trained ?? unvalidated)?.training;
     const training = own && { rollouts: own.rollouts, trainedTo: own.rollouts, from: [own.metrics] };
     return { trainings: training ? [training] : [], batches: batchesFor(name) };
   };
@@ -114,7 +114,7 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
     gate(): Spent {
       const outcomes = router?.outcomes.filter(({ option }) => option !== policyNames.gate) ?? [];
       const learnedOn = outcomes.map(({ rollouts: { ref } }) => ({ ref }));
-      const adapters = capabilities.filter(({ parts }) => !parts).map(capabilityWork);
+      const adapters = capabilities.filter(({ parts, trained }) => trained && !parts).map(capabilityWork);
       return spentOn(policyNames.gate, together([...adapters, { trainings: [], batches: learnedOn }]));
     },
     routed: (): Spent =>

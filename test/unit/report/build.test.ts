@@ -248,6 +248,29 @@ test('rollouts: spent on training, of the iteration that is evaluated, and all t
   expect(report.budget!.value).toBe(40);
 });
 
+test('what failed after its training has spent it, is no arm for that, and is said', async () => {
+  const [{ trained: work, ...capability }, second] = record.capabilities as [CapabilityResult, CapabilityResult];
+  const { training, iterations } = work!;
+  const changed = withBaseline(({ name, kind, workflowId }) => {
+    return { name, kind, workflowId, status: 'failed', routable: false, training: record.arms![0]!.training! };
+  });
+  const unvalidated = { training, iterations };
+  const failed: CapabilityResult = { ...capability, status: 'failed', reason: 'RolloutsBroken: many', unvalidated };
+  const draft = await built({ ...changed, capabilities: [failed, second] });
+  expect(draft.budget!.value).toBe(40);
+  expect(draft.arms!.map(({ role }) => role)).not.toContain('adapter');
+  // Base rollouts 7, base held out 5, calibration 6, training 40, held out 5 + 5, outcome matrix 3 + 3.
+  expect(armOf(draft, 'trace')).toMatchObject({ trainingRollouts: { value: 40 }, allRollouts: { value: 74 } });
+  expect(armOf(draft, 'theirs')).toMatchObject({ trainingRollouts: { value: null }, allRollouts: { value: 40 } });
+  expect(rowOf(draft, 'training').scored.value).toBe(80);
+  const [first] = draft.capabilities!;
+  expect(first!.training).toMatchObject({ steps: 4, bestStep: undefined });
+  expect(first).not.toHaveProperty('validation');
+  expect(textsOf(draft)).toContain(
+    `${one} has no adapter (failed): RolloutsBroken: many. Its training took 40 rollouts, which count as spent.`,
+  );
+});
+
 const own = 40 + 5 + 5;
 test.each<[string, (arm: ArmResult) => ArmResult, object]>([
   [
