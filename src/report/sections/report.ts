@@ -327,16 +327,17 @@ function matrixBlocks({ solverMatrix }: Report): Blocks {
   const outcomes = inline?.outcomes ?? [];
   const rows = (inline?.options ?? []).map((name, option) => {
     const solved = outcomes.filter((row) => row[option]);
-    const alone = solved.filter((row) => row.every((share, other) => other === option || !share));
-    const unscored = outcomes.filter((row) => row[option] === null);
-    return { name, solved: solved.length, alone: alone.length, unscored: unscored.length };
+    // Of an option without a scored rollout nobody knows whether it solves the task.
+    const alone = solved.filter((row) => row.every((share, other) => other === option || share === 0));
+    const scored = outcomes.filter((row) => row[option] !== null).length;
+    return { name, solved: solved.length, alone: alone.length, scored, unscored: tasks - scored };
   });
   return details(
     heading('Who solves what'),
     table(rows, [
       ['option', ({ name }) => name],
       ['tasks solved in some trial', ({ solved }) => `${solved}`],
-      ['share', ({ solved }) => shortPercent(solved / Math.max(1, tasks))],
+      ['share of those scored', ({ solved, scored }) => (scored === 0 ? undefined : shortPercent(solved / scored))],
       ['that no other solves', ({ alone }) => `${alone}`],
       ['without a scored rollout', ({ unscored }) => `${unscored}`],
     ]),

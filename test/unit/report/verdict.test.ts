@@ -13,6 +13,7 @@ import type { CapabilityDraft } from '../../../src/report/capability-model';
 import { type Arm, type ReportDraft, reportSchema } from '../../../src/report/model';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { capabilityBlocks } from '../../../src/report/sections/capabilities';
+import { viewsOf } from '../../../src/report/sections/report';
 import { routerBlocks } from '../../../src/report/sections/router';
 import { answerOf } from '../../../src/report/summary';
 import { figure, ref, reportFixture } from '../../support/report-fixture';
@@ -118,6 +119,20 @@ describe('verdict', () => {
     expect(routable).not.toContain('grpo_target solves');
     const untried = split(({ router }) => void (router!.failed = [{ name: 'skill_one', reason: 'it broke' }]));
     expect(untried).toContain('Of 3 tasks that trace fails, base alone solves 0');
+  });
+
+  test('who solves what: over the tasks that an option has a scored rollout of, and alone only where all others failed', () => {
+    const draft = reportFixture();
+    const outcomes = [
+      [1, 0],
+      [1, null],
+      [0, null],
+    ];
+    const inline = { tasks: ['a', 'b', 'c'], options: ['base', 'one'], outcomes };
+    draft.solverMatrix = { ...draft.solverMatrix!, tasks: 3, inline };
+    const blocks = viewsOf(completeReport(draft)).flatMap((view) => view.blocks);
+    const solvers = blocks.find((block) => block && block.kind === 'table' && block.columns[0]!.head === 'option');
+    expect(solvers).toMatchObject({ rows: [['base', '2', '66.7%', '1', '0'], ['one', '0', '0%', '0', '2']] }); // prettier-ignore
   });
 
   test('tells adapters that show no gain, failed arms, leakage and how far the campaign came', () => {
