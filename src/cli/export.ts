@@ -20,7 +20,7 @@ import { replaceFolder } from '../gateway/whole-folder';
 import { modelOf } from '../policy/base-model';
 import { createMerger } from '../policy/merge';
 import { wholeNumber } from '../report/format';
-import { batchesBehind } from '../report/lineage';
+import { rolloutsBehind } from '../report/lineage';
 import { type Asked, filterNames, keptOf } from '../view/filter';
 import type { IndexedBatch } from '../view/rollouts';
 import { madeOf, seedOf } from '../view/shown';
@@ -83,8 +83,8 @@ export async function exportConversations(name: string, dir: string, options: Co
   const index = indexOf(store, root, campaign);
   await index.refresh();
   const report = reported(root).includes(campaign) ? findReport({ home: root, name: campaign })?.report : undefined;
-  const batches = figure === undefined ? undefined : await batchesBehind({ store, start: figure, report });
-  const rows = await keptOf(index, asked, batches);
+  const behind = figure === undefined ? undefined : await rolloutsBehind({ store, start: figure, report });
+  const rows = await keptOf(index, asked, behind);
   if (rows.length === 0)
     throw new UserError(
       `${campaign} has no rollouts${filter.length > 0 ? ` with ${filter.join(' ')}` : ''}; \`campaign view ${campaign}\` shows what there is`,

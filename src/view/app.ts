@@ -8,6 +8,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import { namesThisMachine } from '../gateway/listen';
 import type { Page } from '../report/blocks';
 import { pageData, pageHtml } from '../report/html';
+import type { Behind } from '../report/lineage';
 import { filterNames, pageOf } from './filter';
 import type { RolloutIndex } from './rollouts';
 import { shownRollout } from './shown';
@@ -25,8 +26,8 @@ export interface ViewOptions {
   store: ArtifactStore;
   page: () => Promise<Page>;
   decide: (decision: GivenDecision) => Promise<object>;
-  /** Batches behind a figure or an artifact. */
-  batchesOf: (start: string) => Promise<ReadonlySet<string>>;
+  /** Of a figure or an artifact. */
+  behind: (start: string) => Promise<Behind>;
   /** What is told of an error to whoever asked; undefined where it is nobody's fault who asks. */
   told: (error: unknown) => string | undefined;
   log?: (line: string) => void;
@@ -89,7 +90,7 @@ export function createView(o: ViewOptions) {
         `${unknown.slice(0, 100)} is no filter; there are ${filterNames.join(', ')}, figure and page`,
       );
     await index.refresh();
-    return c.json(await pageOf(index, asked, asked['figure'] ? await o.batchesOf(asked['figure']) : undefined));
+    return c.json(await pageOf(index, asked, asked['figure'] ? await o.behind(asked['figure']) : undefined));
   });
   app.get('/api/rollouts/:id', async (c) => {
     await index.refresh();

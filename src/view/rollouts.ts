@@ -17,7 +17,7 @@ import { readRollouts } from '../rollout/read';
 import type { ListedRollout } from './api';
 
 /** Raised whenever other rows would be made of the same batch: an index of another form is made anew. */
-const FORM = 2;
+const FORM = 3;
 /** Characters of what was said, by which a list is searched. */
 const SEARCHED = 1000;
 
@@ -30,6 +30,8 @@ interface Row {
   steps: number;
   /** Of an environment whose instances have branches. */
   branch?: string;
+  /** What the router gave it to. */
+  chosen?: string;
   /** In lower case: how the conversation begins, without what the policy is told. */
   text: string;
 }
@@ -268,9 +270,10 @@ function rowOf(rollout: Rollout): Row {
     const { type, message } = rollout.error;
     return { id, task, attempt, stop: type, steps: 0, text: message.slice(0, SEARCHED).toLowerCase() };
   }
-  const { reward, stopReason: stop, steps, messages, branch } = rollout;
+  const { reward, stopReason: stop, steps, messages, branch, routed } = rollout;
+  const by = { ...(branch !== undefined && { branch }), ...(routed && { chosen: routed.chosen }) };
   const text = saidIn(messages).slice(0, SEARCHED);
-  return { id, task, attempt, reward, stop, steps, ...(branch !== undefined && { branch }), text };
+  return { id, task, attempt, reward, stop, steps, ...by, text };
 }
 
 export function listed(one: IndexedRollout): ListedRollout {

@@ -4,7 +4,7 @@ import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/statistics';
 import { OVERALL, type PublishedArm } from '../../domain/artifacts';
 import { publishedRun } from '../../domain/presets';
-import type { ReportDraft, TaskGroup } from '../model';
+import { MAX_INLINE_TASKS, type ReportDraft, type TaskGroup } from '../model';
 import { type Level, only, rateFigure, rewardFigure, slug } from './figures';
 
 /** A row a group of evaluated tasks, by name; the last is all tasks. */
@@ -35,6 +35,7 @@ export function groupsOf(o: {
     groups: [...rows, [OVERALL, evaluated] as const].map(([group, ids]) => ({
       group,
       tasks: ids.size,
+      ...(group !== OVERALL && ids.size <= MAX_INLINE_TASKS && { ids: [...ids] }),
       arms: [...columns].map(([arm, means]) => {
         const own = only(means, (task) => ids.has(task));
         const at = `${id}.${idOf(group)}.${slug(arm)}`;

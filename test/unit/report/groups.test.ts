@@ -4,7 +4,7 @@ import type { PublishedArm } from '../../../src/domain/artifacts';
 import { type ReportDraft, reportSchema, type TaskGroup } from '../../../src/report/model';
 import { tau2, toolsandbox } from '../../../src/environments/benchmarks';
 import { groupsOf, publishedOf } from '../../../src/report/build/groups';
-import { lineage } from '../../../src/report/lineage';
+import { lineage, lineageText } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { reportText } from '../../../src/report/sections/report';
 import { readTaskMeans } from '../../../src/rollout/read';
@@ -50,6 +50,7 @@ test('one row a group with evaluated tasks, by name, and all tasks at the end; a
   const report = completeReport({ ...reportFixture(), groups: rows });
   const found = await lineage({ store, report, start: 'groups.airline.trace.mean_reward' });
   expect(found.totals).toMatchObject({ batches: 1, scored: 4, successes: 3 });
+  expect(lineageText(found)).toContain('over scored rollouts of 2 tasks: 2 rollouts scored (2 successes), 0 broken');
 });
 
 test('groups are told apart by name, in whatever script, and so are the ids of their figures', async () => {
