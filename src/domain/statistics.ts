@@ -140,10 +140,11 @@ function checkConfidence(confidence: number): void {
   }
 }
 
-/**
- * Percentile bootstrap interval of the mean of per-task means. With no spread among the tasks it has no width: for one trial a
- * task with outcomes 0 and 1 use `wilsonInterval`.
- */
+/** Whether shares or rewards are all the same: their bootstrap would say that the mean is sure, and nothing with this mean varies more than outcomes 0 and 1. */
+export const isAlike = (values: readonly number[]): boolean =>
+  values.every((value) => value === values[0] && value >= 0 && value <= 1);
+
+/** Percentile bootstrap interval of the mean of per-task means; Wilson's where these are all alike. */
 export function meanInterval({
   values,
   confidence = 0.95,
@@ -156,6 +157,7 @@ export function meanInterval({
   resamples?: number;
 }): Estimate {
   const center = mean(values);
+  if (isAlike(values)) return wilsonInterval({ successes: sumOf(values), trials: values.length, confidence });
   const random = seededRandom('bootstrap of a mean', seed);
   const means = Float64Array.from({ length: resamples }, () => {
     let sum = 0;
@@ -176,7 +178,7 @@ function percentiles(means: Float64Array, confidence: number): { low: number; hi
 
 /**
  * Rate of success over units that were tried several times each, or once: Wilson's interval where no unit is solved in part and each was tried
- * once, or all came out alike (a bootstrap of equal values would say that it is sure); else the bootstrap over the units.
+ * once, or all came out alike; else the bootstrap over the units.
  */
 export function successRate({
   taskMeans,
@@ -190,11 +192,9 @@ export function successRate({
   seed?: number;
   resamples?: number;
 }): Estimate & { method: 'wilson' | 'bootstrap' } {
-  const successes = taskMeans.filter((value) => value === 1).length;
   const binary = taskMeans.every((value) => value === 0 || value === 1);
-  const alike = successes === 0 || successes === taskMeans.length;
-  return binary && (trials === 1 || alike)
-    ? { ...wilsonInterval({ successes, trials: taskMeans.length, confidence }), method: 'wilson' }
+  return (binary && trials === 1) || isAlike(taskMeans)
+    ? { ...wilsonInterval({ successes: sumOf(taskMeans), trials: taskMeans.length, confidence }), method: 'wilson' }
     : { ...meanInterval({ values: taskMeans, confidence, ...more }), method: 'bootstrap' };
 }
 
@@ -240,11 +240,14 @@ export interface PairedTest {
 }
 
 const FLIPS = 9_999;
+/** Where fewer tasks speak for a side, their subsets do not tell how many others might. */
+const FEW = 10;
 
 /**
  * Mean of (treatment - control) over the same tasks, by one sign-flip test: were the two alike, each task's difference might as well have the
  * other sign. With one trial a task this is McNemar's exact test. The interval holds the differences that the test does not reject: its ends are
  * percentiles of the means of random subsets of the tasks (Hartigan's typical values), so it excludes zero just where p is below 1 - confidence.
+ * Where few tasks differ it reaches as far as that of Bonett and Price, of one more task for each side, but not over zero.
  */
 export function pairedDifference({
   confidence = 0.95,
@@ -277,13 +280,23 @@ export function pairedDifference({
   const p = by.every((value) => Number.isInteger(value)) ? signTest(better, worse) : flipped(lows, highs);
   const level = comparable(1 - confidence);
   const rank = Math.max(0, Math.ceil(comparable((level * (FLIPS + 1)) / 2)) - 2);
+  const [low, high] = [end(lows, rank, p < level && center > 0), 0 - end(highs, rank, p < level && center < 0)];
+  const wide = better + worse < FEW ? withOneMoreEach(by, confidence) : { low, high };
   return {
     mean: center,
-    low: end(lows, rank, p < level && center > 0),
-    high: 0 - end(highs, rank, p < level && center < 0),
+    low: low > 0 && wide.low <= 0 ? low : Math.min(low, wide.low),
+    high: high < 0 && wide.high >= 0 ? high : Math.max(high, wide.high),
     n: by.length,
     test: { better, worse, p },
   };
+}
+
+/** The normal interval of the mean difference with a task more that speaks for each side (Bonett and Price, 2012). */
+function withOneMoreEach(differences: readonly number[], confidence: number): { low: number; high: number } {
+  const all = [...differences, 1, -1];
+  const center = mean(all);
+  const half = (quantileOf(confidence) * populationStd(all)) / Math.sqrt(all.length);
+  return { low: Math.max(-1, center - half), high: Math.min(1, center + half) };
 }
 
 /** Two-sided p of the draws: those that are as far on either side, the differences as they are among them. */

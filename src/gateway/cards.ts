@@ -3,7 +3,7 @@ import type { Figure } from '../domain/artifacts';
 import { policyNames } from '../domain/policies';
 import { rankFor } from '../policy/server';
 import { spreadText, valueText } from '../report/format';
-import type { Report } from '../report/model';
+import type { Arm, Report } from '../report/model';
 import type { ExportedRouter } from './folder';
 
 export interface CardFacts {
@@ -50,15 +50,22 @@ export function adapterCard(name: string, facts: CardFacts): string {
   const { report, router, environments } = facts;
   const { campaign, capabilities = [] } = report;
   const parts = name.split('+');
-  const own = capabilities.filter((one) => parts.includes(one.name));
   const arm = rate(report, name);
-  const [single] = parts.length === 1 ? own : [];
+  const own = capabilities.filter((one) => [...parts, ...(arm?.builtOn ?? [])].includes(one.name));
+  const single = capabilities.find((one) => one.name === name);
+  const baseline = arm?.role === 'baseline' ? arm : undefined;
+  const spent = (training: Arm['training']) =>
+    training ? `, ${training.steps} steps, ${valueText(training.rollouts)} rollouts` : '';
   const data = own.map(({ name: of, training }) => {
     const from = environments.has(of)
       ? `the synthesized environment \`environments/${of}.js\``
       : 'the environments of its parts';
-    return `- ${of}: GRPO on ${from}${training ? `, ${training.steps} steps, ${valueText(training.rollouts)} rollouts` : ''}.`;
+    return `- ${of}: GRPO on ${from}${baseline ? '' : spent(training)}.`;
   });
+  if (baseline?.conversations !== undefined)
+    data.push(`- ${baseline.conversations} conversations that somebody brought.`);
+  if (baseline)
+    data.push(`- As the baseline \`${baseline.kind}\` does, which the report compares${spent(baseline.training)}.`);
   const rows = [
     ...row(`success on ${campaign.target.name}'s test tasks`, arm?.successRate),
     ...row(`the same, base model`, rate(report, policyNames.base)?.successRate),
@@ -75,13 +82,11 @@ export function adapterCard(name: string, facts: CardFacts): string {
     '',
     '## What it was trained for',
     '',
-    ...(own.length > 0
-      ? own.map((one) => `- ${one.name}: ${one.definition}`)
-      : ['The target itself, or prompts for it.']),
+    ...(own.length > 0 ? own.map((one) => `- ${one.name}: ${one.definition}`) : [`- ${campaign.target.name}`]),
     '',
     '## Data',
     '',
-    ...(data.length > 0 ? data : [`Train tasks of ${campaign.target.name}.`]),
+    ...data,
     `- No task of ${campaign.target.name}'s test split was trained on.`,
     '',
     '## Figures',

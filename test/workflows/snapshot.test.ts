@@ -29,7 +29,12 @@ beforeAll(async () => {
 });
 afterEach(async () => {
   for (const { name, status } of await listCampaigns(temporal))
-    if (['running', 'paused'].includes(status)) await env.client.workflow.getHandle(name).terminate();
+    // It may have ended since.
+    if (['running', 'paused'].includes(status))
+      await env.client.workflow
+        .getHandle(name)
+        .terminate()
+        .catch(() => undefined);
 });
 afterAll(() => env?.teardown());
 

@@ -1,6 +1,13 @@
 /** Figures from task means: value, n, interval and origin together. What was not measured has no value, and an n of 0. */
 import type { ArtifactRef, Figure } from '../../domain/artifacts';
-import { successDifference, type TaskMeans, type Estimate, meanInterval, successRate } from '../../domain/statistics';
+import {
+  successDifference,
+  type TaskMeans,
+  type Estimate,
+  isAlike,
+  meanInterval,
+  successRate,
+} from '../../domain/statistics';
 
 /** A name as a part of a figure's id; what joins a sum's parts is in no name of one adapter. */
 export const slug = (name: string): string =>
@@ -43,8 +50,10 @@ export function rateFigure(id: string, { success, trials, from }: TaskMeans, lev
 /** A mean reward over tasks. */
 export function rewardFigure(id: string, { reward, from }: TaskMeans, level: Level): Figure {
   if (reward.size === 0) return nothing(id);
-  const estimate = meanInterval({ values: [...reward.values()], ...level });
-  return estimatedFigure({ id, unit: 'reward', from, level: level.confidence, method: OVER_TASKS, estimate });
+  const values = [...reward.values()];
+  const method = isAlike(values) ? 'wilson' : OVER_TASKS;
+  const estimate = meanInterval({ values, ...level });
+  return estimatedFigure({ id, unit: 'reward', from, level: level.confidence, method, estimate });
 }
 
 type Side = Pick<TaskMeans, 'success' | 'trials' | 'from'>;

@@ -6,7 +6,7 @@ import { type Outcome, taskMeans } from '../../domain/outcomes';
 import { policyNames } from '../../domain/policies';
 import { SUCCESS } from '../../domain/rollout';
 import type { CampaignRecord } from '../../domain/results';
-import { mean, median, quantileOf } from '../../domain/statistics';
+import { mean, median, quantileOf, wilsonInterval } from '../../domain/statistics';
 import { type CrossValidated, fittedRouterSchema } from '../../routing/router';
 import type { ReportDraft, ReportedRouter } from '../model';
 
@@ -27,15 +27,16 @@ export async function routerOf(o: {
   const { router: ref, options, failed, noSums } = record.router;
   const { crossValidation, maker, constant } = await readJson(store, ref, fittedRouterSchema);
   const width = quantileOf(level.confidence);
-  const figure = (name: string, { mean: value, standardError, n }: CrossValidated): Figure => ({
-    ...{ id: `router.cross_validation.${name}`, value, n, unit: 'fraction', from: [ref] },
-    interval: {
-      low: Math.max(0, value - width * standardError),
-      high: Math.min(1, value + width * standardError),
-      level: level.confidence,
-      method: 'normal over tasks',
-    },
-  });
+  const figure = (name: string, { mean: value, standardError, n }: CrossValidated): Figure => {
+    // Tasks that all came out alike have no error of their own.
+    const { low, high } =
+      standardError === 0
+        ? wilsonInterval({ successes: value * n, trials: n, confidence: level.confidence })
+        : { low: Math.max(0, value - width * standardError), high: Math.min(1, value + width * standardError) };
+    const method = standardError === 0 ? 'wilson' : 'normal over tasks';
+    const interval = { low, high, level: level.confidence, method };
+    return { id: `router.cross_validation.${name}`, value, n, unit: 'fraction', interval, from: [ref] };
+  };
   const { routed, base, bestSingle, unionCeiling, form: kept, forms, helps } = crossValidation;
   const [bound, chosen] = [test.get(policyNames.ceiling), test.get(policyNames.routed)];
   return {

@@ -5,7 +5,7 @@ import type { Arm, Report, VerdictSentence } from '../model';
 import { say } from '../recommendation';
 
 const FORMS =
-  'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if its gain over constant is more than that of the best form in each of 19 shuffles of the outcomes over the texts.';
+  'All forms on the same folds of the train split. constant: the best single option, chosen within the folds. Another form is kept only if its gain over constant is more than chance: one paired permutation test over the tasks.';
 
 export function routerBlocks(report: Report): Blocks {
   const { router, capabilities } = report;

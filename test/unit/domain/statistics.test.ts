@@ -117,8 +117,9 @@ describe('paired difference', () => {
     const treatment = byTask(values.map((value, i) => (i % 3 === 0 ? 1 : value)));
     const shuffled = new Map([...treatment].reverse());
     expect(pairedDifference({ treatment: shuffled, control })).toEqual(pairedDifference({ treatment, control }));
+    // As many tasks that did not differ leave room for a few that would have.
     expect(pairedDifference({ treatment: control, control })).toEqual({
-      ...{ mean: 0, low: 0, high: 0, n: 200 },
+      ...{ mean: 0, low: expect.closeTo(-0.0137, 4) as number, high: expect.closeTo(0.0137, 4) as number, n: 200 },
       test: { better: 0, worse: 0, p: 1 },
     });
   });
@@ -157,6 +158,20 @@ describe('paired difference', () => {
     expect(pairedDifference({ treatment: twelve(2, 1), control: twelve(1, 2) }).test.p).toBe(1);
   });
 
+  it('where few tasks differ leaves room for those that would have, and says no more than the test', () => {
+    const solved = (tasks: number, of: number) =>
+      new Map(Array.from({ length: of }, (_, n) => [`${n}`, n < tasks ? 1 : 0]));
+    const over = (tasks: number, of: number) =>
+      pairedDifference({ treatment: solved(tasks, of), control: solved(0, of) });
+    // Bonett and Price's: (b - c) / (n + 2) and 1.96 standard errors, of b and c one more each.
+    expect(over(1, 20)).toMatchObject({
+      low: expect.closeTo(-0.1077, 3) as number,
+      high: expect.closeTo(0.1986, 3) as number,
+    });
+    expect(over(7, 200).low).toBeGreaterThan(0);
+    expect(over(7, 200).test.p).toBeLessThan(0.05);
+  });
+
   it('of five tasks can say nothing', () => {
     const [ones, zeros] = [1, 0].map((value) => byTask(Array(5).fill(value)));
     expect(pairedDifference({ treatment: ones!, control: zeros! })).toMatchObject({ mean: 1, low: -1, high: 1 });
@@ -176,6 +191,20 @@ describe('a rate', () => {
     expect(successRate({ taskMeans: [0, 0, 0, 0], trials: 4 })).toEqual(wilson(0));
     expect(successRate({ taskMeans: [1, 1, 1, 1], trials: 4 })).toEqual(wilson(4));
   });
+});
+
+it('a mean of values that are all alike is not sure', () => {
+  expect(successRate({ taskMeans: [0.5, 0.5], trials: 2 })).toMatchObject({
+    mean: 0.5,
+    low: expect.closeTo(0.095, 3) as number,
+    method: 'wilson',
+  });
+  expect(meanInterval({ values: [1, 1, 1] })).toMatchObject({
+    mean: 1,
+    low: expect.closeTo(0.4385, 3) as number,
+    high: 1,
+  });
+  expect(meanInterval({ values: [0.25] }).high).toBeGreaterThan(0.8);
 });
 
 describe('the sign-flip test of single trials, which is McNemar’s exact test', () => {

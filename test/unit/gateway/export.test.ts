@@ -25,7 +25,8 @@ import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { exportCampaign, type ExportOptions } from '../../../src/gateway/export';
-import { readServed } from '../../../src/gateway/folder';
+import { adapterCard } from '../../../src/gateway/cards';
+import { type ExportedRouter, readServed } from '../../../src/gateway/folder';
 import { type Report, reportSchema } from '../../../src/report/model';
 import { renderReport } from '../../../src/report/render';
 import { BASE, startDialectServer } from '../../support/dialect-server';
@@ -224,6 +225,24 @@ test('the hub’s cache, which holds links, is served; a link that leads elsewhe
       /gepa\.txt is a link out of the folder, or to no/,
     );
   }
+});
+
+test('a card tells of a baseline what it was made from', async () => {
+  const folder = await exported();
+  const report = reportSchema.parse(JSON.parse(text(folder, 'report.json')));
+  const baseline = report.arms!.find(({ role, training }) => role === 'baseline' && training)!;
+  report.arms!.push(
+    { ...baseline, name: 'joint', kind: 'joint', builtOn: ['books'] },
+    { ...baseline, name: 'sft', kind: 'sft', conversations: 70 },
+  );
+  const router = JSON.parse(text(folder, 'router.json')) as ExportedRouter;
+  const facts = { report, router, environments: new Set(['books']), license: 'mit', rank: 4 };
+  const joint = adapterCard('joint', facts);
+  expect(joint).toMatch(/^- books: GRPO on the synthesized environment `environments\/books\.js`\.$/m);
+  expect(joint).toMatch(/^- As the baseline `joint` does, .*, \d+ steps, [\d,]+ rollouts\.$/m);
+  // What is known of the capability's own adapter is not of this one.
+  expect(joint).not.toContain('its own environment');
+  expect(adapterCard('sft', facts)).toMatch(/^- 70 conversations that somebody brought\.$/m);
 });
 
 test('what fails leaves nothing; an earlier export is replaced, anything else is not', async () => {
