@@ -256,6 +256,7 @@ describe('served', () => {
       const first = await browser.open({ url: listening.url });
       await first.locator('.facts details.figure summary').first().click();
       await first.locator('.facts details.figure a').first().click();
+      await first.waitForSelector('text=all rollouts of its batches');
       await first.locator('tbody a').first().click();
       await first.waitForSelector('.messages');
       await first.close();
