@@ -26,6 +26,9 @@ const phrases: Record<Statement['verdict'], string> = {
   no_gain: 'shows no gain beyond chance',
 };
 
+/** Of success on these seeds after its training. */
+export const CHOSE = 'on the seeds that chose its checkpoint';
+
 /** Of a capability that came to an adapter; undefined of others. */
 export function statementOf({ name, status, validation, onTarget, parts }: CapabilityDraft): Statement | undefined {
   if (status !== 'trained' || !validation) return undefined;
@@ -40,7 +43,7 @@ export function statementOf({ name, status, validation, onTarget, parts }: Capab
     ? `${valueText(all)} on its tasks${from} (${differenceText(all)}; ${each})`
     : `no task of the target can judge it (${each})`;
   const gain = own ? ` (${valueText(own)}, ${differenceText(own)})` : '';
-  const inOwn = `in its own environment ${valueText(before)} to ${valueText(after)}${gain}`;
+  const inOwn = `in its own environment ${valueText(before)} to ${valueText(after)}${gain}${validation.chose ? `, ${CHOSE}` : ''}`;
   const apart = batches.filter(({ chose, difference: { interval } }) => {
     const alone = direction(interval);
     return !chose && alone !== undefined && alone !== way;
@@ -61,8 +64,8 @@ export function statementOf({ name, status, validation, onTarget, parts }: Capab
 }
 
 /** `held-out +16.7 pt, n 60`. */
-const batchText = ({ of, difference, chose }: Batch): string =>
-  `${batchNames[of]} ${valueText(difference)}, n ${difference.n}${chose ? ', which chose it and does not count' : ''}`;
+const batchText = ({ of, difference, chose, leftOut }: Batch): string =>
+  `${batchNames[of]} ${valueText(difference)}, n ${difference.n}${chose ? ', which chose it and does not count' : ''}${leftOut ? ` without ${leftOut} that chose it` : ''}`;
 
 /** A branch that fell by less has not been paid with. */
 const LEAST_FALL = 0.05;

@@ -269,6 +269,8 @@ export const reportedCapabilitySchema = z.strictObject({
     .strictObject({
       /** Held-out seeds of the synthesized environment. */
       synthesized: beforeAfterSchema,
+      /** These seeds chose between several iterations: what is `after` is the best of them, and above what other seeds would show. */
+      chose: z.literal(true).optional(),
       /** The held-out seeds of each branch, where instances have branches. */
       branches: z.array(branchComparisonSchema).optional(),
       /** Held-out tasks of the target's train split. */
@@ -284,6 +286,8 @@ export const reportedCapabilitySchema = z.strictObject({
           difference: figureSchema,
           /** These tasks chose its iteration: they can't judge it as well, and are not among `all`. */
           chose: z.literal(true).optional(),
+          /** So many more tasks of the batch chose its iteration: they are in neither `difference` nor `all`. */
+          leftOut: count.optional(),
         }),
       ),
       /** A task of several batches counts once. Absent where no batch can judge it. */

@@ -17,7 +17,7 @@ import type {
 } from '../capability-model';
 import type { ReportDraft } from '../model';
 import { calibrationBatches, type Evidence } from './evidence';
-import { branchesOf, differenceFigure, nothing, ofBranch, rateFigure, slug } from './figures';
+import { branchesOf, differenceFigure, nothing, ofBranch, only, rateFigure, slug } from './figures';
 import { episodesByOutcome, versionOf } from './quotes';
 import { reportedTraining } from './training';
 
@@ -184,10 +184,19 @@ function validated(
       difference: differenceFigure({ id: `${at}.difference`, treatment, control, level }),
     };
   };
-  const { synthesized, target, best } = trained;
+  const { synthesized, target, best, iterations } = trained;
   const seeds = [means(synthesized.before.ref), means(synthesized.after.ref)] as const;
   const onTasks = [means(target.before.ref), means(target.after.ref)] as const;
+  const several = iterations.length > 1;
+  const chosenOn = means(best.heldOut.ref);
+  /** Tasks of the target that chose its iteration: in whatever batch they are, they can't judge it as well. */
+  const choosing = new Set(
+    several && onTasks[1] === chosenOn
+      ? iterations.flatMap(({ heldOut }) => [...means(heldOut.ref).success.keys()])
+      : [],
+  );
   const validation = {
+    chose: several && seeds[1] === chosenOn ? (true as const) : undefined,
     synthesized: compared('synthesized', ...seeds),
     branches: branchesOf(...seeds).map((branch) => {
       const [before, after] = seeds.map((side) => ofBranch(side, branch)) as [TaskMeans, TaskMeans];
@@ -209,13 +218,21 @@ function validated(
     ] as const
   ).flatMap(([of, control, treatment]) => {
     if (!control || !treatment) return [];
+    const tasks = [...treatment.success.keys()].filter((task) => control.success.has(task));
+    const leftOut = tasks.filter((task) => choosing.has(task)).length;
+    const chose = leftOut > 0 && leftOut === tasks.length ? (true as const) : undefined;
+    const judged = chose ? treatment : only(treatment, (task) => !choosing.has(task));
     const difference =
       of === 'held_out'
         ? validation.target.difference
-        : differenceFigure({ id: `${id}.on_target.${of}`, treatment, control, level });
-    // Tasks that chose its iteration can't judge it as well.
-    const chose = treatment === means(best.heldOut.ref) ? (true as const) : undefined;
-    return [{ batch: { of, difference, chose }, treatment, control }];
+        : differenceFigure({ id: `${id}.on_target.${of}`, treatment: judged, control, level });
+    return [
+      {
+        batch: { of, difference, chose, leftOut: chose ? undefined : leftOut || undefined },
+        treatment: judged,
+        control,
+      },
+    ];
   });
   const judging = tried.filter(({ batch }) => !batch.chose);
   const sides = together(judging);

@@ -2,7 +2,7 @@
 import type { Cost as Sum } from '../../domain/endpoints';
 import { BEST_BY } from '../../domain/results';
 import { purposeNames } from '../../domain/rollout';
-import { hintsText } from '../adapters';
+import { CHOSE, hintsText } from '../adapters';
 import type { ReportedTraining } from '../capability-model';
 import { dollarsText, duration, figureTitle, percent, wholeNumber } from '../format';
 import type { Report } from '../model';
@@ -20,7 +20,7 @@ const IN_PIECES =
 
 export function trainingBlocks({ capabilities = [], arms = [] }: Report): Blocks {
   const runs = [...capabilities, ...arms].flatMap(({ name, training, ...row }) =>
-    training ? [{ name, training, seeds: 'validation' in row ? row.validation?.synthesized : undefined }] : [],
+    training ? [{ name, training, seeds: 'validation' in row ? row.validation : undefined }] : [],
   );
   const high = Math.max(1, ...runs.map((run) => run.training.steps));
   const hinted = runs.some(({ training }) => training.hints !== undefined);
@@ -37,7 +37,11 @@ export function trainingBlocks({ capabilities = [], arms = [] }: Report): Blocks
       }),
       paragraph(['trained to', training.rollouts, 'rollouts']),
       training.rowsPerRollout && paragraph([training.rowsPerRollout, IN_PIECES], 'bad'),
-      seeds && paragraph(['held-out seeds, before', seeds.before, 'after', seeds.after]),
+      seeds &&
+        paragraph([
+          ...['held-out seeds, before', seeds.synthesized.before, 'after', seeds.synthesized.after],
+          seeds.chose && CHOSE,
+        ]),
     ]),
     heading('Iterations', 3),
     table(iterations, [

@@ -374,14 +374,41 @@ describe('a composite', () => {
 
   test('is not judged by what chose its iteration', async () => {
     const capabilities = structuredClone(combined.capabilities!);
-    const { target, best } = capabilities.at(-1)!.trained!;
-    target!.after = best.heldOut;
+    const { target, best, synthesized } = capabilities.at(-1)!.trained!;
+    target.after = best.heldOut;
+    synthesized.after = synthesized.before;
     const chosen = await built({ ...combined, capabilities, selection: mixed() });
     expect(lastOf(chosen).onTarget).toMatchObject({ batches: [{ of: 'held_out', chose: true }] });
     expect(lastOf(chosen).onTarget!.all).toBeUndefined();
     expect(textsOf(chosen)).toMatch(
       /Adapter combined_capabilities .*: no task of the target can judge it \(held-out .*, which chose it and does not count\)/,
     );
+    // Seeds of its own environment did not.
+    expect(lastOf(chosen).validation!.chose).toBeUndefined();
+
+    // Five of these tasks are those that chose it.
+    const outcome = async (option: string, rewards: number[]) => {
+      return { option, rollouts: await batch('outcome_matrix', `eight of ${option}`, rewards) };
+    };
+    const outcomes = [
+      ...record.router!.outcomes,
+      await outcome(`${one}+${two}`, [0, 0, 0, 0, 0, 1, 0, 0]),
+      await outcome(name, [1, 1, 1, 1, 1, 0, 1, 0]),
+    ];
+    const router = { ...record.router!, outcomes };
+    const { capabilities: judged } = await built({ ...combined, capabilities, selection: mixed(), router });
+    const { onTarget, statement } = judged!.at(-1)!;
+    const { batches, all } = onTarget!;
+    expect(batches[1]).toMatchObject({ of: 'router', leftOut: 5, difference: { value: 0, n: 3 } });
+    expect(batches[1]!.chose).toBeUndefined();
+    expect(all).toMatchObject({ value: 0, n: 3 });
+    expect(statement!.text).toMatch(/router’s .*, n 3 without 5 that chose it\)/);
+
+    // A single checkpoint is not chosen: there are no others.
+    capabilities.at(-1)!.trained!.iterations = [best];
+    const single = lastOf(await built({ ...combined, capabilities, selection: mixed(), router }));
+    expect(single.onTarget!.batches.map(({ chose, leftOut }) => chose ?? leftOut)).toEqual([undefined, undefined]);
+    expect(single.onTarget!.all!.n).toBe(8);
   });
 
   test('that was not started, or is none, is said with the reason', async () => {
@@ -561,6 +588,8 @@ describe('with branches', () => {
     const gamed = await withBranches((seed, branch) => (branch === 'special' || seed === 47 ? 1 : 0), 'gamed');
     const { validation, statement } = gamed.capabilities![0]!;
     expect(statement!.gamed).toBe(true);
+    // It has one checkpoint, which nothing chose.
+    expect(statement!.text).not.toContain('chose');
     expect(
       validation!.branches!.map(({ branch, before, after, difference }) => [
         branch,
@@ -763,8 +792,10 @@ test('an adapter is judged by all tasks of the target that it was tried on, each
   // In this record the sets share their tasks.
   expect(onTarget!.all).toMatchObject({ id: 'capabilities.tell_what_is_asked.on_target', n: 5 });
   expect(statement!.text).toMatch(
-    /^Adapter tell_what_is_asked shows no gain beyond chance: .* held-out .*, router’s .*, test /,
+    /^Adapter tell_what_is_asked shows no gain beyond chance: .* held-out .*, router’s .*, test .*, on the seeds that chose its checkpoint\.$/,
   );
+  // After the figures of the training as well.
+  expect(textsOf(report)).toContain('"on the seeds that chose its checkpoint"');
 });
 
 test('every interval has the level of the campaign', () => {
