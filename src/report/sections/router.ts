@@ -83,7 +83,9 @@ function whereRoutingFails({ solverMatrix, router, arms = [] }: Report): Verdict
   const options = known.filter(isOption);
   const failed = matrix.tasks.flatMap((_, task) => (solves(routed, task) === false ? [task] : []));
   if (failed.length === 0) return [];
-  const beyond = failed.filter((task) => !options.some((arm) => solves(arm, task)));
+  const solved = failed.filter((task) => options.some((arm) => solves(arm, task)));
+  const beyond = failed.filter((task) => options.every((arm) => solves(arm, task) === false));
+  const unscored = failed.length - solved.length - beyond.length;
 
   const named = (role: Arm['role']) => options.filter((arm) => arm.role === role).map(({ name }) => name);
   const any = (role: Arm['role'], word: string) => (named(role).length > 0 ? [word] : []);
@@ -92,8 +94,8 @@ function whereRoutingFails({ solverMatrix, router, arms = [] }: Report): Verdict
   const others = known.filter((arm) => arm.role === 'baseline' && !isOption(arm));
   return [
     say(
-      `Of ${failed.length} tasks that ${routed.name} fails, ${anyOf} alone solves ${failed.length - beyond.length} (lost by the choice, or by chance where answers are sampled) ` +
-        `and ${beyond.length} are solved by none of them (no adapter for what they need).`,
+      `Of ${failed.length} tasks that ${routed.name} fails, ${anyOf} alone solves ${solved.length} (lost by the choice, or by chance where answers are sampled) ` +
+        `and ${beyond.length} are solved by none of them (no adapter for what they need)${unscored > 0 ? `; of ${unscored} not all of them were scored` : ''}.`,
       from.sha256,
     ),
     ...others.flatMap((arm) => {

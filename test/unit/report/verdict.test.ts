@@ -114,6 +114,10 @@ describe('verdict', () => {
         'are sampled) and 2 are solved by none of them (no adapter for what they need).',
     );
     expect(split()).toContain('grpo_target solves 1 of these 2.');
+    const unscored = split(({ solverMatrix }) => void (solverMatrix!.inline!.outcomes[3]![1] = null));
+    expect(unscored).toContain(
+      'and 1 are solved by none of them (no adapter for what they need); of 1 not all of them were',
+    );
     const routable = split((draft) => void (armOf(draft, 'grpo_target').routable = true));
     expect(routable).toContain('base, an adapter or grpo_target alone solves 2 (lost by the choice');
     expect(routable).not.toContain('grpo_target solves');
