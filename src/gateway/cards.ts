@@ -2,6 +2,7 @@
 import type { Figure } from '../domain/artifacts';
 import { policyNames } from '../domain/policies';
 import { rankFor } from '../policy/server';
+import { CHOSE } from '../report/adapters';
 import { spreadText, valueText } from '../report/format';
 import type { Arm, Report } from '../report/model';
 import type { ExportedRouter } from './folder';
@@ -71,7 +72,10 @@ export function adapterCard(name: string, facts: CardFacts): string {
     ...row(`the same, base model`, rate(report, policyNames.base)?.successRate),
     ...row('difference to the base model, paired over tasks', arm?.differenceToBase),
     ...row('its own environment, held-out seeds, before', single?.validation?.synthesized.before),
-    ...row('its own environment, held-out seeds, after', single?.validation?.synthesized.after),
+    ...row(
+      `its own environment, held-out seeds, after${single?.validation?.chose ? `, ${CHOSE}` : ''}`,
+      single?.validation?.synthesized.after,
+    ),
     ...row('difference on all tasks of the target that it was tried on', single?.onTarget?.all),
   ];
   return [
