@@ -1,6 +1,10 @@
 /** Runs commands in this process; what they print comes back as text, and their exit code. */
 import { createProgram, main } from '../../src/cli/main';
 
+/** Node says it whenever it comes to files that an earlier test of this process has left open. */
+const LEFT_OPEN =
+  /^\(node:\d+\) Warning: Closing file descriptor \d+ on garbage collection\n|^\(Use `node --trace-warnings.*\n/gm;
+
 /** What is written while something is done, by stream, and what that comes to. `columns`: of a terminal; none is elsewhere. */
 export async function whilePrinting<Result>(work: () => Promise<Result>, columns?: number) {
   const output = { stdout: '', stderr: '' };
@@ -9,7 +13,9 @@ export async function whilePrinting<Result>(work: () => Promise<Result>, columns
   for (const stream of streams) Object.assign(stream, { columns });
   const spies = [
     jest.spyOn(process.stdout, 'write').mockImplementation((text) => Boolean((output.stdout += String(text)))),
-    jest.spyOn(process.stderr, 'write').mockImplementation((text) => Boolean((output.stderr += String(text)))),
+    jest
+      .spyOn(process.stderr, 'write')
+      .mockImplementation((text) => Boolean((output.stderr += String(text).replace(LEFT_OPEN, '')))),
     jest.spyOn(console, 'log').mockImplementation((text) => void (output.stdout += `${text}\n`)),
   ];
   // Both are the process's, and so of all tests that run in it.
