@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { type Reference, referenceSchema } from '../domain/environment';
-import { type Message, readArguments, type ToolCall, type ToolSchema } from '../domain/messages';
+import { isTooDeep as isDeeper, type Message, readArguments, type ToolCall, type ToolSchema } from '../domain/messages';
 
 export interface Conversation {
   id: string;
@@ -45,11 +45,7 @@ export function problemsIn(error: z.ZodError, value: unknown): string[] {
 
 /** What is nested deeper can't be written again. */
 const DEEPEST = 200;
-const nests = (value: unknown, levels: number): boolean =>
-  typeof value === 'object' &&
-  value !== null &&
-  (levels === 0 || Object.values(value).some((one) => nests(one, levels - 1)));
-export const isTooDeep = (value: unknown): boolean => nests(value, DEEPEST);
+export const isTooDeep = (value: unknown): boolean => isDeeper(value, DEEPEST);
 
 /** A value as one short line. */
 export function clipped(value: unknown): string {

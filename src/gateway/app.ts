@@ -12,6 +12,7 @@ import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import type { PolicyClient } from '../policy/client';
 import { createResolver } from '../rollout/resolve';
 import type { RouterKind } from '../routing/router';
+import { bodyReader, ClientGone } from './body';
 import { type Conversation, createConversations, labelOf } from './conversations';
 import { type Answer, bodyFor, type ChatRequest, type Form, parseAnswer, partReader } from './dialect';
 import { answerError, GatewayError, toldOf } from './errors';
@@ -245,72 +246,6 @@ export function createGateway(o: GatewayOptions) {
 }
 
 type Bindings = { Bindings: HttpBindings };
-
-/** Bodies that are being read hold no more than so many of the largest. */
-const BODIES = 16;
-/** What keeping a part costs beside its bytes: some send them one by one. */
-const PART_BYTES = 128;
-
-/** Of requests, their texts. Where they hold too much together, who has been sending longest is refused: those who send slowly keep nobody out. */
-function bodyReader({ bodyBytes }: GatewayLimits): (c: Context<Bindings>) => Promise<string> {
-  const most = BODIES * bodyBytes;
-  const reading = new Set<{ cost: number; refuse: (error: GatewayError) => void }>();
-  let held = 0;
-  return (c) =>
-    new Promise((resolve, reject) => {
-      const { incoming } = c.env;
-      const parts: Buffer[] = [];
-      let bytes = 0;
-      const one = {
-        cost: 0,
-        refuse(error: GatewayError) {
-          // Nothing more is read of it.
-          incoming.off('data', take).pause();
-          c.header('connection', 'close');
-          end();
-          reject(error);
-        },
-      };
-      const end = () => void (reading.delete(one) && (held -= one.cost));
-      const tooLarge = () => new GatewayError(413, `the body is over ${bodyBytes} bytes`, { code: 'body_too_large' });
-      function take(part: Buffer): void {
-        parts.push(part);
-        bytes += part.length;
-        one.cost += part.length + PART_BYTES;
-        held += part.length + PART_BYTES;
-        if (bytes > bodyBytes) one.refuse(tooLarge());
-        for (const oldest of reading) {
-          if (held <= most) break;
-          oldest.refuse(
-            new GatewayError(429, 'too much is being sent at once; send it again', {
-              code: 'rate_limit_exceeded',
-              retryAfterSeconds: 1,
-            }),
-          );
-        }
-      }
-      reading.add(one);
-      if (Number(c.req.header('content-length') ?? 0) > bodyBytes) return one.refuse(tooLarge());
-      incoming
-        .on('data', take)
-        .on('error', () => undefined)
-        .once('end', () => {
-          end();
-          resolve(Buffer.concat(parts).toString('utf8'));
-        })
-        .once('close', () => {
-          end();
-          reject(new ClientGone());
-        });
-    });
-}
-
-/** Its answer is read by nobody. */
-class ClientGone extends GatewayError {
-  constructor() {
-    super(408, 'the client has gone');
-  }
-}
 
 function idOf(c: Context): string | undefined {
   const id = c.req.header(CONVERSATION_HEADER)?.trim();

@@ -8,9 +8,7 @@ import type { Context as Call } from 'hono';
 import type { Context } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import {
-  DEEPEST,
   isArguments,
-  isTooDeep,
   type AssistantMessage,
   type Message,
   openingOf,
@@ -30,7 +28,7 @@ import {
   toWireTools,
 } from '../policy/wire';
 import { withPrompt } from '../rollout/play';
-import { badRequest } from './errors';
+import { parseBody } from './body';
 
 /** A text alone is one part of it. */
 export const partsOf = <Part extends z.ZodType>(part: Part) =>
@@ -125,39 +123,6 @@ const requestSchema = z.object({
   ...passed,
 });
 export type ChatRequest = z.output<typeof requestSchema>;
-
-/** Of a body, nested ones too: what is done with each of more would keep all others waiting. */
-const MOST_VALUES = 100_000;
-const valuesIn = (value: unknown): number =>
-  typeof value === 'object' && value !== null ? Object.values(value).reduce((n, one) => n + valuesIn(one), 1) : 1;
-
-function checkSize(body: unknown): void {
-  if (typeof body !== 'object' || Array.isArray(body)) return; // which is no request
-  let values = 0;
-  for (const [name, value] of Object.entries(body ?? {})) {
-    const field = name.slice(0, 100);
-    if (isTooDeep(value)) throw badRequest(`${field}: it has over ${DEEPEST} levels; send a flatter one`, field);
-    values += valuesIn(value);
-    if (values > MOST_VALUES)
-      throw badRequest(`${field}: the body has over ${MOST_VALUES} values here; send fewer`, field);
-  }
-}
-
-/** Throws GatewayError, which names the first bad field. */
-export function parseBody<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
-  let body: unknown;
-  try {
-    body = JSON.parse(text);
-  } catch {
-    throw badRequest('the body is no JSON');
-  }
-  checkSize(body);
-  const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const param = issue?.path.join('.') || null;
-  throw badRequest(`${param ?? 'body'}: ${issue?.message ?? 'it can not be read'}`, param);
-}
 
 export const contextIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context => ({
   messages: messages.map(toMessage),

@@ -10,11 +10,11 @@ import {
   type ChatRequest,
   type Form,
   type Head,
-  parseBody,
   partsOf,
   type StreamEvent,
   type WireMessage,
 } from './dialect';
+import { parseBody } from './body';
 import { badRequest, GatewayError, MESSAGES_PATH } from './errors';
 
 /** Which differ in nothing that is said here. */

@@ -44,7 +44,7 @@ export function lostWords(o: {
   );
 }
 
-const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();
+export const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();
 
 export async function checkAgent(
   o: CheckRun & {

@@ -2,7 +2,7 @@
  * Any program that asks a model in OpenAI's form or in Anthropic's as the agent of a campaign: it is started once a task and plays by itself, and each of its
  * questions is a turn of the rollout.
  */
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { z } from 'zod';
 import { digest, sha256 } from '../../artifacts/hash';
@@ -12,7 +12,7 @@ import type { Environment, EnvironmentDescription, Episode } from '../../domain/
 import { isFailure, OutsideFailure } from '../../domain/failures';
 import { defineKind, type KindSpec } from '../../domain/kinds';
 import type { EnvironmentContext, EnvironmentKind } from '../kinds';
-import { checkAgent, lostWords } from './check';
+import { checkAgent, isFile, lostWords } from './check';
 import { type Asked, openEndpoint } from './endpoint';
 import { beginAgent } from './episode';
 import { readTasks, type TaskList } from './tasks';
@@ -213,5 +213,3 @@ const filesOf = (words: readonly string[], folder: string): string[] =>
     .map((word) => located(word, folder))
     .filter(isFile)
     .map((file) => sha256(readFileSync(file)));
-
-const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();
