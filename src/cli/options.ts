@@ -136,7 +136,7 @@ export const labelsName = option('--name <name>', 'analysis or campaign (default
 /** Less than a campaign gives: whoever checks is watching. A bridge that loads a benchmark's data answers within seconds. */
 export const silence = option(
   '--silence <seconds>',
-  'how long it may leave a request unanswered, or an agent ask nothing (default: 20; of an agent, what its target says)',
+  'how long it may be silent (default: 20; an agent: as its target says)',
   wholeNumber(1, 24 * 3600),
 );
 
