@@ -52,7 +52,7 @@ export const figureTitle = (label: string, figure: Figure): string =>
   [`${label}: ${valueText(figure)}`, spreadText(figure), `n ${figure.n}`, figure.id].filter(Boolean).join(', ');
 
 export const TEST =
-  'sign-flip test over the tasks, two-sided, as is the interval of a difference; with one trial a task it is McNemar’s exact test';
+  'sign-flip test over the tasks, two-sided, as is the interval of a difference, which is widened where fewer than ten tasks differ; with one trial a task it is McNemar’s exact test';
 
 /** `0.039`, `<0.001`. */
 export const pText = (p: number): string => (p < 0.001 ? '<0.001' : p.toFixed(3));
