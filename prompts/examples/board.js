@@ -28,23 +28,19 @@ const draw = (below, from) => from.splice(below(from.length), 1)[0];
 
 export const describe = () => ({ policy, tools: Object.values(targetTools), maxSteps: 8 });
 
-function instance(seed, fewer) {
+export function make(seed) {
   const special = seed % 2 === 0;
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
   const [names, slots] = [[...NAMES], [...SLOTS]];
   const [name, other, day] = [draw(below, names), draw(below, names), DAYS[below(DAYS.length)]];
   const [slot, second] = [draw(below, slots), draw(below, slots)];
-  const drawn = SLOTS.map((each) => [each, below(2) ? NAMES[below(NAMES.length)] : 'free']);
-  const board = Object.fromEntries(drawn.map(([each, holder]) => [each, fewer ? 'free' : holder]));
+  const board = Object.fromEntries(SLOTS.map((each) => [each, below(2) ? NAMES[below(NAMES.length)] : 'free']));
   board[slot] = special ? other : 'free';
   board[second] = 'free';
   const request = WORDING[below(WORDING.length)](day, slot, name);
   const wanted = { ...board, [special ? second : slot]: name };
   return { special, name, day, slot, second, board, wanted, request, seen: false, asked: 0, calls: 0, done: false };
 }
-export const make = (seed) => instance(seed, false);
-/* Nothing else is booked that day. */
-export const easier = (seed) => instance(seed, true);
 
 export const start = ({ request }) => [
   { role: 'system', content: policy },
@@ -124,9 +120,11 @@ function script(state, asks) {
   if (!asks) return [look, book(state, state.slot), say('booked .')];
   return [look, say('that slot is taken . which other one ?'), book(state, state.second), say('booked .')];
 }
-export const solve = (seed, state = make(seed)) => script(state, state.special);
-export const shortcuts = (seed, state = make(seed)) => ({
-  'always ask': script(state, true),
-  'never ask': script(state, false),
-});
-export const hint = () => 'Before you write something into a place, see whether somebody has it already.';
+export function solve(seed) {
+  const state = make(seed);
+  return script(state, state.special);
+}
+export function shortcuts(seed) {
+  const state = make(seed);
+  return { 'always ask': script(state, true), 'never ask': script(state, false) };
+}

@@ -37,7 +37,7 @@ const json = (value) => {
 
 export const describe = () => ({ policy, tools: Object.values(targetTools), maxSteps: 16 });
 
-function instance(seed, fewer) {
+export function make(seed) {
   const special = seed % 2 === 0;
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
   const hex = () => (below(0xefff) + 0x1000).toString(16);
@@ -48,14 +48,15 @@ function instance(seed, fewer) {
     const devices = [
       ...Array.from({ length: running }, () => deviceOf(kind, 'on')),
       deviceOf(kind, 'off'),
-      ...(fewer ? [] : [other(), other()]),
+      other(),
+      other(),
     ];
     return devices
       .map((device) => [below(1000), device])
       .sort(([a], [b]) => a - b)
       .map(([, device]) => device);
   };
-  const [first, second] = [below(3), below(3)].map((more) => page(fewer ? 1 : 1 + more));
+  const [first, second] = [below(3), below(3)].map((more) => page(1 + more));
   const pages = special ? [first, second] : [first];
   const target = pages.flat().filter((device) => device.kind === kind && device.state === 'on');
   const ids = target.map((device) => device.device_id);
@@ -76,9 +77,6 @@ function instance(seed, fewer) {
     done: false,
   };
 }
-export const make = (seed) => instance(seed, false);
-/* One device of the kind on each page, and none of another kind. */
-export const easier = (seed) => instance(seed, true);
 
 export const start = ({ request }) => [
   { role: 'system', content: policy },
@@ -151,14 +149,14 @@ export const reference = ({ ids }) => ({
   tell: [String(ids.length)],
 });
 
-export function solve(seed, state = make(seed)) {
-  const { special, room, cursor, ids } = state;
+export function solve(seed) {
+  const { special, room, cursor, ids } = make(seed);
   const reads = [{ room }, ...(special ? [{ room, cursor }] : [])].map((given) => called([['list_devices', given]]));
   return [...reads, called(off(ids)), say('All of them are off.'), say(`I switched off ${ids.length}.`)];
 }
 
-export function shortcuts(seed, state = make(seed)) {
-  const { room, kind, pages } = state;
+export function shortcuts(seed) {
+  const { room, kind, pages } = make(seed);
   const look = called([['list_devices', { room }]]);
   const ids = (devices) => devices.map((device) => device.device_id);
   const end = (n) => [say('All of them are off.'), say(`I switched off ${n}.`)];
@@ -168,4 +166,3 @@ export function shortcuts(seed, state = make(seed)) {
     'everything that is shown': [look, called(off(ids(pages[0]))), ...end(shown.length)],
   };
 }
-export const hint = () => 'What you are shown may not be all there is.';

@@ -8,8 +8,6 @@ const EASIER = [
   'make instances smaller: fewer records, fewer steps, fewer rules at once, a more direct first message',
   'clarify what the policy asks for here, and what the user means',
   'give credit in more levels on the way to success, so that attempts at one instance differ in reward',
-  'export `hint(state)`, if it is not there yet: a part of the rollouts is then shown the hint, in training and in calibration',
-  'export `easier(seed)`, if it is not there yet, or let it leave out more: a part of the instances is then the easier one, in training and in calibration',
   'where the capability has several parts, keep to one of them',
 ].map((way) => `- ${way};`);
 const HARDER = [
