@@ -14,11 +14,13 @@ import torch
 from trainer.tests.conftest import filled, save_adapter
 from trainer.tests.train_harness import TARGETS, make_job, parse_job
 from trainer.tinker.update import token_factors
+from trainer.train import grpo
 from trainer.train.batch import micro_batches
 from trainer.train.channel import Channel, SamplerDiffers
 from trainer.train.groups import EPS, Batch, group_advantages, informative, training_batch
 from trainer.train.grpo import make_trainer
 from trainer.train.job import Rollout, Row
+from trainer.train.outliers import Extreme, divergence
 
 CLIP = 0.2
 
@@ -218,6 +220,13 @@ def test_a_sampler_that_differs_too_much_is_said_with_both_figures(tiny_model_di
         step(trainer, batch_of(rows, [1.0] * 4))
 
 
+def test_a_sampler_that_is_wrong_nearly_everywhere_is_no_outlier(tiny_model_dir, tmp_path):
+    trainer = tuned_trainer(tiny_model_dir, tmp_path, max_logprob_gap=0.5)
+    rows = [shifted(row, -60) for row in with_old_logps(trainer, random_rows(4, seed=3), spread=0.0)]
+    with pytest.raises(SamplerDiffers):
+        step(trainer, batch_of(rows, [1.0] * 4))
+
+
 @pytest.mark.parametrize("tokens_per_forward", [1, 10_000])
 def test_rows_without_logprobs_begin_at_ratio_1(trainer, tokens_per_forward):
     """The policy's own log-probs stand for the old ones, so nothing of them is clipped; other rows bring theirs."""
@@ -235,6 +244,94 @@ def test_rows_without_logprobs_begin_at_ratio_1(trainer, tokens_per_forward):
     step(trainer, batch_of(known, advantages[:3]), tokens_per_forward)
     assert gap == pytest.approx(trainer._step_metrics["logprob_gap"], rel=1e-4)
     assert gap > 0.1
+
+
+LOSSES = {
+    "clip and delta": {},
+    "kl": {"kl": 0.5},
+    "truncated weights": {"importance_sampling_clip_max": 2.0},
+    "truncated weights and kl": {"importance_sampling_clip_max": 2.0, "kl": 0.5},
+    "a step ahead": {"steps_ahead": 1},
+    "bfloat16 and kl": {"dtype": "bfloat16", "kl": 0.5},
+}
+
+
+@pytest.mark.parametrize("advantage", [1.0, -1.0])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_one_wrong_logprob_leaves_a_step_as_it_is(loss, advantage, tiny_model_dir, tmp_path):
+    trainer = tuned_trainer(tiny_model_dir, tmp_path, off_policy_mask_threshold=99, **LOSSES[loss])
+    rows = with_old_logps(trainer, random_rows(4, seed=3), spread=0.1)
+    at, last = len(rows[1].mask) - 1, rows[1].logprobs[-1]
+
+    def stepped(reported: float, mask: int = 1) -> list[torch.Tensor]:
+        row = rows[1].model_copy(
+            update={"logprobs": [*rows[1].logprobs[:at], reported], "mask": [*rows[1].mask[:at], mask]}
+        )
+        batch = batch_of([rows[0], row, *rows[2:]], [0.5, advantage, -0.3, 0.2])
+        tokens = sum(sum(one.mask) for one in rows)
+        value, gradient = step(trainer, Batch(batch.rows, batch.advantages, tokens, {}))
+        assert math.isfinite(value)
+        return gradient
+
+    stepped(last)
+    assert trainer._step_metrics["bounded_tokens"] == 0
+    truncated = "importance_sampling_clip_max" in LOSSES[loss]
+    for reported in (-92.0, -100.0, -9998.0, 60.0, 1e300):
+        found = stepped(reported)
+        assert trainer._step_metrics["bounded_tokens"] == 1
+        assert trainer._step_metrics["logprob_gap"] < 0.2
+        # A ratio of the size of the bound is clipped, or weighs nothing; a truncated weight is at its largest.
+        expected = stepped(last - 15) if truncated and reported < 0 else stepped(last, mask=0)
+        if not (truncated and "kl" in LOSSES[loss]):
+            for a, b in zip(found, expected, strict=True):
+                torch.testing.assert_close(a, b, rtol=1e-3, atol=0.05 if "bfloat16" in loss else 1e-6)
+        assert all(one.isfinite().all() for one in found)
+    own = stepped(logps(trainer, rows[1])[-1].item())
+    for reported in (-9999.0, -1e30):  # vLLM's "no number": the policy's own log-prob is used
+        for a, b in zip(stepped(reported), own, strict=True):
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=0.05 if "bfloat16" in loss else 1e-6)
+        assert trainer._step_metrics["bounded_tokens"] == 1
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_bound_changes_no_bit_of_other_steps(loss, tiny_model_dir, tmp_path, monkeypatch):
+    trainer = tuned_trainer(tiny_model_dir, tmp_path, off_policy_mask_threshold=99, **LOSSES[loss])
+    rows = with_old_logps(trainer, random_rows(4, seed=3), spread=3.0)
+    batch = batch_of([shifted(rows[0], -9.0), *rows[1:]], [1.0, -1.0, 0.5, -2.0])
+    found = step(trainer, batch)
+    monkeypatch.setattr(grpo, "LOG_RATIO_LIMIT", math.inf)
+    value, gradient = step(trainer, batch)
+    assert value == found[0]
+    assert all(torch.equal(a, b) for a, b in zip(gradient, found[1], strict=True))
+
+
+def test_a_base_far_from_the_policy_is_bounded(tiny_model_dir, tmp_path, monkeypatch):
+    trainer = tuned_trainer(tiny_model_dir, tmp_path, kl=0.5)
+    rows = with_old_logps(trainer, random_rows(4, seed=3), spread=0.1)
+    for far in (-500.0, 500.0):
+        monkeypatch.setattr(
+            trainer, "_base_logps", lambda micro, far=far: torch.full_like(micro["old_per_token_logps"], far)
+        )
+        loss, gradient = step(trainer, batch_of(rows, [1.0, -1.0, 0.5, 0.2]))
+        assert math.isfinite(loss) and all(one.isfinite().all() for one in gradient)
+        assert trainer._step_metrics["bounded_tokens"] == trainer._step_metrics["loss_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("extreme", "step", "advice"),
+    [
+        (Extreme(89, 1, 7, own=-3, sampled=-92), 3, "policy server"),
+        (Extreme(math.inf, 1, 7, own=math.nan, sampled=-1), 1, "base_model"),
+        (Extreme(math.inf, 1, 7, own=math.nan, sampled=-92), 3, "learning_rate"),
+        (Extreme(math.inf, 1, 7, own=-3, sampled=-1, base=math.nan), 1, "base_model"),
+        (Extreme(0.1, 1, 7, own=-3, sampled=-3.1), 3, "learning_rate"),
+    ],
+)
+def test_an_error_of_the_loss_names_the_token_and_what_to_change(extreme, step, advice):
+    message = str(divergence("loss", math.nan, step, extreme, ["line 1 rows.0", "line 4 rows.2"]))
+    assert f"loss nan at step {step}: line 4 rows.2 token 7 has log-prob {extreme.own:.4g}" in message
+    named = [word for word in ("policy server", "base_model", "learning_rate") if word in message]
+    assert named == [advice]
 
 
 @pytest.mark.parametrize("gone_on_with", [False, True])
@@ -263,6 +360,8 @@ def test_the_factors_that_a_tinker_server_is_sent_are_the_losss_derivatives(trun
     trainer = tuned_trainer(tiny_model_dir, tmp_path, **changes)
     rows = with_old_logps(trainer, random_rows(9, seed=8), spread=0.5)
     rows[0] = rows[0].model_copy(update={"logprobs": None})
+    for row, reported in ((rows[1], -92.0), (rows[2], -9999.0), (rows[3], 60.0)):
+        row.logprobs[-1] = reported
     batch = batch_of(rows, [1.3, -0.7, 0.2, -1.9, 0.5, 2.0, -0.1, -1.0, -2.0])
     loss, gradient = step(trainer, batch)
     own = [logps(trainer, row) for row in rows]
@@ -272,6 +371,9 @@ def test_the_factors_that_a_tinker_server_is_sent_are_the_losss_derivatives(trun
     assert_close(gradients(trainer), gradient)
     assert sent.loss == pytest.approx(loss, abs=1e-6)
     assert sent.masked_rows == trainer._step_metrics["masked_rows"] > 0
+    assert sent.bounded_tokens == trainer._step_metrics["bounded_tokens"] == 3
+    extreme = sent.extreme._replace(base=trainer._extreme.base)
+    assert extreme == pytest.approx(trainer._extreme, abs=1e-4) and extreme[1:3] == (1, len(rows[1].mask) - 1)
     assert sent.logprob_gap == pytest.approx(trainer._step_metrics["logprob_gap"], abs=1e-5)
 
 

@@ -148,6 +148,19 @@ def test_another_model_behind_the_policy_server_ends_it_at_the_first_step(start)
     assert last_whole(run.output) == (0, None)
 
 
+def test_wrong_logprobs_of_single_tokens_are_counted_and_end_nothing(start):
+    run = start(kl=0.1, max_logprob_gap=0.02)
+    wrong = [-92.0, -100.0, -9999.0, 5.0e300]
+
+    def change(message: Message, rollouts: list[Message]) -> None:
+        for rollout in rollouts[:2]:  # one of the higher and one of the lower rewards
+            rollout["rows"][0]["logprobs"][2] = wrong[message["step"] % len(wrong)]
+
+    run.run(answering(run, change))
+    assert run.exit_code == 0, run.stderr
+    assert {one["metrics"]["bounded_tokens"] for one in run.of_type("step")} == {2}
+
+
 # A step takes one fsync, a checkpoint nine: the process kills itself at the fourth of the second checkpoint.
 IN_A_CHECKPOINT = """
 import os, signal

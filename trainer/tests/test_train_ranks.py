@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
 
-from trainer.tests.train_harness import LORA, WEIGHTS, Learner, Message, Worker, make_job
+from trainer.tests.train_harness import LORA, WEIGHTS, Learner, Message, Worker, make_job, sample_group
 
 slow = pytest.mark.slow
 
@@ -69,6 +70,23 @@ def test_several_processes_train_what_one_does(alone, together, tiny_model_dir, 
     assert furthest(alone, run) < 1e-5
     held, whole = map(int, re.findall(r"holds (\d+) of (\d+) weights", run.stderr)[0]) if shard_base else (1, processes)
     assert held / whole == pytest.approx(1 / processes, rel=0.2)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_training_that_diverges_names_a_token_and_the_learning_rate(tiny_model_dir, tmp_path, processes):
+    run = of_ranks(tiny_model_dir, tmp_path, processes, learning_rate=1e30)
+    base = AutoModelForCausalLM.from_pretrained(tiny_model_dir)
+
+    def by_the_base(message: Message, learner: Learner) -> str | None:
+        if message["type"] != "rollouts":
+            return None
+        rollouts = [one for task in message["tasks"] for one in sample_group(base, task, message["group_size"])]
+        return run.write_batch(message, rollouts)
+
+    run.run(by_the_base)
+    assert run.messages[-1]["error"]["type"] == "Diverged"
+    said = run.messages[-1]["error"]["message"]
+    assert re.search(r"at step 2: line \d+ rows\.0 token \d+ has log-prob nan.*lower learning_rate", said), said
 
 
 def ranks_of(learner: Learner) -> list[int]:

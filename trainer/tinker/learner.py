@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from trainer.command import BadInput, sha256
-from trainer.train.channel import Channel, Diverged, Interrupted
+from trainer.train.channel import Channel, Interrupted
 from trainer.train.checkpoint import (
     append_metrics,
     new_checkpoint,
@@ -26,6 +26,7 @@ from trainer.train.checkpoint import (
 )
 from trainer.train.groups import check_gap, tasks_of_all_steps, training_batch
 from trainer.train.job import TokenRow, read_groups
+from trainer.train.outliers import divergence
 
 from .archive import WEIGHTS, read_export, write_config
 from .job import TinkerJob, vocabulary_of
@@ -149,7 +150,7 @@ class _Training:
             self._channel.progress(step=self.step, done=done, total=2 * len(calls))
         update = token_factors(job, batch, own)
         if not math.isfinite(update.loss):
-            raise Diverged(f"loss {update.loss} at step {self.step + 1}; lower learning_rate")
+            raise divergence("loss", update.loss, self.step + 1, update.extreme, batch.names)
         check_gap(job, update.logprob_gap or 0.0, self.step + 1)
         for done, call in enumerate(calls, start=len(calls) + 1):
             rows = [batch.rows[i] for i in call]
@@ -164,7 +165,7 @@ class _Training:
         told = adapter.step(learning_rate=job.learning_rate, grad_clip_norm=job.max_grad_norm, **ADAM)
         norms = [value for name, value in told.items() if name.endswith("grad_norm")]
         if not all(map(math.isfinite, norms)):
-            raise Diverged(f"grad_norm {norms[0]} at step {self.step + 1}; lower learning_rate")
+            raise divergence("grad_norm", norms[0], self.step + 1, update.extreme, batch.names)
         return {
             "loss": update.loss,
             **({"grad_norm": norms[0]} if norms else {}),
@@ -173,6 +174,7 @@ class _Training:
             "rows": len(batch.rows),
             "loss_tokens": batch.tokens,
             "masked_rows": update.masked_rows,
+            "bounded_tokens": update.bounded_tokens,
             "forward_tokens": forward,
             "trained_tokens": trained,
             **({} if update.logprob_gap is None else {"logprob_gap": update.logprob_gap}),

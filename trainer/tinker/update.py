@@ -4,12 +4,14 @@ Its gradient is the sum, over tokens, of (derivative of the loss by the token's 
 The first factor follows from log-probs and advantages alone; it is what the server is sent as the token's advantage,
 against its own log-probs, so that the ratio is 1 and nothing of clip, delta or masks is left to the server."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from trainer.train.groups import Batch
 from trainer.train.job import Job
+from trainer.train.outliers import LOG_RATIO_LIMIT, NO_LOGPROB, Extreme, mean_gap
 
 
 @dataclass(frozen=True)
@@ -21,15 +23,27 @@ class TokenFactors:
     loss: float
     logprob_gap: float | None
     masked_rows: int
+    bounded_tokens: int
+    extreme: Extreme
 
 
 def token_factors(job: Job, batch: Batch, own: list[np.ndarray]) -> TokenFactors:
     """`own`: the trained policy's log-probs of each row's completion tokens."""
-    factors, losses, gap, masked = [], 0.0, 0.0, 0
-    for row, advantage, now in zip(batch.rows, batch.advantages, own, strict=True):
+    factors, losses, gap, gap_tokens, masked, bounded_tokens = [], 0.0, 0.0, 0, 0, 0
+    extreme = Extreme()
+    for number, (row, advantage, now) in enumerate(zip(batch.rows, batch.advantages, own, strict=True)):
         wanted = np.array(row.mask, dtype=bool)
-        sampled = now if row.logprobs is None else np.array(row.logprobs)
-        gap += np.abs(now - sampled)[wanted].sum()
+        reported = now if row.logprobs is None else np.array(row.logprobs)
+        is_known = wanted & (row.logprobs is not None) & (reported > NO_LOGPROB)
+        distance = np.where(wanted, np.nan_to_num(np.abs(now - reported), nan=math.inf), 0.0)
+        bounded_tokens += int((distance > LOG_RATIO_LIMIT).sum())
+        within = is_known & (distance <= LOG_RATIO_LIMIT)
+        gap, gap_tokens = gap + distance[within].sum(), gap_tokens + int(within.sum())
+        distance = np.where(is_known | ~np.isfinite(now), distance, 0.0)
+        if distance.max() > extreme.distance:
+            token = int(distance.argmax())
+            extreme = Extreme(distance.max(), number, token, now[token], reported[token])
+        sampled = np.where(is_known, reported.clip(now - LOG_RATIO_LIMIT, now + LOG_RATIO_LIMIT), now)
         kept = advantage >= 0 or (sampled - now)[wanted].mean() <= job.off_policy_mask_threshold
         masked += not kept
         # What carries no loss may have any log-prob.
@@ -51,6 +65,8 @@ def token_factors(job: Job, batch: Batch, own: list[np.ndarray]) -> TokenFactors
     return TokenFactors(
         factors=[factor / tokens for factor in factors],
         loss=losses / tokens,
-        logprob_gap=gap / known if known else None,
+        logprob_gap=mean_gap(gap, gap_tokens, known) if known else None,
         masked_rows=masked,
+        bounded_tokens=bounded_tokens,
+        extreme=extreme,
     )

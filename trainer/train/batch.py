@@ -19,7 +19,10 @@ def micro_batches(
     unmasked completion. Each is normalised by the loss tokens of the whole batch, so that their losses add up to the
     batch's."""
     return [
-        _pad([batch.rows[i] for i in chunk], [batch.advantages[i] for i in chunk], batch.tokens, pad_id, device)
+        {
+            **_pad([batch.rows[i] for i in chunk], [batch.advantages[i] for i in chunk], batch.tokens, pad_id, device),
+            "row_numbers": torch.tensor(chunk),
+        }
         for chunk in chunks(batch.rows, tokens_per_forward, shares=shares)
     ]
 

@@ -3,14 +3,16 @@
 Invariants: which tasks a step asks for follows from the job and the step alone; only rows that carry a gradient are
 kept: no constant group, no row without a loss token."""
 
+import itertools
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
 from .channel import SamplerDiffers
 from .job import Job, Rollout, Row
+from .outliers import NO_LOGPROB
 
 EPS = 1e-4
 """Added to a standard deviation before dividing by it: TRL's value."""
@@ -40,11 +42,14 @@ class Batch:
     advantages: list[float]
     tokens: int
     metrics: dict[str, float]
+    names: list[str] = field(default_factory=list)
+    """Where the rows stand in the batch file."""
 
     @property
     def known_tokens(self) -> int:
-        """Loss tokens of rows that bring the sampler's log-probs."""
-        return sum(sum(row.mask) for row in self.rows if row.logprobs is not None)
+        """The number of loss tokens that have a log-prob of the sampler's."""
+        pairs = (pair for row in self.rows for pair in zip(row.mask, row.logprobs or [], strict=False))
+        return sum(own for own, logprob in pairs if logprob > NO_LOGPROB)
 
 
 def group_advantages(rewards: np.ndarray, kind: Literal["group", "batch"]) -> np.ndarray:
@@ -67,23 +72,25 @@ def training_batch(groups: list[list[Rollout]], advantage: Literal["group", "bat
     rewards = np.array([[rollout.reward for rollout in group] for group in groups])
     values = group_advantages(rewards, advantage).tolist()
     informs = informative(rewards).tolist()
+    lines = itertools.count(1)
     kept = [
-        (row, value)
+        (row, value, f"line {line} rows.{number}")
         for group, group_values, keep in zip(groups, values, informs, strict=True)
+        for rollout, value, line in zip(group, group_values, lines, strict=False)
         if keep
-        for rollout, value in zip(group, group_values, strict=True)
-        for row in rollout.rows
+        for number, row in enumerate(rollout.rows)
         if any(row.mask)
     ]
     return Batch(
-        rows=[row for row, _ in kept],
-        advantages=[value for _, value in kept],
-        tokens=sum(sum(row.mask) for row, _ in kept),
+        rows=[row for row, _, _ in kept],
+        advantages=[value for _, value, _ in kept],
+        tokens=sum(sum(row.mask) for row, _, _ in kept),
         metrics={
             "reward": float(rewards.mean()),
             "reward_std": float(rewards.std(ddof=1)),
             "informative_groups": sum(informs),
         },
+        names=[name for _, _, name in kept],
     )
 
 

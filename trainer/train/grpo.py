@@ -32,6 +32,7 @@ from .job import Job, read_groups
 from .learn import TellsAndSaves, common_settings, learn, save_adapter
 from .logps import SampledLogps
 from .model import build_model
+from .outliers import LOG_RATIO_LIMIT, NO_LOGPROB, Extreme, divergence, mean_gap
 from .ranks import Ranks
 
 BEFORE = Path("before", "policy")
@@ -93,7 +94,9 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         self._step_metrics: dict[str, float] = {}
         self._update_started = 0.0
         self._micro: dict[str, torch.Tensor] = {}
-        self._at_one, self._gap, self._masked_rows = torch.empty(0), 0.0, 0
+        self._at_one, self._gap, self._gap_tokens = torch.empty(0), 0.0, 0
+        self._masked_rows = self._bounded_tokens = 0
+        self._extreme, self._row_names = Extreme(), list[str]()
         # In half precision TRL's forward computes under autocast; layers in parts are whole in their own forward alone.
         self._sampled = None if self.args.bf16 or job.shard_base else SampledLogps(self.model.get_base_model())
 
@@ -149,8 +152,9 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         batch = self._collect(self.state.global_step, [row["prompt"] for row in inputs[:: self.num_generations]])
         self._update_started = time.perf_counter()
         model.train()
-        loss, gap = torch.zeros((), device=self.args.device), 0.0
-        self._masked_rows = 0
+        loss = torch.zeros((), device=self.args.device)
+        self._gap, self._gap_tokens, self._masked_rows, self._bounded_tokens = 0.0, 0, 0, 0
+        self._extreme, self._row_names = Extreme(), batch.names
         micros = micro_batches(
             batch,
             tokens_per_forward=self._tokens_per_forward,
@@ -168,22 +172,24 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             part = self.compute_loss(model, micro)
             self.accelerator.backward(part)
             loss += part.detach()
-            gap += self._gap
             self._channel.progress(step=self.state.global_step, done=done, total=len(own))
         if self._job.shard_base:
             self._keep_up(model, most - len(own))
         if self._ranks.size > 1:
-            total, gap, masked = self._ranks.add(model, loss, gap, self._masked_rows)
-            loss, self._masked_rows = torch.tensor(total, device=self.args.device), int(masked)
+            counts = self._gap_tokens, self._masked_rows, self._bounded_tokens
+            total, self._gap, *counts = self._ranks.add(model, loss, self._gap, *counts)
+            loss = torch.tensor(total, device=self.args.device)
+            self._gap_tokens, self._masked_rows, self._bounded_tokens = map(int, counts)
         if not math.isfinite(loss.item()):
-            raise Diverged(f"loss {loss.item()} at step {self.state.global_step + 1}; lower learning_rate")
-        gap /= max(batch.known_tokens, 1)
+            raise self.divergence("loss", loss.item(), self.state.global_step + 1)
+        gap = mean_gap(self._gap, self._gap_tokens, batch.known_tokens)
         check_gap(self._job, gap, self.state.global_step + 1)
         self._step_metrics = {
             **batch.metrics,
             "rows": len(batch.rows),
             "loss_tokens": batch.tokens,
             "masked_rows": self._masked_rows,
+            "bounded_tokens": self._bounded_tokens,
             **({} if math.isnan(gap) or not batch.known_tokens else {"logprob_gap": gap}),
             "rollouts_seconds": self._update_started - started,
         }
@@ -224,18 +230,53 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> tuple:
         result = self._scored(*args, **kwargs)
-        # The micro-batch's sum of differences to the sampler's log-probs.
-        known = self._micro["tool_mask"].bool() & ~self._micro["old_is_unknown"]
-        self._gap = (self._at_one - self._micro["old_per_token_logps"])[known].abs().sum().item()
-        # The loss reads these next.
-        unknown = self._micro["old_is_unknown"] | (self.temperature != 1)
         own, micro, most = result[0].detach(), self._micro, self._job.importance_sampling_clip_max
-        sampled = torch.where(unknown, own, micro["old_per_token_logps"])
+        reported, base = micro["old_per_token_logps"], micro.get("ref_per_token_logps", torch.zeros_like(own))
+        has_no_number = ~micro["old_is_unknown"] & (reported <= NO_LOGPROB)
+        unknown = micro["old_is_unknown"] | has_no_number
+        known = micro["tool_mask"].bool() & ~unknown
+        distance = (self._at_one - reported).abs()
+        is_bounded = (distance > LOG_RATIO_LIMIT) & ~unknown
+        differences = distance[known & ~is_bounded]
+        self._gap += differences.sum().item()
+        self._gap_tokens += differences.numel()
+        self._count_bounded(is_bounded | has_no_number, torch.where(unknown, 0.0, distance), own, base)
+        # The loss reads these next. TRL multiplies the KL term by the ratio, which says nothing where it is bounded.
+        least, largest = own - LOG_RATIO_LIMIT, own + LOG_RATIO_LIMIT
+        sampled = torch.where(unknown | (self.temperature != 1), own, reported.clamp(least, largest))
         micro["sampling_per_token_logps"] = micro["old_per_token_logps"] = sampled
+        if self.beta != 0.0:
+            micro["ref_per_token_logps"] = torch.where(is_bounded, own, base.clamp(least, largest))
         if most is not None:  # the weight is a factor, and the ratio that is clipped is to the policy's own: 1
             micro["old_per_token_logps"] = own
             micro["advantages"] = micro["advantages"][:, None] * (own - sampled).exp().clamp(max=most)
         return result
+
+    def _count_bounded(
+        self, is_bounded: torch.Tensor, distance: torch.Tensor, own: torch.Tensor, base: torch.Tensor
+    ) -> None:
+        """Counts the loss tokens whose log-probs are bounded, and remembers the most extreme one of the step."""
+        micro, carries_loss = self._micro, self._micro["tool_mask"].bool()
+        if self.beta != 0.0:
+            from_base = (own - base).abs()
+            is_bounded, distance = is_bounded | (from_base > LOG_RATIO_LIMIT), torch.maximum(distance, from_base)
+        self._bounded_tokens += int((is_bounded & carries_loss).sum())
+        distance = torch.where(own.isfinite() & base.isfinite(), distance.nan_to_num(), math.inf)
+        place = int(torch.where(carries_loss, distance, 0.0).argmax())
+        row, column = divmod(place, own.size(1))
+        if (furthest := distance[row, column].item()) > self._extreme.distance:
+            self._extreme = Extreme(
+                distance=furthest,
+                row=int(micro["row_numbers"][row]),
+                token=column - int(micro["prompt_lengths"][row]) + micro["prompt_ids"].size(1),
+                own=own[row, column].item(),
+                sampled=micro["old_per_token_logps"][row, column].item(),
+                base=base[row, column].item(),
+            )
+
+    def divergence(self, name: str, value: float, step: int) -> Diverged:
+        distance, row, token, *logprobs = self._ranks.largest(self._extreme)
+        return divergence(name, value, step, Extreme(distance, int(row), int(token), *logprobs), self._row_names)
 
     def get_off_policy_mask(self, advantages: torch.Tensor, **given: Any) -> torch.Tensor:
         """TRL's, a row's tokens alike; what it leaves out is counted."""

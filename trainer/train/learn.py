@@ -99,6 +99,10 @@ class TellsAndSaves:
         """Of the step that has just been finished, beside loss, grad_norm and learning_rate."""
         raise NotImplementedError
 
+    def divergence(self, name: str, value: float, step: int) -> Diverged:
+        """Returns the error for a loss or gradient that is not finite."""
+        return Diverged(f"{name} {value} at step {step}; lower learning_rate")
+
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Reports a finished step. TRL's other metrics are dropped."""
         if "grad_norm" not in logs:  # the summary at the end of training
@@ -106,7 +110,7 @@ class TellsAndSaves:
         step = self.state.global_step
         for name in ("loss", "grad_norm"):
             if not math.isfinite(logs[name]):
-                raise Diverged(f"{name} {logs[name]} at step {step}; lower learning_rate")
+                raise self.divergence(name, logs[name], step)
         metrics = {name: logs[name] for name in ("loss", "grad_norm", "learning_rate")} | self.metrics_of_step()
         self._metrics["train"].clear()
         if not self.leads:

@@ -136,6 +136,18 @@ class Ranks:
             at += count
         return flat[at:].tolist()
 
+    def largest(self, numbers: Sequence[float]) -> list[float]:
+        """Returns the numbers of the rank whose first number is the largest."""
+        if self.size == 1:
+            return list(numbers)
+        import torch
+        from torch import distributed
+
+        own = torch.tensor(numbers, dtype=torch.float64, device=self._device)
+        found = [torch.empty_like(own) for _ in range(self.size)]
+        distributed.all_gather(found, own)
+        return max((one.tolist() for one in found), key=lambda one: one[0])
+
 
 def _end_with(child: subprocess.Popen) -> None:
     if child.wait() != 0:
