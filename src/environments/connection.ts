@@ -5,7 +5,7 @@
 import { hostname } from 'node:os';
 import type { z } from 'zod';
 import { limited } from '../domain/concurrency';
-import { isDeep } from '../sandbox/limits';
+import { LINE, measureJson } from '../domain/json-size';
 import { type Child, MAX_LINE, readLines, startChild, startProblem } from './child-process';
 import {
   badEnvironment,
@@ -168,14 +168,13 @@ interface Answer {
   isFatal?: boolean;
 }
 
-/** No schema or argument of a tool is nested so deep; what is deeper overflows the stack of whoever walks through it. */
-const MAX_DEPTH = 100;
 const STDOUT = 'stdout is for the protocol, logs go to stderr';
 
 function answerIn(line: string): Answer {
   const id = idIn(line);
-  if (isDeep(line, MAX_DEPTH))
-    return { id, problem: `the answer is nested deeper than ${MAX_DEPTH}`, fix: 'send plain records' };
+  const { exceeded } = measureJson(line, LINE);
+  if (exceeded)
+    return { id, problem: `the answer has over ${LINE[exceeded]} JSON ${exceeded}`, fix: 'send plain records' };
   let value: unknown;
   try {
     value = JSON.parse(line);

@@ -2,7 +2,8 @@
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { z } from 'zod';
-import { DEEPEST, isTooDeep } from '../domain/messages';
+import { type JsonBounds, measureJson } from '../domain/json-size';
+import { DEEPEST } from '../domain/messages';
 import { badRequest, GatewayError } from './errors';
 
 /** Its answer is read by nobody. */
@@ -75,35 +76,27 @@ export function bodyReader({
     });
 }
 
-/** Of a body, nested ones too: what is done with each of more would keep all others waiting. */
-const MOST_VALUES = 100_000;
-const valuesIn = (value: unknown): number =>
-  typeof value === 'object' && value !== null ? Object.values(value).reduce((n, one) => n + valuesIn(one), 1) : 1;
+/** Bounds on a body. They are checked before it is parsed, which would keep all others waiting. */
+export const BODY: JsonBounds = { values: 100_000, levels: DEEPEST };
 
-function checkSize(body: unknown): void {
-  if (typeof body !== 'object' || Array.isArray(body)) return; // which is no request
-  let values = 0;
-  for (const [name, value] of Object.entries(body ?? {})) {
-    const field = name.slice(0, 100);
-    if (isTooDeep(value)) throw badRequest(`${field}: it has over ${DEEPEST} levels; send a flatter one`, field);
-    values += valuesIn(value);
-    if (values > MOST_VALUES)
-      throw badRequest(`${field}: the body has over ${MOST_VALUES} values here; send fewer`, field);
-  }
-}
-
-/** Throws GatewayError, which names the first bad field. */
+/** Throws GatewayError, which names the first bad field and its value. */
 export function parseBody<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
+  const { exceeded, field } = measureJson(text, BODY);
+  if (exceeded)
+    throw badRequest(`${field ?? 'body'}: the body has over ${BODY[exceeded]} ${exceeded} here; send fewer`, field);
   let body: unknown;
   try {
     body = JSON.parse(text);
   } catch {
-    throw badRequest('the body is no JSON');
+    throw badRequest(`the body is no JSON: ${shown(text)}`);
   }
-  checkSize(body);
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  const param = issue?.path.join('.') || null;
-  throw badRequest(`${param ?? 'body'}: ${issue?.message ?? 'it can not be read'}`, param);
+  const { path, message } = parsed.error.issues[0]!;
+  const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | null | undefined)?.[key], body);
+  const isMissing = value === undefined;
+  const param = path.join('.') || null;
+  throw badRequest(`${param ?? 'body'} is ${isMissing ? 'missing' : shown(JSON.stringify(value))}: ${message}`, param);
 }
+
+const shown = (text: string): string => (text.length > 100 ? `${text.slice(0, 100)}...` : text);

@@ -76,28 +76,3 @@ export function quoted(text: string, most: number = QUOTED_CHARS): string {
   const line = text.slice(0, most).replace(UNPRINTABLE, ' ');
   return text.length > most ? `${line}…` : line;
 }
-
-/** Whether arrays and objects in a JSON text are nested more than `most` deep. */
-export function isDeep(json: string, most: number): boolean {
-  if (json.length <= 2 * most || countOf(json, ['[', '{'], most) <= most) return false;
-  let [depth, inText] = [0, false];
-  for (let at = 0; at < json.length; at += 1) {
-    const character = json[at];
-    if (character === '"') inText = !inText;
-    else if (character === '\\') at += 1;
-    else if (inText) continue;
-    else if (character === '[' || character === '{') {
-      depth += 1;
-      if (depth > most) return true;
-    } else if (character === ']' || character === '}') depth -= 1;
-  }
-  return false;
-}
-
-/** How often one of these characters stands in a text, counted up to one more than `most`: found faster than a text is read. */
-function countOf(text: string, characters: readonly string[], most: number): number {
-  let count = 0;
-  for (const character of characters)
-    for (let at = text.indexOf(character); at >= 0 && count <= most; at = text.indexOf(character, at + 1)) count += 1;
-  return count;
-}

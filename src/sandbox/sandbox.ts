@@ -6,9 +6,9 @@
 import { Worker } from 'node:worker_threads';
 import { OutsideFailure } from '../domain/failures';
 import { limited } from '../domain/concurrency';
+import { measureJson } from '../domain/json-size';
 import {
   CALL_CPU_MS,
-  isDeep,
   KILL_CPU_MS,
   KILL_WALL_MS,
   MEMORY_PAGES,
@@ -263,7 +263,7 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
   function read({ request, resolve, reject }: Pending, json: string | undefined): void {
     try {
       if (json === undefined) resolve(undefined);
-      else if (!isDeep(json, MOST_DEPTH)) resolve(JSON.parse(json));
+      else if (!measureJson(json, { values: Infinity, levels: MOST_DEPTH }).exceeded) resolve(JSON.parse(json));
       else reject(new SandboxError(`${request.name}: the result is nested more than ${MOST_DEPTH} deep`));
     } catch (error) {
       reject(new SandboxError(`${request.name}: the result is not JSON: ${quoted((error as Error).message)}`));

@@ -10,6 +10,7 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { projectRoot } from '../artifacts/given';
 import { OutsideFailure, reasonOf } from '../domain/failures';
+import { LINE, measureJson } from '../domain/json-size';
 import { promptSchema } from '../domain/rollout';
 import { limited } from '../domain/concurrency';
 import { programEnvironment, watchProcess } from '../policy/python';
@@ -59,7 +60,7 @@ export type ReplyRequest = Extract<LearnerMessage, { type: 'reply' }>;
 function parseMessage(line: string): LearnerMessage {
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    if (!measureJson(line, LINE).exceeded) value = JSON.parse(line);
   } catch {
     // No JSON is outside the protocol like any other line.
   }

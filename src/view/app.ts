@@ -3,6 +3,7 @@
  * machine by somebody else's doing (DNS rebinding) is refused; nothing is decided but for a page of this address; no answer may run as a script.
  */
 import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import { z } from 'zod';
 import type { ArtifactStore } from '../artifacts/store';
 import { namesThisMachine } from '../gateway/listen';
@@ -35,12 +36,15 @@ export interface ViewOptions {
 
 class Refused extends Error {
   constructor(
-    readonly status: 400 | 403 | 404 | 415,
+    readonly status: 400 | 403 | 404 | 413 | 415,
     message: string,
   ) {
     super(message);
   }
 }
+
+/** Bytes of a decision. JSON of this size is parsed in milliseconds, whatever it holds. */
+const DECISION_BYTES = 64 * 1024;
 
 export function createView(o: ViewOptions) {
   const { index, store, log = () => undefined } = o;
@@ -75,7 +79,13 @@ export function createView(o: ViewOptions) {
   });
   app.get('/', async (c) => c.html(pageHtml(await o.page())));
   app.get('/api/page', async (c) => c.body(pageData(await o.page()), 200, { 'content-type': 'application/json' }));
-  app.post('/api/approvals', async (c) => {
+  const limit = bodyLimit({
+    maxSize: DECISION_BYTES,
+    onError: () => {
+      throw new Refused(413, `body: it has more than ${DECISION_BYTES} bytes; send {verb, what, of, reason}`);
+    },
+  });
+  app.post('/api/approvals', limit, async (c) => {
     const parsed = decisionSchema.safeParse(await c.req.json().catch(() => undefined));
     if (parsed.success) return c.json(await o.decide(parsed.data));
     const [issue] = parsed.error.issues;

@@ -97,10 +97,12 @@ test('a slow answer is no hang as long as others come', async () => {
 });
 
 const NESTED = `'{"jsonrpc":"2.0","id":' + id + ',"result":' + '['.repeat(5e5) + ']'.repeat(5e5) + '}\\n'`;
+const MANY = `'{"jsonrpc":"2.0","id":' + id + ',"result":[' + '{},'.repeat(1e6) + '{}]}\\n'`;
 
 test.each([
   ['prints on stdout', `console.log('loading data'); send(id, {});`, 'loading data; stdout is for the protocol'],
-  ['nests too deep', `process.stdout.write(${NESTED});`, 'nested deeper than 100'],
+  ['nests too deep', `process.stdout.write(${NESTED});`, 'over 100 JSON levels'],
+  ['holds too many values', `process.stdout.write(${MANY});`, 'over 1000000 JSON values'],
   ['fails in megabytes', `fail(id, -32601, 'x'.repeat(3e6));`, '... (3000000 characters)'],
   [
     'asks for a user that nobody plays',

@@ -122,6 +122,21 @@ test.each<[string, () => Promise<Response>, unknown[]]>([
   expect((await ask('a book')).status).toBe(200);
 });
 
+test('bodies of millions of values are refused before they are parsed, and others are answered meanwhile', async () => {
+  await start({ limits: { bodyBytes: 16_000_000 } });
+  const many = (field: string, value: string) => `{"model":"trace","${field}":[${`${value},`.repeat(2e6)}${value}]}`;
+  const bodies = [many('messages', '{}'), many('stop', '1'), `[${'{},'.repeat(5e6)}{}]`, '['.repeat(15e6)];
+  const parsed = jest.spyOn(JSON, 'parse');
+  try {
+    const refusals = bodies.map(async (body) => refusal(await ask('', {}, { body })));
+    expect((await ask('a book')).status).toBe(200);
+    expect(await Promise.all(refusals)).toEqual(bodies.map(() => [400, null]));
+    expect(Math.max(...parsed.mock.calls.map(([text]) => text.length))).toBeLessThan(10_000);
+  } finally {
+    parsed.mockRestore();
+  }
+});
+
 test('a body without an end is given up', async () => {
   await start();
   const body = new ReadableStream({ pull: (controller) => controller.enqueue(new Uint8Array(10_000)) });

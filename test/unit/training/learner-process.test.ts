@@ -125,6 +125,19 @@ test('a log that can not be written is no reason not to start', async () => {
 
 const unstarted = (words: RegExp) => ({ type: 'TrainerDied', message: expect.stringMatching(words) as string });
 
+test('a line of millions of values ends it, and is not parsed', async () => {
+  const command = [process.execPath, '-e', `console.log('{"type":"done","step":[' + '{},'.repeat(2e6) + '0]}')`];
+  const learner = new LearnerProcess({ command, log: join(folder, 'log'), env: {}, limits });
+  begun.push(learner);
+  const parsed = jest.spyOn(JSON, 'parse');
+  try {
+    await expect(said(learner)).rejects.toMatchObject({ type: 'TrainerDied' });
+    expect(parsed).not.toHaveBeenCalled();
+  } finally {
+    parsed.mockRestore();
+  }
+});
+
 test('a program that is not there is said', async () => {
   const none = { command: [join(folder, 'python')], log: join(folder, 'log'), env: {}, limits };
   const learner = new LearnerProcess(none);

@@ -363,6 +363,9 @@ describe('served', () => {
     const given = await ask('/api/approvals', { ...json, origin: `http://${own}` }, decision);
     expect(given).toMatchObject({ status: 200, text: '{"decided":["approved: x"]}' });
     expect(decisions).toEqual([decision]);
+    const large = { ...decision, what: ['x'.repeat(70_000)] };
+    expect((await ask('/api/approvals', { ...json, origin: `http://${own}` }, large)).status).toBe(413);
+    expect(decisions).toEqual([decision]);
     expect(await ask('/api/approvals', { ...json, origin: `http://${own}` }, { verb: 'maybe' })).toMatchObject({
       status: 400,
       text: expect.stringContaining('verb'),
