@@ -7,14 +7,8 @@ import { z } from 'zod';
 import type { Context as Call } from 'hono';
 import type { Context } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
-import {
-  isArguments,
-  type AssistantMessage,
-  type Message,
-  openingOf,
-  toolSchema,
-  type ToolSchema,
-} from '../domain/messages';
+import { measureJson } from '../domain/json-size';
+import { isArguments, type AssistantMessage, type Message, openingOf, type ToolSchema } from '../domain/messages';
 import type { Prompt, Sampling } from '../domain/rollout';
 import {
   AS_IT_IS,
@@ -28,11 +22,18 @@ import {
   toWireTools,
 } from '../policy/wire';
 import { withPrompt } from '../rollout/play';
-import { parseBody } from './body';
+import { BODY, parseBody } from './body';
 
 /** A text alone is one part of it. */
 export const partsOf = <Part extends z.ZodType>(part: Part) =>
   z.preprocess((content) => (typeof content === 'string' ? [{ type: 'text', text: content }] : content), z.array(part));
+
+const isEmpty = (value: unknown): boolean =>
+  value === null || value === '' || (typeof value === 'object' && Object.keys(value as object).length === 0);
+/** An optional field. Clients that write every field send null, or something empty, for one that they leave out. */
+const optional = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (isEmpty(value) ? undefined : value), schema.optional());
+const refused = (fix: string) => optional(z.undefined(`it can't be carried; ${fix}`));
 
 const wordsSchema = z.object({ type: z.literal('text', 'only text can be read'), text: z.string() });
 const textSchema = partsOf(wordsSchema).transform((parts) => parts.map(({ text }) => text).join(''));
@@ -41,28 +42,81 @@ const callSchema = z.object({
   type: z.literal('function').default('function'),
   function: z.object({ name: z.string(), arguments: z.string() }),
 });
+/** A call that a client sends back. */
+const sentCallSchema = z.object({
+  id: optional(z.string()),
+  type: optional(z.literal('function')),
+  function: z.object({ name: z.string(), arguments: optional(z.string()) }),
+});
 
-const messageSchema = z.discriminatedUnion('role', [
+const sentMessageSchema = z.discriminatedUnion('role', [
   z.object({ role: z.literal('system'), content: textSchema }),
   /** OpenAI's newer name of the same. */
   z.object({ role: z.literal('developer').transform(() => 'system' as const), content: textSchema }),
   z.object({ role: z.literal('user'), content: textSchema }),
-  z
-    .object({
-      role: z.literal('assistant'),
-      content: textSchema.nullish().transform((content) => content ?? null),
-      tool_calls: z.array(callSchema).optional(),
-    })
-    .transform((message) => {
-      const { role, content, tool_calls = [] } = message;
-      if (tool_calls.every((call) => isArguments(call.function.arguments))) return message;
-      // Some servers refuse what can't be read: it is text, as in the campaign's rollouts.
-      const { calls, ...said } = told(toAssistantMessage(content ?? '', tool_calls));
-      return { role, ...said, ...(calls.length > 0 && { tool_calls: calls }) };
-    }),
-  z.object({ role: z.literal('tool'), tool_call_id: z.string(), content: textSchema }),
+  z.object({
+    role: z.literal('assistant'),
+    content: textSchema.nullish(),
+    refusal: optional(z.string()),
+    tool_calls: optional(z.array(sentCallSchema)),
+    function_call: refused('send tool_calls'),
+  }),
+  z.object({ role: z.literal('tool'), tool_call_id: optional(z.string()), content: textSchema.nullish() }),
 ]);
-export type WireMessage = z.output<typeof messageSchema>;
+type SentMessage = z.output<typeof sentMessageSchema>;
+
+type WireCall = z.output<typeof callSchema>;
+export type WireMessage =
+  | { role: 'system' | 'user'; content: string }
+  | { role: 'assistant'; content: string | null; tool_calls?: WireCall[] }
+  | { role: 'tool'; tool_call_id: string; content: string };
+
+/** Bounds the JSON texts that a body holds as the body itself is bounded: each of them is parsed too. */
+function checkArguments(messages: SentMessage[], context: z.RefinementCtx): void {
+  let values = 0;
+  for (const [n, message] of messages.entries())
+    for (const call of (message.role === 'assistant' && message.tool_calls) || []) {
+      values += measureJson(call.function.arguments ?? '', BODY).values;
+      if (values <= BODY.values) continue;
+      const problem = `the arguments of calls have over ${BODY.values} values up to here; send fewer`;
+      return context.addIssue({ code: 'custom', path: [n, 'tool_calls'], message: problem });
+    }
+}
+
+/** Numbers calls without an id through the conversation; a result without an id answers the first of them that has no answer yet. */
+function withIds(messages: SentMessage[], context: z.RefinementCtx): WireMessage[] {
+  let calls = 0;
+  let unanswered = new Set<string>();
+  return messages.map((message, n) => {
+    if (message.role === 'assistant') {
+      const given = (message.tool_calls ?? []).map(({ id, function: { name, arguments: text } }) => ({
+        id: id ?? `call_${calls++}`,
+        type: 'function' as const,
+        function: { name, arguments: text ?? '{}' },
+      }));
+      unanswered = new Set(given.map(({ id }) => id));
+      return toWireAssistant(message.content ?? message.refusal ?? null, given);
+    }
+    if (message.role !== 'tool') return message;
+    const [next] = unanswered;
+    const { content, tool_call_id = next } = message;
+    if (tool_call_id === undefined) {
+      context.addIssue({ code: 'custom', path: [n, 'tool_call_id'], message: 'name the call that it answers' });
+      return z.NEVER;
+    }
+    unanswered.delete(tool_call_id);
+    return { role: 'tool', tool_call_id, content: content ?? '' };
+  });
+}
+
+function toWireAssistant(content: string | null, calls: WireCall[]): WireMessage {
+  const role = 'assistant';
+  if (calls.length === 0) return { role, content: content ?? '' };
+  if (calls.every((call) => isArguments(call.function.arguments))) return { role, content, tool_calls: calls };
+  // Some servers refuse what can't be read: it is text, as in the campaign's rollouts.
+  const { calls: readable, ...words } = told(toAssistantMessage(content ?? '', calls));
+  return { role, ...words, ...(readable.length > 0 && { tool_calls: readable }) };
+}
 
 /** As clients have it. */
 function told(message: AssistantMessage): Pick<Answer, 'content' | 'calls'> {
@@ -72,54 +126,53 @@ function told(message: AssistantMessage): Pick<Answer, 'content' | 'calls'> {
 
 /** Fields that go to the policy server as they are. */
 const passed = {
-  tool_choice: z.unknown().optional(),
-  parallel_tool_calls: z.boolean().nullish(),
-  max_tokens: z.int().positive().nullish(),
-  max_completion_tokens: z.int().positive().nullish(),
-  temperature: z.number().min(0).max(2).nullish(),
-  top_p: z.number().gt(0).max(1).nullish(),
+  tool_choice: optional(z.unknown()),
+  parallel_tool_calls: optional(z.boolean()),
+  max_tokens: optional(z.int().positive()),
+  max_completion_tokens: optional(z.int().positive()),
+  temperature: optional(z.number().min(0).max(2)),
+  top_p: optional(z.number().gt(0).max(1)),
   /** Anthropic's and vLLM's. */
-  top_k: z.int().min(-1).nullish(),
+  top_k: optional(z.int().min(-1)),
   /** vLLM's. */
-  min_p: z.number().min(0).max(1).nullish(),
-  repetition_penalty: z.number().positive().nullish(),
-  presence_penalty: z.number().min(-2).max(2).nullish(),
-  frequency_penalty: z.number().min(-2).max(2).nullish(),
-  seed: z.int().nullish(),
-  stop: z.union([z.string(), z.array(z.string()).max(4)]).nullish(),
-  response_format: z.unknown().optional(),
-  modalities: z.unknown().optional(),
-  logprobs: z.boolean().nullish(),
-  top_logprobs: z.int().min(0).max(20).nullish(),
+  min_p: optional(z.number().min(0).max(1)),
+  repetition_penalty: optional(z.number().positive()),
+  presence_penalty: optional(z.number().min(-2).max(2)),
+  frequency_penalty: optional(z.number().min(-2).max(2)),
+  seed: optional(z.int()),
+  stop: optional(z.union([z.string(), z.array(z.string()).max(4)])),
+  response_format: optional(z.unknown()),
+  modalities: optional(z.unknown()),
+  logprobs: optional(z.boolean()),
+  top_logprobs: optional(z.int().min(0).max(20)),
 };
-
-const refused = (fix: string) => z.null(`it can't be carried; ${fix}`).optional();
 
 /** Whatever else is asked changes no answer, and is left out. */
 const requestSchema = z.object({
   model: z.string('name one that GET /v1/models lists'),
-  messages: z.array(messageSchema).min(1),
-  tools: z
-    .array(
+  messages: z.array(sentMessageSchema).min(1).superRefine(checkArguments).transform(withIds),
+  tools: optional(
+    z.array(
       z.object({
-        type: z.literal('function'),
-        function: z.looseObject({
+        type: optional(z.literal('function')),
+        function: z.object({
           name: z.string(),
-          description: z.string().default(''),
-          parameters: z.record(z.string(), z.unknown()).default({ type: 'object', properties: {} }),
+          description: optional(z.string()).transform((description = '') => description),
+          parameters: z
+            .record(z.string(), z.unknown())
+            .nullish()
+            .transform((parameters) => parameters ?? { type: 'object', properties: {} }),
         }),
       }),
-    )
-    .nullish(),
-  n: z.literal(1, 'one choice is made: leave n out').nullish(),
-  stream: z.boolean().nullish(),
-  stream_options: z.object({ include_usage: z.boolean().nullish() }).nullish(),
-  user: z.string().nullish(),
-  ...{
-    logit_bias: refused('leave it out'),
-    functions: refused('send tools'),
-    function_call: refused('send tool_choice'),
-  },
+    ),
+  ),
+  n: optional(z.literal(1, 'one choice is made: leave n out')),
+  stream: optional(z.boolean()),
+  stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
+  user: optional(z.string()),
+  logit_bias: refused('leave it out'),
+  functions: refused('send tools'),
+  function_call: refused('send tool_choice'),
   ...passed,
 });
 export type ChatRequest = z.output<typeof requestSchema>;
@@ -129,8 +182,7 @@ export const contextIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 't
   tools: toolsIn({ tools }),
 });
 
-const toolsIn = ({ tools }: Pick<ChatRequest, 'tools'>): ToolSchema[] =>
-  (tools ?? []).map((tool) => toolSchema.parse(tool.function));
+const toolsIn = ({ tools }: Pick<ChatRequest, 'tools'>): ToolSchema[] => (tools ?? []).map((tool) => tool.function);
 
 /** What a router looks at. */
 export const openingIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context =>
@@ -145,10 +197,9 @@ function toMessage(message: WireMessage): Message {
 /** What the policy server is asked. `sampling`: how, where the request does not say. */
 export function bodyFor(request: ChatRequest, prompt?: Prompt, sampling?: Sampling): object {
   const { messages, tools } = request;
-  const given = Object.entries(passedOf(request)).filter(([, value]) => value !== undefined && value !== null);
   return {
     ...(sampling ? sampledAs(sampling) : { ...AS_IT_IS, temperature: 1, top_p: 1 }),
-    ...Object.fromEntries(given),
+    ...Object.fromEntries(Object.entries(passedOf(request)).filter(([, value]) => value !== undefined)),
     messages: prompt ? prompted(messages, prompt) : messages,
     ...(tools?.length && { tools: toWireTools(toolsIn(request)) }),
   };

@@ -173,7 +173,7 @@ function read(body: string, c: Call, schema: typeof requestSchema | typeof count
     }),
     ...choiceOf(tool_choice),
     ...(stop_sequences?.length && { stop: stop_sequences }),
-    user: metadata?.user_id,
+    user: metadata?.user_id ?? undefined,
   };
 }
 
