@@ -54,6 +54,7 @@ const mayImport = {
   checks: ['domain', 'conversations', 'sandbox', 'type registry'],
   gateway: ['domain', 'artifacts', 'language-model/endpoint', 'policy', 'rollout', 'routing/router', 'report'],
   workers: [
+    'domain/allowed',
     'domain/work',
     'artifacts',
     'metrics',

@@ -1,6 +1,6 @@
 /** Writes the report: report.json and report.html as artifacts, and as files in the campaign's folder. */
 import { join } from 'node:path';
-import { replaceFile } from '../artifacts/durable-file';
+import { folderIn, replaceFile } from '../artifacts/durable-file';
 import { atHand } from '../artifacts/given';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
@@ -40,7 +40,7 @@ export async function writeReport(
   const spent = await spentOf({ store, campaign });
   const report = await buildReport({ store: watched, record, tasks, trainTasks, spent, ...parts });
   const { json, html, verdict } = renderReport({ report });
-  const [folder, aside] = [join(home, record.campaign.name), asideIn(home)];
+  const [folder, aside] = [folderIn(home, campaign), asideIn(home)];
   await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
   const file = join(folder, 'report.html');
   await replaceFile({ path: file, body: html, aside });

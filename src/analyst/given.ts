@@ -8,6 +8,7 @@ import { basename, dirname, resolve, join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
+import { checkFile } from '../domain/allowed';
 import { capabilityNameSchema, type LabelPass, labelPassSchema } from '../domain/capability';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { defineKind, type Identity } from '../domain/kinds';
@@ -85,9 +86,11 @@ const fileSchema = z.strictObject({
 });
 
 export async function readGivenFile(file: string) {
+  checkFile('analyst.capabilities', file);
   const { capabilities, labels } = parseFields(file, await readYaml(file));
   if (labels === undefined) return { capabilities };
   const folder = resolve(dirname(file), labels);
+  checkFile('labels', folder);
   const passes: LabelPass[] = [];
   for (const { file: labelFile, pass } of await readLabelFiles({ folder, field: `${file}: labels` })) {
     const names = capabilities.map(({ name }) => name);

@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
 import { showLife } from '../domain/concurrency';
 
@@ -44,6 +44,16 @@ export async function makeFolder(path: string): Promise<void> {
       if (!isCode(again, 'EEXIST')) throw again;
     });
   }
+}
+
+/** The folder of this name in `root`. Throws BadInput for a name that leads elsewhere. */
+export function folderIn(root: string, name: string): string {
+  if (name !== basename(name) || name.startsWith('.'))
+    throw new OutsideFailure(
+      'BadInput',
+      `name is ${JSON.stringify(name)}, which is no name of a folder; choose another`,
+    );
+  return resolve(root, name);
 }
 
 /** Where a home's temporary files lie: in the store's folder, since its leftovers are removed. */

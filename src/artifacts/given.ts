@@ -5,6 +5,7 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
+import { allowFolder } from '../domain/allowed';
 import { OutsideFailure } from '../domain/failures';
 import { digest, sha256 } from './hash';
 import type { ArtifactStore } from './store';
@@ -50,14 +51,21 @@ export async function atHand<Value>(store: ArtifactStore, value: Value): Promise
     const ref = await store.find(keyOf(name));
     const lost = 'what the campaign was given is not in the store any more; the same command puts it there';
     if (!ref) throw new OutsideFailure('ArtifactDamaged', `${keyOf(name)}: ${lost}`);
-    folders.set(name, await store.folder(ref));
+    const folder = await store.folder(ref);
+    allowFolder(folder);
+    folders.set(name, folder);
   }
   return withTexts(value, (text) => {
-    if (text.startsWith(PROJECT)) return join(projectRoot, text.slice(PROJECT.length));
     const [name = '', file] = text.split('/');
-    return folders.has(name) ? join(folders.get(name)!, file!) : text;
+    return folders.has(name) && file !== '..' ? join(folders.get(name)!, file!) : ofProject(text);
   });
 }
+
+const ofProject = (text: string): string =>
+  text.startsWith(PROJECT) ? join(projectRoot, text.slice(PROJECT.length)) : text;
+
+/** The value as a worker of this checkout gets it. */
+export const received = <Value>(value: Value): Value => withTexts(portable(value), ofProject);
 
 const withTexts = <Value>(value: Value, change: (text: string) => string): Value =>
   value === undefined

@@ -24,6 +24,8 @@ export interface Home {
   lock: string;
   /** What the supervisor runs, for the next one and for commands that look for its Temporal server. */
   state: string;
+  /** What its workers may use for its campaigns (run/allowed.ts). */
+  allowed: string;
   logs: string;
   temporalDatabase: string;
 }
@@ -38,6 +40,7 @@ export function homeAt(folder: string): Home {
     root,
     lock: join(root, 'run.lock'),
     state: join(root, 'run.json'),
+    allowed: join(root, 'allowed.json'),
     logs: join(root, 'logs'),
     temporalDatabase: join(root, 'temporal.db'),
   };

@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { checkFile } from '../domain/allowed';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { countsOf } from '../domain/statistics';
 import { isTrajectory, readTrajectory } from './atif';
@@ -183,6 +184,7 @@ async function readLine(
 /** Those of a file with at least this reward. @throws BadInput where the file can't be used, or has none. */
 export async function takeConversations(o: { file: string; minReward: number }): Promise<Conversation[]> {
   const { file, minReward } = o;
+  checkFile('conversations', file);
   const { conversations } = await readConversations({ files: [file] });
   const taken = conversations.filter(({ reward }) => reward >= minReward);
   if (taken.length > 0) return taken;

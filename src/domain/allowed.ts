@@ -1,24 +1,97 @@
 /**
- * What the operator of a worker lets campaign files name: commands that it runs, and variables whose values it hands on. Without a list everything,
- * as on a machine of one's own.
+ * Programs, variables and files that workers use for campaigns. Anyone who reaches Temporal can write the input of a workflow, so a worker uses
+ * only what its operator allows: in CAMPAIGN_COMMANDS and CAMPAIGN_KEY_VARIABLES, else what the campaign files of its home name (`campaign run`
+ * writes them into the file CAMPAIGN_ALLOWED), else nothing. Other processes use what the person who started them names.
  */
-import { OutsideFailure } from './failures';
+import { readFileSync } from 'node:fs';
+import { isAbsolute, relative } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { OutsideFailure, reasonOf } from './failures';
 
-/** Commands that may run, word by word, between semicolons. */
 const COMMANDS = 'CAMPAIGN_COMMANDS';
-/** Variables that may be named, between commas. */
 const VARIABLES = 'CAMPAIGN_KEY_VARIABLES';
+export const ALLOWED_FILE = 'CAMPAIGN_ALLOWED';
 
-function check(what: string, { word, list, separator }: { word: string; list: string; separator: string }): void {
-  const allowed = process.env[list]?.split(separator).map((one) => one.trim().split(/\s+/).join('\0'));
-  if (!process.env[list] || allowed?.includes(word)) return;
-  throw new OutsideFailure('NotAllowed', `${what}, which this worker's operator does not allow; add it to ${list}`);
+/** A target's kind and those of its fields that decide which code runs, as the campaign file has them. */
+const programSchema = z.looseObject({ kind: z.string() });
+export type Program = z.infer<typeof programSchema>;
+const programsSchema = z.array(programSchema);
+
+/** `variables`: NAME, which programs may get, or NAME=ORIGIN, whose value may be sent there. */
+const allowedSchema = z.object({ programs: programsSchema, variables: z.array(z.string()) });
+export type Allowed = z.infer<typeof allowedSchema>;
+/** By campaign. */
+export const allowedFileSchema = z.record(z.string(), allowedSchema);
+
+let isRestricted = false;
+/** Called once by a process that takes work from Temporal. */
+export const restrictToAllowed = (): void => void (isRestricted = true);
+
+/** Folders of the store that hold files of campaigns. */
+const folders = new Set<string>();
+export const allowFolder = (folder: string): void => void folders.add(folder);
+
+/** What the campaign files of the home name. It is read each time: another campaign may be added while workers run. */
+function named(): Allowed {
+  const file = process.env[ALLOWED_FILE];
+  if (!file) return { programs: [], variables: [] };
+  try {
+    const all = Object.values(allowedFileSchema.parse(JSON.parse(readFileSync(file, 'utf8'))));
+    return { programs: all.flatMap(({ programs }) => programs), variables: all.flatMap(({ variables }) => variables) };
+  } catch (error) {
+    throw new OutsideFailure('NotAllowed', `${file} can't be read (${reasonOf(error)}); start \`campaign run\` again`);
+  }
 }
 
-/** Throws NotAllowed. */
-export const checkCommand = (command: readonly string[]): void =>
-  check(`the target's command is ${command.join(' ')}`, { word: command.join('\0'), list: COMMANDS, separator: ';' });
+function allowedPrograms(text: string | undefined): readonly Program[] {
+  if (!text) return named().programs;
+  try {
+    return programsSchema.parse(JSON.parse(text));
+  } catch {
+    return [];
+  }
+}
 
-/** Of a field of the campaign file that names a variable. Throws NotAllowed. */
-export const checkVariable = (field: string, name: string): void =>
-  check(`${field} is ${name}`, { word: name, list: VARIABLES, separator: ',' });
+function refused(what: string, list: string, entry: string): OutsideFailure {
+  const fromFiles = process.env[ALLOWED_FILE] && !process.env[list];
+  const fix = fromFiles
+    ? 'start the campaign with `campaign run FILE`, which allows what its file names'
+    : `if you trust it, add ${entry} to the worker's ${list} (docs/machines.md)`;
+  return new OutsideFailure('NotAllowed', `${what}, which this worker may not use; ${fix}`);
+}
+
+/** The target's program. Throws NotAllowed. */
+export function checkProgram(program: Program): void {
+  const text = process.env[COMMANDS];
+  if (!isRestricted && !text) return;
+  const wanted: unknown = JSON.parse(JSON.stringify(program));
+  if (allowedPrograms(text).some((one) => isDeepStrictEqual(one, wanted))) return;
+  const entry = JSON.stringify(wanted);
+  throw refused(`target is ${entry}`, COMMANDS, entry);
+}
+
+/** A variable that `field` names; with `url` its value is sent there, else a program gets it. */
+export const variableEntry = (name: string, url?: string): string =>
+  url === undefined ? name : `${name}=${new URL(url).origin}`;
+
+/** Throws NotAllowed. */
+export function checkVariable(field: string, name: string, url?: string): void {
+  const text = process.env[VARIABLES];
+  if (!isRestricted && !text) return;
+  const entry = variableEntry(name, url);
+  const list = text ? text.split(',').map((one) => one.trim()) : named().variables;
+  if (list.includes(entry)) return;
+  throw refused(`${field} is ${name}${url === undefined ? '' : `, for ${url}`}`, VARIABLES, entry);
+}
+
+/** A file or folder that a campaign was given. Throws NotAllowed where it is none from the store. */
+export function checkFile(field: string, path: string): void {
+  const isInside = (folder: string) => {
+    const way = relative(folder, path);
+    return !isAbsolute(way) && way.split(/[\\/]/)[0] !== '..';
+  };
+  if (!isRestricted || [...folders].some(isInside)) return;
+  const fix = 'start the campaign with `campaign run` or `campaign start`, which put its files there';
+  throw new OutsideFailure('NotAllowed', `${field} is ${path}, which is not in the store; ${fix}`);
+}

@@ -4,6 +4,7 @@
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { Environment } from '../domain/environment';
+import type { Program } from '../domain/allowed';
 import type { EnvironmentSpec, Kind } from '../domain/kinds';
 import type { PublishedArm } from '../domain/artifacts';
 import type { Partners } from '../partners/partners';
@@ -25,6 +26,12 @@ export interface CheckRun {
   signal?: AbortSignal | undefined;
 }
 
+/** The parsed options that decide which code runs, as `checkProgram` takes them. */
+export const pickProgram = (kind: string, read: object, runs: readonly string[]): Program => ({
+  kind,
+  ...Object.fromEntries(Object.entries(read).filter(([name]) => runs.includes(name))),
+});
+
 export interface EnvironmentKind extends Kind<Promise<Environment> | Environment, EnvironmentContext> {
   /** Made by campaigns: a campaign file can't name it. */
   readonly internal?: boolean;
@@ -34,6 +41,8 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
   readonly remedy?: (spec: EnvironmentSpec) => string;
   /** How its processes are run, and the models that play its other parties; absent of one that runs in process. */
   readonly program?: (spec: EnvironmentSpec) => ProcessOptions;
+  /** Options that decide which code its processes run. */
+  readonly runs?: readonly string[];
   /** Each rollout starts a program of its own. */
   readonly startsPrograms?: boolean;
   /** Digest of the user's files that it is made of; rejects where one can't be read. */

@@ -1,6 +1,5 @@
 /** Environments that others wrote, by the clients of their formats: Python modules of the project that speak the environment protocol (docs/targets.md). */
 import { z } from 'zod';
-import { checkCommand } from '../domain/allowed';
 import { OutsideFailure } from '../domain/failures';
 import { bridge } from './benchmarks';
 import type { EnvironmentKind } from './kinds';
@@ -44,10 +43,10 @@ export const openenv: EnvironmentKind = {
       passEnv: processOptions.passEnv,
     },
     paths: ['cwd'],
+    runs: ['command', 'cwd', 'url'],
     program(options) {
       if ((options.url === undefined) === (options.command === undefined))
         throw new OutsideFailure('BadInput', 'target: kind openenv takes one of url and command; name it');
-      if (options.command) checkCommand(options.command);
       const timeout = options.silenceSeconds * PATIENCE;
       return bridge(python, 'bridges.openenv', [JSON.stringify({ ...options, timeout })]);
     },

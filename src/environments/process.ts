@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { chatModelSchema, silenceField, variableName, type ModelUsage } from '../domain/endpoints';
-import { checkCommand, checkVariable } from '../domain/allowed';
+import { checkProgram, checkVariable } from '../domain/allowed';
 import type {
   Environment,
   EnvironmentDescription,
@@ -18,7 +18,7 @@ import type {
 import { defineKind, type KindSpec } from '../domain/kinds';
 import { openPartners, type Partners, type Judge, type SimulatedUser } from '../partners/partners';
 import { connect, type Connection, type ProcessCommand, SILENCE_SECONDS } from './connection';
-import type { EnvironmentContext, EnvironmentKind } from './kinds';
+import { type EnvironmentContext, type EnvironmentKind, pickProgram } from './kinds';
 import { seedOf } from '../artifacts/hash';
 import type { AssistantMessage, Message, UserMessage } from '../domain/messages';
 import {
@@ -49,9 +49,10 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
   kind: string;
   options: Shape;
   paths: readonly (keyof Shape & string)[];
+  runs: readonly (keyof Shape & string)[];
   program(options: z.infer<z.ZodObject<Shape>>): ProcessCommand;
 }) {
-  const { kind, options, paths, program } = o;
+  const { kind, options, paths, runs, program } = o;
   const definition = defineKind({
     kind,
     version: '1',
@@ -60,7 +61,7 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
     open: (read, _identity, { partners, silenceMs }: EnvironmentContext) => {
       const { processes, silenceSeconds, passEnv, ...models } = processSchema.parse(read);
       const command = program(read);
-      checkCommand(command.command);
+      checkProgram(pickProgram(kind, read, runs));
       for (const name of passEnv ?? []) checkVariable('target.passEnv', name);
       return openProcessEnvironment({
         ...command,
@@ -71,7 +72,7 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
       });
     },
   });
-  return { ...definition, program: (spec: KindSpec): ProcessOptions => processSchema.parse(spec) };
+  return { ...definition, runs, program: (spec: KindSpec): ProcessOptions => processSchema.parse(spec) };
 }
 
 const kind = programKind({
@@ -82,6 +83,7 @@ const kind = programKind({
     ...processOptions,
   },
   paths: ['cwd'],
+  runs: ['command', 'cwd'],
   program: ({ command, cwd }) => ({ command, cwd }),
 });
 

@@ -3,6 +3,7 @@
  * and a value is never read as a message or a place. An answer that can't be used is sent back with what is wrong with it: nobody fills in what a model
  * left out or guesses what it meant; whatever it writes is a value or a defect in words that a model can act on, in time that grows with the text.
  */
+import { checkFile } from '../domain/allowed';
 import { CHARACTERS_A_TOKEN, tokensOf } from '../domain/endpoints';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import type { Asking, ChatMessage, LanguageModel, ModelReply } from './model';
@@ -205,6 +206,7 @@ const PROMPTS = join(projectRoot, 'prompts');
 
 /** `folder`: prompts of the user's, each in place of the one of its name. Files are read when they are first needed, once. */
 export function openPrompts({ folder }: { folder?: string | undefined } = {}): Prompts {
+  if (folder !== undefined) checkFile('prompts', folder);
   const files = new Map<string, PromptFile>();
   const fileOf = (name: string): PromptFile => {
     const known =

@@ -243,10 +243,13 @@ function oneLine(text: string): string {
   return line.length > SHOWN ? `${line.slice(0, SHOWN)} ...` : line;
 }
 
-/** The key in the environment variable that `field` names. Throws BadInput if there is none that can be sent, NotAllowed if this worker may not. */
-export function keyOf(field: string, variable: string | undefined): string | undefined {
+/** The endpoint's key, from the environment variable that `field` names. Throws BadInput if there is none that can be sent, NotAllowed if this worker may not. */
+export function keyOf(
+  field: string,
+  { url, apiKeyEnv: variable }: Pick<Caller['spec'], 'url' | 'apiKeyEnv'>,
+): string | undefined {
   if (variable === undefined) return undefined;
-  checkVariable(field, variable);
+  checkVariable(field, variable, url);
   const key = process.env[variable]?.trim();
   const wrong = (problem: string) =>
     new OutsideFailure(

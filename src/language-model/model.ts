@@ -144,7 +144,7 @@ const failures = {
 function connect(caller: LanguageModelCaller): Connection {
   const { field, spec } = caller;
   try {
-    const apiKey = keyOf(`${field}.apiKeyEnv`, spec.apiKeyEnv);
+    const apiKey = keyOf(`${field}.apiKeyEnv`, spec);
     return { apiKey, endpoint: openEndpoint({ url: spec.url, key: apiKey }) };
   } catch (error) {
     if (!isFailure(error, 'BadInput')) throw error;

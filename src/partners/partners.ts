@@ -89,7 +89,7 @@ function openChatModel(role: PartnerRole, spec: ChatModel) {
   /** What makes an answer unusable, as a failure. */
   const unusable = (problem: string): OutsideFailure =>
     callerFailure(caller, { type: caller.failures.failed, problem });
-  const endpoint = openEndpoint({ url, key: keyOf(`${field}.apiKeyEnv`, spec.apiKeyEnv) });
+  const endpoint = openEndpoint({ url, key: keyOf(`${field}.apiKeyEnv`, spec) });
   // Not left to the connections: a request that waits for one is on the clock already.
   const limited = createLimit(concurrency);
 

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from '../artifacts/given';
+import { checkVariable } from '../domain/allowed';
 import type { Campaign, Trainer } from '../domain/campaign';
 import { askPython } from './python';
 
@@ -14,11 +15,17 @@ export const tinkerPython = (): string =>
 
 export const hasTinkerPython = (): boolean => existsSync(tinkerPython());
 
-/** A worker's own server counts for a campaign that runs, whatever its file says: it has that server's key. */
-export const tinkerUrl = ({ url }: TinkerServer): string => process.env['TINKER_BASE_URL'] ?? url;
+const KEY = 'TINKER_API_KEY';
+
+/** A worker's own server counts for a campaign that runs, whatever its file says: it has that server's key. Throws NotAllowed. */
+export function tinkerUrl({ url }: TinkerServer): string {
+  const own = process.env['TINKER_BASE_URL'];
+  if (own === undefined && process.env[KEY]) checkVariable('trainer.url', KEY, url);
+  return own ?? url;
+}
 
 /** Programs are given no key that is not theirs. */
-export const tinkerEnvironment = (): NodeJS.ProcessEnv => ({ TINKER_API_KEY: process.env['TINKER_API_KEY'] });
+export const tinkerEnvironment = (): NodeJS.ProcessEnv => ({ [KEY]: process.env[KEY] });
 
 const answerSchema = z.object({
   model: z.string(),

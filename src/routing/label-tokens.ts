@@ -312,8 +312,8 @@ const answerSchema = z.object({
 
 /** Asks the endpoint. Throws where it does not answer with one vector a text. */
 export async function embed(spec: Embeddings, texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
-  const { url, model, apiKeyEnv } = spec;
-  const endpoint = openEndpoint({ url, key: keyOf('router.embeddings.apiKeyEnv', apiKeyEnv) });
+  const { url, model } = spec;
+  const endpoint = openEndpoint({ url, key: keyOf('router.embeddings.apiKeyEnv', spec) });
   const vectors: number[][] = [];
   for (let begin = 0; begin < texts.length; begin += TEXTS) {
     const input = texts.slice(begin, begin + TEXTS);

@@ -3,9 +3,11 @@
  */
 import { readdir } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { checkFile } from '../domain/allowed';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 
 export async function moduleFiles(folder: string, field?: string): Promise<string[]> {
+  checkFile(field ?? 'modules', folder);
   const wrong = (problem: string) =>
     new OutsideFailure(
       'BadInput',

@@ -5,9 +5,9 @@
  */
 import { Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { asideIn, replaceFile } from '../artifacts/durable-file';
+import { asideIn, folderIn, replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import { keptJson, type ArtifactStore } from '../artifacts/store';
 import { workerIdentity } from '../artifacts/place';
@@ -87,7 +87,7 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
   const known = await findResult(store, key);
   if (known) return summaryOf(store, known);
 
-  const folder = resolve(home, 'trainings', `${name}-${id.slice(0, 12)}`);
+  const folder = folderIn(join(home, 'trainings'), `${name}-${id.slice(0, 12)}`);
   const { job, learning } = await run.prepare(folder);
   const jobFile = join(folder, 'job.json');
   await replaceFile({ path: jobFile, body: JSON.stringify(job, null, 1), aside: asideIn(home) });

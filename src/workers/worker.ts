@@ -15,6 +15,7 @@ import { stoppingWhenFaulty } from '../activities/failures';
 import { openStore } from '../artifacts/open-store';
 import { workerIdentity } from '../artifacts/place';
 import { notingUsage } from '../artifacts/usage';
+import { restrictToAllowed } from '../domain/allowed';
 import { FAULTY, longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
@@ -170,6 +171,7 @@ export async function runWorker(
   deps: Pick<PolicyDependencies, 'store' | 'environments' | 'home'> & Partial<Pick<PolicyDependencies, 'client'>>,
   { activities, longSlots, stopsWhenFaulty, onConnected, ...options }: Options,
 ): Promise<void> {
+  restrictToAllowed();
   const stop = (): void => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   };

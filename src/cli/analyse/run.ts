@@ -93,7 +93,7 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
   const { candidates } = finished;
   const passes = candidates?.length === 0 ? 0 : rule.passes - finished.passes;
   const isDone = candidates !== undefined && passes === 0;
-  if (!isDone) keyOf('--api-key-env', spec.apiKeyEnv);
+  if (!isDone) keyOf('--api-key-env', spec);
   const planned = analyst.estimate?.({ ...conversations, rule, candidates });
   const sum = (field: 'requests' | 'promptTokens' | 'completionTokens') =>
     planned ? (candidates ? 0 : planned.discovery[field]) + passes * planned.pass[field] : 0;

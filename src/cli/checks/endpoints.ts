@@ -75,7 +75,7 @@ export function languageModelChecks(campaign: Campaign, { asks, kinds = allKinds
       fix: `correct ${field} in the campaign file (docs/language-models.md)`,
       async run() {
         requirePrice(field, model);
-        keyOf(`${field}.apiKeyEnv`, model.apiKeyEnv);
+        keyOf(`${field}.apiKeyEnv`, model);
         if (!asks) return undefined;
         await ask(field, model);
         return `${model.model} at ${model.url} answers`;

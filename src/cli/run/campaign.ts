@@ -44,6 +44,7 @@ import { addressOf, connect, hasWorkers, registerSearchAttributes, type Temporal
 import { follow } from '../campaign-status';
 import type { ProgressOutput } from '../watch/output';
 import { activitiesOf, type ActivitySnapshot, readStatus, type Snapshot, writeStatus } from '../watch/snapshot';
+import { allowCampaign } from './allowed';
 import { lives } from './processes';
 import type { ServeOptions, SupervisedRun } from './supervisor';
 
@@ -114,6 +115,7 @@ export async function start(file: string, options: StartOptions & CommonOptions)
   try {
     await registerSearchAttributes(temporal, at, (text) => console.error(text));
     const decision = decide(await campaignState(temporal, name), { ...input, name });
+    if (decision !== 'show') await allowCampaign({ home, campaign: read.campaign, temporal });
     if (decision === 'start') {
       const base = await baseIdOf(read.campaign, home);
       await startCampaign(temporal, { ...input, campaign: await travelling({ ...input, home, base }) });

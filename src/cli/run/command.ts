@@ -18,6 +18,7 @@ import { homeOf } from '../options';
 import { readReport } from '../reports';
 import { isTerminal } from '../watch/output';
 import { campaignToEnd, readStart, type CampaignRun, type StartOptions } from './campaign';
+import { allowCampaign } from './allowed';
 import { policyServerService, workerServices } from './services';
 import { INTERRUPTED, supervised, type ServeOptions, type SupervisedRun } from './supervisor';
 import { startTemporal, type TemporalServer } from './temporal-server';
@@ -101,8 +102,10 @@ async function runToEnd(run: Run): Promise<number> {
   return 0;
 }
 
-async function startWorkers({ home, campaign, output, supervisor, variables }: Run, pool: string): Promise<void> {
+async function startWorkers(run: Run, pool: string): Promise<void> {
+  const { home, campaign, output, supervisor, variables } = run;
   const { workers, policyServer, baseModel } = campaign;
+  await allowCampaign(run);
   let policyServerUrl: string;
   if (policyServer.kind === 'vllm') policyServerUrl = policyServer.url;
   else {

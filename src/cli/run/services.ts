@@ -1,6 +1,7 @@
 /** The policy server and the workers of a campaign on one machine: how each is started, when it is ready, how long it may take to end. */
 import { join } from 'node:path';
 import { projectRoot } from '../../artifacts/given';
+import { ALLOWED_FILE } from '../../domain/allowed';
 import type { Campaign } from '../../domain/campaign';
 import { taskQueues } from '../../domain/work';
 import { pythonPath, type Home } from '../project';
@@ -56,6 +57,7 @@ export function workerServices(o: {
     ...process.env,
     ...o.variables,
     CAMPAIGN_HOME: o.home.root,
+    [ALLOWED_FILE]: o.home.allowed,
     POLICY_SERVER_URL: o.policyServerUrl,
     CAMPAIGN_POOL: o.pool,
     CAMPAIGN_MODEL: o.model,

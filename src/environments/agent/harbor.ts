@@ -18,6 +18,7 @@ export const harbor = agentKind({
     testShare: z.number().gt(0).lt(1).default(0.3).describe('Share of the tasks that are `test`, by their names.'),
   },
   paths: ['tasks', 'folder'],
+  runs: ['tasks', 'command', 'folder'],
   label: ({ tasks }) => tasks,
   expand: ({ tasks, command, folder, testShare }) => {
     const grader = ['sh', join(projectRoot, 'bridges', 'harbor', 'run.sh'), resolve(tasks)];

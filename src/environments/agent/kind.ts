@@ -7,11 +7,11 @@ import { basename, resolve } from 'node:path';
 import { z } from 'zod';
 import { digest, sha256 } from '../../artifacts/hash';
 import { silenceField, variableName } from '../../domain/endpoints';
-import { checkCommand, checkVariable } from '../../domain/allowed';
+import { checkProgram, checkVariable } from '../../domain/allowed';
 import type { Environment, EnvironmentDescription, Episode } from '../../domain/environment';
 import { isFailure, OutsideFailure } from '../../domain/failures';
 import { defineKind, type KindSpec } from '../../domain/kinds';
-import type { EnvironmentContext, EnvironmentKind } from '../kinds';
+import { type EnvironmentContext, type EnvironmentKind, pickProgram } from '../kinds';
 import { checkAgent, isFile, lostWords } from './check';
 import { type Asked, openEndpoint } from './endpoint';
 import { beginAgent } from './episode';
@@ -57,13 +57,14 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
   kind: string;
   options: Shape;
   paths: readonly (keyof Shape & string)[];
+  runs: readonly (keyof Shape & string)[];
   label(options: z.infer<z.ZodObject<Shape>>): string;
   expand(
     options: z.infer<z.ZodObject<Shape>>,
     limits: { maxSteps: number },
   ): Omit<AgentOptions, keyof typeof agentOptions>;
 }): EnvironmentKind {
-  const { expand, label, options, ...named } = o;
+  const { expand, label, options, runs, ...named } = o;
   const common = z.object(agentOptions);
   const openRead = (read: z.infer<z.ZodObject<Shape>>, more: Pick<OpenOptions, 'silenceMs' | 'onAsked'>) => {
     const limits = common.parse(read);
@@ -73,12 +74,17 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
     ...named,
     version: '1',
     options: { ...options, ...agentOptions } as Shape,
-    open: (read, _identity, { silenceMs }: EnvironmentContext) => openRead(read, { silenceMs }),
+    open: (read, _identity, { silenceMs }: EnvironmentContext) => {
+      checkProgram(pickProgram(o.kind, read, runs));
+      for (const name of common.parse(read).passEnv ?? []) checkVariable('target.passEnv', name);
+      return openRead(read, { silenceMs });
+    },
   });
   return {
     ...kind,
     label: (spec) => label(kind.read(spec)),
     startsPrograms: true,
+    runs,
     program: (spec: KindSpec) => {
       const { silenceSeconds, passEnv } = common.parse(spec);
       return { processes: 1, silenceSeconds, ...(passEnv && { passEnv }) };
@@ -108,6 +114,7 @@ export const agent = agentKind({
     rewardFile: z.string().optional().describe('File of the working folder that holds the reward; without it, stdout.'),
   },
   paths: ['tasks', 'folder'],
+  runs: ['command', 'folder', 'tasks', 'grader'],
   label: ({ command }) => command.join(' '),
   expand: ({ name, command, folder, tasks, grader, rewardFile }) => ({
     ...{ name, command, folder, tasks, grader, rewardFile },
@@ -129,8 +136,6 @@ export function openAgent(o: OpenOptions): Environment {
     silenceSeconds,
     silenceMs = silenceSeconds * 1000,
   } = o;
-  for (const command of [o.command, o.grader]) if (command) checkCommand(command);
-  for (const name of passEnv) checkVariable('target.passEnv', name);
   const command = o.command.map((word) => located(word, folder));
   const grader = o.grader?.map((word) => located(word, folder));
   const limits = { maxSteps, maxProcesses, silenceMs };

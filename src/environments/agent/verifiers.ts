@@ -24,6 +24,7 @@ export const verifiers = agentKind({
     rewards: z.tuple([z.number(), z.number()]).default([0, 1]).describe('The least and the most reward that there is.'),
   },
   paths: ['venv'],
+  runs: ['environment', 'venv', 'arguments', 'testArguments'],
   label: ({ environment }) => environment,
   expand: ({ environment, venv, arguments: given, testArguments, trainTasks, testTasks, rewards }, { maxSteps }) => {
     const env = (config: z.infer<typeof configSchema>) => ({

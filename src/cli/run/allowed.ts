@@ -1,0 +1,66 @@
+/** The file from which a home's workers read what they may use: the programs, key variables and addresses that its open campaigns' files name. */
+import { readFileSync } from 'node:fs';
+import { asideIn, replaceFile } from '../../artifacts/durable-file';
+import { received } from '../../artifacts/given';
+import { type Allowed, allowedFileSchema, variableEntry } from '../../domain/allowed';
+import type { Campaign } from '../../domain/campaign';
+import { kindOf } from '../../domain/kinds';
+import { pickProgram } from '../../environments/kinds';
+import { type Registry, registry as allKinds } from '../../registry';
+import { campaignState } from '../control';
+import type { Home } from '../project';
+import type { Temporal } from '../temporal';
+
+/** What a campaign's file names, as its workers get it. */
+export function namedBy(campaign: Campaign, { environments }: Pick<Registry, 'environments'> = allKinds): Allowed {
+  const { target, trainer } = received(campaign);
+  const { kind, runs, read } = kindOf(environments, target);
+  const { passEnv = [] } = target as { passEnv?: string[] };
+  return {
+    programs: runs ? [JSON.parse(JSON.stringify(pickProgram(kind, read(target) as object, runs)))] : [],
+    variables: [
+      ...passEnv.map((name) => variableEntry(name)),
+      ...endpointVariables(campaign),
+      ...(trainer.kind === 'tinker' ? [variableEntry('TINKER_API_KEY', trainer.url)] : []),
+    ],
+  };
+}
+
+/** Of every endpoint in it that has a key. */
+function endpointVariables(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { url, apiKeyEnv } = value as { url?: unknown; apiKeyEnv?: unknown };
+  const own = typeof url === 'string' && typeof apiKeyEnv === 'string' ? [variableEntry(apiKeyEnv, url)] : [];
+  return [...own, ...Object.values(value).flatMap(endpointVariables)];
+}
+
+/** Adds what the campaign's file names, before the campaign starts, and leaves out campaigns that have ended. */
+export async function allowCampaign({
+  home,
+  campaign,
+  temporal,
+}: {
+  home: Home;
+  campaign: Campaign;
+  temporal: Temporal;
+}): Promise<void> {
+  const before = Object.entries(readAllowed(home));
+  const states = await Promise.all(before.map(([name]) => campaignState(temporal, name)));
+  const all = Object.fromEntries(before.filter((_, n) => states[n]?.status === 'RUNNING'));
+  const [own, known] = [namedBy(campaign), all[campaign.name]];
+  // One that runs may have been started from a checkout elsewhere.
+  all[campaign.name] = {
+    programs: [...own.programs, ...(known?.programs ?? [])],
+    variables: [...new Set([...own.variables, ...(known?.variables ?? [])])],
+  };
+  await replaceFile({ path: home.allowed, body: JSON.stringify(all, null, 1), aside: asideIn(home.root) });
+}
+
+/** Nothing where there is no such file, or a damaged one. */
+function readAllowed({ allowed }: Home): Record<string, Allowed> {
+  try {
+    return allowedFileSchema.parse(JSON.parse(readFileSync(allowed, 'utf8')));
+  } catch {
+    return {};
+  }
+}
