@@ -316,10 +316,12 @@ clean: ## Remove what was built; campaigns (.campaigns) and packages stay
 	rm -rf dist coverage .cache .pytest_cache .ruff_cache
 
 .PHONY: size
-size: ## How large the project is: lines and files of src, trainer, tests and recorded data; words of docs
-	@count() { printf '  %-22s %7s lines in %4s files\n' "$$1" "$$(xargs -r cat < $$2 | wc -l)" "$$(wc -l < $$2)"; }; list=$$(mktemp); \
-	git ls-files 'src/*.ts' 'src/*.js' 'web/*.ts*' 'web/*.css' 'web/*.mjs' > $$list; count src $$list; \
-	git ls-files 'trainer/*.py' ':!trainer/tests' ':!trainer/tinker/tests' > $$list; count 'trainer without tests' $$list; \
-	git ls-files 'test/*.ts' 'test/*.mjs' 'test/*.cjs' 'trainer/tests/*.py' 'trainer/tinker/tests/*.py' 'bridges/tests/*.py' ':!test/recorded' ':!test/replay/histories' > $$list; count tests $$list; \
-	git ls-files test/recorded test/fixtures test/replay/histories > $$list; count 'recorded data' $$list; \
-	printf '  %-22s %7s words\n' docs "$$(git ls-files 'docs/*.md' README.md | xargs cat | wc -w)"; rm -f $$list
+size: ## How large the project is: lines and megabytes of code, tests and recorded data; words of docs
+	@code() { git ls-files | grep -E '\.(ts|tsx|js|mjs|py|css)$$' | grep -vE '^test/|/tests/'; }; \
+	count() { xargs -r cat | wc -lc | awk -v what="$$1" '{ printf "  %-26s %6d lines %6.2f MB\n", what, $$1, $$2 / 1e6 }'; }; \
+	code | count 'all code outside tests'; \
+	code | grep -E '^(src|web)/' | count '  of it src and web'; \
+	code | grep -E '^trainer/' | count '  of it trainer'; \
+	git ls-files 'test/*.ts' 'test/*.mjs' 'test/*.cjs' '*/tests/*.py' ':!test/recorded' ':!test/replay/histories' | count tests; \
+	git ls-files test/recorded test/fixtures test/replay/histories | count 'recorded data'; \
+	printf '  %-26s %6d words\n' docs "$$(git ls-files 'docs/*.md' README.md | xargs cat | wc -w)"
