@@ -40,9 +40,6 @@ COMMANDS = {
     ),
     "serve": Command("the embedded policy server (docs/policy-server.md)", "serve.server:main"),
     "merge": Command("make one PEFT adapter out of several weighted ones", JOB, "merge:MergeJob", "merge:merge"),
-    "train-gate": Command(
-        "train a gate over adapters on successful rollouts", JOB, "moe_gate:GateJob", "moe_gate:train_gate"
-    ),
     "fit-router": Command(
         "fit the router from an outcome matrix", QUESTION, "fit_router.fit:Question", "fit_router.fit:fit_router"
     ),

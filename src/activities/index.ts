@@ -5,7 +5,7 @@ import { takeConversations, takeModules, fineTune, train } from './train';
 import { checkAdapters, checkBase, rollOut } from './roll-out';
 import type { Dependencies, GpuDependencies, PolicyDependencies } from './context';
 import { mapped } from './failures';
-import { findGains, fitRouter, trainGate } from './router';
+import { findGains, fitRouter } from './router';
 import { prepare } from './prepare';
 import { writeReport } from './report';
 import { bestIteration, keepDecision, keepPiece, keepResult, readCheckpoints, recallDecision } from './results';
@@ -56,7 +56,7 @@ export const createRolloutActivities = (deps: PolicyDependencies) =>
   >);
 
 export const createGpuActivities = (deps: GpuDependencies) =>
-  bound(deps, { train, fineTune, trainGate } satisfies Record<ActivityOn<'gpu'>, Step>);
+  bound(deps, { train, fineTune } satisfies Record<ActivityOn<'gpu'>, Step>);
 
 type ControlActivities = ReturnType<typeof createControlActivities>;
 type RolloutActivities = ReturnType<typeof createRolloutActivities>;

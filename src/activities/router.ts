@@ -1,23 +1,13 @@
-/**
- * Step 4 of the method: which adapters gain anything and so may be added up, a gate over all of them as one more option, and the router, which is
- * fitted on the outcome matrix of the train split.
- */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+/** Step 4 of the method: finds the adapters that gain anything, which may be merged, and fits the router on the outcome matrix of the train split. */
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
-import { OutsideFailure } from '../domain/failures';
 import { kindOf, type KindSpec } from '../domain/kinds';
 import { openingOf } from '../domain/messages';
-import { isSuccess, SUCCESS, type FixedPolicy, type TrainingRow } from '../domain/rollout';
-import { contentOf, partsOf, plainAdapter } from '../policy/merge';
-import { runPython } from '../policy/python';
+import { SUCCESS, type FixedPolicy } from '../domain/rollout';
 import { readOutcomes, readScored, readTaskMeans } from '../rollout/read';
 import { type FitInput, fitSchema, type FittedRouter } from '../routing/router';
-import { type GpuDependencies, modelFolder, type PolicyDependencies, working, type Dependencies } from './context';
+import { type PolicyDependencies, working, type Dependencies } from './context';
 import { keptJson, type ArtifactStore } from '../artifacts/store';
-import type { Training } from '../domain/campaign';
 import { gainsAnything, successDifference, together } from '../domain/statistics';
 
 /** On this queue because a router may ask the policy. */
@@ -68,96 +58,6 @@ async function outcomeMatrix(
     for (const { task, reward } of scored) (tasks.get(task)!.outcomes[option] ??= []).push(reward >= SUCCESS ? 1 : 0);
   }
   return [...tasks.values()].filter((task) => outcomes.every(({ option }) => task.outcomes[option]));
-}
-
-/** Changes whenever the same job would come to another policy. */
-const GATE_VERSION = '3';
-
-/** As trainer/moe_gate reads them. */
-interface Row {
-  prompt_ids: number[];
-  completion_ids: number[];
-  mask: number[];
-}
-
-/** All adapters as one, behind a gate that is trained on the successes of `outcomes`, the options' rollouts on the router's tasks. */
-export async function trainGate(
-  deps: GpuDependencies,
-  {
-    base,
-    policies,
-    outcomes,
-    training,
-    seed,
-  }: {
-    base: string;
-    policies: FixedPolicy[];
-    outcomes: ArtifactRef[];
-    training: Pick<Training, 'threads' | 'dtype' | 'tokensPerForward'>;
-    seed: number;
-  },
-): Promise<FixedPolicy> {
-  const { store, python, gpus, merge } = deps;
-  const parts = policies.map(({ adapters }) => partsOf(adapters));
-  const { threads, dtype, tokensPerForward } = training;
-  const decisive = { base, parts: parts.map(contentOf), outcomes, seed, dtype };
-  const key = `gated/${digest({ version: GATE_VERSION, ...decisive })}`;
-  const known = await store.find(key);
-  if (known) return { base, adapters: [{ ref: known, weight: 1 }] };
-
-  const { signal, progress } = working('train the gate');
-  progress(0, 1);
-  const refs = await Promise.all(parts.map(async (of) => plainAdapter(of) ?? (await merge(of))));
-  const work = await mkdtemp(join(tmpdir(), 'gate-'));
-  try {
-    signal.throwIfAborted();
-    const [file, folder] = [join(work, 'gate.json'), join(work, 'policy')];
-    const job = {
-      base_model: await modelFolder(deps, base),
-      adapters: await Promise.all(refs.map((ref) => store.folder(ref))),
-      tasks: await solvedTasks(store, outcomes),
-      output_dir: folder,
-      seed,
-      threads,
-      dtype,
-      tokens_per_forward: tokensPerForward,
-    };
-    await writeFile(file, JSON.stringify(job));
-    await gpus.use((env) =>
-      runPython({ python, args: ['train-gate', '--job', file], env, signal, onProgress: progress }),
-    );
-    const ref = await store.putFolder({ key, producer: 'trainGate', folder, inputs: [...outcomes, ...refs] });
-    return { base, adapters: [{ ref, weight: 1 }] };
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
-}
-
-/** Of each task that any option solved, the different ways in which it was solved. */
-async function solvedTasks(
-  store: ArtifactStore,
-  batches: readonly ArtifactRef[],
-): Promise<{ rows: Row[]; rollouts: number }[]> {
-  const tasks = new Map<string, Map<string, Row[]>>();
-  for (const ref of batches)
-    for (const rollout of await readScored({ store, ref })) {
-      if (!isSuccess(rollout) || rollout.rows.length === 0) continue;
-      const rows = rollout.rows.map(rowOf);
-      const ways = tasks.get(rollout.task) ?? new Map<string, Row[]>();
-      tasks.set(rollout.task, ways.set(digest(rows), rows));
-    }
-  if (tasks.size < 2) {
-    const problem = `${tasks.size} tasks of the outcome matrix were solved`;
-    throw new OutsideFailure('BadInput', `${problem}; a gate is trained on at least 2: raise router.tasks`);
-  }
-  const byTask = [...tasks].sort(([a], [b]) => (a < b ? -1 : 1));
-  return byTask.map(([, ways]) => ({ rows: [...ways.values()].flat(), rollouts: ways.size }));
-}
-
-function rowOf({ promptIds, completionIds, turns }: TrainingRow): Row {
-  const mask = completionIds.map(() => 0);
-  for (const { start, end } of turns) mask.fill(1, start, end);
-  return { prompt_ids: promptIds, completion_ids: completionIds, mask };
 }
 
 /** Rollouts before a training and after it, on the same tasks. */

@@ -32,15 +32,6 @@ export function campaignFileSchema(registry: Registry) {
   });
   return (withKinds as unknown as typeof campaignFields)
     .superRefine(checkFields)
-    .superRefine(({ policyServer, router }, context) => {
-      if (policyServer.kind === 'vllm' && kindOf(registry.routers, router).trainsGate)
-        context.addIssue({
-          code: 'custom',
-          path: ['router', 'kind'],
-          message:
-            'another kind with policyServer.kind vllm, which serves no gate; change it, or set policyServer.kind to embedded',
-        });
-    })
     .superRefine(({ trainer, arms }, context) => {
       const n = arms.findIndex((arm) => kindOf(registry.arms, arm).trainsOnConversations);
       if (trainer.kind === 'tinker' && n >= 0)
@@ -59,7 +50,6 @@ function factsOf(campaign: Omit<Campaign, 'parts'>, registry: Registry): PartFac
   return {
     // Prompts of the analyst's own are no prompts of whoever else asks its model.
     ...(model && { analystModel: { ...model, prompts: undefined } }),
-    ...(kindOf(registry.routers, campaign.router).trainsGate && { trainsGate: true }),
   };
 }
 
@@ -78,13 +68,14 @@ function partSchema(kinds: readonly KindFields[], defaultKind: string, common: z
 
 const UNPAID = 'measured without benefit';
 
-/** Paths as in messages, `[]` for any entry of a list; with `value`, one value of the field alone. */
-export const removed: readonly { path: string; value?: string; why: string }[] = [
+/** Fields that are refused. `path` is as in messages, with `[]` for any entry of a list; `value` limits an entry to one value of the field; `version` removed it. */
+export const removed: readonly { path: string; value?: string; version?: string; why: string }[] = [
   { path: 'arms[].kind', value: 'distill', why: `${UNPAID} (docs/decisions.md)` },
   { path: 'arms[].kind', value: 'trace_then_target', why: `${UNPAID} (docs/decisions.md)` },
   { path: 'arms[].kind', value: 'trace_then_joint', why: 'composites.share does the same (docs/decisions.md)' },
   { path: 'router.labels', why: 'it is a kind of its own, router.kind: label_tokens' },
-  { path: 'router.moeGates', why: 'there is one gate, and it is a kind of its own, router.kind: moe_gate' },
+  { path: 'router.moeGates', why: 'vLLM cannot serve a gate (docs/decisions.md)' },
+  { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it (docs/decisions.md)' },
   { path: 'router.learnedWeights', why: `${UNPAID} (docs/decisions.md)` },
   { path: 'calibration.easierShare', why: 'no environment was ever accepted with them (docs/decisions.md)' },
   { path: 'composites.environment', why: '`mixed` is what there is; `written` paid nothing (docs/decisions.md)' },
@@ -101,7 +92,7 @@ export function findRemoved(fields: unknown, path: PropertyKey[] = []): Problem[
     const what = [dotted(here), ...(gone?.value === undefined ? [] : [gone.value])].join(' ');
     const fix = here[0] === 'arms' ? 'delete the arm' : 'delete the line';
     return [
-      ...(gone ? [{ path: here, text: `${what}: removed in 0.2: ${gone.why}; ${fix}` }] : []),
+      ...(gone ? [{ path: here, text: `${what}: removed in ${gone.version ?? '0.2'}: ${gone.why}; ${fix}` }] : []),
       ...findRemoved(value, here),
     ];
   });

@@ -170,7 +170,6 @@ export async function prune({ dryRun = false, ...options }: CommonOptions & { dr
 const storeKinds: Record<string, string> = {
   adapter: 'adapters',
   merge: 'adapters',
-  gated: 'adapters',
   'blank-adapter': 'adapters',
   rollouts: 'rollouts',
   outcomes: 'rollouts',

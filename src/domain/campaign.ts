@@ -344,8 +344,6 @@ export const campaignSchema = campaignFields.superRefine(checkFields);
 export interface PartFacts {
   /** The language model that the analyst asks, where it asks one. */
   analystModel?: LanguageModelSpec;
-  /** The router wants all adapters behind a gate as one more option. */
-  trainsGate?: true;
 }
 
 export type Campaign = z.infer<typeof campaignSchema> & { parts?: PartFacts };

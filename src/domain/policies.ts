@@ -10,8 +10,6 @@ export const policyNames = {
   base: 'base',
   routed: 'trace',
   ceiling: 'union_ceiling',
-  /** All adapters behind a gate inside the model, which was trained on the outcomes of the other options. */
-  gate: 'gated',
 } as const;
 
 export const isPolicyName = (name: string): boolean => (Object.values(policyNames) as string[]).includes(name);

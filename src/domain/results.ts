@@ -150,8 +150,6 @@ export interface RouterResult {
   sums: string[][];
   /** Why adapters were not added up, where there are several. */
   noSums?: string;
-  /** All adapters behind a gate, where that is an option. */
-  gate?: FixedPolicy;
   /** Also of sums that were tried and are no options. */
   outcomes: { option: string; rollouts: RolloutSummary }[];
   /** Options that are left out, since their rollouts could not be made. */

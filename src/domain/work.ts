@@ -107,7 +107,6 @@ export const activities = {
   fitRouter: { queue: 'rollouts', first: true, doing: 'fitting the router' },
   train: { queue: 'gpu', doing: 'beginning to train' },
   fineTune: { queue: 'gpu', doing: 'beginning to train on conversations' },
-  trainGate: { queue: 'gpu', first: true, doing: 'beginning to train the gate' },
 } as const satisfies Record<string, ActivityEntry>;
 
 /** Of batches of rollouts: those over all of the target's tasks are long, and a training waits for a calibration. */

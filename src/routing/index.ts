@@ -1,7 +1,6 @@
 /** The ways to route: a new one is a file here and a line below. */
 import { labelTokens } from './label-tokens';
 import { learned } from './learned';
-import { moeGate } from './moe-gate';
 import type { RouterKind } from './router';
 
-export const routers: readonly RouterKind[] = [learned, labelTokens, moeGate];
+export const routers: readonly RouterKind[] = [learned, labelTokens];

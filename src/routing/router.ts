@@ -71,10 +71,7 @@ export interface RouterContext {
   client: Pick<PolicyClient, 'sample' | 'likeliest'>;
 }
 
-export interface RouterKind extends Kind<Router, RouterContext> {
-  /** All adapters behind a gate are one more option, which only the embedded policy server serves. */
-  readonly trainsGate?: true;
-}
+export type RouterKind = Kind<Router, RouterContext>;
 
 /** The text that a conversation is routed by: the first user message. Throws if there is none. */
 export function firstUserMessage(messages: readonly Message[]): string {

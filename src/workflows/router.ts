@@ -8,7 +8,7 @@ import { policyNames, sumName, sumOptions, sumsToTry } from '../domain/policies'
 import type { EvaluationResult, RouterResult } from '../domain/results';
 import type { Policy, RolloutSummary } from '../domain/rollout';
 import { resultingReason } from './failures';
-import { gateOption, type Option, options, required, rollOutTarget, type Run, singleAdapters, sumOption } from './run';
+import { type Option, options, required, rollOutTarget, type Run, singleAdapters, sumOption } from './run';
 import { activity } from './steps';
 
 type Outcome = Option & { rollouts: RolloutSummary };
@@ -22,8 +22,7 @@ export async function routerStage(run: Run): Promise<void> {
   );
   const noSums = await whyNoSums(run, single);
   const { sums, tried } = noSums === undefined ? await trySums(run, single) : { sums: [], tried: [] };
-  const gated = noSums === undefined ? await trainGate(run, [...single, ...tried]) : undefined;
-  const ended = [...single, ...tried, ...(gated ? [gated] : [])];
+  const ended = [...single, ...tried];
   const outcomes = ended.flatMap((one) => ('rollouts' in one ? [one] : []));
   const failed = ended.flatMap((one) => ('reason' in one ? [one] : []));
   const names = sums.map(sumName);
@@ -34,7 +33,6 @@ export async function routerStage(run: Run): Promise<void> {
     options: choices.map(({ name }) => name),
     sums,
     ...(noSums !== undefined && { noSums }),
-    ...(gated && 'rollouts' in gated && { gate: gated.policy }),
     outcomes: outcomes.map(({ name, rollouts: batch }) => ({ option: name, rollouts: batch })),
     ...(failed.length > 0 && { failed }),
   };
@@ -82,28 +80,6 @@ async function trySums(run: Run, single: readonly Ended[]): Promise<{ sums: stri
     [...single, ...tried].flatMap((one) => ('rollouts' in one ? [[one.name, one.rollouts.successRate] as const] : [])),
   );
   return { sums: sumOptions(adapters, rates), tried };
-}
-
-/** All adapters behind a gate, where the router wants one and there are several. One that can't be made is left out. */
-async function trainGate(run: Run, tried: readonly Ended[]): Promise<Ended | undefined> {
-  const { config, prepared, status } = run;
-  const outcomes = tried.flatMap((one) => ('rollouts' in one ? [one] : []));
-  const adapters = outcomes.filter(({ name }) => singleAdapters(run).includes(name));
-  if (!config.parts?.trainsGate || adapters.length < 2) return undefined;
-  try {
-    const policy = await status.gate.step(() =>
-      activity(config, 'train the gate').trainGate({
-        base: prepared.base,
-        policies: adapters.map((one) => one.policy),
-        outcomes: outcomes.map(({ rollouts: batch }) => batch.ref),
-        training: config.training,
-        seed: config.seed,
-      }),
-    );
-    return await outcomeOf(run, gateOption(policy));
-  } catch (error) {
-    return failedOption(policyNames.gate, error);
-  }
 }
 
 const outcomesOf = (run: Run, all: readonly Option[]): Promise<Ended[]> =>

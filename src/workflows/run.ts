@@ -54,7 +54,6 @@ export function options(run: Run): Option[] {
     { name: policyNames.base, policy: basePolicy(prepared.base), routable: true },
     ...adapters(run),
     ...(found.router?.sums ?? []).map((parts) => sumOption(run, parts)),
-    ...(found.router?.gate ? [gateOption(found.router.gate)] : []),
     ...(found.arms ?? []).flatMap(({ name, best, routable }) =>
       best ? [{ name, policy: best.policy, routable }] : [],
     ),
@@ -71,8 +70,6 @@ export function sumOption(run: Run, parts: readonly string[]): Option {
   const policies = parts.map((part) => required(adapters(run).find(({ name }) => name === part)).policy);
   return { name: sumName(parts), policy: sumPolicy(run.prepared.base, policies), routable: true };
 }
-
-export const gateOption = (policy: FixedPolicy): Option => ({ name: policyNames.gate, policy, routable: true });
 
 const adapters = ({ found }: Run): Option[] =>
   (found.capabilities ?? []).flatMap(({ name, trained }) =>

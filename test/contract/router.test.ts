@@ -159,32 +159,6 @@ test('label_tokens: fitted and applied on what the base model says', async () =>
   });
 }, 120_000);
 
-describe('moe_gate', () => {
-  const gate = kindOf(routers, { kind: 'moe_gate' }).open({ kind: 'moe_gate' }, context);
-  const withGate = (gated: number[]) =>
-    gate.fit({
-      options: optionsOf(['base', 'a', 'gated']),
-      tasks: gated.map((success, n) => ({ ...tasks[n]!, outcomes: { base: [0], a: [n % 2], gated: [success] } })),
-      seed: 1,
-      signal,
-      progress: () => undefined,
-    });
-
-  test('gives everything to the gate where it solves more than every other option', async () => {
-    expect(await withGate([1, 1, 0, 1])).toMatchObject({
-      constant: 'gated',
-      crossValidation: { helps: true, routed: { mean: 0.75, n: 4 }, bestSingle: { option: 'a', mean: 0.5 } },
-    });
-  });
-
-  test('gives everything to the best other option where it does not: on a tie the hard choice is first', async () => {
-    expect(await withGate([1, 0, 1, 0])).toMatchObject({
-      constant: 'a',
-      crossValidation: { helps: false, routed: { mean: 0.5 }, unionCeiling: { mean: 1 } },
-    });
-  });
-});
-
 test('tasks that can not be fitted on are refused in Python’s words', async () => {
   await expect(fit({}, tasks.slice(0, 1))).rejects.toMatchObject({
     type: 'BadInput',

@@ -18,8 +18,6 @@ interface Recording {
   /** Of the workflows that are recorded: what follows the campaign's own id; '' is the campaign. */
   keep: string[];
   fields?: object;
-  /** Whether the router wants one, as the reader of campaign files says it. */
-  gate?: true;
   replaced?: (own: Activities) => Partial<Activities>;
   /** What people do meanwhile. */
   drive?: (campaign: WorkflowHandle, child: WorkflowHandle) => Promise<unknown>;
@@ -129,7 +127,6 @@ const recordings: Record<string, Recording> = {
   sums: {
     keep: ['', `/capability/${COMPOSITE}`],
     fields: { composites: { share: 1 / 3 }, training: { steps: 12, checkpointEvery: 6 } },
-    gate: true,
     // The more an option adds up, the better it is.
     replaced: () => ({
       rollOut: async (input) =>
@@ -154,9 +151,8 @@ async function main(): Promise<void> {
   const env = await devServer();
   try {
     await rm(folder, { recursive: true, force: true });
-    for (const [name, { keep, fields, gate, replaced, drive }] of Object.entries(recordings)) {
-      const read = config({ name, arms: [], selection: { passes: 2, votes: 2 }, ...fields });
-      const campaign = gate ? { ...read, parts: { trainsGate: gate } } : read;
+    for (const [name, { keep, fields, replaced, drive }] of Object.entries(recordings)) {
+      const campaign = config({ name, arms: [], selection: { passes: 2, votes: 2 }, ...fields });
       const { activities } = fakeActivities();
       Object.assign(activities, replaced?.({ ...activities }));
       await withWorkers(env, activities, async () => {

@@ -8,14 +8,13 @@ import { activities as activityEntries, type ActivityName } from '../../src/doma
 import { searchAttributeNames } from '../../src/workflows/messages';
 import { campaignsOn, latch, until } from './campaigns';
 import { timeSkipping } from './environment';
-import { type Activities, adapter, artifact, failure, REFUSE, selecting, summary, TELL } from './fake-activities';
+import { type Activities, artifact, failure, REFUSE, selecting, summary, TELL } from './fake-activities';
 
 jest.setTimeout(120_000);
 const { env, begin, play, fail } = campaignsOn(timeSkipping);
 const SUM = `${REFUSE}+${TELL}`;
 const onTarget = { arms: [{ kind: 'grpo_target' }] };
 /** As the reader of campaign files says it of a router that wants one. */
-const gated = { parts: { trainsGate: true as const } };
 const namesOf = (all: readonly { name: string }[] | undefined) => all?.map(({ name }) => name);
 
 /** Batches with this title fail for good. */
@@ -126,8 +125,8 @@ test('a training seed reaches trainings alone', async () => {
   expect(other.rest).toEqual(plain.rest);
 });
 
-test('where no adapter gains anything none are added up, behind a gate neither, and it is said why', async () => {
-  const { record, asked } = await play(gated, { findGains: async () => ({ gaining: [] }) });
+test('where no adapter gains anything none are added up, and it is said why', async () => {
+  const { record, asked } = await play({}, { findGains: async () => ({ gaining: [] }) });
   const singles = ['base', REFUSE, TELL];
   const { router, evaluation } = record;
   expect(router).toMatchObject({ options: singles, sums: [] });
@@ -154,18 +153,6 @@ test('nothing is asked of a single adapter', async () => {
   expect(record.router!.noSums).toBeUndefined();
 });
 
-test('a gate is one more option, trained on the outcomes of all others', async () => {
-  const { record, asked, seen } = await play(gated);
-  const [given] = asked('trainGate');
-  expect(given!.policies).toEqual(record.capabilities?.map(({ trained }) => trained!.best.policy));
-  const tried = ['base', REFUSE, TELL, SUM].map((name) => `artifact:outcome matrix: ${name}`);
-  expect(given!.outcomes.map(({ uri }) => uri)).toEqual(tried);
-  expect(record.router?.options.at(-1)).toBe('gated');
-  const tested = seen.rollOuts.filter(({ title }) => title === 'test: gated');
-  expect(tested.map(({ policy }) => policy)).toEqual([adapter('gated')]);
-  expect(namesOf(record.evaluation?.policies)).toContain('gated');
-});
-
 test('pairs of adapters and the sum of all are tried, and the router is given the pairs that gain and the sum of all', async () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
   const rates: Record<string, number> = { a: 0.4, b: 0.5, 'b+d': 0.6, 'a+c': 0.4 };
@@ -186,14 +173,12 @@ test('pairs of adapters and the sum of all are tried, and the router is given th
 });
 
 describe('what fails for good is left out with its reason, and the rest is done', () => {
-  test('a gate, a policy on the test tasks', async () => {
-    const { record } = await play(gated, (fakes) => ({
-      ...without('test: trace', failure('BadInput', 'none of the first rollouts was scored'))(fakes),
-      trainGate: () => Promise.reject(failure('BadInput', 'nothing was solved')),
-    }));
-    const { router, evaluation } = record;
-    expect(router?.options).not.toContain('gated');
-    expect(router?.failed).toEqual([{ name: 'gated', reason: 'BadInput: nothing was solved' }]);
+  test('a policy on the test tasks', async () => {
+    const { record } = await play(
+      {},
+      without('test: trace', failure('BadInput', 'none of the first rollouts was scored')),
+    );
+    const { evaluation } = record;
     expect(namesOf(evaluation?.policies)).toEqual(['base', REFUSE, TELL, SUM]);
     expect(evaluation?.failed).toEqual([{ name: 'trace', reason: 'BadInput: none of the first rollouts was scored' }]);
   });

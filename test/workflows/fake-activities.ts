@@ -136,7 +136,6 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
         checkpoints: saved.map((step) => ({ step, policy: adapter(`${input.name}-${step}`) })),
       });
     },
-    trainGate: async () => adapter('gated'),
     fineTune: async ({ name, training: { checkpointEvery } }) => {
       Context.current().heartbeat({ kind: 'train', step: 1 });
       return summaryOf(store, {

@@ -5,10 +5,8 @@ leaves running requests with the weights that they began with. A token's result 
 
 `LoraMix` has three ways, chosen once per forward: all rows on the base run the plain linear modules; all rows on one
 adapter use its merged weights; a mixture puts the factors of all its adapters side by side as one wide LoRA and masks,
-per token, every block but its row's own. Rows behind a gate take the wide way too: before a decoder layer's linear
-modules run, the mask holds on their tokens, and on the columns of their adapters, what the gate makes of the layer's
-input. Where the model is too large for a merged copy of each adapter, there is one for the adapter that has been alone
-for a while, as it is while rollouts for its training are made."""
+per token, every block but its row's own. Where the model is too large for a merged copy of each adapter, there is one
+for the adapter that has been alone for a while, as it is while rollouts for its training are made."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,16 +17,6 @@ import torch
 import torch.nn.functional as F
 
 from trainer.command import BadInput
-from trainer.moe_gate import (
-    GATE_CONFIG,
-    Gate,
-    blocks_of,
-    gate_weights,
-    hidden_of,
-    layer_name,
-    layers_of,
-    read_gate_folder,
-)
 from trainer.peft_folder import Factors, read_peft_folder, side_by_side
 from trainer.products import Product, product
 from trainer.serve.messages import BASE, BadRequest, NotFound
@@ -45,39 +33,22 @@ LONE_MERGE_LIMIT = 400_000_000
 
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """W' = W + B A for the named linear modules: A [rank, in], B [out, rank] with the LoRA scale multiplied in. With a
-    gate, these are several adapters side by side, each of which it weighs at every token."""
+    """W' = W + B A for the named linear modules: A [rank, in], B [out, rank] with the LoRA scale multiplied in."""
 
     name: str
     folder: Path
     factors: Factors
     merged: Mapping[str, Product] | None
     """The products with W + B A, where the model is small enough to keep a copy for each adapter."""
-    gate: Gate | None = None
-    blocks: torch.Tensor | None = None
-    """[adapters, rank], 1 on the ranks of each adapter behind the gate."""
 
 
 def read_adapter(name: str, folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Adapter:
-    """A PEFT folder, or a gate's with its adapters, for a model with `linears`. Raises BadRequest."""
+    """Reads a PEFT folder for a model with `linears`. Raises BadRequest."""
     try:
-        if not (folder / GATE_CONFIG).is_file():
-            factors = _factors(folder, linears)
-            return Adapter(name, folder, factors, merge(factors, linears, limit=MERGE_LIMIT))
-        gate, folders = read_gate_folder(folder)
-        parts = [_factors(part, linears) for part in folders]
-        # What a layer's first linear module takes is as wide as what the gate sees.
-        first = next(iter(linears.values()))
-        widths, factors = side_by_side(parts, first.weight.dtype)
-        for layer in map(layer_name, factors):
-            if layer not in gate or gate[layer][0].shape[1] != first.in_features:
-                problem = f"no gate of {layer} for hidden states of {first.in_features}"
-                raise BadInput(f"{folder}: {problem}; was it trained on another base?")
+        factors = _factors(folder, linears)
     except BadInput as error:
         raise BadRequest(f"lora_path {error}", param="lora_path") from error
-    device = first.weight.device
-    gate = {layer: (weight.to(device), bias.to(device)) for layer, (weight, bias) in gate.items()}
-    return Adapter(name, folder, factors, None, gate, blocks_of(widths).to(device))
+    return Adapter(name, folder, factors, merge(factors, linears, limit=MERGE_LIMIT))
 
 
 def _factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factors:
@@ -131,7 +102,7 @@ class AdapterRegistry:
         raise NotFound(f"model {name!r}: neither the base model nor a loaded adapter; there are: {known}", "model")
 
     def load(self, name: str, path: str) -> None:
-        """Loads a PEFT or gate folder under a name. The same name and path again is fine, another is a BadRequest."""
+        """Loads a PEFT folder under a name. The same name and path again is fine, another is a BadRequest."""
         folder = Path(path).resolve()
         if name == BASE:
             raise BadRequest(f"lora_name {name!r}: that is the base model's name; choose another", "lora_name")
@@ -160,8 +131,6 @@ class Plan:
     factors: Factors
     others: torch.Tensor | None = None
     """[T, total rank], true on the columns that are not of the token's adapter."""
-    mask: torch.Tensor | None = None
-    """[T, total rank], what the gates of the layer make of the columns; without gates there is none."""
 
 
 @dataclass(frozen=True)
@@ -172,16 +141,6 @@ class _Wide:
     adapters: tuple[Adapter, ...]
     factors: Factors
     others: torch.Tensor
-    columns: Mapping[Adapter, slice]
-
-
-@dataclass(frozen=True)
-class _GatedRows:
-    """Tokens of one gated adapter in a forward, by index, and its columns of the mask."""
-
-    adapter: Adapter
-    columns: slice
-    tokens: torch.Tensor
 
 
 class LoraMix:
@@ -197,9 +156,6 @@ class LoraMix:
         self._forwards_alone = 0
         self._lone: Mapping[str, Product] | None = None
         """The products of `_alone`, merged."""
-        self._gated: list[_GatedRows] = []
-        for layer in layers_of(self.linears):
-            model.get_submodule(layer).register_forward_pre_hook(self._weigh(layer), with_kwargs=True)
         for name, linear in self.linears.items():
             linear.forward = self._forward(name, product(linear.weight, linear.bias))
         if type(head) is torch.nn.Linear:
@@ -208,12 +164,11 @@ class LoraMix:
     def select(self, adapters: Sequence[Adapter | None], counts: np.ndarray) -> None:
         """`adapters` of the rows of the next forward and their numbers of tokens."""
         distinct = set(adapters)
-        self._gated = []
         if distinct == {None}:
             self._plan = None
-        elif len(distinct) == 1 and (adapter := adapters[0]).gate is None:
-            merged = self._merged(adapter)
-            self._plan = Plan({}, adapter.factors) if merged is None else Plan(merged, {})
+        elif len(distinct) == 1:
+            merged = self._merged(adapters[0])
+            self._plan = Plan({}, adapters[0].factors) if merged is None else Plan(merged, {})
         else:
             distinct.discard(None)
             if (
@@ -226,13 +181,7 @@ class LoraMix:
             rows = np.array([0 if adapter is None else row[adapter] for adapter in adapters])
             tokens = torch.from_numpy(np.repeat(rows, counts)).to(self._wide.others.device)
             others = self._wide.others[tokens]
-            self._gated = [
-                _GatedRows(adapter, self._wide.columns[adapter], (tokens == row[adapter]).nonzero()[:, 0])
-                for adapter in distinct
-                if adapter.gate is not None
-            ]
-            mask = (~others).to(self._dtype) if self._gated else None
-            self._plan = Plan({}, self._wide.factors, others, mask)
+            self._plan = Plan({}, self._wide.factors, others)
 
     def forget(self, adapter: Adapter) -> None:
         """Drops what is kept of an adapter that was unloaded."""
@@ -252,18 +201,6 @@ class LoraMix:
             self._lone = merge(adapter.factors, self.linears, limit=LONE_MERGE_LIMIT)
         return self._lone
 
-    def _weigh(self, layer: str):
-        """Puts the weights of the layer's gates into the mask."""
-
-        def weigh(_: torch.nn.Module, args: tuple, kwargs: dict) -> None:
-            for rows in self._gated:
-                gate = rows.adapter.gate
-                if layer in gate:
-                    weights = gate_weights(gate, layer, hidden_of(args, kwargs)[0][rows.tokens])
-                    self._plan.mask[rows.tokens, rows.columns] = (weights @ rows.adapter.blocks).to(self._dtype)
-
-        return weigh
-
     def _forward(self, name: str, own: Product):
         def forward(x: torch.Tensor) -> torch.Tensor:
             plan = self._plan
@@ -280,15 +217,13 @@ class LoraMix:
             inner = F.linear(x, a)
             if plan.others is not None:
                 inner.masked_fill_(plan.others, 0)  # a product with 0 would keep what overflows in another's columns
-            return out + F.linear(inner if plan.mask is None else inner * plan.mask, b)
+            return out + F.linear(inner, b)
 
         return forward
 
     def _side_by_side(self, adapters: tuple[Adapter, ...]) -> _Wide:
         widths, factors = side_by_side([adapter.factors for adapter in adapters], self._dtype)
-        ends = np.cumsum(widths).tolist()
-        columns = {one: slice(end - width, end) for one, width, end in zip(adapters, widths, ends, strict=True)}
         first = next(iter(factors.values()))[0]
         ownership = np.repeat(np.arange(1, len(adapters) + 1), widths)
         others = ownership[None, :] != np.arange(len(adapters) + 1)[:, None]
-        return _Wide(adapters, factors, torch.from_numpy(others).to(first.device), columns)
+        return _Wide(adapters, factors, torch.from_numpy(others).to(first.device))

@@ -53,10 +53,9 @@ export function countWork(o: {
   // The target's tasks choose the iteration of a composite.
   const compositeHeldOut = 2 * validation.seeds + evaluated(shared.composite) * tasks.validation;
   const sums = countSums(n);
-  const gates = n > 1 && kindOf(kinds.routers, router).trainsGate ? 1 : 0;
-  const routed = 1 + n + sums.tried + gates + arms.filter(({ kind }) => kind.routable).length;
+  const routed = 1 + n + sums.tried + arms.filter(({ kind }) => kind.routable).length;
   // Every policy alone, every sum, every arm, and trace.
-  const alone = 1 + n + gates + arms.length + 1;
+  const alone = 1 + n + arms.length + 1;
   const tested = { low: alone + sums.options.low, high: alone + sums.options.high + composite };
   const [routerTasks, testTasks] = [tasks.router * router.trials, tasks.test * evaluation.trials];
   const rows: [Stage, Purpose, low: number, high?: number][] = [

@@ -96,7 +96,6 @@ export async function armsOf(o: {
       const policies = summed.flatMap(({ trained }) => trained?.best.policy ?? []);
       return arm(name, 'sum', { spent: spending.sum(name, summed), policy: sumPolicy(prepared.base, policies) });
     }),
-    ...(router?.gate ? [arm(policyNames.gate, 'sum', { spent: spending.gate() })] : []),
     arm(policyNames.routed, 'routed', { spent: spending.routed() }),
     ...(record.arms ?? []).map((one) => {
       const { name, kind, builtOn, conversations, routable, best, training, iterations = [], reason } = one;

@@ -110,13 +110,6 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
     /** Adding costs nothing but what the parts have cost. */
     sum: (name: string, parts: readonly CapabilityResult[]): Spent =>
       spentOn(name, together(parts.map(capabilityWork))),
-    /** The adapters, and the outcomes that the gate was trained on: those of all other options. */
-    gate(): Spent {
-      const outcomes = router?.outcomes.filter(({ option }) => option !== policyNames.gate) ?? [];
-      const learnedOn = outcomes.map(({ rollouts: { ref } }) => ({ ref }));
-      const adapters = capabilities.filter(({ parts, trained }) => trained && !parts).map(capabilityWork);
-      return spentOn(policyNames.gate, together([...adapters, { trainings: [], batches: learnedOn }]));
-    },
     routed: (): Spent =>
       spentOn(
         policyNames.routed,

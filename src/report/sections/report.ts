@@ -1,5 +1,4 @@
 /** The sections of a report: what came out, then how. What the campaign has not come to has no section. */
-import { policyNames } from '../../domain/policies';
 import {
   dollarsText,
   duration,
@@ -189,9 +188,9 @@ function armsBlocks({ arms, budget, comparisons = [] }: Report): Blocks {
 /** So many sums stand among the other arms; of more the best, so many. */
 const [MOST_SUMS, BEST_SUMS] = [4, 3];
 
-/** Sums beyond the best are folded, where there are many; never a gate, which somebody asked for. */
+/** Splits off the merged adapters beyond the best ones, if there are many. */
 export function foldSums(arms: readonly Arm[]): { shown: Arm[]; folded: Arm[] } {
-  const sums = arms.filter(({ name, role }) => role === 'sum' && name !== policyNames.gate);
+  const sums = arms.filter(({ role }) => role === 'sum');
   const rate = ({ successRate }: Arm): number => successRate?.value ?? -1;
   const best = [...sums].sort((a, b) => rate(b) - rate(a)).slice(0, BEST_SUMS);
   const isFolded = (arm: Arm): boolean => sums.length > MOST_SUMS && sums.includes(arm) && !best.includes(arm);

@@ -320,8 +320,6 @@ analyst: { kind: llm, url: 'http://h/v1', model: m, ${aWhile} }  #! analyst.time
 workers:
   heartbeatSeconds: 300
   stallSeconds: 60  #! workers.stallSeconds is 60; it must be at least workers.heartbeatSeconds (300); set it to that or more
-router: { kind: moe_gate }  #! router.kind is "moe_gate"; it must be another kind with policyServer.kind vllm, which serves no gate; change it, or set policyServer.kind to embedded
-policyServer: { kind: vllm, url: 'http://gpu:8000' }
 arms: [{ kind: grpo_target }, { kind: grpo_target }]  #! arms is [{"kind":"grpo_target"},{"kind":"grpo_target"}]; it must be a list of arms of which each has a name of its own; grpo_target is there twice
 `,
     ],
@@ -408,17 +406,20 @@ describe('what campaign files could say before', () => {
       return key.endsWith('[]') ? { [key.slice(0, -2)]: [inner] } : { [key]: inner };
     }, value) as object;
 
-  it.each(removed)('$path $value is refused with its line, why it went and what to do', ({ path, value, why }) => {
-    const file = fileWith(path, value ?? true);
-    const name = path.replaceAll('[]', '[0]') + (value === undefined ? '' : ` ${value}`);
-    const fix = path.startsWith('arms') ? 'delete the arm' : 'delete the line';
-    const [[field, inner]] = Object.entries(file) as [[string, unknown]];
-    expect(problems(`${base}${field}: ${JSON.stringify(inner)}\n`)).toEqual([
-      `mine.yaml:4 ${name}: removed in 0.2: ${why}; ${fix}`,
-    ]);
-    expect(campaignFileSchema(registry).safeParse({ ...load(base), ...file }).success).toBe(false);
-    for (const page of why.match(/docs\/\S+\.md/g) ?? []) expect(existsSync(join(repository, page))).toBe(true);
-  });
+  it.each(removed)(
+    '$path $value is refused with its line, why it went and what to do',
+    ({ path, value, version = '0.2', why }) => {
+      const file = fileWith(path, value ?? true);
+      const name = path.replaceAll('[]', '[0]') + (value === undefined ? '' : ` ${value}`);
+      const fix = path.startsWith('arms') ? 'delete the arm' : 'delete the line';
+      const [[field, inner]] = Object.entries(file) as [[string, unknown]];
+      expect(problems(`${base}${field}: ${JSON.stringify(inner)}\n`)).toEqual([
+        `mine.yaml:4 ${name}: removed in ${version}: ${why}; ${fix}`,
+      ]);
+      expect(campaignFileSchema(registry).safeParse({ ...load(base), ...file }).success).toBe(false);
+      for (const page of why.match(/docs\/\S+\.md/g) ?? []) expect(existsSync(join(repository, page))).toBe(true);
+    },
+  );
 });
 
 it('docs/campaign-file.md is what `campaign schema --markdown` prints, and describes every field', () => {

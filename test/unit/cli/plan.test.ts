@@ -80,16 +80,6 @@ describe('rollouts', () => {
 
   test('of the demo are at most as many as it made', () => expect(rangesOf(demo, 3)['test']!.high).toBe(2000));
 
-  test.each([
-    [2, 200],
-    [1, 0],
-  ])('of a gate over %i adapters are %i on the router’s and on the test’s tasks', (capabilities, more) => {
-    const [gated, plain] = [{ ...demo, router: { ...demo.router, kind: 'moe_gate' } }, demo].map((campaign) =>
-      countsOf(campaign, capabilities),
-    );
-    for (const purpose of ['outcome_matrix', 'test']) expect(gated![purpose]! - plain![purpose]!).toBe(more);
-  });
-
   test('of a composite are in the upper ends, with the training rollouts of trace as they are', () => {
     const ranges = (share: number, capabilities = 3) => rangesOf({ ...demo, composites: { share } }, capabilities);
     const [without, third] = [ranges(0), ranges(1 / 3)];

@@ -748,20 +748,6 @@ test('a sum is a row of its own that has cost what its parts have', async () => 
   expect(textsOf(summed)).toContain('base, an adapter or a sum alone solves');
 });
 
-test('a gate over the adapters is a sum that has cost what they have, and the outcomes that it was trained on', async () => {
-  const outcomes = [
-    { option: 'base', rollouts: await batch('outcome_matrix', 'matrix of base', [1, 0, 0]) },
-    { option: 'gated', rollouts: await batch('outcome_matrix', 'matrix of the gate', [1, 1, 0, 1, 0]) },
-  ];
-  const gatedOn = async (trainedOn: typeof outcomes) => {
-    const gate = { base: 'base', adapters: [] };
-    return armOf(await built(await withOption('gated', { gate, outcomes: trainedOn })), 'gated');
-  };
-  const row = await gatedOn(outcomes);
-  expect(row).toMatchObject({ role: 'sum', status: 'evaluated', successRate: { value: 0.75 } });
-  expect(row.allRollouts.value! - (await gatedOn(outcomes.slice(1))).allRollouts.value!).toBe(3);
-});
-
 test('a router that is constant says what it gives', async () => {
   const router = await json({ ...fittedRouter(), constant: 'base' });
   const rollouts = routedRollouts().map((rollout) =>
