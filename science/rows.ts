@@ -64,7 +64,7 @@ export function rowsOf(o: { runs: readonly Run[]; names: readonly string[]; agai
     const spent = (of: 'trainingRollouts' | 'allRollouts') => meanOf(arms.map((arm) => arm[of].value));
     return {
       name,
-      success: rateOver({ own, level: LEVEL }),
+      success: rateOver({ own, level: LEVEL, isTrained: name !== 'base' }),
       trainingRollouts: spent('trainingRollouts'),
       allRollouts: spent('allRollouts'),
       differences: against.map((other) => differenceOf({ runs, name, other })),

@@ -385,20 +385,53 @@ export const direction = (interval: Ends | undefined): 'up' | 'down' | undefined
 };
 
 /**
- * By how much a difference between two arms moves where both are trained again on the same rollouts, fixed seeds or not: its standard deviation
- * between training seeds, 4.7 points over 20 campaigns in 7 settings (docs/report.md), rounded up.
+ * p-values of one family, corrected by Holm's step-down method, in the order given: the chance that any of them is below a level where nothing
+ * differs is at most that level, however the tests depend on each other.
  */
-export const TRAINING_SPREAD = 0.05;
+export function holm(ps: readonly number[]): number[] {
+  const corrected = new Array<number>(ps.length);
+  let largest = 0;
+  [...ps.keys()]
+    .sort((a, b) => ps[a]! - ps[b]!)
+    .forEach((place, rank) => {
+      largest = Math.max(largest, Math.min(1, (ps.length - rank) * ps[place]!));
+      corrected[place] = largest;
+    });
+  return corrected;
+}
 
-/** An interval over tasks, widened so that it holds for other trainings too. The ends of the interval of one training each, or of the mean of several. */
+/**
+ * The interval of a mean over several trainings, for other tasks and other trainings: the interval over tasks, and Student's t interval of the
+ * trainings' own means, added as independent errors. With one training the spread between trainings is unknown, and there is no such interval.
+ */
 export function acrossTrainings(
-  { mean: value, low, high }: Pick<Estimate, 'mean' | 'low' | 'high'>,
-  { level, runs = 1, spread = TRAINING_SPREAD }: { level: number; runs?: number; spread?: number },
-): { low: number; high: number } {
-  const reach = (quantileOf(level) * spread) / Math.sqrt(runs);
-  const within = (end: number): number => Math.min(1, Math.max(-1, end));
-  return {
-    low: within(value - Math.hypot(value - low, reach)),
-    high: within(value + Math.hypot(high - value, reach)),
+  { mean: value, low, high }: Ends & Pick<Estimate, 'mean'>,
+  { means, confidence }: { means: readonly number[]; confidence: number },
+): Ends | undefined {
+  if (means.length < 2) return undefined;
+  const error = standardDeviation(means) / Math.sqrt(means.length);
+  const reach = studentQuantile(confidence, means.length - 1) * error;
+  return { low: value - Math.hypot(value - low, reach), high: value + Math.hypot(high - value, reach) };
+}
+
+/** Standard errors from the middle to the ends of Student's t interval: 12.71 for 0.95 and 1 degree of freedom, 4.30 for 2. */
+export function studentQuantile(confidence: number, degrees: number): number {
+  checkConfidence(confidence);
+  // Abramowitz and Stegun 26.7.3 and 26.7.4: the chance of |t| below sqrt(degrees) * tan(angle).
+  const within = (angle: number): number => {
+    const isOdd = degrees % 2 === 1;
+    let [term, sum] = [isOdd ? Math.cos(angle) : 1, 0];
+    for (let k = isOdd ? 1 : 0; k < degrees - 1; k += 2) {
+      sum += term;
+      term *= ((k + 1) / (k + 2)) * Math.cos(angle) ** 2;
+    }
+    return isOdd ? (2 / Math.PI) * (angle + Math.sin(angle) * sum) : Math.sin(angle) * sum;
   };
+  let [low, high] = [0, Math.PI / 2];
+  for (let halvings = 0; halvings < 60; halvings++) {
+    const middle = (low + high) / 2;
+    if (within(middle) < confidence) low = middle;
+    else high = middle;
+  }
+  return Math.sqrt(degrees) * Math.tan(low);
 }

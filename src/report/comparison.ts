@@ -4,16 +4,16 @@
  * themselves as well, since an interval of few runs says little; runs that share both seeds are one draw.
  */
 import {
+  type Estimate,
   mean,
-  standardDeviation,
   successRate,
   acrossTrainings,
+  direction,
   pairedDifference,
   type PairedTest,
-  TRAINING_SPREAD,
 } from '../domain/statistics';
-import type { Arm, Report, ReportedComparison, Role, SolverMatrix } from './model';
-import { samePolicy, standingOf } from './recommendation';
+import type { Arm, Report, Role, SolverMatrix } from './model';
+import { samePolicy } from './recommendation';
 
 export interface Run {
   /** What it is called in the comparison. */
@@ -50,7 +50,8 @@ export interface ComparedPair {
   arm: string;
   against: string;
   difference: Span;
-  standing: ReportedComparison['standing'];
+  /** `ahead` and `behind` only where the interval over several trainings excludes zero. */
+  standing: 'ahead' | 'behind' | 'undecided' | 'one_training' | 'same_policy';
   /** `samePolicy`: the difference is that of two samples of one policy. */
   byRun: { run: string; difference: number; test?: PairedTest; samePolicy?: true }[];
 }
@@ -132,7 +133,9 @@ function armOf({ runs, name, evaluated, base, level }: ArmQuestion): ComparedArm
     role: arm.role,
     ...(arm.kind !== undefined && { kind: arm.kind }),
     missing: runs.map((run) => run.name).filter((run) => !byRun.some((one) => one.run === run)),
-    successRate: rateOver({ own: sharedOutcomes(runs, [name]), level }) ?? { value: meanOf('successRate') },
+    successRate: rateOver({ own: sharedOutcomes(runs, [name]), level, isTrained: arm.role !== 'base' }) ?? {
+      value: meanOf('successRate'),
+    },
     ...(toBase && { differenceToBase: toBase.difference }),
     trainingRollouts: meanOf('trainingRollouts'),
     allRollouts: meanOf('allRollouts'),
@@ -175,7 +178,12 @@ function pairOf(o: { runs: readonly Run[]; arm: string; against: string; level: 
   return { arm, against, difference, standing: isOne ? 'same_policy' : standingOf(difference), byRun };
 }
 
-/** A mean over runs and tasks. `runs`: draws; those that share both seeds are one. */
+function standingOf(difference: Span): ComparedPair['standing'] {
+  if (difference.runs < 2) return 'one_training';
+  return ({ up: 'ahead', down: 'behind', none: 'undecided' } as const)[direction(difference) ?? 'none'];
+}
+
+/** A mean over runs and tasks. `runs`: draws; those that share both seeds are one. The interval of one draw is over the tasks alone. */
 export interface Span {
   value: number;
   low: number;
@@ -232,28 +240,46 @@ function rowsOf(own: readonly Shared[], of: (values: number[]) => number): numbe
   return [...draws.values()].map(meansByTask);
 }
 
-/** Success of one arm: over the tasks, by their means over the draws. */
-export function rateOver({ own, level }: { own: readonly Shared[]; level: number }): Span | undefined {
-  const rows = rowsOf(own, ([value]) => value as number);
-  const taskMeans = meansByTask(rows);
-  if (taskMeans.length === 0) return undefined;
-  const { mean: value, low, high } = successRate({ taskMeans, trials: rows.length, confidence: level });
-  return { value, low, high, runs: rows.length, tasks: taskMeans.length };
+/** Success of one arm; `isTrained`: other trainings of it would differ. */
+export function rateOver(o: { own: readonly Shared[]; level: number; isTrained: boolean }): Span | undefined {
+  const rows = rowsOf(o.own, ([value]) => value as number);
+  const overTasks = (taskMeans: readonly number[]) =>
+    successRate({ taskMeans, trials: rows.length, confidence: o.level });
+  return spanOver({ rows, level: o.level, overTasks, isTrained: o.isTrained, lowest: 0 });
 }
 
-/**
- * A difference over the tasks, widened for other trainings: by their usual spread, or by that of these draws where it is larger. `rows`: of each
- * draw, task by task. Undefined where there is nothing to estimate.
- */
+/** `rows`: the differences of each draw, task by task. Undefined where there is nothing to estimate. */
 export function differenceOver({ rows, level }: { rows: readonly number[][]; level: number }): Span | undefined {
+  const byTask = (values: readonly number[]) => new Map(values.map((value, task) => [`${task}`, value]));
+  const overTasks = (taskMeans: readonly number[]) =>
+    pairedDifference({
+      treatment: byTask(taskMeans),
+      control: byTask(taskMeans.map(() => 0)),
+      confidence: level,
+    });
+  return spanOver({ rows, level, overTasks, isTrained: true, lowest: -1 });
+}
+
+function spanOver(o: {
+  rows: readonly number[][];
+  level: number;
+  overTasks: (taskMeans: readonly number[]) => Estimate;
+  isTrained: boolean;
+  lowest: number;
+}): Span | undefined {
+  const { rows, level, isTrained, lowest } = o;
   const taskMeans = meansByTask(rows);
   if (taskMeans.length === 0) return undefined;
-  const byTask = (values: readonly number[]) => new Map(values.map((value, task) => [`${task}`, value]));
-  const pairs = { treatment: byTask(taskMeans), control: byTask(taskMeans.map(() => 0)) };
-  const { mean: value, ...overTasks } = pairedDifference({ ...pairs, confidence: level });
-  const spread = Math.max(TRAINING_SPREAD, standardDeviation(rows.map(mean)));
-  const ends = acrossTrainings({ mean: value, ...overTasks }, { level, runs: rows.length, spread });
-  return { value, ...ends, runs: rows.length, tasks: taskMeans.length };
+  const { mean: value, low, high } = o.overTasks(taskMeans);
+  const means = isTrained ? rows.map(mean) : [];
+  const ends = acrossTrainings({ mean: value, low, high }, { means, confidence: level }) ?? { low, high };
+  return {
+    value,
+    low: Math.max(lowest, ends.low),
+    high: Math.min(1, ends.high),
+    runs: rows.length,
+    tasks: taskMeans.length,
+  };
 }
 
 const meansByTask = (rows: readonly number[][]): number[] =>

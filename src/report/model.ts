@@ -170,21 +170,31 @@ export type VerdictSentence = z.infer<typeof verdictSentenceSchema>;
 const comparisonSchema = z.strictObject({
   arm: z.string(),
   against: z.string(),
-  /** Of these two policies, on the test tasks. */
+  /** The difference of these two policies on the test tasks. It says nothing about other trainings of them. */
   difference: figureSchema,
-  /** The same with an interval that holds for other trainings of the two as well; absent where nothing was compared. */
-  acrossTrainings: figureSchema.optional(),
-  /** `ahead` and `behind` only where that interval excludes zero. */
-  standing: z.enum(['ahead', 'behind', 'undecided', 'same_policy']),
 });
 export type ReportedComparison = z.infer<typeof comparisonSchema>;
 
 /** Which of the evaluated policies to ship, and why. */
-const recommendationSchema = z.strictObject({ arm: z.string(), ...sentenceFields });
+const recommendationSchema = z.strictObject({
+  arm: z.string(),
+  ...sentenceFields,
+  /** The tests that decided: of each candidate against the base model, then of each baseline against the routed policy. */
+  tests: z.array(
+    z.strictObject({
+      arm: z.string(),
+      against: z.string(),
+      p: z.number(),
+      /** Holm's correction for all tests against the same policy. */
+      corrected: z.number(),
+      isBetter: z.boolean(),
+    }),
+  ),
+});
 export type Recommendation = z.infer<typeof recommendationSchema>;
 
 /** Of the form of report.json. A file of another one is refused, and `campaign run` writes it anew from what is stored. */
-export const REPORT_VERSION = 2;
+export const REPORT_VERSION = 3;
 
 const reportShape = z.strictObject({
   schemaVersion: z.literal(REPORT_VERSION, {
@@ -277,9 +287,9 @@ const reportShape = z.strictObject({
     .optional(),
   cost: z
     .strictObject({
-      /** From the workflow's history: not measured on rollouts. */
+      /** Time between start and end of each stage, with all pauses, outages, approvals and queues in it. */
       wallSeconds: z.array(z.strictObject({ stage: z.enum(stages), seconds })),
-      /** Wall time of one rollout, without and with its gradient, for plans; absent where none was played, or timed. */
+      /** Seconds of one rollout, without and with its gradient, while it was played; absent where that was not measured. */
       secondsPerRollout: z.strictObject({ rollout: seconds.optional(), training: seconds.optional() }).optional(),
       rollouts: figureSchema,
       promptTokens: figureSchema,
@@ -317,10 +327,6 @@ export const reportSchema = reportShape.superRefine((report, context) => {
 });
 export type Report = z.infer<typeof reportSchema>;
 /** A report before what follows from its figures is computed. */
-export type ReportDraft = Omit<
-  Report,
-  'verdict' | 'recommendation' | 'comparisons' | 'capabilities' | 'schemaVersion'
-> & {
+export type ReportDraft = Omit<Report, 'verdict' | 'recommendation' | 'capabilities' | 'schemaVersion'> & {
   capabilities?: CapabilityDraft[] | undefined;
-  comparisons?: Pick<ReportedComparison, 'arm' | 'against' | 'difference'>[] | undefined;
 };

@@ -1,13 +1,12 @@
 /**
- * How the routed policy stands to the baselines, and which policy to ship. Invariants: of two policies as they are a paired test over the tasks
- * decides; that one way of training is ahead of another is said only where the interval holds for other trainings too.
+ * Which policy to ship, and how the routed policy compares to plain GRPO. Invariants: the tests that choose are corrected for all candidates; nothing
+ * is said about other trainings of a policy, which one campaign can't know.
  */
 import type { Figure } from '../domain/artifacts';
-import { acrossTrainings, direction, TRAINING_SPREAD } from '../domain/statistics';
-import { differenceText, MISSING, pText, spreadText, valueText } from './format';
-import type { Arm, Recommendation, ReportDraft, ReportedComparison, VerdictSentence } from './model';
+import { direction, holm } from '../domain/statistics';
+import { differenceText, MISSING, pText, valueText } from './format';
+import type { Arm, Recommendation, Report, ReportedComparison, VerdictSentence } from './model';
 
-export const SPREAD = `${100 * TRAINING_SPREAD} points`;
 /** The kind of arm that is plain GRPO on the target. */
 const PLAIN = 'grpo_target';
 
@@ -25,56 +24,20 @@ const points = (difference: number): string => {
 export const samePolicy = (one: Arm | undefined, other: Arm | undefined): boolean =>
   one !== undefined && other !== undefined && (one.sameAs ?? one.name) === (other.sameAs ?? other.name);
 
-/** By the ends of a difference's interval across trainings. */
-export const standingOf = (ends: Parameters<typeof direction>[0]): ReportedComparison['standing'] =>
-  (({ up: 'ahead', down: 'behind', none: 'undecided' }) as const)[direction(ends) ?? 'none'];
-
-/** A draft whose comparisons are judged. */
-export type Judged = Omit<ReportDraft, 'comparisons'> & { comparisons?: ReportedComparison[] | undefined };
-
-export const judge = (draft: ReportDraft): Judged => ({
-  ...draft,
-  comparisons: draft.comparisons?.map(({ arm, against, difference }) => {
-    const [own, other] = [arm, against].map((name) => draft.arms?.find((one) => one.name === name));
-    const common = { arm, against, difference };
-    if (samePolicy(own, other)) return { ...common, standing: 'same_policy' };
-    const { id, value, interval, n, from } = difference;
-    if (value === null || !interval) return { ...common, standing: 'undecided' };
-    const ends = acrossTrainings({ mean: value, ...interval }, { level: interval.level });
-    const method = `${interval.method}, and trainings that differ by ${SPREAD}`;
-    return {
-      ...common,
-      acrossTrainings: {
-        id: `${id}.across_trainings`,
-        value,
-        n,
-        unit: 'difference',
-        from,
-        interval: { ...interval, ...ends, method },
-      },
-      standing: standingOf(ends),
-    };
-  }),
-});
-
-/** One sentence; the arm that leads is named first. */
-function standingSentence(comparison: ReportedComparison): VerdictSentence {
-  const { arm, against, difference, acrossTrainings: wide, standing } = comparison;
-  if (standing === 'same_policy')
-    return say(`${arm} and ${against} are one policy, and their figures two samples of it.`, difference);
+/** The arm with the higher rate is named first. */
+function differenceSentence({ arm, against, difference }: ReportedComparison, isOne: boolean): VerdictSentence {
+  if (isOne) return say(`${arm} and ${against} are one policy, and their figures two samples of it.`, difference);
   const { value } = difference;
-  if (value === null || !wide) return say(`${arm} and ${against} share no evaluated task.`, difference);
+  if (value === null) return say(`${arm} and ${against} share no evaluated task.`, difference);
   const [first, second] = value < 0 ? [against, arm] : [arm, against];
-  const turned = (figure: Figure) => (value < 0 ? reversed(figure) : figure);
-  const figures = differenceText(turned(difference));
-  const again = `over trainings, which differ by about ${SPREAD}, ${spreadText(turned(wide))}`;
-  const text =
-    standing !== 'undecided'
-      ? `${first} is ${points(value)} ahead of ${second} (${figures}; ${again}).`
-      : direction(difference.interval) === undefined
-        ? `${first} cannot be told from ${second}: ${valueText(turned(difference))} (${figures}; one training run of each: ${again}).`
-        : `${first} solves ${points(value)} more than ${second} on these tasks (${figures}), but one training run of each does not tell the two apart (${again}).`;
-  return say(text, difference, wide);
+  const turned = value < 0 ? reversed(difference) : difference;
+  const figures = differenceText(turned);
+  return say(
+    direction(difference.interval) === undefined
+      ? `No significant difference between ${first} and ${second} on these tasks: ${valueText(turned)} (${figures}).`
+      : `${first} solves ${points(value)} more than ${second} on these tasks (${figures}).`,
+    difference,
+  );
 }
 
 const reversed = ({ value, interval, test, ...figure }: Figure): Figure => ({
@@ -84,53 +47,88 @@ const reversed = ({ value, interval, test, ...figure }: Figure): Figure => ({
   test: test && { ...test, better: test.worse, worse: test.better },
 });
 
+type Decided = Pick<Report, 'arms' | 'router' | 'comparisons'>;
+
 /**
- * Which policy to ship: the routed one where it solves more than base beyond chance; a baseline where that solves more beyond chance than what
- * would be shipped without it, p times the number of baselines; else the base model. Undefined where base was not evaluated.
+ * Ships the routed policy where it is significantly better than base; a baseline where it is significantly better than the routed policy, or, if that
+ * is not shipped, than base; else base. Undefined where base was not evaluated.
  */
-export function recommendationOf({ arms = [], router, comparisons = [] }: Judged): Recommendation | undefined {
+export function recommendationOf({ arms = [], router, comparisons = [] }: Decided): Recommendation | undefined {
   const evaluated = arms.filter(({ status }) => status === 'evaluated');
   const base = evaluated.find(({ role }) => role === 'base');
   if (!base?.successRate) return undefined;
   const routed = evaluated.find(({ role }) => role === 'routed');
-  const routes = routed !== undefined && !samePolicy(routed, base) && isAbove(routed.differenceToBase, 1);
-  const baselines = evaluated.filter((arm) => arm.role === 'baseline' && !samePolicy(arm, base));
-  const better = baselines.filter((arm) => {
-    if (!routes) return isAbove(arm.differenceToBase, baselines.length);
-    const one = comparisons.find(({ against }) => against === arm.name);
-    return one !== undefined && one.standing !== 'same_policy' && isAbove(reversed(one.difference), baselines.length);
+  const baselines = evaluated.filter((arm) => arm.role === 'baseline' && !samePolicy(arm, routed));
+  const others = [...(routed ? [routed] : []), ...baselines];
+  const candidates = others.filter((arm) => !samePolicy(arm, base));
+  const compared = (arm: Arm | undefined) => comparisons.find(({ against }) => against === arm?.name);
+  const toBase = testsOf(
+    base,
+    candidates.map((arm) => ({ arm, difference: arm.differenceToBase })),
+  );
+  const routes = toBase.some(({ arm, isBetter }) => arm === routed && isBetter);
+  const rivals = candidates.flatMap((arm) => {
+    const difference = arm === routed ? undefined : compared(arm)?.difference;
+    return difference ? [{ arm, difference: reversed(difference) }] : [];
   });
+  const toRouted = routes && routed ? testsOf(routed, rivals) : [];
   const rate = (arm: Arm): number => arm.successRate?.value ?? 0;
-  const [best] = better.sort((a, b) => rate(b) - rate(a));
-  const shipped = best ?? (routes ? routed : base);
+  const [best] = (routes ? toRouted : toBase)
+    .flatMap(({ arm, isBetter }) => (isBetter ? [arm] : []))
+    .sort((a, b) => rate(b) - rate(a));
+  const shipped = best ?? (routes && routed ? routed : base);
 
   const plain = evaluated.find(({ kind }) => kind === PLAIN);
-  const compared = (arm: Arm | undefined) => comparisons.find(({ against }) => against === arm?.name);
-  const toBest = routes ? compared(best) : undefined;
-  const toPlain = plain === best ? undefined : compared(plain);
-  const tried = [...(routed ? [routed] : []), ...baselines];
+  const sentence = (arm: Arm | undefined) => {
+    const comparison = compared(arm);
+    return comparison && differenceSentence(comparison, samePolicy(arm, routed));
+  };
   const sentences = [
-    shipped === base ? shipBase(base, tried) : shipTrained(shipped, base, router),
-    toBest && standingSentence(toBest),
+    shipped === base ? shipBase(base, others, toBase) : shipTrained(shipped, base, router, toBase),
+    routes ? sentence(best) : undefined,
     plain && !compared(plain) ? undefined : plainSentence(plain, routed, best),
-    toPlain && standingSentence(toPlain),
+    plain === best ? undefined : sentence(plain),
   ].filter((one) => one !== undefined);
-  const text = sentences.map((one) => one.text).join(' ');
-  return { arm: shipped.name, text, behind: sentences.flatMap(({ behind }) => behind) };
+  return {
+    arm: shipped.name,
+    text: sentences.map((one) => one.text).join(' '),
+    behind: sentences.flatMap(({ behind }) => behind),
+    tests: [...toBase, ...toRouted].map(({ arm, against, ...test }) => ({
+      arm: arm.name,
+      against: against.name,
+      ...test,
+    })),
+  };
 }
 
-/** `times`: how many were looked at, of which the best would be taken. */
-const isAbove = (difference: Figure | undefined, times: number): boolean =>
-  difference?.interval !== undefined &&
-  direction(difference.interval) === 'up' &&
-  times * (difference.test?.p ?? 0) < 1 - difference.interval.level;
+type Decision = Pick<Recommendation['tests'][number], 'p' | 'corrected' | 'isBetter'> & { arm: Arm; against: Arm };
 
-function shipTrained(arm: Arm, base: Arm, router: Judged['router']): VerdictSentence {
+/** Tests each arm against one policy, as one family. */
+function testsOf(against: Arm, family: readonly { arm: Arm; difference: Figure | undefined }[]): Decision[] {
+  const ps = family.map(({ difference }) => difference?.test?.p ?? 1);
+  const corrected = holm(ps);
+  return family.map(({ arm, difference }, n) => {
+    const level = difference?.interval?.level ?? 1;
+    const isBetter = direction(difference?.interval) === 'up' && corrected[n]! < 1 - level;
+    return { arm, against, p: ps[n]!, corrected: corrected[n]!, isBetter };
+  });
+}
+
+/** `, Holm-corrected p 0.012 of 3 candidates`; nothing where one test was made. */
+function correctedText(arm: Arm, tests: readonly Decision[]): string {
+  const own = tests.find((test) => test.arm === arm);
+  if (!own) return '';
+  return tests.length > 1 ? `, Holm-corrected p ${pText(own.corrected)}` : `, p ${pText(own.p)}`;
+}
+
+function shipTrained(arm: Arm, base: Arm, router: Report['router'], tests: readonly Decision[]): VerdictSentence {
   const { name, role, sameAs, successRate: rate, differenceToBase: difference } = arm;
   const form = router?.crossValidation.forms?.find(({ kept }) => kept)?.form ?? router?.kind;
   const by = form === undefined ? ', which routes' : `, which routes by ${form}`;
   const how = role !== 'routed' ? '' : sameAs === undefined ? by : `, which gives everything to ${sameAs}`;
-  const above = difference ? `: ${valueText(difference)} (${differenceText(difference)})` : '';
+  const above = difference
+    ? `: ${valueText(difference)} (${differenceText(difference)}${tests.length > 1 ? correctedText(arm, tests) : ''})`
+    : '';
   return say(
     `Ship ${name}${how}: it solves ${rateText(arm)} of ${rate?.n} test tasks, where ${base.name} solves ${rateText(base)}${above}.`,
     rate,
@@ -141,13 +139,16 @@ function shipTrained(arm: Arm, base: Arm, router: Judged['router']): VerdictSent
 
 const rateText = ({ successRate }: Arm): string => (successRate ? valueText(successRate) : MISSING);
 
-function shipBase(base: Arm, others: readonly Arm[]): VerdictSentence {
-  const each = others.map(({ name, sameAs, differenceToBase: difference }) => {
-    if (sameAs === base.name || !difference) return `${name} is ${base.name} itself`;
-    return `${name} ${valueText(difference)}${difference.test ? `, p ${pText(difference.test.p)}` : ''}`;
+function shipBase(base: Arm, others: readonly Arm[], tests: readonly Decision[]): VerdictSentence {
+  const each = others.map((arm) => {
+    const { name, differenceToBase: difference } = arm;
+    if (samePolicy(arm, base)) return `${name} is ${base.name} itself`;
+    return `${name} ${difference ? valueText(difference) + correctedText(arm, tests) : MISSING}`;
   });
   const because =
-    each.length === 0 ? 'no other policy was evaluated' : `nothing solves more beyond chance (${each.join('; ')})`;
+    each.length === 0
+      ? 'no other policy was evaluated'
+      : `no other policy is significantly better (${each.join('; ')})`;
   return say(
     `Ship ${base.name}, the model as it is, which solves ${rateText(base)} of ${base.successRate?.n} test tasks: ${because}.`,
     base.successRate,

@@ -4,16 +4,15 @@
  */
 import { statementOf } from './adapters';
 import { type Report, REPORT_VERSION, type ReportDraft, reportSchema } from './model';
-import { judge, recommendationOf } from './recommendation';
+import { recommendationOf } from './recommendation';
 import { reportHtml } from './sections/report';
 import { doubtsOf } from './verdict';
 
 /** The whole report, checked. Throws a ZodError that names the field if the draft breaks the schema. */
 export function completeReport(draft: ReportDraft): Report {
-  const judged = judge(draft);
-  const recommendation = recommendationOf(judged);
+  const recommendation = recommendationOf(draft);
   const capabilities = draft.capabilities?.map((one) => ({ ...one, statement: statementOf(one) }));
-  const complete = { ...judged, capabilities, recommendation };
+  const complete = { ...draft, capabilities, recommendation };
   const { text, behind } = recommendation ?? {};
   const verdict = [...(text !== undefined && behind ? [{ text, behind }] : []), ...doubtsOf(complete)];
   return reportSchema.parse({ ...complete, schemaVersion: REPORT_VERSION, verdict });

@@ -1,4 +1,4 @@
-/** What a reader is told first: which policy to ship and how sure that is, in plain words. Figures with their tests come after. */
+/** The first sentence of a report: which policy to ship and how it compares to GRPO, without figures in brackets. */
 import { direction } from '../domain/statistics';
 import type { Arm, Report } from './model';
 import { samePolicy } from './recommendation';
@@ -11,7 +11,7 @@ export function answerOf({ arms = [], recommendation, comparisons = [] }: Report
   const base = arms.find(({ role }) => role === 'base');
   if (!shipped || !base) return undefined;
   if (shipped === base)
-    return `Ship the base model as it is: it solves ${rounded(base)} of the test tasks, and nothing that was trained solves more beyond chance.`;
+    return `Ship the base model as it is: it solves ${rounded(base)} of the test tasks, and nothing that was trained is significantly better.`;
   const first = `Ship ${nameOf(shipped, arms)}: ${rounded(shipped)} of the test tasks, base ${rounded(base)}.`;
   const routed = arms.find(({ role }) => role === 'routed');
   const plain = arms.find(({ kind, status }) => kind === 'grpo_target' && status === 'evaluated');
@@ -45,9 +45,7 @@ function ratioText(ratio: number): string {
 
 function certaintyOf(pair: NonNullable<Report['comparisons']>[number] | undefined): string {
   if (!pair || pair.difference.value === null) return 'the two were not tested against each other';
-  if (pair.standing === 'ahead' || pair.standing === 'behind')
-    return 'another training of each would most likely not change which is ahead';
-  if (direction(pair.difference.interval) !== undefined)
-    return 'they differ on these tasks, but one run of each can’t tell which way of training is better';
-  return 'one run can’t tell them apart';
+  return direction(pair.difference.interval) === undefined
+    ? 'there is no significant difference on these tasks'
+    : 'the two differ significantly on these tasks; each was trained once';
 }

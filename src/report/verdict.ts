@@ -2,7 +2,7 @@
 import { causesText } from '../domain/rollout';
 import { valueText, wholeNumber } from './format';
 import type { Report, VerdictSentence } from './model';
-import { say, SPREAD } from './recommendation';
+import { say } from './recommendation';
 
 type Doubtful = Omit<Report, 'verdict' | 'schemaVersion'>;
 
@@ -10,7 +10,7 @@ type Doubtful = Omit<Report, 'verdict' | 'schemaVersion'>;
 const LEAST_AGREEMENT = 0.667;
 
 export function doubtsOf(report: Doubtful): VerdictSentence[] {
-  const { campaign, leakage, rollouts, capabilities = [], arms = [], selection, router } = report;
+  const { campaign, leakage, rollouts, capabilities = [], arms = [], selection, router, recommendation } = report;
   const named = (is: (one: (typeof capabilities)[number]) => boolean) => {
     const those = capabilities.filter(is);
     return those.length > 0 && { names: those.map(({ name }) => name).join(', '), those };
@@ -21,6 +21,7 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
   const leaks = leakage?.hits.length === 1 ? '1 text contains' : `${leakage?.hits.length} texts contain`;
   const errors = router?.errors?.value ?? 0;
   const trained = arms.some(({ role, status }) => status === 'evaluated' && /^(adapter|baseline)$/.test(role));
+  const shipped = arms.find(({ name, role }) => name === recommendation?.arm && role !== 'base');
   const doubts: (VerdictSentence | undefined | false)[] = [
     leakage !== undefined &&
       !leakage.passed &&
@@ -45,7 +46,14 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
     ...(router?.failed ?? []).map(({ name, reason }) => say(`The router can not choose ${name}: ${reason}.`)),
     ...selectionDoubts(selection),
     trained &&
-      say(`Each policy was trained once; another training of the same may come out ${SPREAD} better or worse.`),
+      say(
+        'Each policy was trained once: how far another training of it would differ on this target is unknown. Run more training seeds (--training-seeds 1,2,3) before you call one way of training better.',
+      ),
+    shipped &&
+      say(
+        `Selection effect: the success of ${shipped.name} is measured on the test tasks that chose it, so expect somewhat less on new tasks.`,
+        shipped.successRate,
+      ),
   ];
   return doubts.filter((one) => one !== undefined && one !== false);
 }

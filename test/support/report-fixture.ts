@@ -194,7 +194,10 @@ const arm = (o: { name: string; role: Role; trained: number; all: number; solved
   trials: 1,
   successRate: share(`arms.${o.name}.success_rate`, o.solved, tasks),
   ...(o.role !== 'base' && {
-    differenceToBase: difference(`arms.${o.name}.difference_to_base`, (o.solved - solved(0)) / tasks, 0.065),
+    differenceToBase: {
+      ...difference(`arms.${o.name}.difference_to_base`, (o.solved - solved(0)) / tasks, 0.065),
+      test: { better: o.solved - solved(0), worse: 0, p: 2 ** (1 - (o.solved - solved(0))) },
+    },
   }),
   ...(o.heldOut !== undefined && { heldOut: share(`arms.${o.name}.held_out`, o.heldOut, 60) }),
   ...(o.role !== 'bound' && {

@@ -2,10 +2,10 @@
  * What a campaign has cost: rollouts and tokens by purpose, seconds, and language models. Invariant: a rollout that batches share counts once, for
  * the first purpose that it was made for, so that the purposes add up to the total.
  */
-import { type Campaign, type Stage, stages } from '../../domain/campaign';
+import { type Campaign, stages } from '../../domain/campaign';
 import { payingRoles, type Spent, sumOf } from '../../domain/endpoints';
 import type { Figure } from '../../domain/artifacts';
-import type { CampaignRecord, RouterResult } from '../../domain/results';
+import type { CampaignRecord } from '../../domain/results';
 import { causesOf, purposes } from '../../domain/rollout';
 import { median } from '../../domain/statistics';
 import type { ReportDraft } from '../model';
@@ -105,24 +105,19 @@ function supersededRollouts({ capabilities = [], arms = [] }: CampaignRecord) {
   return { superseded };
 }
 
-/** Stages that do little else than rollouts without gradient. */
-const PLAIN_STAGES: readonly Stage[] = ['rollouts', 'router', 'evaluation'];
-
+/**
+ * Base rollouts are alone on the policy server, and their seconds are those of the attempt that finished the batch: pauses, approvals and outages
+ * ended earlier attempts. Where that attempt played less than half of the batch, the rest of it is no measure of the rate.
+ */
 function secondsPerRollout(record: CampaignRecord, evidence: Evidence): Cost['secondsPerRollout'] {
-  const { baseRollouts, router, evaluation, stageSeconds } = record;
-  const others: Pick<RouterResult['outcomes'][number], 'rollouts'>[] = [
-    ...(router?.outcomes ?? []),
-    ...(evaluation?.policies ?? []),
-  ];
-  const batches = [baseRollouts, ...others.map(({ rollouts }) => rollouts)];
-  const played = batches.reduce((sum, { scored, broken, reused = 0 }) => sum + scored + broken - reused, 0);
-  const seconds = PLAIN_STAGES.reduce((sum, stage) => sum + (stageSeconds[stage] ?? 0), 0);
-  const rollout = played > 0 ? seconds / played : undefined;
+  const { scored, broken, reused = 0, seconds } = record.baseRollouts;
+  const played = scored + broken - reused;
+  const rollout = played > 0 && played >= reused ? seconds / played : undefined;
   const training = secondsPerTrainingRollout(record, evidence);
   return rollout === undefined && training === undefined ? undefined : { rollout, training };
 }
 
-/** The median step over its rollouts; trainings that run side by side share the time. Undefined of learners that do not time their steps. */
+/** The median step over its rollouts, so that a step with an outage in it does not count; trainings that run side by side share the time. Undefined of learners that do not time their steps. */
 function secondsPerTrainingRollout(record: CampaignRecord, { metrics }: Evidence): number | undefined {
   const { training, workers } = record.campaign;
   const timed = batchesOf(record).flatMap(({ ref, counted }) => {

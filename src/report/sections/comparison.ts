@@ -3,7 +3,6 @@ import type { ComparedArm, ComparedPair, Comparison, Span } from '../comparison'
 import { measuredText, shortPercent, TEST, testText, valueText, wholeNumber } from '../format';
 import { pageHtml } from '../html';
 import { type Mark, type Plot, ROOM, shareEnd } from '../plots';
-import { SPREAD } from '../recommendation';
 import { type Blocks, heading, list, type Measured, paragraph, plot, table } from '../blocks';
 import { terminalText } from '../terminal';
 
@@ -72,10 +71,9 @@ function notesOf({ runs, arms, level }: Comparison): string[] {
       : `success and differences are over the ${shared} test tasks that are evaluated in all runs`;
   const notes: (string | false)[] = [
     `runs: ${runs.map((run) => `${run.name} (${seedsOf(run)})`).join(', ')}`,
-    `${shortPercent(level)} intervals: of success over the test tasks; of differences paired over them, and widened for other trainings, which ` +
-      `differ by about ${SPREAD} (by what these runs do, where that is more) wherever one run is compared`,
-    draws.size === 1 &&
-      `one training run of each arm: all runs share seed and training seed; trainings of this size differ by about ${SPREAD}`,
+    draws.size === 1
+      ? `one training run of each arm: all runs share seed and training seed, so how far trainings differ on this target is unknown, and ${shortPercent(level)} intervals are over the test tasks alone`
+      : `${shortPercent(level)} intervals are for other tasks and other trainings: over the test tasks, and by Student’s t over the runs; of base, and of what was trained once, over the tasks alone`,
     ...repeated.map(
       ([seeds, names]) =>
         `${names.join(' and ')} share ${seeds}: they are no independent draws and count as one, their mean`,
@@ -87,17 +85,24 @@ function notesOf({ runs, arms, level }: Comparison): string[] {
   return notes.filter((one) => one !== false);
 }
 
-/** `trace to grpo_target: +3.5 pt (-4.0 to +11.0), undecided, one training run; by run: demo +3.5 pt, better on 20 tasks, worse on 13, p 0.296`. */
+const standingText = {
+  ahead: 'ahead over trainings',
+  behind: 'behind over trainings',
+  undecided: 'no significant difference over trainings',
+  one_training: 'one training of each',
+  same_policy: 'one policy',
+} as const satisfies Record<ComparedPair['standing'], string>;
+
+/** `trace to grpo_target: +3.5 pt (-4.0 to +11.0), one training of each; by run: demo +3.5 pt, better on 20 tasks, worse on 13, p 0.296`. */
 function pairText({ arm, against, difference, standing, byRun }: ComparedPair): string {
   const runs = byRun.map(({ run, difference: value, test, samePolicy }) => {
     const tested = samePolicy ? 'one policy' : testText({ test });
     return [`${run} ${valueText({ value, unit: 'difference' })}`, tested].filter(Boolean).join(', ');
   });
-  const once = difference.runs === 1 ? ', one training run' : '';
   const head =
     standing === 'same_policy'
       ? `${arm} and ${against} are one policy, and their figures samples of it`
-      : `${arm} to ${against}: ${measuredText(measured(difference, 'difference'))}, ${standing}${once}`;
+      : `${arm} to ${against}: ${measuredText(measured(difference, 'difference'))}, ${standingText[standing]}`;
   return `${head}; by run: ${runs.join('; ')}`;
 }
 

@@ -13,6 +13,7 @@ import {
 import { pageHtml } from '../html';
 import type { Arm, Report, TaskGroup } from '../model';
 import { type Mark, type Plot, ROOM, shareEnd } from '../plots';
+import { samePolicy } from '../recommendation';
 import { answerOf } from '../summary';
 import {
   type Block,
@@ -75,7 +76,7 @@ function summaryBlocks(report: Report): Blocks {
         ...(shipped && shipped !== base ? [{ name: `${shipped.name}, success`, value: shipped.successRate }] : []),
         ...(base ? [{ name: 'base, success', value: base.successRate }] : []),
         ...(cost ? [{ name: 'rollouts', value: cost.rollouts }] : []),
-        ...(seconds === undefined ? [] : [{ name: 'time', value: duration(seconds) }]),
+        ...(seconds === undefined ? [] : [{ name: 'elapsed', value: duration(seconds) }]),
         ...(dollars === undefined ? [] : [{ name: 'language models', value: dollarsText(dollars) }]),
       ],
     },
@@ -94,7 +95,7 @@ function summaryBlocks(report: Report): Blocks {
       fold('How sure that is', [
         paragraph([recommendation.text, { lineage: recommendation.behind }]),
         note(
-          'Computed from the figures by fixed rules. A difference counts only if its interval excludes zero, which is where its p is below 1 minus the level: both are of one test.',
+          'Computed from the figures by fixed rules. p: sign-flip permutation test over the tasks. A candidate is better only if its p, corrected for all candidates by Holm’s method, is below 1 minus the level.',
         ),
       ]),
   ];
@@ -154,6 +155,7 @@ function armsBlocks({ arms, budget, comparisons = [] }: Report): Blocks {
   const rates = folded.flatMap(({ successRate }) => successRate?.value ?? []);
   const range = rates.length > 0 ? `, ${percent(Math.min(...rates))} to ${percent(Math.max(...rates))}` : '';
   const ended = arms.filter(({ stopReasons = [] }) => stopReasons.length > 0);
+  const named = (of: string) => arms.find(({ name }) => name === of);
   const reasons = [...new Set(ended.flatMap(({ stopReasons = [] }) => stopReasons.map(({ reason }) => reason)))];
   return [
     heading('Arms on test tasks'),
@@ -167,11 +169,14 @@ function armsBlocks({ arms, budget, comparisons = [] }: Report): Blocks {
     table(comparisons, [
       ['arms', ({ arm, against }) => `${arm} to ${against}`],
       ['difference', ({ difference }) => difference],
-      ['on single tasks', ({ difference }) => testText(difference), { spare: 1 }],
-      ['over trainings too', ({ acrossTrainings }) => acrossTrainings, { spare: 2 }],
-      ['standing', ({ standing }) => standing.replace('_', ' ')],
+      [
+        'on single tasks',
+        ({ arm, against, difference }) =>
+          samePolicy(named(arm), named(against)) ? 'one policy, sampled twice' : testText(difference),
+        { spare: 1 },
+      ],
     ]),
-    comparisons.length > 0 && paragraph(`p: ${TEST}.`, 'quiet'),
+    comparisons.length > 0 && paragraph(`p: ${TEST}. Of one training each: other trainings may differ.`, 'quiet'),
     ...details(
       heading('Why test rollouts ended', 3),
       grid(

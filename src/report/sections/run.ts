@@ -146,10 +146,10 @@ function costTable({ wallSeconds, secondsPerRollout = {}, rollouts }: Cost): Blo
   const { rollout, training } = secondsPerRollout;
   const all = wallSeconds.reduce((sum, { seconds }) => sum + seconds, 0);
   const rows: Line[][] = [
-    ...wallSeconds.map(({ stage, seconds }) => [`wall time, ${stage}`, duration(seconds)]),
-    ['wall time, sum of the stages', duration(all)],
-    ['wall time of a rollout that was played', secondsText(rollout)],
-    ['wall time of a training rollout with its gradient', secondsText(training)],
+    ...wallSeconds.map(({ stage, seconds }) => [`elapsed, ${stage}`, duration(seconds)]),
+    ['elapsed, with pauses and outages', duration(all)],
+    ['seconds a base rollout, while played', secondsText(rollout)],
+    ['seconds a training rollout and its update', secondsText(training)],
     ['rollouts', rollouts],
   ];
   return grid(

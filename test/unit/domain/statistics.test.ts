@@ -1,5 +1,8 @@
 import fc from 'fast-check';
+import { seededRandom } from '../../../src/domain/seeds';
 import {
+  acrossTrainings,
+  holm,
   pairedDifference,
   comparable,
   mean,
@@ -8,9 +11,11 @@ import {
   normalQuantile,
   passAtK,
   populationStd,
+  studentQuantile,
   successRate,
   wilsonInterval,
 } from '../../../src/domain/statistics';
+import { differenceOver } from '../../../src/report/comparison';
 
 /** Values by task, in the order given. */
 const byTask = (values: readonly number[]) => new Map(values.map((value, n) => [`t${n}`, value]));
@@ -259,4 +264,57 @@ describe('pass@k', () => {
     expect(passAtK({ trials: 16, successes: 1, k: 16 })).toBe(1);
     expect(() => passAtK({ trials: 4, successes: 1, k: 8 })).toThrow('k is 8');
   });
+});
+
+test('Holm’s correction: the smallest p times all tests, the next times one less, and none below an earlier one', () => {
+  expect(holm([])).toEqual([]);
+  expect(holm([0.03])).toEqual([0.03]);
+  expect(holm([0.04, 0.01, 0.03])).toEqual([0.06, 0.03, 0.06].map((p) => expect.closeTo(p, 12)));
+  expect(holm([0.9, 0.5])).toEqual([1, 1]);
+});
+
+test.each([
+  [1, 12.706],
+  [2, 4.303],
+  [3, 3.182],
+  [4, 2.776],
+  [8, 2.306],
+  [29, 2.045],
+  [1000, 1.962],
+])('Student’s t of %d degrees of freedom: %d', (degrees, quantile) => {
+  expect(studentQuantile(0.95, degrees)).toBeCloseTo(quantile, 2);
+});
+
+describe('over several trainings', () => {
+  test('one training has no interval, and several that agree have that of the tasks', () => {
+    const tasks = { mean: 0.1, low: 0.05, high: 0.15 };
+    expect(acrossTrainings(tasks, { means: [0.1], confidence: 0.95 })).toBeUndefined();
+    expect(acrossTrainings(tasks, { means: [0.1, 0.1], confidence: 0.95 })).toEqual({
+      low: expect.closeTo(0.05, 12),
+      high: expect.closeTo(0.15, 12),
+    });
+    const { low } = acrossTrainings(tasks, { means: [0.16, 0.07, 0.015], confidence: 0.95 })!;
+    expect(low).toBeLessThan(0);
+  });
+
+  test.each([2, 4])(
+    'the interval of %d trainings holds the true difference in about 95 of 100 draws or more',
+    (trainings) => {
+      const random = seededRandom('trainings', trainings);
+      /** Roughly normal: mean 0, standard deviation 1. */
+      const normal = () => Math.sqrt(2) * (random() + random() + random() + random() + random() + random() - 3);
+      const [DRAWS, TASKS, TRUTH] = [150, 40, 0.05];
+      let held = 0;
+      for (let draw = 0; draw < DRAWS; draw++) {
+        const tasks = Array.from({ length: TASKS }, () => 0.3 * normal());
+        const rows = Array.from({ length: trainings }, () => {
+          const shift = 0.06 * normal();
+          return tasks.map((task) => TRUTH + task + shift + 0.2 * normal());
+        });
+        const span = differenceOver({ rows, level: 0.95 })!;
+        if (span.low <= TRUTH && TRUTH <= span.high) held += 1;
+      }
+      expect(held / DRAWS).toBeGreaterThan(0.92);
+    },
+  );
 });

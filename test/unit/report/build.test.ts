@@ -460,22 +460,30 @@ test('a rollout that batches share is counted once, for what it was first for, a
 describe('what a rollout took', () => {
   const secondsOf = async (of: CampaignRecord) => (await built(of)).cost?.secondsPerRollout;
 
-  test('a stage by the rollouts that were played in it, a training by its own clock and those beside it', async () => {
+  /** With a batch of 7 base rollouts that took 14 s in the attempt that finished it. */
+  const withBase = (reused = 0): CampaignRecord => ({
+    ...record,
+    baseRollouts: { ...record.baseRollouts, seconds: 14, reused },
+  });
+
+  test('base rollouts by the attempt that finished them, a training by its own clock and those beside it', async () => {
     const { groupsPerStep, groupSize } = record.campaign.training;
-    const stageSeconds = { rollouts: 14, selection: 99, capabilities: 99, router: 6, evaluation: 9 };
     const training = 10 / (groupsPerStep * groupSize);
-    // 7 base rollouts, 6 of the outcome matrix, 16 of the test.
-    expect(await secondsOf({ ...record, stageSeconds })).toEqual({ rollout: expect.closeTo(29 / 29), training });
+    expect(await secondsOf(withBase())).toEqual({ rollout: expect.closeTo(2), training });
     const workers = { ...record.campaign.workers, gpuSlots: 8 };
     const beside = { ...record, campaign: { ...record.campaign, workers } };
     expect(await secondsOf(beside)).toMatchObject({ training: training / 2 });
   });
 
-  test('what was found counts for nothing; where all was, nothing is said', async () => {
-    const baseRollouts = { ...record.baseRollouts, reused: 7 };
-    const found = { ...record, stageSeconds: { rollouts: 0, router: 6, evaluation: 16 }, baseRollouts };
-    expect(await secondsOf(found)).toMatchObject({ rollout: 1 });
-    expect(await secondsOf(earlyOf(found))).toBeUndefined();
+  test('a weekend of pause, outage or approval in a stage changes nothing', async () => {
+    const weekend = { rollouts: 172_800, capabilities: 172_800, router: 172_800, evaluation: 172_800 };
+    expect(await secondsOf({ ...withBase(), stageSeconds: weekend })).toEqual(await secondsOf(withBase()));
+  });
+
+  test('rollouts of earlier attempts do not count; where most are of those, nothing is measured', async () => {
+    expect(await secondsOf(withBase(3))).toMatchObject({ rollout: 14 / 4 });
+    expect((await secondsOf(withBase(6)))?.rollout).toBeUndefined();
+    expect(await secondsOf(earlyOf(withBase(7)))).toBeUndefined();
   });
 });
 
@@ -793,7 +801,6 @@ test('every interval has the level of the campaign', () => {
     'normal over tasks',
     'over seeds',
     'sign-flip test over tasks',
-    'sign-flip test over tasks, and trainings that differ by 5 points',
     'wilson',
   ]);
 });

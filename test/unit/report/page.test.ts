@@ -18,7 +18,7 @@ afterAll(() => browser.close());
 afterEach(() => expect(browser.problems.splice(0)).toEqual([]));
 
 const ANSWER =
-  'Ship trace, which routes between the adapters: 76% of the test tasks, base 37%. GRPO on the target comes to 61% with 42% of the rollouts; another training of each would most likely not change which is ahead.';
+  'Ship trace, which routes between the adapters: 76% of the test tasks, base 37%. GRPO on the target comes to 61% with 42% of the rollouts; the two differ significantly on these tasks; each was trained once.';
 const WIDE = { viewport: { width: 1300, height: 900 } };
 const pages = new Map<string, string>();
 /** As a browser has it, all views; the same page is opened once. */
@@ -302,7 +302,7 @@ describe('page', () => {
 
 describe('terminal', () => {
   test.each([40, 60, 80, 99, 200])(
-    'no line is wider than %d columns; success, verdicts and standings stay, uncut',
+    'no line is wider than %d columns; success, verdicts and differences stay, uncut',
     (columns) => {
       const draft = foundFixture();
       const like = draft.arms!.find(({ role }) => role === 'baseline')!;
@@ -315,7 +315,7 @@ describe('terminal', () => {
         /^complete\S+ +helps +trained/,
         /^compute\S+ +– +not calibrated/,
         /^complete\S+ +10\/10 .*yes$/,
-        /^trace to \S+ .*ahead$/,
+        /^trace to \S+ +\+14\.5 pt/,
       ])
         expect(lines.filter((line) => row.test(line))).toHaveLength(1);
     },
