@@ -44,16 +44,16 @@ export interface Backend {
   list(prefix?: string): Promise<StoredFile[]>;
   /** Files that nobody will ever need, of which `list` gives none. */
   leftovers(): Promise<string[]>;
-  /** An object without an entry may be about to get one where it is not older than this. */
-  readonly unnamedMs: number;
+  /** When a file was last written; undefined where there is none. */
+  changedMs(path: string): Promise<number | undefined>;
   readonly objects: {
     /** Whether the object is there and whole, as far as can be told without moving it. */
     has(sha: string): Promise<boolean>;
     /** Of a local file; undefined if there is none. */
     hash(file: string): Promise<string | undefined>;
-    /** Stores bytes, unless they are there already; their sha256. */
+    /** Stores bytes, or renews the object that holds them, which counts as written now; their sha256. */
     put(body: Uint8Array | string): Promise<string>;
-    /** Stores a file, which may be linked instead of copied and is read-only from then on; its sha256. */
+    /** The same for a file, which may be linked instead of copied and is read-only from then on. */
     takeOver(file: string): Promise<string>;
     /** Its bytes; undefined if it is damaged or missing. */
     read(sha: string): Promise<Buffer | undefined>;
@@ -352,26 +352,39 @@ async function contentsOf(o: {
   return { entries, objects, journals, rest };
 }
 
-/** Also the copies of folders' files where links would do: they are given out again as links. */
+/** Nothing younger is removed: an entry may be about to name it, or a program may read it. */
+const DAY_MS = 24 * 3600 * 1000;
+export const isOld = (changedMs: number): boolean => Date.now() - changedMs >= DAY_MS;
+
+/** Also removes copies of folders' files where links would do: the next reader gets links. */
 async function sweep(o: { backend: Backend; contents: Contents; dryRun: boolean }): Promise<Swept> {
   const { backend, contents, dryRun } = o;
+  // Listed after the entries were read: what was named in between is young.
   const files = await partsOfStore(backend);
   const needed = new Set(contents.entries.flatMap((entry) => entry.parts));
-  const isUnneeded = (file: StoredFile): boolean =>
-    !needed.has(nameOf(file)) && Date.now() - file.changedMs >= backend.unnamedMs;
+  const kept = new Set<string>();
+  const unneeded = files('objects').filter((file) => {
+    const goes = !needed.has(nameOf(file)) && isOld(file.changedMs);
+    if (!goes) kept.add(nameOf(file));
+    return goes;
+  });
   const leftovers = await backend.leftovers();
-  const unneeded = [
-    ...[...files('objects'), ...files('provenance')].filter(isUnneeded),
-    ...files('folders').filter((file) => !needed.has(givenOutOf(file)) || file.names === 1),
+  const others = [
+    ...files('provenance').filter((file) => !kept.has(nameOf(file)) && isOld(file.changedMs)),
+    ...files('folders').filter((file) => (!needed.has(givenOutOf(file)) || file.names === 1) && isOld(file.changedMs)),
     ...files('aside').filter(({ path }) => leftovers.some((left) => path === left || path.startsWith(`${left}/`))),
   ];
+  /** Looks once more at a file that was listed some time ago: a writer may have renewed its object since. */
+  async function remove({ path }: Pick<StoredFile, 'path'>): Promise<void> {
+    const object = path.startsWith('provenance/') ? objectPath(basename(path, '.json')) : path;
+    if (isOld((await backend.changedMs(object)) ?? 0)) await backend.remove(path);
+  }
   if (!dryRun)
-    await forEachBounded({
-      items: [...unneeded.map((file) => file.path), ...leftovers],
-      concurrency: CONCURRENCY,
-      work: (path) => backend.remove(path),
-    });
+    for (const items of [unneeded, others.filter(({ path }) => !path.startsWith('aside/'))])
+      await forEachBounded({ items, concurrency: CONCURRENCY, work: remove });
+  if (!dryRun)
+    await forEachBounded({ items: leftovers, concurrency: CONCURRENCY, work: (path) => backend.remove(path) });
   // A link frees nothing: the object that it is a name of is counted where it goes.
-  const freed = unneeded.filter((file) => file.names === 1 || !file.path.startsWith('folders/'));
-  return { files: unneeded.length, bytes: bytesOf(freed) };
+  const freed = [...unneeded, ...others].filter((file) => file.names === 1 || !file.path.startsWith('folders/'));
+  return { files: unneeded.length + others.length, bytes: bytesOf(freed) };
 }

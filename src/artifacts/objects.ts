@@ -3,12 +3,12 @@
  * bytes at once. A file that is taken over, or given out in a folder, is a hard link to the object: its bytes are on disk once.
  */
 import { createHash } from 'node:crypto';
-import { chmod, constants, copyFile, link, lstat, readdir, readFile, stat } from 'node:fs/promises';
+import { chmod, constants, copyFile, link, lstat, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
 import { createReadStream } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { showLife } from '../domain/concurrency';
-import { flush, ifThere, replaceFile, viaAside } from './durable-file';
+import { asidePath, flush, ifThere, replaceFile, viaAside } from './durable-file';
 import { sha256 } from './hash';
 
 const READ_ONLY = 0o444;
@@ -83,10 +83,29 @@ export class Objects {
     return (await this.hashes.of(this.path(sha))) === sha;
   }
 
-  /** Stores bytes, unless they are there already; their sha256. */
+  /**
+   * Makes an object that is there and whole as young as one just written, since young objects are not removed. False where there is none, or where it
+   * is another user's: it has to be written again.
+   */
+  private async renewed(sha: string): Promise<boolean> {
+    return (await this.has(sha)) && this.touch(this.path(sha), sha);
+  }
+
+  /** Makes a file that holds the object young; false where that can't be done. */
+  private async touch(path: string, sha: string): Promise<boolean> {
+    const now = new Date();
+    const isDone = await utimes(path, now, now).then(
+      () => true,
+      () => false,
+    );
+    if (isDone) await this.hashes.note(path, sha);
+    return isDone;
+  }
+
+  /** Stores bytes; their sha256. */
   async put(body: Uint8Array | string): Promise<string> {
     const sha = sha256(body);
-    if (await this.has(sha)) return sha;
+    if (await this.renewed(sha)) return sha;
     await replaceFile({ path: this.path(sha), body, aside: this.aside, mode: READ_ONLY });
     await this.hashes.note(this.path(sha), sha);
     return sha;
@@ -96,7 +115,10 @@ export class Objects {
   async takeOver(file: string): Promise<string> {
     const sha = await this.hashes.of(file);
     if (sha === undefined) throw new Error(`${file} went away while it was stored`);
-    if (!(await this.has(sha))) await this.place(file, this.path(sha));
+    if (await this.renewed(sha)) return sha;
+    // Before it is linked: a link is as old as the file.
+    await this.touch(file, sha);
+    await this.place(file, this.path(sha));
     return sha;
   }
 
@@ -119,7 +141,13 @@ export class Objects {
   /** Gives `from` the name `to` as well. */
   private async place(from: string, to: string): Promise<void> {
     const { size: bytes } = await stat(from);
-    await viaAside({ path: to, aside: this.aside, bytes, make: (temporary) => linkOrCopy(from, temporary) });
+    // In a folder of its own: a link is as old as the file, and old files that lie aside are removed.
+    const aside = asidePath(this.aside);
+    try {
+      await viaAside({ path: to, aside, bytes, make: (temporary) => linkOrCopy(from, temporary) });
+    } finally {
+      await rm(aside, { recursive: true, force: true });
+    }
   }
 }
 

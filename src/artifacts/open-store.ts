@@ -50,7 +50,7 @@ function folderBackend(root: string): Backend {
       return files.flat().map((file) => ({ ...file, path: relativeTo(file.path) }));
     },
     leftovers: async () => (await leftoversIn(aside)).map(relativeTo),
-    unnamedMs: 0,
+    changedMs: async (path) => (await ifThere(stat(at(path))))?.mtimeMs,
     objects: new Objects(join(root, 'objects'), aside),
     folderPath: (sha) => join(root, 'folders', sha),
     journal: (name, guard) => openJournal(journalPath(name), guard),

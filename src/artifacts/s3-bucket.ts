@@ -121,9 +121,11 @@ export class Bucket {
     );
   }
 
-  async has(path: string): Promise<boolean> {
+  /** When the file was written, by the bucket's clock; undefined where there is none. */
+  async changedMs(path: string): Promise<number | undefined> {
     const head = () => this.client.send(new HeadObjectCommand(this.at(path)));
-    return (await this.ask(`looking for ${this.address(path)}`, head, 404)) !== undefined;
+    const found = await this.ask(`looking for ${this.address(path)}`, head, 404);
+    return found && (found.LastModified?.getTime() ?? 0);
   }
 
   /** The tag of what was put: by `when`, unless something is there (IfNoneMatch), or while what is there is that (IfMatch). */

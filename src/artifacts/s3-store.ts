@@ -15,8 +15,10 @@ import { Bucket, parseS3 } from './s3-bucket';
 import { LogReader, openLog, removeLog } from './s3-log';
 import type { ArtifactStore, Snapshots } from './store';
 
-const DAY_MS = 24 * 3600 * 1000;
 const HOUR_MS = 3600 * 1000;
+const DAY_MS = 24 * HOUR_MS;
+/** What was put longer ago is put again: an object that no entry names is removed a day after it was written. */
+const RENEWED_MS = 12 * HOUR_MS;
 const SMALL_BYTES = 1e6;
 /** Files of a snapshot that are stored, fetched or removed at once. */
 const TRANSFERS = 8;
@@ -28,7 +30,7 @@ interface S3StoreOptions {
   url: string;
   /** A local folder, which processes of this host may share. */
   cache: string;
-  /** What it may hold; files that were used within an hour stay whatever they take. */
+  /** What it may hold. Files that were used within an hour stay whatever they take, and those of folders that were given out within a day. */
   cacheBytes: number;
 }
 
@@ -37,7 +39,8 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
   const readers = new Map<string, LogReader>();
   const store = openContentStore({
     address: bucket.address,
-    exists: (path) => bucket.has(path),
+    exists: async (path) => (await bucket.changedMs(path)) !== undefined,
+    changedMs: (path) => bucket.changedMs(path),
     async read(path) {
       const stored = await bucket.get(path);
       return stored && stored.body.length > 0 ? { text: stored.body.toString(), version: stored.etag } : undefined;
@@ -47,7 +50,6 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
     remove: (path, version) => bucket.remove(path, version),
     list: (prefix = '') => bucket.list(prefix),
     leftovers: () => Promise.resolve([]),
-    unnamedMs: DAY_MS,
     objects: cachedObjects(bucket, { cache, cacheBytes }),
     folderPath: (sha) => join(cache, 'folders', sha),
     journal: (name, guard) => openLog(bucket, name, { guard }),
@@ -78,19 +80,27 @@ const objectPath = (sha: string): string => `objects/${sha.slice(0, 2)}/${sha}`;
 function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOptions, 'url'>): Backend['objects'] {
   const aside = join(cache, 'aside');
   const local = new Objects(join(cache, 'objects'), aside);
-  /** What this process knows to be in the bucket, and what it has read there that was damaged. */
-  const stored = new Set<string>();
+  /** When what this process knows to be in the bucket was written, by its sha256; and what it has read there that was damaged. */
+  const stored = new Map<string, number>();
   const damaged = new Set<string>();
   let added = Infinity;
 
   async function isStored(sha: string): Promise<boolean> {
     if (damaged.has(sha)) return false;
-    if (!stored.has(sha) && (await bucket.has(objectPath(sha)))) stored.add(sha);
+    const changedMs = stored.has(sha) ? undefined : await bucket.changedMs(objectPath(sha));
+    if (changedMs !== undefined) stored.set(sha, changedMs);
     return stored.has(sha);
   }
 
-  function noteStored(sha: string): void {
-    stored.add(sha);
+  /** Whether the object is in the bucket, and stays there for hours without a name. */
+  async function isYoung(sha: string, bytes: number): Promise<boolean> {
+    // A small one is sent as fast as it is asked for.
+    if (bytes > SMALL_BYTES) await isStored(sha);
+    return Date.now() - (stored.get(sha) ?? 0) < RENEWED_MS;
+  }
+
+  function notePut(sha: string): void {
+    stored.set(sha, Date.now());
     damaged.delete(sha);
   }
 
@@ -99,15 +109,12 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
     added += bytes;
     if (added < cacheBytes / 10) return;
     added = 0;
-    const files = (await walk(join(cache, 'objects'))).filter(({ isFolder }) => !isFolder);
-    const used = await Promise.all(
-      files.map(async (file) => {
-        const { atimeMs = 0, ctimeMs = 0 } = (await ifThere(stat(file.path))) ?? {};
-        return { ...file, usedMs: Math.max(atimeMs, ctimeMs) };
-      }),
-    );
+    const files = await filesWithUse(join(cache, 'objects'));
     let over = files.reduce((sum, file) => sum + file.bytes, 0) - cacheBytes;
-    const old = used.filter(({ usedMs }) => Date.now() - usedMs > HOUR_MS).sort((a, b) => a.usedMs - b.usedMs);
+    // The second name of a file is in a folder that was given out, from which programs read.
+    const old = files
+      .filter(({ usedMs, names }) => Date.now() - usedMs > (names > 1 ? DAY_MS : HOUR_MS))
+      .sort((a, b) => a.usedMs - b.usedMs);
     const gone = new Set<string>();
     for (const file of old) {
       if (over <= 0) break;
@@ -115,10 +122,9 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
       gone.add(file.path);
       await rm(file.path, { force: true });
     }
-    // A file that was given out in a folder is another name of it.
     if (gone.size > 0)
-      for (const { path, isFolder, names } of await walk(join(cache, 'folders')))
-        if (!isFolder && names === 1) await rm(path, { force: true });
+      for (const { path, names, usedMs } of await filesWithUse(join(cache, 'folders')))
+        if (names === 1 && Date.now() - usedMs > DAY_MS) await rm(path, { force: true });
   }
 
   /** Brings the object into the cache; false if it is damaged or missing. */
@@ -128,7 +134,10 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
     await makeFolder(aside);
     const file = asidePath(aside);
     try {
-      if (!(await bucket.download(objectPath(sha), file))) return false;
+      if (!(await bucket.download(objectPath(sha), file))) {
+        stored.delete(sha);
+        return false;
+      }
       if ((await local.hash(file)) !== sha) {
         damaged.add(sha);
         stored.delete(sha);
@@ -136,7 +145,6 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
       }
       await trim((await stat(file)).size);
       await local.takeOver(file);
-      noteStored(sha);
       return true;
     } finally {
       await rm(file, { force: true });
@@ -149,21 +157,20 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
     async put(body) {
       const bytes = Buffer.from(body);
       const sha = sha256(bytes);
-      // A small one is sent as fast as it is asked for.
-      if (bytes.length > SMALL_BYTES ? await isStored(sha) : stored.has(sha)) return sha;
+      if (await isYoung(sha, bytes.length)) return sha;
       await trim(bytes.length);
       await local.put(bytes);
       await bucket.put(objectPath(sha), bytes, sha);
-      noteStored(sha);
+      notePut(sha);
       return sha;
     },
     async takeOver(file) {
       const { size } = await stat(file);
       await trim(size);
       const sha = await local.takeOver(file);
-      if (size > SMALL_BYTES ? await isStored(sha) : stored.has(sha)) return sha;
+      if (await isYoung(sha, size)) return sha;
       await bucket.upload(objectPath(sha), file, sha);
-      noteStored(sha);
+      notePut(sha);
       return sha;
     },
     async read(sha) {
@@ -173,6 +180,17 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
       return (await fetch(sha)) && local.giveOut(sha, to);
     },
   };
+}
+
+/** The files below a folder, each with when it was last read or given a name. */
+async function filesWithUse(folder: string) {
+  const files = (await walk(folder)).filter(({ isFolder }) => !isFolder);
+  return Promise.all(
+    files.map(async (file) => {
+      const { atimeMs = 0, ctimeMs = 0 } = (await ifThere(stat(file.path))) ?? {};
+      return { ...file, usedMs: Math.max(atimeMs, ctimeMs) };
+    }),
+  );
 }
 
 const workPath = (...path: string[]): string => ['work', ...path].join('/');

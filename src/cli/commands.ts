@@ -145,7 +145,8 @@ const campaignCommands: readonly CommandText[] = [
   },
   {
     usage: 'prune',
-    description: 'remove what nothing refers to, what dead processes left, and folders of trainings that are stored',
+    description:
+      'remove what nothing refers to and folders of trainings that are stored, once they are a day old, and what dead processes left',
     options: [option('--dry-run', 'only say what would go')],
     examples: [['campaign prune --dry-run', 'what would go'], ['campaign prune']],
     run: by(() => import('./home.js'), 'prune'),

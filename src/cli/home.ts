@@ -1,12 +1,13 @@
 /**
  * What a home holds, and what of it belongs to which campaign: bytes are those on disk, together they are the home's. `campaign list` and `du` show it;
  * `campaign delete` removes a campaign's history, what it alone uses, and its folder: interrupted at any moment, the same command ends it, and nothing
- * that another campaign uses is removed. `campaign prune` removes what no campaign needs.
+ * that another campaign uses is removed. `campaign prune` removes what no campaign needs. Neither removes anything from the store that is younger than
+ * a day: workers that were started by hand, and other commands, write to it meanwhile.
  */
 import { existsSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { basename, join, relative, sep } from 'node:path';
-import { walk } from '../artifacts/content-store';
+import { isOld, walk } from '../artifacts/content-store';
 import { openStore } from '../artifacts/open-store';
 import { isAlone, removeNotes, removeUsed, type Share, type Usage, usageOf } from '../artifacts/usage';
 import { taskQueues } from '../domain/work';
@@ -98,7 +99,8 @@ async function remove(run: SupervisedRun, name: string, isKnown: boolean): Promi
   }
   await rm(join(home.root, name), { recursive: true, force: true });
   await removeNotes(store, name);
-  output.note('campaign', `campaign ${name} is deleted; logs in ${home.logs} are of all campaigns and stay`);
+  const rest = `logs in ${home.logs} are of all campaigns and stay, and what the store was given within a day does until \`campaign prune\``;
+  output.note('campaign', `campaign ${name} is deleted; ${rest}`);
   return 0;
 }
 
@@ -151,8 +153,9 @@ export async function prune({ dryRun = false, ...options }: CommonOptions & { dr
     const store = await openStore(home.root);
     let bytes = 0;
     for (const { path, isStored } of trainingFolders(home, await usageOf(store))) {
-      if (!isStored) continue;
-      const files = (await walk(path)).filter(({ names }) => names === 1);
+      const all = await walk(path);
+      if (!isStored || !all.every(({ changedMs }) => isOld(changedMs))) continue;
+      const files = all.filter(({ names }) => names === 1);
       const size = files.reduce((sum, file) => sum + file.bytes, 0);
       bytes += size;
       console.log(`${path}  ${sizeText(size)}`);

@@ -1,5 +1,5 @@
 /** What every store keeps, wherever it has its files: in a folder, and in a bucket that hosts with nothing else in common use. */
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
 import { openFolderStore } from '../../src/artifacts/open-store';
@@ -10,6 +10,7 @@ import { openS3Store } from '../../src/artifacts/s3-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { startLoopback } from '../support/loopback';
 import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
+import type { ArtifactRef } from '../../src/domain/artifacts';
 import { eachTemporaryFolder } from '../support/temporary-folder';
 
 let server: S3Server;
@@ -28,6 +29,19 @@ const openers: Record<string, () => ArtifactStore> = {
   // Each on a host of its own.
   s3: () => openS3(),
 };
+
+/** Does the work by a clock that is so many hours ahead. */
+async function later<Result>(hours: number, work: () => Promise<Result>): Promise<Result> {
+  jest.useFakeTimers({
+    now: Date.now() + hours * 3600 * 1000,
+    doNotFake: ['setTimeout', 'setImmediate', 'nextTick', 'queueMicrotask', 'performance'],
+  });
+  try {
+    return await work();
+  } finally {
+    jest.useRealTimers();
+  }
+}
 
 describe.each(Object.keys(openers))('a store in a %s', (kind) => {
   const open = openers[kind]!;
@@ -144,8 +158,19 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     const { entries, objects } = await open().contents();
     expect(entries.map(({ key, parts }) => [key, parts])).toEqual([['kept', [kept.sha256]]]);
     expect([...objects.keys()].sort()).toEqual([kept.sha256, gone.sha256].sort());
-    expect((await store.sweep({ dryRun: false })).files).toBe(kind === 'folder' ? 2 : 0);
+    expect((await store.sweep({ dryRun: false })).files).toBe(0);
+    await later(25, async () => expect((await store.sweep({ dryRun: false })).files).toBe(2));
+    expect((await open().contents()).objects.size).toBe(1);
     expect((await open().read(kept)).toString()).toBe('kept');
+  });
+
+  test('what is put again is not taken for what was removed', async () => {
+    const store = open();
+    const ref = await store.put(text('k', 'one'));
+    await store.forget('k');
+    await later(25, async () => void (await open().sweep({ dryRun: false })));
+    expect(await later(25, () => store.put(text('k', 'one')))).toEqual(ref);
+    expect((await open().read(ref)).toString()).toBe('one');
   });
 
   test('writers of one journal, side by side, lose no record and agree on the first under a key', async () => {
@@ -278,20 +303,30 @@ describe('a store in a bucket', () => {
     const store = openS3(1_000_000);
     const cache = join(root, `host-${hosts - 1}`, 'objects');
     const cached = () => readdirSync(cache, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
-    const refs = [];
+    const refs: ArtifactRef[] = [];
     for (let n = 0; n < 6; n++) refs.push(await store.put(text(`k${n}`, String(n).repeat(400_000))));
     expect(cached().length).toBe(6);
-    jest.useFakeTimers({
-      now: Date.now() + 2 * 3600 * 1000,
-      doNotFake: ['setTimeout', 'setImmediate', 'nextTick', 'queueMicrotask', 'performance'],
-    });
-    try {
+    await later(2, async () => {
       await store.put(text('last', 'x'.repeat(400_000)));
       expect(cached().length).toBeLessThanOrEqual(3);
       for (const [n, ref] of refs.entries()) expect((await store.read(ref)).toString()).toBe(String(n).repeat(400_000));
-    } finally {
-      jest.useRealTimers();
-    }
+    });
+  });
+
+  test('a folder that was given out stays whole for a day', async () => {
+    const store = openS3(1_000_000);
+    const source = join(root, 'adapter');
+    mkdirSync(source);
+    writeFileSync(join(source, 'weights'), 'w'.repeat(900_000));
+    const folder = await store.folder(
+      await store.putFolder({ key: 'adapter', producer: 'train', inputs: [], folder: source }),
+    );
+    const fill = (n: number) => store.put(text(`k${n}`, String(n).repeat(400_000)));
+    await later(2, () => fill(1));
+    expect(readFileSync(join(folder, 'weights'))).toHaveLength(900_000);
+    rmSync(source, { recursive: true });
+    await later(26, async () => void (await fill(2), await fill(3)));
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   test('a server that is away is a failure that passes', async () => {

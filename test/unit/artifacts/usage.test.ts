@@ -7,6 +7,7 @@ import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { isAlone, type NotingStore, notingUsage, removeNotes, removeUsed, usageOf } from '../../../src/artifacts/usage';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
+import { age } from '../../support/aged';
 import { closedAfterwards } from '../../support/opened';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
@@ -51,6 +52,8 @@ const ofB = ['adapter/b', 'rollouts/base', 'rollouts/batch', 'training/012345678
 
 test('what a campaign alone uses goes; what another uses, or leads back to, stays whole', async () => {
   const { base, batch, trained, adapters } = await worked();
+  await age(join(root, 'artifacts', 'objects'));
+  await age(join(root, 'artifacts', 'provenance'));
   await removeUsed(store, 'a');
   await removeNotes(store, 'a');
   expect(await keys()).toEqual(ofB);
@@ -135,6 +138,8 @@ test('sweeping removes what no entry refers to, and copies where links would do;
   const folder = await store.folder(adapters['a']!);
   rmSync(join(folder, 'weights'));
   writeFileSync(join(folder, 'weights'), Buffer.alloc(200_000, 'a'));
+  expect((await store.sweep({ dryRun: true })).files).toBe(0);
+  await age(join(root, 'artifacts'));
   const counted = await store.sweep({ dryRun: true });
   expect(counted).toMatchObject({ files: 3 });
   expect((await store.read(lost)).length).toBe(lost.bytes);
@@ -142,4 +147,59 @@ test('sweeping removes what no entry refers to, and copies where links would do;
   await expect(store.read(lost)).rejects.toMatchObject({ type: 'ArtifactDamaged' });
   expect(await store.find('adapter/a')).toEqual(adapters['a']);
   expect((await store.sweep({ dryRun: true })).files).toBe(0);
+});
+
+/** What cannot be read of what was put, with what the second look says of each. */
+const lostOf = async (refs: readonly ArtifactRef[]): Promise<string[]> => {
+  const fresh = openFolderStore(join(root, 'artifacts'));
+  const read = (ref: ArtifactRef) => (ref.uri.startsWith('artifact-tree:') ? fresh.folder(ref) : fresh.read(ref));
+  const found = await Promise.allSettled(refs.map(read));
+  return found.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+};
+
+/** Sweeps over and over, as `prune` and `delete` of another process do, until the work has ended. */
+async function besideSweeps<Result>(work: () => Promise<Result>): Promise<Result> {
+  const sweeper = openFolderStore(join(root, 'artifacts'));
+  let ended = false;
+  const sweeping = (async () => {
+    while (!ended) await sweeper.sweep({ dryRun: false });
+  })();
+  try {
+    return await work();
+  } finally {
+    ended = true;
+    await sweeping;
+  }
+}
+
+test('what is put beside sweeps can be read', async () => {
+  const some = Array.from({ length: 150 }, (_, n) => n);
+  const refs = await besideSweeps(async () => {
+    const put: ArtifactRef[] = [];
+    for (const n of some) put.push(await store.put(json(`reply/${n}`)));
+    return put;
+  });
+  expect(await lostOf(refs)).toEqual([]);
+});
+
+test('so can what is put once more after it was forgotten, and what is made of old files', async () => {
+  const some = Array.from({ length: 60 }, (_, n) => n);
+  const folders = some.map((n) => {
+    const folder = join(root, 'made', String(n));
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'weights'), `weights ${n}`);
+    return { key: `adapter/${n}`, producer: 'train', inputs: [], folder };
+  });
+  for (const n of some) {
+    await store.put(json(`reply/${n}`));
+    await store.forget(`reply/${n}`);
+  }
+  await age(root);
+  const refs = await besideSweeps(async () => {
+    const put: ArtifactRef[] = [];
+    for (const n of some) put.push(await store.put(json(`reply/${n}`)), await store.putFolder(folders[n]!));
+    await lostOf(put); // what was given out stays too
+    return put;
+  });
+  expect(await lostOf(refs)).toEqual([]);
 });
