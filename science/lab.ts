@@ -9,7 +9,7 @@ import { createRolloutActivities } from '../src/activities';
 import { openFolderStore } from '../src/artifacts/open-store';
 import type { ArtifactStore } from '../src/artifacts/store';
 import type { ArtifactRef } from '../src/domain/artifacts';
-import { SUCCESS, type Policy } from '../src/domain/rollout';
+import { isSuccess, type Policy } from '../src/domain/rollout';
 import { createPolicyClient } from '../src/policy/client';
 import { createMerger } from '../src/policy/merge';
 import { registry } from '../src/registry';
@@ -84,7 +84,7 @@ export async function openLab(o: { home: string; base: Base; signal: AbortSignal
       });
       const outcomes = new Map<string, number | null>();
       for (const rollout of await readOutcomes({ store, ref }))
-        outcomes.set(rollout.task, rollout.status === 'scored' ? Number(rollout.reward >= SUCCESS) : null);
+        outcomes.set(rollout.task, rollout.status === 'scored' ? Number(isSuccess(rollout)) : null);
       return outcomes;
     },
 

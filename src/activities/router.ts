@@ -3,7 +3,7 @@ import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import { kindOf, type KindSpec } from '../domain/kinds';
 import { openingOf } from '../domain/messages';
-import { SUCCESS, type FixedPolicy } from '../domain/rollout';
+import { isSuccess, type FixedPolicy } from '../domain/rollout';
 import { readOutcomes, readScored, readTaskMeans } from '../rollout/read';
 import { type FitInput, fitSchema, type FittedRouter } from '../routing/router';
 import { type PolicyDependencies, working, type Dependencies } from './context';
@@ -55,7 +55,7 @@ async function outcomeMatrix(
     if (scored.some(({ task }) => !tasks.has(task)))
       for (const { task: id, messages } of await readScored({ store, ref }))
         if (!tasks.has(id)) tasks.set(id, { id, messages: openingOf(messages), outcomes: {} });
-    for (const { task, reward } of scored) (tasks.get(task)!.outcomes[option] ??= []).push(reward >= SUCCESS ? 1 : 0);
+    for (const one of scored) (tasks.get(one.task)!.outcomes[option] ??= []).push(isSuccess(one) ? 1 : 0);
   }
   return [...tasks.values()].filter((task) => outcomes.every(({ option }) => task.outcomes[option]));
 }

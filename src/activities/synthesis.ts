@@ -29,7 +29,7 @@ type Previous = RoundFeedback & { module: ArtifactRef; attempts?: ArtifactRef };
 /** As JavaScript ends comments: what follows one would be the module's code. */
 const LINE_END = /[\n\r\u2028\u2029]/g;
 /** Changes whenever the same rewards would be judged otherwise. */
-const CALIBRATION_VERSION = '4';
+const CALIBRATION_VERSION = '5';
 
 export async function synthesize(
   { store, environments, kinds }: Dependencies,

@@ -4,6 +4,7 @@
  * directory at the zip's end names; no entry becomes longer than it says there, and what that may be is bounded; a text is the one that was zipped.
  */
 import { z } from 'zod';
+import { rewardSchema, roundReward } from '../domain/environment';
 import { reasonOf } from '../domain/failures';
 import { countsOf } from '../domain/statistics';
 import {
@@ -141,7 +142,7 @@ export function rewardOf(
   const value = scores[name]?.value;
   if (value === null) return undefined;
   if (typeof value === 'boolean') return value ? 1 : 0;
-  if (typeof value === 'number' && value >= 0 && value <= 1) return value;
+  if (rewardSchema.safeParse(value).success) return roundReward(value as number);
   const grade = typeof value === 'string' ? grades[value.trim().toUpperCase()] : undefined;
   if (grade !== undefined) return grade;
   return `scores.${name}.value is ${clipped(value)}; it must be "C", "I", "P", "N", true, false or a number from 0 to 1`;

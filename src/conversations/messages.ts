@@ -4,7 +4,8 @@
  * is one into the file's messages; every complaint reads on after `FIELD is VALUE; it must be`.
  */
 import { z } from 'zod';
-import { type Reference, referenceSchema } from '../domain/environment';
+import { type Reference, referenceSchema, rewardSchema, roundReward } from '../domain/environment';
+import { isSuccess } from '../domain/rollout';
 import { isTooDeep as isDeeper, type Message, readArguments, type ToolCall, type ToolSchema } from '../domain/messages';
 
 export interface Conversation {
@@ -166,9 +167,11 @@ const outcome = z.boolean(must('true or false')).nullish();
 /** How a conversation ended. */
 export const outcomeFields = {
   reward: z
-    .number(must('a number from 0 to 1, where 1 is success'))
-    .min(0, must('a number from 0 to 1, where 1 is success; scale it'))
-    .max(1, must('a number from 0 to 1, where 1 is success; scale it, or give "passed": true or false'))
+    .custom<number>(
+      (value) => rewardSchema.safeParse(value).success,
+      must('a number from 0 to 1, where 1 is success; scale it, or give "passed": true or false'),
+    )
+    .transform(roundReward)
     .nullish(),
   passed: outcome,
   success: outcome,
@@ -199,8 +202,8 @@ export function rewardOf({ reward, passed, success, ...others }: Outcome): numbe
       `says nothing of how it ended (its fields: ${Object.keys(others).join(', ')}); ` +
       'give "reward" (0 to 1, where 1 is success), "passed" or "success" (true or false)'
     );
-  if (reward != null && outcome != null && reward >= 1 !== outcome)
-    return `reward is ${reward}, which is ${reward >= 1 ? 'a' : 'no'} success, and ${passed == null ? 'success' : 'passed'} is ${outcome}; leave one of them out`;
+  if (reward != null && outcome != null && isSuccess({ reward }) !== outcome)
+    return `reward is ${reward}, which is ${outcome ? 'no' : 'a'} success, and ${passed == null ? 'success' : 'passed'} is ${outcome}; leave one of them out`;
   return reward ?? (outcome ? 1 : 0);
 }
 

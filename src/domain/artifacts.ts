@@ -75,7 +75,7 @@ export const publishedArmSchema = z.strictObject({
     z.strictObject({
       group: z.string(),
       tasks: units,
-      /** Share of the tasks with reward >= 1. */
+      /** Share of the tasks that are solved. */
       successRate: z.number(),
       /** The number of those tasks, where the source gives that. */
       solved: units.optional(),

@@ -6,9 +6,10 @@
 import { z } from 'zod';
 import type { Decision } from './approval';
 import type { ArtifactRef } from './artifacts';
+import { rewardSchema, roundReward } from './environment';
 import { count, fraction } from './kinds';
 import { successes, successShare } from './outcomes';
-import { type Group, type RolloutSummary, SUCCESS } from './rollout';
+import { type Group, isSuccess, type RolloutSummary } from './rollout';
 import {
   comparable,
   type Estimate,
@@ -50,7 +51,7 @@ export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
 const measuresSchema = z.object({
   seeds: z.number().int().positive(),
   meanReward: fraction,
-  /** Share of a seed's rollouts with reward >= 1, mean over the seeds. */
+  /** Share of a seed's rollouts that are successes, mean over the seeds. */
   successRate: fraction,
   /** Share of groups in which every rollout succeeds. */
   allSuccess: fraction,
@@ -74,7 +75,6 @@ const measuresSchema = z.object({
 export type Measures = z.infer<typeof measuresSchema>;
 
 const isConstant = (rewards: readonly number[]): boolean => new Set(rewards.map(comparable)).size === 1;
-const succeeds = (reward: number): boolean => reward >= SUCCESS;
 
 const RESAMPLES = 2_000;
 
@@ -101,8 +101,8 @@ function measure(groups: readonly Group[], confidence: number): Measures {
       }),
       mean: meanShare(groups.map(({ rewards }) => ({ part: successes(rewards), of: rewards.length }))),
     },
-    allSuccess: shareOf((rewards) => rewards.every(succeeds)),
-    allZero: shareOf((rewards) => rewards.every((r) => r === 0)),
+    allSuccess: shareOf((rewards) => rewards.every((reward) => isSuccess({ reward }))),
+    allZero: shareOf((rewards) => rewards.every((reward) => roundReward(reward) === 0)),
     constant: shareOf(isConstant),
     informative: shareOf((rewards) => !isConstant(rewards)),
   };
@@ -205,7 +205,7 @@ function check(groups: readonly Group[]): void {
   groups.forEach(({ rewards }, i) => {
     if (rewards.length === 0)
       throw new Error(`calibrate: group ${i} is empty; leave out seeds without a scored rollout`);
-    const wrong = rewards.find((r) => !(r >= 0 && r <= 1));
+    const wrong = rewards.find((reward) => !rewardSchema.safeParse(reward).success);
     if (wrong !== undefined) throw new Error(`calibrate: group ${i} has the reward ${wrong}; rewards are in [0, 1]`);
   });
 }

@@ -96,8 +96,20 @@ export interface Sampled {
 /** A kind of instance within an environment, such as `special` and its `twin`: what succeeds on one alone has not learned the skill. */
 export const branchSchema = z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'lower-case letters, digits and _, at most 40');
 
+/** Weighted sums miss their value by rounding, in single precision by up to 1e-7: 0.7 + 0.2 + 0.1 is 0.9999999999999999. */
+const ROUNDING = 1e-6;
+
+/** The reward as an environment, a program or a file gives it; `roundReward` makes it the product's. */
+export const rewardSchema = z
+  .number('Invalid input: expected a number from 0 to 1')
+  .min(-ROUNDING, 'Too small: expected a number from 0 to 1')
+  .max(1 + ROUNDING, 'Too big: expected a number from 0 to 1');
+
+/** Returns exactly 0 or 1 for a reward that differs from it by rounding alone. Called wherever a reward enters the product. */
+export const roundReward = (reward: number): number => (reward >= 1 - ROUNDING ? 1 : reward <= ROUNDING ? 0 : reward);
+
 export const evaluationSchema = z.object({
-  reward: z.number().min(0).max(1),
+  reward: rewardSchema,
   breakdown: z.record(z.string(), z.number()),
   /** Follows from the task alone, whatever the agent does. */
   branch: branchSchema.optional(),

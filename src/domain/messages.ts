@@ -65,14 +65,19 @@ export interface JsonSchema {
   multipleOf?: number;
 }
 
+const someSchema = z.custom<JsonSchema>(
+  (v) => typeof v === 'object' && v !== null,
+  'expected a JSON schema: an object',
+);
+
 export const toolSchema = z.object({
   name: z.string(),
   description: z.string(),
-  parameters: z.custom<JsonSchema>((v) => typeof v === 'object' && v !== null),
+  parameters: someSchema,
   /** MCP: `readOnlyHint` marks a tool that changes nothing; turns that only call such tools carry no loss. */
   annotations: z.object({ readOnlyHint: z.boolean().optional() }).optional(),
   /** What one record of the observation holds, in rendered order; values are separated by spaces, records by " ; ". */
-  outputSchema: z.custom<JsonSchema>((v) => typeof v === 'object' && v !== null).optional(),
+  outputSchema: someSchema.optional(),
 });
 export type ToolSchema = z.infer<typeof toolSchema>;
 

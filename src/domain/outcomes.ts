@@ -9,7 +9,7 @@ import {
   TOLD,
   brokenRolloutSchema,
   choiceSchema,
-  SUCCESS,
+  isSuccess,
   type Group,
   type Rollout,
   type BranchSummary,
@@ -63,7 +63,8 @@ const scoredIn = (outcomes: readonly Outcome[]): ScoredOutcome[] =>
 
 /** The share of rewards that are successes. Every success rate of a task or a batch is this one. */
 export const successShare = (rewards: readonly number[]): number => successes(rewards) / Math.max(1, rewards.length);
-export const successes = (rewards: readonly number[]): number => rewards.filter((reward) => reward >= SUCCESS).length;
+export const successes = (rewards: readonly number[]): number =>
+  rewards.filter((reward) => isSuccess({ reward })).length;
 
 /** Rewards by task, in the order of the attempts. */
 export function groupByTask(outcomes: readonly Outcome[]): Map<string, Group> {

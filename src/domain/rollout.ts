@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from './artifacts';
-import { evaluationSchema, stopReasonSchema } from './environment';
+import { evaluationSchema, roundReward, stopReasonSchema } from './environment';
 import { type FailureType, isRetryable, OutsideFailure, retryOf } from './failures';
 import { messageSchema } from './messages';
 
@@ -120,12 +120,11 @@ export interface Group {
   branch?: string;
 }
 
+/** The method's threshold of success: a reward of 1. */
+export const isSuccess = ({ reward }: { reward: number }): boolean => roundReward(reward) === 1;
+
 /** Looks on while a rollout is played; what `play` comes to is what it comes to. */
 export type Observe = <Played extends { rollout: Rollout }>(play: () => Promise<Played>) => Promise<Played>;
-
-/** The method's success threshold: reward >= 1.0. */
-export const SUCCESS = 1.0;
-export const isSuccess = (rollout: ScoredRollout): boolean => rollout.reward >= SUCCESS;
 
 export const purposes = ['base_rollouts', 'calibration', 'training', 'held_out', 'outcome_matrix', 'test'] as const;
 export const purposeSchema = z.enum(purposes);
@@ -158,7 +157,7 @@ export interface RolloutSummary {
   /** Those that were found, in this batch or others, and not played for it; absent where there were none. */
   reused?: number;
   meanReward: number;
-  /** Share of the scored rollouts with reward >= 1. */
+  /** Share of the scored rollouts that are successes. */
   successRate: number;
   /** The same by branch, of the rollouts that have one; absent where none has. */
   branches?: Record<string, BranchSummary>;

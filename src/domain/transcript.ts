@@ -7,7 +7,7 @@
 import type { Selection } from './capability';
 import type { Reference } from './environment';
 import { argumentsOf, type AssistantMessage, callText, type Message, type ToolCall } from './messages';
-import { type ScoredRollout, SUCCESS } from './rollout';
+import { isSuccess, type ScoredRollout } from './rollout';
 
 /** In characters: what is longer is cut. */
 export interface Lengths {
@@ -56,7 +56,7 @@ export function compactOne({
   lengths?: Lengths;
 }): string {
   const { task, attempt, reward, stopReason, messages, reference } = rollout;
-  const outcome = reward >= SUCCESS ? 'PASSED' : 'FAILED';
+  const outcome = isSuccess(rollout) ? 'PASSED' : 'FAILED';
   const tools = toolNames(messages);
   return [
     `[${id}] task ${oneLine(task)}, attempt ${attempt}: ${outcome} (reward ${reward}), ended by ${stopReason}`,

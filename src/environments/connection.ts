@@ -5,6 +5,7 @@
 import { hostname } from 'node:os';
 import type { z } from 'zod';
 import { limited } from '../domain/concurrency';
+import { firstIssue } from '../domain/issues';
 import { LINE, measureJson } from '../domain/json-size';
 import { type Child, MAX_LINE, readLines, startChild, startProblem } from './child-process';
 import {
@@ -168,6 +169,8 @@ interface Answer {
   isFatal?: boolean;
 }
 
+const RESPONSE =
+  'answer {"jsonrpc": "2.0", "id": ..., "result": {...}}, or "error": {"code": -32000, "message": "..."} in place of "result"';
 const STDOUT = 'stdout is for the protocol, logs go to stderr';
 
 function answerIn(line: string): Answer {
@@ -182,8 +185,12 @@ function answerIn(line: string): Answer {
     const fix = /\b(NaN|Infinity)\b/.test(line) ? 'NaN and Infinity are no JSON: send finite numbers' : STDOUT;
     return { id, problem: `wrote a line that is not JSON: ${quoted(line, 200)}`, fix };
   }
-  const { data: response } = responseSchema.safeParse(value);
-  if (!response) return { id, problem: `wrote no JSON-RPC response: ${quoted(line, 200)}`, fix: STDOUT };
+  const { data: response, error: wrong } = responseSchema.safeParse(value);
+  if (!response) {
+    const isLog = typeof value !== 'object' || value === null || !('id' in value);
+    const why = isLog ? '' : ` (${firstIssue(wrong, value)})`;
+    return { id, problem: `wrote no JSON-RPC response${why}: ${quoted(line, 200)}`, fix: isLog ? STDOUT : RESPONSE };
+  }
   const error = 'error' in response ? ` (${quoted(response.error.message)})` : '';
   const problem = `answered the unknown request ${quoted(String(response.id))}${error}`;
   return { id: Number(response.id), response, problem, fix: 'answer each request once' };

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import type { EnvironmentDescription } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
-import { firstIssue } from './protocol';
+import { firstIssue } from '../domain/issues';
 
 const policyRuleSchema = z.discriminatedUnion('kind', [
   /** `tool` may be used on a record only if its `field` has `value`; otherwise the agent says `denial`. */
@@ -42,7 +42,7 @@ export function policyRulesProblem({ name, rules = [] }: Described): string | un
     const { error } = policyRuleSchema.safeParse(rule);
     if (!error || !kinds.has(rule.kind)) continue;
     return (
-      `rules.${n} of "${name}" (kind: ${rule.kind}): ${firstIssue(error)}; ` +
+      `rules.${n} of "${name}" (kind: ${rule.kind}): ${firstIssue(error, rule)}; ` +
       'give the rule the fields of its kind (src/environments/policy-rules.ts), or call the kind otherwise'
     );
   }

@@ -24,6 +24,7 @@ import {
 } from '../domain/messages';
 import { jsonSchema } from './json-schema';
 import { type FailureType, OutsideFailure } from '../domain/failures';
+import { firstIssue } from '../domain/issues';
 
 const episode = z.object({ episode: z.string() });
 
@@ -112,10 +113,6 @@ export const errorCodes = {
   environment: -32000,
 } as const;
 
-export function firstIssue({ issues: [issue] }: z.ZodError): string {
-  return [issue?.path.join('.'), issue?.message].filter(Boolean).join(': ');
-}
-
 export interface EnvironmentErrorParts {
   environment: string;
   method?: Method;
@@ -158,7 +155,7 @@ export function readAnswer<S extends z.ZodType>(
   const { data, error } = schema.safeParse(answer);
   if (!error) return data;
   const fix = `return what docs/environments.md says of ${method}`;
-  throw badEnvironment(environment, method, quoted(firstIssue(error)), fix);
+  throw badEnvironment(environment, method, quoted(firstIssue(error, answer)), fix);
 }
 
 const ANSWERS_FIX =

@@ -5,7 +5,8 @@ import type { Environment, Episode } from '../domain/environment';
 import { reasonOf } from '../domain/failures';
 import { type AssistantMessage, parseJson } from '../domain/messages';
 import { MAX_LINE, readLines } from './child-process';
-import { errorCodes, firstIssue, methods, requestSchema, type Method, type Params, type Result } from './protocol';
+import { firstIssue } from '../domain/issues';
+import { errorCodes, methods, requestSchema, type Method, type Params, type Result } from './protocol';
 
 type Handlers = { [M in Method]: (params: Params<M>) => Promise<Result<M>> };
 
@@ -84,16 +85,18 @@ function createHandlers(environment: Environment, episodes: Map<string, Episode>
 async function answer(line: string, handlers: Handlers): Promise<object> {
   let id: number | string | null = null;
   try {
-    const request = requestSchema.safeParse(readLine(line));
-    if (!request.success) throw new RequestError(errorCodes.request, firstIssue(request.error));
+    const given = readLine(line);
+    const request = requestSchema.safeParse(given);
+    if (!request.success) throw new RequestError(errorCodes.request, firstIssue(request.error, given));
     id = request.data.id;
     if (!(request.data.method in methods)) {
       const problem = `no method ${request.data.method}; there are ${Object.keys(methods).join(', ')}`;
       throw new RequestError(errorCodes.method, problem);
     }
     const method = request.data.method as Method;
-    const params = methods[method].params.safeParse(request.data.params ?? {});
-    if (!params.success) throw new RequestError(errorCodes.params, `params.${firstIssue(params.error)}`);
+    const asked = request.data.params ?? {};
+    const params = methods[method].params.safeParse(asked);
+    if (!params.success) throw new RequestError(errorCodes.params, `params.${firstIssue(params.error, asked)}`);
     const result = await (handlers[method] as (params: unknown) => Promise<unknown>)(params.data);
     return { jsonrpc: '2.0', id, result };
   } catch (error) {

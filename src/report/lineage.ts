@@ -6,7 +6,7 @@ import { distance } from 'fastest-levenshtein';
 import type { ArtifactStore } from '../artifacts/store';
 import { type ArtifactRef, type Figure, figuresIn } from '../domain/artifacts';
 import type { Outcome } from '../domain/outcomes';
-import { SUCCESS } from '../domain/rollout';
+import { isSuccess } from '../domain/rollout';
 import { readOutcomes, ROLLOUTS_MEDIA_TYPE } from '../rollout/read';
 import { shortSha, spreadText, valueText, wholeNumber } from './format';
 import type { Report } from './model';
@@ -86,9 +86,8 @@ function walker(store: ArtifactStore, nearest = false) {
 function countsOf(outcomes: readonly Outcome[]): RolloutCounts {
   const byKey = new Map<string, Outcome>();
   for (const one of outcomes) if (byKey.get(one.key)?.status !== 'scored') byKey.set(one.key, one);
-  const rewards = [...byKey.values()].flatMap((one) => (one.status === 'scored' ? [one.reward] : []));
-  const successes = rewards.filter((reward) => reward >= SUCCESS).length;
-  return { scored: rewards.length, broken: byKey.size - rewards.length, successes };
+  const scored = [...byKey.values()].filter((one) => one.status === 'scored');
+  return { scored: scored.length, broken: byKey.size - scored.length, successes: scored.filter(isSuccess).length };
 }
 
 /**

@@ -3,7 +3,14 @@
  * abort). A rollout's `messages` are what the environment and the policy said to each other, without the policy's own prompt, which is in the
  * rollout's key, and without a hint, which is shown to the policy while it samples and is nowhere else.
  */
-import { type Context, type Environment, type Episode, evaluationSchema, type StopReason } from '../domain/environment';
+import {
+  type Context,
+  type Environment,
+  type Episode,
+  evaluationSchema,
+  roundReward,
+  type StopReason,
+} from '../domain/environment';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { agentView, type AssistantMessage, type Message, openingOf, type ToolSchema } from '../domain/messages';
 import type { FixedPolicy, Policy, Prompt, Sampling, ScoredRollout } from '../domain/rollout';
@@ -39,7 +46,8 @@ export async function play(planned: PlannedRollout, options: PlayOptions): Promi
     const { policy, ...routed } = await resolved(key, episode, options);
     const hint = hinted ? episode.start.hint : undefined;
     const { stopReason, ...played } = await converse({ key, episode, hint, policy, options });
-    const evaluation = await fromEnvironment(async () => evaluationSchema.parse(await episode.evaluate(stopReason)));
+    const told = await fromEnvironment(async () => evaluationSchema.parse(await episode.evaluate(stopReason)));
+    const evaluation = { ...told, reward: roundReward(told.reward) };
     const seconds = Math.round(performance.now() - started) / 1000;
     const about = { key, task, attempt, ...(hint !== undefined && { hinted: true as const }), ...routed };
     return { status: 'scored', ...about, stopReason, ...evaluation, ...played, seconds };

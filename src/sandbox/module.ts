@@ -4,7 +4,16 @@
  * does wrong breaks them and is never a reward.
  */
 import { z } from 'zod';
-import { branchSchema, referenceSchema, stopReasonSchema, type Environment, type Episode } from '../domain/environment';
+import {
+  branchSchema,
+  referenceSchema,
+  rewardSchema,
+  roundReward,
+  stopReasonSchema,
+  type Environment,
+  type Episode,
+} from '../domain/environment';
+import { describeIssue } from '../domain/issues';
 import { messageSchema, toolSchema, type AssistantMessage, type Message } from '../domain/messages';
 import {
   DESCRIPTION_CHARS,
@@ -92,7 +101,7 @@ const results = {
     stopReason: stopReasonSchema.optional(),
   }),
   reward: z.strictObject({
-    reward: z.number().min(0).max(1),
+    reward: rewardSchema.transform(roundReward),
     breakdown: record(z.number(), MOST_ENTRIES),
     branch: branchSchema.optional(),
   }),
@@ -117,11 +126,12 @@ export type EnvironmentModule = ReturnType<typeof openModule>;
 export function openModule(options: { source: string } & SandboxOptions) {
   const sandbox = openSandbox(options);
   async function call<Name extends keyof Results>(name: Name, args: unknown[]): Promise<Results[Name]> {
-    const parsed = results[name].safeParse(await sandbox.call(name, args));
+    const result = await sandbox.call(name, args);
+    const parsed = results[name].safeParse(result);
     if (parsed.success) return parsed.data as Results[Name];
-    const [issue] = parsed.error.issues;
-    const path = quoted(['result', ...(issue?.path ?? [])].join('.'), QUOTED_CHARS / 2);
-    throw new SandboxError(`${name}: ${path}: ${quoted(issue?.message ?? '', QUOTED_CHARS / 2)}`);
+    const { field, problem } = describeIssue(parsed.error, result);
+    const path = quoted(['result', field].filter(Boolean).join('.'), QUOTED_CHARS / 2);
+    throw new SandboxError(`${name}: ${path}: ${quoted(problem, QUOTED_CHARS / 2)}`);
   }
   return {
     spent: sandbox.spent,

@@ -4,7 +4,7 @@
  */
 import type { SelfTest } from '../domain/calibration';
 import { createLimit } from '../domain/concurrency';
-import { SUCCESS } from '../domain/rollout';
+import { isSuccess } from '../domain/rollout';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, TRAINING_SEEDS } from '../domain/seeds';
 import { comparable, mean } from '../domain/statistics';
 import { attackPolicies, attacksIn } from './attacks';
@@ -17,7 +17,7 @@ import { failed, solutionChecks } from './solution-checks';
 import { schemaFindings } from './vocabulary';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
-export const SELF_TEST_VERSION = '12';
+export const SELF_TEST_VERSION = '13';
 
 const FROM_EACH = 34;
 export const TESTED_SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
@@ -198,7 +198,7 @@ async function judged(
       moves ??=
         `reward: seed ${played.seed} is of branch ${branchOf(played)} after ${quoted(policy.name)}, and of branch ` +
         `${branchOf(reference)} after its solution: take the branch from the seed alone, whatever the agent does`;
-    if (played.reward >= SUCCESS) paid ??= played;
+    if (isSuccess(played)) paid ??= played;
     return !policy.counts || policy.counts(played, reference) ? [played.reward] : [];
   }
   const others = solved.slice(3 * SCREENED);
@@ -216,6 +216,7 @@ async function judged(
 
 const branchOf = ({ branch }: ScriptedEpisode): string => (branch === undefined ? 'none' : `"${branch}"`);
 
-const successOf = (rewards: readonly number[]): number => rewards.filter((r) => r >= SUCCESS).length / rewards.length;
+const successOf = (rewards: readonly number[]): number =>
+  rewards.filter((reward) => isSuccess({ reward })).length / rewards.length;
 const reaches = (rewards: readonly number[], limits: Limits, share: number): boolean =>
   successOf(rewards) >= share * limits.success || comparable(mean(rewards)) >= share * limits.reward;

@@ -1,7 +1,7 @@
 /** What the reference solutions and the hints show of a module: each check gives its findings. */
 import { createHash } from 'node:crypto';
 import type { ToolSchema } from '../domain/messages';
-import { SUCCESS } from '../domain/rollout';
+import { isSuccess } from '../domain/rollout';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../domain/seeds';
 import { answersIn, assistantMessages, callsIn, jsonOf } from './conversation';
 import type { ScriptedEpisode, EnvironmentModule } from './module';
@@ -52,7 +52,7 @@ function* scoreFindings({ solved, maxSteps }: Solutions): Generator<string> {
 }
 
 export const failed = (solved: readonly ScriptedEpisode[]): ScriptedEpisode[] =>
-  solved.filter(({ reward }) => reward < SUCCESS);
+  solved.filter((episode) => !isSuccess(episode));
 
 async function determinismFindings({ solved, again }: Solutions): Promise<string[]> {
   const repeated = await again();

@@ -11,7 +11,7 @@ import { beginningOf, discoverySchema, type LabelPass, labelPassSchema } from '.
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
 import type { Message } from '../domain/messages';
-import { type Rollout, SUCCESS } from '../domain/rollout';
+import { isSuccess, type Rollout } from '../domain/rollout';
 import { lackingIn, readingsOf } from '../domain/selection';
 import { readRollouts } from '../rollout/read';
 import type { ListedRollout } from './api';
@@ -109,7 +109,7 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
     version += 1;
     for (const row of batch.rows) {
       const { reward } = row;
-      const outcome = reward === undefined ? 'broken' : reward >= SUCCESS ? 'solved' : 'failed';
+      const outcome = reward === undefined ? 'broken' : isSuccess({ reward }) ? 'solved' : 'failed';
       const first = byId.get(row.id);
       const isBetter = first?.outcome === 'broken' && outcome !== 'broken';
       const labels = first?.labels ?? labelsOf(row.id);

@@ -498,7 +498,7 @@ test('a check starts it on three tasks and says what was seen, or what is wrong'
     { problem: expect.stringMatching(/ended for 2 s and was killed; .* of env check --silence/) as string },
   ]);
   expect(await checked('await ask([user]); reward(7);')).toMatchObject([
-    { problem: expect.stringContaining('the last line is "{\\"reward\\":7}", of which reward must be from 0 to 1;') },
+    { problem: expect.stringContaining('the last line is "{\\"reward\\":7}": reward: Too big') },
   ]);
   // A word that is no file: of the program it is certain, of others a guess, which a failure has at its end.
   const lost = (...command: string[]) => rolloutOf(agent(command));

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Context, Environment, Episode, ResetResult, Task } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
 import { passedOf } from '../../gateway/dialect';
-import type { Finding } from '../conformance/probe';
+import { type Finding, nearlyOne } from '../conformance/probe';
 import type { CheckRun } from '../kinds';
 import { quoted } from '../protocol';
 import { isThere } from './control-group';
@@ -79,8 +79,8 @@ export async function checkAgent(
       const again = starts.length < sample.length ? '' : ' once more';
       say(`task ${task.id}: started${again}; it is killed after ${seconds} s without a question (--silence)`);
       try {
-        const { start, text } = await played(environment, task, () => asked, signal);
-        if (starts.push(start) <= sample.length) say(text);
+        const { start, text, note } = await played(environment, task, () => asked, signal);
+        if (starts.push(start) <= sample.length) for (const line of note ? [text, `note: ${note}`] : [text]) say(line);
       } catch (error) {
         signal?.throwIfAborted();
         findings.push({ check: `task ${task.id}`, problem: reasonOf(error), fix: 'mend it (docs/agents.md)' });
@@ -115,7 +115,7 @@ async function played(
     const { reward } = await episode.evaluate(byItself ? 'agent_stop' : 'max_steps');
     const end = byItself ? 'ended by itself' : `was refused after ${ANSWERED} answers`;
     const text = `task ${id}: asked after ${seconds} s, ${openingText(episode.start)}; ${requestsText(asked())}; ${end}, reward ${reward}`;
-    return { start: episode.start, text };
+    return { start: episode.start, text, note: nearlyOne(reward)?.join('; ') };
   } finally {
     await episode.close();
   }

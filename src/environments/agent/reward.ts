@@ -1,27 +1,22 @@
 /** What a program or its grader tells of a task: a number, or a JSON object with `reward`. */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { z } from 'zod';
 import { type Evaluation, evaluationSchema } from '../../domain/environment';
+import { firstIssue } from '../../domain/issues';
 import { jsonText } from '../../domain/messages';
 
 const toldSchema = evaluationSchema
   .omit({ output: true })
   .extend({ breakdown: evaluationSchema.shape.breakdown.default({}) });
-const rewardSchema = jsonText.pipe(
-  z.preprocess((value) => (typeof value === 'number' ? { reward: value } : value), toldSchema),
-);
-
 /** Of the last line that is not empty. Throws an Error that says what is wrong with it. */
 export function rewardIn(text: string): Evaluation {
   const line = text.trimEnd().split('\n').at(-1)?.trim() ?? '';
-  const { data, error } = rewardSchema.safeParse(line, {
-    error: ({ path }) => (path?.[0] === 'reward' ? 'must be from 0 to 1' : undefined),
-  });
+  const { data: told, error: noJson } = jsonText.safeParse(line);
+  const value = typeof told === 'number' ? { reward: told } : told;
+  const { data, error } = toldSchema.safeParse(value);
   if (data) return data;
-  const [{ path, message } = { path: [], message: '' }] = error.issues;
-  const what = path.length > 0 ? `, of which ${path.join('.')} ${message}` : `: ${message}`;
-  const problem = line === '' ? 'there is none' : `the last line is ${JSON.stringify(line.slice(0, 200))}${what}`;
+  const why = noJson ? noJson.issues[0]?.message : firstIssue(error, value);
+  const problem = line === '' ? 'there is none' : `the last line is ${JSON.stringify(line.slice(0, 200))}: ${why}`;
   throw new Error(`${problem}; write a last line such as {"reward": 0.5}`);
 }
 

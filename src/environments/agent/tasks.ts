@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { digest, sha256 } from '../../artifacts/hash';
 import { type Task, taskSchema } from '../../domain/environment';
 import { OutsideFailure, reasonOf } from '../../domain/failures';
+import { firstIssue } from '../../domain/issues';
 import { jsonText } from '../../domain/messages';
-import { firstIssue } from '../protocol';
 
 const lineSchema = jsonText.pipe(z.looseObject(taskSchema.shape));
 export type AgentTask = Task & Record<string, unknown>;
@@ -29,7 +29,7 @@ export async function readTasks(file: string): Promise<TaskList> {
     const { data, error } = lineSchema.safeParse(line);
     if (!data)
       throw bad(
-        `, line ${n + 1}: ${firstIssue(error)}; a line is such as {"id": "a", "split": "train", "prompt": "..."}`,
+        `, line ${n + 1}: ${firstIssue(error, jsonText.safeParse(line).data ?? line)}; a line is such as {"id": "a", "split": "train", "prompt": "..."}`,
       );
     if (tasks.has(data.id)) throw bad(`, line ${n + 1}: id ${data.id} is there twice; give each task an id of its own`);
     tasks.set(data.id, data);

@@ -10,6 +10,7 @@ import {
   splitSchema,
 } from '../../domain/environment';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
+import { isSuccess } from '../../domain/rollout';
 import { wordsIn } from '../../sandbox/solution-checks';
 import { quoted } from '../protocol';
 import { valueProblem } from '../json-schema';
@@ -139,7 +140,7 @@ export async function checkUntouched(checked: Checked): Promise<void> {
   const needJudge = `${judged} of ${samples.length} sampled tasks need a judge, which the checks have not`;
   if (judged > 0) note('evaluate', needJudge, 'look at their rewards in a run');
   const rewards = samples.flatMap(({ untouched }) => (untouched ? [untouched.reward] : []));
-  const perfect = rewards.filter((reward) => reward === 1).length;
+  const perfect = rewards.filter((reward) => isSuccess({ reward })).length;
   const problem = `an agent that does nothing has reward 1 on ${perfect} of ${rewards.length} sampled tasks`;
   const tell = judged === 0 && perfect === rewards.length ? add : note;
   if (perfect > 0) tell('evaluate', problem, 'see that something is wanted of the agent in most tasks');
@@ -193,7 +194,7 @@ export async function unsolved(
   const facts = Array<AssistantMessage>(WORDS).fill(say([...tell, 'done .'].join(' . ')));
   const script = [...actions.map((action) => callsOf(action)), ...facts];
   const { results, evaluation } = await play(task, script);
-  if (!evaluation || evaluation.reward === 1) return undefined;
+  if (!evaluation || isSuccess(evaluation)) return undefined;
   const refused = results.map(observed).find(isError);
   const how = [
     `breakdown ${quoted(JSON.stringify(evaluation.breakdown), 200)}`,
@@ -213,10 +214,10 @@ const requestOf = ({ start }: Sample): string => start?.messages.findLast(({ rol
 
 /** Words alone, of whatever kind, earn nothing. */
 export async function checkClaims({ play, attempt, samples, add, note, hasTime }: Checked): Promise<void> {
-  const open = samples.filter(({ untouched }) => untouched && untouched.reward < 1).slice(0, TASKS);
+  const open = samples.filter(({ untouched }) => untouched && !isSuccess(untouched)).slice(0, TASKS);
   const rewardFor = async ({ task }: Sample, words: string) => (await play(task, [say(words)])).evaluation?.reward ?? 0;
   async function winsAll(wordsFor: (sample: Sample) => string): Promise<boolean> {
-    for (const sample of open) if ((await rewardFor(sample, wordsFor(sample))) < 1) return false;
+    for (const sample of open) if (!isSuccess({ reward: await rewardFor(sample, wordsFor(sample)) })) return false;
     return open.length > 0;
   }
   const won = `reward is 1 on ${open.length} sampled tasks for an agent that`;

@@ -17,6 +17,7 @@ import {
   type Checked,
   createReport,
   type Finding,
+  nearlyOne,
   type OnRequest,
   playerOf,
   type Sample,
@@ -62,7 +63,13 @@ export async function checkEnvironment(opened: Environment, options: CheckOption
   const { again, onRequest, onCheck = () => undefined, onNote = () => undefined, isUserPlayed = () => false } = options;
   const report = createReport(onNote);
   const { findings } = report;
-  const environment = strict(opened, onRequest);
+  const noted = new Set<string>();
+  const environment = strict(opened, onRequest, (reward) => {
+    const [problem, fix] = nearlyOne(reward) ?? [];
+    if (problem === undefined || fix === undefined || noted.has(fix)) return;
+    noted.add(fix);
+    report.note('evaluate', problem, fix);
+  });
   const second: Check[] = again ? [['second process', (checked) => checkSecondProcess(checked, again)]] : [];
   try {
     onCheck('describe');

@@ -20,6 +20,7 @@ import {
 } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
+import { isSuccess } from '../../domain/rollout';
 import { checkAnswers, EnvironmentError, quoted, readAnswer, type Method, methods } from '../protocol';
 import { exampleOf, valueProblem } from '../json-schema';
 
@@ -139,7 +140,11 @@ type Timed = Exclude<Method, 'close'>;
 export type OnRequest = (method: Timed, seconds: number) => void;
 
 /** The environment with its answers read as those of a process are: whatever breaks the protocol is an EnvironmentError. */
-export function strict(environment: Environment, onRequest: OnRequest = () => undefined): Environment {
+export function strict(
+  environment: Environment,
+  onRequest: OnRequest = () => undefined,
+  onReward: (reward: number) => void = () => undefined,
+): Environment {
   function timed<Answer>(method: Timed, request: () => Promise<Answer>): Promise<Answer> {
     const begun = performance.now();
     return request().finally(() => onRequest(method, (performance.now() - begun) / 1000));
@@ -164,13 +169,27 @@ export function strict(environment: Environment, onRequest: OnRequest = () => un
           checkAnswers('environment', message, { ...result, messages });
           return result;
         },
-        evaluate: async (reason) =>
-          read('evaluate', evaluationSchema, await timed('evaluate', () => episode.evaluate(reason))),
+        async evaluate(reason) {
+          const answer = await timed('evaluate', () => episode.evaluate(reason));
+          const evaluation = read('evaluate', evaluationSchema, answer);
+          onReward(evaluation.reward);
+          return evaluation;
+        },
         close: () => episode.close(),
       };
     },
     close: () => environment.close(),
   };
+}
+
+const NEARLY_ONE = 0.99;
+
+/** Problem and fix to note for a reward that is nearly 1: a sum of weights may miss it. */
+export function nearlyOne(reward: number): [problem: string, fix: string] | undefined {
+  if (reward === 1 || reward < NEARLY_ONE) return undefined;
+  return isSuccess({ reward })
+    ? [`reward is ${reward}, which counts as 1`, 'round it to 1']
+    : [`reward is ${reward}, which is no success`, 'return 1 where all is right'];
 }
 
 export const SEED = 1;

@@ -4,7 +4,7 @@ import type { ArtifactRef, Figure } from '../../domain/artifacts';
 import type { FailureType } from '../../domain/failures';
 import { type Outcome, taskMeans } from '../../domain/outcomes';
 import { policyNames } from '../../domain/policies';
-import { SUCCESS } from '../../domain/rollout';
+import { isSuccess } from '../../domain/rollout';
 import type { CampaignRecord } from '../../domain/results';
 import { mean, median, quantileOf, wilsonInterval } from '../../domain/statistics';
 import { type CrossValidated, fittedRouterSchema } from '../../routing/router';
@@ -85,7 +85,7 @@ function choicesOf(
   const from = [ref];
   const misses = routed.flatMap(({ key, task, reward, routed: { chosen: option, probabilities } }) => {
     const others = options.filter((one) => one !== option && test.get(one)?.success.get(task));
-    if (reward >= SUCCESS || others.length === 0) return [];
+    if (isSuccess({ reward }) || others.length === 0) return [];
     return [{ rollout: key, task, chosen: option, probability: probabilities[option], solvedBy: others }];
   });
   const compared = options.flatMap((option) => test.get(option)?.from ?? []);

@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { reasonOf, isFailure } from '../../domain/failures';
 import type { ToolSchema } from '../../domain/messages';
-import { SUCCESS } from '../../domain/rollout';
+import { isSuccess } from '../../domain/rollout';
 import { codeIn, type Read, answerOf, jsonIn } from '../../language-model/answer';
 import { type Attack, attackLine, attackSchema } from '../../sandbox/attacks';
 import { type Answer, answersIn, conversationLine, jsonOf } from '../../sandbox/conversation';
@@ -136,7 +136,7 @@ async function targetDefects(o: { module: EnvironmentModule; source: string; tar
   for (const seed of SEEDS) await play(module, { seed, script: [] });
   const solved = [];
   for (const seed of SEEDS) solved.push(await play(module, { seed, script: await module.solve(seed) }));
-  const bad = solved.find(({ reward, done }) => reward < SUCCESS || !done);
+  const bad = solved.find((episode) => !isSuccess(episode) || !episode.done);
   if (bad)
     defects.push(
       `solve(${bad.seed}) gets the reward ${bad.reward} (${JSON.stringify(bad.breakdown)}) and the episode is ` +

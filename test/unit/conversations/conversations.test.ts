@@ -25,6 +25,14 @@ const messages = [
 ];
 
 describe('JSON lines', () => {
+  it('reads a reward that misses 0 or 1 by rounding as 0 or 1', async () => {
+    const rewards = [0.7 + 0.2 + 0.1, 1.0000000000000002, -1e-17, 0.999];
+    const { conversations } = await read(...rewards.map((reward) => ({ reward, messages })), {
+      ...{ reward: 0.9999999999999999, passed: true, messages },
+    });
+    expect(conversations.map(({ reward }) => reward)).toEqual([1, 1, 0, 0.999, 1]);
+  });
+
   it('keeps every message in its place, in any shape of the dialect', async () => {
     const { conversations, notes } = await read({
       id: 7,

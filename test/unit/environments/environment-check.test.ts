@@ -34,6 +34,19 @@ test.each(['none', 'JSON records', 'text records'])(
   },
 );
 
+test.each([
+  ['counts as 1', 0.7 + 0.2 + 0.1],
+  ['counts as 1', 1.0000000000000002],
+  ['is no success', 0.9999],
+])('a reward that is nearly 1 is noted: it %s', async (how, reward) => {
+  const notes: string[] = [];
+  const onNote = ({ check, problem }: Finding) => void notes.push(`${check}: ${problem}`);
+  await checkEnvironment(countingEnvironment({ reward: () => reward }), { onNote });
+  expect(notes.filter((note) => note.startsWith(`evaluate: reward is ${reward}`) && note.includes(how))).toHaveLength(
+    1,
+  );
+});
+
 const MESSAGES = /messages\.\d\.toolCallId|messages: call/;
 const LOOK_UP = 'step: a valid call of look_up';
 const PROCESS = /differs in a second process/;

@@ -9,6 +9,7 @@ import type { Environment } from '../../../src/domain/environment';
 import { type AssistantMessage, callText, readArguments } from '../../../src/domain/messages';
 import { readLines } from '../../../src/environments/child-process';
 import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../../src/environments/process';
+import type { Method } from '../../../src/environments/protocol';
 import { serveEnvironment } from '../../../src/environments/serve';
 import { countingEnvironment } from '../../support/counting-environment';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
@@ -119,6 +120,54 @@ test.each([
   const episode = await bridge(answer).reset(task);
   const wrong = { ...failure('BadEnvironment', problem), retryable: false };
   await expect(episode.step(twoCalls)).rejects.toMatchObject(wrong);
+});
+
+test.each<[Method, result: unknown, names: string, value: string]>([
+  ['evaluate', { reward: 0.5, breakdown: { db: null } }, 'evaluate: breakdown.db:', 'received null'],
+  ['evaluate', { reward: 0.5, breakdown: { db: true } }, 'evaluate: breakdown.db:', 'received true'],
+  ['evaluate', { reward: 0.5 }, 'evaluate: breakdown:', 'missing'],
+  ['evaluate', {}, 'evaluate: reward:', 'missing'],
+  ['evaluate', { reward: '1', breakdown: {} }, 'evaluate: reward:', 'received "1"'],
+  [
+    'evaluate',
+    { reward: 1, breakdown: {}, reference: { actions: [{ name: 'a', arguments: null }], tell: [] } },
+    'evaluate: reference.actions.0.arguments:',
+    'received null',
+  ],
+  ['evaluate', { judge: null }, 'evaluate: judge:', 'received null'],
+  ['evaluate', { judge: [[{ role: 'tool', content: 'a' }]] }, 'evaluate: judge.0.0.toolCallId:', 'missing'],
+  ['evaluate', { judge: [[{ role: 'Judge', content: 'a' }]] }, 'evaluate: judge.0.0.role:', 'received "Judge"'],
+  ['evaluate', null, 'evaluate:', 'received null'],
+  ['step', { messages: [{ role: 'function', content: 'a' }], done: false }, 'messages.0.role:', 'received "function"'],
+  ['step', { messages: [{ role: 'user', content: null }], done: false }, 'messages.0.content:', 'received null'],
+  ['step', { messages: [], done: 'no' }, 'step: done:', 'received "no"'],
+  ['reset', { episode: 7, messages: [], tools: [], maxSteps: 3 }, 'reset: episode:', 'received 7'],
+  [
+    'reset',
+    { episode: 'e', messages: [], tools: [{ name: 'f', description: 'd' }], maxSteps: 3 },
+    'reset: tools.0.parameters:',
+    'missing',
+  ],
+  ['tasks', { tasks: [{ id: 't', split: 'dev' }] }, 'tasks: tasks.0.split:', 'received "dev"'],
+  [
+    'describe',
+    { name: 'n', version: 1.5, policy: 'p', tools: [], maxSteps: 1, hasReference: false },
+    'describe: version:',
+    'received 1.5',
+  ],
+])('an answer to %s of another shape is named by field and value: %j', async (method, result, names, value) => {
+  const environment = bridge(`send(id, ${JSON.stringify(result)});`);
+  const ask = {
+    describe: () => environment.describe(),
+    tasks: () => environment.tasks('train'),
+    reset: () => environment.reset(own),
+    step: async () => (await environment.reset(task)).step(message),
+    evaluate: async () => (await environment.reset(task)).evaluate('agent_stop'),
+  };
+  const error = await ask[method as keyof typeof ask]().then(String, (thrown: Error) => thrown);
+  expect(error).toMatchObject(failure('BadEnvironment', names));
+  for (const words of [value, `docs/environments.md says of ${method}`])
+    expect(error).toMatchObject({ message: expect.stringContaining(words) });
 });
 
 test('an error of the environment fails one request only', async () => {

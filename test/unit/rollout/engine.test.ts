@@ -174,8 +174,18 @@ test('broken rollouts are recorded by type; the next run makes only them', async
   expect(journals()).toEqual([]);
 });
 
+test('a reward that misses 0 or 1 by rounding is 0 or 1', async () => {
+  const told = [0.7 + 0.2 + 0.1, 1.0000000000000002, Math.fround(0.99999994), -5e-17, 1e-17, 0.999998];
+  const environment = countingEnvironment({ reward: (_, wanted) => told[wanted - 1]! });
+  const tasks = told.map((_, n) => `n-${n + 1}`);
+  const { records, summary } = await rollOut(options({ environment, tasks, attempts: 1, title: 'rounding' }));
+  const rewards = (await records()).map((one) => one.status === 'scored' && one.reward);
+  expect(rewards).toEqual([1, 1, 1, 0, 0, 0.999998]);
+  expect(summary).toMatchObject({ scored: 6, successRate: 0.5 });
+});
+
 test('a reward that is no reward breaks the rollout', async () => {
-  for (const reward of [NaN, 1.5, -0.1, Infinity]) {
+  for (const reward of [NaN, 1.5, -0.1, 1.00001, Infinity]) {
     const environment = countingEnvironment({ reward: (_, wanted) => (wanted === 2 ? reward : 1) });
     const { summary } = await played(
       options({ environment, seed: reward > 0 ? 100 : 101, maxAttempts: 1, title: String(reward) }),
