@@ -69,6 +69,20 @@ test('each kind of worker has an image, whose program is built and does not run 
   expect(dockerfile.match(/^USER .+$/gm)).toEqual(['USER 1000', 'USER 2000']);
 });
 
+test('base images have exact tags, also where compose files name them', () => {
+  const args = [...dockerfile.matchAll(/^ARG (\w+)=(\S+:\S+)$/gm)].map(([, name, image]) => [name, image] as const);
+  expect(args.length).toBeGreaterThan(2);
+  for (const [, image] of args) expect(image).toMatch(/:(v?\d+\.\d+\.\d+|bookworm-\d{8})/);
+  const { 'x-build': build } = parse(filled(raw[1]!), { merge: true }) as { 'x-build': { args: object } };
+  expect(build.args).toMatchObject(Object.fromEntries(args));
+});
+
+test('what is reached without a password changes nothing, and a policy server has a key', () => {
+  const services = Object.fromEntries(raw.flatMap((text) => servicesOf(text)));
+  expect(services['temporal-ui']!.environment).toMatchObject({ TEMPORAL_DISABLE_WRITE_ACTIONS: 'true' });
+  expect(services['vllm']!.environment!['VLLM_API_KEY']).toMatch(/^\$\{POLICY_SERVER_API_KEY:\?/);
+});
+
 test('what images copy is there', () => {
   const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, sources]) => sources!.split(' '));
   expect(copied.filter((source) => !existsSync(join(root, source)))).toEqual([]);
