@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
 import { isCode } from '../artifacts/durable-file';
 import { OutsideFailure } from '../domain/failures';
+import { bypassProxiesOnLoopback } from '../temporal/loopback';
 import { wrapText } from '../terminal';
 import { addCommands } from './commands';
 import { messageOf, renderError, UserError } from './errors';
@@ -48,6 +49,7 @@ export function createProgram(): Command {
 
 /** Runs one command line. @returns the exit code, once everything that was written has been taken: whoever calls may exit. */
 export async function main(argv: string[]): Promise<number> {
+  bypassProxiesOnLoopback();
   for (const stream of [process.stdout, process.stderr]) stream.off('error', leaveUnread).on('error', leaveUnread);
   const code = await exitCodeOf(argv);
   await Promise.all([written(process.stdout), written(process.stderr)]);

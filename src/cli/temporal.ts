@@ -6,6 +6,7 @@ import { LAST_STAGE, type Stage } from '../domain/work';
 import { searchAttributeNames } from '../workflows/messages';
 import { dataConverter } from '../temporal/codec';
 import { clusterAt, whyNot, type TemporalAddress } from '../temporal/connection';
+import { isLoopback } from '../temporal/loopback';
 import { tracedStarts } from '../tracing';
 import { UserError, messageOf } from './errors';
 import { homeOf, namespace, type CommonOptions } from './options';
@@ -26,7 +27,11 @@ export interface Temporal {
 export async function connect({ namespace, ...at }: TemporalAddress): Promise<Temporal> {
   const converter = dataConverter();
   try {
-    const connection = await Connection.connect({ ...at, connectTimeout: CONNECT_TIMEOUT });
+    const connection = await Connection.connect({
+      ...at,
+      connectTimeout: CONNECT_TIMEOUT,
+      ...(isLoopback(at.address) && { channelArgs: { 'grpc.enable_http_proxy': 0 } }),
+    });
     const { interceptors, flush } = await tracedStarts();
     const close = () => connection.close().finally(flush);
     return { client: new Client({ connection, namespace, interceptors, dataConverter: converter }), close };

@@ -9,6 +9,7 @@ import { connect as connectTcp, isIP } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { OutsideFailure, reasonOf } from '../domain/failures';
+import { isLoopback, proxyVariable } from './loopback';
 
 /** Where a Temporal server is, and how one speaks to it. */
 export type TemporalAddress = Pick<NativeConnectionOptions, 'tls' | 'metadata'> & {
@@ -66,6 +67,9 @@ export async function whyNot(at: TemporalAddress, error: unknown): Promise<strin
     return `${server} refuses who asks (${told}); ${key}, and its namespace into TEMPORAL_NAMESPACE`;
   }
   const found = await probe(at);
+  const proxy = isLoopback(at.address) ? undefined : proxyVariable();
+  if (proxy && !found)
+    return `${server} is reached without the proxy of ${proxy} and not through it (${told}); add its host to no_proxy, or correct ${proxy}`;
   if (!found)
     return tls
       ? `what answers at ${at.address}, over TLS, is no Temporal (${told}); correct the address`

@@ -22,6 +22,7 @@ import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
 import { bundleFor, workerConverter } from '../temporal/codec';
 import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
+import { bypassProxiesOnLoopback } from '../temporal/loopback';
 import { traceHeaders } from '../tracing';
 import { dealGpus } from '../training/learner-process';
 import { bundlePath, pinnedTo } from './bundle';
@@ -231,6 +232,7 @@ export async function runWorker(
 
 /** Ends the process with its error when the worker can't start or breaks. */
 export function main(run: () => Promise<void>): void {
+  bypassProxiesOnLoopback();
   run().catch((error: unknown) => {
     say('ERROR', error instanceof Error ? (error.stack ?? error.message) : String(error));
     process.exit(1);

@@ -41,7 +41,7 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
     const { mark, code } = marks[status];
     const indented = pad('  '.repeat(depth) + shortName(label, room - 2 * depth), room);
     const text = cut(`${mark} ${indented}  ${fitted(detail, columns - room - GAPS)}`.trimEnd(), columns);
-    if (!colour) return text;
+    if (!colour || process.env['NO_COLOR']) return text;
     const painted = status === 'waiting' ? text.length : mark.length;
     return `\x1b[${code}m${text.slice(0, painted)}\x1b[0m${text.slice(painted)}`;
   });

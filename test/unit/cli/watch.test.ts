@@ -67,6 +67,14 @@ describe('the tree on a terminal', () => {
   const stages = ['✓ rollouts             340 train tasks, base model'];
   const away = '▸   grpo_target (arm)  beginning to train · silent for 1 min · attempt 2 after: the trainer is gone';
 
+  it('is in colour unless NO_COLOR is set', () => {
+    const shown = () => frame(campaign(), { colour: true }).join();
+    expect(shown()).toContain('\x1b[');
+    process.env['NO_COLOR'] = '1';
+    expect(shown()).not.toContain('\x1b[');
+    delete process.env['NO_COLOR'];
+  });
+
   it('shows stages, children with phase, step and reward, and what is wrong', () => {
     expect(frame(campaign(), { link: 'http://localhost:8233/x' })).toEqual([
       'demo · seed 1 · running 3 min 12 s',

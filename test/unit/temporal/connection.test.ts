@@ -11,6 +11,7 @@ import { startTemporal } from '../../../src/cli/run/temporal-server';
 import type { SupervisedRun } from '../../../src/cli/run/supervisor';
 import { connect, registerSearchAttributes } from '../../../src/cli/temporal';
 import { clusterAt } from '../../../src/temporal/connection';
+import { bypassProxiesOnLoopback } from '../../../src/temporal/loopback';
 import { atEnd, supervise } from '../../support/supervised';
 import { makeCertificates, startTemporalProxy } from '../../support/temporal-proxy';
 import { devServer, quiet } from '../../workflows/environment';
@@ -89,6 +90,26 @@ it('an API key does, and a worker that is refused says so at once', async () => 
   expect(await worker({ TEMPORAL_API_KEY: 'wrong' })).toMatch(
     /Temporal at localhost:\d+ refuses who asks \(.*unauthorized.*\); put a key that is valid there into TEMPORAL_API_KEY/,
   );
+});
+
+it('loopback is reached without the proxies of the user, and an error beyond it names the variable', async () => {
+  const dead = 'http://127.0.0.1:9';
+  set({ http_proxy: dead, https_proxy: dead, grpc_proxy: dead, no_grpc_proxy: 'corp.example' });
+  await expect(reaches(env.address)).resolves.toBe(true);
+  expect(await worker({ TEMPORAL_ADDRESS: env.address })).toBe('was ready');
+  const { port } = new URL(`tcp://${env.address}`);
+  await expect(reaches(`0.0.0.0:${port}`)).rejects.toThrow(/proxy of grpc_proxy .*; add its host to no_proxy/);
+});
+
+it.each([
+  [{}, 'localhost,127.0.0.1,::1', 'localhost,127.0.0.1,::1'],
+  [{ NO_PROXY: 'corp.example' }, 'corp.example,localhost,127.0.0.1,::1', 'corp.example,localhost,127.0.0.1,::1'],
+  [{ no_proxy: 'a, ::1', NO_PROXY: 'b' }, 'a,::1,localhost,127.0.0.1', 'b,localhost,127.0.0.1,::1'],
+  [{ no_proxy: '*' }, '*', '*'],
+])('loopback is excepted from proxies in %j', (own, lower, upper) => {
+  const variables: NodeJS.ProcessEnv = { ...own };
+  bypassProxiesOnLoopback(variables);
+  expect(variables).toEqual({ no_proxy: lower, NO_PROXY: upper });
 });
 
 it('the proxy of the tests passes on headers alone, and goes on when callers leave', async () => {
