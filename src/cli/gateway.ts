@@ -66,7 +66,7 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
   const policyKey = process.env['POLICY_SERVER_API_KEY'];
   const client = createPolicyClient({
     ...{ store, url: server.url, concurrency, baseId: process.env['CAMPAIGN_BASE_ID'] || undefined },
-    merge: createMerger({ store, python: pythonPath() }),
+    ...{ merge: createMerger({ store, python: pythonPath() }), fingerprint: served.fingerprint },
     requestTimeoutMs: timeout * 1000,
     ...(policyKey && { apiKey: policyKey }),
   });

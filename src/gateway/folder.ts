@@ -1,6 +1,6 @@
 /**
- * An exported campaign: `router.json` and what it names. Invariants: no file of it names a path outside it; what is read from it goes into a store
- * under the hash of its content, so that a folder is served like a campaign.
+ * An exported campaign: `router.json` and what it names. Invariants: no file of it names a path outside it; what is read from it is stored as
+ * `exported/<hash of its content>` alone, under no key that a campaign looks up, since anybody may have written the folder.
  */
 import { cp, mkdtemp, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,8 +13,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { type FixedPolicy, samplingSchema } from '../domain/rollout';
-import { fingerprintKey, fingerprintSchema, modelOf } from '../policy/base-model';
-import { weightsOf } from '../policy/merge';
+import { type Fingerprint, fingerprintSchema } from '../policy/base-model';
 import { fittedRouterSchema, type FittedRouter } from '../routing/router';
 import { servedBy, type Served } from './served';
 
@@ -78,9 +77,10 @@ export async function readServed(o: { folder: string; store: ArtifactStore }): P
   };
   const policyOf = async ({ adapters, merged, prompt }: ExportedOption): Promise<FixedPolicy> => {
     const policy: FixedPolicy = { base: base.id, adapters: [] };
-    for (const { folder: of, weight } of adapters) policy.adapters.push({ ref: await keep(of), weight });
+    // The merged adapter is the policy's only one: the store's own merge of its parts is another artifact.
+    const parts = merged ? [{ folder: merged, weight: 1 }] : adapters;
+    for (const { folder: of, weight } of parts) policy.adapters.push({ ref: await keep(of), weight });
     if (prompt) policy.prompt = { text: await readFile(join(folder, prompt.file), 'utf8'), place: prompt.place };
-    if (merged) await keptFolder(store, join(folder, merged), weightsOf(policy));
     return policy;
   };
   const policiesOf = async (some: readonly ExportedOption[]): Promise<FittedRouter['options']> => {
@@ -88,13 +88,13 @@ export async function readServed(o: { folder: string; store: ArtifactStore }): P
     for (const one of some) policies.push({ name: one.name, policy: await policyOf(one) });
     return policies;
   };
-  await keepFingerprint(store, folder, modelOf(base.id));
   const fitted = fittedRouterSchema.parse({ ...fit, options: await policiesOf(options) });
   const others = await policiesOf(baselines);
   const inputs = [...kept.values()];
-  const key = `router/${digest({ exported: fitted })}`;
+  const key = `exported/${digest({ router: fitted })}`;
   const router = await keptJson(store, { key, producer: 'export', inputs }, () => fitted);
-  return servedBy({ store, name: campaign, router, baselines: others, sampling });
+  const fingerprint = await fingerprintIn(folder);
+  return { ...(await servedBy({ store, name: campaign, router, baselines: others, sampling })), fingerprint };
 }
 
 /** The hub's cache holds links to the files in `blobs`. Throws BadInput for one that leads elsewhere, or to no file. */
@@ -113,11 +113,11 @@ async function checkLinks(folder: string): Promise<void> {
   }
 }
 
-/** Under the hash of its files, unless a key is given. What is put is a copy: the store's files can't be written. */
-async function keptFolder(store: ArtifactStore, folder: string, known?: string): Promise<ArtifactRef> {
+/** Stores a folder under the hash of its files. What is put is a copy: the store's files can't be written. */
+async function keptFolder(store: ArtifactStore, folder: string): Promise<ArtifactRef> {
   const files = await filesIn(folder);
   const hashes = await Promise.all(files.map(async (file) => [file, sha256(await readFile(join(folder, file)))]));
-  const key = known ?? `exported/${digest(hashes)}`;
+  const key = `exported/${digest(hashes)}`;
   const found = await store.find(key);
   if (found) return found;
   const work = await mkdtemp(join(tmpdir(), 'exported-'));
@@ -137,9 +137,7 @@ async function filesIn(folder: string): Promise<string[]> {
   throw new OutsideFailure('BadInput', `${folder} holds no adapter; export the campaign again`);
 }
 
-async function keepFingerprint(store: ArtifactStore, folder: string, model: string): Promise<void> {
+async function fingerprintIn(folder: string): Promise<Fingerprint | undefined> {
   const text = await ifThere(readFile(join(folder, FINGERPRINT_FILE), 'utf8'));
-  if (text === undefined) return;
-  const fingerprint = fingerprintSchema.parse(JSON.parse(text));
-  await keptJson(store, { key: fingerprintKey(model), producer: 'export', inputs: [] }, () => fingerprint);
+  return text === undefined ? undefined : fingerprintSchema.parse(JSON.parse(text));
 }

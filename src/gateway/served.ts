@@ -10,6 +10,7 @@ import type { Campaign } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';
 import { policyNames } from '../domain/policies';
 import { fixedPolicySchema, type Policy, type Sampling, samplingSchema } from '../domain/rollout';
+import type { Fingerprint } from '../policy/base-model';
 import type { Report } from '../report/model';
 import { type FittedRouter, fittedRouterSchema } from '../routing/router';
 
@@ -24,6 +25,8 @@ export interface Served {
   policies: ReadonlyMap<string, Policy>;
   /** Of the campaign's evaluation: what requests leave out of how an answer is sampled. */
   sampling?: Sampling;
+  /** The base model's, as an exported folder gives it: for the policy server that serves this folder, where the store has none. */
+  fingerprint?: Fingerprint | undefined;
 }
 
 /** The router that a report is of. Throws BadInput where there is none. */

@@ -67,6 +67,7 @@ export const poolOf = (of: { store: string; base: string }): string => digest(of
 
 /** Some token ids and, of each but the first, the model's log-prob in nats. */
 export const fingerprintSchema = z.object({ ids: z.array(z.number()), logprobs: z.array(z.number()) });
+export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export const fingerprintKey = (model: string): string => `fingerprint/${hashOf(model)}`;
 
 /** Takes a base model's fingerprint once a store. Throws PythonFailed where there is not the memory for its weights. */
@@ -77,10 +78,7 @@ export async function keepFingerprint(o: Asked & { store: ArtifactStore; id: str
 }
 
 /** Undefined where none was taken. `model`: its id. */
-export async function readFingerprint(
-  store: ArtifactStore,
-  model: string,
-): Promise<z.infer<typeof fingerprintSchema> | undefined> {
+export async function readFingerprint(store: ArtifactStore, model: string): Promise<Fingerprint | undefined> {
   const ref = await store.find(fingerprintKey(model));
   return ref && readJson(store, ref, fingerprintSchema);
 }

@@ -5,7 +5,7 @@ import { isFailure } from '../domain/failures';
 import type { Message } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
 import { createAdapters } from './adapters';
-import { keptAdapter } from './base-model';
+import { type Fingerprint, keptAdapter } from './base-model';
 import type { Merge } from './merge';
 import { openPolicyServer, type PolicyServerOptions } from './server';
 import { createProof } from './server-proof';
@@ -42,6 +42,8 @@ interface PolicyClientOptions extends PolicyServerOptions {
   maxLoadedAdapters?: number;
   /** What the operator says that the server serves. */
   baseId?: string | undefined;
+  /** The base model's, where the store has none. */
+  fingerprint?: Fingerprint | undefined;
 }
 
 /** `url`: of several servers, separated by commas. */
@@ -52,10 +54,10 @@ export function createPolicyClient({ url, ...options }: PolicyClientOptions): Po
 
 /** A client of one policy server. It proves, before and after each answer, that the server serves the policy's base. */
 function createServerClient(o: PolicyClientOptions): PolicyClient {
-  const { store, merge, maxLoadedAdapters: capacity, url, baseId } = o;
+  const { store, merge, maxLoadedAdapters: capacity, url, baseId, fingerprint } = o;
   const server = openPolicyServer(o);
   const turn = createTurns(server);
-  const prove = createProof({ url, server, store, baseId });
+  const prove = createProof({ url, server, store, baseId, fingerprint });
   const adapters = createAdapters({ server, store, merge, ...(capacity && { capacity }) });
 
   async function answered<Answer>(policy: FixedPolicy, work: (model: string) => Promise<Answer>): Promise<Answer> {

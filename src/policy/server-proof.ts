@@ -6,7 +6,7 @@
 import type { ArtifactStore } from '../artifacts/store';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import { limited } from '../domain/concurrency';
-import { hashOf, modelOf, readFingerprint } from './base-model';
+import { type Fingerprint, hashOf, modelOf, readFingerprint } from './base-model';
 import type { PolicyServer } from './server';
 import { likeliestBody, type LikelyToken, parseLikeliest, parseScores, parseTurn, scoreBody } from './wire';
 
@@ -22,10 +22,13 @@ interface ServedBase {
   store: ArtifactStore;
   /** What the operator says that the server serves, where it does not say so itself. */
   baseId?: string | undefined;
+  /** The base model's, where the store has none. */
+  fingerprint?: Fingerprint | undefined;
 }
 
 /** Throws WrongBaseModel unless the server serves this base, PolicyServerWrong if it samples otherwise than it is asked to. Costs nothing as long as the server stays the one that was asked. */
-export function createProof({ url, server, store, baseId }: ServedBase): (base: string) => Promise<void> {
+export function createProof(o: ServedBase): (base: string) => Promise<void> {
+  const { url, server, store, baseId } = o;
   const proofs = new Map<string, { losses: number; proof: Promise<void> }>();
   /** How often it had been away when it was seen to sample as it should: that costs some thousand tokens. */
   let sampledAt: number | undefined;
@@ -51,7 +54,7 @@ export function createProof({ url, server, store, baseId }: ServedBase): (base: 
       if (hashOf(told) !== hashOf(model)) throw wrong(isId(root) ? told : `${told} (CAMPAIGN_BASE_ID)`);
       return;
     }
-    const fingerprint = await readFingerprint(store, model);
+    const fingerprint = (await readFingerprint(store, model)) ?? o.fingerprint;
     if (!fingerprint)
       throw wrong(
         `${base}, does not say which model that is, and nothing is known to hold it against (or set CAMPAIGN_BASE_ID)`,

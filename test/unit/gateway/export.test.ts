@@ -24,9 +24,12 @@ import { parse } from 'yaml';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
+import type { FixedPolicy } from '../../../src/domain/rollout';
 import { exportCampaign, type ExportOptions } from '../../../src/gateway/export';
 import { adapterCard } from '../../../src/gateway/cards';
 import { type ExportedRouter, readServed } from '../../../src/gateway/folder';
+import { modelOf, readFingerprint } from '../../../src/policy/base-model';
+import { createMerger } from '../../../src/policy/merge';
 import { type Report, reportSchema } from '../../../src/report/model';
 import { renderReport } from '../../../src/report/render';
 import { BASE, startDialectServer } from '../../support/dialect-server';
@@ -204,6 +207,35 @@ test('it serves as the campaign does, from another store, and merges nothing', a
     await server.close();
   }
 });
+
+test('what a folder holds never stands for what the store itself would make', async () => {
+  const folder = await exported();
+  const [model, own] = [modelOf(BASE), await contentsOf(store)];
+  // The folder's adapters are those of the store; somebody has changed their sum, and says what the base model would score.
+  writeFileSync(join(folder, 'sums/books+ships/adapter_model.safetensors'), 'forged');
+  writeFileSync(join(folder, 'fingerprint.json'), JSON.stringify({ ids: [1, 2, 3], logprobs: [-9, -9] }));
+  const served = await readServed({ folder, store });
+
+  expect(await readFingerprint(store, model)).toBeUndefined();
+  const adapters = await Promise.all(['books', 'ships'].map((name) => putAdapter(store, name)));
+  const python = join(work, 'python');
+  writeFileSync(python, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
+  // It is made, and not found.
+  const merging = createMerger({ store, python })(adapters.map((ref) => ({ ref, weight: 1 })));
+  await expect(merging).rejects.toMatchObject({ type: 'PythonFailed' });
+  const added = [...(await contentsOf(store))].filter((key) => !own.has(key));
+  expect(added.length).toBeGreaterThan(0);
+  expect(added.filter((key) => !/^exported\/[0-9a-f]{64}$/.test(key))).toEqual([]);
+
+  // The folder serves what it holds.
+  expect(served.fingerprint).toEqual({ ids: [1, 2, 3], logprobs: [-9, -9] });
+  const sum = served.policies.get('books+ships') as FixedPolicy;
+  expect(sum.adapters.map(({ weight }) => weight)).toEqual([1]);
+  const at = await store.folder(sum.adapters[0]!.ref);
+  expect(text(at, 'adapter_model.safetensors')).toBe('forged');
+});
+
+const contentsOf = async (of: ArtifactStore) => new Set((await of.contents()).entries.map(({ key }) => key));
 
 test('the hub’s cache, which holds links, is served; a link that leads elsewhere is refused', async () => {
   const folder = await exported();
