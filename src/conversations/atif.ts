@@ -13,6 +13,7 @@ import {
   type Conversation,
   isTooDeep,
   must,
+  type Noted,
   outcomeFields,
   problemsIn,
   type RawMessage,
@@ -73,13 +74,13 @@ interface Told {
   /** Where it stands: of a line alone, what it is called by if it has no id. */
   file: string;
   scorer: string | undefined;
-  /** It gets what is read in another way than it is written. */
-  oddities: string[];
+  noted: Noted;
 }
 
 /** @returns the problems of one that can't be used; undefined for one that nobody scored. */
 export async function readTrajectory(value: unknown, told: Told): Promise<Conversation | string[] | undefined> {
-  const { file, scorer, oddities } = told;
+  const { file, scorer, noted } = told;
+  const { oddities } = noted;
   if (isTooDeep(value)) return [`is ${clipped(value)}; it must be a trajectory`];
   const { data, error } = trajectorySchema.safeParse(value);
   if (!data) return problemsIn(error, value);
@@ -98,7 +99,7 @@ export async function readTrajectory(value: unknown, told: Told): Promise<Conver
     task: extra?.task ?? trial?.task ?? id,
     messages: toMessages(
       steps.flatMap((step) => messagesOf(step, oddities)),
-      oddities,
+      noted,
     ),
     reward,
     ...(tools && { tools: tools.map(toTool) }),

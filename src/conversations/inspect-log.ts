@@ -11,11 +11,15 @@ import {
   clipped,
   type Conversation,
   type FileContents,
+  notesOf,
+  openNotes,
   problemsIn,
   type RawMessage,
   rawMessagesSchema,
   toMessages,
 } from './messages';
+import { conversionOf } from './convert';
+import { mapLeaves, readJson } from './json';
 import { constants } from 'node:buffer';
 import { open, stat } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
@@ -39,15 +43,21 @@ interface Log {
   name: string;
   /** Whose score counts in a log with several. */
   scorer: string | undefined;
+  /** What is read in another way than it is written. */
+  oddities?: string[];
 }
+
+/** Fields of Inspect's messages that say nothing of the conversation. */
+const IGNORED = ['id', 'source', 'model', 'metadata', 'internal'];
 
 const CONVERT = 'write it as JSON with `inspect log convert --to json --output-dir FOLDER FILE`';
 
 /** `file`: a zip. */
 export async function readEvalLog(file: string, log: Log): Promise<FileContents> {
+  const oddities: string[] = [];
   try {
     return (
-      (await readSamples(samplesIn(file), log)) ??
+      (await readSamples(samplesIn(file, oddities), { ...log, oddities })) ??
       unreadable(`${log.name}: a zip without samples/*.json; give a log of Inspect, or JSON lines`)
     );
   } catch (error) {
@@ -55,36 +65,28 @@ export async function readEvalLog(file: string, log: Log): Promise<FileContents>
   }
 }
 
-async function* samplesIn(file: string): AsyncGenerator<unknown> {
+async function* samplesIn(file: string, oddities: string[]): AsyncGenerator<unknown> {
   for await (const { name, text } of textsInZip(file, /^samples\/.+\.json$/))
     try {
-      yield parsePython(text);
-    } catch {
-      throw new Error(`${name} in it is no JSON`);
+      yield readJson(text, oddities);
+    } catch (error) {
+      throw new Error(`${name} in it is no JSON: ${reasonOf(error)}`, { cause: error });
     }
-}
-
-/** JSON as Python writes it: it has NaN, which is Inspect's score of what was not scored, and infinities. They are null here. */
-export function parsePython(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return JSON.parse(
-      text.replace(/"(?:[^"\\]|\\.)*"|-?\b(?:NaN|Infinity)\b/g, (part) => (part[0] === '"' ? part : 'null')),
-    );
-  }
 }
 
 /** Reads the value of a JSON file. */
 export async function readJsonLog(value: object, log: Log): Promise<FileContents> {
   const { samples } = value as { samples?: unknown };
   const read = Array.isArray(samples) ? await readSamples(samples, log) : undefined;
+  const conversion = conversionOf(value);
   return (
     read ??
     unreadable(
       Array.isArray(value)
         ? `${log.name}: a list; write one conversation a line: \`jq -c '.[]' FILE.json > FILE.jsonl\``
-        : `${log.name}: no log of Inspect with samples, no trajectory (ATIF), nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`,
+        : conversion !== undefined
+          ? `${log.name} ${conversion}`
+          : `${log.name}: no log of Inspect with samples, no trajectory (ATIF), nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`,
     )
   );
 }
@@ -94,11 +96,12 @@ const unreadable = (problem: string): FileContents => ({ conversations: [], prob
 /** One after the other; undefined if there is none. */
 async function readSamples(
   samples: AsyncIterable<unknown> | Iterable<unknown>,
-  { name, scorer }: Log,
+  { name, scorer, oddities = [] }: Log,
 ): Promise<FileContents | undefined> {
   const conversations: Conversation[] = [];
   const problems: string[] = [];
-  const [unscored, oddities]: [string[], string[]] = [[], []];
+  const unscored: string[] = [];
+  const noted = { ...openNotes(IGNORED), oddities };
   let count = 0;
   for await (const value of samples) {
     const where = `${name}: samples[${count++}]`;
@@ -116,14 +119,14 @@ async function readSamples(
     if (reward === undefined) unscored.push('it has no score');
     else if (typeof reward === 'string') problems.push(`${where} (id ${id}) ${reward}`);
     else {
-      const full = attachments ? withAttachments(messages, attachments) : messages;
-      conversations.push({ id: `${id}-${epoch}`, task: id, messages: toMessages(full, oddities), reward });
+      const full = attachments ? withAttachments(messages, attachments, oddities) : messages;
+      conversations.push({ id: `${id}-${epoch}`, task: id, messages: toMessages(full, noted), reward });
     }
   }
   if (count === 0) return undefined;
   const notes = [
     ...[...countsOf(unscored)].map(([why, left]) => `${name}: left out ${left} of ${count} samples: ${why}`),
-    ...[...countsOf(oddities)].map(([what, times]) => `${name}: ${what} (${times})`),
+    ...notesOf(noted).map((note) => `${name}: ${note}`),
   ];
   return { conversations, problems, notes };
 }
@@ -140,7 +143,7 @@ export function rewardOf(
   const name = scorer ?? names[0] ?? '';
   if (!Object.hasOwn(scores, name)) return `has no score of ${name}; --scorer may be ${names.join(', ')}`;
   const value = scores[name]?.value;
-  if (value === null) return undefined;
+  if (value === null || Number.isNaN(value)) return undefined;
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (rewardSchema.safeParse(value).success) return roundReward(value as number);
   const grade = typeof value === 'string' ? grades[value.trim().toUpperCase()] : undefined;
@@ -154,12 +157,17 @@ const grades: Record<string, number> = { C: 1, I: 0, P: 0.5, N: 0, TRUE: 1, FALS
 const ATTACHMENT = 'attachment://';
 
 /** Puts back the long texts in place of `attachment://HASH`. */
-const withAttachments = (messages: readonly RawMessage[], attachments: Record<string, string>): RawMessage[] =>
-  JSON.parse(JSON.stringify(messages), (_key, value: unknown) =>
-    typeof value === 'string' && value.startsWith(ATTACHMENT)
-      ? (attachments[value.slice(ATTACHMENT.length)] ?? value)
-      : value,
-  ) as RawMessage[];
+const withAttachments = (
+  messages: readonly RawMessage[],
+  attachments: Record<string, string>,
+  oddities: string[],
+): RawMessage[] =>
+  mapLeaves(messages, (value) => {
+    if (typeof value !== 'string' || !value.startsWith(ATTACHMENT)) return value;
+    const text = attachments[value.slice(ATTACHMENT.length)];
+    if (text === undefined) oddities.push('a long text that the log keeps apart is missing in it');
+    return text ?? value;
+  }) as RawMessage[];
 
 const MIB = 2 ** 20;
 /** No text can be longer. */

@@ -2,23 +2,30 @@
  * Files of conversations (docs/conversations.md): JSON lines, logs of Inspect, and trajectories of Harbor (ATIF). Invariant: either every line of every file could be used, or
  * nothing is used and every bad line is named.
  */
+import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { checkFile } from '../domain/allowed';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { countsOf } from '../domain/statistics';
 import { isTrajectory, readTrajectory } from './atif';
-import { parsePython, readEvalLog, readJsonLog, isZip } from './inspect-log';
+import { conversionOf } from './convert';
+import { readEvalLog, readJsonLog, isZip } from './inspect-log';
+import { readJson } from './json';
 import {
   clipped,
   type Conversation,
   type FileContents,
   isTooDeep,
   lineSchema,
+  type Noted,
+  notesOf,
+  openNotes,
   problemsIn,
   rewardOf,
   toMessages,
   toTool,
+  unreadNote,
 } from './messages';
 
 const SHOWN = 20;
@@ -62,16 +69,23 @@ async function readOne(file: string, scorer: string | undefined): Promise<FileCo
     throw badInput([
       `${file} is no text; name JSON lines (docs/conversations.md), logs of Inspect (.eval, .json) or trajectories (ATIF)`,
     ]);
-  const value = file.endsWith('.json') ? jsonValue(body) : undefined;
-  if (value && !isTrajectory(value)) return readJsonLog(value, { name: file, scorer });
-  return readLines(value ? [{ value }] : linesOf(body), { name: file, scorer });
+  const noted = openNotes();
+  if (!isUtf8(body)) noted.oddities.push(NOT_UTF8);
+  const value = file.endsWith('.json') ? jsonValue(body, noted.oddities) : undefined;
+  if (value && !isTrajectory(value)) return readJsonLog(value, { name: file, scorer, oddities: noted.oddities });
+  return readLines(value ? [{ value }] : linesOf(body), { name: file, scorer, noted });
 }
 
+const NOT_UTF8 = 'bytes that are not UTF-8 are read as U+FFFD';
+
 /** The file's one value; undefined for JSON lines, of which there may be only one. */
-function jsonValue(body: Buffer): object | undefined {
+function jsonValue(body: Buffer, oddities: string[]): object | undefined {
+  const own: string[] = [];
   try {
-    const value = parsePython(body.toString('utf8').replace(/^\uFEFF/, ''));
-    return typeof value === 'object' && value !== null && !('messages' in value) ? value : undefined;
+    const value = readJson(body.toString('utf8').replace(/^\uFEFF/, ''), own);
+    if (typeof value !== 'object' || value === null || 'messages' in value) return undefined;
+    oddities.push(...own);
+    return value;
   } catch {
     return undefined;
   }
@@ -98,33 +112,32 @@ function withDistinctIds(contents: readonly { file: string; conversations: Conve
 /** Lines, or the one value of a file. */
 async function readLines(
   lines: Iterable<{ line: number; text: string } | { value: object }>,
-  { name, scorer }: { name: string; scorer: string | undefined },
+  { name, scorer, noted }: { name: string; scorer: string | undefined; noted: Noted },
 ): Promise<FileContents> {
   const conversations: Conversation[] = [];
   const problems: string[] = [];
-  const seen: Seen = { unread: [], oddities: [], unscored: 0 };
+  const seen: Seen = { unread: [], noted, unscored: 0 };
   for (const one of lines) {
     const [where, read] =
       'value' in one
-        ? [name, await readTrajectory(one.value, { file: name, scorer, oddities: seen.oddities })]
+        ? [name, await readTrajectory(one.value, { file: name, scorer, noted })]
         : [`${name}:${one.line}`, await readLine(one, { name, scorer, seen })];
     if (Array.isArray(read)) problems.push(...read.map((problem) => `${where} ${problem}`));
     else if (read) conversations.push(read);
     else seen.unscored += 1;
   }
-  const { unread, oddities, unscored } = seen;
+  const { unread, unscored } = seen;
   const count = conversations.length + problems.length + unscored;
   if (count === 0)
     problems.push(`${name}: holds no line; write one conversation a line, as docs/conversations.md shows`);
-  const times = (texts: string[]) => [...countsOf(texts)].map(([text, count]) => `${text} (${count})`);
   const notes = [
     ...(unscored > 0
       ? [
           `left out ${unscored} of ${count} trajectories: nothing says how they ended (extra.reward, or Harbor's result.json)`,
         ]
       : []),
-    ...(unread.length > 0 ? [`fields that are not read: ${times(unread).join(', ')}`] : []),
-    ...times(oddities),
+    ...unreadNote('fields', unread),
+    ...notesOf(noted),
   ];
   return { conversations, problems, notes: notes.map((note) => `${name}: ${note}`) };
 }
@@ -146,7 +159,7 @@ export function* linesOf(body: Buffer): Generator<{ line: number; text: string }
 /** What the notes tell of a file's lines. */
 interface Seen {
   unread: string[];
-  oddities: string[];
+  noted: Noted;
   /** Trajectories that nobody scored. */
   unscored: number;
 }
@@ -156,25 +169,30 @@ async function readLine(
   { line, text }: { line: number; text: string },
   { name, scorer, seen }: { name: string; scorer: string | undefined; seen: Seen },
 ): Promise<Conversation | string[] | undefined> {
+  const { noted } = seen;
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = readJson(text, noted.oddities);
   } catch (error) {
     return [`is no JSON (${reasonOf(error)}): ${clipped(text)}; write each conversation as one line of JSON`];
   }
-  if (isTrajectory(value)) return readTrajectory(value, { file: `${name}:${line}`, scorer, oddities: seen.oddities });
+  if (isTrajectory(value)) return readTrajectory(value, { file: `${name}:${line}`, scorer, noted });
   if (isTooDeep(value)) return [`is nested too deep: ${clipped(value)}; a conversation is a list of messages`];
   const { data, error } = lineSchema.safeParse(value);
-  if (!data) return problemsIn(error, value);
+  if (!data) {
+    const conversion = conversionOf(value);
+    return conversion === undefined ? problemsIn(error, value) : [conversion];
+  }
   const reward = rewardOf(data);
   if (typeof reward === 'string') return [reward];
   seen.unread.push(...Object.keys(data).filter((field) => !Object.hasOwn(lineSchema.shape, field)));
-  const { messages, reference, tools } = data;
+  const { messages, reference, tools = data.functions, system } = data;
   const id = data.id ?? String(line);
+  if (system) noted.oddities.push('system is read as the first message, and numbered so');
   return {
     id,
     task: data.task ?? id,
-    messages: toMessages(messages, seen.oddities),
+    messages: toMessages([...(system ? [{ role: 'system' as const, content: system }] : []), ...messages], noted),
     reward,
     ...(reference && { reference }),
     ...(tools && { tools: tools.map(toTool) }),

@@ -49,7 +49,7 @@ export function measureJson(text: string, most: JsonBounds): JsonSize {
 }
 
 /** Returns the place of the quote that ends a string. */
-function endOfString(text: string, start: number): number {
+export function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start); end >= 0; end = text.indexOf('"', end + 1)) {
     let before = end;
     while (before > start && text[before - 1] === '\\') before -= 1;

@@ -3,6 +3,8 @@
  */
 import { z } from 'zod';
 import { reasonOf } from './failures';
+import { rewriteJson } from './json';
+import { findHalfCharacter } from './plain-text';
 
 const toolCallSchema = z.object({
   id: z.string(),
@@ -98,10 +100,7 @@ export const isTooDeep = (value: unknown, levels = DEEPEST): boolean =>
   value !== null &&
   (levels === 0 || Object.values(value).some((one) => isTooDeep(one, levels - 1)));
 
-/** Of a text that is JSON: its strings, and its numbers or the white space between them. */
-const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/.source;
-const NUMBERS = new RegExp(`${STRING}|-?\\d[\\d.eE+-]*`, 'g');
-const SPACES = new RegExp(`${STRING}|\\s+`, 'g');
+const NUMBERS = /-?\d[\d.eE+-]*/g;
 /** Of all numbers that JavaScript does not have. */
 const LONG = /\d{16}|\d[eE]/;
 
@@ -115,7 +114,7 @@ function isHeld(digits: string): boolean {
 export const parseJson = (text: string): unknown =>
   JSON.parse(
     LONG.test(text)
-      ? text.replace(NUMBERS, (part) => (/^[-\d]/.test(part) && !isHeld(part) ? `"${part}"` : part))
+      ? rewriteJson(text, { outside: (part) => part.replace(NUMBERS, (one) => (isHeld(one) ? one : `"${one}"`)) })
       : text,
   );
 
@@ -123,7 +122,13 @@ export const parseJson = (text: string): unknown =>
 export function isArguments(text: string): boolean {
   try {
     const values: unknown = JSON.parse(text);
-    return typeof values === 'object' && values !== null && !Array.isArray(values) && !isTooDeep(values);
+    return (
+      typeof values === 'object' &&
+      values !== null &&
+      !Array.isArray(values) &&
+      !isTooDeep(values) &&
+      !findHalfCharacter(values)
+    );
   } catch {
     return false;
   }
@@ -133,7 +138,10 @@ export function isArguments(text: string): boolean {
 export function readArguments(text: string): Pick<ToolCall, 'arguments' | 'argumentsText'> | undefined {
   if (!isArguments(text)) return undefined; // what follows takes it for JSON
   const values = parseJson(text);
-  const written = text.replace(SPACES, (part) => (part.startsWith('"') ? JSON.stringify(JSON.parse(part)) : ''));
+  const written = rewriteJson(text, {
+    outside: (part) => part.replace(/\s+/g, ''),
+    string: (quoted) => JSON.stringify(JSON.parse(quoted)),
+  });
   const given = { arguments: values as ToolCall['arguments'] };
   return written === JSON.stringify(values) ? given : { ...given, argumentsText: written };
 }

@@ -87,7 +87,7 @@ describe('a file', () => {
       {
         name: 'arms.sft.conversations',
         detail: expect.stringContaining(
-          'conversations.jsonl:2 messages[0].role is "agent"; it must be system, developer, user, assistant or tool',
+          'conversations.jsonl:2 messages[0].role is "agent"; it must be system, developer, user, assistant, tool or function',
         ),
         fix: 'correct arms.sft.conversations in the campaign file, or what it names',
       },

@@ -127,11 +127,11 @@ describe('JSON lines', () => {
         { reward: 1 },
         '[1]',
         { messages: [{ role: 'assistant', tool_calls: [{ id: 'a', function: { name: 3 } }] }], passed: true },
-        `{"messages": ${'['.repeat(3000)}${']'.repeat(3000)}, "passed": true}`,
+        `{"messages": ${'['.repeat(300)}${']'.repeat(300)}, "passed": true}`,
       ),
     ).toEqual([
       expect.stringMatching(/^FILE:2 is no JSON \(.*\): "{\\"messages\\": \["; write each conversation as one line/),
-      'FILE:3 messages[0].role is "bot"; it must be system, developer, user, assistant or tool',
+      'FILE:3 messages[0].role is "bot"; it must be system, developer, user, assistant, tool or function',
       'FILE:4 reward is 7; it must be a number from 0 to 1, where 1 is success; scale it, or give "passed": true or false',
       'FILE:5 says nothing of how it ended (its fields: messages, score); give "reward" (0 to 1, where 1 is success), "passed" or "success" (true or false)',
       'FILE:6 reward is 1, which is a success, and passed is false; leave one of them out',
