@@ -17,7 +17,7 @@ import { type Conversation, createConversations, labelOf } from './conversations
 import { type Answer, bodyFor, type ChatRequest, type Form, parseAnswer, partReader } from './dialect';
 import { answerError, GatewayError, toldOf } from './errors';
 import { createMetrics } from './metrics';
-import { namesThisMachine } from './listen';
+import { isLoopback, namesThisMachine } from './listen';
 import { COUNT_PATH, counting, forms, keysIn, notThere } from './messages';
 import { openStream, sendAnswer } from './sent';
 import type { Served } from './served';
@@ -45,7 +45,7 @@ export interface GatewayOptions {
   /** The Python interpreter of the trainer's virtual environment, for routers that ask it. */
   python: string;
   limits: GatewayLimits;
-  /** Demanded as a bearer token, or as `x-api-key`, of all that is under /v1. */
+  /** Demanded as a bearer token, or as `x-api-key`, of all that is under /v1, and beyond loopback of metrics. */
   apiKey?: string;
   /** Of what went wrong, for the operator; never with what was said. */
   log?: (line: string) => void;
@@ -79,23 +79,31 @@ export function createGateway(o: GatewayOptions) {
     return c.env.outgoing.headersSent ? RESPONSE_ALREADY_SENT : answerError(c, told);
   });
   app.notFound((c) => answerError(c, notThere(c)));
-  app.get('/healthz', async (c) => {
-    const ok = !draining && (await reachable());
-    return c.json(
-      { status: draining ? 'draining' : ok ? 'ok' : 'policy server away', version: served.version },
-      ok ? 200 : 503,
-    );
-  });
-  app.get('/metrics', async (c) =>
-    c.text(await metrics.registry.metrics(), 200, { 'content-type': metrics.registry.contentType }),
-  );
-  app.use('/v1/*', async (c, next) => {
-    if (apiKey !== undefined && !keysIn(c).some((key) => isSame(key, apiKey)))
-      throw new GatewayError(401, 'authorization or x-api-key: it is not the key of this gateway', {
-        code: 'invalid_api_key',
-      });
+  const hasKey = (c: Context): boolean => apiKey !== undefined && keysIn(c).some((key) => isSame(key, apiKey));
+  /** A page of a browser on this machine can come from loopback under a name of its own. */
+  const isLocal = (c: Context<Bindings>): boolean =>
+    namesThisMachine(c.req.header('host')) && isLoopback(c.env.incoming.socket.remoteAddress);
+  const requireKey = () => {
+    throw new GatewayError(401, 'authorization or x-api-key: it is not the key of this gateway', {
+      code: 'invalid_api_key',
+    });
+  };
+  app.use(async (c, next) => {
     if (apiKey === undefined && !namesThisMachine(c.req.header('host')))
       throw new GatewayError(403, 'host: without a key only localhost and 127.0.0.1 are answered', { code: 'host' });
+    await next();
+  });
+  app.get('/healthz', async (c) => {
+    const ok = !draining && (await reachable());
+    const details = { status: draining ? 'draining' : ok ? 'ok' : 'policy server away', version: served.version };
+    return c.json(hasKey(c) || isLocal(c) ? details : { status: ok ? 'ok' : 'unavailable' }, ok ? 200 : 503);
+  });
+  app.get('/metrics', async (c) => {
+    if (!hasKey(c) && !isLocal(c)) requireKey();
+    return c.text(await metrics.registry.metrics(), 200, { 'content-type': metrics.registry.contentType });
+  });
+  app.use('/v1/*', async (c, next) => {
+    if (apiKey !== undefined && !hasKey(c)) requireKey();
     await next();
   });
   app.get('/v1/models', (c) => c.json({ object: 'list', data: [...served.policies.keys()].map(modelOf) }));

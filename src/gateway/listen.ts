@@ -9,6 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Whether a Host header names this machine itself. Any page can have a name of its own lead here (DNS rebinding): who demands no key answers to these names alone. */
 export const namesThisMachine = (host = ''): boolean => /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(host);
 
+/** Whether a client's address is of this machine; a socket that listens for IPv6 writes those of IPv4 in its own form. */
+export const isLoopback = (address = ''): boolean => address === '::1' || /^(::ffff:)?127\./.test(address);
+
 /** For the head of a request, and for all of it. */
 const HEAD_MS = 10_000;
 const REQUEST_MS = 30_000;

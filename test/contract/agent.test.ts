@@ -404,7 +404,7 @@ test('of what a program sends one request is read at a time, none without its ke
   try {
     const url = `${await endpoint.url()}/v1/chat/completions`;
     const heard: Asked[] = [];
-    endpoint.expect('mine', (asked) => void heard.push(asked));
+    endpoint.expect('mine', { onAsked: (asked) => void heard.push(asked), onError: () => undefined });
     const headers = { authorization: 'Bearer mine' };
     const post = (body: string) => fetch(url, { method: 'POST', headers, body });
     const statuses = async (...bodies: string[]) => (await Promise.all(bodies.map(post))).map(({ status }) => status);

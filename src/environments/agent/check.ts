@@ -83,7 +83,11 @@ export async function checkAgent(
         if (starts.push(start) <= sample.length) for (const line of note ? [text, `note: ${note}`] : [text]) say(line);
       } catch (error) {
         signal?.throwIfAborted();
-        findings.push({ check: `task ${task.id}`, problem: reasonOf(error), fix: 'mend it (docs/agents.md)' });
+        findings.push({
+          check: `task ${task.id}`,
+          problem: reasonOf(error),
+          fix: 'docs/agents.md says what it has to do',
+        });
         return findings;
       }
     }

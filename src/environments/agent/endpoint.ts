@@ -1,7 +1,8 @@
 /**
  * The endpoint that agents' programs ask, in OpenAI's form or in Anthropic's, on the loopback interface. Invariant: who plays is known by its key alone, and a request
  * is answered by whoever plays that rollout, with the rollout's own sampling; a request that nobody waits for any more is refused. Of a rollout's
- * requests one is read at a time, once those before it are answered: whatever a program sends, no more of it is held.
+ * requests one is read at a time, once those before it are answered: whatever a program sends, no more of it is held. A rollout learns of every error
+ * that its program is answered with.
  */
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { type Context as Call, Hono } from 'hono';
@@ -31,11 +32,18 @@ export interface Asked {
   refuse(error: GatewayError): void;
 }
 
+/** A rollout that is being played. */
+interface Player {
+  onAsked(asked: Asked): void;
+  /** Called when a request of its program is answered with an error. */
+  onError(error: GatewayError, request: string): void;
+}
+
 export interface Endpoint {
   /** Without the `/v1` that OpenAI's clients want in it. */
   url(): Promise<string>;
-  /** Requests with this key are given to `onAsked`, until what is returned is called. */
-  expect(key: string, onAsked: (asked: Asked) => void): () => void;
+  /** Requests with this key are the player's, until the returned function is called. */
+  expect(key: string, player: Player): () => void;
   close(): Promise<void>;
 }
 
@@ -43,21 +51,38 @@ export interface Endpoint {
 const MOST_BYTES = 16 * 1024 * 1024;
 const HEADERS_MS = 60_000;
 export const MODEL = 'trace';
+/** The beginning of every rollout's key. */
+export const KEY = 'rollout-';
 
 export function openEndpoint(): Endpoint {
-  const playing = new Map<string, (asked: Asked) => void>();
+  const playing = new Map<string, Player>();
   const inTurn = createTurns();
   const app = new Hono<{ Bindings: HttpBindings }>();
-  app.onError((error, c) => answerError(c, toldOf(error)));
-  app.notFound((c) => answerError(c, notThere(c)));
-  app.get('/v1/models', (c) =>
-    c.json({ object: 'list', data: [{ id: MODEL, object: 'model', created: 0, owned_by: 'campaign' }] }),
-  );
+  app.onError((error, c) => refuse(c, toldOf(error)));
+  app.notFound((c) => refuse(c, notThere(c)));
+  app.get('/v1/models', (c) => c.json({ object: 'list', data: [modelOf(MODEL)] }));
+  app.get('/v1/models/:name', (c) => c.json(modelOf(c.req.param('name'))));
   const limit = bodyLimit({
     maxSize: MOST_BYTES,
-    onError: (c) =>
-      answerError(c, new GatewayError(413, `body: it has more than ${MOST_BYTES} bytes; send a shorter conversation`)),
+    onError: () => {
+      throw new GatewayError(413, `body: it has more than ${MOST_BYTES} bytes; send a shorter conversation`);
+    },
   });
+  /** The one place that answers with an error. */
+  function refuse(c: Call<{ Bindings: HttpBindings }>, error: GatewayError): Response {
+    const { path, method } = c.req;
+    // A client may look for what it can do without; nobody reads the answer to a client that has gone.
+    const isProbe = /^(GET|HEAD|OPTIONS)$/.test(method) && !forms.some(([form]) => form === path);
+    if (!isProbe && !c.env.outgoing.destroyed)
+      for (const { onError } of sendersOf(c)) onError(error, `${method} ${path.slice(0, 200)}`);
+    return answerError(c, error);
+  }
+  /** Returns the rollout that a request's key names. A key that was never a rollout's is a mistake of the program, which all that are being played run. */
+  function sendersOf(c: Call): Player[] {
+    const keys = keysIn(c);
+    const own = keys.flatMap((key) => playing.get(key) ?? []);
+    return own.length > 0 || keys.some((key) => key.startsWith(KEY)) ? own : [...playing.values()];
+  }
   /** Throws where it names no rollout that is being played. */
   const keyOf = (c: Call): string => {
     const key = keysIn(c).find((one) => playing.has(one));
@@ -73,7 +98,7 @@ export function openEndpoint(): Endpoint {
       async (c) => {
         const text = await c.req.text();
         const request = form.read(text, c);
-        const onAsked = playing.get(keyOf(c))!;
+        const { onAsked } = playing.get(keyOf(c))!;
         const { message, sampled } = await answerTo(c, { request, digest: sha256(text) }, onAsked);
         return sendAnswer(c, { form, request, answer: answerOf(message, sampled), version: 'campaign' });
       },
@@ -94,8 +119,8 @@ export function openEndpoint(): Endpoint {
       const { port } = (await (listening ??= listen())).address() as AddressInfo;
       return `http://127.0.0.1:${port}`;
     },
-    expect(key, onAsked) {
-      playing.set(key, onAsked);
+    expect(key, player) {
+      playing.set(key, player);
       return () => void playing.delete(key);
     },
     async close() {
@@ -106,6 +131,8 @@ export function openEndpoint(): Endpoint {
     },
   };
 }
+
+const modelOf = (id: string) => ({ id, object: 'model', created: 0, owned_by: 'campaign' });
 
 interface Told {
   message: AssistantMessage;

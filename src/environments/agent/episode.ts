@@ -1,6 +1,6 @@
 /**
  * One rollout of an agent's program. Invariant: the program has asked the model before its rollout has begun, has ended by itself before it has a reward,
- * and one that does neither is the environment's failure. It may ask several things at once: they are answered one after the other.
+ * and one that does neither, or sends a request that is answered with an error, is the environment's failure. It may ask several things at once: they are answered one after the other.
  */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -14,7 +14,7 @@ import { OutsideFailure, reasonOf } from '../../domain/failures';
 import type { AssistantMessage } from '../../domain/messages';
 import { GatewayError } from '../../gateway/errors';
 import { quoted } from '../protocol';
-import { type Asked, type Endpoint, MODEL } from './endpoint';
+import { type Asked, type Endpoint, KEY, MODEL } from './endpoint';
 import { type Run, run } from './program';
 import { rewardIn, rewardInFile } from './reward';
 
@@ -56,7 +56,8 @@ export async function beginAgent(o: {
   const { command, grader, rewardFile, passEnv, readOnlyTools, maxSteps, maxProcesses, silenceMs } = program;
   const url = await endpoint.url();
   const folder = await mkdtemp(join(tmpdir(), 'campaign-agent-'));
-  const key = `rollout-${randomUUID()}`;
+  const key = `${KEY}${randomUUID()}`;
+  const agentText = `agent program "${quoted(command.join(' '), 200)}"`;
   const input = JSON.stringify(task);
   const ofTask = { CAMPAIGN_TASK_ID: task.id, CAMPAIGN_SEED: String(seed) };
   const start = (command: readonly string[], more: Record<string, string> = {}): Run =>
@@ -69,17 +70,30 @@ export async function beginAgent(o: {
   let onChange = (): void => undefined;
   let over: GatewayError | undefined;
 
-  const forget = endpoint.expect(key, (asked) => {
-    if (over) return asked.refuse(over);
-    if (asked.gone) return asked.refuse(GONE);
-    const lost = unheard.findIndex((one) => one.asked.digest === asked.digest);
-    if (lost >= 0) {
-      const [{ message, sampled }] = unheard.splice(lost, 1) as [(typeof unheard)[0]];
-      return asked.answer(message, sampled);
-    }
-    onAsked?.(asked);
-    waiting.push(asked);
-    onChange();
+  let refused: OutsideFailure | undefined;
+
+  const forget = endpoint.expect(key, {
+    onAsked(asked) {
+      if (over) return asked.refuse(over);
+      if (asked.gone) return asked.refuse(GONE);
+      const lost = unheard.findIndex((one) => one.asked.digest === asked.digest);
+      if (lost >= 0) {
+        const [{ message, sampled }] = unheard.splice(lost, 1) as [(typeof unheard)[0]];
+        return asked.answer(message, sampled);
+      }
+      onAsked?.(asked);
+      waiting.push(asked);
+      onChange();
+    },
+    // A program that catches the error would end with a reward for what the policy was never asked.
+    onError({ status, message }, request) {
+      if (over) return;
+      refused ??= new OutsideFailure(
+        'BadEnvironment',
+        `${agentText} sent ${request}, which was answered with ${status}: ${quoted(message, 500)}; correct what it sends (docs/agents.md)`,
+      );
+      onChange();
+    },
   });
 
   const playing = start(command, {
@@ -103,10 +117,7 @@ export async function beginAgent(o: {
   function failed(problem: string, fix: string): OutsideFailure {
     const words = [playing.stderr(), playing.stdout()].filter(Boolean).join('\n').slice(-OUTPUT);
     const last = words && `; its last words:\n${words}`;
-    return new OutsideFailure(
-      'EnvironmentFailed',
-      `agent program "${quoted(command.join(' '), 200)}" ${problem}; ${fix}${last}`,
-    );
+    return new OutsideFailure('EnvironmentFailed', `${agentText} ${problem}; ${fix}${last}`);
   }
 
   /** The next question; undefined at the program's end. */
@@ -126,6 +137,7 @@ export async function beginAgent(o: {
     });
     try {
       for (;;) {
+        if (refused) throw refused;
         // Nobody is left who would hear an answer.
         if (how !== undefined) return undefined;
         const asked = waiting.shift();
@@ -208,6 +220,7 @@ export async function beginAgent(o: {
       return { messages: [], done: false, context: contextOf(current) };
     },
     async evaluate(reason) {
+      if (refused) throw refused;
       const byItself = how !== undefined;
       await ended(reason);
       const output = playing.stdout().slice(-OUTPUT);

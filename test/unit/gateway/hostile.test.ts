@@ -98,6 +98,37 @@ test('without the key nothing under /v1 is answered; health and metrics are', as
   expect(server.requests.filter(({ call }) => call.includes('chat'))).toHaveLength(1);
 });
 
+test.each<[from: string, host: string, key: string, statuses: number[], sees: boolean]>([
+  ['127.0.0.1', 'localhost:80', '', [200, 200], true],
+  ['::ffff:127.0.0.1', '127.0.0.1', '', [200, 200], true],
+  ['127.0.0.1', 'evil.example', '', [401, 200], false],
+  ['10.0.0.5', '10.0.0.2:80', '', [401, 200], false],
+  ['10.0.0.5', 'localhost', '', [401, 200], false],
+  ['10.0.0.5', '10.0.0.2', 'wrong', [401, 200], false],
+  ['10.0.0.5', '10.0.0.2', 'right', [200, 200], true],
+])(
+  'from %s, asking for %s with key %j: metrics and what stands behind health',
+  async (remoteAddress, host, key, ...o) => {
+    const [statuses, sees] = o;
+    await start({ apiKey: 'right' });
+    const headers = { host, ...(key && { authorization: `Bearer ${key}` }) };
+    const env = { incoming: { socket: { remoteAddress } }, outgoing: {} };
+    const answers = await Promise.all(
+      ['/metrics', '/healthz'].map(async (path) => gateway.app.request(path, { headers }, env)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(statuses);
+    expect('version' in ((await answers[1]!.json()) as object)).toBe(sees);
+  },
+);
+
+test('without a key nothing is answered to a name that leads here by the doing of a page', async () => {
+  await start();
+  for (const path of ['/metrics', '/healthz', '/v1/models', '/other'])
+    expect(await sendRaw(`GET ${path} HTTP/1.1\r\nhost: evil.example\r\nconnection: close\r\n\r\n`)).toMatch(
+      /^HTTP\/1\.1 403 /,
+    );
+});
+
 const evil = 'x-conversation-id: a\nx-evil: 1\r\n';
 test.each<[string, string, RegExp]>([
   ['a name that a page has lead here', post('{}', { host: 'evil.example:80' }), /403 [^]*without a key only localhost/],

@@ -1,0 +1,169 @@
+/** Requests of an agent's program that are answered with an error: its rollout fails with the field, whether or not the program catches the error. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { openFolderStore } from '../../../src/artifacts/open-store';
+import { OutsideFailure } from '../../../src/domain/failures';
+import { checkAgent } from '../../../src/environments/agent/check';
+import { openAgent } from '../../../src/environments/agent/kind';
+import { played, playedAlone } from '../../support/played';
+import { scriptedPolicy } from '../../support/scripted-policy';
+import { temporaryFolder } from '../../support/temporary-folder';
+
+jest.setTimeout(120_000);
+const root = temporaryFolder();
+const tasks = join(root, 'tasks.jsonl');
+const ids = ['train-0', 'train-1', 'test-0'];
+writeFileSync(tasks, ids.map((id) => JSON.stringify({ id, split: id.split('-')[0] })).join('\n'));
+
+const policy = { base: 'base', adapters: [] };
+const client = scriptedPolicy(() => ({ role: 'assistant', content: 'hello' }));
+
+/** A program that asks once, does what `text` says, catches whatever comes of it, and tells reward 1. */
+const agent = (text: string, changes: Partial<Parameters<typeof openAgent>[0]> = {}) => {
+  const file = join(root, `${Math.random()}.mjs`);
+  writeFileSync(
+    file,
+    `const url = process.env.OPENAI_BASE_URL;
+     const task = process.env.CAMPAIGN_TASK_ID;
+     const send = async (body, { path = '/chat/completions', method = 'POST', key = process.env.OPENAI_API_KEY, base = url } = {}) => {
+       const headers = { authorization: 'Bearer ' + key, 'content-type': 'application/json' };
+       const answer = await fetch(base + path, { method, headers, ...(body && { body: typeof body === 'string' ? body : JSON.stringify(body) }) });
+       if (!answer.ok) throw new Error(await answer.text());
+       return (await answer.json()).choices?.[0].message;
+     };
+     const user = { role: 'user', content: 'hello' };
+     const ask = (more = {}, to) => send({ model: 'trace', messages: [user], ...more }, to);
+     await ask();
+     try { ${text} } catch (error) { console.error(error.message); }
+     console.log('{"reward": 1}');`,
+  );
+  return openAgent({
+    command: [process.execPath, file],
+    ...{ tasks, folder: root, version: '1', readOnlyTools: [], maxSteps: 20, maxProcesses: 500, silenceSeconds: 60 },
+    ...changes,
+  });
+};
+
+async function rolloutOf(environment: ReturnType<typeof agent>, more: Partial<Parameters<typeof playedAlone>[1]> = {}) {
+  try {
+    return await playedAlone('train-0', { environment, client, policy, ...more });
+  } finally {
+    await environment.close();
+  }
+}
+
+const BAD: [name: string, text: string, said: RegExp][] = [
+  ['a field of another type', 'await ask({ temperature: "hot" })', /400: temperature is "hot": .*number/],
+  [
+    'a message of another shape',
+    'await send({ model: "x", messages: [user, { role: "assistant", tool_calls: "none" }] })',
+    /400: messages\.1\.tool_calls is "none": .*array/,
+  ],
+  ['a missing field', 'await send({ model: "x" })', /400: messages is missing/],
+  [
+    'a picture',
+    'await ask({ messages: [{ role: "user", content: [{ type: "image_url" }] }] })',
+    /only text can be read/,
+  ],
+  ['two choices', 'await ask({ n: 2 })', /400: n is 2: /],
+  ['a field that can not be carried', 'await ask({ logit_bias: { 5: 1 } })', /400: logit_bias is \{"5":1\}: /],
+  ['no JSON', 'await send("{")', /400: the body is no JSON: \{/],
+  ['a body that is too large', 'await ask({ user: "x".repeat(2 ** 24) })', /413: body: /],
+  ['millions of values', 'await send(`{"messages":[${"{},".repeat(4e6)}{}]}`)', /400: messages: .* over 100000 values/],
+  ['a path that is not there', 'await ask({}, { path: "/responses" })', /POST \/v1\/responses, .* 404/],
+  ['a base without /v1', 'await ask({}, { base: url.slice(0, -3) })', /POST \/chat\/completions, .* 404/],
+  ['another method', 'await send(undefined, { method: "GET" })', /GET \/v1\/chat\/completions, .* 404/],
+  ['another key', 'await ask({}, { key: "sk-mine" })', /401: authorization/],
+];
+
+test.each(BAD)('%s, whose error is caught, is no reward', async (_, text, message) => {
+  await expect(rolloutOf(agent(text))).rejects.toMatchObject({
+    type: 'BadEnvironment',
+    message: expect.stringMatching(message) as string,
+  });
+});
+
+test.each([BAD[0]!, BAD[9]!])('%s is found by the check', async (_, text, message) => {
+  const findings = await checkAgent({
+    open: (onAsked) => agent(text, { onAsked }),
+    ...{ lost: [], silenceSeconds: 60, say: () => undefined },
+  });
+  expect(findings).toMatchObject([{ check: 'task train-0', problem: expect.stringMatching(message) as string }]);
+});
+
+test('the first request is no exception: it is named before the campaign begins', async () => {
+  const environment = agent('');
+  const file = join(root, 'first.mjs');
+  writeFileSync(
+    file,
+    `await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
+       method: 'POST', headers: { authorization: 'Bearer ' + process.env.OPENAI_API_KEY }, body: '{"model":"x","messages":"hello"}' });
+     console.log('{"reward": 0}');`,
+  );
+  const first = openAgent({
+    ...{ command: [process.execPath, file], tasks, folder: root, version: '1', readOnlyTools: [] },
+    ...{ maxSteps: 20, maxProcesses: 500, silenceSeconds: 60 },
+  });
+  await expect(first.describe()).rejects.toMatchObject({
+    type: 'BadEnvironment',
+    message: expect.stringContaining('messages is "hello"') as string,
+  });
+  await first.close();
+  await environment.close();
+});
+
+const GOOD: [name: string, text: string][] = [
+  ['what models there are', 'await send(undefined, { path: "/models", method: "GET" })'],
+  ['its model', 'await send(undefined, { path: "/models/" + process.env.OPENAI_MODEL, method: "GET" })'],
+  ['what else there may be', 'await send(undefined, { path: "/props", method: "GET" })'],
+  ['with a key of a rollout that is over', 'await ask({}, { key: "rollout-0" })'],
+  [
+    'and goes before all is sent',
+    `const { request } = await import('node:http');
+     const half = request(url + '/chat/completions', { method: 'POST', headers: { authorization: 'Bearer ' + process.env.OPENAI_API_KEY, 'content-length': 1000 } });
+     half.on('error', () => undefined).write('{"model":');
+     await new Promise((go) => setTimeout(go, 200));
+     half.destroy();
+     await ask({ user: 'again' })`,
+  ],
+];
+test.each(GOOD)('a program that asks %s has its reward', async (_, text) => {
+  expect(await rolloutOf(agent(text))).toMatchObject({ status: 'scored', reward: 1 });
+});
+
+test('what is asked once the rollout is over is not counted, and a full context is a result of the policy', async () => {
+  const late = 'for (let n = 0; n < 3; n++) await ask().catch(() => undefined); await ask({ n: 2 })';
+  expect(await rolloutOf(agent(late), { maxSteps: 2 })).toMatchObject({ stopReason: 'max_steps', reward: 1, steps: 2 });
+  const full = scriptedPolicy(({ messages }) => {
+    if (messages.length > 1) throw new OutsideFailure('ContextLengthExceeded', 'too long');
+    return { role: 'assistant', content: 'hello' };
+  });
+  const long = 'await ask({ messages: [user, user] })';
+  expect(await rolloutOf(agent(long), { client: full })).toMatchObject({ stopReason: 'context_length', reward: 1 });
+});
+
+test('what the policy server refuses fails the rollout too', async () => {
+  const refusing = scriptedPolicy(({ messages }) => {
+    if (messages.length > 1) throw new OutsideFailure('PolicyRequestRejected', '400 messages: roles must alternate');
+    return { role: 'assistant', content: 'hello' };
+  });
+  const rollout = rolloutOf(agent('await ask({ messages: [user, user] })'), { client: refusing });
+  await expect(rollout).rejects.toMatchObject({ type: 'PolicyRequestRejected' });
+});
+
+test('a batch counts them by their cause, whatever place and task they are of', async () => {
+  const text = `if (task !== 'test-0') await ask({ messages: [...Array(1 + Number(task.at(-1))).fill(user), { role: 'tool', tool_call_id: 5, content: task }] })`;
+  const environment = agent(text);
+  try {
+    const { summary } = await played({
+      ...{ environment, client, policy, tasks: ids, maxAttempts: 3 },
+      store: openFolderStore(join(root, 'store')),
+    });
+    expect(summary).toMatchObject({ scored: 1, broken: 2, meanReward: 1, errors: { BadEnvironment: 2 } });
+    expect(summary.causes).toMatchObject([
+      { type: 'BadEnvironment', count: 2, message: expect.stringMatching(/messages\.\d\.tool_call_id is 5/) as string },
+    ]);
+  } finally {
+    await environment.close();
+  }
+});
