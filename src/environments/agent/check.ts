@@ -2,11 +2,13 @@
 import { existsSync, statSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import type { Context, Environment, Episode, ResetResult, Task } from '../../domain/environment';
+import type { Context, Environment, Episode, ResetResult, Sampled, Task } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
+import type { ToolCall, ToolSchema } from '../../domain/messages';
 import { passedOf } from '../../gateway/dialect';
 import { type Finding, nearlyOne } from '../conformance/probe';
 import type { CheckRun } from '../kinds';
+import { exampleOf } from '../json-schema';
 import { quoted } from '../protocol';
 import { isThere } from './control-group';
 import type { Asked } from './endpoint';
@@ -76,17 +78,19 @@ export async function checkAgent(
     const seconds = silenceMs === undefined ? silenceSeconds : silenceMs / 1000;
     for (const task of [...sample, first]) {
       asked = [];
-      const again = starts.length < sample.length ? '' : ' once more';
-      say(`task ${task.id}: started${again}; it is killed after ${seconds} s without a question (--silence)`);
+      const isAgain = starts.length === sample.length;
+      say(
+        `task ${task.id}: started${isAgain ? ' once more' : ''}; it is killed after ${seconds} s without a question (--silence)`,
+      );
       try {
-        const { start, text, note } = await played(environment, task, () => asked, signal);
+        const { start, text, note } = await played(environment, task, { asked: () => asked, calls: isAgain, signal });
         if (starts.push(start) <= sample.length) for (const line of note ? [text, `note: ${note}`] : [text]) say(line);
       } catch (error) {
         signal?.throwIfAborted();
         findings.push({
           check: `task ${task.id}`,
           problem: reasonOf(error),
-          fix: 'docs/agents.md says what it has to do',
+          fix: 'correct the program, then check it again',
         });
         return findings;
       }
@@ -108,14 +112,14 @@ const sampleOf = (tasks: readonly Task[]): Task[] =>
 async function played(
   environment: Environment,
   { id }: Task,
-  asked: () => readonly Asked[],
-  signal: AbortSignal | undefined,
+  o: { asked: () => readonly Asked[]; calls: boolean; signal: AbortSignal | undefined },
 ) {
+  const { asked, calls, signal } = o;
   const begun = performance.now();
   const episode = await environment.reset({ id, seed: 0 }, signal);
   try {
     const seconds = ((performance.now() - begun) / 1000).toFixed(1);
-    const byItself = await answered(episode);
+    const byItself = await answered(episode, calls);
     const { reward } = await episode.evaluate(byItself ? 'agent_stop' : 'max_steps');
     const end = byItself ? 'ended by itself' : `was refused after ${ANSWERED} answers`;
     const text = `task ${id}: asked after ${seconds} s, ${openingText(episode.start)}; ${requestsText(asked())}; ${end}, reward ${reward}`;
@@ -125,12 +129,26 @@ async function played(
   }
 }
 
-async function answered(episode: Episode): Promise<boolean> {
+/** `calls`: the first tool is called once, so that the program sends a call and its result back. */
+async function answered(episode: Episode, calls: boolean): Promise<boolean> {
+  let [tool] = calls ? episode.start.tools : [];
+  let isCalled = !calls;
   for (let n = 0; n < ANSWERED; n++) {
-    const { done } = await episode.step({ role: 'assistant', content: WORDS });
+    const message = tool ? { content: '', toolCalls: [callOf(tool)] } : { content: WORDS };
+    isCalled ||= tool !== undefined;
+    const finishReason = tool ? 'tool_calls' : 'stop';
+    const sampled: Sampled = { finishReason, promptTokens: 0, completionTokens: 0 };
+    const { done, context } = await episode.step({ role: 'assistant', ...message }, sampled);
     if (done) return true;
+    [tool] = isCalled ? [] : (context?.tools ?? []);
   }
   return false;
+}
+
+function callOf({ name, parameters }: ToolSchema): ToolCall {
+  const given = exampleOf(parameters);
+  const isObject = typeof given === 'object' && given !== null && !Array.isArray(given);
+  return { id: 'call_0', name, arguments: isObject ? (given as ToolCall['arguments']) : {} };
 }
 
 function openingText({ messages, tools }: Context): string {

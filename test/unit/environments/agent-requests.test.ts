@@ -83,7 +83,16 @@ test.each(BAD)('%s, whose error is caught, is no reward', async (_, text, messag
   });
 });
 
-test.each([BAD[0]!, BAD[9]!])('%s is found by the check', async (_, text, message) => {
+const TOOL = `{ type: 'function', function: { name: 'look', parameters: { type: 'object', properties: { at: { type: 'integer' } } } } }`;
+const AFTER_A_CALL: (typeof BAD)[number] = [
+  'what is sent after a call',
+  `const { tool_calls, ...message } = await ask({ tools: [${TOOL}] });
+   for (const call of tool_calls ?? []) call.function.arguments = JSON.parse(call.function.arguments);
+   await ask({ messages: [user, { ...message, tool_calls }] })`,
+  /400: messages\.1\.tool_calls\.0\.function\.arguments is \{"at":1\}: .*string/,
+];
+
+test.each([BAD[0]!, BAD[9]!, AFTER_A_CALL])('%s is found by the check', async (_, text, message) => {
   const findings = await checkAgent({
     open: (onAsked) => agent(text, { onAsked }),
     ...{ lost: [], silenceSeconds: 60, say: () => undefined },
