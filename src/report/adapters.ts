@@ -22,8 +22,8 @@ const batchNames: Record<Batch['of'], string> = { held_out: 'held-out', router: 
 const phrases: Record<Statement['verdict'], string> = {
   helps: 'helps on the target',
   hurts: 'hurts on the target',
-  learned: 'gains in its own environment, and not beyond chance on the target',
-  no_gain: 'shows no gain beyond chance',
+  learned: 'gains in its own environment, and not significantly on the target',
+  no_gain: 'shows no significant gain',
 };
 
 /** Of success on these seeds after its training. */

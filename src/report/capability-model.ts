@@ -298,7 +298,7 @@ export const reportedCapabilitySchema = z.strictObject({
   statement: z
     .strictObject({
       /**
-       * `helps` and `hurts`: on the target, beyond chance; `learned`: on held-out seeds of its own environment alone; `no_gain`: on neither. What
+       * `helps` and `hurts`: on the target, significantly; `learned`: on held-out seeds of its own environment alone; `no_gain`: on neither. What
        * decides is `onTarget.all`, then `validation.synthesized.difference`.
        */
       verdict: z.enum(['helps', 'hurts', 'learned', 'no_gain']),

@@ -114,7 +114,7 @@ function testsOf(against: Arm, family: readonly { arm: Arm; difference: Figure |
   });
 }
 
-/** `, Holm-corrected p 0.012 of 3 candidates`; nothing where one test was made. */
+/** `, Holm-corrected p 0.012`; of one test its p as it is. */
 function correctedText(arm: Arm, tests: readonly Decision[]): string {
   const own = tests.find((test) => test.arm === arm);
   if (!own) return '';

@@ -7,7 +7,7 @@ import { type Block, type Blocks, details, fold, heading, type Line, list, note,
 import { diffBlocks, episodeBlock } from './evidence';
 
 const BRANCHES =
-  'Success of what the training starts from (the base, or a composite’s sum) and of the best iteration on the same seeds of the synthesized environment. Where these seeds chose it, as its sentence above says, it stands a little too high. An adapter that rises on one branch and falls on another beyond chance is gamed: it does the same everywhere. The router may choose it all the same, if that pays on the target.';
+  'Success of what the training starts from (the base, or a composite’s sum) and of the best iteration on the same seeds of the synthesized environment. Where these seeds chose it, as its sentence above says, it stands a little too high. An adapter that rises on one branch and falls on another significantly is gamed: it does the same everywhere. The router may choose it all the same, if that pays on the target.';
 
 export function capabilityBlocks({ capabilities = [], bands, selection }: Report): Blocks {
   const none = ['no capability was selected', selection?.reason].filter(Boolean).join(': ');

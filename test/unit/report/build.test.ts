@@ -786,7 +786,7 @@ test('an adapter is judged by all tasks of the target that it was tried on, each
   // In this record the sets share their tasks.
   expect(onTarget!.all).toMatchObject({ id: 'capabilities.tell_what_is_asked.on_target', n: 5 });
   expect(statement!.text).toMatch(
-    /^Adapter tell_what_is_asked shows no gain beyond chance: .* held-out .*, router’s .*, test .*, on the seeds that chose its checkpoint\.$/,
+    /^Adapter tell_what_is_asked shows no significant gain: .* held-out .*, router’s .*, test .*, on the seeds that chose its checkpoint\.$/,
   );
   // After the figures of the training as well.
   expect(textsOf(report)).toContain('"on the seeds that chose its checkpoint"');

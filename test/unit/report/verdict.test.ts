@@ -157,7 +157,7 @@ describe('verdict', () => {
     draft.selection!.failedPasses = [3, 7].map((pass) => ({ pass, reason: 'AnalystFailed: no JSON' }));
     const all = texts(draft).join('\n');
     const became = JSON.stringify(capabilityBlocks(completeReport(draft)));
-    expect(became).toContain('Adapter choose_among_candidates shows no gain beyond chance');
+    expect(became).toContain('Adapter choose_among_candidates shows no significant gain');
     expect(became).toContain('compute_required_values has no adapter (not calibrated after 3 rounds)');
     expect(texts(draft)).toContain('2 of 10 labeling passes failed and are left out: AnalystFailed: no JSON.');
     expect(all).toMatch(/Arm gepa failed: budget spent/);
@@ -233,7 +233,7 @@ describe('recommendation', () => {
       { between: [32, 0] },
       'trace',
       `${trace} ${differ}`,
-      /^Ship trace, .*; Holm-corrected p <0\.001 of 2 candidates.*trace solves 16\.0 points more than grpo_target on these tasks \(/,
+      /^Ship trace, .*, Holm-corrected p <0\.001\)\. .*trace solves 16\.0 points more than grpo_target on these tasks \(/,
     ],
     [
       'a baseline that solves more of these tasks',
@@ -404,7 +404,7 @@ describe('statement of an adapter', () => {
       'a gain on few held-out tasks that the test tasks do not bear out is no gain, and which tasks would say otherwise is said',
       { own: [32, 2, 1], held_out: [20, 6, 0], test: [60, 4, 7] },
       'no_gain',
-      /Adapter ask_first shows no gain beyond chance: \+3\.8 pt.* The 20 held-out tasks alone would say otherwise: \+30\.0 pt, p 0\.031\.$/,
+      /Adapter ask_first shows no significant gain: \+3\.8 pt.* The 20 held-out tasks alone would say otherwise: \+30\.0 pt, p 0\.031\.$/,
     ],
     [
       'what it has learned in its own environment alone is said as such',
