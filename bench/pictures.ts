@@ -72,7 +72,7 @@ async function shoot(browser: OpenBrowser, name: string, url: string, wanted: st
 
 /** Approves what is selected, where that waits still; `seen` at the page of what waits, and of the training after it. */
 async function approved(browser: OpenBrowser, url: string, seen: (view: string) => Promise<void>): Promise<void> {
-  const page = await browser.open({ url: `${url}/#approval` });
+  const page = await browser.open({ url: `${url}#approval` });
   const approve = page.locator('.decision button', { hasText: 'Approve' });
   // A curve is one once it has two points.
   const curve = page.locator('.chart path[d*="L"]').first();
@@ -98,7 +98,7 @@ async function ran(browser: OpenBrowser, args: string[], name: string): Promise<
   await viewing(name, (url) =>
     approved(browser, url, async (view) => {
       // Of the first, so that what waits has not been decided before.
-      if (args.length === 0) await shoot(browser, view, `${url}/#${view}`, wanted[view as keyof typeof wanted]);
+      if (args.length === 0) await shoot(browser, view, `${url}#${view}`, wanted[view as keyof typeof wanted]);
     }),
   );
   await done;
@@ -115,22 +115,16 @@ async function main(): Promise<void> {
     await ran(browser, [], 'demo');
     await viewing('demo', async (url) => {
       for (const view of ['summary', 'arms', 'selection', 'capabilities', 'training', 'router', 'run'])
-        await shoot(browser, view, `${url}/#${view}`, `nav a[href="#${view}"][aria-current]`);
-      await shoot(browser, 'conversations', `${url}/#conversations`, 'tbody a');
+        await shoot(browser, view, `${url}#${view}`, `nav a[href="#${view}"][aria-current]`);
+      await shoot(browser, 'conversations', `${url}#conversations`, 'tbody a');
       const first = async (asked: string) => {
         const answer = await fetch(`${url}/api/rollouts?stage=test&${asked}`);
         return ((await answer.json()) as RolloutPage).rollouts[0]!;
       };
       const { id, task } = await first('arm=refuse_forbidden_actions&outcome=failed');
-      await shoot(browser, 'conversation', `${url}/#conversation/${id}`, '.messages');
+      await shoot(browser, 'conversation', `${url}#conversation/${id}`, '.messages');
       const { id: other } = await first(`arm=trace&task=${task}`);
-      await shoot(
-        browser,
-        'beside',
-        `${url}/#conversation/${id}/${other}`,
-        '.beside article + article .messages',
-        true,
-      );
+      await shoot(browser, 'beside', `${url}#conversation/${id}/${other}`, '.beside article + article .messages', true);
     });
     if (only.test('comparison')) {
       await ran(browser, ['--training-seed', '2'], 'demo-s2');

@@ -9,6 +9,7 @@ import {
   buildCheck,
   gpuCheck,
   homeCheck,
+  temporaryCheck,
   memoryCheck,
   metricsChecks,
   nodeCheck,
@@ -55,6 +56,7 @@ export function checksOf(o: {
   const machine = [
     ...(doctor ? [nodeCheck(), memoryCheck()] : []),
     homeCheck(home, campaign),
+    temporaryCheck(),
     storeCheck(home),
     buildCheck(),
     ...pythonChecks(),

@@ -50,6 +50,8 @@ export function createProgram(): Command {
 /** Runs one command line. @returns the exit code, once everything that was written has been taken: whoever calls may exit. */
 export async function main(argv: string[]): Promise<number> {
   bypassProxiesOnLoopback();
+  // Whatever the user's umask is, this user can use what the program writes.
+  process.umask(process.umask() & 0o077);
   for (const stream of [process.stdout, process.stderr]) stream.off('error', leaveUnread).on('error', leaveUnread);
   const code = await exitCodeOf(argv);
   await Promise.all([written(process.stdout), written(process.stderr)]);

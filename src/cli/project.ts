@@ -1,6 +1,6 @@
 /** Where files lie: the project itself, the Python that runs the trainer, the home folder of campaigns; and writing into a folder. */
 import { existsSync, readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
+import { chmod, stat, writeFile } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { isCode, makeFolder } from '../artifacts/durable-file';
 import { projectRoot } from '../artifacts/given';
@@ -24,6 +24,8 @@ export interface Home {
   lock: string;
   /** What the supervisor runs, for the next one and for commands that look for its Temporal server. */
   state: string;
+  /** The secret of `campaign view`. */
+  viewToken: string;
   /** What its workers may use for its campaigns (run/allowed.ts). */
   allowed: string;
   logs: string;
@@ -40,6 +42,7 @@ export function homeAt(folder: string): Home {
     root,
     lock: join(root, 'run.lock'),
     state: join(root, 'run.json'),
+    viewToken: join(root, 'view-token'),
     allowed: join(root, 'allowed.json'),
     logs: join(root, 'logs'),
     temporalDatabase: join(root, 'temporal.db'),
@@ -53,8 +56,18 @@ export const writeInto = (folder: string, files: Record<string, string>): Promis
     for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   });
 
-/** @throws UserError */
-export const makeHome = (folder: string): Promise<void> => inWords(folder, () => makeFolder(folder));
+/** Makes the home, for this user alone. @throws UserError */
+export const makeHome = (folder: string): Promise<void> =>
+  inWords(folder, async () => {
+    await makeFolder(folder);
+    const { mode } = await stat(folder);
+    if ((mode & 0o077) === 0) return;
+    await chmod(folder, 0o700).catch(() => {
+      console.error(
+        `warning: other users can read ${folder}, and it is not yours to change; choose another with --home`,
+      );
+    });
+  });
 
 const inWords = (folder: string, write: () => Promise<void>): Promise<void> =>
   write().catch((error: unknown) => {

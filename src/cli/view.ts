@@ -1,5 +1,8 @@
 /** `campaign view`: everything of a campaign as a page on this machine, live and after its end. `campaign show` prints one conversation. */
+import { randomBytes } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isCode } from '../artifacts/durable-file';
 import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
 import { OutsideFailure } from '../domain/failures';
@@ -17,6 +20,7 @@ import { campaignsOf, readStatus } from './campaign-status';
 import { UserError } from './errors';
 import { type CommonOptions, homeOf, namespace } from './options';
 import { listenAt } from './ports';
+import { type Home, makeHome } from './project';
 import { findReport, reported } from './reports';
 import { uiOf } from './run/processes';
 import { onInterrupt } from './run/supervisor';
@@ -41,6 +45,16 @@ export async function named(name: string | undefined, options: CommonOptions): P
   if (name === undefined && newest !== undefined) return newest;
   const which = name === undefined ? 'no campaign' : `no campaign ${name}`;
   throw new UserError(`there is ${which} in ${homeOf(options).root}; known: ${known.join(', ') || 'none'}`);
+}
+
+/** The secret of the home's page. It stays, so that browsers that have it keep it. */
+async function viewToken(home: Home): Promise<string> {
+  await makeHome(home.root);
+  const made = randomBytes(24).toString('base64url');
+  await writeFile(home.viewToken, made, { mode: 0o600, flag: 'wx' }).catch((error: unknown) => {
+    if (!isCode(error, 'EEXIST')) throw error;
+  });
+  return readFile(home.viewToken, 'utf8');
 }
 
 /** Until it is interrupted. @throws UserError */
@@ -82,8 +96,9 @@ export async function serveView(name: string | undefined, options: ViewOptions):
         : Promise.resolve([]),
     );
 
+  const token = await viewToken(home);
   const view = createView({
-    ...{ index, store },
+    ...{ index, store, token },
     page: async () => {
       const found = reportOf();
       const { snapshot, ...now } = await status();
@@ -110,7 +125,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   });
   await index.refresh();
   const listening = await listenAt(view, { host: '127.0.0.1', port: options.port });
-  const { url } = listening;
+  const url = `${listening.url}/?token=${token}`;
   const count = index.all().filter(({ isRepeated }) => !isRepeated).length;
   console.log(
     options.json

@@ -18,7 +18,13 @@ import { limited } from '../domain/concurrency';
 const SECRET = /^(TEMPORAL|AWS)_|^(CAMPAIGN_ENCRYPTION_KEY|CAMPAIGN_STORE)$|API_KEY|TOKEN$|SECRET|PASSWORD/;
 /** For the project's own programs on a model: devices and libraries are set up by variables of many names. */
 export const programEnvironment = (): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(process.env).filter(([name]) => !SECRET.test(name)));
+  Object.fromEntries(Object.entries(pythonEnvironment()).filter(([name]) => !SECRET.test(name)));
+
+/** This process's environment. The project's own Python gets no variable that is meant for another, such as PYTHONPATH or PYTHONHOME. */
+export function pythonEnvironment(): NodeJS.ProcessEnv {
+  const isOwn = (process.env['CAMPAIGN_PYTHON'] ?? projectRoot).startsWith(projectRoot);
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOwn || !name.startsWith('PYTHON')));
+}
 
 /** The exit code of trainer/command.py. Python itself ends with 1 for whatever is not caught: no memory, a full disk. */
 const REFUSED = 3;

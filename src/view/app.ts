@@ -1,10 +1,14 @@
 /**
  * What `campaign view` answers: the page, with where the campaign stands, the rollouts, and decisions on what waits for approval. Invariants: a name that leads to this
- * machine by somebody else's doing (DNS rebinding) is refused; nothing is decided but for a page of this address; no answer may run as a script.
+ * machine by somebody else's doing (DNS rebinding) is refused; nothing is answered without the token of the home, which other users of the machine
+ * do not have; nothing is decided but for a page of this address; no answer may run as a script.
  */
-import { Hono } from 'hono';
+import { timingSafeEqual } from 'node:crypto';
+import { type Context, Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { getCookie, setCookie } from 'hono/cookie';
 import { z } from 'zod';
+import { sha256 } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import { namesThisMachine } from '../gateway/listen';
 import type { Page } from '../report/blocks';
@@ -23,6 +27,8 @@ const decisionSchema = z.strictObject({
 export type GivenDecision = z.infer<typeof decisionSchema>;
 
 export interface ViewOptions {
+  /** The secret in the page's first address, and then in a cookie. */
+  token: string;
   index: RolloutIndex;
   store: ArtifactStore;
   page: () => Promise<Page>;
@@ -36,7 +42,7 @@ export interface ViewOptions {
 
 class Refused extends Error {
   constructor(
-    readonly status: 400 | 403 | 404 | 413 | 415,
+    readonly status: 400 | 401 | 403 | 404 | 413 | 415,
     message: string,
   ) {
     super(message);
@@ -45,6 +51,17 @@ class Refused extends Error {
 
 /** Bytes of a decision. JSON of this size is parsed in milliseconds, whatever it holds. */
 const DECISION_BYTES = 64 * 1024;
+
+const isToken = (given: string | undefined, token: string): boolean =>
+  given !== undefined && timingSafeEqual(Buffer.from(sha256(given)), Buffer.from(sha256(token)));
+
+const TOKEN_FIX = 'this page needs its token: open the whole address that `campaign view` prints';
+
+/** A link from another site, such as Temporal's UI, comes without the cookie; the page then asks again by itself, and the browser sends it. */
+function refuseWithoutToken(c: Context) {
+  if (c.req.path !== '/' || c.req.query('again') !== undefined) throw new Refused(401, TOKEN_FIX);
+  return c.html(`<!doctype html><meta http-equiv="refresh" content="0; url=/?again"><p>${TOKEN_FIX}</p>`, 401);
+}
 
 export function createView(o: ViewOptions) {
   const { index, store, log = () => undefined } = o;
@@ -56,16 +73,6 @@ export function createView(o: ViewOptions) {
     return c.text(told ?? 'it can not be answered; the terminal of `campaign view` says why', told ? 400 : 500);
   });
   app.use(async (c, next) => {
-    const host = c.req.header('host') ?? '';
-    if (!namesThisMachine(host))
-      throw new Refused(403, `host ${host.slice(0, 100)} is not this machine: ask for 127.0.0.1`);
-    if (c.req.method !== 'GET' && c.req.method !== 'HEAD') {
-      if (c.req.header('origin') !== `http://${host}`)
-        throw new Refused(403, 'origin: only a page of this address decides');
-      if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
-        throw new Refused(415, 'content-type: send application/json');
-    }
-    await next();
     c.header('x-content-type-options', 'nosniff');
     c.header('referrer-policy', 'no-referrer');
     c.header('cross-origin-resource-policy', 'same-origin');
@@ -76,6 +83,23 @@ export function createView(o: ViewOptions) {
       'content-security-policy',
       isPage ? "frame-ancestors 'none'" : "default-src 'none'; frame-ancestors 'none'",
     );
+    const host = c.req.header('host') ?? '';
+    if (!namesThisMachine(host))
+      throw new Refused(403, `host ${host.slice(0, 100)} is not this machine: ask for 127.0.0.1`);
+    // Cookies are sent to all ports of a host, so the name has the port.
+    const cookie = `campaign-view-${host.split(':').at(-1)}`;
+    if (isPage && isToken(c.req.query('token'), o.token)) {
+      setCookie(c, cookie, o.token, { httpOnly: true, sameSite: 'Strict', path: '/' });
+      return c.redirect('/');
+    }
+    if (!isToken(getCookie(c, cookie), o.token)) return refuseWithoutToken(c);
+    if (c.req.method !== 'GET' && c.req.method !== 'HEAD') {
+      if (c.req.header('origin') !== `http://${host}`)
+        throw new Refused(403, 'origin: only a page of this address decides');
+      if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
+        throw new Refused(415, 'content-type: send application/json');
+    }
+    await next();
   });
   app.get('/', async (c) => c.html(pageHtml(await o.page())));
   app.get('/api/page', async (c) => c.body(pageData(await o.page()), 200, { 'content-type': 'application/json' }));

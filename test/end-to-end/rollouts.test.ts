@@ -3,7 +3,7 @@
  * its end it says what the base does; where rollouts break, it is an error with the cause. On a target in plain English the campaign stops before the
  * base rollouts, with the reasons.
  */
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -93,6 +93,9 @@ test('analyst and synthesizer that cannot work on it are warnings; the end is fi
   while (!existsSync(ran) && (await refused()).status === 'RUNNING') await sleep(500);
   expect(await refused()).toMatchObject({ status: 'FAILED', failure: expect.stringContaining('may not use') });
   expect(existsSync(ran)).toBe(false);
+  // The home was there, open to others, before the run.
+  expect(statSync(home.root).mode & 0o777).toBe(0o700);
+  for (const file of [home.temporalDatabase, home.allowed, home.state]) expect(statSync(file).mode & 0o077).toBe(0);
   expect(await run.exit).toBe(0);
   expect(run.output).toMatch(/warning: analyst: needed after the rollouts: analyst\.kind is \\"rules\\"/);
   expect(run.output).toMatch(/warning: synthesizer: needed after the rollouts: .*\/no\/such\/folder/);

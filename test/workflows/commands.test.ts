@@ -193,7 +193,7 @@ test.each([
   expect(rollouts).toBe(3);
   const browser = await openBrowser();
   try {
-    const opened = await browser.open({ url: `${page}/#approval` });
+    const opened = await browser.open({ url: `${page}#approval` });
     expect(await opened.locator('main').innerText()).toContain('I <b>refuse</b>');
     // From the step that the analyst cites to its conversation, and back.
     await opened.locator('main summary a').first().click();

@@ -25,6 +25,7 @@ import { changePaths } from '../campaign-file';
 import { UserError } from '../errors';
 import { parseFields, readInput } from '../input';
 import { type CommonOptions, confirmed, homeOf } from '../options';
+import { makeHome } from '../project';
 import { onInterrupt } from '../run/supervisor';
 
 export interface AnalyseOptions extends SpecOptions, CommonOptions {
@@ -82,6 +83,7 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
     `${wholeNumber(total)} conversations: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens`,
   );
   for (const note of conversations.notes) tell(`note: ${note}`);
+  await makeHome(home.root);
   const kept = await openStore(home.root);
   const claiming = { place: placeOf(home, name), claim: claimOf(conversations, files), store: kept };
   await checkClaim(claiming);

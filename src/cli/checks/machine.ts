@@ -1,7 +1,7 @@
 /** What this machine has: Node, memory, disk, ports, the build, the Temporal CLI, Python with the packages of trainer and curves, GPUs. */
 import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
-import { totalmem } from 'node:os';
+import { tmpdir, totalmem } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
@@ -11,6 +11,7 @@ import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { jsonText } from '../../domain/messages';
 import type { MetricsTool } from '../../domain/work';
+import { pythonEnvironment } from '../../policy/python';
 import { messageOf } from '../errors';
 import { type NamedPort, portProblem } from '../ports';
 import { type Home, pythonPath, temporalPath } from '../project';
@@ -71,7 +72,7 @@ export const temporalCheck = (): CheckItem => ({
 
 /** What a program prints. @throws Lack where it does not run. */
 const outputOf = (program: string, args: string[], timeout = 20_000): Promise<string> =>
-  run(program, args, { timeout }).then(
+  run(program, args, { timeout, env: pythonEnvironment() }).then(
     ({ stdout }) => stdout,
     (error: unknown) => {
       throw new Lack(`${program} does not run: ${messageOf(error).slice(0, 200)}`);
@@ -88,6 +89,17 @@ export const portCheck = ({ name, flag, preferred }: NamedPort, named?: number):
     if (!problem) return `port ${named ?? preferred} is free`;
     if (named !== undefined) throw new Lack(problem);
     return `${problem}, a free one is taken instead`;
+  },
+});
+
+export const temporaryCheck = (folder = tmpdir()): CheckItem => ({
+  name: 'temporary files',
+  fix: 'set TMPDIR to a folder that you can write into, or unset it',
+  run() {
+    const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory();
+    if (!isFolder) throw new Lack(`TMPDIR is ${folder}, which is no folder`);
+    accessSync(folder, constants.W_OK);
+    return folder;
   },
 });
 

@@ -29,7 +29,7 @@ import {
 } from '../campaign-file';
 import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
-import type { Home } from '../project';
+import { type Home, makeHome } from '../project';
 import { lostReport } from '../reports';
 import {
   type CampaignState,
@@ -108,6 +108,7 @@ export async function start(file: string, options: StartOptions & CommonOptions)
   const home = homeOf(options);
   const at = addressOf(options);
   const { until, force } = options;
+  await makeHome(home.root);
   const read = await readStart({ file, home, options });
   const { name } = read.campaign;
   const input = { ...read, store: await read.store(), until, force };

@@ -4,6 +4,7 @@ import { projectRoot } from '../../artifacts/given';
 import { ALLOWED_FILE } from '../../domain/allowed';
 import type { Campaign } from '../../domain/campaign';
 import { taskQueues } from '../../domain/work';
+import { pythonEnvironment } from '../../policy/python';
 import { pythonPath, type Home } from '../project';
 import type { ServiceSpec } from './service';
 
@@ -29,7 +30,7 @@ export function policyServerService(o: { model: string; home?: Home; maxBatch: n
       ...['-m', 'trainer', 'serve', '--model', o.model, '--port', url.port],
       ...['--threads', String(o.threads), '--max-batch', String(o.maxBatch), '--exit-with-parent'],
     ],
-    env: { ...process.env, ...(o.home && { CAMPAIGN_HOME: o.home.root }) },
+    env: { ...pythonEnvironment(), ...(o.home && { CAMPAIGN_HOME: o.home.root }) },
     isReady: async (output) => {
       const listening = output.flatMap((line) => listeningLine.exec(line)?.[1] ?? [])[0];
       if (listening !== undefined) url = new URL(listening);

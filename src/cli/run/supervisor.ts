@@ -169,6 +169,8 @@ export async function supervised({
   const output = createProgressOutput({ json: options.json, campaign });
   const note = (text: string) => output.note('services', text);
   await makeHome(home.root);
+  // Inherited by the services: what they write into the home is for this user alone.
+  process.umask(0o077);
   const release = acquireLock(home);
   const diskIsFull = fullDiskCheck(home.root, note);
   const supervisor = new Supervisor(home, {

@@ -11,6 +11,7 @@ import {
   buildCheck,
   gpuCheck,
   homeCheck,
+  temporaryCheck,
   memoryCheck,
   nodeCheck,
   pythonChecks,
@@ -145,6 +146,8 @@ describe('the machine', () => {
       homeCheck(home, campaign(vllm('http://gpu:8000')), () => 44 * room),
       `warning home folder ${home.root}, 44.0 GiB free; a campaign of the paper's size takes 50 GiB`,
     ],
+    [temporaryCheck(bare), `ok temporary files ${bare}`],
+    [temporaryCheck(join(bare, 'none')), /^missing temporary files TMPDIR is .*none, .*; set TMPDIR to a folder/],
     [pythonChecks('/no/python'), /^missing Python there is no \/no\/python; run `make install`/],
     [
       pythonChecks(old),

@@ -185,4 +185,8 @@ it('a program is given a bare environment and what it is told to be given', asyn
   expect(given.filter((name) => !known.includes(name))).toEqual([]);
   expect(Object.keys(programEnvironment())).not.toEqual(expect.arrayContaining(['EXAMPLE_API_KEY']));
   expect(programEnvironment()).toMatchObject({ MINE: 'a' });
+  process.env['PYTHONPATH'] = '/elsewhere';
+  expect(programEnvironment()).not.toHaveProperty('PYTHONPATH');
+  process.env['CAMPAIGN_PYTHON'] = '/opt/python/bin/python';
+  expect(programEnvironment()).toHaveProperty('PYTHONPATH');
 });

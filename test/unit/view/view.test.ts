@@ -19,6 +19,7 @@ import type { Part } from '../../../src/report/part';
 import { viewsOf } from '../../../src/report/sections/report';
 import { openBrowser, violationsOf } from '../../support/browser';
 import { closedAfterwards } from '../../support/opened';
+import { startLoopback } from '../../support/loopback';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
@@ -190,6 +191,7 @@ test('a batch is told apart by its title', () => {
 });
 
 describe('served', () => {
+  const TOKEN = 'the token of the home';
   let listening: Listening;
   let state: string;
   const decisions: GivenDecision[] = [];
@@ -199,7 +201,7 @@ describe('served', () => {
     await discovery();
     state = 'running';
     const view = createView({
-      ...{ index, store },
+      ...{ index, store, token: TOKEN },
       page: async () => ({
         ...{ title: 'demo', campaign: 'demo', served: true, live: true },
         views: [
@@ -225,8 +227,12 @@ describe('served', () => {
   });
   afterEach(() => listening.close(0));
 
+  const addressOf = (place = '') => `${listening.url}/?token=${encodeURIComponent(TOKEN)}#${place}`;
+  const cookieOf = () => `campaign-view-${new URL(listening.url).port}=${encodeURIComponent(TOKEN)}`;
   /** As fetch can't: with any Host header. */
   const ask = (path: string, headers: Record<string, string> = {}, body?: object) =>
+    send(path, { cookie: cookieOf(), ...headers }, body);
+  const send = (path: string, headers: Record<string, string>, body?: object) =>
     new Promise<{ status: number; headers: NodeJS.Dict<string | string[]>; text: string }>((resolve, reject) => {
       const sent = request(`${listening.url}${path}`, { method: body ? 'POST' : 'GET', headers }, (answer) => {
         let text = '';
@@ -240,7 +246,7 @@ describe('served', () => {
     await batch('test: one+other', [said('b', 't1', 1, 'hello', 'at once')]);
     const browser = await openBrowser();
     try {
-      const page = await browser.open({ url: `${listening.url}/#approval` });
+      const page = await browser.open({ url: addressOf('approval') });
       await page.locator('.decision button', { hasText: 'Approve x' }).click();
       await page.waitForSelector('text=approved: x');
       expect(decisions.splice(0)).toEqual([{ verb: 'approve', what: ['x'], of: ['w'] }]);
@@ -253,7 +259,7 @@ describe('served', () => {
       await page.waitForSelector('.answer:text-is("paused")');
 
       // From the first screen to a conversation: a number, what is behind it, one of these.
-      const first = await browser.open({ url: listening.url });
+      const first = await browser.open({ url: addressOf() });
       await first.locator('.facts details.figure summary').first().click();
       await first.locator('.facts details.figure a').first().click();
       await first.waitForSelector('text=all rollouts of its batches');
@@ -291,11 +297,30 @@ describe('served', () => {
         expect.stringContaining('evil'),
         expect.stringContaining('hello'),
       ]);
-      const again = await browser.open({ url: address });
+      const again = await browser.open({ url: addressOf(new URL(address).hash.slice(1)) });
       await again.waitForSelector('.messages');
       expect(browser.problems).toEqual([]);
     } finally {
       await browser.close();
+    }
+  }, 60_000);
+
+  test('a link from another site, such as Temporal’s UI, leads to the page in a browser that has the cookie', async () => {
+    const elsewhere = await startLoopback((_, answer) => answer.end(`<a href="${listening.url}">the page</a>`));
+    const browser = await openBrowser();
+    try {
+      const page = await browser.open({ url: addressOf('live') });
+      await page.waitForSelector('.answer');
+      expect(page.url()).not.toContain('token');
+      await page.goto(elsewhere.url.replace('127.0.0.1', 'localhost'));
+      await page.locator('a').click();
+      await page.waitForSelector('nav a');
+      const stranger = await browser.open({ url: listening.url });
+      await stranger.waitForURL(/again/);
+      expect(await stranger.locator('body').innerText()).toContain('campaign view');
+    } finally {
+      await browser.close();
+      await elsewhere.close();
     }
   }, 60_000);
 
@@ -314,7 +339,7 @@ describe('served', () => {
             [`conversation/${keyOf('a')}`, '.messages'],
             [`conversation/${keyOf('a')}/${keyOf('b')}`, '.beside article + article .messages'],
           ]) {
-            const page = await browser.open({ url: `${listening.url}/#${place}`, context });
+            const page = await browser.open({ url: addressOf(place!), context });
             await page.waitForSelector(seen!, { state: 'attached' });
             expect([place, await violationsOf(page)]).toEqual([place, []]);
             await page.close();
@@ -350,6 +375,34 @@ describe('served', () => {
       status: 400,
       text: expect.stringContaining('colour'),
     });
+  });
+
+  test('nothing is answered without the token, which is given once and then a cookie of this address', async () => {
+    const wrong = { cookie: cookieOf().replace('token', 'tok3n') };
+    const other = { cookie: cookieOf().replace(/^[^=]+/, 'campaign-view-1') };
+    const json = { 'content-type': 'application/json', origin: new URL(listening.url).origin };
+    for (const headers of [{}, wrong, other])
+      for (const [path, body] of [
+        ['/?again'],
+        ['/?token=x'],
+        ['/api/page'],
+        ['/api/page?token=the%20token%20of%20the%20home'],
+        ['/api/rollouts'],
+        [`/api/rollouts/${keyOf('a')}`],
+        ['/nowhere'],
+        ['/api/approvals', { verb: 'approve', what: [], of: ['0'] }],
+      ] as [string, object?][]) {
+        const answer = await send(path, { ...(body && json), ...headers }, body);
+        expect([path, answer.status, answer.text.includes('campaign view')]).toEqual([path, 401, true]);
+        expect(answer.text).not.toContain('demo');
+      }
+    expect(decisions).toEqual([]);
+    const { pathname, search } = new URL(addressOf());
+    const given = await send(pathname + search, {});
+    expect(given).toMatchObject({ status: 302, headers: { location: '/' } });
+    const [cookie = ''] = given.headers['set-cookie'] ?? [];
+    expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Strict$/);
+    expect((await send('/api/page', { cookie: cookie.split(';')[0]! })).status).toBe(200);
   });
 
   test('another name for this machine is refused, and nobody decides but a page of this address', async () => {
