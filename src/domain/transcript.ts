@@ -1,12 +1,13 @@
 /**
  * Trajectories as a language model reads them: a line for each text and each call, long ones cut; and what a policy did in them.
  * Invariants: a function of the rollouts alone; nothing but the system message (the policy, which is told once elsewhere) is left out, and every
- * cut says how much is missing; a line's number is the message's index, so that a step can be cited. Line breaks are written \n: no text of a
- * conversation can pass for a line of the format.
+ * cut says how much is missing; a line's number is the message's index, so that a step can be cited. Line breaks are written \n, and names are plain
+ * lines: no text of a conversation can pass for a line of the format.
  */
 import type { Selection } from './capability';
 import type { Reference } from './environment';
 import { argumentsOf, type AssistantMessage, callText, type Message, type ToolCall } from './messages';
+import { escapeLineBreaks, plainLine } from './plain-text';
 import { isSuccess, type ScoredRollout } from './rollout';
 
 /** In characters: what is longer is cut. */
@@ -59,7 +60,7 @@ export function compactOne({
   const outcome = isSuccess(rollout) ? 'PASSED' : 'FAILED';
   const tools = toolNames(messages);
   return [
-    `[${id}] task ${oneLine(task)}, attempt ${attempt}: ${outcome} (reward ${reward}), ended by ${stopReason}`,
+    `[${id}] task ${plainLine(task)}, attempt ${attempt}: ${outcome} (reward ${reward}), ended by ${stopReason}`,
     ...(reference ? [needed(reference, lengths)] : []),
     ...messages.flatMap((message, n) =>
       message.role === 'system' ? [] : lines(message, { step: `${id}.${n}`, tools, lengths }),
@@ -68,10 +69,8 @@ export function compactOne({
 }
 
 function needed({ actions, tell }: Reference, lengths: Lengths): string {
-  const calls = actions.map(
-    ({ name, arguments: given }) => `${name}(${cut(JSON.stringify(given), lengths.arguments)})`,
-  );
-  const facts = tell.map((fact) => JSON.stringify(cut(fact, lengths.message)));
+  const calls = actions.map(({ name, arguments: given }) => called({ name, arguments: given }, lengths));
+  const facts = tell.map((fact) => escapeLineBreaks(JSON.stringify(cut(fact, lengths.message))));
   return `needed: ${calls.join('; ') || 'no action'}; to be told: ${facts.join('; ') || 'nothing in particular'}`;
 }
 
@@ -80,7 +79,7 @@ const toolNames = (messages: readonly Message[]): Map<string, string> =>
   new Map(
     messages.flatMap((message) =>
       message.role === 'assistant' || message.role === 'user'
-        ? (message.toolCalls ?? []).map(({ id, name }) => [id, name] as const)
+        ? (message.toolCalls ?? []).map(({ id, name }) => [id, plainLine(name)] as const)
         : [],
     ),
   );
@@ -89,7 +88,7 @@ function lines(
   message: Exclude<Message, { role: 'system' }>,
   { step, tools, lengths }: { step: string; tools: Map<string, string>; lengths: Lengths },
 ): string[] {
-  const said = message.content.trim() && oneLine(cut(message.content, lengths.message));
+  const said = message.content.trim() && escapeLineBreaks(cut(message.content, lengths.message));
   if (message.role === 'tool') {
     const whose = message.requestor === 'user' ? "user's own " : '';
     return [`${step} result of ${whose}${tools.get(message.toolCallId) ?? 'an unknown call'}: ${said || '(empty)'}`];
@@ -102,10 +101,8 @@ function lines(
   ];
 }
 
-const called = (call: ToolCall, lengths: Lengths) =>
-  `${oneLine(call.name)}(${cut(argumentsOf(call), lengths.arguments)})`;
-
-const oneLine = (text: string) => text.replace(/\r\n|[\r\n\u2028\u2029]/g, '\\n');
+const called = (call: Omit<ToolCall, 'id'>, lengths: Lengths) =>
+  `${plainLine(call.name)}(${escapeLineBreaks(cut(argumentsOf(call), lengths.arguments))})`;
 
 /** The beginning of a text, never half of a character, and how much is missing. */
 export function cut(text: string, length: number): string {

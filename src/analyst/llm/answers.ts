@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { capabilityNameSchema, type FailureOrigin, failureOriginSchema, type Label } from '../../domain/capability';
+import { plainLine } from '../../domain/plain-text';
 import { isSuccess } from '../../domain/rollout';
 import { jsonIn, type Read } from '../../language-model/answer';
 import type { Shown } from './chunks';
@@ -35,7 +36,13 @@ interface Limits {
   maxCandidates: number;
 }
 
-const sentence = (fix: string) => z.string().trim().min(1, `it is empty; ${fix}`);
+/** A text of the model that later prompts, pages and terminals show as one line. */
+const sentence = (fix: string) =>
+  z
+    .string()
+    .trim()
+    .min(1, `it is empty; ${fix}`)
+    .transform((text) => plainLine(text.replace(/\s+/g, ' ')));
 const says = sentence('say it in a sentence');
 const steps = z.array(z.object({ rollout: z.string(), message: z.number().int(), says }));
 const discoverySchema = z.object({

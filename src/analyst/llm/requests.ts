@@ -5,6 +5,7 @@
 import { tokensOf } from '../../domain/endpoints';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
+import { escapeLineBreaks, plainLine } from '../../domain/plain-text';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { byTask, compactOne, type Lengths, shortIds } from '../../domain/transcript';
 import { answerOf, type Read, type Prompts } from '../../language-model/answer';
@@ -39,7 +40,7 @@ export const readable = (text: string, shown: Shown, own?: string): string =>
   text.replace(/\b(r\d+)(?:\.(\d+))?\b/g, (written, id: string, message?: string) => {
     const rollout = shown.get(id);
     if (!rollout) return written;
-    const trajectory = `task ${rollout.task}, attempt ${rollout.attempt}`;
+    const trajectory = `task ${plainLine(rollout.task)}, attempt ${rollout.attempt}`;
     if (message === undefined) return trajectory;
     return id === own ? `message ${message}` : `message ${message} of ${trajectory}`;
   });
@@ -57,7 +58,7 @@ const targetText = ({ policy, tools }: Pick<EnvironmentDescription, 'policy' | '
     tools
       .map(({ name, description, parameters, annotations }) => {
         const reads = annotations?.readOnlyHint ? ' (changes nothing)' : '';
-        return `${name}${reads}: ${description}\n  parameters: ${JSON.stringify(parameters)}`;
+        return `${plainLine(name)}${reads}: ${description}\n  parameters: ${escapeLineBreaks(JSON.stringify(parameters))}`;
       })
       .join('\n') || '(none)',
 });
@@ -76,7 +77,7 @@ export function labelRequest(o: {
   description: EnvironmentDescription;
   candidates: readonly Pick<LabelInput['candidates'][number], 'name' | 'definition'>[];
 }): Request {
-  const capabilities = o.candidates.map(({ name, definition }) => `- ${name}: ${definition}`).join('\n');
+  const capabilities = o.candidates.map(({ name, definition }) => `- ${name}: ${plainLine(definition)}`).join('\n');
   return {
     prompt: 'label',
     values: { ...targetText(o.description), capabilities },

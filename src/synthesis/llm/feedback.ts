@@ -1,5 +1,6 @@
 /** What was found of a module, in words for the model that mends it. What to turn follows the method (step 2). */
 import type { AidedFeedback, CalibrationReport, Measures, RoundFeedback } from '../../domain/calibration';
+import { plainLine } from '../../domain/plain-text';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { byTask, compact, cut, shortIds } from '../../domain/transcript';
 
@@ -151,6 +152,6 @@ function instanceText(attempts: readonly ScoredRollout[]): string {
   const solved = attempts.filter(isSuccess).length;
   const mean = attempts.reduce((sum, { reward }) => sum + reward, 0) / attempts.length;
   const first = messages.find(({ role }) => role === 'user')?.content ?? '';
-  const name = branch === undefined ? task : `${task}, \`${branch}\``;
+  const name = branch === undefined ? plainLine(task) : `${plainLine(task)}, \`${branch}\``;
   return `- ${name}: ${solved} of ${attempts.length}, mean reward ${mean.toFixed(2)}: ${JSON.stringify(cut(first, OPENING))}`;
 }

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Candidate, Lacking } from '../../domain/capability';
 import { OutsideFailure } from '../../domain/failures';
+import { plainLine } from '../../domain/plain-text';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { compact, shortIds, cut } from '../../domain/transcript';
 import type { Prompts } from '../../language-model/answer';
@@ -66,7 +67,7 @@ export function questionOf(
       users,
       lacking: lackingText([candidate, ...others]),
       capability: candidate.name,
-      definition: candidate.definition || '(none was given)',
+      definition: plainLine(candidate.definition) || '(none was given)',
       evidence,
     });
     const texts = description.tools.length === 0 ? prompts.render('environment-texts', {}) : [];
@@ -97,7 +98,7 @@ const joined = (messages: readonly ChatMessage[]): ChatMessage[] =>
 const lackingText = (lacking: readonly Lacking[]): string =>
   [...lacking]
     .sort((a, b) => (a.name < b.name ? -1 : 1))
-    .map(({ name, definition }) => `- ${name}: ${definition || '(no definition was given)'}`)
+    .map(({ name, definition }) => `- ${name}: ${plainLine(definition) || '(no definition was given)'}`)
     .join('\n');
 
 const tokensOf = (messages: readonly ChatMessage[]): number =>
@@ -136,7 +137,7 @@ function evidenceText(o: {
   if (chosen.length === 0) return '(no attempt may be shown)';
   const ids = shortIds(chosen);
   const steps = cited.flatMap(({ rollout, message, says, verbatim }) =>
-    ids.has(rollout) ? [`- ${ids.get(rollout)}.${message}: ${verbatim ?? says}`] : [],
+    ids.has(rollout) ? [`- ${ids.get(rollout)}.${message}: ${plainLine(verbatim ?? says)}`] : [],
   );
   return [
     ...(known.length > 0 ? [] : ['(none was named for this capability; these are any attempts at the target)', '']),
@@ -179,7 +180,10 @@ function samplesText(samples: readonly Answer[], { most, chars }: { most: number
   const tools = [...new Set(samples.map(({ tool }) => tool))];
   const shown = tools.flatMap((tool) => samples.filter((sample) => sample.tool === tool).slice(0, most));
   return shown
-    .map(({ tool, given, content }) => `${tool}(${cut(given, GIVEN_CHARS)})\n=> ${cut(content, chars) || '(empty)'}`)
+    .map(
+      ({ tool, given, content }) =>
+        `${plainLine(tool)}(${cut(given, GIVEN_CHARS)})\n=> ${cut(content, chars) || '(empty)'}`,
+    )
     .join('\n\n');
 }
 
