@@ -53,11 +53,12 @@ function allowedPrograms(text: string | undefined): readonly Program[] {
   }
 }
 
-function refused(what: string, list: string, entry: string): OutsideFailure {
+function refused(what: string, list: typeof COMMANDS | typeof VARIABLES, entry: string): OutsideFailure {
   const fromFiles = process.env[ALLOWED_FILE] && !process.env[list];
+  const form = list === COMMANDS ? 'the JSON list in ' : '';
   const fix = fromFiles
     ? 'start the campaign with `campaign run FILE`, which allows what its file names'
-    : `if you trust it, add ${entry} to the worker's ${list} (docs/machines.md)`;
+    : `if you trust it, add ${entry} to ${form}the worker's ${list} (docs/machines.md)`;
   return new OutsideFailure('NotAllowed', `${what}, which this worker may not use; ${fix}`);
 }
 

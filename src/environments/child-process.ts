@@ -32,7 +32,20 @@ const STDERR_LENGTH = 4 * 1024;
 const GUARD = `read -r _; sleep ${CLOSE_MS / 1000}; kill -s KILL -- "-$1"`;
 
 /** Of a program that is to have no key: where programs and files are, who it is, and the mark of the service that has started it. */
-const BARE = ['PATH', 'HOME', 'USER', 'LOGNAME', 'TMPDIR', 'LANG', 'LC_ALL', 'TZ', 'SYSTEMROOT', 'CAMPAIGN_SERVICE'];
+const BARE = [
+  'PATH',
+  'HOME',
+  'USER',
+  'LOGNAME',
+  'TMPDIR',
+  'LANG',
+  'LC_ALL',
+  'TZ',
+  'SYSTEMROOT',
+  'CAMPAIGN_SERVICE',
+  'no_proxy',
+  'NO_PROXY',
+];
 export const bareEnvironment = (passed: readonly string[] = []): NodeJS.ProcessEnv =>
   Object.fromEntries([...BARE, ...passed].map((name) => [name, process.env[name]]));
 

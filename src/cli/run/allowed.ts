@@ -34,7 +34,10 @@ function endpointVariables(value: unknown): string[] {
   return [...own, ...Object.values(value).flatMap(endpointVariables)];
 }
 
-/** Adds what the campaign's file names, before the campaign starts, and leaves out campaigns that have ended. */
+/**
+ * Adds what the campaign's file names, before the campaign starts. With `temporal` it leaves out campaigns that do not run: only the home's
+ * supervisor may do so, since another campaign's workers may be starting.
+ */
 export async function allowCampaign({
   home,
   campaign,
@@ -42,11 +45,11 @@ export async function allowCampaign({
 }: {
   home: Home;
   campaign: Campaign;
-  temporal: Temporal;
+  temporal?: Temporal;
 }): Promise<void> {
   const before = Object.entries(readAllowed(home));
-  const states = await Promise.all(before.map(([name]) => campaignState(temporal, name)));
-  const all = Object.fromEntries(before.filter((_, n) => states[n]?.status === 'RUNNING'));
+  const states = temporal && (await Promise.all(before.map(([name]) => campaignState(temporal, name))));
+  const all = Object.fromEntries(before.filter((_, n) => !states || states[n]?.status === 'RUNNING'));
   const [own, known] = [namedBy(campaign), all[campaign.name]];
   // One that runs may have been started from a checkout elsewhere.
   all[campaign.name] = {

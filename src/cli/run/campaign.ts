@@ -116,7 +116,7 @@ export async function start(file: string, options: StartOptions & CommonOptions)
   try {
     await registerSearchAttributes(temporal, at, (text) => console.error(text));
     const decision = decide(await campaignState(temporal, name), { ...input, name });
-    if (decision !== 'show') await allowCampaign({ home, campaign: read.campaign, temporal });
+    if (decision !== 'show') await allowCampaign({ home, campaign: read.campaign });
     if (decision === 'start') {
       const base = await baseIdOf(read.campaign, home);
       await startCampaign(temporal, { ...input, campaign: await travelling({ ...input, home, base }) });

@@ -70,7 +70,7 @@ describe('in a worker', () => {
       try {
         opening(spec)();
       } catch (error) {
-        entry = /add (\{.*\}) to the worker's CAMPAIGN_COMMANDS/.exec((error as Error).message)![1]!;
+        entry = /add (\{.*\}) to the JSON list in the worker's CAMPAIGN_COMMANDS/.exec((error as Error).message)![1]!;
       }
       process.env['CAMPAIGN_COMMANDS'] = `[${entry}]`;
       expect(opening(spec)).not.toThrow();
@@ -140,7 +140,7 @@ describe('in a worker', () => {
     expect(() => keyOf('target.user.apiKeyEnv', { ...user, url: 'http://evil.example' })).toThrow(refused);
 
     expect(opening(bench)).toThrow(refused);
-    await allowCampaign({ home, campaign: file('second', { ...bench, user }), temporal });
+    await allowCampaign({ home, campaign: file('second', { ...bench, user }) });
     expect(opening(bench)).not.toThrow();
     expect(opening(target)).not.toThrow();
     open.delete('first');
