@@ -43,7 +43,7 @@ export const openenv: EnvironmentKind = {
       passEnv: processOptions.passEnv,
     },
     paths: ['cwd'],
-    runs: ['command', 'cwd', 'url'],
+    runs: ['command', 'cwd', 'url', 'reset'],
     program(options) {
       if ((options.url === undefined) === (options.command === undefined))
         throw new OutsideFailure('BadInput', 'target: kind openenv takes one of url and command; name it');

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { asideIn, replaceFile } from '../../artifacts/durable-file';
 import { received } from '../../artifacts/given';
-import { type Allowed, allowedFileSchema, variableEntry } from '../../domain/allowed';
+import { type Allowed, type AllowedByCampaign, variableEntry } from '../../domain/allowed';
 import type { Campaign } from '../../domain/campaign';
 import { kindOf } from '../../domain/kinds';
 import { pickProgram } from '../../environments/kinds';
@@ -60,9 +60,9 @@ export async function allowCampaign({
 }
 
 /** Nothing where there is no such file, or a damaged one. */
-function readAllowed({ allowed }: Home): Record<string, Allowed> {
+function readAllowed({ allowed }: Home): AllowedByCampaign {
   try {
-    return allowedFileSchema.parse(JSON.parse(readFileSync(allowed, 'utf8')));
+    return JSON.parse(readFileSync(allowed, 'utf8')) as AllowedByCampaign;
   } catch {
     return {};
   }

@@ -114,7 +114,7 @@ export const agent = agentKind({
     rewardFile: z.string().optional().describe('File of the working folder that holds the reward; without it, stdout.'),
   },
   paths: ['tasks', 'folder'],
-  runs: ['command', 'folder', 'tasks', 'grader'],
+  runs: ['command', 'folder', 'tasks', 'grader', 'rewardFile'],
   label: ({ command }) => command.join(' '),
   expand: ({ name, command, folder, tasks, grader, rewardFile }) => ({
     ...{ name, command, folder, tasks, grader, rewardFile },
