@@ -1,28 +1,29 @@
 /**
- * What a campaign names by path, under names that mean the same on every machine: `given:<digest>/<name>`, files that were put into the store when it
- * started, and `project://<path>`, what comes with the project or lies beside it. Invariant: equal files have equal names.
+ * The paths that a campaign names, as places (domain/places.ts) that mean the same on every machine: files that were put into the store when it started,
+ * and what comes with the project or lies beside it. Invariant: equal files have equal places.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { allowFolder } from '../domain/allowed';
 import { OutsideFailure } from '../domain/failures';
+import { isPlace, type Place, placeSchema } from '../domain/places';
 import { digest, sha256 } from './hash';
+import { isInside } from './objects';
 import type { ArtifactStore } from './store';
 
 /** Seen from src/ and from dist/. */
 export const projectRoot = resolve(__dirname, '..', '..');
 
-const PROJECT = 'project://';
-const keyOf = (name: string): string => name.replace(':', '/');
+const keyOf = (contents: string): string => `given/${contents}`;
 
-/** Puts files into the store; their name. `files`: by their paths, all of which begin with `name`. */
+/** Puts files into the store; where `name` is. `files`: by their paths, all of which begin with `name`. */
 export async function give(
   store: ArtifactStore,
   { name, files }: { name: string; files: Readonly<Record<string, Uint8Array | string>> },
-): Promise<string> {
+): Promise<Place> {
   const hashes = Object.entries(files).map(([path, body]) => [path, sha256(body)]);
-  const contents = `given:${digest(Object.fromEntries(hashes))}`;
+  const contents = digest(Object.fromEntries(hashes));
   // A store may keep what it is given as it lies: the user's own files are not for that.
   const folder = await mkdtemp(join(tmpdir(), 'given-'));
   try {
@@ -31,7 +32,7 @@ export async function give(
       await writeFile(join(folder, path), body);
     }
     await store.putFolder({ key: keyOf(contents), producer: 'start', inputs: [], folder });
-    return `${contents}/${name}`;
+    return { $given: contents, path: name };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -40,34 +41,53 @@ export async function give(
 /** Where the project is alone at the top, as in a container, nothing is beside it. */
 const around = dirname(projectRoot) === '/' ? projectRoot : dirname(projectRoot);
 
-/** The value with every path into the project, or to what lies beside it, under its name. */
-export const portable = <Value>(value: Value): Value =>
-  withTexts(value, (text) => (`${text}/`.startsWith(`${around}/`) ? PROJECT + relative(projectRoot, text) : text));
+/** The place of a path into the project, or to what lies beside it; any other path as it is. */
+export const placeOf = (path: string): string | Place =>
+  `${path}/`.startsWith(`${around}/`) ? { $project: relative(projectRoot, path) } : path;
 
-/** The value with paths of this machine in place of names. Throws ArtifactDamaged where the store does not have the files. */
+/** The value with paths of this machine in place of places. Throws ArtifactDamaged where the store does not have the files, BadInput for a path out of the folder. */
 export async function atHand<Value>(store: ArtifactStore, value: Value): Promise<Value> {
   const folders = new Map<string, string>();
-  for (const [name] of (JSON.stringify(value) ?? '').matchAll(/\bgiven:[0-9a-f]{64}(?=\/)/g)) {
-    const ref = await store.find(keyOf(name));
+  for (const place of placesIn(value)) {
+    const contents = '$given' in place ? place.$given : undefined;
+    if (contents === undefined || folders.has(contents)) continue;
+    const ref = await store.find(keyOf(contents));
     const lost = 'what the campaign was given is not in the store any more; the same command puts it there';
-    if (!ref) throw new OutsideFailure('ArtifactDamaged', `${keyOf(name)}: ${lost}`);
+    if (!ref) throw new OutsideFailure('ArtifactDamaged', `${keyOf(contents)}: ${lost}`);
     const folder = await store.folder(ref);
     allowFolder(folder);
-    folders.set(name, folder);
+    folders.set(contents, folder);
   }
-  return withTexts(value, (text) => {
-    const [name = '', file] = text.split('/');
-    return folders.has(name) && file !== '..' ? join(folders.get(name)!, file!) : ofProject(text);
-  });
+  return located(value, folders);
 }
 
-const ofProject = (text: string): string =>
-  text.startsWith(PROJECT) ? join(projectRoot, text.slice(PROJECT.length)) : text;
+/** The same of a value that holds no files of the store. */
+export function located<Value>(value: Value, folders: ReadonlyMap<string, string> = new Map()): Value {
+  return mapPlaces(value, (place) =>
+    '$given' in place ? join(folders.get(place.$given)!, place.path) : join(projectRoot, place.$project),
+  );
+}
 
-/** The value as a worker of this checkout gets it. */
-export const received = <Value>(value: Value): Value => withTexts(portable(value), ofProject);
+export function placesIn(value: unknown): Place[] {
+  const found: Place[] = [];
+  mapPlaces(value, (place) => found.push(place));
+  return found;
+}
 
-const withTexts = <Value>(value: Value, change: (text: string) => string): Value =>
-  value === undefined
-    ? value
-    : (JSON.parse(JSON.stringify(value), (_, one: unknown) => (typeof one === 'string' ? change(one) : one)) as Value);
+function mapPlaces<Value>(value: Value, change: (place: Place) => unknown): Value {
+  if (value === undefined) return value;
+  return JSON.parse(JSON.stringify(value), (_, one: unknown) =>
+    isPlace(one) ? change(checkedPlace(one)) : one,
+  ) as Value;
+}
+
+/** Throws BadInput unless it is in its folder: in the store's, or in that of the project or beside it. */
+function checkedPlace(value: unknown): Place {
+  const { data: place } = placeSchema.safeParse(value);
+  const path = place && ('$given' in place ? place.path : place.$project.replace(/^\.\.(\/|$)/, ''));
+  if (place && (isInside(path!) || ('$project' in place && path === ''))) return place;
+  throw new OutsideFailure(
+    'BadInput',
+    `${JSON.stringify(value)} is no path in its folder; start the campaign again from its file`,
+  );
+}

@@ -7,12 +7,13 @@ import { existsSync, readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
-import { give, portable } from '../artifacts/given';
+import { give, placeOf, placesIn } from '../artifacts/given';
 import { digest } from '../artifacts/hash';
 import { openStore } from '../artifacts/open-store';
 import type { Campaign, Stage } from '../domain/campaign';
 import { modelsWithout } from '../domain/endpoints';
 import { type Given, type Identity, type Kind, kindOf, type KindSpec } from '../domain/kinds';
+import type { Place } from '../domain/places';
 import { type PresetName, presetNames, presets } from '../domain/presets';
 import { LAST_STAGE, stages } from '../domain/work';
 import { baseModelId, hashOf } from '../policy/base-model';
@@ -211,7 +212,7 @@ function merge(under: unknown, over: unknown): unknown {
 const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-type PathChange = (path: string, given?: Given) => string;
+type PathChange = (path: string, given?: Given) => string | Place;
 
 /** The campaign with every path in it changed: the model's, and the options of the parts that their kinds call paths. */
 function withPaths(o: { campaign: Campaign; registry: Registry; change: PathChange }): Campaign {
@@ -228,7 +229,7 @@ function withPaths(o: { campaign: Campaign; registry: Registry; change: PathChan
     synthesizer: changed(synthesizer, registry.synthesizers),
     router: changed(router, registry.routers),
     arms: arms.map((arm) => changed(arm, registry.arms)),
-    baseModel: { ...baseModel, path: change(baseModel.path) },
+    baseModel: { ...baseModel, path: change(baseModel.path) as string },
   };
 }
 
@@ -257,7 +258,7 @@ export async function travelling(o: {
   const store = await openStore(home.root);
   const wanted = new Map<string, Given>();
   withPaths({ campaign, registry, change: (path, given) => (given !== undefined && wanted.set(path, given), path) });
-  const names = new Map<string, string>();
+  const places = new Map<string, string | Place>();
   for (const [path, given] of wanted) {
     const name = basename(path);
     const files = await filesAt(path, given).catch((error: unknown) => {
@@ -265,10 +266,25 @@ export async function travelling(o: {
       if (until === 'rollouts') return undefined;
       throw new UserError(messageOf(error));
     });
-    names.set(path, files ? await give(store, { name, files }) : name);
+    places.set(path, files ? await give(store, { name, files }) : name);
   }
-  const given = withPaths({ campaign, registry, change: (path) => names.get(path) ?? path });
-  return portable({ ...given, baseModel: { path: basename(campaign.baseModel.path), id: base } });
+  const named = { ...campaign, baseModel: { path: basename(campaign.baseModel.path), id: base } };
+  return withPlaces(named, (path) => places.get(path) ?? placeOf(path));
+}
+
+/** The campaign with places for its paths, and for words of commands that are paths into the project. @throws UserError */
+export function withPlaces(campaign: Campaign, change: (path: string) => string | Place = placeOf): Campaign {
+  const [taken] = placesIn(campaign);
+  if (taken) throw new UserError(`${JSON.stringify(taken)}: campaigns name their paths so; call it otherwise`);
+  const placed = withPaths({ campaign, registry, change });
+  const { runs = [] } = kindOf(registry.environments, campaign.target);
+  const commands = runs.flatMap((option) => {
+    const words = campaign.target[option];
+    return Array.isArray(words)
+      ? [[option, words.map((word) => (typeof word === 'string' ? placeOf(word) : word))]]
+      : [];
+  });
+  return { ...placed, target: { ...placed.target, ...Object.fromEntries(commands) } };
 }
 
 async function filesAt(path: string, given: Given): Promise<Record<string, Uint8Array | string>> {

@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from './artifacts';
 import { OutsideFailure } from './failures';
+import { placeSchema } from './places';
 
 /** Of campaign files: a share, and how many; what is larger is a slip. */
 export const fraction = z.number().min(0).max(1);
@@ -52,7 +53,9 @@ export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>
   const { kind, version, options, open } = definition;
   const given = { ...definition.given } as Record<string, Given>;
   const paths = [...(definition.paths ?? []), ...Object.keys(given)];
-  const schema = z.object(options);
+  // A campaign that travels has places there, which activities see as paths and workflows as they are.
+  const places = paths.map((option) => [option, z.union([options[option] as z.ZodType, placeSchema])]);
+  const schema = z.object({ ...options, ...(Object.fromEntries(places) as Shape) });
   return {
     kind,
     version,

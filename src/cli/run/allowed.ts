@@ -1,19 +1,20 @@
 /** The file from which a home's workers read what they may use: the programs, key variables and addresses that its open campaigns' files name. */
 import { readFileSync } from 'node:fs';
 import { asideIn, replaceFile } from '../../artifacts/durable-file';
-import { received } from '../../artifacts/given';
+import { located } from '../../artifacts/given';
 import { type Allowed, type AllowedByCampaign, variableEntry } from '../../domain/allowed';
 import type { Campaign } from '../../domain/campaign';
 import { kindOf } from '../../domain/kinds';
 import { pickProgram } from '../../environments/kinds';
 import { type Registry, registry as allKinds } from '../../registry';
+import { withPlaces } from '../campaign-file';
 import { campaignState } from '../control';
 import type { Home } from '../project';
 import type { Temporal } from '../temporal';
 
 /** What a campaign's file names, as its workers get it. */
 export function namedBy(campaign: Campaign, { environments }: Pick<Registry, 'environments'> = allKinds): Allowed {
-  const { target, trainer } = received(campaign);
+  const { target, trainer } = located(withPlaces(campaign));
   const { kind, runs, read } = kindOf(environments, target);
   const { passEnv = [] } = target as { passEnv?: string[] };
   return {

@@ -1,14 +1,13 @@
 /** One LoRA on a ready set of environments that somebody brings, mixed: what environments made for no capability in particular come to. */
 import { z } from 'zod';
 import { defineKind } from '../../domain/kinds';
+import { fileNameOf } from '../../domain/places';
 import { activity } from '../steps';
 import { type Arm, type ArmKind, fieldOf, plannedWhole, trainOnModules } from './arm';
 
 const options = {
   modules: z.string().min(1).describe('Folder of modules (docs/synthesis.md): every .js file is one.'),
 };
-
-const nameOf = (path: string): string => path.split('/').at(-1)!;
 
 const kind = defineKind<typeof options, Arm>({
   kind: 'environments',
@@ -19,7 +18,7 @@ const kind = defineKind<typeof options, Arm>({
     ({ modules: folder }, { kind, version }) =>
     async (context) => {
       const { campaign, name, status } = context;
-      status.set('self-test', nameOf(folder));
+      status.set('self-test', fileNameOf(folder));
       const taken = await status.gate.step(() =>
         activity(campaign, `take the modules of ${name}`).takeModules({ folder }),
       );
@@ -37,7 +36,8 @@ const kind = defineKind<typeof options, Arm>({
         ),
       );
       const unfit = tested.flat();
-      if (unfit.length > 0) throw new Error(`modules of ${nameOf(folder)} fail the self-test: ${unfit.join(' | ')}`);
+      if (unfit.length > 0)
+        throw new Error(`modules of ${fileNameOf(folder)} fail the self-test: ${unfit.join(' | ')}`);
       const modules = taken.map(({ module }) => ({ module, hints: false }));
       // Its texts, wherever they lay: they are part of the training's environment.
       return trainOnModules(context, { modules, maker: { kind, version, options: {} } });

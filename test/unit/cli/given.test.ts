@@ -1,8 +1,10 @@
 /** What campaigns are started with: the same on every machine, whatever lies where on this one. */
+import { MockActivityEnvironment } from '@temporalio/testing';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { readGivenFile } from '../../../src/analyst/given';
-import { atHand } from '../../../src/artifacts/given';
+import { mapped } from '../../../src/activities/failures';
+import { atHand, give, projectRoot } from '../../../src/artifacts/given';
 import { openStore } from '../../../src/artifacts/open-store';
 import { baseIdOf, loadCampaign, travelling } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
@@ -50,7 +52,7 @@ test('what is given is read from the store when its folder has gone; what is not
   const before = await readGivenFile(String(campaign.analyst['capabilities']));
   const sent = await travelling({ campaign, home, base });
   expect(await travelling({ campaign, home, base })).toEqual(sent);
-  expect(sent.target['cwd']).toBe('project://examples');
+  expect(sent.target['cwd']).toEqual({ $project: 'examples' });
   rmSync(folder, { recursive: true });
   await expect(travelling({ campaign, home, base })).rejects.toThrow(join(folder, 'tau2-mock.yaml'));
   expect((await travelling({ campaign, home, base, until: 'rollouts' })).analyst['capabilities']).toBe(
@@ -68,7 +70,7 @@ test('what is given is read from the store when its folder has gone; what is not
   for (const name of names)
     expect(readFileSync(join(modules, name))).toEqual(readFileSync(join(fixtures, 'tau2-mock', name)));
   expect(String(arms[0]?.['conversations'])).toMatch(/\/lines\.jsonl$/);
-  await store.forget(`given/${/^given:(.*)\//.exec(String(sent.synthesizer['prompts']))![1]}`);
+  await store.forget(`given/${(sent.synthesizer['prompts'] as { $given: string }).$given}`);
   await expect(atHand(store, sent.synthesizer)).rejects.toMatchObject({ type: 'ArtifactDamaged' });
 });
 
@@ -81,4 +83,69 @@ test('a base model is held against its id, and a machine that does not have it h
   expect(await baseIdOf(named({ id: other }), home)).toBe(other);
   await expect(baseIdOf(named({ id: base }), home)).rejects.toThrow(`baseModel.id is ${base}, and baseModel.path`);
   await expect(baseIdOf(named({ path: '/no/model' }), home)).rejects.toThrow('say in baseModel.id which model it is');
+});
+
+/** What an activity is given of an input. */
+const arriving = async <Input>(input: Input): Promise<Input> => {
+  const { step } = mapped(
+    { step: (given: Input) => Promise.resolve(given) },
+    { home: home.root, store: await openStore(home.root) },
+  );
+  return new MockActivityEnvironment().run(step, input);
+};
+
+test('a path arrives as it lies on the machine; a text arrives as it is, whatever it says', async () => {
+  const files = { 'lines.jsonl': 'x', 'folder/a/b': 'y' };
+  const store = await openStore(home.root);
+  const place = await give(store, { name: 'folder', files });
+  const contents = '$given' in place ? place.$given : '';
+  const texts = [
+    'project://docs/x says that this is wrong',
+    `given:${contents}/folder`,
+    `given:${contents}/..`,
+    `${projectRoot}/docs/README.md`,
+    JSON.stringify(place),
+    '{"$project": "docs"}',
+  ];
+  const said = { reason: texts[0], texts, feedback: Object.fromEntries(texts.map((text) => [text, text])) };
+  expect(await arriving(said)).toEqual(said);
+  const paths = { kind: 'given', modules: place, cwd: { $project: 'docs' }, beside: { $project: '../ToolSandbox' } };
+  const arrived = await arriving({ ...said, arms: [paths] });
+  expect(arrived).toMatchObject(said);
+  const [{ modules, ...others }] = arrived.arms as unknown as [Record<string, string>];
+  expect(readFileSync(join(modules!, 'a', 'b'), 'utf8')).toBe('y');
+  expect(others).toEqual({
+    kind: 'given',
+    cwd: join(projectRoot, 'docs'),
+    beside: join(projectRoot, '..', 'ToolSandbox'),
+  });
+
+  for (const path of ['..', '../x', 'folder/../..', '/etc/passwd', '', '.', 'a//b'])
+    await expect(atHand(store, { modules: { ...place, path } })).rejects.toMatchObject({ type: 'BadInput' });
+  for (const $project of ['../..', '../../etc/passwd', '/etc/passwd', 'docs/../../..', './docs'])
+    await expect(atHand(store, { cwd: { $project } })).rejects.toMatchObject({ type: 'BadInput' });
+  for (const odd of [{ $given: 'x', path: 'folder' }, { $project: 1 }, { $project: 'docs', more: 1 }])
+    await expect(atHand(store, [odd])).rejects.toMatchObject({ type: 'BadInput' });
+});
+
+test('of a campaign only what its kinds call paths is taken for one', async () => {
+  const file = join(newFolder(), 'mine.yaml');
+  const write = (target: object) =>
+    writeFileSync(file, JSON.stringify({ name: 'mine', target, baseModel: { path: 'model', id: base } }));
+  const inside = join(repository, 'examples');
+  const target = {
+    ...{ kind: 'openenv', command: ['python3', join(inside, 'x.py'), '-v'], cwd: inside },
+    prompt: `${inside}/README.md`,
+    reset: { where: inside },
+  };
+  write(target);
+  const sent = await travelling({ campaign: loadCampaign({ file }), home, base });
+  expect(sent.target).toMatchObject({
+    ...target,
+    command: ['python3', { $project: 'examples/x.py' }, '-v'],
+    cwd: { $project: 'examples' },
+  });
+  expect((await arriving(sent)).target).toEqual(loadCampaign({ file }).target);
+  write({ ...target, reset: { $project: 'x' } });
+  await expect(travelling({ campaign: loadCampaign({ file }), home, base })).rejects.toThrow(/\$project/);
 });

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { analysts } from '../../../src/analyst';
 import { folderIn } from '../../../src/artifacts/durable-file';
-import { atHand, give, projectRoot, received } from '../../../src/artifacts/given';
+import { atHand, give, located, projectRoot } from '../../../src/artifacts/given';
 import { openStore } from '../../../src/artifacts/open-store';
-import { loadCampaign } from '../../../src/cli/campaign-file';
+import { loadCampaign, withPlaces } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
 import { allowCampaign } from '../../../src/cli/run/allowed';
 import type { Temporal } from '../../../src/cli/temporal';
@@ -135,7 +135,7 @@ describe('in a worker', () => {
     const first = { ...bridge, command: ['python', `${projectRoot}/bridges/../x.py`], passEnv: ['MINE'], user };
     const campaign = file('first', first);
     await allowCampaign({ home, campaign, temporal });
-    const { target } = received(campaign);
+    const { target } = located(withPlaces(campaign));
     expect(opening(target)).not.toThrow();
     expect(opening({ ...target, cwd: '/tmp' })).toThrow(refused);
     expect(() => keyOf('target.user.apiKeyEnv', { ...user, url: 'http://evil.example' })).toThrow(refused);
@@ -155,13 +155,13 @@ describe('in a worker', () => {
     const secret = join(folder, 'secret.yaml');
     writeFileSync(secret, 'capabilities: [{ name: a_b, definition: x }]');
     const files = { 'given.yaml': 'capabilities: [{ name: a_b, definition: x }]' };
-    const name = await give(store, { name: 'given.yaml', files });
-    const open = async (capabilities: string) => {
+    const place = await give(store, { name: 'given.yaml', files });
+    const open = async (capabilities: unknown) => {
       const spec = await atHand(store, { kind: 'given', capabilities });
       await kindOf(analysts, spec).open(spec, undefined);
     };
-    await expect(open(name)).resolves.toBeUndefined();
-    for (const path of [secret, name.replace('given.yaml', '..')]) await expect(open(path)).rejects.toThrow(refused);
+    await expect(open(place)).resolves.toBeUndefined();
+    await expect(open(secret)).rejects.toThrow(refused);
     await expect(moduleFiles(folder)).rejects.toThrow(refused);
     expect(() => openPrompts({ folder })).toThrow(refused);
     expect(() => folderIn(folder, '../elsewhere')).toThrow(expect.objectContaining({ type: 'BadInput' }));

@@ -1,0 +1,17 @@
+/** Paths as campaigns carry them from machine to machine. No text is ever taken for one. */
+import { z } from 'zod';
+
+export const placeSchema = z.union([
+  /** A file or folder that a campaign put into the store when it started: the digest of what was put, and its path in that. */
+  z.strictObject({ $given: z.string().regex(/^[0-9a-f]{64}$/), path: z.string() }),
+  /** A path from the project's folder, in it or beside it. */
+  z.strictObject({ $project: z.string() }),
+]);
+export type Place = z.infer<typeof placeSchema>;
+
+/** Whether a part of a value stands for a path, well-formed or not. */
+export const isPlace = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && ('$given' in value || '$project' in value);
+
+export const fileNameOf = (path: string | Place): string =>
+  (typeof path === 'string' ? path : '$given' in path ? path.path : path.$project).split('/').at(-1)!;
