@@ -61,14 +61,16 @@ export const failureTypes = {
   EnvironmentMissing: 'outside',
   /** The environment does not keep its contract. */
   BadEnvironment: 'never',
-  /** The model that plays the user, or the one that judges, gave no usable answer. */
-  UserSimulatorFailed: 'outside',
-  JudgeFailed: 'outside',
+  /** The model that plays the user, or the one that judges, gave an answer that can't be used, in every attempt at the rollout. */
+  UserSimulatorFailed: 'never',
+  JudgeFailed: 'never',
   /** Its endpoint refuses the request: a wrong key or model, or a conversation that is too long for it. */
   UserSimulatorRejected: 'never',
   JudgeRejected: 'never',
-  /** Its endpoint can't be reached or has no capacity: all rollouts that need it would break. */
+  /** Its endpoint can't be reached, has no capacity, or answers with 5xx: all rollouts that need it would break. */
   PartnerUnavailable: 'outside',
+  /** Its endpoint did not answer in time. The question may be too long for it, so that this is bounded. */
+  PartnerTimeout: 'own',
   /** The analyst's or synthesizer's language model: no connection, or no capacity (429 names when to come back). */
   LanguageModelUnavailable: 'outside',
   /** 5xx, a reply that broke off, or something that is no chat completion. */
@@ -143,6 +145,14 @@ export class OutsideFailure extends Error {
  * out of all passes. Whatever else fails would meet every pass, and none is to be missing by chance.
  */
 export const OF_A_PASS = ['AnswerInvalid', 'LabelsInvalid', 'BudgetSpent'] as const satisfies FailureType[];
+
+/** Failures of a simulated user or a judge in one conversation: the other rollouts of a batch do not depend on it. */
+export const OF_A_CONVERSATION = [
+  'UserSimulatorFailed',
+  'UserSimulatorRejected',
+  'JudgeFailed',
+  'JudgeRejected',
+] as const satisfies FailureType[];
 
 export const isFailure = (error: unknown, ...types: FailureType[]): error is OutsideFailure =>
   error instanceof OutsideFailure && types.includes(error.type);

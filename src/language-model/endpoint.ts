@@ -266,7 +266,8 @@ export interface Caller {
   /** Of the campaign file, such as `analyst`. */
   field: string;
   spec: { model: string; url: string; apiKeyEnv?: string | undefined };
-  failures: Record<'unavailable' | 'failed' | 'rejected', FailureType>;
+  /** `unusable`: of an answer that is no completion, where it is another failure than a 5xx. */
+  failures: Record<'unavailable' | 'failed' | 'rejected', FailureType> & { unusable?: FailureType };
   /** What mends a request that is rejected for what it asks. */
   remedy?: (error: ApiError) => string;
 }
@@ -281,10 +282,19 @@ export const callerFailure = (
 export function endpointFailure(caller: Caller, error: unknown): OutsideFailure {
   if (error instanceof OutsideFailure) return error;
   const failed = error instanceof ApiError ? error : new ApiError(reasonOf(error), { status: 200 });
-  const kind = failed.isUnavailable ? 'unavailable' : failed.retryable ? 'failed' : 'rejected';
   const fix = fixOf(caller, failed);
   const problem = fix === undefined ? failed.message : `${failed.message}; ${fix}`;
-  return callerFailure(caller, { type: caller.failures[kind], problem, retryAfterMs: failed.retryAfterMs });
+  return callerFailure(caller, {
+    type: failureType(caller.failures, failed),
+    problem,
+    retryAfterMs: failed.retryAfterMs,
+  });
+}
+
+function failureType({ unavailable, failed, rejected, unusable = failed }: Caller['failures'], error: ApiError) {
+  if (error.isUnavailable) return unavailable;
+  if (!error.retryable) return rejected;
+  return error.status! >= 500 ? failed : unusable;
 }
 
 function fixOf({ field, spec, remedy }: Caller, error: ApiError): string | undefined {

@@ -56,7 +56,8 @@ export function openPartners(models: { user?: ChatModel | undefined; judge?: Cha
       const reply = await ask(turn);
       const { content, toolCalls = [] } = toAssistantMessage(reply.content, reply.calls);
       // To the policy a malformed call is a mistake of its own; from the user it would be nonsense that the agent has to hear.
-      if (toolCalls.length < reply.calls.length) throw unusable('a call with arguments that are no JSON object');
+      if (toolCalls.length < reply.calls.length)
+        throw unusable('a call with arguments that are no JSON object; take another model');
       if (toolCalls.length === 0) return { role: 'user', content };
       // The agent's calls are named `call_n` in the same conversation.
       return { role: 'user', content, toolCalls: numbered(toolCalls, turn.messages, 'user_call') };
@@ -75,11 +76,12 @@ export function openPartners(models: { user?: ChatModel | undefined; judge?: Cha
   return partners;
 }
 
-const NOTHING = 'an empty answer: no words and no calls';
+const NOTHING = 'an empty answer: no words and no calls; take another model';
 
+const outage = { unavailable: 'PartnerUnavailable', failed: 'PartnerUnavailable' } as const;
 const failures = {
-  user: { unavailable: 'PartnerUnavailable', failed: 'UserSimulatorFailed', rejected: 'UserSimulatorRejected' },
-  judge: { unavailable: 'PartnerUnavailable', failed: 'JudgeFailed', rejected: 'JudgeRejected' },
+  user: { ...outage, unusable: 'UserSimulatorFailed', rejected: 'UserSimulatorRejected' },
+  judge: { ...outage, unusable: 'JudgeFailed', rejected: 'JudgeRejected' },
 } as const;
 
 function openChatModel(role: PartnerRole, spec: ChatModel) {
@@ -88,7 +90,7 @@ function openChatModel(role: PartnerRole, spec: ChatModel) {
   const caller: Caller = { field, spec, failures: failures[role] };
   /** What makes an answer unusable, as a failure. */
   const unusable = (problem: string): OutsideFailure =>
-    callerFailure(caller, { type: caller.failures.failed, problem });
+    callerFailure(caller, { type: failures[role].unusable, problem });
   const endpoint = openEndpoint({ url, key: keyOf(`${field}.apiKeyEnv`, spec) });
   // Not left to the connections: a request that waits for one is on the clock already.
   const limited = createLimit(concurrency);
@@ -118,7 +120,10 @@ function openChatModel(role: PartnerRole, spec: ChatModel) {
       return { content: content ?? '', calls: calls ?? [] };
     } catch (error) {
       signal?.throwIfAborted();
-      if (deadline.aborted) throw unusable(`no answer within ${timeoutSeconds} s (${field}.timeoutSeconds)`);
+      if (deadline.aborted) {
+        const problem = `no answer within ${timeoutSeconds} s; raise ${field}.timeoutSeconds or lower ${field}.maxTokens`;
+        throw callerFailure(caller, { type: 'PartnerTimeout', problem });
+      }
       throw endpointFailure(caller, error);
     } finally {
       // Once it was asked it is paid for, whoever still wants the answer.

@@ -11,8 +11,9 @@ import { asideIn, folderIn, replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
 import { keptJson, type ArtifactStore } from '../artifacts/store';
 import { workerIdentity } from '../artifacts/place';
-import { type FailureType, OutsideFailure, LEARNER } from '../domain/failures';
+import { type FailureType, OF_A_CONVERSATION, OutsideFailure, LEARNER } from '../domain/failures';
 import type { Checkpoint, TrainingResult, TrainingSummary } from '../domain/results';
+import type { Outcome } from '../domain/outcomes';
 import { brokenFailure, type Rollout } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
 import { limited } from '../domain/concurrency';
@@ -249,16 +250,17 @@ export class Learning {
     const isTold = new Promise<void>((done) => (tell = done));
     let told: { records: Rollout[]; written: Promise<void> } | undefined;
     // The learner goes on once they are played, and they are stored meanwhile.
-    const give = async (records: Rollout[]): Promise<void> => {
+    const give = async (records: Rollout[], whole = tasks): Promise<void> => {
       if (told && told.records.some((one, n) => one !== records[n] && digest(one) !== digest(records[n])))
         throw died(`was given other rollouts of step ${step + 1} than those that are stored; it is done again`);
-      const batch = { records, tasks, groupSize, content, maskReadOnlyTurns, file, aside };
+      const batch = { records, tasks: whole, groupSize, content, maskReadOnlyTurns, file, aside };
       told ??= { records, written: writeTrainingBatch(batch).then(tell) };
       await told.written.catch((error: unknown) => {
         told = undefined;
         throw error;
       });
     };
+    let trained = tasks;
     this.storing = this.patiently(async (onScored) => {
       const policy = await this.o.record.policy({ step: step - ahead, policy: request.policy });
       const { summary, records, outcomes } = await rollOut({
@@ -281,12 +283,16 @@ export class Learning {
           this.heartbeat();
         },
       });
+      trained = content === 'rows' ? withoutUnanswered(tasks, outcomes) : tasks;
       // A group is never trained on in part.
-      const failure = brokenFailure(outcomes, `step ${step + 1}`);
+      const failure = brokenFailure(
+        outcomes.filter(({ task }) => trained.includes(task)),
+        `step ${step + 1}`,
+      );
       if (failure) throw failure;
       // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
       const shared = !everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
-      await give(await records());
+      await give(await records(), trained);
       await this.o.record.addBatch(step, summary, { shared });
     });
     this.storing.catch(() => undefined); // whoever awaits it next is told
@@ -294,7 +300,7 @@ export class Learning {
     // The update that they are for is the one that a lost host may cost: what it starts from is on no host alone.
     this.waitsFor('its state to be stored');
     await this.patiently(() => this.o.record.state.uploaded());
-    return { type: 'rollouts', file };
+    return { type: 'rollouts', file, ...(trained.length < tasks.length && { tasks: trained }) };
   }
 
   private async reply(request: ReplyRequest): Promise<object> {
@@ -349,6 +355,14 @@ export class Learning {
   private readonly heartbeat = (): void => this.o.show({ ...this.progress });
 }
 
+/** Leaves out the groups in which a simulated user or a judge failed at a conversation; returns all tasks if no group would be left. */
+function withoutUnanswered(tasks: string[], outcomes: readonly Outcome[]): string[] {
+  const isUnanswered = (one: Outcome) =>
+    one.status === 'broken' && OF_A_CONVERSATION.some((type) => type === one.error.type);
+  const unanswered = new Set(outcomes.filter(isUnanswered).map(({ task }) => task));
+  return unanswered.size < tasks.length ? tasks.filter((task) => !unanswered.has(task)) : tasks;
+}
+
 /** Another worker's server may have the right base model; a step that was lost is done again by another learner; and what another has taken over is its. */
 const forAnotherAttempt: FailureType[] = ['WrongBaseModel', 'TrainerDied', 'Superseded'];
 
@@ -362,8 +376,7 @@ const awaited: Partial<Record<FailureType, string>> = {
   EnvironmentDied: 'the environment',
   EnvironmentFailed: 'the environment',
   PartnerUnavailable: 'a partner model',
-  UserSimulatorFailed: 'a partner model',
-  JudgeFailed: 'a partner model',
+  PartnerTimeout: 'a partner model',
   LanguageModelUnavailable: 'the language model',
   LanguageModelFailed: 'the language model',
   DiskFull: 'room on the disk',

@@ -351,6 +351,22 @@ def test_metrics_are_cut_back_to_whole_lines_of_finished_steps(tmp_path, capfd):
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.jsonl"]
 
 
+def test_a_step_trains_on_the_groups_that_the_answer_names(start):
+    run = start(steps=2)
+
+    def partial(message: Message, _: Any) -> str | None:
+        if message["type"] != "rollouts":
+            return None
+        kept = message["tasks"][1:]
+        assert kept
+        return json.dumps({**json.loads(run.answer({**message, "tasks": kept})), "tasks": kept})
+
+    run.run(partial)
+    assert run.exit_code == 0, run.stderr
+    groups = [message["metrics"]["informative_groups"] for message in run.of_type("step")]
+    assert groups == [run.job["groups_per_step"] - 1] * 2
+
+
 def test_steps_without_contrast_count_and_change_nothing(start):
     run = start(steps=4, checkpoint_every=1)
 

@@ -139,6 +139,7 @@ class _Training:
         job, adapter, begun = self._job, self._adapter, time.perf_counter()
         fields = {"tasks": tasks, "group_size": job.group_size, "policy": policy_of(self._checkpoint)}
         answer = self._channel.ask("rollouts", step=self.step, **fields, answers={"rollouts": "file"})
+        tasks = answer.get("tasks", tasks)
         groups = read_groups(Path(answer["file"]), tasks=tasks, group_size=job.group_size, vocabulary=self._vocabulary)
         played = time.perf_counter()
         batch = training_batch(groups, job.advantage)

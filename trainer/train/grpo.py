@@ -13,6 +13,7 @@ that constant groups enter neither the loss nor its normaliser, rollouts may hav
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 import time
@@ -102,22 +103,27 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
 
     def _collect(self, step: int, tasks: list[str]) -> Batch:
         """Rollouts of a step; those of the next are asked for where they are made ahead. Raises what asking does."""
-        file = self._ranks.shared(f"rollouts of step {step}", lambda: self._rollouts(step, tasks))
+        rollouts = json.loads(
+            self._ranks.shared(f"rollouts of step {step}", lambda: json.dumps(self._rollouts(step, tasks)))
+        )
         vocabulary = self.model.get_input_embeddings().num_embeddings
-        groups = read_groups(Path(file), tasks=tasks, group_size=self._job.group_size, vocabulary=vocabulary)
+        tasks = rollouts.get("tasks", tasks)
+        groups = read_groups(
+            Path(rollouts["file"]), tasks=tasks, group_size=self._job.group_size, vocabulary=vocabulary
+        )
         if self._job.steps_ahead:
             self._ranks.wait()  # for whoever reads the file, which may be the next one's then
             if self.leads:
                 self._ask_ahead(step + 1)
         return training_batch(groups, self._job.advantage)
 
-    def _rollouts(self, step: int, tasks: list[str]) -> str:
+    def _rollouts(self, step: int, tasks: list[str]) -> dict[str, Any]:
         if self._asked < step:
             if self._job.steps_ahead and step > 0:  # resumed: as they were asked for by whoever wrote the checkpoint
                 self._ask(step, tasks, self._output / f"checkpoint-{step}" / BEFORE, ahead=1)
             else:
                 self._ask(step, tasks, self._save_weights(step))
-        return self._channel.answer("rollouts", step=step, answers={"rollouts": "file"})["file"]
+        return self._channel.answer("rollouts", step=step, answers={"rollouts": "file"})
 
     def _ask_ahead(self, step: int) -> None:
         """Asks for a step's rollouts by the policy as it is, before the update that precedes the step."""

@@ -8,7 +8,7 @@ import { chatModelSchema, type Budget, type Price } from '../../../src/domain/en
 import { spentOf } from '../../../src/language-model/ledger';
 import type { PolicyClient } from '../../../src/policy/client';
 import { registry } from '../../../src/registry';
-import { call, recorded, refuse, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
+import { call, recorded, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { putPlan, rollOutInput, run } from '../../support/activity-inputs';
 import { usageOf } from '../../support/model-endpoint';
 import { scriptedPolicy, turnOf } from '../../support/scripted-policy';
@@ -131,11 +131,15 @@ test('rollouts that are under way as it is spent go on to their ends', async () 
   expect(await baseRollouts(batch)).toMatchObject({ scored: 8, reused: 4 });
 });
 
-test('a rollout that breaks is paid for, too', async () => {
-  judge!.play = refuse(500, 'oops');
-  await expect(baseRollouts()).rejects.toMatchObject({ type: 'JudgeFailed' });
-  expect(await spent()).toMatchObject([{ role: 'user', promptTokens: expect.any(Number) }]);
-  expect((await spent())[0]!.requests).toBe(user!.requests.length);
+test('a judge whose answers can not be used ends the step after a bounded number of requests, each paid for', async () => {
+  judge!.play = recorded(say(''));
+  await expect(baseRollouts()).rejects.toMatchObject({ type: 'JudgeFailed', nonRetryable: true });
+  const attempts = judge!.requests.length;
+  expect(attempts).toBeLessThanOrEqual(3);
+  expect(await spent()).toMatchObject([
+    { role: 'judge', requests: attempts },
+    { role: 'user', requests: user!.requests.length },
+  ]);
 });
 
 test('a budget in dollars needs the price of both', async () => {

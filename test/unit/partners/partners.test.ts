@@ -83,13 +83,18 @@ test.each<[string, Play, string, string?]>([
   ['what was cut off after a call', cutOff({ content: '', tool_calls: [toggle] }), CUT_OFF],
 ])('%s is no answer', async (_, play, problem, ofJudge = problem.replace('.user.', '.judge.')) => {
   server.play = play;
-  const failure = (type: string, words: string) => ({ type, retryable: true, message: expect.stringContaining(words) });
+  const failure = (type: string, words: string) => ({
+    type,
+    retryable: false,
+    message: expect.stringContaining(words),
+  });
   await expect(user().speak(turn)).rejects.toMatchObject(failure('UserSimulatorFailed', problem));
   await expect(judge().answer([])).rejects.toMatchObject(failure('JudgeFailed', ofJudge));
 });
 
 test.each([
-  [500, 'UserSimulatorFailed', 'JudgeFailed', true, 'oops'],
+  [429, 'PartnerUnavailable', 'PartnerUnavailable', true, 'oops'],
+  [500, 'PartnerUnavailable', 'PartnerUnavailable', true, 'oops'],
   [503, 'PartnerUnavailable', 'PartnerUnavailable', true, 'oops'],
   [401, 'UserSimulatorRejected', 'JudgeRejected', false, 'apiKeyEnv'],
   [404, 'UserSimulatorRejected', 'JudgeRejected', false, '.model or target.'],
@@ -121,7 +126,7 @@ test('no endpoint, one that hangs up, one that is silent', async () => {
   await expect(user().speak(turn)).rejects.toMatchObject({ type: 'PartnerUnavailable', retryable: true });
   server.play = () => undefined;
   await expect(user({ timeoutSeconds: 1 }).speak(turn)).rejects.toMatchObject({
-    type: 'UserSimulatorFailed',
+    type: 'PartnerTimeout',
     message: expect.stringContaining('target.user.timeoutSeconds'),
   });
   const gone = user();

@@ -176,10 +176,10 @@ describe('more broken rollouts than the campaign allows', () => {
     const { environment, ...rest } = batch(5, 20);
     let asked = 0;
     const client = countingPolicy(() => {
-      if (asked++ % 4 === 0) throw new OutsideFailure('UserSimulatorFailed', 'an empty answer');
+      if (asked++ % 4 === 0) throw new OutsideFailure('PartnerTimeout', 'no answer');
     });
     const error = (await reasonFor({ ...rest, environment, client, maxAttempts: 1 })) as OutsideFailure;
     expect(error).toMatchObject({ type: 'RolloutsBroken', retryable: true });
-    expect(error.message).toMatch(/: \d [BU]\w+, as at task n-\d+: .*; \d [BU]\w+, as at task n-\d+: /);
+    expect(error.message).toMatch(/: \d [BP]\w+, as at task n-\d+: .*; \d [BP]\w+, as at task n-\d+: /);
   });
 });

@@ -349,6 +349,53 @@ test('a step with broken rollouts says what broke them, and is not tried again w
   await expect(train({ client })).rejects.toMatchObject({ type: 'PolicyAnswerInvalid', nonRetryable: true, message });
 });
 
+describe('a judge whose answers can not be used', () => {
+  /** Fails at these tasks; how often it was asked about each. */
+  function judged(...failing: string[]) {
+    const asked: Record<string, number> = {};
+    const counting = countingEnvironment();
+    const environment = {
+      ...counting,
+      async reset(task: { id: string; seed: number }) {
+        const episode = await counting.reset(task);
+        const evaluate = async () => {
+          asked[task.id] = (asked[task.id] ?? 0) + 1;
+          if (failing.includes(task.id))
+            throw new OutsideFailure('JudgeFailed', 'cut off; raise target.judge.maxTokens');
+          return episode.evaluate('agent_stop');
+        };
+        return { ...episode, evaluate };
+      },
+    };
+    return { asked, environments: poolOf(async () => environment) };
+  }
+  async function of(tasks: string[]): Promise<Partial<TrainInput>> {
+    const body = JSON.stringify({ train: tasks, validation: [], router: [], test: [] });
+    const plan = await store().put({ key: 'two', producer: 'test', inputs: [], mediaType: 'application/json', body });
+    const training = trainingWith({ groupsPerStep: 2 });
+    return { tasks: { kind: 'plan', plan, part: 'train' }, training, maxAttempts: 3 };
+  }
+
+  test('costs its group a step, and a bounded number of attempts', async () => {
+    const { asked, environments } = judged('n-1');
+    const { brokenRollouts } = await train({ environments, asked: await of(['n-1', 'n-2']) });
+    // Two steps of two rollouts.
+    expect(brokenRollouts).toBe(4);
+    expect(asked).toEqual({ 'n-1': 4 * 3, 'n-2': 4 });
+    const batch = readFileSync(join(folder(), 'batch.jsonl'), 'utf8').trim().split('\n');
+    expect(batch.map((line) => (JSON.parse(line) as { task: string }).task)).toEqual(['n-2', 'n-2']);
+  });
+
+  test('at every task ends the training with the cause', async () => {
+    const { asked, environments } = judged('n-1', 'n-2');
+    const message = expect.stringContaining('raise target.judge.maxTokens') as string;
+    await expect(train({ environments, asked: await of(['n-1', 'n-2']) })).rejects.toMatchObject({
+      ...{ type: 'JudgeFailed', nonRetryable: true, message },
+    });
+    expect(asked).toEqual({ 'n-1': 2 * 3, 'n-2': 2 * 3 });
+  });
+});
+
 const says = (type: string, message: string) => JSON.stringify({ type: 'error', error: { type, message } });
 test.each([
   ['Diverged', 'loss nan at step 7; lower learning_rate', true],
