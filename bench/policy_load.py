@@ -83,7 +83,8 @@ class RawClient:
     async def post(self, path: str, body: bytes) -> bytes:
         """Sends one request and returns the answer's body. Raises RuntimeError for a status other than 200."""
         self._writer.write(
-            b"POST %s HTTP/1.1\r\nhost: x\r\ncontent-length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
+            b"POST %s HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n%s"
+            % (path.encode(), len(body), body)
         )
         head = await self._reader.readuntil(b"\r\n\r\n")
         length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))

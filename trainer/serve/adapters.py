@@ -103,7 +103,11 @@ class AdapterRegistry:
 
     def load(self, name: str, path: str) -> None:
         """Loads a PEFT folder under a name. The same name and path again is fine, another is a BadRequest."""
-        folder = Path(path).resolve()
+        try:
+            folder = Path(path).resolve()
+            folder.exists()
+        except (OSError, ValueError, RuntimeError) as error:
+            raise BadRequest(f"lora_path {path[:60]!r}: {error}; name a readable folder", "lora_path") from error
         if name == BASE:
             raise BadRequest(f"lora_name {name!r}: that is the base model's name; choose another", "lora_name")
         adapter = self._loaded.get(name)

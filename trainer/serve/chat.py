@@ -3,6 +3,7 @@ template and tokenizer. And tool calls in the format that the template shows the
 `<|call|>name(arg="value", arg2="value")`; of Hermes and Qwen, JSON in `<tool_call>`; of Llama 3, JSON alone. Text is
 either parsed as a whole or stays content."""
 
+import inspect
 import json
 import math
 import re
@@ -31,14 +32,24 @@ class ChatFormat:
         self.eos = eos_ids(folder)
         """The ids that end a turn; what is shown to clients leaves them out."""
         self._tokens = self._tokenizer.convert_ids_to_tokens(list(range(len(self._tokenizer))))
+        # A request that sets one of these could bring a template of its own, which may compute for ever.
+        self._reserved = {"messages", *inspect.signature(self._tokenizer.apply_chat_template).parameters}
         self.parse_calls = calls_shown_in(self._tokenizer.chat_template)
 
     def prompt_ids(
-        self, messages: list[dict], tools: list[dict] | None, *, ends: bool = False, **variables: Any
+        self,
+        messages: list[dict],
+        tools: list[dict] | None,
+        *,
+        ends: bool = False,
+        variables: dict[str, Any] | None = None,
     ) -> list[int]:
         """Token ids of the conversation, ending where the assistant's turn begins, or with the last message.
-        `variables` are the template's."""
-        return self._ids(self._rendered(messages, tools, ends=ends, **variables))
+        `variables` are the template's. Raises BadRequest."""
+        if refused := sorted(self._reserved.intersection(variables or {})):
+            problem = f"{', '.join(refused)} can't be set here; leave it out"
+            raise BadRequest(f"chat_template_kwargs: {problem}", "chat_template_kwargs")
+        return self._ids(self._rendered(messages, tools, ends=ends, variables=variables))
 
     def answer_ids(self, messages: list[dict], answer: dict, tools: list[dict] | None) -> list[int]:
         """Token ids that the assistant's message is written with after `prompt_ids` of those before it, its end and
@@ -57,11 +68,13 @@ class ChatFormat:
         """One token as the tokenizer spells it; models may have more rows than the tokenizer has tokens."""
         return self._tokens[token_id] if token_id < len(self._tokens) else f"<{token_id}>"
 
-    def _rendered(self, messages: list[dict], tools: list[dict] | None, *, ends: bool, **variables: Any) -> str:
+    def _rendered(
+        self, messages: list[dict], tools: list[dict] | None, *, ends: bool, variables: dict[str, Any] | None = None
+    ) -> str:
         """`ends`: with the last message; else where the assistant's turn begins."""
         try:
             return self._tokenizer.apply_chat_template(
-                messages, tools=tools or None, add_generation_prompt=not ends, tokenize=False, **variables
+                messages, tools=tools or None, add_generation_prompt=not ends, tokenize=False, **(variables or {})
             )
         except Exception as error:  # whatever a template's own code raises is about its input
             raise BadRequest(f"messages: the model's chat template refuses them ({error})", "messages") from error
@@ -94,14 +107,15 @@ def calls_shown_in(template: str) -> Parse:
 def parse_calls(text: str, tools: list[dict]) -> tuple[str, list[dict]]:
     """Calls of the shipped base models. Schemas give the arguments their JSON types."""
     content, *parts = text.split(CALL)
-    schemas = {t["function"]["name"]: (t["function"].get("parameters") or {}).get("properties") or {} for t in tools}
+    schemas = {t["function"]["name"]: t["function"].get("parameters", {}).get("properties") for t in tools}
     calls: list[dict] = []
     for part in parts:
         match = _CALL.fullmatch(part)
         arguments = re.findall(_ARGUMENT, match[2]) if match else []
         if match is None or len(dict(arguments)) < len(arguments):
             return text, []
-        properties = schemas.get(match[1], {})
+        properties = schemas.get(match[1])
+        properties = properties if isinstance(properties, dict) else {}
         fields = (
             f"{json.dumps(name, ensure_ascii=False)}: {coerce(value.strip(), properties.get(name, {}))}"
             for name, value in arguments
@@ -110,14 +124,17 @@ def parse_calls(text: str, tools: list[dict]) -> tuple[str, list[dict]]:
     return (content.strip() if calls else text), calls
 
 
-_TAGGED = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
 _GIVEN = re.compile(r'"(?:arguments|parameters)"\s*:\s*')
 
 
 def parse_tagged_calls(text: str, _tools: list[dict]) -> tuple[str, list[dict]]:
     """Calls of Hermes and Qwen: `<tool_call>{"name": .., "arguments": {..}}</tool_call>`, with words around them."""
-    calls = [_json_call(found, n) for n, found in enumerate(_TAGGED.findall(text))]
-    content = _TAGGED.sub("", text)
+    calls, content, at = [], "", 0
+    # Not a regular expression: one takes quadratic time where calls do not end.
+    while (begin := text.find("<tool_call>", at)) >= 0 and (end := text.find("</tool_call>", begin)) >= 0:
+        calls.append(_json_call(text[begin + len("<tool_call>") : end], len(calls)))
+        content, at = content + text[at:begin], end + len("</tool_call>")
+    content += text[at:]
     if not calls or None in calls or "tool_call>" in content:
         return text, []
     return content.strip(), calls
@@ -129,7 +146,7 @@ def parse_bare_calls(text: str, _tools: list[dict]) -> tuple[str, list[dict]]:
     while at < len(bare):
         try:
             _, end = decoder.raw_decode(bare, at)
-        except ValueError:
+        except (ValueError, RecursionError):
             return text, []
         call = _json_call(bare[at:end], len(calls))
         between = re.compile(r"\s*(;\s*|$)").match(bare, end)
@@ -149,7 +166,7 @@ def _json_call(text: str, number: int) -> dict | None:
         if not isinstance(given, dict) or given not in (call.get("arguments"), call.get("parameters")):
             return None
         return _called(call["name"], text[written.end() : end], number) if isinstance(call["name"], str) else None
-    except (ValueError, AttributeError, KeyError):
+    except (ValueError, AttributeError, KeyError, RecursionError):
         return None
 
 
@@ -161,7 +178,7 @@ def coerce(value: str, schema: object) -> str:
     """JSON: the value in the type that the schema names, a number as it is written; a string if it is not of it."""
     kind = schema.get("type") if isinstance(schema, dict) else None
     for name in kind if isinstance(kind, list) else [kind]:
-        if name in ("integer", "number") and re.fullmatch(r"[+-]?\d+", value):
+        if name in ("integer", "number") and re.fullmatch(r"[+-]?\d{1,4000}", value):  # Python reads 4,300 digits
             return value if _NUMBER.fullmatch(value) else json.dumps(int(value))
         if name == "number":
             try:

@@ -7,8 +7,12 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+from contextlib import suppress
+from functools import cached_property
 from itertools import count
 from multiprocessing.connection import Connection
+from queue import SimpleQueue
 from typing import Any
 
 from trainer.serve.messages import GenerationRequest, Outcome, Ready, RequestError, Unavailable
@@ -63,7 +67,7 @@ class EngineClient:
             return
         self._closed = error
         self._loop.remove_reader(self._worker.fileno())
-        self._worker.close()
+        self._outgoing.put(None)
         for future in self._pending.values():
             if not future.done():
                 future.set_exception(error)
@@ -84,11 +88,21 @@ class EngineClient:
         number, future = next(self._numbers), self._loop.create_future()
         if operation != "cancel":  # which is not answered
             self._pending[number] = future
-        try:
-            self._worker.send((number, operation, arguments))
-        except OSError:
-            self._lost()
+        self._outgoing.put((number, operation, arguments))
         return number, future
+
+    @cached_property
+    def _outgoing(self) -> SimpleQueue:
+        """The messages to the process. A thread writes them: the loop would wait for a process that waits for it."""
+        queue: SimpleQueue = SimpleQueue()
+        threading.Thread(target=self._write, args=(queue,), daemon=True).start()
+        return queue
+
+    def _write(self, queue: SimpleQueue) -> None:
+        while (message := queue.get()) is not None:
+            with suppress(OSError):  # `_receive` notices that the process has ended
+                self._worker.send(message)
+        self._worker.close()
 
     def _receive(self) -> None:
         try:

@@ -67,12 +67,24 @@ class Unauthorized(RequestError):
     status, type = 401, "AuthenticationError"
 
 
+class Forbidden(RequestError):
+    status, type = 403, "PermissionDeniedError"
+
+
 class NotFound(RequestError):
     status, type = 404, "NotFoundError"
 
 
 class MethodNotAllowed(RequestError):
     status, type = 405, "MethodNotAllowedError"
+
+
+class TooSlow(RequestError):
+    status, type = 408, "RequestTimeoutError"
+
+
+class WrongContentType(RequestError):
+    status, type = 415, "UnsupportedMediaTypeError"
 
 
 class TooLarge(RequestError):

@@ -14,6 +14,9 @@ from trainer.command import Strict, first_problem
 from trainer.serve.chat import ChatFormat
 from trainer.serve.messages import BASE, BadRequest, GenerationRequest, Outcome
 
+TokenId = Annotated[int, Field(ge=0, lt=2**31)]
+"""Tokenizers take no larger ones."""
+
 
 class FunctionCall(Strict):
     name: str
@@ -27,10 +30,13 @@ class ToolCall(Strict):
 
 
 def _joined(content: Any) -> Any:
-    """OpenAI's content parts as one text; anything else as it is."""
-    if isinstance(content, list) and all(isinstance(part, dict) and part.get("type") == "text" for part in content):
-        return "".join(str(part.get("text", "")) for part in content)
-    return content
+    """Returns OpenAI's content parts as one text, and anything else as it is."""
+    if not isinstance(content, list):
+        return content
+    for part in content:
+        if not isinstance(part, dict) or part.get("type") != "text" or not isinstance(part.get("text"), str):
+            raise ValueError('must be text, or parts of the form {"type": "text", "text": ".."}')
+    return "".join(part["text"] for part in content)
 
 
 class Message(Strict):
@@ -99,8 +105,8 @@ class ChatRequest(Strict):
 
     def prompt_ids(self, chat: ChatFormat) -> list[int]:
         """What the answer follows, or the messages alone. Raises BadRequest."""
-        variables = {"ends": not self.add_generation_prompt, **(self.chat_template_kwargs or {})}
-        return chat.prompt_ids(for_template(self.messages), self.offered_tools(), **variables)
+        messages, ends = for_template(self.messages), not self.add_generation_prompt
+        return chat.prompt_ids(messages, self.offered_tools(), ends=ends, variables=self.chat_template_kwargs)
 
     def in_ids(self, prompt: list[int]) -> GenerateRequest:
         """The same for `generate`."""
@@ -128,7 +134,7 @@ class GenerateRequest(Strict):
     """Token ids in, token ids out; what `render` answers is one."""
 
     model: str = BASE
-    token_ids: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    token_ids: list[TokenId] = Field(min_length=1)
     sampling_params: SamplingParams
 
     def generation(self, *, context: int, vocabulary: int, field: str) -> GenerationRequest:
@@ -152,7 +158,7 @@ class GenerateRequest(Strict):
 
 
 class _Sampled(Strict):
-    token_ids: list[Annotated[int, Field(ge=0)]]
+    token_ids: list[TokenId]
     finish_reason: str
 
 
@@ -285,7 +291,7 @@ def for_template(messages: list[Message]) -> list[dict]:
 def _call(call: ToolCall, where: str) -> dict:
     try:
         arguments = json.loads(call.function.arguments, parse_int=_integer, parse_float=_Written)
-    except ValueError:
+    except (ValueError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):
         param = f"{where}.function.arguments"

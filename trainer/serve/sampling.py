@@ -7,6 +7,9 @@ generator's state."""
 import numpy as np
 import torch
 
+GREEDY_BELOW = 1e-5
+"""As in vLLM: logits overflow where they are divided by a temperature that is too small."""
+
 _MASK = (1 << 64) - 1
 
 
@@ -37,11 +40,12 @@ def sample(
     top_p: np.ndarray,
     uniform: np.ndarray,
 ) -> tuple[list[int], list[float]]:
-    """Draws one token a row. logits [rows, vocabulary]; the arrays hold one value a row; temperature 0 takes the most
-    likely token. Returns token ids and their log-probs in nats at temperature 1 without top-p."""
+    """Draws one token a row. logits [rows, vocabulary]; the arrays hold one value a row; a temperature below
+    GREEDY_BELOW takes the most likely token. Returns token ids and their log-probs in nats, at temperature 1 without
+    top-p."""
     logits = logits.float()
     logprobs = logits.log_softmax(-1)
-    greedy = temperature == 0
+    greedy = temperature < GREEDY_BELOW
     if greedy.all():
         tokens = logits.argmax(-1)
     else:

@@ -13,6 +13,7 @@ import ipaddress
 import json
 import logging
 import os
+import re
 import signal
 import socket
 import sys
@@ -23,7 +24,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from itertools import count
 from pathlib import Path
 
+import h11
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from trainer.campaign_adapters import AdapterCache, adapters_of_store
 from trainer.command import blaming
@@ -33,6 +36,7 @@ from trainer.serve.client import EngineClient
 from trainer.serve.messages import (
     BASE,
     BadRequest,
+    Forbidden,
     GenerationRequest,
     MethodNotAllowed,
     NotFound,
@@ -40,8 +44,10 @@ from trainer.serve.messages import (
     Ready,
     RequestError,
     TooLarge,
+    TooSlow,
     Unauthorized,
     Unavailable,
+    WrongContentType,
 )
 from trainer.serve.protocol import (
     ChatRequest,
@@ -59,6 +65,8 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 5
 MAX_BODY_BYTES = 8 * 1024 * 1024
+HEAD_SECONDS, BODY_SECONDS = 10, 30
+"""How long a client may take to send the head of a request, and the rest."""
 KEY_VARIABLE = "POLICY_SERVER_API_KEY"
 
 Answer = tuple[str, bytes]
@@ -158,6 +166,8 @@ async def _serve(args: argparse.Namespace, listener: socket.socket, engine: Engi
         chat = ChatFormat(args.model)
     config = uvicorn.Config(
         App(engine, chat, ready, _fetched()),
+        http=Connection,
+        ws="none",
         lifespan="off",
         log_level="warning",
         access_log=False,
@@ -174,6 +184,33 @@ async def _serve(args: argparse.Namespace, listener: socket.socket, engine: Engi
     await server.serve(sockets=[listener])
     follower.cancel()
     await engine.call("names")  # raises what ended the generation process
+
+
+class Connection(H11Protocol):
+    """Closes a connection whose client does not finish the head of a request within HEAD_SECONDS."""
+
+    _timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(HEAD_SECONDS, transport.close)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        is_in_head = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
+        if is_in_head and self._timer is None:
+            self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        elif not is_in_head:
+            self._stop_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        super().connection_lost(exc)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
 
 class _Server(uvicorn.Server):
@@ -200,6 +237,13 @@ def _fetched() -> AdapterCache | None:
     except ImportError as error:
         log.warning("CAMPAIGN_STORE: nothing is fetched from it (%s); install trainer/requirements.lock", error)
         return None
+
+
+CLOSING = frozenset(error.status for error in (Unauthorized, Forbidden, TooSlow, TooLarge, WrongContentType))
+"""Statuses of answers to requests whose bodies are not read to their end."""
+
+_THIS_MACHINE = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
+"""Hosts that are answered without a key: a web page can give its own name this machine's address."""
 
 
 class ClientGone(Exception):
@@ -240,25 +284,36 @@ class App:
             log.exception("request failed")
             status, (kind, body) = 500, _json(_error_body(RequestError(repr(error))))
         headers = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode())]
+        if status in CLOSING:
+            headers.append((b"connection", b"close"))
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
     async def _answer(self, scope: dict, receive: Receive) -> Answer:
-        path = scope["path"]
+        path, sent = scope["path"], dict(scope["headers"])
+        if not self._key and not _THIS_MACHINE.fullmatch(sent.get(b"host", b"")):
+            raise Forbidden("host: without a key only localhost and 127.0.0.1 are answered")
         if path not in self._routes:
             raise NotFound(f"path {path}: there is none; there are: {', '.join(self._routes)}")
         method, handle = self._routes[path]
         if scope["method"] != method:
             raise MethodNotAllowed(f"method {scope['method']}: {path} takes {method}")
         if path.startswith(("/v1/", "/inference/")) and self._key:
-            given = dict(scope["headers"]).get(b"authorization", b"")
+            given = sent.get(b"authorization", b"")
             if not hmac.compare_digest(given, f"Bearer {self._key}".encode()):
                 raise Unauthorized(f"authorization: it is not the key that is in this server's {KEY_VARIABLE}")
-        return await handle(await _body(receive), receive)
+        if method == "POST" and sent.get(b"content-type", b"").split(b";")[0].strip().lower() != b"application/json":
+            raise WrongContentType("content-type: send application/json")
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _body(receive)
+        except TimeoutError:
+            raise TooSlow(f"body: it took more than {BODY_SECONDS} s to arrive; send it faster") from None
+        return await handle(body, receive)
 
     async def _complete(self, body: bytes, receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
-        prompt = request.prompt_ids(self._chat)
+        prompt = await asyncio.to_thread(request.prompt_ids, self._chat)
         outcome = await self._sampled(request.in_ids(prompt), receive, field="messages")
         number = next(self._numbers)
         answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=number)
@@ -267,7 +322,7 @@ class App:
 
     async def _render(self, body: bytes, _receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
-        return _json(request.in_ids(request.prompt_ids(self._chat)).model_dump())
+        return _json(request.in_ids(await asyncio.to_thread(request.prompt_ids, self._chat)).model_dump())
 
     async def _generate(self, body: bytes, receive: Receive) -> Answer:
         outcome = await self._sampled(parse(GenerateRequest, body), receive, field="token_ids")
@@ -275,7 +330,11 @@ class App:
         return _json(generated(outcome, number=next(self._numbers)))
 
     async def _derender(self, body: bytes, _receive: Receive) -> Answer:
-        return _json(derendered(parse(DerenderRequest, body), chat=self._chat, number=next(self._numbers)))
+        request = parse(DerenderRequest, body)
+        if (count := len(request.generate_response.choices[0].token_ids)) > self._ready.context:
+            field = "generate_response.choices.0.token_ids"
+            raise BadRequest(f"{field}: {count} tokens; the context holds {self._ready.context}", field)
+        return _json(derendered(request, chat=self._chat, number=next(self._numbers)))
 
     async def _sampled(self, request: GenerateRequest, receive: Receive, *, field: str) -> Outcome:
         if request.model != BASE:

@@ -165,8 +165,8 @@ def test_a_client_that_leaves_frees_its_row(url):
     before = metrics(url).get('policy_server_requests_total{outcome="cancelled"}', 0)
     for _ in range(5):
         with socket.create_connection((host, int(port))) as connection:
-            head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
-            connection.sendall(head.encode() + body)
+            head = "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            connection.sendall(f"{head}content-length: {len(body)}\r\n\r\n".encode() + body)
     for _ in range(200):
         now = metrics(url)
         if now["policy_server_running"] == now["policy_server_waiting"] == 0:
@@ -194,6 +194,7 @@ def test_loading_goes_on_beside_generation(url, adapters):
     assert failures == [] and set(codes) <= {200, 404}
 
 
+JSON = {"content-type": "application/json"}
 BAD_CALL = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name": "f", "arguments": "["}}]}
 
 
@@ -205,6 +206,11 @@ BAD_CALL = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name":
         ({"messages": []}, 400, "messages", "at least 1"),
         ({"messages": [{"role": "robot", "content": "x"}]}, 400, "messages.0.role", "robot"),
         ({"messages": [{"role": "user", "content": 4}]}, 400, "messages.0.content", "string"),
+        ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, 400, "messages.0.content", "parts"),
+        *(
+            ({"chat_template_kwargs": {name: 1}}, 400, "chat_template_kwargs", f"{name} can't be set here")
+            for name in ("chat_template", "messages", "tools", "tokenize", "return_dict", "sanitize_control_tokens")
+        ),
         ({"temperature": -1}, 400, "temperature", "-1"),
         ({"temperature": "warm"}, 400, "temperature", "warm"),
         ({"top_p": 0}, 400, "top_p", "greater than 0"),
@@ -256,7 +262,7 @@ def test_wrong_paths_methods_and_bodies_are_refused(url):
     assert httpx.get(f"{url}/v1/none").status_code == 404
     assert httpx.get(f"{url}/v1/chat/completions").status_code == 405
     for body in (b"", b"{", b"[1]"):
-        response = httpx.post(f"{url}/v1/chat/completions", content=body)
+        response = httpx.post(f"{url}/v1/chat/completions", content=body, headers=JSON)
         assert response.status_code == 400 and "JSON object" in response.json()["error"]["message"]
-    assert httpx.post(f"{url}/v1/chat/completions", content=b" " * (9 << 20)).status_code == 413
+    assert httpx.post(f"{url}/v1/chat/completions", content=b" " * (9 << 20), headers=JSON).status_code == 413
     assert httpx.get(f"{url}/health").status_code == 200

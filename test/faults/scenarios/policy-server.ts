@@ -68,7 +68,11 @@ const forgetful: Scenario = {
       const { data } = (await answer.json()) as { data: { id: string; parent: string | null }[] };
       for (const { id } of data.filter(({ parent }) => parent)) {
         const body = JSON.stringify({ lora_name: id });
-        await fetch(`${url}/v1/unload_lora_adapter`, { method: 'POST', body });
+        await fetch(`${url}/v1/unload_lora_adapter`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body,
+        });
         forgotten++;
       }
     }
