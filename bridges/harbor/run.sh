@@ -7,8 +7,7 @@ set -eu
 if [ "${HARBOR_ROOT:-}" = "" ]; then
   HARBOR_ROOT=$(mktemp -d -p "$PWD")
   export HARBOR_ROOT
-  [ "$(id -u)" = 0 ] && user= || user=--map-root-user
-  exec unshare --mount --pid --fork --kill-child $user sh "$0" "$@"
+  exec unshare --mount --pid --fork --kill-child --map-root-user sh "$0" "$@"
 fi
 root=$HARBOR_ROOT
 kept=$PWD/kept

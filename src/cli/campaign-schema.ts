@@ -70,6 +70,11 @@ const UNPAID = 'measured without benefit';
 
 /** Fields that are refused. `path` is as in messages, with `[]` for any entry of a list; `value` limits an entry to one value of the field; `version` removed it. */
 export const removed: readonly { path: string; value?: string; version?: string; why: string }[] = [
+  {
+    path: 'target.maxProcesses',
+    version: '0.3',
+    why: "limit the processes of the worker's container instead (docs/machines.md)",
+  },
   { path: 'arms[].kind', value: 'distill', why: `${UNPAID} (docs/decisions.md)` },
   { path: 'arms[].kind', value: 'trace_then_target', why: `${UNPAID} (docs/decisions.md)` },
   { path: 'arms[].kind', value: 'trace_then_joint', why: 'composites.share does the same (docs/decisions.md)' },

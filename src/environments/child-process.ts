@@ -1,10 +1,14 @@
 /**
- * An environment's process and the lines that it writes. It leads a process group, which is killed when it ends, when
- * it is killed, and when this process is gone. Lines are read in linear time and bounded memory.
+ * Starts every program of a target, in a namespace of its own where there can be one, and reads the lines that it writes. Invariant: all that the
+ * program has started is killed when it ends, when it is killed, and when this process is gone. Lines are read in linear time and bounded memory.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
+import { killMarked, MARK } from './marked';
+import { inNamespace } from './namespace';
 
 export type Child = ReturnType<typeof startChild>;
 
@@ -28,10 +32,11 @@ const CLOSE_MS = 2_000;
 const EXIT_GRACE_MS = 500;
 const STDERR_LENGTH = 4 * 1024;
 
-/** Waits for the end of its input, which comes when this process is gone; then gives the group the time to see the end of theirs. */
-const GUARD = `read -r _; sleep ${CLOSE_MS / 1000}; kill -s KILL -- "-$1"`;
+/** Waits for the end of its input, which comes when this process is gone; then gives the program the time to see the end of its own. */
+const GUARD = `read -r _; sleep ${CLOSE_MS / 1000}; kill -s KILL -- "-$1"
+  for file in $(grep -lsz "^${MARK}=$2$" /proc/[0-9]*/environ); do file=\${file%/*}; kill -s KILL "\${file##*/}"; done`;
 
-/** Of a program that is to have no key: where programs and files are, who it is, and the mark of the service that has started it. */
+/** The variables of a program of a target: where programs and files are, the user, and the mark of the service that has started it. */
 const BARE = [
   'PATH',
   'HOME',
@@ -51,10 +56,13 @@ export const bareEnvironment = (passed: readonly string[] = []): NodeJS.ProcessE
 
 export function startChild(o: ChildOptions) {
   const { command, cwd, passEnv, variables, readOutput, onStderr, onEnd, onStartFailure } = o;
-  const [program = '', ...args] = command;
-  const env = { ...bareEnvironment(passEnv), ...variables };
+  const words = inNamespace(command, cwd);
+  const isAlone = words !== command;
+  const [program = '', ...args] = words;
+  const mark = randomUUID();
+  const env = { ...bareEnvironment(passEnv), ...variables, [MARK]: mark };
   const child = spawn(program, args, { stdio: 'pipe', detached: true, env, ...(cwd !== undefined && { cwd }) });
-  const guard = child.pid === undefined ? undefined : startGuard(child.pid);
+  const guard = child.pid === undefined ? undefined : startGuard(child.pid, mark);
   const stderr = keepTail(child.stderr, STDERR_LENGTH, onStderr);
   let how = 'no exit code';
   let ended = false;
@@ -62,7 +70,10 @@ export function startChild(o: ChildOptions) {
   let resolveEnd = (): void => undefined;
   const end = new Promise<void>((resolve) => (resolveEnd = resolve));
 
-  const kill = () => killGroup(child.pid);
+  const kill = () => {
+    killGroup(child.pid);
+    if (!isAlone) killMarked({ mark, session: child.pid });
+  };
   function finish(tell: () => void): void {
     if (ended) return;
     ended = true;
@@ -80,7 +91,7 @@ export function startChild(o: ChildOptions) {
     if (child.pid === undefined) finish(() => onStartFailure(startProblem({ error, cwd })));
   });
   child.once('exit', (code, signal) => {
-    how = signal ?? `exit code ${code}`;
+    how = signal ?? (isAlone ? `exit code ${code}${signalIn(code)}` : `exit code ${code}`);
     kill();
     grace = setTimeout(() => finish(() => onEnd(how)), EXIT_GRACE_MS);
   });
@@ -90,8 +101,6 @@ export function startChild(o: ChildOptions) {
     send: (line: string): void => void child.stdin.write(`${line}\n`),
     endInput: (): void => void child.stdin.end(),
     kill,
-    /** Of its session and its group too. */
-    pid: child.pid,
     stderr,
     /** Closes its stdin, and kills it if it goes on. */
     async close(): Promise<void> {
@@ -114,9 +123,15 @@ export const startProblem = ({ error, cwd }: { error: unknown; cwd?: string | un
       ? error.message
       : String(error);
 
+/** A shell reports the signal that ended its command as 128 and the signal's number. */
+function signalIn(code: number | null): string {
+  const name = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
+  return name === undefined ? '' : ` (${name})`;
+}
+
 /** Without the mark of a service in its environment: whoever ends what a killed worker has left leaves the guard to its work. */
-function startGuard(pid: number): ChildProcess {
-  const guard = spawn('/bin/sh', ['-c', GUARD, 'environment-guard', String(pid)], {
+function startGuard(pid: number, mark: string): ChildProcess {
+  const guard = spawn('/bin/sh', ['-c', GUARD, 'environment-guard', String(pid), mark], {
     detached: true,
     env: { PATH: process.env['PATH'] },
     stdio: ['pipe', 'ignore', 'ignore'],

@@ -16,6 +16,7 @@ import { openStore } from '../artifacts/open-store';
 import { workerIdentity } from '../artifacts/place';
 import { notingUsage } from '../artifacts/usage';
 import { restrictToAllowed } from '../domain/allowed';
+import { hasNamespaces } from '../environments/namespace';
 import { FAULTY, longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
@@ -244,6 +245,8 @@ if (require.main === module) {
   main(async () => {
     if (!(queue in queues)) throw new Error(`no task queue "${queue}": name one of ${Object.keys(queues).join(', ')}`);
     const flush = await startTelemetry(queue);
+    if (!hasNamespaces())
+      say('WARN', 'no PID namespace can be made here: programs of targets see the processes of this user');
     const cloud = env['CAMPAIGN_PREEMPTION'];
     const warn = (text: string) => say('WARN', text);
     const onNotice = (said: string) => {

@@ -25,7 +25,6 @@ test('an agent on @openai/agents is played, a row for each conversation', async 
     version: '1',
     readOnlyTools: [],
     maxSteps: 20,
-    maxProcesses: 500,
     silenceSeconds: 300,
   });
   try {

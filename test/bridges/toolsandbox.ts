@@ -11,6 +11,7 @@ import { toolsandboxProgram } from '../../src/environments/benchmarks';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openProcessEnvironment } from '../../src/environments/process';
 import type { SimulatedUser } from '../../src/partners/partners';
+import { programsWith } from '../support/programs';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 import { scriptedRollouts } from '../support/scripted-rollouts';
 
@@ -110,12 +111,7 @@ withFolder(folder === undefined ? 'ToolSandbox (skipped: TOOLSANDBOX names no ch
 });
 
 /** The process id of this test's bridge. */
-function bridge(): number {
-  const lines = execFileSync('ps', ['-o', 'pid=,args=', '--ppid', String(process.pid)])
-    .toString()
-    .split('\n');
-  return Number.parseInt(lines.find((line) => line.includes('bridges.toolsandbox')) ?? '');
-}
+const bridge = (): number => programsWith('bridges.toolsandbox')[0]!;
 
 /** KiB, resident. */
 const memoryOf = (pid: number): number => Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)]).toString());

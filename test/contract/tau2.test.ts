@@ -1,11 +1,11 @@
 /** The tau2-bench bridge through the engine: a sample of what test/bridges/tau2.ts does with all tasks. */
-import { execFileSync } from 'node:child_process';
 import type { UserMessage } from '../../src/domain/messages';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { tau2Program } from '../../src/environments/benchmarks';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { connect } from '../../src/environments/connection';
 import { closedAfterwards } from '../support/opened';
+import { programsWith } from '../support/programs';
 import { alteredPlan, randomPlan, rightPlan, solutionsOf, unwantedPlan, type Solution } from '../support/tau2-plans';
 import { officially, openTau2, rollouts, type Domain, type Plan } from '../support/tau2';
 
@@ -83,13 +83,8 @@ test('the packaged tasks are said to be old', async () => {
   expect(notes![0]).not.toContain('retail');
 }, 600_000);
 
-/** The bridges that this process has started. */
-const bridges = (): number[] =>
-  execFileSync('pgrep', ['-P', String(process.pid), '-f', 'bridges.tau2'])
-    .toString()
-    .trim()
-    .split('\n')
-    .map(Number);
+/** The bridges of this process. */
+const bridges = (): number[] => programsWith('bridges.tau2');
 
 test.each(['SIGKILL', 'SIGSTOP'] as const)(
   '%s of a bridge: its episodes are begun afresh in another that takes its place',

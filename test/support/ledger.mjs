@@ -7,6 +7,8 @@ import { createInterface } from 'node:readline';
 
 const violation = process.argv[2] ?? 'none';
 const is = (...names) => names.includes(violation);
+/** A number of this process: in a namespace all have one and the same id. */
+const own = Math.floor(Math.random() * 1e6);
 
 const properties = {
   account: { type: 'string', pattern: '^a[0-9]$' },
@@ -96,7 +98,7 @@ const methods = {
   tasks: ({ split }) => {
     let tasks = Array.from({ length: size[split] }, (_, n) => ({ id: `${split}-${n}`, split }));
     if (is('tasks differ between calls')) tasks = tasks.slice(0, 2 + (count++ % 2));
-    if (is('tasks differ between processes')) tasks = tasks.concat({ id: `${split}-${process.pid}`, split });
+    if (is('tasks differ between processes')) tasks = tasks.concat({ id: `${split}-${own}`, split });
     if (is('empty test split') && split === 'test') tasks = [];
     return { tasks };
   },
@@ -112,7 +114,7 @@ const methods = {
     episodes.set(episode, state);
     latest = state;
     const extra = is('start depends on the process')
-      ? ` at ${process.pid}`
+      ? ` at ${own}`
       : is('start depends on the clock')
         ? ` at ${process.hrtime.bigint()}`
         : '';
@@ -148,13 +150,13 @@ const methods = {
     if (is('reward is the number said'))
       reward = Math.min(1, Math.max(0, Number(/0\.\d+/.exec(state.said)?.[0] ?? reward)));
     if (is('reward for a claim') && /success/.test(state.said)) reward = 1;
-    if (is('reward depends on the process')) reward = reward === 1 ? 1 : (process.pid % 1000) / 2000;
+    if (is('reward depends on the process')) reward = reward === 1 ? 1 : (own % 1000) / 2000;
     return {
       reward,
       breakdown: { paid },
       ...(is('no reference', 'no reference and a write that never succeeds', 'reference is missing')
         ? {}
-        : { reference: { actions: [action], tell: is('reference depends on the process') ? [`${process.pid}`] : [] } }),
+        : { reference: { actions: [action], tell: is('reference depends on the process') ? [`${own}`] : [] } }),
     };
   },
   close: ({ episode }) => (episodes.delete(episode), {}),

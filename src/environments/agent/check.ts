@@ -9,8 +9,8 @@ import { passedOf } from '../../gateway/dialect';
 import { type Finding, nearlyOne } from '../conformance/probe';
 import type { CheckRun } from '../kinds';
 import { exampleOf } from '../json-schema';
+import { isExecutable } from '../namespace';
 import { quoted } from '../protocol';
-import { isThere } from './control-group';
 import type { Asked } from './endpoint';
 
 const TASKS = 3;
@@ -35,7 +35,7 @@ export function lostWords(o: {
 }): LostWord[] {
   const { command, grader = [], folder } = o;
   const isFound = (word: string) =>
-    isAbsolute(word) ? existsSync(word) : isFile(resolve(folder, word)) || (!word.includes('/') && isThere(word));
+    isAbsolute(word) ? existsSync(word) : isFile(resolve(folder, word)) || (!word.includes('/') && isExecutable(word));
   return Object.entries({ command, grader }).flatMap(([field, words]) =>
     words.flatMap((word, n) => {
       if ((n > 0 && !LIKE_A_FILE.test(word)) || isFound(word)) return [];

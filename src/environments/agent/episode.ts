@@ -27,8 +27,6 @@ export interface AgentProgram {
   /** Programs can't say it of a tool in what they send. */
   readOnlyTools: readonly string[];
   maxSteps: number;
-  /** And threads, at once. */
-  maxProcesses: number;
   /** Between an answer and the next question, or the end. */
   silenceMs: number;
 }
@@ -53,7 +51,7 @@ export async function beginAgent(o: {
   onAsked?: ((asked: Asked) => void) | undefined;
 }): Promise<Episode> {
   const { program, endpoint, task, seed, signal, onAsked } = o;
-  const { command, grader, rewardFile, passEnv, readOnlyTools, maxSteps, maxProcesses, silenceMs } = program;
+  const { command, grader, rewardFile, passEnv, readOnlyTools, maxSteps, silenceMs } = program;
   const url = await endpoint.url();
   const folder = await mkdtemp(join(tmpdir(), 'campaign-agent-'));
   const key = `${KEY}${randomUUID()}`;
@@ -61,7 +59,7 @@ export async function beginAgent(o: {
   const input = JSON.stringify(task);
   const ofTask = { CAMPAIGN_TASK_ID: task.id, CAMPAIGN_SEED: String(seed) };
   const start = (command: readonly string[], more: Record<string, string> = {}): Run =>
-    run({ command, folder, passEnv, input, mark: key, maxProcesses, variables: { ...ofTask, ...more } });
+    run({ command, folder, passEnv, input, variables: { ...ofTask, ...more } });
 
   const waiting: Asked[] = [];
   let current: Asked | undefined;

@@ -31,12 +31,6 @@ export const agentOptions = {
     .default([])
     .describe('Names of tools that change nothing, as `readOnlyHint` says.'),
   maxSteps: z.number().int().positive().default(50).describe('Requests to the model, after which a rollout ends.'),
-  maxProcesses: z
-    .number()
-    .int()
-    .positive()
-    .default(500)
-    .describe('Processes and threads; with more it is killed (Linux).'),
   silenceSeconds: silenceField.default(600).describe('Seconds without a request or an end that kill it.'),
   passEnv: z.array(variableName).optional().describe('Variables that it is given beside PATH, HOME and the like.'),
 };
@@ -127,18 +121,10 @@ interface OpenOptions extends AgentOptions {
 }
 
 export function openAgent(o: OpenOptions): Environment {
-  const {
-    folder,
-    passEnv = [],
-    rewardFile,
-    maxSteps,
-    maxProcesses,
-    silenceSeconds,
-    silenceMs = silenceSeconds * 1000,
-  } = o;
+  const { folder, passEnv = [], rewardFile, maxSteps, silenceSeconds, silenceMs = silenceSeconds * 1000 } = o;
   const command = o.command.map((word) => located(word, folder));
   const grader = o.grader?.map((word) => located(word, folder));
-  const limits = { maxSteps, maxProcesses, silenceMs };
+  const limits = { maxSteps, silenceMs };
   const program = { command, grader, rewardFile, passEnv, readOnlyTools: o.readOnlyTools, ...limits };
   const endpoint = openEndpoint();
   let read: Promise<TaskList> | undefined;

@@ -95,7 +95,7 @@ test('an agent’s program is started for test tasks whose prompt its file does 
     { id: 'c', split: 'test' },
   ];
   writeFileSync(tasks, lines.map((line) => JSON.stringify(line)).join('\n'));
-  const limits = { maxSteps: 5, maxProcesses: 500, silenceSeconds: 60 };
+  const limits = { maxSteps: 5, silenceSeconds: 60 };
   const common = { folder: home, version: '1', readOnlyTools: [], ...limits };
   const environment = openAgent({ command: ['node', '-e', program], tasks, ...common });
   try {

@@ -413,8 +413,9 @@ describe('what campaign files could say before', () => {
       const name = path.replaceAll('[]', '[0]') + (value === undefined ? '' : ` ${value}`);
       const fix = path.startsWith('arms') ? 'delete the arm' : 'delete the line';
       const [[field, inner]] = Object.entries(file) as [[string, unknown]];
-      expect(problems(`${base}${field}: ${JSON.stringify(inner)}\n`)).toEqual([
-        `mine.yaml:4 ${name}: removed in ${version}: ${why}; ${fix}`,
+      const others = base.replace(new RegExp(`^${field}:.*\n`, 'm'), '');
+      expect(problems(`${others}${field}: ${JSON.stringify(inner)}\n`)).toEqual([
+        `mine.yaml:${others.split('\n').length} ${name}: removed in ${version}: ${why}; ${fix}`,
       ]);
       expect(campaignFileSchema(registry).safeParse({ ...load(base), ...file }).success).toBe(false);
       for (const page of why.match(/docs\/\S+\.md/g) ?? []) expect(existsSync(join(repository, page))).toBe(true);

@@ -182,7 +182,7 @@ it('a program is given a bare environment and what it is told to be given', asyn
   await child.close();
   const given = lines[0]?.split(',') ?? [];
   expect(given).toEqual(expect.arrayContaining(['PATH', 'MINE']));
-  const known = Object.keys(bareEnvironment(['MINE']));
+  const known = [...Object.keys(bareEnvironment(['MINE'])), 'CAMPAIGN_PROGRAM', 'PWD'];
   expect(given.filter((name) => !known.includes(name))).toEqual([]);
   expect(Object.keys(programEnvironment())).not.toEqual(expect.arrayContaining(['EXAMPLE_API_KEY']));
   expect(programEnvironment()).toMatchObject({ MINE: 'a' });

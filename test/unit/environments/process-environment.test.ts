@@ -1,5 +1,4 @@
 /** Programs that speak the environment protocol: honest ones, broken ones, and environments that are served as one. */
-import { spawn } from 'node:child_process';
 import { on, once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +11,7 @@ import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../..
 import type { Method } from '../../../src/environments/protocol';
 import { serveEnvironment } from '../../../src/environments/serve';
 import { countingEnvironment } from '../../support/counting-environment';
+import { processesWith } from '../../support/programs';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let folder: string;
@@ -194,9 +194,10 @@ test('closing ends the process, even one that ignores the end of its input', asy
   const environment = bridge(
     `process.stdin.on('end', () => setInterval(() => {}, 1000)); send(id, says(process.pid));`,
   );
-  const { messages } = await (await environment.reset(task)).step(message);
+  await (await environment.reset(task)).step(message);
+  expect(processesWith(join(folder, 'bridge-0.js'))).not.toEqual([]);
   await environment.close();
-  expect(lives(Number(messages[0]!.content))).toBe(false);
+  expect(processesWith(join(folder, 'bridge-0.js'))).toEqual([]);
 });
 
 describe('serveEnvironment', () => {
@@ -301,36 +302,6 @@ describe('hostile processes', () => {
     expect(said.length).toBeLessThan(5000);
   });
 
-  test.each([
-    ['in its group', false],
-    ['in a session of its own', true],
-  ])('a grandchild that holds the pipes, %s, does not hold up the end', async (_, detached) => {
-    const environment = bridge(
-      `const child = require('node:child_process').spawn('sleep', ['600'], { stdio: 'inherit', detached: ${detached} });
-       if (method === 'step') return send(id, says(child.pid));
-       process.exit(4);`,
-    );
-    const episode = await environment.reset(task);
-    const grandchild = Number((await episode.step(message)).messages[0]!.content);
-    await expect(episode.evaluate('max_steps')).rejects.toThrow('exit code 4');
-    if (detached) process.kill(grandchild);
-    else await gone(grandchild);
-  });
-
-  test('when this process is killed, an environment that ignores the end of its input is killed too', async () => {
-    const deaf = `console.log(process.pid); setInterval(() => {}, 1000);`;
-    const script = `const { startChild } = require('./src/environments/child-process');
-      startChild({ command: [process.execPath, '-e', ${JSON.stringify(deaf)}], readOutput: (stdout) => stdout.on('data', (text) => console.log(String(text).trim())), onEnd() {}, onStartFailure() {} });`;
-    const owner = spawn(process.execPath, ['-r', './test/support/register.cjs', '-e', script], {
-      cwd: join(__dirname, '../../..'),
-    });
-    const [line] = (await once(owner.stdout, 'data')) as [Buffer];
-    const pid = Number(line.toString());
-    expect(lives(pid)).toBe(true);
-    owner.kill('SIGKILL');
-    await gone(pid);
-  }, 20_000);
-
   test('an id given to two open episodes: neither is scored, and the next reset is', async () => {
     const environment = bridge(
       `if (method === 'reset') return send(id, { episode: 'same', ...start });
@@ -362,20 +333,6 @@ describe('hostile processes', () => {
     await expect(environment.reset(own)).rejects.toMatchObject(ended);
   });
 });
-
-const lives = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-};
-/** Resolves once there is no such process; kills it and throws if that takes long. */
-async function gone(pid: number): Promise<void> {
-  for (const deadline = Date.now() + 10_000; Date.now() < deadline; await sleep(50)) if (!lives(pid)) return;
-  process.kill(pid, 'SIGKILL');
-  throw new Error(`process ${pid} lives on`);
-}
 
 test('numbers in calls reach the process as the policy wrote them', async () => {
   const python = `
