@@ -13,6 +13,8 @@ import type { Ledger } from '../language-model/model';
 import { ledgerOf } from './context';
 import type { Payer } from './types';
 
+export { hasNamespaces } from '../environments/namespace';
+
 /** Environments as a step sees them. */
 export interface Environments {
   get(spec: EnvironmentSpec): Promise<Environment>;
