@@ -14,12 +14,18 @@ import { diskFull } from '../artifacts/durable-file';
 import { atHand } from '../artifacts/given';
 import { workerIdentity } from '../artifacts/place';
 import { isFailure, OutsideFailure, retryOf, type FailureType, backoffMs } from '../domain/failures';
+import { plainText } from '../domain/plain-text';
 import { taskQueues } from '../domain/work';
 import { type Dependencies, withHeartbeats } from './context';
 
 /** Temporal tries again what is outside; the rest goes to the workflow at once, which knows what to do with it. */
 const failure = (type: FailureType, o: Omit<ApplicationFailureOptions, 'type' | 'nonRetryable'>): ApplicationFailure =>
-  ApplicationFailure.create({ ...o, type, nonRetryable: retryOf(type) !== 'outside' });
+  ApplicationFailure.create({
+    ...o,
+    message: plainText(o.message ?? ''),
+    type,
+    nonRetryable: retryOf(type) !== 'outside',
+  });
 
 export const fail = (type: FailureType, message: string): ApplicationFailure => failure(type, { message });
 

@@ -3,7 +3,7 @@
  * them and every path absolute; what does not is one line per problem, with the file's line, the field, its value and what is allowed. A campaign
  * travels to workers in a form in which no path of this machine is left.
  */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
@@ -14,13 +14,14 @@ import type { Campaign, Stage } from '../domain/campaign';
 import { modelsWithout } from '../domain/endpoints';
 import { type Given, type Identity, type Kind, kindOf, type KindSpec } from '../domain/kinds';
 import type { Place } from '../domain/places';
+import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../domain/plain-text';
 import { type PresetName, presetNames, presets } from '../domain/presets';
 import { LAST_STAGE, stages } from '../domain/work';
 import { baseModelId, hashOf } from '../policy/base-model';
 import { type Registry, registry as allKinds, registry } from '../registry';
 import { campaignFileSchema, findRemoved } from './campaign-schema';
 import { messageOf, UserError } from './errors';
-import { parseFields, type Problem } from './input';
+import { dotted, parseFields, type Problem, readText } from './input';
 import { type Home, isReservedName, pythonPath } from './project';
 
 type Fields = Record<string, unknown>;
@@ -155,7 +156,7 @@ export const termsDigest = ({
 function readYaml(file: string): { fields: Fields; lineOf: (path: readonly PropertyKey[]) => number } {
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readText(file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw new UserError(`there is no campaign file ${file}; the shipped ones are in campaigns/`);
@@ -169,7 +170,11 @@ function readYaml(file: string): { fields: Fields; lineOf: (path: readonly Prope
   if (broken) throw new UserError(`${file}:${lines.linePos(broken.pos[0]).line} is not YAML: ${messageOf(broken)}`);
   if (!isMap(document.contents))
     throw new UserError(`${file}:1 must be a map of fields (name, target, baseModel, ...), like campaigns/demo.yaml`);
-  return { fields: document.toJS() as Fields, lineOf: (path) => lineOf({ document, lines, path }) };
+  const fields = document.toJS() as Fields;
+  const half = findHalfCharacter(fields);
+  if (half)
+    throw new UserError(`${file}:${lineOf({ document, lines, path: half })} ${dotted(half)} ${HALF_CHARACTER_PROBLEM}`);
+  return { fields, lineOf: (path) => lineOf({ document, lines, path }) };
 }
 
 /** Line of the deepest part of the path that the file holds: its key where there is one. */

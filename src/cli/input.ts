@@ -1,8 +1,10 @@
 /** What is wrong with an input, as sentences: which field, which value, what is expected (zod's own words), and a fix where there is one. */
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { parse, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { hasCredentials } from '../domain/endpoints';
+import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../domain/plain-text';
 import { messageOf, nearest, UserError } from './errors';
 
 /** `path` leads to the field in the file. */
@@ -20,16 +22,25 @@ export function parseFields<Data>(schema: z.ZodType<Data>, fields: unknown): Par
   return { problems: error.issues.flatMap((issue) => problemsOf(issue, fields)) };
 }
 
+/** Throws where the file is not UTF-8: its characters would silently become U+FFFD. */
+export function readText(file: string): string {
+  const body = readFileSync(file);
+  if (!isUtf8(body)) throw new Error('it is not UTF-8; save it as UTF-8');
+  return body.toString('utf8');
+}
+
 /** What a schema makes of a YAML or JSON file. `named`: what messages call it; `fix`: what its form is. @throws UserError with all problems. */
 export function readInput<Data>(o: { file: string; named?: string; schema: z.ZodType<Data>; fix: string }): Data {
   const { file, named = file, schema, fix } = o;
   let fields: unknown;
   try {
-    fields = parse(readFileSync(file, 'utf8'));
+    fields = parse(readText(file));
   } catch (error) {
     const cause = error instanceof YAMLParseError ? 'is not YAML' : 'cannot be read';
     throw new UserError(`${named} ${cause}: ${messageOf(error)}`);
   }
+  const half = findHalfCharacter(fields);
+  if (half) throw new UserError(`${named}: ${dotted(half)} ${HALF_CHARACTER_PROBLEM}`);
   const { data, problems } = parseFields(schema, fields);
   if (!problems) return data;
   const [first = named, ...others] = problems.map(({ text }) => `${named}: ${text}`);

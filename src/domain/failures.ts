@@ -3,6 +3,7 @@
  * goes wrong in a policy server, an environment or another part is an OutsideFailure of one of these types, so that it is counted, and never as a
  * reward.
  */
+import { plainText } from './plain-text';
 
 /**
  * `never`: it would come again. `own`: the step's own doing, which may pass: so many times and no more. `outside`: something that the step needs is
@@ -135,7 +136,8 @@ export class OutsideFailure extends Error {
     /** When to try again, where the other side said so. */
     readonly retryAfterMs?: number,
   ) {
-    super(message, { cause });
+    // Messages quote processes, servers and models, and are shown on terminals, in worker logs and in Temporal's UI.
+    super(plainText(message), { cause });
     this.retryable = isRetryable(type);
   }
 }

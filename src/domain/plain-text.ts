@@ -42,6 +42,10 @@ const HALF_CHARACTER = /\p{Cs}/gu;
 /** Replaces halves of surrogate pairs, which no UTF-8 text can hold, by U+FFFD. */
 export const toWellFormed = (text: string): string => text.replace(HALF_CHARACTER, '\uFFFD');
 
+/** What is wrong with a text in which `findHalfCharacter` finds something, and the fix. */
+export const HALF_CHARACTER_PROBLEM =
+  'holds half of a surrogate pair, which is not valid Unicode; cut texts between characters';
+
 /** Returns where the first text that is not valid Unicode stands in a value; undefined if there is none. */
 export function findHalfCharacter(value: unknown): (string | number)[] | undefined {
   if (typeof value === 'string') return /\p{Cs}/u.test(value) ? [] : undefined;

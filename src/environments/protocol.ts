@@ -12,7 +12,6 @@ import {
   stepResultSchema,
   stopReasonSchema,
   taskSchema,
-  type StepResult,
 } from '../domain/environment';
 import {
   argumentsOf,
@@ -24,6 +23,7 @@ import {
 } from '../domain/messages';
 import { jsonSchema } from './json-schema';
 import { type FailureType, OutsideFailure } from '../domain/failures';
+import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../domain/plain-text';
 import { firstIssue } from '../domain/issues';
 
 const episode = z.object({ episode: z.string() });
@@ -39,8 +39,12 @@ const questionsSchema = z.object({ judge: z.array(z.array(messageSchema)).min(1)
 
 const toolSchemas = z.array(z.object({ parameters: jsonSchema, outputSchema: jsonSchema.optional() }));
 
+/** Rollouts are played to their end: no context holds an episode of more messages of the agent. */
+const MOST_STEPS = 10_000;
+const maxSteps = z.number().int().positive().max(MOST_STEPS);
+
 /** Tools with schemas that are schemas: whoever reads them later takes them for such. */
-const describedSchema = environmentDescriptionSchema.superRefine(({ tools }, context) => {
+const describedSchema = environmentDescriptionSchema.extend({ maxSteps }).superRefine(({ tools }, context) => {
   for (const { path, message } of toolSchemas.safeParse(tools).error?.issues ?? [])
     context.addIssue({ code: 'custom', path: ['tools', ...path], message });
 });
@@ -51,7 +55,12 @@ export const methods = {
   reset: {
     params: z.object({ task: z.object({ id: z.string(), seed: z.number().int() }) }),
     /** `userTools`: what the simulated user may call. */
-    result: resetResultSchema.extend({ ...episode.shape, ...user.shape, userTools: z.array(toolSchema).optional() }),
+    result: resetResultSchema.extend({
+      maxSteps,
+      ...episode.shape,
+      ...user.shape,
+      userTools: z.array(toolSchema).optional(),
+    }),
   },
   step: {
     params: episode.extend({
@@ -153,7 +162,11 @@ export function readAnswer<S extends z.ZodType>(
   { schema, answer }: { schema: S; answer: unknown },
 ): z.infer<S> {
   const { data, error } = schema.safeParse(answer);
-  if (!error) return data;
+  if (!error) {
+    const half = findHalfCharacter(data);
+    if (half) throw badEnvironment(environment, method, half.join('.'), HALF_CHARACTER_PROBLEM);
+    return data;
+  }
   const fix = `return what docs/environments.md says of ${method}`;
   throw badEnvironment(environment, method, quoted(firstIssue(error, answer)), fix);
 }
@@ -161,11 +174,14 @@ export function readAnswer<S extends z.ZodType>(
 const ANSWERS_FIX =
   'answer each call with one tool message that has its id, in the order of the calls, where the call fails too ("error : ...")';
 
-/** Throws BadEnvironment unless each call of the message is answered in order, as a call of whoever made it. Only the end of an episode may leave calls out. */
+/**
+ * Throws BadEnvironment unless each call of the message is answered in order, as a call of whoever made it, and the agent hears something before its
+ * next turn. Only the end of an episode may leave calls or the answer out.
+ */
 export function checkAnswers(
   environment: string,
   { role, toolCalls = [] }: AssistantMessage | UserMessage,
-  { messages, done }: StepResult,
+  { messages, done, user }: Result<'step'>,
 ): void {
   const bad = (problem: string) => badEnvironment(environment, 'step', problem, ANSWERS_FIX);
   const requestor = role === 'user' ? 'user' : undefined;
@@ -183,4 +199,11 @@ export function checkAnswers(
     if (message.toolCallId !== next) throw bad(`${field} comes where ${next} should`);
   }
   if (!done && answered < calls.length) throw bad(`messages: call ${calls[answered]} has no answer`);
+  if (role === 'assistant' && !done && !user && messages.length === 0)
+    throw badEnvironment(
+      environment,
+      'step',
+      'messages is empty and done is false: the agent would speak to itself',
+      'answer the agent, let the user speak (`user`), or end the episode (`done`)',
+    );
 }

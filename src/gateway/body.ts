@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import type { z } from 'zod';
 import { type JsonBounds, measureJson } from '../domain/json-size';
 import { DEEPEST } from '../domain/messages';
+import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../domain/plain-text';
 import { badRequest, GatewayError } from './errors';
 
 /** Its answer is read by nobody. */
@@ -91,7 +92,11 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, text: string
     throw badRequest(`the body is no JSON: ${shown(text)}`);
   }
   const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
+  if (parsed.success) {
+    const half = findHalfCharacter(parsed.data)?.join('.');
+    if (half !== undefined) throw badRequest(`${half} ${HALF_CHARACTER_PROBLEM}`, half);
+    return parsed.data;
+  }
   const { path, message } = parsed.error.issues[0]!;
   const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | null | undefined)?.[key], body);
   const isMissing = value === undefined;

@@ -6,6 +6,7 @@ import { createParser } from 'eventsource-parser';
 import { Agent, type Dispatcher } from 'undici';
 import { checkVariable } from '../domain/allowed';
 import { type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
+import { plainLine } from '../domain/plain-text';
 import { limited } from '../domain/concurrency';
 
 /** Timeouts and conflicts of the endpoint's own, rate limits, and servers that are starting or going down. */
@@ -239,7 +240,7 @@ function oneLine(text: string): string {
   const title = /<title[^>]*>([^<]*)/i.exec(text)?.[1]?.trim();
   const [status = ''] = /^\d{3} /.exec(text) ?? [];
   const words = page ? `${status}an HTML page${title ? ` ("${title}")` : ''} and no chat completion` : text;
-  const line = words.replace(/\s+/g, ' ').trim();
+  const line = plainLine(words.replace(/\s+/g, ' ')).trim();
   return line.length > SHOWN ? `${line.slice(0, SHOWN)} ...` : line;
 }
 

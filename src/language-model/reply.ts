@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { tokensOf, type ModelUsage } from '../domain/endpoints';
+import { toWellFormed } from '../domain/plain-text';
 import { ApiError, type Endpoint } from './endpoint';
 import type { ModelReply, Question } from './model';
 
@@ -51,7 +52,8 @@ const completionSchema = z.object({
 /** A whole answer. Throws ApiError where it is none. */
 export function parseCompletion(value: unknown) {
   const { choices, usage } = parse(completionSchema, value);
-  const { message, finish_reason: finish } = choices[0]!;
+  const { message: said, finish_reason: finish } = choices[0]!;
+  const message = { ...said, ...(said.content !== undefined && { content: toWellFormed(said.content) }) };
   return { message, finish, usage };
 }
 
@@ -142,7 +144,8 @@ export class PartialReply {
   private ended(finish: string, usage: ModelUsage | null | undefined): ModelReply {
     const refused = this.refusal !== '' && this.text === '';
     return {
-      text: refused ? this.refusal : this.text,
+      // Pieces may end within a pair.
+      text: toWellFormed(refused ? this.refusal : this.text),
       finish: refused ? 'content_filter' : finish,
       usage: usage ?? this.usage(),
     };

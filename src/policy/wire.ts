@@ -12,6 +12,7 @@ import {
   type ToolCall,
   type ToolSchema,
 } from '../domain/messages';
+import { toWellFormed } from '../domain/plain-text';
 import type { FixedPolicy, Sampling } from '../domain/rollout';
 import { callSchema } from '../language-model/reply';
 
@@ -227,10 +228,10 @@ export function toAssistantMessage(content: string, calls: WireCall[]): Assistan
   const malformed: string[] = [];
   for (const { id, function: called } of calls) {
     const given = readArguments(called.arguments);
-    if (given) toolCalls.push({ id, name: called.name, ...given });
+    if (given) toolCalls.push({ id, name: toWellFormed(called.name), ...given });
     else malformed.push(`${called.name}(${called.arguments})`);
   }
-  const text = [content, ...malformed].filter(Boolean).join('\n');
+  const text = toWellFormed([content, ...malformed].filter(Boolean).join('\n'));
   return toolCalls.length > 0 ? { role: 'assistant', content: text, toolCalls } : { role: 'assistant', content: text };
 }
 

@@ -12,6 +12,8 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import { statfs } from 'node:fs/promises';
+import { inspect } from 'node:util';
+import { plainText } from '../domain/plain-text';
 import { buckets, campaignOf, counters, labelsOf, measure } from '../metrics';
 import type { PolicyClient } from '../policy/client';
 import { startTracing, traced } from '../tracing';
@@ -26,10 +28,10 @@ export async function startTelemetry(queue: string): Promise<() => Promise<void>
   if (!isJson && format !== 'text') throw new Error(`CAMPAIGN_LOG is ${format}; give text or json`);
   const naming = { countersTotalSuffix: true, unitSuffix: true, useSecondsForDurations: true };
   const prometheus = { ...naming, histogramBucketOverrides: buckets, bindAddress: address ?? '' };
-  const logger = new DefaultLogger('INFO', (entry) => process.stderr.write(lineOf(entry)));
+  const logger = new DefaultLogger('INFO', (entry) => process.stderr.write(isJson ? lineOf(entry) : textOf(entry)));
   try {
     Runtime.install({
-      ...(isJson && { logger }),
+      logger,
       telemetryOptions: { ...(isJson && { logging: { forward: {} } }), ...(address && { metrics: { prometheus } }) },
     });
   } catch (error) {
@@ -43,12 +45,18 @@ export async function startTelemetry(queue: string): Promise<() => Promise<void>
 /** Writes a line of the worker's own. */
 export function say(level: 'WARN' | 'ERROR', message: string): void {
   const timestampNanos = BigInt(Date.now()) * 1_000_000n;
-  process.stderr.write(isJson ? lineOf({ level, message, timestampNanos }) : `${message}\n`);
+  process.stderr.write(isJson ? lineOf({ level, message, timestampNanos }) : `${plainText(message)}\n`);
 }
+
+/** As the SDK writes entries, without what a quoted error of a process or server would do to a terminal. */
+const textOf = ({ level, message, timestampNanos, meta }: LogEntry): string =>
+  `${plainText(`${timeOf(timestampNanos)} [${level}] ${message}${meta ? ` ${inspect(meta)}` : ''}`)}\n`;
+
+const timeOf = (timestampNanos: bigint): string => new Date(Number(timestampNanos / 1_000_000n)).toISOString();
 
 function lineOf({ level, message, timestampNanos, meta = {} }: LogEntry): string {
   const { workflowId: workflow, activityType: activity, error, ...rest } = meta as Record<string, unknown>;
-  const time = new Date(Number(timestampNanos / 1_000_000n)).toISOString();
+  const time = timeOf(timestampNanos);
   const of = typeof workflow === 'string' && { ...campaignOf(workflow), workflow };
   const line = {
     time,

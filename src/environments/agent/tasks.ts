@@ -6,8 +6,14 @@ import { type Task, taskSchema } from '../../domain/environment';
 import { OutsideFailure, reasonOf } from '../../domain/failures';
 import { firstIssue } from '../../domain/issues';
 import { jsonText } from '../../domain/messages';
+import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../../domain/plain-text';
 
-const lineSchema = jsonText.pipe(z.looseObject(taskSchema.shape));
+const lineSchema = jsonText.pipe(
+  z.looseObject(taskSchema.shape).superRefine((task, context) => {
+    const path = findHalfCharacter(task);
+    if (path) context.addIssue({ code: 'custom', path, message: HALF_CHARACTER_PROBLEM });
+  }),
+);
 export type AgentTask = Task & Record<string, unknown>;
 
 export interface TaskList {

@@ -423,6 +423,14 @@ describe('what campaign files could say before', () => {
   );
 });
 
+it('names the line of a text that is not valid Unicode', () => {
+  const text = `${named}target:\n  kind: process\n  command: [node, "env \\ud83d.js"]\n`;
+  expect(problems(text)).toEqual([expect.stringMatching(/^mine\.yaml:5 target\.command\[1\] holds half/)]);
+  const file = write(base);
+  writeFileSync(file, `${base}# caf\u00e9\n`, 'latin1');
+  expect(() => loadCampaign({ file })).toThrow(/not UTF-8/);
+});
+
 it('docs/campaign-file.md is what `campaign schema --markdown` prints, and describes every field', () => {
   const kept = readFileSync(join(repository, 'docs/campaign-file.md'), 'utf8');
   expect(kept).toBe(campaignReference(campaignJsonSchema()));

@@ -116,6 +116,11 @@ test.each([
   ['answers in another order', `send(id, answers({ toolCallId: 'c2' }));`, '"c2" comes where c1 should'],
   ['answers twice', `send(id, answers(...['c1', 'c1'].map((toolCallId) => ({ toolCallId }))));`, 'where c2 should'],
   ['names the user', `send(id, answers({ toolCallId: 'c1', requestor: 'user' }));`, 'must have no requestor'],
+  [
+    'cuts a character',
+    `send(id, answers({ toolCallId: 'c1', content: '\\ud83d' }, { toolCallId: 'c2' }));`,
+    'step: messages.0.content; ',
+  ],
 ])('a process that %s does not keep the contract', async (_, answer, problem) => {
   const episode = await bridge(answer).reset(task);
   const wrong = { ...failure('BadEnvironment', problem), retryable: false };
@@ -168,6 +173,28 @@ test.each<[Method, result: unknown, names: string, value: string]>([
   expect(error).toMatchObject(failure('BadEnvironment', names));
   for (const words of [value, `docs/environments.md says of ${method}`])
     expect(error).toMatchObject({ message: expect.stringContaining(words) });
+});
+
+test('an environment must answer the agent before its next turn, and end within 10,000 of them', async () => {
+  const silent = await bridge(`send(id, { messages: [], done: params.message.content === 'end' });`).reset(task);
+  await expect(silent.step(message)).rejects.toMatchObject(failure('BadEnvironment', 'step: messages is empty'));
+  expect(await silent.step({ ...message, content: 'end' })).toMatchObject({ done: true });
+  const endless = { name: 'n', version: '1', policy: 'p', tools: [], maxSteps: 9007199254740991, hasReference: false };
+  const long = bridge(`send(id, { episode: 'e', ...${JSON.stringify({ ...endless, messages: [] })} });`);
+  await expect(long.describe()).rejects.toMatchObject(failure('BadEnvironment', 'describe: maxSteps:'));
+  await expect(long.reset(own)).rejects.toMatchObject(failure('BadEnvironment', 'reset: maxSteps:'));
+});
+
+test('what a process says moves no cursor where its failure is shown', async () => {
+  const hostile = '\u001b[2J\u001b]0;owned\u0007\u009b31m\u202ered\rback\u0000';
+  const said = bridge(`fail(id, -32000, ${JSON.stringify(`an error ${hostile}`)});`);
+  const died = bridge(`process.stderr.write(${JSON.stringify(`last\n${hostile}`)}, () => process.exit(3));`);
+  const printed = bridge(`console.log(${JSON.stringify(hostile)});`);
+  for (const environment of [said, died, printed]) {
+    const error: Error = await environment.reset(own).catch((thrown) => thrown);
+    expect(error.message).toContain('redback');
+    expect(error.message).not.toMatch(/[^\P{Cc}\n]|\p{Bidi_Control}|owned/u);
+  }
 });
 
 test('an error of the environment fails one request only', async () => {

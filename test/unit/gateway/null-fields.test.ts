@@ -226,3 +226,9 @@ test('values are bounded in the body and in the arguments of its calls, and neit
     parsed.mockRestore();
   }
 });
+
+it('names the field of a text that is not valid Unicode', () => {
+  const half = { model: 'trace', messages: [{ role: 'user', content: 'cut \ud83d' }] };
+  expect(() => read(half)).toThrow(/^messages\.0\.content holds half/);
+  expect(reads({ ...half, messages: [{ role: 'user', content: 'whole \ud83d\ude00' }], unread: '\ud83d' })).toBe(true);
+});

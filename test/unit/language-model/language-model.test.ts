@@ -38,6 +38,11 @@ describe('a question', () => {
     expect(server.requests).toEqual([{ authorization: `Bearer ${KEY}`, body }]);
   });
 
+  test('has a reply of whole characters, also where pieces of the stream end within one', async () => {
+    server.play = streamed('a \ud83d\ude00 b \ud83d c', { piece: 3 });
+    expect((await ask()).text).toBe('a \u{1F600} b \uFFFD c');
+  });
+
   test('that was answered is not asked again; another seed, model or text is another question', async () => {
     const reply = await ask();
     server.play = streamed('something else');
