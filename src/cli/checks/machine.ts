@@ -139,7 +139,7 @@ export const storeCheck = ({ root }: Home): CheckItem => ({
 });
 
 const INSTALL =
-  'run `make install`, or set CAMPAIGN_PYTHON to a Python that has the packages of trainer/requirements.lock';
+  'run `make install`, or set CAMPAIGN_PYTHON to a Python that has the packages of trainer/requirements.in';
 
 // importlib.metadata reads what is installed without importing it: torch alone would take seconds.
 const PROBE = `
