@@ -4,16 +4,14 @@
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { allowFolder } from '../domain/allowed';
 import { OutsideFailure } from '../domain/failures';
 import { isPlace, type Place, placeSchema } from '../domain/places';
 import { digest, sha256 } from './hash';
 import { isInside } from './objects';
+import { projectRoot } from './project-root';
 import type { ArtifactStore } from './store';
-
-/** Seen from src/ and from dist/. */
-export const projectRoot = resolve(__dirname, '..', '..');
 
 const keyOf = (contents: string): string => `given/${contents}`;
 

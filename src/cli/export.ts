@@ -5,7 +5,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { projectRoot } from '../artifacts/given';
+import { projectRoot } from '../artifacts/project-root';
 import { openStore } from '../artifacts/open-store';
 import {
   fileNameOf,

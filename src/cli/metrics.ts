@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { projectRoot } from '../artifacts/given';
+import { projectRoot } from '../artifacts/project-root';
 import { digest } from '../artifacts/hash';
 import { openStore } from '../artifacts/open-store';
 import { keysNotedBy } from '../artifacts/usage';

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { chmod, stat, writeFile } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { isCode, makeFolder } from '../artifacts/durable-file';
-import { projectRoot } from '../artifacts/given';
+import { projectRoot } from '../artifacts/project-root';
 import { messageOf, UserError } from './errors';
 
 /** As package.json has it. */

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path';
 import { z } from 'zod';
-import { projectRoot } from '../artifacts/given';
+import { projectRoot } from '../artifacts/project-root';
 import { OVERALL, type PublishedArm } from '../domain/artifacts';
 import type { ProcessCommand } from './connection';
 import type { EnvironmentKind } from './kinds';

@@ -5,7 +5,7 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { flush, ifThere } from '../artifacts/durable-file';
-import { projectRoot } from '../artifacts/given';
+import { projectRoot } from '../artifacts/project-root';
 import { readJson, type ArtifactStore } from '../artifacts/store';
 import type { FixedPolicy, Sampling } from '../domain/rollout';
 import { modelOf, readFingerprint } from '../policy/base-model';

@@ -9,7 +9,7 @@ import { OutsideFailure, reasonOf } from '../domain/failures';
 import type { Asking, ChatMessage, LanguageModel, ModelReply } from './model';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../artifacts/given';
+import { projectRoot } from '../artifacts/project-root';
 import { digest } from '../artifacts/hash';
 import { isCode } from '../artifacts/durable-file';
 

@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { projectRoot } from '../artifacts/given';
+import { projectRoot } from '../artifacts/project-root';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { limited } from '../domain/concurrency';

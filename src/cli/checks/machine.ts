@@ -5,7 +5,7 @@ import { tmpdir, totalmem } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { projectRoot } from '../../artifacts/given';
+import { projectRoot } from '../../artifacts/project-root';
 import { openStore } from '../../artifacts/open-store';
 import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';

@@ -1,7 +1,7 @@
 /** The target environment, opened before anything is started: how many of its tasks a campaign takes, what it needs, and the parts that work on it. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../../artifacts/given';
+import { projectRoot } from '../../artifacts/project-root';
 import { openStore } from '../../artifacts/open-store';
 import { type CheckItem, Lack, partChecks } from '../../checks/check';
 import type { Campaign, Stage } from '../../domain/campaign';

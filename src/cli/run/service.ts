@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { projectRoot } from '../../artifacts/given';
+import { projectRoot } from '../../artifacts/project-root';
 import { FAULTY } from '../../domain/work';
 import { messageOf, UserError } from '../errors';
 import { signalGroup, waitUntil } from './processes';

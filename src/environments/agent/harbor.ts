@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { z } from 'zod';
-import { projectRoot } from '../../artifacts/given';
+import { projectRoot } from '../../artifacts/project-root';
 import { digest, sha256 } from '../../artifacts/hash';
 import { OutsideFailure } from '../../domain/failures';
 import { agentKind, commandOptions } from './kind';

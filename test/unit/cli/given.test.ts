@@ -4,7 +4,8 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { dirname, join, resolve } from 'node:path';
 import { readGivenFile } from '../../../src/analyst/given';
 import { mapped } from '../../../src/activities/failures';
-import { atHand, give, projectRoot } from '../../../src/artifacts/given';
+import { atHand, give } from '../../../src/artifacts/given';
+import { projectRoot } from '../../../src/artifacts/project-root';
 import { openStore } from '../../../src/artifacts/open-store';
 import { baseIdOf, loadCampaign, travelling } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';

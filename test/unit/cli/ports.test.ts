@@ -5,7 +5,7 @@ import { delimiter, join } from 'node:path';
 import { runChecks } from '../../../src/checks/check';
 import { portCheck } from '../../../src/cli/checks/machine';
 import { chooseTemporalPorts, freePort, freePorts, type PortOptions, uiPort } from '../../../src/cli/ports';
-import { projectRoot } from '../../../src/artifacts/given';
+import { projectRoot } from '../../../src/artifacts/project-root';
 import { servicesOf, waitUntil } from '../../../src/cli/run/processes';
 import { answersOk, policyServerService } from '../../../src/cli/run/services';
 import { startOnFreePorts } from '../../../src/cli/run/temporal-server';
