@@ -8,14 +8,13 @@ import type { Decision } from './approval';
 import type { ArtifactRef } from './artifacts';
 import { rewardSchema, roundReward } from './environment';
 import { count, fraction } from './kinds';
-import { successes, successShare } from './outcomes';
+import { successes, successRateOf, successShare } from './outcomes';
 import { type Group, isSuccess, type RolloutSummary } from './rollout';
 import {
   comparable,
   type Estimate,
   mean,
   meanInterval,
-  meanShare,
   passAtK,
   populationStd,
   successRate,
@@ -99,7 +98,7 @@ function measure(groups: readonly Group[], confidence: number): Measures {
         trials: Math.max(...groups.map(({ rewards }) => rewards.length)),
         ...{ confidence, resamples: RESAMPLES },
       }),
-      mean: meanShare(groups.map(({ rewards }) => ({ part: successes(rewards), of: rewards.length }))),
+      mean: successRateOf(groups),
     },
     allSuccess: shareOf((rewards) => rewards.every((reward) => isSuccess({ reward }))),
     allZero: shareOf((rewards) => rewards.every((reward) => roundReward(reward) === 0)),

@@ -16,7 +16,7 @@ import {
   type RolloutSummary,
 } from './rollout';
 import { branchSchema, stopReasonSchema } from './environment';
-import { countsOf, type TaskMeans, mean } from './statistics';
+import { countsOf, type TaskMeans, mean, meanShare } from './statistics';
 
 const scoredOutcomeSchema = z.object({
   status: z.literal('scored'),
@@ -61,10 +61,14 @@ export function outcomeOf(rollout: Rollout): Outcome {
 const scoredIn = (outcomes: readonly Outcome[]): ScoredOutcome[] =>
   outcomes.filter((outcome): outcome is ScoredOutcome => outcome.status === 'scored');
 
-/** The share of rewards that are successes. Every success rate of a task or a batch is this one. */
+/** The share of one task's rewards that are successes. */
 export const successShare = (rewards: readonly number[]): number => successes(rewards) / Math.max(1, rewards.length);
 export const successes = (rewards: readonly number[]): number =>
   rewards.filter((reward) => isSuccess({ reward })).length;
+
+/** The success rate: the mean over tasks of `successShare`, 0 without a task. Batches, calibrations and reports count it so. */
+export const successRateOf = (groups: readonly Group[]): number =>
+  groups.length === 0 ? 0 : meanShare(groups.map(({ rewards }) => ({ part: successes(rewards), of: rewards.length })));
 
 /** Rewards by task, in the order of the attempts. */
 export function groupByTask(outcomes: readonly Outcome[]): Map<string, Group> {
@@ -110,11 +114,11 @@ export function summarise(
 }
 
 function ratesOf(scored: readonly ScoredOutcome[]): BranchSummary {
-  const rewards = scored.map(({ reward }) => reward);
+  const groups = [...groupByTask(scored).values()];
   return {
-    scored: rewards.length,
-    meanReward: rewards.length === 0 ? 0 : mean(rewards),
-    successRate: successShare(rewards),
+    scored: scored.length,
+    meanReward: groups.length === 0 ? 0 : mean(groups.map(({ rewards }) => mean(rewards))),
+    successRate: successRateOf(groups),
   };
 }
 

@@ -28,8 +28,8 @@ export const escapeLineBreaks = (text: string): string => text.replace(LINE_BREA
 /** Returns the text as one line without control characters. */
 export const plainLine = (text: string): string => plainText(escapeLineBreaks(text));
 
-/** Characters that begin or end something in Markdown, and what some renderers make a link of. */
-const MARKDOWN = /[\\`*_{}[\]<>#|~&!$]|:(?=\/\/)|(?<=\bwww)\./gi;
+/** Characters that begin or end something in Markdown, and what some renderers make a link of. Within a word `_` does neither. */
+const MARKDOWN = /[\\`*{}[\]<>#|~&!$]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|:(?=\/\/)|(?<=(?:^|[^\p{L}\p{N}])www)\./giu;
 /** A list item, rule or front matter at the beginning of a line. */
 const LINE_START = /^(\d{1,9}(?=[.)])|(?=[-+=]))/;
 

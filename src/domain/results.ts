@@ -10,7 +10,7 @@ import type { SynthesisRound } from './calibration';
 import type { Campaign, Stage } from './campaign';
 import type { Candidate, Composite } from './capability';
 import { type FixedPolicy, fixedPolicySchema, type RolloutSummary } from './rollout';
-import { comparable, mean, meanShare } from './statistics';
+import { comparable, mean } from './statistics';
 
 /** The subsets of a target's tasks. `train`, `validation` and `router` are of its train split; the router is fitted on tasks of the first two. */
 export const subsets = ['train', 'validation', 'router', 'test'] as const;
@@ -281,8 +281,6 @@ function overBranches({ branches, ...all }: RolloutSummary): { meanReward: numbe
   const each = branches ? Object.values(branches) : [all];
   return {
     meanReward: comparable(mean(each.map(({ meanReward }) => meanReward))),
-    successRate: meanShare(
-      each.map(({ scored, successRate }) => ({ part: Math.round(scored * successRate), of: Math.max(1, scored) })),
-    ),
+    successRate: comparable(mean(each.map(({ successRate }) => successRate))),
   };
 }

@@ -142,23 +142,21 @@ export const purposeNames: Record<Purpose, string> = {
 
 export interface BranchSummary {
   scored: number;
+  /** Mean over tasks of the mean reward of each one's scored rollouts, as in the report. */
   meanReward: number;
+  /** Mean over tasks of the share of each one's scored rollouts that are successes, as in the report. */
   successRate: number;
 }
 
 /** A finished batch of rollouts: figures of all that it holds, also of those that other batches hold too. */
-export interface RolloutSummary {
+export interface RolloutSummary extends BranchSummary {
   ref: ArtifactRef;
   purpose: Purpose;
   /** What the batch is, for people. */
   title: string;
-  scored: number;
   broken: number;
   /** Those that were found, in this batch or others, and not played for it; absent where there were none. */
   reused?: number;
-  meanReward: number;
-  /** Share of the scored rollouts that are successes. */
-  successRate: number;
   /** The same by branch, of the rollouts that have one; absent where none has. */
   branches?: Record<string, BranchSummary>;
   promptTokens: number;

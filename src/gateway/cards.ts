@@ -1,5 +1,9 @@
-/** Model cards in the hub's layout. Every figure stands with its interval, its n and the id that `campaign lineage` takes. */
+/**
+ * Model cards in the hub's layout. Every figure stands with its interval, its n and the id that `campaign lineage` takes. Texts of models and names of
+ * others are escaped: a public card shows them and obeys nothing in them.
+ */
 import type { Figure } from '../domain/artifacts';
+import { escapeMarkdown, plainLine } from '../domain/plain-text';
 import { policyNames } from '../domain/policies';
 import { rankFor } from '../policy/server';
 import { CHOSE } from '../report/adapters';
@@ -34,6 +38,9 @@ function frontMatter({ router, license }: CardFacts, library: string): string {
   ].join('\n');
 }
 
+/** A name as code: within it nothing else has a meaning. */
+const code = (text: string): string => `\`${plainLine(text).replaceAll('`', "'")}\``;
+
 const row = (label: string, figure: Figure | undefined): string[] =>
   figure === undefined
     ? []
@@ -50,6 +57,7 @@ const rate = ({ arms = [] }: Report, name: string) => arms.find((arm) => arm.nam
 export function adapterCard(name: string, facts: CardFacts): string {
   const { report, router, environments } = facts;
   const { campaign, capabilities = [] } = report;
+  const target = escapeMarkdown(campaign.target.name);
   const parts = name.split('+');
   const arm = rate(report, name);
   const own = capabilities.filter((one) => [...parts, ...(arm?.builtOn ?? [])].includes(one.name));
@@ -68,7 +76,7 @@ export function adapterCard(name: string, facts: CardFacts): string {
   if (baseline)
     data.push(`- As the baseline \`${baseline.kind}\` does, which the report compares${spent(baseline.training)}.`);
   const rows = [
-    ...row(`success on ${campaign.target.name}'s test tasks`, arm?.successRate),
+    ...row(`success on ${target}'s test tasks`, arm?.successRate),
     ...row(`the same, base model`, rate(report, policyNames.base)?.successRate),
     ...row('difference to the base model, paired over tasks', arm?.differenceToBase),
     ...row('its own environment, held-out seeds, before', single?.validation?.synthesized.before),
@@ -80,27 +88,27 @@ export function adapterCard(name: string, facts: CardFacts): string {
   ];
   return [
     frontMatter(facts, 'peft'),
-    `# ${name}`,
+    `# ${escapeMarkdown(name)}`,
     '',
-    `A LoRA ${parts.length > 1 ? `that is the sum of ${parts.length} adapters` : 'adapter'} of \`${router.base.name}\`, made by the campaign \`${campaign.name}\` (TRACE, arXiv 2604.05336).`,
+    `A LoRA ${parts.length > 1 ? `that is the sum of ${parts.length} adapters` : 'adapter'} of ${code(router.base.name)}, made by the campaign ${code(campaign.name)} (TRACE, arXiv 2604.05336).`,
     '',
     '## What it was trained for',
     '',
-    ...(own.length > 0 ? own.map((one) => `- ${one.name}: ${one.definition}`) : [`- ${campaign.target.name}`]),
+    ...(own.length > 0 ? own.map((one) => `- ${one.name}: ${escapeMarkdown(one.definition)}`) : [`- ${target}`]),
     '',
     '## Data',
     '',
     ...data,
-    `- No task of ${campaign.target.name}'s test split was trained on.`,
+    `- No task of ${target}'s test split was trained on.`,
     '',
     '## Figures',
     '',
     ...table(rows),
-    ...(single?.statement ? ['', single.statement.text] : []),
+    ...(single?.statement ? ['', escapeMarkdown(single.statement.text)] : []),
     '',
     '## Lineage',
     '',
-    `Base model \`${router.base.id}\`, campaign \`${campaign.name}\` with configuration \`${campaign.configSha256}\`${own.flatMap(({ adapter }) => (adapter ? [`, adapter \`${adapter.sha256}\``] : [])).join('')}. \`campaign lineage ID\` in the campaign's home leads from an id above to its rollouts.`,
+    `Base model ${code(router.base.id)}, campaign ${code(campaign.name)} with configuration \`${campaign.configSha256}\`${own.flatMap(({ adapter }) => (adapter ? [`, adapter \`${adapter.sha256}\``] : [])).join('')}. \`campaign lineage ID\` in the campaign's home leads from an id above to its rollouts.`,
     '',
     ...ending(facts),
   ].join('\n');
@@ -109,7 +117,7 @@ export function adapterCard(name: string, facts: CardFacts): string {
 const ending = ({ report: { campaign }, license }: CardFacts): string[] => [
   '## Limits',
   '',
-  `- Measured on ${campaign.target.name} ${campaign.target.version} alone, from one training run: another one may come out several points otherwise.`,
+  `- Measured on ${escapeMarkdown(`${campaign.target.name} ${campaign.target.version}`)} alone, from one training run: another one may come out several points otherwise.`,
   '- The tool calls and texts that it knows are those of its environments; on other tasks it may do worse than the base model.',
   '',
   '## Licence',
@@ -121,6 +129,7 @@ const ending = ({ report: { campaign }, license }: CardFacts): string[] => [
 export function folderCard(facts: CardFacts): string {
   const { report, router, environments, rank } = facts;
   const { campaign, verdict } = report;
+  const target = escapeMarkdown(campaign.target.name);
   const all = [...router.options, ...router.baselines];
   const names = [policyNames.routed, ...all.map(({ name }) => name)];
   const context = /, (\d+) tokens$/.exec(router.base.id)?.[1];
@@ -146,14 +155,14 @@ export function folderCard(facts: CardFacts): string {
   ];
   return [
     frontMatter(facts, 'peft'),
-    `# ${campaign.name}`,
+    `# ${escapeMarkdown(campaign.name)}`,
     '',
-    `Adapters of \`${router.base.name}\` and a router between them, made by a campaign on ${campaign.target.name} (TRACE, arXiv 2604.05336).`,
+    `Adapters of ${code(router.base.name)} and a router between them, made by a campaign on ${target} (TRACE, arXiv 2604.05336).`,
     '',
-    ...verdict.slice(0, 2).map(({ text }) => `${text}\n`),
+    ...verdict.slice(0, 2).map(({ text }) => `${escapeMarkdown(text)}\n`),
     '## Figures',
     '',
-    `Success on ${campaign.target.name}'s test tasks.`,
+    `Success on ${target}'s test tasks.`,
     '',
     ...table(names.flatMap((name) => row(name, rate(report, name)?.successRate))),
     '',
@@ -165,7 +174,7 @@ export function folderCard(facts: CardFacts): string {
     '',
     '## Serve it',
     '',
-    `\`campaign\` is the program that wrote this folder${isOnHub(router) ? '' : `, and \`../base\` the folder of \`${router.base.name}\``}. With vLLM and the gateway, which routes each conversation (model \`trace\`):`,
+    `\`campaign\` is the program that wrote this folder${isOnHub(router) ? '' : `, and \`../base\` the folder of ${code(router.base.name)}`}. With vLLM and the gateway, which routes each conversation (model \`trace\`):`,
     '',
     '```',
     `VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve ${served} --generation-config vllm${context ? ` --max-model-len ${context}` : ''}${lora}`,

@@ -11,6 +11,7 @@ import { CancellationScope, ParentClosePolicy, sleep, startChild, workflowInfo }
 import { armName, type Campaign } from '../domain/campaign';
 import { type Candidate, type Lacking, mixtureOf, partNames, sharedSteps } from '../domain/capability';
 import { kindOf } from '../domain/kinds';
+import { escapeMarkdown } from '../domain/plain-text';
 import { type EndedArm, type EndedCapability, rolloutsOfTrace, type SelectionResult } from '../domain/results';
 import type { ArmInput } from './arm';
 import type { ArmKind } from './arms/arm';
@@ -173,7 +174,7 @@ async function afterItsEarlierRun<R>(start: () => Promise<R>): Promise<R> {
 const childOptions = (campaign: Campaign, o: { workflowId: string; kind: string; name: string }) => ({
   workflowId: o.workflowId,
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
-  staticSummary: `${o.kind}: ${o.name}`,
+  staticSummary: escapeMarkdown(`${o.kind}: ${o.name}`),
   typedSearchAttributes: new TypedSearchAttributes([
     { key: campaignAttribute, value: campaign.name },
     { key: capabilityAttribute, value: o.name },

@@ -1,4 +1,7 @@
-/** What a campaign and its children show of themselves: progress query, current details, search attributes, memo. */
+/**
+ * What a campaign and its children show of themselves: progress query, current details, search attributes, memo. Temporal's UI renders details as
+ * Markdown: reasons quote environments, servers and models, and are escaped.
+ */
 import { defineSearchAttributeKey } from '@temporalio/common';
 import {
   defineQuery,
@@ -14,6 +17,7 @@ import {
 import { type Waiting, waitingText } from '../domain/approval';
 import { type Campaign, type Stage, stages } from '../domain/campaign';
 import type { CapabilityResult } from '../domain/results';
+import { escapeMarkdown } from '../domain/plain-text';
 import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
 import { watchSteps, PauseGate, pauseSignal, resumeSignal } from './failures';
@@ -179,15 +183,15 @@ export class CampaignStatus extends Status<CampaignProgress> {
     if (need) this.progress.need = need;
     else delete this.progress.need;
     const line = (one: { name: string; status: string; detail: string }) =>
-      `- ${one.name}: ${one.status}${one.detail ? ` (${one.detail})` : ''}`;
+      `- ${escapeMarkdown(`${one.name}: ${one.status}${one.detail ? ` (${one.detail})` : ''}`)}`;
     // A list of their own: within the list of the stages Temporal's UI puts them into whichever stage stands before them.
     const below = children.length > 0 ? ['', '**Capabilities and arms**', '', ...children.map(line)] : [];
     const counts = `${rollouts.scored} rollouts scored, ${rollouts.broken} broken${children.length > 0 ? ' (children not counted)' : ''}`;
-    const broke = rollouts.causes ? ['', causesText(rollouts.causes, rollouts.broken)] : [];
+    const broke = rollouts.causes ? ['', escapeMarkdown(causesText(rollouts.causes, rollouts.broken))] : [];
     const head = [
-      ...(this.verdict ? [this.verdict, ''] : []),
+      ...(this.verdict ? [escapeMarkdown(this.verdict), ''] : []),
       ...(paused ? ['**paused**', ''] : []),
-      ...(need ? [`**${needText(need)}**`, ''] : []),
+      ...(need ? [`**${escapeMarkdown(needText(need))}**`, ''] : []),
     ];
     const page = `All of it, with its conversations: [the campaign's page](http://127.0.0.1:${VIEW_PORT}) while \`campaign view ${campaign}\` runs.`;
     setCurrentDetails([...head, ...all.map(line), ...below, '', counts, ...broke, '', page].join('\n'));
@@ -231,9 +235,10 @@ export class ChildStatus extends Status<ChildProgress> {
   protected override async show(): Promise<void> {
     const { name, phase, detail, paused, calibration } = this.progress;
     const need = this.need(workflowInfo().parent?.workflowId ?? '');
-    const lines = [`**${name}**: ${paused ? 'paused, ' : ''}${phase}${detail ? ` (${detail})` : ''}`];
-    if (calibration) lines.push(`Success in calibration: ${calibration}`);
-    setCurrentDetails([...lines, ...(need ? [`**${needText(need)}**`] : [])].join('\n\n'));
+    const now = `${paused ? 'paused, ' : ''}${phase}${detail ? ` (${detail})` : ''}`;
+    const lines = [`**${escapeMarkdown(name)}**: ${escapeMarkdown(now)}`];
+    if (calibration) lines.push(`Success in calibration: ${escapeMarkdown(calibration)}`);
+    setCurrentDetails([...lines, ...(need ? [`**${escapeMarkdown(needText(need))}**`] : [])].join('\n\n'));
     if (need?.text === this.told?.text) return;
     this.told = need;
     await tellParent(need);

@@ -6,6 +6,7 @@ import { activities, type ActivityEntry, type ActivityName, batchOrder, longQueu
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Subset } from '../domain/results';
+import { escapeMarkdown } from '../domain/plain-text';
 import type { FixedPolicy } from '../domain/rollout';
 import { BACKOFF, ROUND } from '../domain/failures';
 import { untilDone } from './failures';
@@ -73,7 +74,7 @@ export function activity(campaign: Campaign, summary: string): Steps {
       ...placeOf(name, input, campaign),
       heartbeatTimeout: `${campaign.workers.heartbeatSeconds} seconds`,
       retry,
-      summary,
+      summary: escapeMarkdown(summary),
     });
     return untilDone(summary, () => proxies[name]!(input, workflowInfo().taskQueue));
   };

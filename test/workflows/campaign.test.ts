@@ -430,6 +430,20 @@ test("Temporal's UI shows stages and children as two lists, and in the end what 
   expect(await detailsOf(campaign.name)).toMatch(/^Ship trace\.\n\n- rollouts: done/);
 });
 
+test("Temporal's UI shows what an environment said, and renders none of it", async () => {
+  const said = 'gone\n# Sign in\n![x](http://evil.example/p.png) <img src=x> [here](http://evil.example) \u001b[31m';
+  const causes = [{ type: 'EnvironmentFailed', message: said, count: 1, task: said }];
+  const { campaign } = await play({}, ({ rollOut }) => ({
+    rollOut: async (input) => ({ ...(await rollOut(input)), broken: 1, causes }),
+  }));
+  const handle = env().client.workflow.getHandle(campaign.name);
+  const metadata = await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata');
+  const details = metadata.currentDetails.replaceAll(/\\[!-/:-@[-`{-~]/g, '');
+  expect(details).toContain('gone');
+  expect(details).not.toMatch(/^#|!\[|<img|\]\(http:\/\/evil|http:\/\/evil/m);
+  expect(details).not.toContain('\u001b');
+});
+
 test('the best iteration by held-out success is kept, the first of equals; of an arm only within what trace really spent', async () => {
   const fields = { ...onTarget, training: { steps: 6, checkpointEvery: 2 } };
   const rates: Record<string, number> = { [`${TELL}: held out at step 4`]: 0.9, [`${TELL}: held out at step 6`]: 0.9 };

@@ -6,7 +6,8 @@ import { openFolderStore } from '../../../src/artifacts/open-store';
 import { evaluationSchema } from '../../../src/domain/environment';
 import { bestIteration, type Iteration } from '../../../src/domain/results';
 import { type RolloutSummary, rolloutSchema } from '../../../src/domain/rollout';
-import { outcomeOf, summarise } from '../../../src/domain/outcomes';
+import { outcomeOf, summarise, taskMeans } from '../../../src/domain/outcomes';
+import { rateFigure, rewardFigure } from '../../../src/report/build/figures';
 import { put } from '../../support/activity-inputs';
 import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -53,6 +54,19 @@ describe('a batch', () => {
         twin: { scored: 3, meanReward: 2.5 / 3, successRate: 2 / 3 },
       },
     });
+  });
+
+  it('has the success rate and mean reward of the report, also where tasks have unequal numbers of scored rollouts', () => {
+    const rewards = { a: [1, 1, 1], b: [0.5] };
+    const outcomes = Object.entries(rewards).flatMap(([task, own]) =>
+      own.map((reward, n) => outcomeOf(scoredRollout({ name: `${task}${n}`, task, reward }))),
+    );
+    const means = taskMeans(outcomes, ref);
+    const level = { confidence: 0.95, seed: 1 };
+    const { successRate, meanReward } = summarise(outcomes);
+    expect([successRate, meanReward]).toEqual([0.5, 0.75]);
+    expect(rateFigure('rate', means, level).value).toBe(successRate);
+    expect(rewardFigure('reward', means, level).value).toBe(meanReward);
   });
 
   it('has none where no rollout has a branch', () => {

