@@ -62,24 +62,3 @@ it.each(['shop-base', 'tau2-retail', 'toolsandbox'])(
     }
   },
 );
-
-test('the modules of campaigns/real.yaml are what recorded replies hold', () => {
-  const set = join(recordedFolder, 'instructions');
-  const replies = readdirSync(set)
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => readFileSync(join(set, file), 'utf8'));
-  const modules = join(recordedFolder, '..', '..', 'campaigns', 'real', 'modules');
-  const kept = readdirSync(modules);
-  expect(kept.length).toBeGreaterThan(0);
-  for (const file of kept) {
-    // Its rationale and the target's tools are put before it, the scripts that a second look came up with after it.
-    const lines = readFileSync(join(modules, file), 'utf8').trimEnd().split('\n');
-    const [rationale, tools, ...rest] = lines.filter((line) => !line.startsWith('// Attack: '));
-    const written = rest.join('\n').trim();
-    expect([tools, rationale]).toEqual([
-      expect.stringMatching(/^const targetTools = /),
-      expect.stringMatching(/^\/\/ Rationale: /),
-    ]);
-    expect({ file, isThere: replies.some((reply) => reply.includes(written)) }).toEqual({ file, isThere: true });
-  }
-});
