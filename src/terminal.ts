@@ -2,16 +2,23 @@
  * Text on a terminal, in one way for the whole program: without control characters, cut, wrapped and in columns, as wide as a terminal shows
  * it. Pages spell out control characters instead (`visible`), so that a reader sees what a model wrote.
  */
-import { stripVTControlCharacters } from 'node:util';
 import width from 'string-width';
+import { plainText } from './domain/plain-text';
 
 export { width };
 
-/** Control characters other than line breaks, and what turns the direction of writing. */
-const MOVING = /[^\P{Cc}\n]|[\u2028-\u202e\u2066-\u2069]/gu;
+/** Control characters that JSON and texts may hold as they are. */
+const RAW = /[\u007f-\u009f\u2028\u2029]|\p{Bidi_Control}/gu;
 
-/** Without escape sequences and the like: nothing in it moves the cursor or sets anything. Newlines stay, a tab is a space. */
-export const plain = (text: string): string => stripVTControlCharacters(text).replaceAll('\t', ' ').replace(MOVING, '');
+/** Spells those out, which leaves JSON as it was, and removes escape sequences: nothing that is printed moves the cursor or sets anything. */
+export const printable = (text: string): string =>
+  plainText(text.replace(RAW, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`));
+
+/** Prints to stdout. Commands print by this and by `note` alone. */
+export const print = (text: string): void => console.log(printable(text));
+
+/** Prints to stderr. */
+export const note = (text: string): void => void process.stderr.write(`${printable(text)}\n`);
 
 /** At most so many columns; what is cut ends with an ellipsis. */
 export function cut(text: string, columns: number): string {

@@ -20,7 +20,7 @@ import {
 } from '../domain/approval';
 import { type ApprovalView, capabilitiesView, environmentView } from '../report/build/approval';
 import { approvalText } from '../report/sections/approval';
-import { plain } from '../terminal';
+import { print } from '../terminal';
 import { type Asked, queryNames, updateNames, workflowIds } from '../workflows/messages';
 import { readStatus } from './campaign-status';
 import { type CommonOptions, homeOf, requireYes } from './options';
@@ -33,8 +33,6 @@ export interface PendingApproval extends Asked {
   /** The workflow that waits. */
   workflowId: string;
 }
-
-const print = (text: string): void => console.log(plain(text));
 
 /** `campaign approvals`. */
 export const listApprovals = (campaign: string, options: CommonOptions): Promise<void> =>

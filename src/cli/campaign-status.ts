@@ -7,7 +7,8 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { alignColumns, plain, wrapText } from '../terminal';
+import { plainLine } from '../domain/plain-text';
+import { alignColumns, wrapText } from '../terminal';
 import { type Memo, searchAttributeNames } from '../workflows/messages';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
@@ -137,7 +138,7 @@ async function listLines(temporal: Temporal | undefined, options: CommonOptions)
       const facts = [`started ${timeText(startedAt)}`];
       if (asOf !== undefined) facts.push(`as of ${timeText(asOf)}`);
       if (attention !== undefined) facts.push(`needs attention: ${attention}`);
-      return [plain(name), status, facts.join('  ')];
+      return [plainLine(name), status, facts.join('  ')];
     }),
   );
   if (!temporal) rows.push('no Temporal server of this home is running: `campaign run FILE` goes on with one');

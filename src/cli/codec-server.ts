@@ -7,6 +7,7 @@ import { temporal } from '@temporalio/proto';
 import { Hono } from 'hono';
 import { cors } from 'hono/cors';
 import { encryption, encryptionKeys } from '../temporal/codec';
+import { print } from '../terminal';
 import { messageOf, UserError } from './errors';
 import type { CommonOptions } from './options';
 import { listenAt } from './ports';
@@ -42,9 +43,7 @@ export async function serveCodec({ port, ui, json }: CodecServerOptions): Promis
   app.onError((error, context) => context.json({ message: messageOf(error) }, 400));
   const served = { app, drain: none, running: () => 0, stop: none };
   const { url, close } = await listenAt(served, { host: '127.0.0.1', port });
-  console.log(
-    json ? JSON.stringify({ url }) : `${url} decrypts for ${ui}: name it as the UI's codec server; Ctrl-C ends it`,
-  );
+  print(json ? JSON.stringify({ url }) : `${url} decrypts for ${ui}: name it as the UI's codec server; Ctrl-C ends it`);
   await Promise.race(['SIGINT', 'SIGTERM'].map((signal) => once(process, signal)));
   await close(0);
 }

@@ -1,6 +1,7 @@
 /** All commands with their help. Only what help needs is loaded here: a command's action imports its own modules. */
 import type { Command } from 'commander';
 import { publishedRun } from '../domain/presets';
+import { print } from '../terminal';
 import { resultCommands } from './commands-results';
 import {
   allOptions,
@@ -26,7 +27,7 @@ function add(parent: Command, { usage, alias, description, options = [], example
     // Commander gives the arguments, then the command's own options and the command.
     const result = await run(...([...given.slice(0, -2), allOptions(command)] as never[]));
     if (typeof result === 'number') process.exitCode = result;
-    if (typeof result === 'string') console.log(result);
+    if (typeof result === 'string') print(result);
   });
 }
 

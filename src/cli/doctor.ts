@@ -2,7 +2,7 @@
 import { type Check, type CheckItem, runChecks, textOf } from '../checks/check';
 import type { Campaign } from '../domain/campaign';
 import type { Stage } from '../domain/work';
-import { wrap } from '../terminal';
+import { print, wrap } from '../terminal';
 import { loadCampaign } from './campaign-file';
 import { languageModelChecks, tinkerChecks } from './checks/endpoints';
 import {
@@ -35,7 +35,7 @@ export async function doctor(file: string | undefined, options: DoctorOptions): 
   const home = homeOf(options);
   const checks = await runChecks(checksOf({ home, doctor: options, campaign }));
   if (options.probe && campaign && checks.every(({ ok }) => ok)) checks.push(...(await probe(campaign, home)));
-  console.log(options.json ? JSON.stringify(checks) : doctorLines(checks, process.stdout.columns).join('\n'));
+  print(options.json ? JSON.stringify(checks) : doctorLines(checks, process.stdout.columns).join('\n'));
   return checks.every(({ ok }) => ok) ? 0 : 1;
 }
 

@@ -12,6 +12,7 @@ import type { Environment, EnvironmentDescription } from '../domain/environment'
 import { reasonOf } from '../domain/failures';
 import { type EnvironmentSpec, kindOf, specSchemaOf } from '../domain/kinds';
 import { callText, type Message } from '../domain/messages';
+import { plainText } from '../domain/plain-text';
 import { environments } from '../environments';
 import { builtin, builtinNames } from '../environments/builtin';
 import { checkEnvironment, type Finding } from '../environments/conformance';
@@ -24,7 +25,7 @@ import { play, sandboxEnvironment, type ScriptedEpisode, openModule, withModule 
 import { unlessItFails } from '../sandbox/sandbox';
 import { selfTest } from '../sandbox/self-test';
 import { staticFindings, withoutTypes } from '../sandbox/source';
-import { plain, wrapText } from '../terminal';
+import { note, print, wrapText } from '../terminal';
 import { changePaths, loadCampaign } from './campaign-file';
 import { bridgeChecks } from './checks/target';
 import { requireAll } from './doctor';
@@ -43,21 +44,21 @@ const SILENCE_SECONDS = 20;
 /** @returns the exit code. What comes after `--` is a program's command line. */
 export async function envCheck(args: string[], options: CheckOptions): Promise<number> {
   const separated = process.argv.includes('--');
-  const say = (line: string) => void process.stderr.write(`${wrapText(plain(line), process.stderr.columns)}\n`);
-  const print = (verdict: unknown, lines: readonly string[]) => {
-    if (options.json) console.log(JSON.stringify(verdict));
-    else for (const line of lines) console.log(wrapText(plain(line), process.stdout.columns));
+  const say = (line: string) => note(wrapText(plainText(line), process.stderr.columns));
+  const show = (verdict: unknown, lines: readonly string[]) => {
+    if (options.json) print(JSON.stringify(verdict));
+    else for (const line of lines) print(wrapText(plainText(line), process.stdout.columns));
   };
   if (!separated && isModuleFile(args)) {
     const check = await checkModule({ file: args[0]!, say });
-    print(check, rendered(check));
+    show(check, rendered(check));
     return check.passed ? 0 : 1;
   }
   const spec =
     !separated && isCampaignFile(args) ? loadCampaign({ file: args[0]! }).target : specOfArguments({ args, separated });
   const verdict = (findings: readonly Finding[]): number => {
     const problems = findings.map(findingText);
-    print(findings, problems.length > 0 ? problems : [`${args.join(' ')} keeps the contract`]);
+    show(findings, problems.length > 0 ? problems : [`${args.join(' ')} keeps the contract`]);
     return problems.length > 0 ? 1 : 0;
   };
   const { silence } = options;

@@ -1,6 +1,6 @@
 /** Errors that a user can act on: the first line names the cause and the fix, further lines are evidence (a log's tail). */
 import { distance } from 'fastest-levenshtein';
-import { plain } from '../terminal';
+import { plainText } from '../domain/plain-text';
 
 export class UserError extends Error {
   override name = 'UserError';
@@ -16,7 +16,7 @@ export class UserError extends Error {
 /** The message of whatever was thrown, on one line. */
 export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
-  return plain(text)
+  return plainText(text)
     .replace(/\s*\n\s*/g, ' ')
     .trim();
 }
@@ -24,8 +24,8 @@ export function messageOf(error: unknown): string {
 /** What a failed command writes to stderr; the stack is for --debug only. */
 export function renderError(error: unknown, debug: boolean): string {
   const lines = [`campaign: ${messageOf(error)}`];
-  if (error instanceof UserError) lines.push(...error.evidence.map((line) => `  ${plain(line)}`));
-  if (debug && error instanceof Error && error.stack) lines.push(plain(error.stack));
+  if (error instanceof UserError) lines.push(...error.evidence.map((line) => `  ${plainText(line)}`));
+  if (debug && error instanceof Error && error.stack) lines.push(plainText(error.stack));
   return lines.join('\n');
 }
 

@@ -17,6 +17,7 @@ import { hashOf, modelOf } from '../policy/base-model';
 import { createPolicyClient } from '../policy/client';
 import { createMerger } from '../policy/merge';
 import { registry } from '../registry';
+import { note, print } from '../terminal';
 import { messageOf, UserError } from './errors';
 import { parseFields } from './input';
 import { type CommonOptions, homeOf } from './options';
@@ -58,7 +59,6 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
   const home = homeOf(options);
   const source = await sourceOf(name, home);
   const served = await source.read();
-  const note = (text: string) => process.stderr.write(`${text}\n`);
   // A policy server takes a while to start.
   await requireFree({ host, port });
   const server = await policyServerFor({ served, source, home, options, note });
@@ -86,7 +86,7 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
     void client.reachable().then((isThere) => {
       if (!isThere) note(`warning: no policy server answers at ${server.url}; requests fail until one does`);
     });
-    console.log(
+    print(
       options.json
         ? JSON.stringify({ url, version: served.version, models: names })
         : `${url} serves ${served.version}: ${names.join(', ')}; Ctrl-C ends it`,

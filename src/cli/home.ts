@@ -10,8 +10,9 @@ import { basename, join, relative, sep } from 'node:path';
 import { isOld, walk } from '../artifacts/content-store';
 import { openStore } from '../artifacts/open-store';
 import { isAlone, removeNotes, removeUsed, type Share, type Usage, usageOf } from '../artifacts/usage';
+import { plainLine } from '../domain/plain-text';
 import { taskQueues } from '../domain/work';
-import { alignColumns, plain } from '../terminal';
+import { alignColumns, print } from '../terminal';
 import { searchAttributeNames } from '../workflows/messages';
 import { campaignsOf } from './campaign-status';
 import { UserError } from './errors';
@@ -34,19 +35,19 @@ export async function listHome(options: CommonOptions): Promise<void> {
     changedMs,
     kinds,
   }));
-  if (options.json) return console.log(JSON.stringify({ home: home.root, bytes: use.bytes, campaigns }));
-  if (campaigns.length === 0) return console.log(`no campaigns in ${home.root}`);
+  if (options.json) return print(JSON.stringify({ home: home.root, bytes: use.bytes, campaigns }));
+  if (campaigns.length === 0) return print(`no campaigns in ${home.root}`);
   const lines = campaigns.map(({ name, state, changedMs, alone, shared, isKnown }) => [
-    plain(name),
+    plainLine(name),
     state,
     changedMs === 0 ? '' : timeText(changedMs),
     sizeText(alone),
     isKnown ? sizeText(shared) : 'unknown',
   ]);
-  console.log(alignColumns([['campaign', 'state', 'last change', 'alone', 'shared'], ...lines]).join('\n'));
-  console.log(`${sizeText(use.bytes)} in ${home.root}`);
+  print(alignColumns([['campaign', 'state', 'last change', 'alone', 'shared'], ...lines]).join('\n'));
+  print(`${sizeText(use.bytes)} in ${home.root}`);
   if (campaigns.some(({ isKnown }) => !isKnown))
-    console.log('unknown: run before uses were noted; what is in the store counts as used by it');
+    print('unknown: run before uses were noted; what is in the store counts as used by it');
 }
 
 /** `campaign du`: what takes room, by kind, of the home or of one campaign. */
@@ -54,11 +55,11 @@ export async function showUse(name: string | undefined, options: CommonOptions):
   const home = homeOf(options);
   const use = await homeUse(home);
   const shown = name === undefined ? use : campaignIn(use, name, home);
-  if (options.json) return console.log(JSON.stringify(shown));
-  const print = (rows: string[][]) => console.log(alignColumns(rows, { numbers: true }).join('\n'));
+  if (options.json) return print(JSON.stringify(shown));
+  const printRows = (rows: string[][]) => print(alignColumns(rows, { numbers: true }).join('\n'));
   if (!('name' in shown)) {
     const rows = Object.entries(shown.kinds).sort(([, a], [, b]) => b - a);
-    return print([...rows, ['all', shown.bytes] as const].map(([kind, bytes]) => [kind, sizeText(bytes)]));
+    return printRows([...rows, ['all', shown.bytes] as const].map(([kind, bytes]) => [kind, sizeText(bytes)]));
   }
   const rows = Object.entries(shown.kinds).sort(([, a], [, b]) => b.alone + b.shared - a.alone - a.shared);
   const lines = [...rows, ['all', shown] as const].map(([kind, used]) => [
@@ -66,8 +67,8 @@ export async function showUse(name: string | undefined, options: CommonOptions):
     sizeText(used.alone),
     sizeText(used.shared),
   ]);
-  print([['', 'alone', 'shared'], ...lines]);
-  if (!shown.isKnown) console.log(`what ${name} uses of the store is unknown: it was run before uses were noted`);
+  printRows([['', 'alone', 'shared'], ...lines]);
+  if (!shown.isKnown) print(`what ${name} uses of the store is unknown: it was run before uses were noted`);
 }
 
 export type DeleteOptions = ServeOptions & { yes?: boolean };
@@ -80,7 +81,7 @@ export async function deleteCampaign(name: string, options: DeleteOptions): Prom
   const what = `delete campaign ${name} of ${home.root} and the ${sizeText(alone)} that it alone uses`;
   await requireYes(what, { yes: options.yes, otherwise: 'nothing was deleted' });
   const code = await supervised({ options, work: (run) => remove(run, name, isKnown) });
-  if (code === 0) console.log(`${sizeText(before.bytes - (await homeUse(home)).bytes)} freed`);
+  if (code === 0) print(`${sizeText(before.bytes - (await homeUse(home)).bytes)} freed`);
   return code;
 }
 
@@ -158,12 +159,12 @@ export async function prune({ dryRun = false, ...options }: CommonOptions & { dr
       const files = all.filter(({ names }) => names === 1);
       const size = files.reduce((sum, file) => sum + file.bytes, 0);
       bytes += size;
-      console.log(`${path}  ${sizeText(size)}`);
+      print(`${path}  ${sizeText(size)}`);
       if (!dryRun) await rm(path, { recursive: true, force: true });
     }
     const swept = await store.sweep({ dryRun });
-    console.log(`${swept.files} files of the store  ${sizeText(swept.bytes)}`);
-    console.log(`${sizeText(bytes + swept.bytes)} ${dryRun ? 'would be freed' : 'freed'}`);
+    print(`${swept.files} files of the store  ${sizeText(swept.bytes)}`);
+    print(`${sizeText(bytes + swept.bytes)} ${dryRun ? 'would be freed' : 'freed'}`);
   } finally {
     release();
   }

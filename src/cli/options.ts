@@ -1,8 +1,8 @@
 /** What a command is, options that several of them have, how the values of options are read, and examples in helps. */
 import { createInterface } from 'node:readline/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { plainText } from '../domain/plain-text';
 import { type MetricsTool, metricsTools, type Stage, stages } from '../domain/work';
-import { plain } from '../terminal';
 import { UserError } from './errors';
 import { temporalPort, uiPort } from './ports';
 import { type Home, homeAt } from './project';
@@ -148,7 +148,7 @@ export async function confirmed(what: string, signal?: AbortSignal): Promise<boo
   try {
     lines.once('SIGINT', () => lines.close());
     const closed = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
-    const answer = await Promise.race([lines.question(plain(`${what}? [y/N] `), signal ? { signal } : {}), closed]);
+    const answer = await Promise.race([lines.question(plainText(`${what}? [y/N] `), signal ? { signal } : {}), closed]);
     return /^\s*y(es)?\s*$/i.test(answer);
   } finally {
     lines.close();

@@ -4,6 +4,7 @@ import { chmod, stat, writeFile } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { isCode, makeFolder } from '../artifacts/durable-file';
 import { projectRoot } from '../artifacts/project-root';
+import { note } from '../terminal';
 import { messageOf, UserError } from './errors';
 
 /** As package.json has it. */
@@ -63,9 +64,7 @@ export const makeHome = (folder: string): Promise<void> =>
     const { mode } = await stat(folder);
     if ((mode & 0o077) === 0) return;
     await chmod(folder, 0o700).catch(() => {
-      console.error(
-        `warning: other users can read ${folder}, and it is not yours to change; choose another with --home`,
-      );
+      note(`warning: other users can read ${folder}, and it is not yours to change; choose another with --home`);
     });
   });
 

@@ -10,6 +10,7 @@ import { paymentsOf } from '../language-model/ledger';
 import { rolloutsBehind, UnknownStartError } from '../report/lineage';
 import { completeReport } from '../report/render';
 import { viewsOf } from '../report/sections/report';
+import { note, print } from '../terminal';
 import { createCurves } from '../view/curves';
 import { approvalView, liveView } from '../view/live';
 import { createView } from '../view/app';
@@ -121,13 +122,13 @@ export async function serveView(name: string | undefined, options: ViewOptions):
       error instanceof UserError || error instanceof OutsideFailure || error instanceof UnknownStartError
         ? error.message
         : undefined,
-    log: (line) => process.stderr.write(`${line}\n`),
+    log: note,
   });
   await index.refresh();
   const listening = await listenAt(view, { host: '127.0.0.1', port: options.port });
   const url = `${listening.url}/?token=${token}`;
   const count = index.all().filter(({ isRepeated }) => !isRepeated).length;
-  console.log(
+  print(
     options.json
       ? JSON.stringify({ url, campaign, rollouts: count })
       : `${url} shows ${campaign}, ${count} rollouts; Ctrl-C ends it`,

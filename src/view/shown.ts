@@ -4,7 +4,8 @@ import type { Rollout } from '../domain/rollout';
 import { messageRoles } from '../report/format';
 import { quotedMessage } from '../report/build/quotes';
 import { turnSeed } from '../rollout/batch';
-import { plain, wrap } from '../terminal';
+import { plainText } from '../domain/plain-text';
+import { wrap } from '../terminal';
 import type { ShownRollout } from './api';
 import { type IndexedRollout, listed, type RolloutIndex } from './rollouts';
 
@@ -99,7 +100,7 @@ export const seedOf = (id: string): number => turnSeed({ key: id, turn: 0 });
 export function shownText({ task, attempt, outcome, ...shown }: ShownRollout, columns = 60): string {
   const { facts, madeFrom, messages, cited } = shown;
   const lines = (text: string, indent = '') =>
-    plain(text)
+    plainText(text)
       .split('\n')
       .flatMap((line) => wrap(line, columns - indent.length, { cutsWords: true }))
       .map((line) => indent + line);

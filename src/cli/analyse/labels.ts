@@ -6,9 +6,10 @@ import { readJson } from '../../artifacts/store';
 import { openStore } from '../../artifacts/open-store';
 import { selectionRuleSchema } from '../../domain/campaign';
 import { type LabelPass, labelPassSchema, type Selection } from '../../domain/capability';
+import { plainText } from '../../domain/plain-text';
 import { selectCapabilities } from '../../domain/selection';
 import { terminalText } from '../../report/terminal';
-import { alignColumns, plain } from '../../terminal';
+import { alignColumns } from '../../terminal';
 import { compare, comparisonBlocks, readHumanLabels } from './people';
 import { keepImported, passesIn, type Place, placeOf, readAnalysis, readImported } from './folder';
 import { UserError } from '../errors';
@@ -25,7 +26,7 @@ export async function importLabels(file: string, options: LabelsOptions): Promis
   const labels = readHumanLabels(file, passes);
   await keepImported(place, labels);
   const page = existsSync(place.json) ? `, or see ${place.html}` : '';
-  return plain(
+  return plainText(
     `${labels.length} labels by people kept: ${place.humanLabels}\n` +
       `compare them with \`campaign labels compare --name ${place.name}\`${page}`,
   );

@@ -15,7 +15,7 @@ import { keyOf } from '../../language-model/endpoint';
 import { openLedger, spentOf } from '../../language-model/ledger';
 import { registry } from '../../registry';
 import { dollarsText, wholeNumber } from '../../report/format';
-import { plain } from '../../terminal';
+import { note, print } from '../../terminal';
 import { loadConversations } from './conversations';
 import { checkClaim, claimOf, nameOf, placeOf, takeName, writeResult } from './folder';
 import { analysisText } from './page';
@@ -38,7 +38,6 @@ export interface AnalyseOptions extends SpecOptions, CommonOptions {
 }
 
 /** Everything but the result goes to stderr. */
-const tell = (line: string): void => void process.stderr.write(`${plain(line)}\n`);
 
 /** @returns the exit code. */
 export async function analyse(files: readonly string[], options: AnalyseOptions): Promise<number> {
@@ -46,17 +45,17 @@ export async function analyse(files: readonly string[], options: AnalyseOptions)
   const { signal } = interruption;
   try {
     const plan = await prepare(files, options);
-    for (const line of estimateLines(plan)) tell(line);
+    for (const line of estimateLines(plan)) note(line);
     if (!plan.isDone && !options.yes && !(await confirmed('go on', signal))) {
-      tell('nothing was asked, and nothing is spent');
+      note('nothing was asked, and nothing is spent');
       return 1;
     }
     await takeName(plan);
-    console.log(await write(plan, await run(plan, signal), options));
+    print(await write(plan, await run(plan, signal), options));
     return 0;
   } catch (error) {
     if (!signal.aborted) throw inCommandsWords(error);
-    tell('stopped; every reply that came is kept: the same command goes on from there');
+    note('stopped; every reply that came is kept: the same command goes on from there');
     return 130;
   } finally {
     interruption.dispose();
@@ -79,10 +78,10 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
   const analyst = await kind.open(spec, undefined);
   const conversations = await loadConversations({ files, scorer: options.scorer, name, analyst, rule });
   const { total, failed, passed, tokens } = conversations.counts;
-  tell(
+  note(
     `${wholeNumber(total)} conversations: ${wholeNumber(failed)} failed, ${wholeNumber(passed)} passed; about ${wholeNumber(tokens)} tokens`,
   );
-  for (const note of conversations.notes) tell(`note: ${note}`);
+  for (const one of conversations.notes) note(`note: ${one}`);
   await makeHome(home.root);
   const kept = await openStore(home.root);
   const claiming = { place: placeOf(home, name), claim: claimOf(conversations, files), store: kept };
@@ -172,7 +171,7 @@ async function write(plan: Plan, result: AnalysisResult, { json }: AnalyseOption
     `  analyst: { kind: given, capabilities: ${JSON.stringify(place.capabilities)} }`,
     ...(isUsual ? [] : [`  selection: { passes: ${passes.length}, votes: ${rule.votes} }`]),
   ];
-  return plain([analysisText(analysis), '', place.html, ...(candidates.length > 0 ? goOn : [])].join('\n'));
+  return [analysisText(analysis), '', place.html, ...(candidates.length > 0 ? goOn : [])].join('\n');
 }
 
 /** Failures speak of a campaign file's fields; here they are flags. */

@@ -24,11 +24,11 @@ import { type Candidate, labelPassSchema } from '../../domain/capability';
 import { forEachBounded } from '../../domain/concurrency';
 import { costOf } from '../../domain/endpoints';
 import { backoffMs, isFailure, OF_A_PASS, OutsideFailure, retryOf, ROUND } from '../../domain/failures';
+import { plainText, plainLine } from '../../domain/plain-text';
 import type { SelectionResult } from '../../domain/results';
 import type { ScoredRollout } from '../../domain/rollout';
 import type { Ledger } from '../../language-model/model';
 import { duration, wholeNumber } from '../../report/format';
-import { plain } from '../../terminal';
 import type { Conversations } from './conversations';
 
 /** Of discovery and passes: conversations have no campaign to take it from. */
@@ -198,7 +198,7 @@ export function showProgress(passes: number, out: Output) {
     if (text === lastLine) return;
     lastLine = text;
     close();
-    out.write(`${plain(text)}\n`);
+    out.write(`${plainText(text)}\n`);
     draw();
   }
 
@@ -210,7 +210,7 @@ export function showProgress(passes: number, out: Output) {
       paid.requests > 0 && `${wholeNumber(paid.requests)} requests`,
       paid.dollars !== undefined && `$${paid.dollars.toFixed(2)}`,
     ];
-    const text = plain(parts.filter(Boolean).join(' · ')).slice(0, Math.max(1, (out.columns || 80) - 1));
+    const text = plainLine(parts.filter(Boolean).join(' · ')).slice(0, Math.max(1, (out.columns || 80) - 1));
     if (text === drawn) return;
     close();
     out.write((drawn = text));

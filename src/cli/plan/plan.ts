@@ -11,7 +11,7 @@ import { loraModules } from '../../policy/base-model';
 import { registry } from '../../registry';
 import { duration, MISSING, shortPercent, wholeNumber } from '../../report/format';
 import type { Report } from '../../report/model';
-import { alignColumns, wrapText } from '../../terminal';
+import { alignColumns, print, wrapText } from '../../terminal';
 import { loadCampaign } from '../campaign-file';
 import { freeBytes } from '../checks/machine';
 import { readInput } from '../input';
@@ -59,12 +59,10 @@ export async function plan(path: string, options: PlanOptions): Promise<number> 
   const trajectory = await trajectoryTokens(reports, home);
   const languageModels = plannedQuestions({ campaign, work, description, trajectory });
   if (options.json)
-    console.log(
-      JSON.stringify({ campaign: campaign.name, target: name, note, parts, ...counted, disk, languageModels }),
-    );
+    print(JSON.stringify({ campaign: campaign.name, target: name, note, parts, ...counted, disk, languageModels }));
   else {
     const text = planText({ campaign, target, parts, work, plan: counted, disk, given, languageModels });
-    console.log(wrapText(text, process.stdout.columns));
+    print(wrapText(text, process.stdout.columns));
   }
   return parts.every(({ ok }) => ok) ? 0 : 1;
 }

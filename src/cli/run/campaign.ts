@@ -18,6 +18,7 @@ import type { FailureType } from '../../domain/failures';
 import { kindOf } from '../../domain/kinds';
 import { LAST_STAGE, taskQueues } from '../../domain/work';
 import { environments } from '../../environments';
+import { note, print } from '../../terminal';
 import { refuseNameOfAnalysis } from '../analyse/folder';
 import {
   baseIdOf,
@@ -114,7 +115,7 @@ export async function start(file: string, options: StartOptions & CommonOptions)
   const input = { ...read, store: await read.store(), until, force };
   const temporal = await connect(at);
   try {
-    await registerSearchAttributes(temporal, at, (text) => console.error(text));
+    await registerSearchAttributes(temporal, at, note);
     const decision = decide(await campaignState(temporal, name), { ...input, name });
     if (decision !== 'show') await allowCampaign({ home, campaign: read.campaign });
     if (decision === 'start') {
@@ -125,12 +126,12 @@ export async function start(file: string, options: StartOptions & CommonOptions)
     const isWaiting = decision !== 'show' && !(await hasWorkers(temporal, queue));
     const waitsFor = isWaiting ? `control workers of ${home.root} (${queue})` : undefined;
     const status = decisions[decision];
-    if (options.json) return console.log(JSON.stringify({ campaign: name, status, waitsFor }));
-    console.log(`campaign ${name} ${status}; \`campaign watch ${name}\` follows it`);
+    if (options.json) return print(JSON.stringify({ campaign: name, status, waitsFor }));
+    print(`campaign ${name} ${status}; \`campaign watch ${name}\` follows it`);
     const { metrics = [] } = read.campaign;
     if (metrics.length > 0)
-      console.log(`\`campaign metrics ${name} --to ${metrics.join(',')} --follow\` writes its curves while it runs`);
-    if (waitsFor) console.log(`none of the ${waitsFor} runs now: it waits until one is started`);
+      print(`\`campaign metrics ${name} --to ${metrics.join(',')} --follow\` writes its curves while it runs`);
+    if (waitsFor) print(`none of the ${waitsFor} runs now: it waits until one is started`);
   } finally {
     await temporal.close();
   }

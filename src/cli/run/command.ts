@@ -8,6 +8,7 @@ import { poolOf, servedBase } from '../../policy/base-model';
 import { comparisonText } from '../../report/sections/comparison';
 import { reportText } from '../../report/sections/report';
 import { shortEpisode } from '../../report/terminal';
+import { note } from '../../terminal';
 import { baseIdOf, loadCampaign } from '../campaign-file';
 import { homeCheck, temporalCheck, toolsFound } from '../checks/machine';
 import { compareReports, writeComparison } from '../report';
@@ -139,7 +140,7 @@ function printSummary({ home, options, campaign: { name }, output, link }: Run):
   };
   output.note('report', `report ${page}${link ? `, workflow ${link}` : ''}`, { result });
   if (link) output.note('services', "`campaign serve` brings Temporal's UI back");
-  if (!options.json) process.stderr.write(`${table}\n\n${view}\n`);
+  if (!options.json) note(`${table}\n\n${view}`);
 }
 
 /** The Temporal server and UI of a home, until Ctrl-C. @returns the exit code. */
@@ -194,7 +195,7 @@ export async function runSeeds(file: string, options: SeedsOptions, runOne = run
   const comparison = await compareReports({ home, named });
   const folder = join(home, named[0] as string);
   await writeComparison(comparison, folder);
-  if (!json) process.stderr.write(`\n${comparisonText(comparison, process.stderr.columns)}\n\n`);
-  process.stderr.write(`${join(folder, 'comparison.html')}\n`);
+  if (!json) note(`\n${comparisonText(comparison, process.stderr.columns)}\n`);
+  note(join(folder, 'comparison.html'));
   return 0;
 }

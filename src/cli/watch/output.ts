@@ -1,6 +1,7 @@
 /** Progress on stdout: a live tree on a terminal, elsewhere one JSON object for each change. */
+import { plainText, plainLine } from '../../domain/plain-text';
 import { duration, shortName } from '../../report/format';
-import { cut, pad, plain, width, wrap } from '../../terminal';
+import { cut, pad, printable, width, wrap } from '../../terminal';
 import type { StepStatus } from '../../workflows/messages';
 import { failureText, type Snapshot } from './snapshot';
 import { BETWEEN, notesOf, Rates, stateOf, type TreeLine, treeLines } from './tree';
@@ -33,8 +34,8 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
   const head = [name, ...seed, `${stateOf(snapshot)} ${elapsed}`].join(BETWEEN);
   const tree = treeLines({ snapshot, rates, now }).map(({ label, detail, ...line }) => ({
     ...line,
-    label: plain(label),
-    detail: plain(detail),
+    label: plainLine(label),
+    detail: plainLine(detail),
   }));
   const room = labelWidth(tree, columns);
   const lines = tree.map(({ depth, status, label, detail }) => {
@@ -48,7 +49,7 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
   const notes = [...notesOf(snapshot, asOf ?? now), ...(failure ? [`why: ${failure}`] : [])];
   const below = [
     ...(progress && progress.rollouts.scored + progress.rollouts.broken > 0 ? [countsText(progress)] : []),
-    ...notes.flatMap((note) => wrap(plain(note).replace(/\s+/g, ' '), columns - 2, { cutsWords: true })),
+    ...notes.flatMap((note) => wrap(plainText(note).replace(/\s+/g, ' '), columns - 2, { cutsWords: true })),
     ...awayLines(snapshot),
   ].map((line) => cut(`  ${line}`, columns));
   return [cut(head, columns), ...lines, ...below, ...(link ? [link] : [])].map((line) => line.trimEnd());
@@ -111,7 +112,7 @@ export class LiveTree {
 
   /** Prints lines above the tree, which is drawn anew below them. */
   print(text: string): void {
-    this.out.write(`${this.up()}${plain(text)}\n`);
+    this.out.write(`${this.up()}${plainText(text)}\n`);
     this.drawn = [];
   }
 
@@ -201,7 +202,7 @@ export function createProgressOutput({
     return output;
   }
   const changes = new Changes();
-  const write = (line: object) => void out.write(`${JSON.stringify(line)}\n`);
+  const write = (line: object) => void out.write(`${printable(JSON.stringify(line))}\n`);
   return {
     note: (stage, detail, facts) =>
       write({ time: new Date().toISOString(), ...(campaign && { campaign }), stage, detail, ...facts }),
