@@ -89,6 +89,9 @@ interface Partner {
 function countingEnvironment(environment: Environment, partners: readonly Partner[], step: string): Environment {
   return {
     ...environment,
+    get appearance() {
+      return environment.appearance!;
+    },
     async reset(task, signal) {
       const ended = new AbortController();
       const used = new Map<PartnerRole, { usage: ModelUsage; requests: number }>();

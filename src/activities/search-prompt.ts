@@ -13,6 +13,7 @@ import type { Purpose } from '../domain/rollout';
 import { bareEnvironment } from '../environments/child-process';
 import { answerOf, openPrompts } from '../language-model/answer';
 import { openLanguageModel } from '../language-model/model';
+import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import { ledgerOf, type PolicyDependencies, progress } from './context';
 import { fail } from './failures';
@@ -32,13 +33,15 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
   const tasks = await resolveTasks({ store, environments }, input);
   const environment = await environments.get(input.environment);
   const { name: environmentName, version, policy } = await environment.describe();
+  const { cancellationSignal: signal } = Context.current();
+  const shown = await lookAt({ environment, tasks, seed, campaign, concurrency, signal });
   const reflection = openReflection({ ...input, store });
   const job = jobOf({ input, tasks, policy, reflectionChars: reflection.characters });
   const made = {
     version: SEARCH_VERSION,
     job,
     base,
-    environment: [environmentName, version],
+    environment: [environmentName, version, ...tasks.map((task) => shown.get(task) ?? null)],
     sampling,
     seed,
     maxSteps,
@@ -57,6 +60,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
         base,
         checkpointEvery: 1,
         batch: {
+          campaign,
           environment,
           sampling,
           seed,

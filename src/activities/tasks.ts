@@ -15,6 +15,7 @@ import { forEachBounded } from '../domain/concurrency';
 import { leaksOf, messageHash, normalised } from '../sandbox/leakage';
 import { withModule } from '../sandbox/module';
 import { mixedTasks, seedsOfEach, seedTasks, TOGETHER } from '../domain/seeds';
+import { lookAt } from '../rollout/shown';
 import type { Environments } from './environments';
 import type { RollOutInput } from './types';
 
@@ -111,7 +112,7 @@ const AT_ONCE = 8;
 /** What a simulated user says there is a row of the report's costs by this name. */
 export const TEST_TEXTS = 'texts of the test tasks';
 /** Changes whenever other texts would be read. */
-const TEXTS_VERSION = '1';
+const TEXTS_VERSION = '2';
 
 interface Asked extends Pick<Work, 'progress'> {
   store: ArtifactStore;
@@ -127,44 +128,34 @@ export function testTexts(asked: Asked): Promise<Map<string, string>> {
   return texts;
 }
 
+/** Kept by task: what was asked for before a failure is not asked for again, nor by another worker. */
 async function keptTexts({ store, environment, progress }: Asked): Promise<Map<string, string>> {
-  const { name, version } = await environment.describe();
-  const key = `test-texts/${digest({ version: TEXTS_VERSION, environment: [name, version] })}`;
-  const ref = await keptJson(store, { key, producer: 'testTexts', inputs: [] }, () =>
-    readTestTexts({ store, environment, progress }, key),
-  );
-  await store.removeJournal(key);
-  return new Map(await readJson(store, ref, z.array(z.tuple([z.string(), z.string()]))));
+  const tasks = await environment.tasks('test');
+  const untold = tasks.flatMap(({ id, text }) => (text === undefined ? [id] : []));
+  const shown = await lookAt({ environment, tasks: untold, seed: SEED, concurrency: AT_ONCE });
+  const texts = new Map(tasks.map(({ id, text = '' }) => [id, normalised(text)]));
+  let done = tasks.length - untold.length;
+  await forEachBounded({
+    items: untold,
+    concurrency: AT_ONCE,
+    work: async (id) => {
+      const read = async () => taskText((await startOf(environment, id)).messages);
+      const look = shown.get(id);
+      const key = `test-text/${digest({ version: TEXTS_VERSION, shown: look })}`;
+      const kept = look && (await keptJson(store, { key, producer: 'testTexts', inputs: [] }, read));
+      texts.set(id, kept ? await readJson(store, kept, z.string()) : await read());
+      progress(++done, tasks.length);
+    },
+  });
+  return new Map(tasks.map(({ id }) => [texts.get(id)!, id]));
 }
 
-/** What was asked for before a failure is not asked for again. */
-async function readTestTexts(
-  { store, environment, progress }: Asked,
-  key: string,
-): Promise<[text: string, task: string][]> {
-  const tasks = await environment.tasks('test');
-  const journal = await store.journal(key);
-  try {
-    const texts = new Map(journal.records() as ReadonlyMap<string, string>);
-    await forEachBounded({
-      items: tasks.filter(({ id }) => !texts.has(id)),
-      concurrency: AT_ONCE,
-      work: async ({ id, text: known }) => {
-        const text = known === undefined ? taskText((await startOf(environment, id)).messages) : normalised(known);
-        await journal.append(id, text);
-        texts.set(id, text);
-        progress(texts.size, tasks.length);
-      },
-    });
-    return [...new Map(tasks.map(({ id }) => [texts.get(id)!, id]))];
-  } finally {
-    await journal.close();
-  }
-}
+/** Of an episode that is begun for its first messages alone. */
+const SEED = 0;
 
 /** The first messages of a task, of an episode that ends there. */
 export async function startOf(environment: Environment, task: string): Promise<ResetResult> {
-  const episode = await environment.reset({ id: task, seed: 0 });
+  const episode = await environment.reset({ id: task, seed: SEED });
   await episode.close();
   return episode.start;
 }

@@ -2,6 +2,7 @@
  * Trains one LoRA: with GRPO on rollouts, or supervised on conversations; and puts the files that an arm trains on into the store. A training that has
  * ended is found by its key.
  */
+import { Context } from '@temporalio/activity';
 import { join } from 'node:path';
 import { asideIn, replaceFile } from '../artifacts/durable-file';
 import { digest, sha256 } from '../artifacts/hash';
@@ -11,6 +12,7 @@ import { type Message, type ToolSchema, messageSchema, toolSchema } from '../dom
 import type { Purpose } from '../domain/rollout';
 import { contentOf, type Part, partsOf, plainAdapter } from '../policy/merge';
 import { toWireMessage, toWireTools } from '../policy/wire';
+import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import { tinkerEnvironment, tinkerPython, tinkerUrl } from '../policy/tinker';
 import { type GpuDependencies, ledgerOf, modelFolder, progress, type Dependencies } from './context';
@@ -40,11 +42,14 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
   const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
   const environment = await deps.environments.paidBy({ campaign, budget, step: TRAINING }).get(input.environment);
   const { name: environmentName, version } = await environment.describe();
+  const { seed, concurrency } = input;
+  const { cancellationSignal: signal } = Context.current();
+  const shown = await lookAt({ environment, tasks, seed, campaign, concurrency, signal });
   const id = digest({
     version: TRAINER_VERSION,
     maker,
     job,
-    environment: [environmentName, version],
+    environment: [environmentName, version, ...tasks.map((task) => shown.get(task) ?? null)],
     base,
     maxSteps,
     maxTokens,
@@ -83,6 +88,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
             checkpointEvery,
             ...(server && { bill: billOf(deps, input, server) }),
             batch: {
+              campaign,
               environment,
               sampling: { temperature, topP: 1, maxTokens, thinking },
               maxSteps,

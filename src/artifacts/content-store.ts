@@ -6,7 +6,7 @@
  *   objects/<2>/<sha256>            content, read-only          keys/<2>/<sha256 of key>.json   entry of the key
  *   provenance/<2>/<sha256>.json    entry of the first key that led to this content
  *   folders/<sha256>/               links to the files of folder artifacts, always on a local disk
- *   journals/<sha256 of key>...     unfinished work             id                              the store's id
+ *   journals/<sha256 of key>...     unfinished work             id, format                      the store's id, and which keys it has
  */
 import { randomBytes } from 'node:crypto';
 import { stat, lstat, readdir } from 'node:fs/promises';
@@ -21,6 +21,9 @@ import { type Guard, openOwned } from './journal';
 import { filesIn, isInside } from './objects';
 import type { ArtifactStore, Journal, Provenance, Contents, StoredEntry, Swept } from './store';
 import { ifThere } from './durable-file';
+
+/** Changes whenever keys change: what another version made would be looked for in vain, and pay for its room. */
+const FORMAT = '3';
 
 const REMEDY = 'run the same `campaign run` again: it is made anew';
 const FOLDER_MEDIA_TYPE = 'application/vnd.campaign.folder+json';
@@ -100,10 +103,24 @@ const keyPath = (key: string): string => `keys/${sha256(key).slice(0, 2)}/${sha2
 export function openContentStore(backend: Backend): ArtifactStore {
   const { objects } = backend;
 
+  async function checkFormat(): Promise<void> {
+    // In this order: the format is written first.
+    const [id, format] = [await backend.read('id'), await backend.read('format')];
+    if (format === undefined ? id === undefined : format.text.trim() === FORMAT) return;
+    const maker = format === undefined ? 'version 0.2' : `another version (format ${format.text}, not ${FORMAT})`;
+    const fix = 'name a new one with --home (or CAMPAIGN_STORE), or use that version for it';
+    throw new OutsideFailure(
+      'BadInput',
+      `${backend.address('')} was made by ${maker}, whose results this version can't use; ${fix}`,
+    );
+  }
+
   async function id(): Promise<string> {
+    await checkFormat();
     const read = async () => (await backend.read('id'))?.text;
     let id = await read();
     if (id === undefined) {
+      await backend.create('format', FORMAT);
       await backend.create('id', randomBytes(6).toString('hex'));
       id = await read();
     }
@@ -252,6 +269,7 @@ export function openContentStore(backend: Backend): ArtifactStore {
 
   return {
     id,
+    checkFormat,
     find,
     put,
     putFolder,
@@ -331,7 +349,7 @@ async function contentsOf(o: {
     ...files('provenance').map((file) => ({ ...file, sha: nameOf(file) })),
     ...copies.map((file) => ({ ...file, sha: givenOutOf(file) })),
   ];
-  let rest = bytesOf(['id', 'aside', 'probe', 'work', 'folders of the store'].flatMap(files));
+  let rest = bytesOf(['id', 'format', 'aside', 'probe', 'work', 'folders of the store'].flatMap(files));
   for (const { sha, bytes } of beside) {
     const known = objects.get(sha);
     if (known === undefined) rest += bytes;

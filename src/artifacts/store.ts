@@ -16,6 +16,8 @@ export interface Provenance {
 export interface ArtifactStore {
   /** What tells this store from every other one, wherever it is moved to: made with the store, and then the same for all who open it. */
   id(): Promise<string>;
+  /** Throws BadInput where another version has made it, whose keys are others. */
+  checkFormat(): Promise<void>;
   /** Stores bytes under a key derived from the inputs. If the key is taken, the artifact there is returned and `body` is dropped. */
   put(artifact: Provenance & { body: Uint8Array | string; mediaType: string }): Promise<ArtifactRef>;
   /**

@@ -34,7 +34,7 @@ export interface Task extends z.infer<typeof taskSchema> {
 
 export const environmentDescriptionSchema = z.object({
   name: z.string(),
-  /** Changes whenever tasks, tools, observations or rewards change; part of every rollout's key. */
+  /** Changes whenever tasks, observations or rewards change; part of every rollout's key, beside what it shows. */
   version: z.string(),
   /** The written policy: the system message. */
   policy: z.string(),
@@ -132,7 +132,17 @@ export type PartnerRole = 'user' | 'judge';
 /** Hears of every request to such a model that is paid for. */
 export type OnPartnerUsage = (role: PartnerRole, usage: ModelUsage) => void;
 
+/** What is compared before rollouts of an environment are taken from a store (rollout/shown.ts). */
+export interface Appearance {
+  /** What it says of itself; `describe` where this is left out. */
+  itself?: () => Promise<object>;
+  /** What a task shows before a model has spoken; the start of an episode where this is left out. `fixed`: nothing that `itself` does not tell. */
+  task?: 'fixed' | ((task: { id: string; seed: number }, signal?: AbortSignal) => Promise<object>);
+}
+
 export interface Environment {
+  /** Another object once it may show something else. */
+  readonly appearance?: Appearance;
   describe(): Promise<EnvironmentDescription>;
   tasks(split: Split): Promise<Task[]>;
   /** Starts a fresh, independent episode; any number may be open at once. The signal ends what the episode waits for outside. */

@@ -7,6 +7,7 @@ import { z } from 'zod';
 import { chatModelSchema, silenceField, variableName, type ModelUsage } from '../domain/endpoints';
 import { checkProgram, checkVariable } from '../domain/allowed';
 import type {
+  Appearance,
   Environment,
   EnvironmentDescription,
   Episode,
@@ -115,12 +116,32 @@ export function openProcessEnvironment({
   const slots = Array.from({ length: processes }, (): Slot => ({ episodes: 0 }));
   const freest = (): Slot => slots.reduce((least, slot) => (slot.episodes < least.episodes ? slot : least));
 
+  // A process that is started may show something else than those before it.
+  let appearance: Appearance = { task: lookAtTask };
+
   function connectionOf(slot: Slot): Connection {
-    if (!slot.connection || slot.connection.failure) slot.connection = connect(command);
-    return slot.connection;
+    if (slot.connection && !slot.connection.failure) return slot.connection;
+    appearance = { task: lookAtTask };
+    return (slot.connection = connect(command));
+  }
+
+  /** What the simulated user is given stands for its words, which nobody asks for and pays. */
+  async function lookAtTask(task: { id: string; seed: number }): Promise<object> {
+    const slot = freest();
+    slot.episodes++;
+    try {
+      const { close, start, user, userTools } = await openEpisode(connectionOf(slot), task);
+      await close();
+      return { ...start, user, userTools };
+    } finally {
+      slot.episodes--;
+    }
   }
 
   return {
+    get appearance() {
+      return appearance;
+    },
     async describe(): Promise<EnvironmentDescription> {
       const description = await connectionOf(freest()).request('describe', {});
       const version = [description.version, user && `user ${user.id}`, judge && `judge ${judge.id}`].filter(Boolean);
@@ -159,14 +180,13 @@ interface Opening {
 /** Turns of the simulated user between two of the agent's. tau2-bench ends a whole conversation after 200 turns. */
 const MAX_USER_TURNS = 100;
 
-async function beginEpisode({ connection, task, user, judge, signal, onUsage, onClose }: Opening): Promise<Episode> {
+/** Resets a task. Throws BadEnvironment where the episode's id is one that is still open. */
+async function openEpisode(connection: Connection, task: Opening['task']) {
   const { name, episodes } = connection;
-  const begun = await connection.request('reset', { task });
-  const { episode, user: firstWords, userTools = [], ...start } = begun;
-  const bad = (method: Method, problem: string, fix: string) => badEnvironment(name, method, problem, fix);
+  const { episode, user, userTools, ...start } = await connection.request('reset', { task });
   const sharedId = () => {
     const problem = `episode: "${quoted(episode, 60)}" is the id of an episode that is still open`;
-    return bad('reset', problem, 'give every episode an id of its own');
+    return badEnvironment(name, 'reset', problem, 'give every episode an id of its own');
   };
   const other = episodes.get(episode);
   if (other) {
@@ -175,7 +195,18 @@ async function beginEpisode({ connection, task, user, judge, signal, onUsage, on
   }
   const own = { shared: false };
   episodes.set(episode, own);
+  async function close(): Promise<void> {
+    episodes.delete(episode);
+    await connection.request('close', { episode });
+  }
+  return { episode, start, user, userTools, own, sharedId, close };
+}
 
+async function beginEpisode({ connection, task, user, judge, signal, onUsage, onClose }: Opening): Promise<Episode> {
+  const { name } = connection;
+  const opened = await openEpisode(connection, task);
+  const { episode, start, user: firstWords, userTools = [], own, sharedId, close } = opened;
+  const bad = (method: Method, problem: string, fix: string) => badEnvironment(name, method, problem, fix);
   const heard: Message[] = [];
   let turn = 0;
   const outside = (role: PartnerRole) => ({
@@ -230,11 +261,6 @@ async function beginEpisode({ connection, task, user, judge, signal, onUsage, on
     const problem = 'the simulated user ended the conversation before the agent had a turn';
     const fix = 'look at the instructions that the environment gives it, or take another model for target.user';
     throw new EnvironmentError('UserSimulatorFailed', { environment: name, method: 'reset', problem, fix });
-  }
-
-  async function close(): Promise<void> {
-    episodes.delete(episode);
-    await connection.request('close', { episode });
   }
 
   try {

@@ -45,6 +45,7 @@ async function openMixture({
   const described = together(await Promise.all(parts.map((part) => part.describe())));
   const version = digest(modules.map(({ module, hints }) => [module.sha256, hints]));
   return {
+    appearance: { task: 'fixed' },
     describe: async () => ({ ...described, name: `mixture-${version.slice(0, 12)}`, version }),
     tasks: async (split) => {
       const { from, count } = LISTED[split];

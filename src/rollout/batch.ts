@@ -14,9 +14,10 @@ import type { Policy, Rollout, ScoredRollout, Hints, Sampling } from '../domain/
 import { keepOutcomes, readOutcomes, readRecords, readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
 import type { EnvironmentDescription } from '../domain/environment';
 import { contentOf, partsOf } from '../policy/merge';
+import type { Shown } from './shown';
 
 /** Changes whenever the engine would make another record from the same inputs. */
-const ENGINE_FORMAT = 3;
+const ENGINE_FORMAT = 4;
 
 interface BatchInputs {
   /** A synthesized environment's version is its module's sha256. */
@@ -35,10 +36,14 @@ export interface PlannedRollout {
   attempt: number;
   /** The policy is shown the environment's hint, where it gives one. */
   hinted: boolean;
+  /** Nothing that is stored is known to be of the task as it is now. */
+  isNew?: true;
 }
 
 export interface BatchPlan {
   key: string;
+  /** Of what is played before the batch is whole: also of tasks that could not be opened, or show something else by now, under their own keys. */
+  journal: string;
   /** Digest of all but the tasks, the attempts and the hints: batches of one setting may hold the same rollouts. */
   setting: string;
   /** By task (as text), then by attempt. */
@@ -49,8 +54,9 @@ export function planBatch({
   tasks,
   attempts,
   hints,
+  shown,
   ...inputs
-}: BatchInputs & { tasks: string[]; attempts: number; hints?: Hints }): BatchPlan {
+}: BatchInputs & { tasks: string[]; attempts: number; hints?: Hints; shown: Shown }): BatchPlan {
   const { environment, policy, sampling, seed, maxSteps, step } = inputs;
   const setting = digest({
     format: ENGINE_FORMAT,
@@ -64,13 +70,17 @@ export function planBatch({
   const hintedAttempts = Math.round((hints?.share ?? 0) * attempts);
   const planned = (task: string, attempt: number): PlannedRollout => {
     const hinted = attempt < hintedAttempts;
+    const look = shown.get(task);
     // Whether others of its batch are hinted is no part of a rollout's key.
-    return { key: digest([setting, task, attempt, ...(hinted ? ['hinted'] : [])]), task, attempt, hinted };
+    const key = digest([setting, look ?? null, task, attempt, ...(hinted ? ['hinted'] : [])]);
+    return { key, task, attempt, hinted, ...(look === undefined && { isNew: true }) };
   };
   const rollouts = [...tasks]
     .sort()
     .flatMap((task) => Array.from({ length: attempts }, (_, attempt) => planned(task, attempt)));
-  return { key: `rollouts/${digest(rollouts.map(({ key }) => key))}`, setting, rollouts };
+  const key = `rollouts/${digest(rollouts.map(({ key }) => key))}`;
+  const journal = `unfinished/${digest([setting, rollouts.map(({ task, attempt, hinted }) => [task, attempt, hinted])])}`;
+  return { key, journal, setting, rollouts };
 }
 
 const thinkingOf = ({ thinking = 'kept' }: Sampling) => (thinking === 'kept' ? [] : [thinking]);
@@ -96,11 +106,11 @@ export interface StoredBatch {
 
 /** What is stored already. Noted once more and without its journal, since a run may have ended before it did either. */
 export async function findBatch(store: ArtifactStore, plan: BatchPlan): Promise<StoredBatch | undefined> {
-  const ref = await store.find(plan.key);
+  const ref = plan.rollouts.some(({ isNew }) => isNew) ? undefined : await store.find(plan.key);
   if (!ref) return undefined;
   const index = await indexOf(store, plan);
   try {
-    await Promise.all([index.append(ref.sha256, ref), store.removeJournal(plan.key)]);
+    await Promise.all([index.append(ref.sha256, ref), store.removeJournal(plan.journal)]);
   } finally {
     await index.close();
   }
@@ -160,7 +170,7 @@ interface Taken {
 
 /** What stored batches hold of the plan; where several hold a rollout, the first that was stored. */
 export async function takeStored(store: ArtifactStore, plan: BatchPlan, index: Journal): Promise<Taken> {
-  const wanted = new Set(plan.rollouts.map(({ key }) => key));
+  const wanted = new Set(plan.rollouts.flatMap(({ key, isNew }) => (isNew ? [] : [key])));
   const taken: Taken = { rollouts: new Map(), from: [] };
   for (const entry of index.records().values()) {
     if (wanted.size === 0) break;

@@ -22,6 +22,7 @@ import type { PolicyClient } from '../policy/client';
 import { findBatch, indexOf, storeBatch, type StoredBatch, takeStored, type BatchPlan, planBatch } from './batch';
 import { makeMissing } from './attempts';
 import type { Resolve } from './resolve';
+import { lookAt } from './shown';
 
 export interface RollOutOptions {
   /** Stays open. */
@@ -42,6 +43,8 @@ export interface RollOutOptions {
   step?: number;
   /** Rollouts at once. */
   concurrency: number;
+  /** Whose batch it is: no part of its key. */
+  campaign?: string;
   /** What the batch is for: no part of its key. */
   purpose: Purpose;
   /** What the batch is, for people: no part of its key. */
@@ -92,7 +95,8 @@ export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const started = performance.now();
   checkOptions(options);
   const { environment, purpose, title, store, step, signal } = options;
-  const plan = planBatch({ ...options, environment: await environment.describe() });
+  const described = await environment.describe();
+  const plan = planBatch({ ...options, environment: described, shown: await lookAt(options) });
   const make = () => inTurn(plan.setting, () => makeBatch(options, plan), signal);
   // Nobody else plays a step's own.
   const found = step === undefined ? await findWhole(store, plan) : undefined;
@@ -121,7 +125,7 @@ async function findWhole(store: ArtifactStore, plan: BatchPlan): Promise<Made | 
 
 async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made> {
   const { store, title, policy, inputs = [] } = options;
-  const opening = [indexOf(store, plan), store.journal(plan.key)] as const;
+  const opening = [indexOf(store, plan), store.journal(plan.journal)] as const;
   try {
     const [index, journal, found] = await Promise.all([...opening, findWhole(store, plan)]);
     if (found) {
@@ -129,7 +133,9 @@ async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made
       return found;
     }
     const taken = await takeStored(store, plan, index);
-    const held = new Map([...(journal.records() as Map<string, ScoredRollout>), ...taken.rollouts]);
+    const isNew = new Set(plan.rollouts.flatMap((planned) => (planned.isNew ? [planned.key] : [])));
+    const written = [...(journal.records() as Map<string, ScoredRollout>)].filter(([key]) => !isNew.has(key));
+    const held = new Map([...written, ...taken.rollouts]);
     const reused = held.size;
     let records: Rollout[] | undefined;
     const inOrder = (made: ReadonlyMap<string, Rollout>, rest?: ReadonlyMap<string, Rollout>) =>
@@ -138,7 +144,7 @@ async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made
     const broken = await makeMissing({ options, plan, journal, held, onPlayed });
     records ??= inOrder(held, broken);
     const stored = { store, title, policy, inputs: [...inputs, ...taken.from], plan, records, index, journal };
-    return { ...(await storeBatch({ ...stored, isComplete: broken.size === 0 })), reused };
+    return { ...(await storeBatch({ ...stored, isComplete: broken.size + isNew.size === 0 })), reused };
   } finally {
     for (const opened of await Promise.allSettled(opening))
       if (opened.status === 'fulfilled') await opened.value.close();

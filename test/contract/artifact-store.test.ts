@@ -51,6 +51,23 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     expect([...ids]).toEqual([expect.stringMatching(/^[0-9a-f]{12}$/)]);
   });
 
+  test('is refused where another version has made it, which left no format or another one', async () => {
+    const old = join(root, 'store');
+    const write = (path: string, body: string) =>
+      kind === 'folder'
+        ? (mkdirSync(old, { recursive: true }), writeFileSync(join(old, path), body))
+        : server.client.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}/${path}`, Body: body }));
+    await expect(open().checkFormat()).resolves.toBeUndefined();
+    await write('id', '0123456789ab');
+    for (const format of [undefined, '2']) {
+      if (format) await write('format', format);
+      for (const refused of [open().checkFormat(), open().id()])
+        await expect(refused).rejects.toMatchObject({ type: 'BadInput', retryable: false });
+    }
+    await write('format', '3');
+    expect(await open().id()).toBe('0123456789ab');
+  });
+
   test('puts, finds, reads; the first artifact under a key stays', async () => {
     const store = open();
     const first = await store.put(text('k', 'one'));

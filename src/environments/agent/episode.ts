@@ -31,6 +31,8 @@ export interface AgentProgram {
   silenceMs: number;
 }
 
+/** What the working folder of every rollout is called, but for its end. */
+export const AGENT_FOLDER = 'campaign-agent-';
 const OUTPUT = 2000;
 const GONE = new GatewayError(400, 'nobody waits for the answer any more');
 
@@ -53,7 +55,7 @@ export async function beginAgent(o: {
   const { program, endpoint, task, seed, signal, onAsked } = o;
   const { command, grader, rewardFile, passEnv, readOnlyTools, maxSteps, silenceMs } = program;
   const url = await endpoint.url();
-  const folder = await mkdtemp(join(tmpdir(), 'campaign-agent-'));
+  const folder = await mkdtemp(join(tmpdir(), AGENT_FOLDER));
   const key = `${KEY}${randomUUID()}`;
   const agentText = `agent program "${quoted(command.join(' '), 200)}"`;
   const input = JSON.stringify(task);

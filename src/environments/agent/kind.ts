@@ -14,7 +14,7 @@ import { defineKind, type KindSpec } from '../../domain/kinds';
 import { type EnvironmentContext, type EnvironmentKind, pickProgram } from '../kinds';
 import { checkAgent, isFile, lostWords } from './check';
 import { type Asked, openEndpoint } from './endpoint';
-import { beginAgent } from './episode';
+import { AGENT_FOLDER, beginAgent } from './episode';
 import { readTasks, type TaskList } from './tasks';
 
 const commandSchema = z.array(z.string()).min(1);
@@ -115,6 +115,22 @@ export const agent = agentKind({
   }),
 });
 
+const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\\.?';
+/** What a program writes into its prompt that is another one every time: dates, times of day, ids, its working folder. */
+const OF_THE_RUN = new RegExp(
+  [
+    '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}',
+    `${AGENT_FOLDER}\\w+`,
+    '\\d{4}-\\d\\d-\\d\\d(?:[T ]\\d\\d:\\d\\d(?::\\d\\d(?:\\.\\d+)?)?)?',
+    '\\d{1,2}:\\d\\d(?::\\d\\d(?:\\.\\d+)?)?(?: ?[ap]m)?',
+    '\\d{1,2}[/.]\\d{1,2}[/.]\\d{4}',
+    `${MONTH} \\d{1,2},? \\d{4}`,
+    `\\d{1,2}\\.? ${MONTH},? \\d{4}`,
+    '(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day',
+  ].join('|'),
+  'gi',
+);
+
 interface OpenOptions extends AgentOptions {
   silenceMs?: number | undefined;
   onAsked?: (asked: Asked) => void;
@@ -147,27 +163,39 @@ export function openAgent(o: OpenOptions): Environment {
     });
   }
 
+  async function itself() {
+    const { version } = await tasksOf();
+    const files = filesOf([...command, ...(grader ?? [])], folder);
+    const asked = [o.command, o.grader ?? null, rewardFile ?? null, o.readOnlyTools, files, version];
+    const name = o.name ?? fileName(o.command, folder);
+    return { name, version: `${o.version} ${digest(asked).slice(0, 12)}`, maxSteps };
+  }
+
+  async function lookAtTask(task: { id: string; seed: number }, signal?: AbortSignal): Promise<object> {
+    const { start, close } = await reset(task, signal);
+    await close();
+    const { messages, tools } = start;
+    return { messages: JSON.stringify(messages).replace(OF_THE_RUN, '...'), tools };
+  }
+
   /** System prompt and tools are what it asks with at its first task. */
   async function describe(): Promise<EnvironmentDescription> {
-    const { tasks, version } = await tasksOf();
+    const { tasks } = await tasksOf();
     const first = [...tasks.values()].find(({ split }) => split === 'train');
     if (!first) throw new OutsideFailure('BadInput', `target.tasks: no task has split "train"`);
     const episode = await reset({ id: first.id, seed: 0 });
     await episode.close();
     const { messages, tools } = episode.start;
-    const files = filesOf([...command, ...(grader ?? [])], folder);
-    const asked = [o.command, o.grader ?? null, rewardFile ?? null, o.readOnlyTools, files, version];
     return {
-      name: o.name ?? fileName(o.command, folder),
-      version: `${o.version} ${digest(asked).slice(0, 12)}`,
+      ...(await itself()),
       policy: messages.flatMap(({ role, content }) => (role === 'system' ? [content] : [])).join('\n\n'),
       tools,
-      maxSteps,
       hasReference: false,
     };
   }
 
   return {
+    appearance: { itself, task: lookAtTask },
     async describe() {
       described ??= describe();
       described.catch(() => (described = undefined));

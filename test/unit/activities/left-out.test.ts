@@ -72,10 +72,15 @@ test('where most seeds say one there is nothing to use', async () => {
 });
 
 test('test tasks are read once for all workers', async () => {
-  const environment = createShop();
-  const texts = await testTexts({ store, environment, progress });
-  const silent = { ...createShop(), reset: () => Promise.reject(new Error('asked again')) };
-  expect(await testTexts({ store, environment: silent, progress })).toEqual(texts);
+  // As of one whose user a model plays: a look asks nobody.
+  const seen = (change = '') => ({
+    ...createShop(),
+    appearance: { task: async ({ id }: { id: string }) => ({ id, change }) },
+  });
+  const texts = await testTexts({ store, environment: seen(), progress });
+  const silent = (change?: string) => ({ ...seen(change), reset: () => Promise.reject(new Error('asked again')) });
+  expect(await testTexts({ store, environment: silent(), progress })).toEqual(texts);
+  await expect(testTexts({ store, environment: silent('other'), progress })).rejects.toThrow('asked again');
 });
 
 test('an agent’s program is started for test tasks whose prompt its file does not tell, and for no other', async () => {
@@ -103,8 +108,7 @@ test('an agent’s program is started for test tasks whose prompt its file does 
       ['sell it', 'b'],
       ['do c', 'c'],
     ]);
-    // The first train task tells what it is.
-    expect(readFileSync(started, 'utf8')).toBe('a c ');
+    expect(readFileSync(started, 'utf8')).toMatch(/^(c )+$/);
   } finally {
     await environment.close();
   }

@@ -11,7 +11,7 @@ import { homeAt } from '../../../src/cli/project';
 import { acquireLock } from '../../../src/cli/run/processes';
 import { campaignIn, homeUse, sizeText, trainingFolders } from '../../../src/cli/home';
 import { age } from '../../support/aged';
-import { campaignCommand } from '../../support/campaign-command';
+import { campaign, campaignCommand } from '../../support/campaign-command';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(120_000); // commands load what they need
@@ -123,6 +123,17 @@ test('`prune` removes folders of trainings that are stored and what no entry ref
   expect([trainings.mine, trainings.other].map((path) => existsSync(path))).toEqual([false, true]);
   expect(existsSync(join(root, 'trainings', 'tell-cccccccccccc'))).toBe(true);
   expect((await command('prune')).text).toMatch(/^0 files of the store/);
+});
+
+test('a home of version 0.2 is refused in one line that says what to do', async () => {
+  mkdirSync(join(root, 'artifacts'), { recursive: true });
+  writeFileSync(join(root, 'artifacts', 'id'), '0123456789ab');
+  const shipped = join(__dirname, '../../..', 'campaigns', 'smoke.yaml');
+  for (const words of [['run', shipped], ['list'], ['prune'], ['delete', 'mine', '--yes']]) {
+    const { status, stderr } = await campaign(words, { env: { CAMPAIGN_HOME: root } });
+    expect(status).toBe(1);
+    expect(stderr.trim().split('\n').at(-1)).toMatch(/version 0\.2.*--home/);
+  }
 });
 
 test('nothing is removed from a home that another command holds, nor looked for where there is none', async () => {

@@ -31,7 +31,7 @@ async function records(ref: ArtifactRef): Promise<Rollout[]> {
   for await (const rollout of readRollouts({ store, ref })) all.push(rollout);
   return all;
 }
-const { setting } = planBatch({ ...options(), environment: { name: 'counting', version: '1' } });
+const { setting } = planBatch({ ...options(), environment: { name: 'counting', version: '1' }, shown: new Map() });
 /** Of unfinished batches: the index of the finished ones stays. */
 const journals = () =>
   readdirSync(join(root, 'journals')).filter((name) => !name.startsWith(sha256(`batches/${setting}`)));
@@ -97,7 +97,7 @@ test('reading a large batch leaves the event loop its turns', async () => {
   const content = 'x'.repeat(1 << 20);
   const large = (first as ScoredRollout[]).map((one) => ({ ...one, messages: [{ role: 'user', content }] }));
   const elsewhere = openFolderStore(join(root, 'elsewhere'));
-  const { key } = planBatch({ ...options(), environment: { name: 'counting', version: '1' } });
+  const { key } = planBatch({ ...options(), environment: { name: 'counting', version: '1' }, shown: new Map() });
   const body = large.map((one) => `${JSON.stringify(one)}\n`).join('');
   const ref = await elsewhere.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
 
@@ -116,6 +116,7 @@ test('reading a large batch leaves the event loop its turns', async () => {
 test('whatever determines a rollout is in its key', () => {
   const inputs = {
     environment: { name: 'e', version: '1' },
+    shown: new Map([['t', 'one']]),
     policy: { base: 'b', adapters: [] },
     sampling: { temperature: 1, topP: 1, maxTokens: 8 },
     seed: 1,
@@ -130,6 +131,7 @@ test('whatever determines a rollout is in its key', () => {
   const changed = [
     { environment: { name: 'f', version: '1' } },
     { environment: { name: 'e', version: '2' } },
+    { shown: new Map([['t', 'two']]) },
     { policy: { base: 'c', adapters: [] } },
     ...[adapter('x', 1), adapter('x', 0.5), adapter('y', 1)].map((policy) => ({ policy })),
     ...[prompted('p', 'before'), prompted('p', 'instead'), prompted('q', 'before')].map((policy) => ({ policy })),
@@ -316,7 +318,8 @@ test.each([
 test('a rollout that breaks is begun afresh, and the failure is nobody’s reward', async () => {
   let failures = 0;
   const environment = failingEnvironment((task) => task === 'n-1' && failures++ < 2);
-  const { summary } = await played(options({ environment, concurrency: 1 }));
+  const unseen = { ...environment, appearance: { task: 'fixed' as const } };
+  const { summary } = await played(options({ environment: unseen, concurrency: 1 }));
   expect(summary).toMatchObject({ scored: 6, broken: 0, meanReward: 1 });
   expect(environment.episodes).toMatchObject({ opened: 8, closed: 8 });
 });

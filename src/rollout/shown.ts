@@ -1,0 +1,124 @@
+/**
+ * What an environment shows before a model has spoken, as digests for keys: what it says of itself, and the tools and first messages of each task. One
+ * that shows something else has other keys, whatever its `version` says. A field that differs between two looks at the same task is in no key.
+ */
+import { digest } from '../artifacts/hash';
+import { forEachBounded } from '../domain/concurrency';
+import type { Environment } from '../domain/environment';
+
+/** By task; undefined for a task that could not be opened: nothing that is stored is known to be of it. */
+export type Shown = ReadonlyMap<string, string | undefined>;
+
+/** Digests by field. */
+type Look = Record<string, string>;
+const lookOf = (shown: object): Look =>
+  Object.fromEntries(
+    Object.entries(shown).flatMap(([field, value]) => (value === undefined ? [] : [[field, digest(value)]])),
+  );
+
+const differing = (one: Look, other: Look): string[] =>
+  Object.keys({ ...one, ...other }).filter((field) => one[field] !== other[field]);
+
+const without = (look: Look, fields: ReadonlySet<string>): Look =>
+  Object.fromEntries(Object.entries(look).filter(([field]) => !fields.has(field)));
+
+/** What one campaign has seen of an environment. */
+interface Seen {
+  itself: string;
+  /** Fields of tasks that differ between two looks. */
+  varying?: ReadonlySet<string>;
+  tasks: Map<string, Promise<Look | undefined>>;
+}
+const all = new WeakMap<object, Map<string, Seen>>();
+
+const TRIES = 2;
+const AT_ONCE = 8;
+
+interface Looking {
+  environment: Environment;
+  tasks: readonly string[];
+  seed: number;
+  /** Looks again at what only another campaign has seen: a program may have changed since. */
+  campaign?: string | undefined;
+  /** Tasks that are open at once. */
+  concurrency?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
+/** Opens each task once for a campaign and each process of the environment, and closes it again. */
+export async function lookAt(o: Looking): Promise<Shown> {
+  const { environment, tasks, seed, campaign = '', concurrency = AT_ONCE, signal } = o;
+  const itself = await lookAtItself(environment);
+  const show = environment.appearance?.task ?? startOf(environment);
+  if (show === 'fixed') return new Map(tasks.map((task) => [task, itself]));
+  if (tasks.length === 0) return new Map();
+  const look = show;
+  const seen = seenOf({ environment, campaign, itself });
+
+  async function open(id: string): Promise<Look | undefined> {
+    for (let tries = 1; ; tries++) {
+      signal?.throwIfAborted();
+      try {
+        return lookOf(await look({ id, seed }, signal));
+      } catch {
+        // The rollouts of the task say what is wrong with it.
+        if (tries === TRIES) return undefined;
+      }
+    }
+  }
+
+  async function openOnce(task: string): Promise<Look | undefined> {
+    const key = `${seed} ${task}`;
+    const opening = seen.tasks.get(key) ?? open(task);
+    seen.tasks.set(key, opening);
+    // Another batch, which has been cancelled, may have begun it.
+    const found = await opening.catch(() => open(task));
+    if (!found) seen.tasks.delete(key);
+    return found;
+  }
+
+  async function each<Result>(some: readonly string[], work: (task: string) => Promise<Result>): Promise<Result[]> {
+    const results = new Map<string, Result>();
+    const keep = async (task: string) => void results.set(task, await work(task));
+    await forEachBounded({ items: [...some], concurrency, ...(signal && { signal }), work: keep });
+    return some.map((task) => results.get(task)!);
+  }
+
+  // The first, one of the middle and the last are opened twice, to see what varies.
+  const sample = [...new Set([0, 0.5, 1].map((at) => tasks[Math.floor(at * (tasks.length - 1))]!))];
+  const sampled = await each(sample, openOnce);
+  // Where none can be opened, the rest would be waited for in vain.
+  if (sampled.every((one) => one === undefined)) return new Map();
+  if (!seen.varying) {
+    const again = await each(sample, open);
+    seen.varying = new Set(again.flatMap((one, n) => (one && sampled[n] ? differing(sampled[n], one) : [])));
+  }
+  const { varying } = seen;
+  const looks = await each(tasks, openOnce);
+  return new Map(tasks.map((task, n) => [task, looks[n] && digest([itself, without(looks[n], varying)])]));
+}
+
+function seenOf(o: { environment: Environment; campaign: string; itself: string }): Seen {
+  const of = o.environment.appearance ?? o.environment;
+  const campaigns = all.get(of) ?? new Map<string, Seen>();
+  all.set(of, campaigns);
+  const known = campaigns.get(o.campaign);
+  const seen: Seen = known?.itself === o.itself ? known : { itself: o.itself, tasks: new Map() };
+  campaigns.set(o.campaign, seen);
+  return seen;
+}
+
+async function lookAtItself(environment: Environment): Promise<string> {
+  const says = environment.appearance?.itself ?? (() => environment.describe());
+  const [one, other] = [lookOf(await says()), lookOf(await says())];
+  // Notes are for readers of figures.
+  return digest(without(one, new Set([...differing(one, other), 'notes'])));
+}
+
+const startOf =
+  (environment: Environment) =>
+  async (task: { id: string; seed: number }, signal?: AbortSignal): Promise<object> => {
+    const { start, close } = await environment.reset(task, signal);
+    await close();
+    return start;
+  };
