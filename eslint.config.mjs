@@ -55,6 +55,7 @@ const mayImport = {
   gateway: ['domain', 'artifacts', 'language-model/endpoint', 'policy', 'rollout', 'routing/router', 'report'],
   workers: [
     'domain/allowed',
+    'domain/secrets',
     'domain/plain-text',
     'domain/work',
     'artifacts',

@@ -8,6 +8,8 @@ import importlib
 import sys
 from typing import Any, NamedTuple
 
+from trainer.keys import take_keys
+
 JOB, QUESTION, LEARNER = "command:run_job", "command:answer_question", "train.channel:run_learner"
 
 
@@ -68,6 +70,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("command", choices=COMMANDS, metavar="COMMAND")
     parser.add_argument("options", nargs=argparse.REMAINDER, metavar="...")
     args = parser.parse_args(argv)
+    take_keys()
     command = COMMANDS[args.command]
     if not command.model:
         return _load(command.form)(args.options)

@@ -14,7 +14,7 @@ import { contentOf, type Part, partsOf, plainAdapter } from '../policy/merge';
 import { toWireMessage, toWireTools } from '../policy/wire';
 import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
-import { tinkerEnvironment, tinkerPython, tinkerUrl } from '../policy/tinker';
+import { tinkerKeys, tinkerPython, tinkerUrl } from '../policy/tinker';
 import { type GpuDependencies, ledgerOf, modelFolder, progress, type Dependencies } from './context';
 import { readJson } from '../artifacts/store';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
@@ -67,7 +67,8 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
       ...(server ? { program: 'tinker', python: tinkerPython() } : { program: 'train' }),
       show: progress,
       limits: input,
-      env: { ...env, ...(server && tinkerEnvironment()) },
+      env,
+      ...(server && { keys: tinkerKeys() }),
       async prepare(folder) {
         const base_model = await modelFolder(deps, base);
         const from = await initialAdapter(deps, start, steps);

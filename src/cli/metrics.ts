@@ -148,7 +148,8 @@ function startWriter(o: { campaign: string; key: string; tools: readonly Metrics
   const child = startChild({
     command: [metricsPython(), ...args],
     cwd: projectRoot,
-    variables: { ...programEnvironment(), ...toolsEnvironment() },
+    variables: programEnvironment(),
+    keys: toolsEnvironment(),
     readOutput: (input) => createInterface({ input }).on('line', read),
     onEnd: (how) => down(child.stderr().split('\n').at(-1) || `ended with ${how}`),
     onStartFailure: down,

@@ -76,13 +76,20 @@ export function checkProgram(program: Program): void {
 export const variableEntry = (name: string, url?: string): string =>
   url === undefined ? name : `${name}=${new URL(url).origin}`;
 
+function allowedVariables(): readonly string[] {
+  const text = process.env[VARIABLES];
+  return text ? text.split(',').map((one) => one.trim()) : named().variables;
+}
+
+/** The variables that hold keys of endpoints. */
+export const keyVariables = (): ReadonlySet<string> =>
+  new Set(allowedVariables().flatMap((entry) => (entry.includes('=') ? [entry.split('=')[0]!] : [])));
+
 /** Throws NotAllowed. */
 export function checkVariable(field: string, name: string, url?: string): void {
-  const text = process.env[VARIABLES];
-  if (!isRestricted && !text) return;
+  if (!isRestricted && !process.env[VARIABLES]) return;
   const entry = variableEntry(name, url);
-  const list = text ? text.split(',').map((one) => one.trim()) : named().variables;
-  if (list.includes(entry)) return;
+  if (allowedVariables().includes(entry)) return;
   throw refused(`${field} is ${name}${url === undefined ? '' : `, for ${url}`}`, VARIABLES, entry);
 }
 

@@ -2,11 +2,12 @@
  * Starts every program of a target, in a namespace of its own where there can be one, and reads the lines that it writes. Invariant: all that the
  * program has started is killed when it ends, when it is killed, and when this process is gone. Lines are read in linear time and bounded memory.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, type StdioPipe } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import type { Readable } from 'node:stream';
+import { keyPipe } from '../domain/secrets';
 import { killMarked, MARK } from './marked';
 import { inNamespace } from './namespace';
 
@@ -19,6 +20,8 @@ interface ChildOptions {
   passEnv?: readonly string[] | undefined;
   /** Further ones, with their values. */
   variables?: Readonly<NodeJS.ProcessEnv>;
+  /** Further ones, which a program of this project reads from a pipe. */
+  keys?: NodeJS.ProcessEnv;
   readOutput: (stdout: Readable) => void;
   /** How many characters it has written on stderr so far. */
   onStderr?: (characters: number) => void;
@@ -55,13 +58,16 @@ export const bareEnvironment = (passed: readonly string[] = []): NodeJS.ProcessE
   Object.fromEntries([...BARE, ...passed].map((name) => [name, process.env[name]]));
 
 export function startChild(o: ChildOptions) {
-  const { command, cwd, passEnv, variables, readOutput, onStderr, onEnd, onStartFailure } = o;
+  const { command, cwd, passEnv, variables, keys, readOutput, onStderr, onEnd, onStartFailure } = o;
   const words = inNamespace(command, cwd);
   const isAlone = words !== command;
   const [program = '', ...args] = words;
   const mark = randomUUID();
-  const env = { ...bareEnvironment(passEnv), ...variables, [MARK]: mark };
-  const child = spawn(program, args, { stdio: 'pipe', detached: true, env, ...(cwd !== undefined && { cwd }) });
+  const pipe = keyPipe(keys);
+  const env = { ...bareEnvironment(passEnv), ...variables, ...pipe.env, [MARK]: mark };
+  const stdio: ['pipe', 'pipe', 'pipe', ...StdioPipe[]] = ['pipe', 'pipe', 'pipe', ...pipe.stdio];
+  const child = spawn(program, args, { stdio, detached: true, env, ...(cwd !== undefined && { cwd }) });
+  pipe.send(child);
   const guard = child.pid === undefined ? undefined : startGuard(child.pid, mark);
   const stderr = keepTail(child.stderr, STDERR_LENGTH, onStderr);
   let how = 'no exit code';

@@ -10,18 +10,20 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { projectRoot } from '../artifacts/project-root';
+import { keyVariables } from '../domain/allowed';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';
+import { isSecret, keyPipe } from '../domain/secrets';
 import { limited } from '../domain/concurrency';
 
-/** Names of what workers alone need, and of secrets whoever's they are. */
-const SECRET = /^(TEMPORAL|AWS)_|^(CAMPAIGN_ENCRYPTION_KEY|CAMPAIGN_STORE)$|API_KEY|TOKEN$|SECRET|PASSWORD/;
 /** For the project's own programs on a model: devices and libraries are set up by variables of many names. */
-export const programEnvironment = (): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(pythonEnvironment()).filter(([name]) => !SECRET.test(name)));
+export function programEnvironment(): NodeJS.ProcessEnv {
+  const keys = keyVariables();
+  return Object.fromEntries(Object.entries(pythonEnvironment()).filter(([name]) => !isSecret(name) && !keys.has(name)));
+}
 
 /** This process's environment. The project's own Python gets no variable that is meant for another, such as PYTHONPATH or PYTHONHOME. */
-export function pythonEnvironment(): NodeJS.ProcessEnv {
+function pythonEnvironment(): NodeJS.ProcessEnv {
   const isOwn = (process.env['CAMPAIGN_PYTHON'] ?? projectRoot).startsWith(projectRoot);
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOwn || !name.startsWith('PYTHON')));
 }
@@ -40,6 +42,8 @@ export interface Program {
   signal?: AbortSignal;
   /** Beside this process's own. */
   env?: NodeJS.ProcessEnv;
+  /** Variables that it reads from a pipe. */
+  keys?: NodeJS.ProcessEnv;
   /** Of a program that tells `{"done": 1, "total": 5}` on stdout. */
   onProgress?: (done: number, total: number) => void;
   /** How long it may stand still. */
@@ -96,13 +100,15 @@ export async function askPython<Answer>(o: {
 /** Rejects where the program can not be started, is aborted or stands still. */
 const ended = (program: Program): Promise<End> =>
   new Promise((done, broken) => {
-    const { python, args, signal, env, onProgress, idleSeconds = IDLE_SECONDS } = program;
+    const { python, args, signal, env, keys, onProgress, idleSeconds = IDLE_SECONDS } = program;
+    const pipe = keyPipe(keys);
     const child = spawn(python, ['-m', 'trainer', ...args], {
       cwd: projectRoot,
-      stdio: ['ignore', onProgress ? 'pipe' : 'ignore', 'pipe'],
+      stdio: ['ignore', onProgress ? 'pipe' : 'ignore', 'pipe', ...pipe.stdio],
       signal,
-      env: { ...programEnvironment(), ...env },
+      env: { ...programEnvironment(), ...env, ...pipe.env },
     });
+    pipe.send(child);
     let tail = '';
     if (child.stdout && onProgress)
       createInterface({ input: child.stdout }).on('line', (line) => {

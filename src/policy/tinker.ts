@@ -25,7 +25,7 @@ export function tinkerUrl({ url }: TinkerServer): string {
 }
 
 /** Programs are given no key that is not theirs. */
-export const tinkerEnvironment = (): NodeJS.ProcessEnv => ({ [KEY]: process.env[KEY] });
+export const tinkerKeys = (): NodeJS.ProcessEnv => ({ [KEY]: process.env[KEY] });
 
 const answerSchema = z.object({
   model: z.string(),
@@ -54,6 +54,6 @@ export const checkTinker = (o: {
       tries: o.tries,
     },
     answer: answerSchema,
-    program: { python: tinkerPython(), env: tinkerEnvironment(), idleSeconds: 600 },
+    program: { python: tinkerPython(), keys: tinkerKeys(), idleSeconds: 600 },
   });
 };

@@ -13,6 +13,7 @@ import { OutsideFailure, reasonOf } from '../domain/failures';
 import { LINE, measureJson } from '../domain/json-size';
 import { promptSchema } from '../domain/rollout';
 import { limited } from '../domain/concurrency';
+import { keyPipe } from '../domain/secrets';
 import { programEnvironment, watchProcess } from '../policy/python';
 
 const step = z.number().int().nonnegative();
@@ -89,6 +90,8 @@ interface LearnerCommand {
   command: readonly string[];
   log: string;
   env: NodeJS.ProcessEnv;
+  /** Variables that it reads from a pipe. */
+  keys?: NodeJS.ProcessEnv | undefined;
   limits: LearnerLimits;
 }
 
@@ -100,9 +103,9 @@ export class LearnerProcess {
   private broken: Error | undefined;
 
   /** Runs in the project's folder; `log` collects stderr; `env` is added to the programs' environment. */
-  constructor({ command, log, env, limits }: LearnerCommand) {
+  constructor({ command, log, env, keys, limits }: LearnerCommand) {
     this.limits = { startSeconds: START_SECONDS, stopSeconds: STOP_SECONDS, ...limits };
-    this.child = start(command, log, env);
+    this.child = start({ command, log, env, keys });
     this.exited = new Promise((done) => {
       this.child.once('exit', () => done());
       this.child.once('error', (error) => {
@@ -159,14 +162,18 @@ export class LearnerProcess {
   }
 }
 
-function start([program = '', ...args]: readonly string[], log: string, env: NodeJS.ProcessEnv): ChildProcess {
+function start({ command, log, env, keys }: Omit<LearnerCommand, 'limits'>): ChildProcess {
+  const [program = '', ...args] = command;
   const stderr = openLog(log);
+  const pipe = keyPipe(keys);
   try {
-    return spawn(program, args, {
+    const child = spawn(program, args, {
       cwd: projectRoot,
-      env: { ...programEnvironment(), ...env },
-      stdio: ['pipe', 'pipe', stderr],
+      env: { ...programEnvironment(), ...env, ...pipe.env },
+      stdio: ['pipe', 'pipe', stderr, ...pipe.stdio],
     });
+    pipe.send(child);
+    return child;
   } catch (error) {
     throw notStarted(error);
   } finally {

@@ -71,6 +71,8 @@ interface LearnerRun {
   limits: Pick<LearnerLimits, 'heartbeatSeconds' | 'stallSeconds'>;
   /** What the process gets beside (or, with `undefined` values, without) the worker's own environment. */
   env?: NodeJS.ProcessEnv;
+  /** Variables that it reads from a pipe. */
+  keys?: NodeJS.ProcessEnv;
   /** The learner's job.json, and how it learns. Called only where there is something to do; `folder` is the learner's own. */
   prepare: (folder: string) => Promise<{ job: object; learning: LearningOptions }>;
   /** Which checkpoints are the result's; without it, all that count. */
@@ -83,7 +85,7 @@ interface LearnerRun {
 
 export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Promise<TrainingSummary> {
   const { store, home } = deps;
-  const { name, id, program, limits, show, env = {}, python = deps.python } = run;
+  const { name, id, program, limits, show, env = {}, keys, python = deps.python } = run;
   const key = `training/${id}`;
   const known = await findResult(store, key);
   if (known) return summaryOf(store, known);
@@ -100,7 +102,7 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
     await journal.append('name', { kind: 'name', name });
     const record = new TrainingRecord({ ...learning, store, journal, id, folder });
     await record.restore();
-    const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, limits });
+    const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, keys, limits });
     const { signal, end } = untilSilent(deps, limits);
     try {
       const learned = await new Learning({ ...learning, deps, name, folder, record, process, show, signal }).run();

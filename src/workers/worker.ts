@@ -2,6 +2,7 @@
  * A worker of one task queue: `node dist/workers/worker.js control|rollouts|gpu`. Asked to stop (SIGTERM, SIGINT, or the end of a pipe as stdin, by
  * which it notices that its parent is gone) it cancels its activities, which save what they have, before it leaves.
  */
+import './keys';
 import { asyncLocalStorage } from '@temporalio/activity';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { fstatSync } from 'node:fs';

@@ -52,7 +52,7 @@ test.each(raw.flatMap((text) => servicesOf(filled(text))))(
     expect(service.cap_drop).toEqual(['ALL']);
     expect(service.security_opt).toContain('no-new-privileges:true');
     for (const [name, value] of Object.entries(environment))
-      if (/PASSWORD|PWD|SECRET|TOKEN|KEY/.test(name)) expect(value ?? '<>').toMatch(/^<.*>$/);
+      if (/PASSWORD|PWD|SECRET|TOKEN|KEY/.test(name)) expect(value ?? '<>').toMatch(/^(<.*>|\/run\/secrets\/\w+)$/);
     if (build) expect(stages).toContain(build.target);
     else {
       expect(user).toMatch(/^([1-9]\d*:\d+|postgres)$/);

@@ -3,7 +3,6 @@ process is gone."""
 
 import asyncio
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any
 
+from trainer.keys import environment_without_keys
 from trainer.serve.messages import GenerationRequest, Outcome, Ready, RequestError, Unavailable
 
 
@@ -29,7 +29,7 @@ class EngineClient:
             command,
             pass_fds=[theirs.fileno()],
             # Threads that wait for others sleep; spinning ones take the cores from trainers (docs/decisions.md)
-            env={"OMP_WAIT_POLICY": "PASSIVE", **os.environ},
+            env={"OMP_WAIT_POLICY": "PASSIVE", **environment_without_keys()},
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,  # stdout carries the listening line alone
         )

@@ -11,7 +11,7 @@ import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { jsonText } from '../../domain/messages';
 import type { MetricsTool } from '../../domain/work';
-import { pythonEnvironment } from '../../policy/python';
+import { programEnvironment } from '../../policy/python';
 import { messageOf } from '../errors';
 import { type NamedPort, portProblem } from '../ports';
 import { type Home, pythonPath, temporalPath } from '../project';
@@ -72,7 +72,7 @@ export const temporalCheck = (): CheckItem => ({
 
 /** What a program prints. @throws Lack where it does not run. */
 const outputOf = (program: string, args: string[], timeout = 20_000): Promise<string> =>
-  run(program, args, { timeout, env: pythonEnvironment() }).then(
+  run(program, args, { timeout, env: programEnvironment() }).then(
     ({ stdout }) => stdout,
     (error: unknown) => {
       throw new Lack(`${program} does not run: ${messageOf(error).slice(0, 200)}`);

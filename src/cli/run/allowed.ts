@@ -60,6 +60,9 @@ export async function allowCampaign({
   await replaceFile({ path: home.allowed, body: JSON.stringify(all, null, 1), aside: asideIn(home.root) });
 }
 
+/** What the files of a home's campaigns name. */
+export const allowedIn = (home: Home): Allowed[] => Object.values(readAllowed(home));
+
 /** Nothing where there is no such file, or a damaged one. */
 function readAllowed({ allowed }: Home): AllowedByCampaign {
   try {

@@ -19,6 +19,7 @@ import { homeOf } from '../options';
 import { readReport } from '../reports';
 import { isTerminal } from '../watch/output';
 import { campaignToEnd, readStart, type CampaignRun, type StartOptions } from './campaign';
+import { ALLOWED_FILE } from '../../domain/allowed';
 import { allowCampaign } from './allowed';
 import { policyServerService, workerServices } from './services';
 import { INTERRUPTED, supervised, type ServeOptions, type SupervisedRun } from './supervisor';
@@ -105,8 +106,10 @@ async function runToEnd(run: Run): Promise<number> {
 
 async function startWorkers(run: Run, pool: string): Promise<void> {
   const { home, campaign, output, supervisor, variables } = run;
-  const { workers, policyServer, baseModel } = campaign;
+  const { policyServer, baseModel } = campaign;
   await allowCampaign(run);
+  // No program of this process is started with what it names.
+  process.env[ALLOWED_FILE] = home.allowed;
   let policyServerUrl: string;
   if (policyServer.kind === 'vllm') policyServerUrl = policyServer.url;
   else {
@@ -115,8 +118,7 @@ async function startWorkers(run: Run, pool: string): Promise<void> {
     await supervisor.start([spec]);
     policyServerUrl = url();
   }
-  const { path: model } = baseModel;
-  await supervisor.start(workerServices({ home, workers, variables, policyServerUrl, pool, model }));
+  await supervisor.start(workerServices({ home, variables, policyServerUrl, pool, campaign }));
 }
 
 /** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */

@@ -7,6 +7,7 @@ import { closeSync, mkdirSync, openSync, readSync, renameSync, statSync } from '
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { projectRoot } from '../../artifacts/project-root';
+import { keyPipe } from '../../domain/secrets';
 import { FAULTY } from '../../domain/work';
 import { messageOf, UserError } from '../errors';
 import { signalGroup, waitUntil } from './processes';
@@ -17,6 +18,8 @@ export interface ServiceSpec {
   /** Called before every start: ports that nobody else knows are chosen anew. */
   args: () => string[] | Promise<string[]>;
   env: NodeJS.ProcessEnv;
+  /** Variables that it reads from a pipe. */
+  keys?: NodeJS.ProcessEnv;
   /** Whether it can be used now, by the last lines that it wrote. */
   isReady: (output: string[]) => boolean | Promise<boolean>;
   readySeconds: number;
@@ -209,13 +212,20 @@ export class Service {
 
   private async launch(): Promise<void> {
     this.ending = undefined;
-    const { name, command, args, env, stopsWhenFaulty } = this.spec;
+    const { name, command, args, env, keys, stopsWhenFaulty } = this.spec;
     const words = await args();
     if (this.stopping) throw new UserError(`${name} was stopped before it was started`);
     const log = openLog(this.logs, this.log);
     this.logStart = fileSize(this.log);
     // stdin is never written to: its end tells the child that the supervisor is gone, even by kill -9.
-    const child = spawn(command, words, { cwd: projectRoot, env, detached: true, stdio: ['pipe', log, log] });
+    const pipe = keyPipe(keys);
+    const child = spawn(command, words, {
+      cwd: projectRoot,
+      env: { ...env, ...pipe.env },
+      detached: true,
+      stdio: ['pipe', log, log, ...pipe.stdio],
+    });
+    pipe.send(child);
     closeSync(log);
     child.stdin?.on('error', none);
     this.child = child;

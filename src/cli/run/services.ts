@@ -3,9 +3,13 @@ import { join } from 'node:path';
 import { projectRoot } from '../../artifacts/project-root';
 import { ALLOWED_FILE } from '../../domain/allowed';
 import type { Campaign } from '../../domain/campaign';
+import { kindOf } from '../../domain/kinds';
+import { isSecret, splitVariables } from '../../domain/secrets';
 import { taskQueues } from '../../domain/work';
-import { pythonEnvironment } from '../../policy/python';
+import { programEnvironment } from '../../policy/python';
+import { registry } from '../../registry';
 import { pythonPath, type Home } from '../project';
+import { allowedIn } from './allowed';
 import type { ServiceSpec } from './service';
 
 export const workerProgram = (root = projectRoot): string => join(root, 'dist/workers/worker.js');
@@ -30,7 +34,8 @@ export function policyServerService(o: { model: string; home?: Home; maxBatch: n
       ...['-m', 'trainer', 'serve', '--model', o.model, '--port', url.port],
       ...['--threads', String(o.threads), '--max-batch', String(o.maxBatch), '--exit-with-parent'],
     ],
-    env: { ...pythonEnvironment(), ...(o.home && { CAMPAIGN_HOME: o.home.root }) },
+    env: { ...programEnvironment(), ...(o.home && { CAMPAIGN_HOME: o.home.root }) },
+    keys: picked((name) => name === POLICY_KEY || /^AWS_|^CAMPAIGN_STORE$/.test(name)),
     isReady: async (output) => {
       const listening = output.flatMap((line) => listeningLine.exec(line)?.[1] ?? [])[0];
       if (listening !== undefined) url = new URL(listening);
@@ -46,40 +51,69 @@ export function policyServerService(o: { model: string; home?: Home; maxBatch: n
 /** One worker for each kind of task queue. */
 export function workerServices(o: {
   home: Home;
-  workers: Campaign['workers'];
   /** Where Temporal is. */
   variables: NodeJS.ProcessEnv;
   policyServerUrl: string;
   pool: string;
-  /** The base model's folder. */
-  model: string;
+  campaign: Campaign;
 }): ServiceSpec[] {
-  const env = {
-    ...process.env,
+  const own = {
     ...o.variables,
     CAMPAIGN_HOME: o.home.root,
     [ALLOWED_FILE]: o.home.allowed,
     POLICY_SERVER_URL: o.policyServerUrl,
     CAMPAIGN_POOL: o.pool,
-    CAMPAIGN_MODEL: o.model,
+    CAMPAIGN_MODEL: o.campaign.baseModel.path,
     CAMPAIGN_PYTHON: pythonPath(),
-    CAMPAIGN_GPU_SLOTS: String(o.workers.gpuSlots),
-    CAMPAIGN_GPUS_PER_TRAINER: String(o.workers.gpusPerTrainer),
-    CAMPAIGN_SHARD_BASE: o.workers.shardBase ? '1' : '',
+    CAMPAIGN_GPU_SLOTS: String(o.campaign.workers.gpuSlots),
+    CAMPAIGN_GPUS_PER_TRAINER: String(o.campaign.workers.gpusPerTrainer),
+    CAMPAIGN_SHARD_BASE: o.campaign.workers.shardBase ? '1' : '',
     // A campaign that stays with its code would wait here for a worker that nobody starts any more.
     CAMPAIGN_VERSIONING: '',
   };
-  return Object.keys(taskQueues).map((queue, n) => ({
+  return queueNames.map((queue, n) => ({
+    ...splitVariables({ ...picked(isFor(queue, o)), ...own, ...metricsAddress(n) }),
     name: `${queue}-worker`,
     command: process.execPath,
     args: () => ['--enable-source-maps', workerProgram(), queue],
-    env: { ...env, ...metricsAddress(n) },
     isReady: (output) => output.some((line) => workerReadyLine.test(line)),
     readySeconds: 90,
     // Long enough for a trainer to end its step and write a checkpoint.
     graceSeconds: 60,
     stopsWhenFaulty: true,
   }));
+}
+
+type Queue = keyof typeof taskQueues;
+const queueNames = Object.keys(taskQueues) as Queue[];
+const POLICY_KEY = 'POLICY_SERVER_API_KEY';
+/** Of Temporal, the store and the exporter of traces, which every worker uses. */
+const SHARED = /^(TEMPORAL|AWS|OTEL)_|^CAMPAIGN_(ENCRYPTION_KEY|STORE)$/;
+
+const picked = (chosen: (name: string) => boolean): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(process.env).filter(([name]) => chosen(name)));
+
+/** Returns whether a queue's worker gets a variable: no key that only the steps of other queues use, or none at all. */
+function isFor(queue: Queue, { campaign, home }: { campaign: Campaign; home: Home }): (name: string) => boolean {
+  const { target, router, arms } = campaign;
+  const models = arms.map((arm) => kindOf(registry.arms, arm).languageModel?.(arm, campaign));
+  const all = keyNamesIn(campaign);
+  const [playing, policy] = [keyNamesIn([target, router, arms, models]), [POLICY_KEY]];
+  const used = { control: all, rollouts: [...playing, ...policy], gpu: [...playing, ...policy, 'TINKER_API_KEY'] }[
+    queue
+  ];
+  // Campaigns of the home that run share the workers.
+  const others = allowedIn(home).flatMap(({ variables }) => variables.map((entry) => entry.split('=')[0]!));
+  return (name) =>
+    SHARED.test(name) || used.includes(name) || (!all.includes(name) && (others.includes(name) || !isSecret(name)));
+}
+
+/** The variables that any part of it names. */
+function keyNamesIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { apiKeyEnv, passEnv } = value as { apiKeyEnv?: unknown; passEnv?: unknown };
+  const own = [apiKeyEnv, ...(Array.isArray(passEnv) ? (passEnv as unknown[]) : [])];
+  return [...own.filter((name) => typeof name === 'string'), ...Object.values(value).flatMap(keyNamesIn)];
 }
 
 /** On one machine each worker has a port of its own: that of CAMPAIGN_METRICS, and those that follow. */

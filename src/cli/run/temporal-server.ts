@@ -5,6 +5,7 @@
  */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { splitVariables } from '../../domain/secrets';
 import { encryptionKeys } from '../../temporal/codec';
 import { clusterAt, ownServerVariables } from '../../temporal/connection';
 import { searchAttributeNames } from '../../workflows/messages';
@@ -110,7 +111,7 @@ function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: n
         ...['--dynamic-config-value', 'matching.enableFairness=true'],
       ];
     },
-    env: { ...process.env, ...ownServerVariables() },
+    env: { ...splitVariables(process.env).env, ...ownServerVariables() },
     // Asked by a port that is this process's own: on the other one somebody else's server may answer.
     isReady: async () => {
       const url = `http://127.0.0.1:${httpPort}/api/v1/namespaces/${encodeURIComponent(namespace())}`;

@@ -1,8 +1,9 @@
 /** Programs of targets, in a namespace and without one: what they can see, what is left of them, and how their end is reported. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '../../../src/domain/environment';
 import { hasNamespaces } from '../../../src/environments/namespace';
@@ -55,7 +56,7 @@ describe.each(modes)('%s', (mode) => {
       send({ name: 'n', version: String(globalThis.seen), policy: 'p', tools: [], maxSteps: 1, hasReference: false });
     });`);
 
-  const agent = (text: string, more: Partial<Parameters<typeof openAgent>[0]> = {}): Environment => {
+  const agent = (code: string, more: Partial<Parameters<typeof openAgent>[0]> = {}): Environment => {
     const name = `agent-${next++}`;
     const file = join(root, `${name}.mjs`);
     const tasks = join(root, `${name}.jsonl`);
@@ -66,7 +67,7 @@ describe.each(modes)('%s', (mode) => {
        const headers = { authorization: 'Bearer ' + process.env.OPENAI_API_KEY, 'content-type': 'application/json' };
        const body = JSON.stringify({ model: 'x', messages: [{ role: 'user', content: 'hello' }] });
        await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', { method: 'POST', headers, body });
-       ${text}`,
+       ${code}`,
     );
     const command = [process.execPath, file];
     return openAgent({
@@ -154,6 +155,58 @@ describe.each(modes)('%s', (mode) => {
     });
     await environment.close();
   });
+
+  test('no program reads a key of its worker in /proc, however the worker got it', async () => {
+    const [told, file, tasks, list] = ['told', 'evil.cjs', 'evil.jsonl', 'keys.env'].map((name) =>
+      join(root, `${next}-${name}`),
+    ) as [string, string, string, string];
+    const key = `sk-${next++}`;
+    writeFileSync(tasks, JSON.stringify({ id: 'a', split: 'train' }));
+    writeFileSync(list, `LISTED="${key}"\n`);
+    // Of the processes that it sees it counts those whose environment it can read and those that hold the key.
+    writeFileSync(
+      file,
+      `const fs = require('node:fs');
+       const read = (pid) => { try { return fs.readFileSync('/proc/' + pid + '/environ', 'latin1'); } catch { return ''; } };
+       const seen = fs.readdirSync('/proc').filter(Number).map(read).filter(Boolean);
+       fs.appendFileSync('${told}', process.argv[2] + ' ' + (seen.length > 0) + ' ' + seen.filter((text) => text.includes('${key}')).length + '\\n');
+       if (process.argv[2] === 'process') console.log(JSON.stringify({ jsonrpc: '2.0', id: 1, result: { tasks: [] } }));
+       const headers = { authorization: 'Bearer ' + process.env.OPENAI_API_KEY, 'content-type': 'application/json' };
+       const body = JSON.stringify({ model: 'x', messages: [{ role: 'user', content: 'hello' }] });
+       if (process.argv[2] === 'agent') fetch(process.env.OPENAI_BASE_URL + '/chat/completions', { method: 'POST', headers, body });
+       if (process.argv[2] === 'grader') console.log(1);`,
+    );
+    const script = `require('./src/domain/secrets').takeKeys();
+      const { openProcessEnvironment } = require('./src/environments/process');
+      const { openAgent } = require('./src/environments/agent/kind');
+      const command = (name) => [process.execPath, '${file}', name];
+      (async () => {
+        const process_ = openProcessEnvironment({ command: command('process') });
+        await process_.tasks('train');
+        await process_.close();
+        const agent = openAgent({ command: command('agent'), grader: command('grader'), tasks: '${tasks}', folder: '/', version: '1', readOnlyTools: [], maxSteps: 2, silenceSeconds: 60 });
+        const episode = await agent.reset({ id: 'a', seed: 0 });
+        await episode.step({ role: 'assistant', content: 'x' });
+        await episode.evaluate('agent_stop');
+        await episode.close();
+        await agent.close();
+        console.log(process.env.OPENAI_API_KEY === '${key}', process.env.LISTED === '${key}', require('fs').existsSync('${list}'));
+      })();`;
+    const worker = spawn(process.execPath, ['-r', './test/support/register.cjs', '-e', script.replace(/\n/g, ' ')], {
+      cwd: resolve(__dirname, '../../..'),
+      env: {
+        ...process.env,
+        PATH: path,
+        OPENAI_API_KEY: key,
+        ODD: key,
+        NODE_AUTH_TOKEN: key,
+        CAMPAIGN_KEYS_FILE: list,
+      },
+    });
+    const [said, problems] = await Promise.all([text(worker.stdout), text(worker.stderr), once(worker, 'exit')]);
+    expect({ said, problems }).toEqual({ said: 'true true false\n', problems: '' });
+    expect(readFileSync(told, 'utf8')).toBe('process true 0\nagent true 0\ngrader true 0\n');
+  }, 60_000);
 
   const processes = `require('node:fs').readdirSync('/proc').filter((name) => Number(name))`;
   const own = `require('node:fs').existsSync('/proc/${process.pid}/stat')`;

@@ -417,7 +417,8 @@ test('without room for its files it fails with where there is none, and is tried
 test('a Tinker server’s learner has its own Python, the worker’s server and key, and a key of its own', async () => {
   const local = await train();
   const own = join(home, 'tinker-python');
-  const tells = `echo "$3 $TINKER_API_KEY" > "${home}/told"`;
+  // The environment, which /proc shows, holds no key.
+  const tells = `echo "$3 $TINKER_API_KEY$(cat <&3)" > "${home}/told"`;
   writeFileSync(own, `#!/bin/sh\n${tells}\nexec "${process.execPath}" "${trainer}" "$5"\n`, { mode: 0o755 });
   Object.assign(process.env, {
     CAMPAIGN_TINKER_PYTHON: own,
@@ -445,7 +446,7 @@ test('a Tinker server’s learner has its own Python, the worker’s server and 
       ...{ promptTokens: 2_000_000, cachedTokens: 0, completionTokens: 1_000_000 },
     },
   ]);
-  expect(readFileSync(join(home, 'told'), 'utf8')).toBe('tinker tml-of-the-worker\n');
+  expect(readFileSync(join(home, 'told'), 'utf8')).toBe('tinker {"TINKER_API_KEY":"tml-of-the-worker"}\n');
   const jobs = folders().map(jobIn);
   expect(jobs.map(({ url, server_model }) => [url, server_model])).toContainEqual(['http://own:1', null]);
   expect(jobs).toHaveLength(2);
