@@ -96,7 +96,8 @@ function eraseEnvironment(): void {
     for (const [name, value] of Object.entries(process.env)) process.env[name] = value;
     for (let from = 0; from < length;) {
       const to = bytes.indexOf(0, from) < 0 ? length : bytes.indexOf(0, from);
-      if (!isClear(bytes.toString('latin1', from, to).split('=')[0]!)) bytes.fill(0, from, to);
+      const name = bytes.toString('latin1', from, to).split('=')[0]!;
+      if (!isClear(name) || name === KEYS_FILE) bytes.fill(0, from, to);
       from = to + 1;
     }
     writeSync(memory, bytes, 0, length, start);
