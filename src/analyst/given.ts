@@ -11,6 +11,7 @@ import { digest } from '../artifacts/hash';
 import { checkFile } from '../domain/allowed';
 import { capabilityNameSchema, type LabelPass, labelPassSchema } from '../domain/capability';
 import { OutsideFailure, reasonOf } from '../domain/failures';
+import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../domain/plain-text';
 import { defineKind, type Identity } from '../domain/kinds';
 import type { Analyst } from './analyst';
 import { checkPartition } from '../domain/selection';
@@ -44,6 +45,12 @@ export async function readLabelFiles({ folder, field }: { folder: string; field:
   return files;
 }
 
+function checkUnicode(file: string, value: unknown): unknown {
+  const half = findHalfCharacter(value)?.join('.');
+  if (half !== undefined) throw badInput(`${file}: ${half} ${HALF_CHARACTER_PROBLEM}`);
+  return value;
+}
+
 const badInput = (...lines: string[]) => new OutsideFailure('BadInput', lines.join('\n'));
 
 async function readPass(file: string): Promise<LabelFile> {
@@ -54,7 +61,7 @@ async function readPass(file: string): Promise<LabelFile> {
   } catch (error) {
     throw badInput(`${file}: not JSON (${reasonOf(error).replace(/\s*\n\s*/g, ' ')}); write the file again`);
   }
-  const { data: pass, error } = labelPassSchema.safeParse(value);
+  const { data: pass, error } = labelPassSchema.safeParse(checkUnicode(file, value));
   const [issue] = error?.issues ?? [];
   if (!pass)
     throw badInput(
@@ -123,8 +130,9 @@ async function readYaml(file: string): Promise<unknown> {
     );
   });
   try {
-    return parse(text);
+    return checkUnicode(file, parse(text));
   } catch (error) {
+    if (error instanceof OutsideFailure) throw error;
     const [reason = ''] = reasonOf(error).split('\n');
     throw badInput(`${file}: not YAML or JSON (${reason.replace(/:$/, '')}); write it again, ${SHAPE}`);
   }

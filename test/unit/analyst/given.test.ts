@@ -117,6 +117,11 @@ describe('the given analyst', () => {
   const named = (name: unknown) => ({ capabilities: [{ name, definition: 'd' }] });
   const twice = [...capabilities, capabilities[0]];
   it.each<[string, object | string, RegExp]>([
+    [
+      'text that is not valid Unicode',
+      'capabilities: [{ name: ask_user, definition: "cut \\ud83d" }]',
+      /capabilities\.0\.definition holds half/,
+    ],
     ['no YAML', 'capabilities: [', /given\.yaml: not YAML or JSON \(.+\); write it again, see docs/],
     ['an empty file', '', /given\.yaml: .*; see docs\/analysis\.md/],
     ['no capabilities', {}, /given\.json: capabilities is missing: .*; see docs/],
