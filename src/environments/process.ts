@@ -99,18 +99,25 @@ export const processKind: EnvironmentKind = {
 export interface ProcessEnvironmentOptions extends ProcessCommand, Partners {
   /** Processes side by side; an episode is given to the one with the fewest. */
   processes?: number;
+  /** Milliseconds without an episode or a request, after which a process is ended. */
+  idleMs?: number;
 }
+
+/** A worker outlives its campaigns, whose environments are closed with it. */
+const IDLE_MS = 10 * 60_000;
 
 interface Slot {
   connection?: Connection;
   episodes: number;
+  idle?: NodeJS.Timeout;
 }
 
-/** Starts each process on its first request. Any number of episodes may be open at once. */
+/** Starts each process on its first request, and again after it was idle. Any number of episodes may be open at once. */
 export function openProcessEnvironment({
   user,
   judge,
   processes = 1,
+  idleMs = IDLE_MS,
   ...command
 }: ProcessEnvironmentOptions): Environment {
   const slots = Array.from({ length: processes }, (): Slot => ({ episodes: 0 }));
@@ -118,6 +125,30 @@ export function openProcessEnvironment({
 
   // A process that is started may show something else than those before it.
   let appearance: Appearance = { task: lookAtTask };
+
+  function take(): Slot {
+    const slot = freest();
+    clearTimeout(slot.idle);
+    slot.episodes++;
+    return slot;
+  }
+
+  function release(slot: Slot): void {
+    if (--slot.episodes > 0) return;
+    slot.idle = setTimeout(() => {
+      void slot.connection?.close();
+      delete slot.connection;
+    }, idleMs).unref();
+  }
+
+  async function request<M extends 'describe' | 'tasks'>(method: M, params: Params<M>): Promise<Result<M>> {
+    const slot = take();
+    try {
+      return await connectionOf(slot).request(method, params);
+    } finally {
+      release(slot);
+    }
+  }
 
   function connectionOf(slot: Slot): Connection {
     if (slot.connection && !slot.connection.failure) return slot.connection;
@@ -143,15 +174,18 @@ export function openProcessEnvironment({
       return appearance;
     },
     async describe(): Promise<EnvironmentDescription> {
-      const description = await connectionOf(freest()).request('describe', {});
+      const description = await request('describe', {});
       const version = [description.version, user && `user ${user.id}`, judge && `judge ${judge.id}`].filter(Boolean);
       return { ...description, version: version.join('; ') };
     },
-    tasks: async (split) => (await connectionOf(freest()).request('tasks', { split })).tasks,
+    tasks: async (split) => (await request('tasks', { split })).tasks,
     async reset(task, signal, onUsage): Promise<Episode> {
-      const slot = freest();
-      slot.episodes++;
-      const onClose = () => void slot.episodes--;
+      const slot = take();
+      let isOpen = true;
+      const onClose = () => {
+        if (isOpen) release(slot);
+        isOpen = false;
+      };
       try {
         const connection = connectionOf(slot);
         return await beginEpisode({ connection, task, user, judge, signal, onUsage, onClose });
@@ -161,6 +195,7 @@ export function openProcessEnvironment({
       }
     },
     async close() {
+      for (const { idle } of slots) clearTimeout(idle);
       await Promise.all(slots.map(({ connection }) => connection?.close()));
       for (const slot of slots) delete slot.connection;
     },

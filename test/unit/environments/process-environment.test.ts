@@ -227,6 +227,16 @@ test('closing ends the process, even one that ignores the end of its input', asy
   expect(processesWith(join(folder, 'bridge-0.js'))).toEqual([]);
 });
 
+test('a process that nothing needs for a while ends, and is started again', async () => {
+  const environment = bridge('send(id, says(count));', { idleMs: 100 });
+  const episode = await environment.reset(task);
+  await sleep(300);
+  expect((await episode.step(message)).messages[0]!.content).toBe('1');
+  await episode.close();
+  while (processesWith(join(folder, 'bridge-0.js')).length > 0) await sleep(50);
+  expect((await (await environment.reset(task)).step(message)).messages[0]!.content).toBe('1');
+});
+
 describe('serveEnvironment', () => {
   function served(environment: Environment) {
     const [input, output] = [new PassThrough(), new PassThrough()];
