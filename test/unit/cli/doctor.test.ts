@@ -84,7 +84,7 @@ test.each<[string | undefined, Line[]]>([
   ['s3:/wrong', ['missing store CAMPAIGN_STORE: s3:/wrong is no address of a bucket; write s3://BUCKET/PREFIX']],
   [
     's3://bucket/x',
-    [/^missing store writing s3:\/\/bucket\/x\/probe\/.*ECONNREFUSED 127.0.0.1:9; see to the bucket, AWS_ENDPOINT/],
+    [/^missing store reading s3:\/\/bucket\/x\/id: .*ECONNREFUSED 127.0.0.1:9; see to the bucket, AWS_ENDPOINT/],
   ],
   [undefined, [/^ok target environment /]],
 ])('a store at %s is tried, and where it fails nobody asks the target', async (url, lines) => {

@@ -68,11 +68,14 @@ describe('the tree on a terminal', () => {
   const away = '▸   grpo_target (arm)  beginning to train · silent for 1 min · attempt 2 after: the trainer is gone';
 
   it('is in colour unless NO_COLOR is set', () => {
-    const shown = () => frame(campaign(), { colour: true }).join();
-    expect(shown()).toContain('\x1b[');
-    process.env['NO_COLOR'] = '1';
-    expect(shown()).not.toContain('\x1b[');
-    delete process.env['NO_COLOR'];
+    const shownWith = (noColor: string) => {
+      const replaced = jest.replaceProperty(process, 'env', { ...process.env, NO_COLOR: noColor });
+      const text = frame(campaign(), { colour: true }).join();
+      replaced.restore();
+      return text;
+    };
+    expect(shownWith('')).toContain('\x1b[');
+    expect(shownWith('1')).not.toContain('\x1b[');
   });
 
   it('shows stages, children with phase, step and reward, and what is wrong', () => {
