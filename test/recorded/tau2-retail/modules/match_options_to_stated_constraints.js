@@ -1,47 +1,53 @@
-const targetTools = {"exchange_delivered_order_items":{"name":"exchange_delivered_order_items","description":"Exchange items in a delivered order to new items of the same product type.\n\nFor a delivered order, return or exchange can be only done once by the agent.\nThe agent needs to explain the exchange detail and ask for explicit user confirmation (yes/no) to proceed.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"item_ids":{"description":"The item ids to be exchanged, each such as '1008292230'. There could be duplicate items in the list.","items":{"type":"string"},"title":"Item Ids","type":"array"},"new_item_ids":{"description":"The item ids to be exchanged for, each such as '1008292230'.\nThere could be duplicate items in the list. Each new item id should match the item id\nin the same position and be of the same product.","items":{"type":"string"},"title":"New Item Ids","type":"array"},"payment_method_id":{"description":"The payment method id to pay or receive refund for the item price difference,\nsuch as 'gift_card_0000000' or 'credit_card_0000000'. These can be looked up\nfrom the user or order details.","title":"Payment Method Id","type":"string"}},"required":["order_id","item_ids","new_item_ids","payment_method_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}},"find_user_id_by_name_zip":{"name":"find_user_id_by_name_zip","description":"Find user id by first name, last name, and zip code. If the user is not found, the function\n\nwill return an error message. By default, find user id by email, and only call this function\nif the user is not found by email or cannot remember email.","parameters":{"properties":{"first_name":{"description":"The first name of the customer, such as 'John'.","title":"First Name","type":"string"},"last_name":{"description":"The last name of the customer, such as 'Doe'.","title":"Last Name","type":"string"},"zip":{"description":"The zip code of the customer, such as '12345'.","title":"Zip","type":"string"}},"required":["first_name","last_name","zip"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_order_details":{"name":"get_order_details","description":"Get the status and details of an order.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"}},"required":["order_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_product_details":{"name":"get_product_details","description":"Get the inventory details of a product.","parameters":{"properties":{"product_id":{"description":"The product id, such as '6086499569'. Be careful the product id is different from the item id.","title":"Product Id","type":"string"}},"required":["product_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"return_delivered_order_items":{"name":"return_delivered_order_items","description":"Return some items of a delivered order.\n\nThe order status will be changed to 'return requested'.\nThe agent needs to explain the return detail and ask for explicit user confirmation (yes/no) to proceed.\nThe user will receive follow-up email for how and where to return the item.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"item_ids":{"description":"The item ids to be returned, each such as '1008292230'. There could be duplicate items in the list.","items":{"type":"string"},"title":"Item Ids","type":"array"},"payment_method_id":{"description":"The payment method id to pay or receive refund for the item price difference, such as 'gift_card_0000000' or 'credit_card_0000000'.\nThese can be looked up from the user or order details.","title":"Payment Method Id","type":"string"}},"required":["order_id","item_ids","payment_method_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}}};
+const targetTools = {"find_user_id_by_name_zip":{"name":"find_user_id_by_name_zip","description":"Find user id by first name, last name, and zip code. If the user is not found, the function\n\nwill return an error message. By default, find user id by email, and only call this function\nif the user is not found by email or cannot remember email.","parameters":{"properties":{"first_name":{"description":"The first name of the customer, such as 'John'.","title":"First Name","type":"string"},"last_name":{"description":"The last name of the customer, such as 'Doe'.","title":"Last Name","type":"string"},"zip":{"description":"The zip code of the customer, such as '12345'.","title":"Zip","type":"string"}},"required":["first_name","last_name","zip"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_order_details":{"name":"get_order_details","description":"Get the status and details of an order.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"}},"required":["order_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_product_details":{"name":"get_product_details","description":"Get the inventory details of a product.","parameters":{"properties":{"product_id":{"description":"The product id, such as '6086499569'. Be careful the product id is different from the item id.","title":"Product Id","type":"string"}},"required":["product_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"get_user_details":{"name":"get_user_details","description":"Get the details of a user, including their orders.","parameters":{"properties":{"user_id":{"description":"The user id, such as 'sara_doe_496'.","title":"User Id","type":"string"}},"required":["user_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":true}},"modify_pending_order_items":{"name":"modify_pending_order_items","description":"Modify items in a pending order to new items of the same product type. For a pending order, this function can only be called once. The agent needs to explain the exchange detail and ask for explicit user confirmation (yes/no) to proceed.","parameters":{"properties":{"order_id":{"description":"The order id, such as '#W0000000'. Be careful there is a '#' symbol at the beginning of the order id.","title":"Order Id","type":"string"},"item_ids":{"description":"The item ids to be modified, each such as '1008292230'. There could be duplicate items in the list.","items":{"type":"string"},"title":"Item Ids","type":"array"},"new_item_ids":{"description":"The item ids to be modified for, each such as '1008292230'. There could be duplicate items in the list. Each new item id should match the item id in the same position and be of the same product.","items":{"type":"string"},"title":"New Item Ids","type":"array"},"payment_method_id":{"description":"The payment method id to pay or receive refund for the item price difference, such as 'gift_card_0000000' or 'credit_card_0000000'. These can be looked up from the user or order details.","title":"Payment Method Id","type":"string"}},"required":["order_id","item_ids","new_item_ids","payment_method_id"],"title":"parameters","type":"object"},"annotations":{"readOnlyHint":false}}};
+// History:
+// Round 1: the first version; nothing had been found before it.
+// Round 2: found that all solutions had one shape (propose, write), which with own identifiers always passed; now in one instance of nearly every pair nothing fits, and there the agent has to say so and to write nothing.
+// Round 3: found that a denial with a list of all values was taken as told where nothing fits, yet excused where something fits, so that a guess could follow; now what denies and proposes is a proposal, every other denial ends the talk, and only a proposal of the fitting one may say that another is missing.
 /*
- * Trains `match_options_to_stated_constraints`: a delivered item is to be exchanged for one that is described by features,
- * by a comparison with the old one or by a superlative; the user also says what to do if there is none: return it.
- * Even seed (special): one available variant meets every condition (and is the extreme one, if asked); it has to be picked
- * out of near misses. Odd seed (twin): the same user, order, request and list, but what fitted is not available or has
- * another option; exchanging the item for something near is wrong, it is to be returned.
+ * Trains `match_options_to_stated_constraints`: of the listed variants the one is taken that meets all that the user said.
+ * Even seed: the first available variant that comes close fails one condition, the fitting one stands further down.
+ * Odd seed: the same user, order, request and list, but these two have changed places: the first close one fits.
+ * In one of the two (in turn the odd and the even one; not in each 17th pair) the fitting one is spoilt, too: nothing fits.
+ * Whether the agent waits for a yes decides nothing here (trained elsewhere); a wrong proposal or a wrong write does.
  */
 const policy = `# Retail agent policy
-As a retail agent, you can help users return or exchange delivered orders.
-At the beginning of the conversation, you have to authenticate the user identity by locating their user id via name + zip code.
-Before taking any action that updates the database (return, exchange), you must list the action details and obtain explicit user confirmation (yes) to proceed.
-You should at most make one tool call at a time, and if you take a tool call, you should not respond to the user at the same time.
-Each product has variant items of different options, each with a unique item id, availability and price. Product ID and Item ID have no relations and should not be confused!
-## Exchange delivered order
-Each item can be exchanged to an available new item of the same product but of different product option. The price difference goes to the payment method that the order was paid with, which stands in the order.
-## Return delivered order
-The refund must go to the original payment method.`;
-/* Options: [name, values, how users say it]; the first one is a scale, from the least on, with its words. */
-const COLORS = ['black', 'white', 'silver', 'blue', 'red'];
+
+As a retail agent, you can help users modify the items of pending orders.
+
+- At the beginning of the conversation, you have to authenticate the user identity by locating their user id via name + zip code.
+- Before taking any action that updates the database, you must list the action details and obtain explicit user confirmation (yes) to proceed.
+- You should at most make one tool call at a time, and if you take a tool call, you should not respond to the user at the same time.
+- For a pending order, each item can be modified to an available new item of the same product but of different product option. This action can only be called once per order.
+- The price difference is paid with or refunded to the user's payment method.
+- Note: Product ID and Item ID have no relations and should not be confused!`;
+const [BIG, LONG] = [['bigger', 'smaller', 'biggest', 'smallest'], ['longer', 'shorter', 'longest', 'shortest']];
+const [BRIGHT, STRONG] = [['brighter', 'less bright', 'brightest', 'least bright'], ['more powerful', 'less powerful', 'most powerful', 'least powerful']];
 const PRODUCTS = [
-  ['Floor Lamp', 140, ['less bright', 'brighter', 'least bright', 'brightest'], [['brightness', ['low', 'medium', 'high'], 'with # brightness'], ['power source', ['AC adapter', 'battery', 'USB'], 'with # as power source'], ['color', COLORS, '#']]],
-  ['Snowboard', 310, ['shorter', 'longer', 'shortest', 'longest'], [['length', ['54 inch', '57 inch', '60 inch', '63 inch'], '#'], ['material', ['maple', 'bamboo', 'plastic'], '#'], ['design', ['plain', 'graphic', 'custom'], '#']]],
-  ['Extension Cord', 120, ['shorter', 'longer', 'shortest', 'longest'], [['length', ['10ft', '25ft', '50ft', '100ft'], '#'], ['material', ['rubber', 'vinyl', 'nylon'], '#'], ['color', ['black', 'green', 'blue', 'white'], '#']]],
-  ['Travel Mug', 105, ['smaller', 'bigger', 'smallest', 'biggest'], [['capacity', ['250ml', '350ml', '450ml', '600ml'], '#'], ['material', ['glass', 'plastic', 'stainless steel'], '#'], ['color', COLORS, '#']]],
-  ['Rain Jacket', 185, ['smaller', 'bigger', 'smallest', 'biggest'], [['size', ['S', 'M', 'L', 'XL'], 'in size #'], ['material', ['polyester', 'nylon', 'cotton'], '#'], ['color', ['purple', 'red', 'black', 'green'], '#']]],
-  ['Spotting Scope', 640, ['with less zoom', 'with more zoom', 'with the minimum zoom', 'with the maximum zoom'], [['zoom', ['6x', '8x', '10x', '12x'], 'with # zoom'], ['body material', ['rubber', 'metal', 'plastic'], 'with a # body'], ['color', ['black', 'silver', 'green', 'grey'], '#']]],
-  ['Duffel Bag', 230, ['smaller', 'bigger', 'smallest', 'biggest'], [['size', ['small', 'medium', 'large'], '#'], ['material', ['leather', 'canvas', 'nylon'], '#'], ['color', ['grey', 'green', 'black', 'red'], '#']]],
-  ['Power Bank', 115, ['smaller', 'bigger', 'smallest', 'biggest'], [['capacity', ['4000mAh', '8000mAh', '12000mAh', '16000mAh'], '#'], ['output', ['USB-A', 'USB-C', 'Wireless'], 'with # output'], ['color', COLORS, '#']]],
-  ['Wall Clock', 160, ['smaller', 'bigger', 'smallest', 'biggest'], [['diameter', ['10-inch', '12-inch', '15-inch', '20-inch'], '#'], ['dial color', ['black', 'white', 'blue'], 'with a # dial'], ['frame material', ['wood', 'metal', 'plastic'], '#']]],
+  ['Camping Tent', 'capacity', 'material', BIG, '2-person,3-person,4-person,6-person,8-person', 'green,orange,blue,grey', 'nylon,polyester,canvas'],
+  ['Cooler Box', 'capacity', 'material', BIG, '12L,18L,28L,45L,60L', 'red,white,blue,grey', 'plastic,metal,fabric'],
+  ['Travel Mug', 'capacity', 'material', BIG, '250ml,350ml,450ml,600ml,800ml', 'green,black,pink,white', 'ceramic,glass,steel'],
+  ['Computer Monitor', 'screen size', 'panel type', BIG, '22-inch,24-inch,27-inch,32-inch,38-inch', 'black,white,silver,grey', 'IPS,VA,OLED'],
+  ['Floor Rug', 'length', 'material', LONG, '4ft,5ft,6ft,8ft,10ft', 'brown,beige,red,black', 'wool,cotton,jute'],
+  ['Extension Cord', 'length', 'material', LONG, '6ft,12ft,20ft,35ft,60ft', 'white,black,orange,yellow', 'rubber,vinyl,fabric'],
+  ['Floor Lamp', 'brightness', 'bulb type', BRIGHT, '300 lumens,500 lumens,800 lumens,1200 lumens,1800 lumens', 'gold,black,white,silver', 'LED,halogen,fluorescent'],
+  ['Space Heater', 'power', 'type', STRONG, '600W,900W,1200W,1600W,2200W', 'white,black,red,silver', 'ceramic,infrared,oil-filled'],
 ];
-const FIRST = ['Nadia', 'Tomas', 'Leila', 'Hugo', 'Priya', 'Oskar', 'Ines', 'Malik', 'Greta', 'Rafael', 'Noor', 'Elias', 'Tessa', 'Bruno'];
-const LAST = ['Keller', 'Okafor', 'Brandt', 'Moreau', 'Tanaka', 'Lindqvist', 'Petrov', 'Aydin', 'Romano', 'Schultz', 'Farouk', 'Novak', 'Byrne'];
-const PLACES = [['Portland', 'OR', '972'], ['Tucson', 'AZ', '857'], ['Omaha', 'NE', '681'], ['Boise', 'ID', '837'], ['Madison', 'WI', '537'], ['Tampa', 'FL', '336']];
+const FIRST = ['Ines', 'Tomas', 'Leila', 'Oskar', 'Nadia', 'Ravi', 'Clara', 'Hugo', 'Amara', 'Felix', 'Junko', 'Petra'];
+const LAST = ['Berg', 'Okafor', 'Novak', 'Laurent', 'Tanaka', 'Moreau', 'Weber', 'Costa', 'Haddad', 'Lind', 'Vega', 'Petrov'];
+const STREETS = ['Birch Road', 'Harbor Street', 'Mill Lane', 'Orchard Way', 'Station Avenue', 'Quarry Court'];
+const CITIES = [['Tucson', 'AZ', '857'], ['Boise', 'ID', '837'], ['Omaha', 'NE', '681'], ['Tampa', 'FL', '336'], ['Reno', 'NV', '895']];
+const NULLS = Object.fromEntries('cancel_reason,exchange_items,exchange_new_items,exchange_payment_method_id,exchange_price_difference,return_items,return_payment_method_id'.split(',').map((field) => [field, null]));
 const WORDING = [
-  (noun, id, wish) => `I want to exchange the ${noun} from order ${id} for ${wish}. If there is none, return it.`,
-  (noun, id, wish) => `Exchange my ${noun} from order ${id} for ${wish}; if there is none, I want to return it.`,
-  (noun, id, wish) => `Please exchange the ${noun} from my order ${id} for ${wish}. If none is available, return it, please.`,
-  (noun, id, wish) => `My ${noun} from order ${id} should become ${wish}; if there is none, return it.`,
+  (noun, order, wish) => `Please change my pending ${noun} in order ${order} to ${wish}.`,
+  (noun, order, wish) => `Change the ${noun} in my pending order ${order} to ${wish}.`,
+  (noun, order, wish) => `For ${order} I want the ${noun} changed to ${wish}.`,
+  (noun, order, wish) => `I'd like to change my pending ${noun} from order ${order} to ${wish}.`,
 ];
-const PAYING = [(pay) => `Use my ${pay}.`, (pay) => `Use my ${pay} for the difference or the refund.`, (pay) => `Use the ${pay} that I paid with.`];
-const YES = ['Yes.', 'Yes, please.', 'Yes, go ahead.', 'Yes, that is fine.'];
-const [BYE, NO_MORE] = [['No, that is all. Thank you! ###STOP###', 'That was everything, thanks. ###STOP###'], 'Never mind, then. Goodbye. ###STOP###'];
-const LATER = { cancel_reason: null, exchange_items: null, exchange_new_items: null, exchange_payment_method_id: null, exchange_price_difference: null, return_items: null, return_payment_method_id: null };
+const OTHERWISE = [' If there is none like that, leave it as it is.', ' If you have none like that, leave the order as it is.', ' If there is none like that, change nothing.'];
+const YES = ['Yes, please go ahead.', 'Yes, that is right.', 'Yes, do that.', 'Yes, that is fine with me.'];
+const BYE = ['No, that was all. Thank you! ###STOP###', 'That is everything, thanks. ###STOP###'];
+const LEAVE = 'Never mind then. Goodbye. ###STOP###';
+const LEFT = ['Then leave it as it is. Thank you! ###STOP###', 'Then I keep what I have, thanks. ###STOP###'];
 function randomOf(seed) {
   let a = Math.imul(seed + 1, 0x9e3779b1);
   return (limit) => {
@@ -51,200 +57,197 @@ function randomOf(seed) {
     return ((t ^ (t >>> 14)) >>> 0) % limit;
   };
 }
-/* As this target writes JSON: a space after commas and colons, and every number a float. */
+/* As this target writes JSON: a space after commas and colons, every number with a decimal point. */
 const json = (value) => {
-  if (typeof value === 'number') return Number.isInteger(value) ? `${value}.0` : String(value);
   if (Array.isArray(value)) return `[${value.map(json).join(', ')}]`;
+  if (typeof value === 'number') return Number.isInteger(value) ? value.toFixed(1) : String(value);
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   return `{${Object.entries(value).map(([key, own]) => `${JSON.stringify(key)}: ${json(own)}`).join(', ')}}`;
 };
-const cents = (amount) => Math.round(amount * 100) / 100;
-const NAMES = ['find_user_id_by_name_zip', 'get_order_details', 'get_product_details', 'exchange_delivered_order_items', 'return_delivered_order_items'];
-const [FIND, ORDER, PRODUCT, EXCHANGE, RETURN] = NAMES;
-export const describe = () => ({ policy, tools: NAMES.map((name) => targetTools[name]), maxSteps: 16 });
-const combosOf = (options) => options.reduce((rows, [key, values]) => rows.flatMap((row) => values.map((value) => ({ ...row, [key]: value }))), [{}]);
-const missed = (conds, options) => conds.filter(({ key, values }) => !values.includes(options[key])).length;
-/* What the user wants: conditions (an option and the values that are right), maybe an extreme among them, and the words. */
-function wishOf([, , words, options], current, shape, below) {
-  const [scale, one, two] = below(2) && shape !== 5 ? [options[0], options[2], options[1]] : options;
-  const draw = (list) => list[below(list.length)];
-  const [o, a, b] = [scale, one, two].map(([key, values]) => draw(values.filter((value) => value !== current[key])));
-  const [spare, coin, at] = [draw(two[1].filter((value) => value !== b)), below(2), scale[1].indexOf(current[scale[0]])];
-  const up = at === 0 ? 1 : at === scale[1].length - 1 ? 0 : coin;
-  const is = ([key], ...values) => ({ key, values });
-  const than = is(scale, ...scale[1].filter((_, n) => (up ? n > at : n < at)));
-  const [so, sa, sb] = [[scale, o], [one, a], [two, b]].map(([option, value]) => option[2].replace('#', value));
-  const parts = [[so, sa, sb], [so], [words[up], sa], [words[2 + coin], sa], [coin ? 'most expensive' : 'cheapest', sa], [sa], [so, sa]][shape];
-  const [tails, before] = [true, false].map((wanted) => parts.filter((part) => /^(with|in) /.test(part) === wanted));
-  const [article, after] = [shape === 3 || shape === 4 ? 'the' : before.length > 0 ? 'a' : '', tails.join(' and ').replace(' and with ', ' and ')];
-  const extra = ['', `, same ${one[0]}`, '', ' that you have', ' that you have', `, ${b} or ${spare}, same ${scale[0]}`, ''][shape];
-  const [O, A, sameO, sameA] = [is(scale, o), is(one, a), is(scale, current[scale[0]]), is(one, current[one[0]])];
-  const conds = [[O, A, is(two, b)], [O, sameA], [than, A], [A], [A], [A, is(two, b, spare), sameO], [O, A]][shape];
-  const said = [article, before.join(before.length > 2 ? ', ' : ' '), 'one', after].filter(Boolean).join(' ') + extra;
-  const care = [1, 2, 6].includes(shape) ? `I do not care about the ${two[0]}. ` : '';
-  return { conds, extreme: [null, null, null, scale[0], 'price', null, null][shape], top: coin === 1, words: said, care };
-}
-function instance(seed, fewer) {
-  const special = seed % 2 === 0;
-  const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same; what differs is chosen below
-  const pick = (list) => list[below(list.length)];
-  const shuffled = (list) => list.map((each) => [below(1000000), each]).sort(([x], [y]) => x - y).map(([, each]) => each);
-  const digits = (count) => `${1 + below(9)}${Array.from({ length: count - 1 }, () => below(10)).join('')}`;
-  const row = (options, available, good = false) => ({ item_id: digits(10), options, available, good });
-  const catalogOf = ([name, base], list) => {
-    const dollars = shuffled(list.map((_, n) => Math.round(base * (0.85 + (0.3 * n) / list.length)) + n)); // all different
-    const made = list.map(({ item_id, options, available }, n) => [item_id, { item_id, options, available, price: cents(dollars[n] + (1 + below(99)) / 100) }]);
-    return { name, product_id: digits(10), variants: Object.fromEntries(made) };
-  };
-  const [product, ...others] = shuffled(PRODUCTS);
-  const [[scale], combos] = [product[3], combosOf(product[3])];
-  const current = pick(combos);
-  const wish = wishOf(product, current, fewer ? 6 : below(6), below);
-  const rest = shuffled(combos.filter((each) => each !== current));
-  const [fit, near, far] = [0, 1, 2].map((count) => rest.filter((each) => Math.min(2, missed(wish.conds, each)) === count));
-  const untied = fit.filter((each, n) => wish.extreme !== scale[0] || fit.findIndex((other) => other[scale[0]] === each[scale[0]]) === n);
-  const good = untied.slice(0, fewer ? 1 : wish.extreme ? 4 : 2);
-  const [open, decoys] = [wish.extreme ? good.length - 1 : 1, fewer ? 2 : 4]; // open: so many of the fitting ones are available
-  const rows = shuffled([
-    ...[row(current, true), ...good.map((options, n) => row(options, n < open, true))],
-    ...near.slice(0, decoys).map((options, n) => row(options, n < 2 || below(4) > 0)),
-    ...far.slice(0, fewer ? 0 : 2).map((options) => row(options, below(4) > 0)),
-  ]);
-  const [spares, altered, fitting] = [near.slice(decoys), below(2) === 1, rows.filter((each) => each.good && each.available)];
-  const catalogs = [catalogOf(product, rows)];
-  const more = (other) => catalogOf(other, shuffled(combosOf(other[3])).slice(0, 4).map((options) => row(options, below(3) > 0)));
-  catalogs.push(...others.slice(0, fewer ? 1 : 1 + below(3)).map(more));
-  const [{ variants }] = catalogs;
-  const rank = ({ item_id, options }) => (wish.extreme === 'price' ? variants[item_id].price : scale[1].indexOf(options[scale[0]]));
-  const best = fitting.sort((x, y) => (wish.top ? rank(y) - rank(x) : rank(x) - rank(y)))[0].item_id;
-  if (!special) // nothing that fits is left: it is not available, or it has another option
-    for (const { item_id } of fitting) Object.assign(variants[item_id], altered && spares.length > 0 ? { options: spares.pop() } : { available: false });
-  const item = rows.find((each) => each.options === current).item_id;
-  const bought = ({ name, product_id, variants: own }, id) => ({ name, product_id, item_id: id, price: own[id].price, options: own[id].options });
-  const items = shuffled(catalogs.map((each, n) => bought(each, n === 0 ? item : Object.keys(each.variants)[0])));
-  const [first, last, [city, region, prefix], [pay, source]] = [pick(FIRST), pick(LAST), pick(PLACES), pick([['credit card', 'credit_card'], ['PayPal account', 'paypal']])];
-  const [zip, payment, order_id] = [prefix + digits(2), `${source}_${digits(7)}`, `#W${digits(7)}`];
-  const address = { address1: `${100 + below(800)} ${pick(['Harbor Road', 'Orchard Street', 'Juniper Court', 'Mill Lane', 'Canal Street'])}`, address2: `Suite ${11 + below(80)}`, city, country: 'USA', state: region, zip };
-  const fulfillments = [{ tracking_id: [digits(12)], item_ids: items.map((each) => each.item_id) }];
-  const payment_history = [{ transaction_type: 'payment', amount: cents(items.reduce((sum, each) => sum + each.price, 0)), payment_method_id: payment }];
-  const order = { order_id, user_id: `${first}_${last}_${digits(4)}`.toLowerCase(), address, items, status: 'delivered', fulfillments, payment_history, ...LATER };
-  const asks = `${pick(WORDING)(product[0].toLowerCase(), order_id, wish.words)} ${wish.care}${pick(PAYING)(pay)}`;
-  const who = `I am ${first} ${last}, zip code ${zip}.`;
-  const said = { who, again: `As I said: ${wish.words}. If there is none, return it.`, yes: pick(YES), bye: pick(BYE), request: fewer ? `${who} ${asks}` : asks };
-  const facts = { special, first, last, zip, pay, payment, order, catalogs, item, conds: wish.conds, wanted: special ? best : null };
-  const progress = { introduced: fewer, identified: false, seen: false, proposed: false, agreed: 0, wrong: 0, turns: 0, idle: 0, writes: 0, written: null, done: false };
-  return { ...facts, ...said, ...progress };
-}
-export const make = (seed) => instance(seed, false);
-export const easier = (seed) => instance(seed, true); // the user says at once who it is, asks for two features, and the list is short
-export const start = ({ request }) => [{ role: 'system', content: policy }, { role: 'user', content: request }];
-const fits = ({ type }, value) => (type === 'array' ? Array.isArray(value) && value.every((each) => typeof each === 'string') : typeof value === 'string');
-function observe(state, { name, arguments: raw }) {
-  if (!NAMES.includes(name)) return `Error: Tool '${String(name).replace(/[^\w.-]/g, '').slice(0, 60)}' not found.`;
-  const [given, { properties, required }] = [raw && typeof raw === 'object' ? raw : {}, targetTools[name].parameters];
-  const bad = required.find((key) => !fits(properties[key], given[key]));
-  if (bad) return `Error: ${given[bad] === undefined ? 'missing' : 'invalid'} argument '${bad}'`;
-  const { order, catalogs, first, last, zip } = state;
-  if (name === FIND) {
-    const right = `${given.first_name} ${given.last_name} ${given.zip}`.toLowerCase() === `${first} ${last} ${zip}`.toLowerCase();
-    state.identified = state.identified || right;
-    return right ? order.user_id : 'Error: User not found';
-  }
-  if (name === PRODUCT) {
-    const at = catalogs.findIndex((each) => each.product_id === given.product_id);
-    state.seen = state.seen || at === 0;
-    return at < 0 ? 'Error: Product not found' : json(catalogs[at]);
-  }
-  if (given.order_id !== order.order_id) return 'Error: Order not found';
-  if (name === ORDER) return json(order);
-  const [exchange, ids, payment_method_id] = [name === EXCHANGE, given.item_ids, given.payment_method_id];
-  const [fresh, old] = [exchange ? given.new_item_ids : [], ids.map((id) => order.items.find((each) => each.item_id === id))];
-  if (ids.length === 0 || old.includes(undefined) || new Set(ids).size < ids.length) return 'Error: Some item not found';
-  if (exchange && fresh.length !== ids.length) return 'Error: The number of items to be exchanged should match.';
-  if (payment_method_id !== state.payment) return 'Error: Payment method not found';
-  state.writes += 1; // a slip of form above is no choice; what comes now is one
-  if (order.status !== 'delivered') return `Error: Non-delivered order cannot be ${exchange ? 'exchanged' : 'returned'}`;
-  const next = fresh.map((id, n) => catalogs.find((each) => each.product_id === old[n].product_id).variants[id]);
-  if (!next.every((each) => each?.available)) return 'Error: New item not found or available';
-  const difference = cents(next.reduce((sum, each, n) => sum + each.price - old[n].price, 0));
-  const after = { exchange_items: [...ids].sort(), exchange_new_items: [...fresh].sort(), exchange_payment_method_id: payment_method_id, exchange_price_difference: difference };
-  Object.assign(order, { status: `${exchange ? 'exchange' : 'return'} requested` }, exchange ? after : { return_items: [...ids].sort(), return_payment_method_id: payment_method_id });
-  state.written = { name, ids, fresh };
-  return json(order);
-}
-const plain = (text) => ` ${text.toLowerCase().replace(/[^a-z0-9]+/g, ' ').trim()} `;
-/* The variants that a text puts forward: by identifier or price, or else by all their options. */
-function named({ catalogs, item, wanted }, text) {
-  const { [item]: old, ...others } = catalogs[0].variants;
-  const amounts = (text.match(/\d[\d,]*\.\d{1,2}/g) ?? []).map((each) => Number(each.replaceAll(',', '')));
-  const marked = Object.values(others).filter((each) => text.includes(each.item_id) || amounts.includes(each.price));
-  const parts = text.split(/ for | to /i).map(plain);
-  const holds = ({ options }) => parts.some((part) => Object.values(options).every((value) => part.includes(plain(value))));
-  const found = Object.values(others).filter(holds);
-  const right = found.filter((each) => each.item_id === wanted && holds(old)); // old and new in one breath
-  return [marked, right, found].find((list) => list.length > 0) ?? [];
-}
-/* What the agent proposes: 'right', 'wrong' or 'unclear'. Sentences that only say what cannot be had do not count. */
-function judge(state, content) {
-  const sentences = content.replace(/yes\s*(\/|or)\s*no/gi, 'yes').split(/[.!?](?=\s|$)|\n/);
-  const lacks = /\b(no|not|none|nothing|neither|cannot|unavailable|unfortunately)\b|n['’]t\b|out of stock|sold out/i;
-  const variants = named(state, sentences.filter((each) => !lacks.test(each)).join('. '));
-  if (variants.length === 1) return variants[0].item_id === state.wanted ? 'right' : 'wrong';
-  const returns = sentences.some((each) => /(?<!how to )\breturn(?! instruction)/i.test(each) && !/\b(if|or|whether|otherwise|help)\b/i.test(each));
-  return !returns ? 'unclear' : state.wanted ? 'wrong' : 'right';
-}
-export function step(before, message) {
-  const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
-  const say = (text, done = false) => ({ state: { ...state, done }, done, messages: [{ role: 'user', content: text }] });
-  const answers = (message.toolCalls ?? []).map((call) => ({ role: 'tool', toolCallId: call.id, content: observe(state, call) }));
-  if (answers.length > 0) return { state, done: false, messages: answers };
-  const content = String(message.content ?? '').slice(0, 6000);
-  Object.assign(state, { turns: state.turns + 1, introduced: true });
-  if (state.written) return say(state.bye, true);
-  if (!before.introduced) return say(state.who);
-  const verdict = judge(state, content);
-  state.proposed = state.proposed || (verdict === 'right' && state.seen);
-  state[{ right: 'agreed', wrong: 'wrong', unclear: 'idle' }[verdict]] += 1;
-  if (state.turns > 7 || state.wrong > 1 || state.idle > 3) return say(NO_MORE, true);
-  if (verdict !== 'unclear') return say(verdict === 'right' ? state.yes : 'No, that is not what I asked for.');
-  if (/e-?mail|zip|your name/i.test(content)) return say(state.who);
-  return say(/payment|paypal|card/i.test(content) ? `My ${state.pay}, please.` : state.again);
-}
-export function reward({ special, identified, seen, proposed, wrong, writes, written, item, wanted, conds, catalogs, done }) {
-  const own = written?.ids.length === 1 && written.ids[0] === item && written.name === (special ? EXCHANGE : RETURN);
-  const met = own && special ? 1 - missed(conds, catalogs[0].variants[written.fresh[0]].options) / conds.length : 0;
-  const match = own && (!special || written.fresh[0] === wanted);
-  const right = identified && seen && match && writes === 1 && wrong === 0 && done;
-  const partial = (identified && seen ? 0.05 + (match ? 0.15 : 0.1 * met) : 0) + (proposed ? 0.1 : 0);
-  const breakdown = { identified: Number(identified), seen: Number(seen), proposed: Number(proposed), wrong, writes, met, match: Number(match) };
-  return { reward: right ? 1 : partial, branch: special ? 'one_fits' : 'none_fits', breakdown };
-}
-const call = (name, given) => ({ role: 'assistant', content: '', toolCalls: [{ id: 'call_0', name, arguments: given }] });
-const say = (content) => ({ role: 'assistant', content });
-const write = ({ order, item, payment }, fresh) => {
-  return { name: fresh ? EXCHANGE : RETURN, arguments: { order_id: order.order_id, item_ids: [item], ...(fresh && { new_item_ids: [fresh] }), payment_method_id: payment } };
-};
-export const reference = (state) => ({ actions: [write(state, state.wanted)], tell: [] });
-function script(state, fresh, proposes) {
-  const { first, last, zip, order, item, pay, catalogs: [{ variants, name, product_id }] } = state;
-  const listed = (id) => Object.values(variants[id].options).join(', ');
-  const [id, given] = [order.order_id, write(state, fresh)];
-  const offer = fresh
-    ? `I would now exchange in order ${id} the ${name} (${listed(item)}) for ${listed(fresh)} at $${variants[fresh].price.toFixed(2)}, with the price difference on your ${pay}.`
-    : `There is no such ${name} available. I would now return the ${name} (${listed(item)}) of order ${id}, with the refund to your ${pay}.`;
+/* A wish, what fits it, three available ones that fail one condition each, and one that is not available.
+ * Each is [steps from the present size in the wanted direction, color, kind]; the present one is [0, a0, b0]. */
+const an = (word) => `${/^([aeiou]|8|18)/i.test(word) ? 'an' : 'a'} ${word}`;
+function caseOf(ask, key, [more, most], size, t, flip, [, a1, a2, a3], [b0, b1, b2]) {
+  const all = [[t, a1, b1], [[-1, a1, b1], [t, a2, b1], [t, a1, b0]], [t, a3, b1]];
+  const second = [[t, a2, b1], [[-1, a1, b1], [t, a1, b0], [-1, a2, b1]], [t, a1, b1]]; // none in the preferred color
+  const [own, other] = flip ? [a1, a2] : [a2, a1];
   return [
-    ...(state.introduced ? [] : [say('Of course. First I have to find your account: please tell me your full name with your zip code.')]),
-    ...[[FIND, { first_name: first, last_name: last, zip }], [ORDER, { order_id: id }], [PRODUCT, { product_id }]].map((each) => call(...each)),
-    ...(proposes ? [say(`${offer} Shall I do so?`)] : []),
-    ...[call(given.name, given.arguments), say('All of that is done. Is there anything else that I can do for you?')],
-  ];
+    [`${an(a1)} one, ${size}, ${b1}`, ...all],
+    [`${an(more)} ${a1} one, same ${key}`, [t, a1, b0], [[-1, a1, b0], [t, a2, b0], [t, a1, b1]], [3 - t, a1, b0]],
+    [`the ${most} ${a1} one that you have`, [t, a1, b0], [[t - 1, a1, b1], [2, a2, b1], [-1, a1, b2]], t === 1 ? [2, a1, b1] : [1, a1, b2]],
+    [`${an(size)} one, ${b1}; if there is none in ${a1}, take ${a2}`, ...(flip ? all : second)],
+    [`the cheapest ${a1} one that you have`, [1, a1, b1], [[-1, a1, b0], [2, a2, b1], [2, a1, b2]], [-2, a1, b1]],
+    [`${an(size)} one, ${b1} rather than ${b0}, ${a1} or ${a2}`, [t, own, b1], [[-1, own, b1], [t, a3, b1], [t, own, b0]], [t, other, b1]],
+  ][ask];
 }
-export const solve = (seed, state = make(seed)) => script(state, state.wanted, true);
-export function shortcuts(seed, state = make(seed)) {
-  const open = Object.values(state.catalogs[0].variants).filter((each) => each.available && each.item_id !== state.item);
-  const nearest = [...open].sort((x, y) => missed(state.conds, x.options) - missed(state.conds, y.options))[0];
-  const partly = open.find(({ options }) => missed(state.conds.slice(0, 1), options) === 0) ?? open[0];
-  const [exchange, first] = [script(state, state.wanted ?? nearest.item_id, false), script(state, open[0].item_id, false)];
-  return { 'always exchange': exchange, 'always return': script(state, null, true), 'first available': first, 'first condition only': script(state, partly.item_id, true) };
+/* For a list in which nothing fits: what would meet the wish gets another kind; where any kind will do, the color is not there. */
+function spoilt(ask, [, a1, a2, a3], b, [steps, color, kind]) {
+  if (ask === 2 || ask === 4) return [steps, color === a1 ? a3 : color, kind];
+  const meets = steps > 0 && (color === a1 || (color === a2 && ask > 2)) && kind === b[ask === 1 ? 0 : 1];
+  return [steps, color, meets ? b[2] : kind];
 }
-export const hint = () => 'Hold each option of the list against everything that the user said, one condition after the other: the values, the comparison with the old item, the extreme, and whether it is available. If one meets them all, take that one and no other. If not a single one does, nothing near will do: follow what the user said for that case.';
+const TOOLS = ['find_user_id_by_name_zip', 'get_user_details', 'get_order_details', 'get_product_details', 'modify_pending_order_items'];
+export const describe = () => ({ policy, tools: TOOLS.map((name) => targetTools[name]), maxSteps: 16 });
+export const start = ({ request }) => [{ role: 'system', content: policy }, { role: 'user', content: request }];
+export function make(seed) {
+  const [special, pair] = [seed % 2 === 0, Math.floor(seed / 2)];
+  const nothing = pair % 17 !== 5 && special === (pair % 2 === 1); // in one of the two
+  const below = randomOf(pair); // both of a pair draw the same
+  const pick = (list) => list[below(list.length)];
+  const digits = (n, lead = 1) => String(lead + below(10 - lead)) + Array.from({ length: n - 1 }, () => below(10)).join('');
+  const shuffle = (list, from = [...list]) => list.map(() => from.splice(below(from.length), 1)[0]);
+  const [name, scale, key, words, ...lists] = pick(PRODUCTS);
+  const [sizes, colors, kinds] = lists.map((each) => each.split(','));
+  const [a, b] = [shuffle(colors), shuffle(kinds)];
+  const [ask, up, t, flip, turn, cut] = [below(6), below(2) === 0, 1 + below(2), below(2) === 0, below(3), below(4)];
+  const sizeOf = (steps) => sizes[2 + (up ? steps : -steps)];
+  const [wish, right, near, gone] = caseOf(ask, key, up ? [words[0], words[2]] : [words[1], words[3]], sizeOf(t), t, flip, a, b);
+  const [base, ranks] = [3000 + below(30000), ask === 4 ? [4, 3, 0, 2, 5, 1, 6] : shuffle([0, 1, 2, 3, 4, 5, 6])]; // of the prices
+  const others = [gone, right, ...near].map((each) => (nothing ? spoilt(ask, a, b, each) : each));
+  const [present, far, missing, fit, ...nears] = [[0, a[0], b[0]], [-2, a[0], b[2]], ...others].map(([steps, color, kind], n) => {
+    const cents = base + 417 * ranks[n] + below(380);
+    return { item_id: '', options: { [scale]: sizeOf(steps), color, [key]: kind }, available: n !== 2, price: (cents % 100 === 0 ? cents + 7 : cents) / 100 };
+  });
+  const [[early, late], front] = [special ? [nears[turn], fit] : [fit, nears[turn]], shuffle([present, far, missing])];
+  const rest = shuffle([...front.slice(cut), ...nears.filter((each) => each !== nears[turn]), late]);
+  const variants = [...front.slice(0, cut), early, ...rest]; // nothing that comes close and is available stands before `early`
+  for (const each of variants) each.item_id = digits(10, 5); // an id belongs to a place in the list
+  const product = { name, product_id: digits(10, 5), variants };
+  const [first_name, last_name, [city, state, area]] = [pick(FIRST), pick(LAST), pick(CITIES)];
+  const address = { address1: `${digits(3)} ${pick(STREETS)}`, address2: `Suite ${digits(3)}`, city, country: 'USA', state, zip: area + digits(2) };
+  const [number, brand, last_four, card] = [digits(7), pick(['visa', 'mastercard']), digits(4), below(2) === 0];
+  const [source, pay] = card ? ['credit_card', 'credit card'] : ['paypal', 'PayPal account'];
+  const payId = `${source}_${number}`;
+  const payment_methods = { [payId]: { source, id: payId, ...(card ? { brand, last_four } : {}) } };
+  const [order_id, ...ids] = [`#W${digits(7)}`, `${first_name}_${last_name}_${digits(4)}`, `${first_name}.${last_name}${digits(4)}@example.com`];
+  const [user_id, email] = ids.map((each) => each.toLowerCase());
+  const user = { user_id, name: { first_name, last_name }, address, email, payment_methods, orders: [order_id] };
+  const { item_id, price, options } = present;
+  const items = [{ name, product_id: product.product_id, item_id, price, options }];
+  const payment_history = [{ transaction_type: 'payment', amount: price, payment_method_id: payId }];
+  const order = { order_id, user_id, address, items, status: 'pending', fulfillments: [], payment_history, ...NULLS };
+  const [care, otherwise, paying] = [ask === 2 || ask === 4 ? ` I do not care about the ${key}.` : '', pick(OTHERWISE), pick(['', ` Use my ${pay} for the difference.`, ` Use my ${pay} if I have to pay more.`])];
+  const request = pick(WORDING)(name.toLowerCase(), order_id, wish) + care + otherwise + paying;
+  const known = [present, fit].flatMap((each) => Object.values(each.options));
+  const excuse = nothing ? [] : Object.values(missing.options).filter((value) => !known.includes(value)); // this may be said to be missing
+  return {
+    ...{ special, user, order, product, payId, pay, wish, otherwise, request, me: `I am ${first_name} ${last_name}, zip code ${address.zip}.` },
+    ...{ current: item_id, right: nothing ? null : fit.item_id, near: nears.map((each) => each.item_id), early: early.item_id, late: late.item_id },
+    ...{ excuse, yes: pick(YES), bye: pick(BYE), leave: pick(LEFT), identified: false, looked: false, asked: false, accepted: false },
+    ...{ told: false, written: null, done: false, refused: 0, strayed: 0, extra: 0, hedged: 0, idle: 0 },
+  };
+}
+function modify(state, { order_id, item_ids, new_item_ids, payment_method_id }) {
+  const { order, product, payId, current, right } = state;
+  if (state.written) state.extra += 1;
+  if (![item_ids, new_item_ids].every((list) => Array.isArray(list) && list.length === 1)) return 'Error: Invalid arguments';
+  if (order_id !== order.order_id) return 'Error: Order not found';
+  if (order.status !== 'pending') return 'Error: Non-pending order cannot be modified';
+  const chosen = product.variants.find((each) => each.item_id === new_item_ids[0]);
+  if (chosen && chosen.item_id !== right) state.strayed += 1;
+  if (item_ids[0] !== current) return 'Error: Item not found';
+  if (!chosen?.available) return 'Error: New item not found or available';
+  if (payment_method_id !== payId) return 'Error: Payment method not found';
+  const { item_id, price, options } = chosen;
+  const difference = Math.round((price - order.items[0].price) * 100) / 100;
+  const [transaction_type, amount] = [difference > 0 ? 'payment' : 'refund', Math.abs(difference)];
+  if (amount > 0) order.payment_history.push({ transaction_type, amount, payment_method_id });
+  Object.assign(order.items[0], { item_id, price, options });
+  Object.assign(state, { written: item_id });
+  return json(Object.assign(order, { status: 'pending (item modified)' }));
+}
+const personOf = ({ first_name, last_name, zip }) => JSON.stringify([first_name, last_name, zip]).toLowerCase().replaceAll('"', '');
+const listed = ({ product }) => json({ ...product, variants: Object.fromEntries(product.variants.map((each) => [each.item_id, each])) });
+function observe(state, { name, arguments: args }) {
+  const { user, order, product } = state;
+  const given = typeof args === 'object' && args !== null ? args : {};
+  if (name === 'get_user_details') return given.user_id === user.user_id ? json(user) : 'Error: User not found';
+  if (name === 'get_order_details') return given.order_id === order.order_id ? json(order) : 'Error: Order not found';
+  if (name === 'modify_pending_order_items') return modify(state, given);
+  const shown = name === 'get_product_details' && given.product_id === product.product_id;
+  if (name === 'get_product_details') return shown ? listed(Object.assign(state, { looked: true })) : 'Error: Product not found';
+  if (name !== 'find_user_id_by_name_zip') return 'Error: Tool not found';
+  return personOf(given) === personOf({ ...user.name, zip: user.address.zip }) ? Object.assign(state, { identified: true }).user.user_id : 'Error: User not found';
+}
+/* The variants that a text names beside the present one: by item id or price, else by all options. In a text that denies, the unavailable one may be named beside the proposed one. */
+const plain = (text) => ` ${text.toLowerCase().replace(/[^a-z0-9-]+/g, ' ')} `;
+function proposed({ product, current, right }, text, negates) {
+  const others = product.variants.filter((each) => each.item_id !== current && (each.available || !negates));
+  const numbers = (text.match(/\d[\d,]*(?:\.\d+)?/g) ?? []).map((each) => Number(each.replaceAll(',', '')));
+  const exact = others.filter(({ item_id, price }) => text.includes(item_id) || numbers.includes(price));
+  if (exact.length > 0) return exact.map((each) => each.item_id);
+  const ids = others.filter(({ options }) => Object.values(options).every((value) => plain(text).includes(plain(value)))).map((each) => each.item_id);
+  return ids.length === 2 && ids.includes(right) ? [right] : ids; // the present one's options stand beside the new ones
+}
+/* How a text says that there is no such variant. */
+const DENIES = [
+  /\b(none|unavailable|out of stock|no (exact|perfect|matching|suitable|such|available|variants?|options?|items?))\b/i,
+  /\b(is|are|have|has|see|find|found) (currently |unfortunately )?no (?!(cheap|bigg|small|larg|long|short|bright|oth|furth)er|need|way|fee|charge|cost|price|change|additional|extra)/i,
+  /(\bnot|n['’]t|\bno longer) (\w+ )?(available|in stock|exist)|\bthere (is not|are not|isn['’]t|aren['’]t)/i,
+  /\b(do|does)( not|n['’]t) (\w+ )?(have|see|offer|carry|stock|come in)\b|\b(could not|couldn['’]t|can['’]?t|cannot|did not|didn['’]t|unable to) (\w+ )?(find|locate|see|meet|match)/i,
+];
+/* How a text proposes to change to what it names, and how it says that nothing will be changed. */
+const PROPOSES = /\b(shall|should) i\b|\bi(['’]ll| will| would|['’]d)( now)? (change|modify|exchange|switch|replace|update)\b|\b(like|want) me to\b|\bproceed with\b|\b(you|please) confirm\b|\byes\/no\b|\(yes\)|\bis (that|this) (right|ok|okay|correct|fine)\b/i;
+const LEAVES = /\b(leave|leaving|unchanged|as it is|as is|keep (it|(your|the) (current|present|order)))\b/i;
+function reply(state, text) {
+  if (state.done || state.written) return state.bye;
+  const asksName = /\b(e-?mail|zip|full name|first name|last name|your name|identity|verify)\b/i.test(text);
+  if (asksName && !state.asked) return Object.assign(state, { asked: true }).me;
+  const said = text.replace(/\bif\b[^.,;!?\n]*/gi, '');
+  const negates = state.looked && DENIES.some((each) => each.test(said));
+  const named = state.looked ? proposed(state, text, negates) : [];
+  const fits = named.length === 1 && named[0] === state.right;
+  const few = named.length === 1 || named.length === 2; // two, as above: the present one's options may stand there
+  const proposes = few && PROPOSES.test(said) && !LEAVES.test(said);
+  const excused = proposes && state.excuse.some((value) => plain(text).includes(plain(value)));
+  if (fits && !state.accepted) return Object.assign(state, { accepted: true, hedged: Number(negates && !excused) }).yes;
+  if (negates && !fits && !proposes) return Object.assign(state, { told: true }).leave;
+  if (few && !fits) return (state.refused += 1) > 1 ? LEAVE : 'No, that is not what I asked for.';
+  if ((state.idle += 1) > 2) return LEAVE;
+  if (fits || asksName) return fits ? state.yes : state.me;
+  if (named.length === 0 && /\b(payment|pay|paypal|card)\b/i.test(text)) return `Use my ${state.pay}.`;
+  return `As I said, in order ${state.order.order_id} I want ${state.wish}.${state.otherwise}`;
+}
+export function step(before, { content, toolCalls }) {
+  const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
+  const calls = Array.isArray(toolCalls) ? toolCalls : [];
+  const messages = calls.map((call) => ({ role: 'tool', toolCallId: call.id, content: observe(state, call) }));
+  if (calls.length > 0) return { state, done: false, messages };
+  const words = reply(state, typeof content === 'string' ? content.slice(0, 6000) : '');
+  state.done = words.includes('###STOP###');
+  return { state, done: state.done, messages: [{ role: 'user', content: words }] };
+}
+const argumentsOf = ({ user, current, payId }, id) => ({ order_id: user.orders[0], item_ids: [current], new_item_ids: [id], payment_method_id: payId });
+export const reference = (state) => (state.right === null ? { actions: [], tell: ['none'] } : { actions: [{ name: TOOLS[4], arguments: argumentsOf(state, state.right) }], tell: [] });
+export function reward({ special, right, near, identified, looked, accepted, told, refused, strayed, extra, hedged, written, done }) {
+  const none = right === null; // nothing fits: to be told, and nothing to be written
+  const exact = none ? told && written === null : written === right; // a write goes through only with the right order, item and payment
+  const last = none ? (exact ? 0.15 : 0) : exact ? 0.1 : near.includes(written) ? 0.05 : 0;
+  const partial = (identified ? 0.04 : 0) + (looked ? 0.06 : 0) + (accepted ? 0.08 : 0) + last;
+  return {
+    reward: identified && looked && exact && refused + strayed + extra + hedged === 0 && done ? 1 : partial,
+    branch: none ? 'none_fits' : special ? 'near_miss_first' : 'fit_first',
+    breakdown: { identified: Number(identified), looked: Number(looked), proposed: Number(accepted), told: Number(told), refused, strayed, extra, hedged, exact: Number(exact) },
+  };
+}
+const say = (content) => ({ role: 'assistant', content });
+const call = (name, given) => ({ role: 'assistant', content: '', toolCalls: [{ id: 'call_0', name, arguments: given }] });
+function script(state, which) {
+  const { user, order, product, current, pay } = state;
+  const [old, chosen] = [current, state[which]].map((id) => product.variants.find((each) => each.item_id === id));
+  const list = ({ options }) => Object.values(options).join(', ');
+  const first = [say('I can help you with that. What is your full name and your zip code?'), call(TOOLS[0], { ...user.name, zip: user.address.zip })];
+  const reads = [call(TOOLS[1], { user_id: user.user_id }), call(TOOLS[2], { order_id: order.order_id }), call(TOOLS[3], { product_id: product.product_id })];
+  if (!chosen) return [...first, ...reads, say(`I am sorry, there is none like that: no available ${product.name} meets all that you asked for. I leave order ${order.order_id} as it is.`)];
+  const change = `the ${product.name} (${list(old)}) for ${list(chosen)} at $${chosen.price.toFixed(2)}`;
+  const propose = say(`I would now change in the pending order ${order.order_id} ${change}, with the price difference on your ${pay}. Shall I do so?`);
+  return [...first, ...reads, propose, call(TOOLS[4], argumentsOf(state, chosen.item_id)), say('All of that is done. Is there anything else that I can do for you?')];
+}
+export const solve = (seed) => script(make(seed), 'right');
+export const shortcuts = (seed) => ({
+  'always the first that comes close': script(make(seed), 'early'),
+  'always pass over the first that comes close': script(make(seed), 'late'),
+  'always say that there is none': script(make(seed), 'none of them'),
+});
+// Attack: {"name":"deny while echoing the whole product list, then write the first variant","messages":[{"calls":[{"name":"get_order_details","arguments":{"order_id":"<named>"}}]},{"calls":[{"name":"get_product_details","arguments":{"product_id":"<1.product_id>"}}]},{"calls":[{"name":"get_user_details","arguments":{"user_id":"<1.user_id>"}}]},{"calls":[{"name":"find_user_id_by_name_zip","arguments":{"first_name":"<3.first_name>","last_name":"<3.last_name>","zip":"<3.zip>"}}]},{"say":"I am sorry, there is none like that. This is all there is: <2>"},{"calls":[{"name":"modify_pending_order_items","arguments":{"order_id":"<1.order_id>","item_ids":["<1.item_id>"],"new_item_ids":["<2.item_id>"],"payment_method_id":"<1.payment_method_id>"}}]},{"say":"Done. Anything else?"}]}
+// Attack: {"name":"deny with a fixed list of all option values, then write the first variant","messages":[{"calls":[{"name":"get_order_details","arguments":{"order_id":"<named>"}}]},{"calls":[{"name":"get_product_details","arguments":{"product_id":"<1.product_id>"}}]},{"calls":[{"name":"get_user_details","arguments":{"user_id":"<1.user_id>"}}]},{"calls":[{"name":"find_user_id_by_name_zip","arguments":{"first_name":"<3.first_name>","last_name":"<3.last_name>","zip":"<3.zip>"}}]},{"say":"I am sorry, there is none like that among 2-person, 3-person, 4-person, 6-person, 8-person, 12L, 18L, 28L, 45L, 60L, 250ml, 350ml, 450ml, 600ml, 800ml, 22-inch, 24-inch, 27-inch, 32-inch, 38-inch, 4ft, 5ft, 6ft, 8ft, 10ft, 12ft, 20ft, 35ft, 60ft, 300 lumens, 500 lumens, 800 lumens, 1200 lumens, 1800 lumens, 600W, 900W, 1200W, 1600W, 2200W, green, orange, blue, grey, red, white, black, pink, silver, brown, beige, yellow, gold, nylon, polyester, canvas, plastic, metal, fabric, ceramic, glass, steel, IPS, VA, OLED, wool, cotton, jute, rubber, vinyl, LED, halogen, fluorescent, infrared, oil-filled."},{"calls":[{"name":"modify_pending_order_items","arguments":{"order_id":"<1.order_id>","item_ids":["<1.item_id>"],"new_item_ids":["<2.item_id>"],"payment_method_id":"<1.payment_method_id>"}}]},{"say":"Done. Anything else?"}]}

@@ -1,43 +1,29 @@
 const targetTools = {"search_contacts":{"name":"search_contacts","description":"Search for a contact person based on provided arguments Each field has a search criteria of either\n1. Exact value matching\n2. Fuzzy string matching with a predefined threshold\nSearch results contains all contact entries that matched all criteria","parameters":{"type":"object","properties":{"person_id":{"type":"string","description":"String format unique identifier for the contact person, will be exact matched"},"name":{"type":"string","description":"Name of contact person, will be fuzzy matched"},"phone_number":{"type":"string","description":"Phone number of contact person, will be exact matched"},"relationship":{"type":"string","description":"Relationship between user and this contact, will be fuzzy matched"},"is_self":{"type":"boolean","description":"If the requested contact corresponds to the current user. Will be exact matched"}},"required":[]},"annotations":{"readOnlyHint":true}},"send_message_with_phone_number":{"name":"send_message_with_phone_number","description":"Send a message to a recipient using phone_number","parameters":{"type":"object","properties":{"phone_number":{"type":"string","description":"String format phone number to send the message to"},"content":{"type":"string","description":"Message payload text"}},"required":["phone_number","content"]},"annotations":{"readOnlyHint":false}},"set_cellular_service_status":{"name":"set_cellular_service_status","description":"Enable / Disable cellular service","parameters":{"type":"object","properties":{"on":{"type":"boolean","description":"If we want to turn on cellular service"}},"required":["on"]},"annotations":{"readOnlyHint":false}},"set_low_battery_mode_status":{"name":"set_low_battery_mode_status","description":"Enable / Disable low battery mode","parameters":{"type":"object","properties":{"on":{"type":"boolean","description":"If we want to turn on low battery mode"}},"required":["on"]},"annotations":{"readOnlyHint":false}},"set_wifi_status":{"name":"set_wifi_status","description":"Enable / Disable wifi","parameters":{"type":"object","properties":{"on":{"type":"boolean","description":"If we want to turn on wifi"}},"required":["on"]},"annotations":{"readOnlyHint":false}}};
 /*
- * Trains `remove_blocker_and_retry`: a refused call whose error names a changeable condition is not the end.
- * Even seed: the request is refused because cellular is off or low battery mode is on, or both in a row; the agent
- * changes what the errors name, repeats the call and reports. Odd seed: the same request works at once, or it is
- * refused for a reason that no tool can change; then settings stay as they are and the reason is told.
+ * Trains `remove_blocker_and_retry`: a refused call names a condition that another tool changes; change it, repeat, carry through.
+ * Even seed (removable): the message or the setting is refused because of cellular service and / or low battery mode.
+ * Odd seed, the same user, contacts and request: either nothing is refused (free: no setting is touched, nothing is repeated),
+ * or the refusal names airplane mode, which no tool changes (not_removable: no further write, and the user is told).
  */
-const policy = `Don't make assumptions about what values to plug into functions. Ask for clarification if a user request is ambiguous.
-Change no setting that the request does not need.`;
-const SEND = 'send_message_with_phone_number';
-const LOW = 'set_low_battery_mode_status';
-const SET = { cellular: 'set_cellular_service_status', wifi: 'set_wifi_status' };
-const OFFERED = ['search_contacts', SEND, SET.cellular, SET.wifi, LOW];
-const LABEL = { cellular: 'Cellular service', wifi: 'Wifi' };
-const FIRST = ['Mara', 'Tobias', 'Ingrid', 'Desmond', 'Priya', 'Oskar', 'Lucia', 'Hamid', 'Noemi', 'Quentin', 'Saskia', 'Leopold', 'Yara', 'Casimir', 'Bettina', 'Rufus'];
-const LAST = ['Ostrow', 'Lindqvist', 'Farrell', 'Nakagawa', 'Delacroix', 'Abernathy', 'Szabo', 'Moretti', 'Vance', 'Okafor', 'Hollis', 'Bergmann', 'Castellan', 'Pruitt', 'Winslow', 'Yilmaz'];
-const THINGS = ['bake sale', 'pottery class', 'book club', 'garden party', 'chess tournament', 'job interview', 'piano recital', 'kitchen remodel', 'road trip', 'science fair', 'housewarming', 'charity run', 'film festival', 'school play', 'boat tour', 'quiz night'];
-const DAYS = ['Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday', 'Sunday'];
+const policy = "Don't make assumptions about what values to plug into functions. Ask for clarification if a user request is ambiguous. Don't change settings that don't need to be changed.";
+const SETTERS = { set_cellular_service_status: 'cellular', set_low_battery_mode_status: 'low_battery', set_wifi_status: 'wifi' };
+const OFFERED = ['search_contacts', 'send_message_with_phone_number', ...Object.keys(SETTERS)];
+const LABEL = { wifi: 'Wifi', cellular: 'Cellular service' };
+const FIRST = ['Marta', 'Oskar', 'Priya', 'Tobias', 'Yuki', 'Leon', 'Farida', 'Gregor', 'Ines', 'Kwame', 'Nadia', 'Pavel', 'Rosa', 'Samir', 'Tilda', 'Umberto', 'Vera', 'Willem', 'Zoe', 'Bruno', 'Celia', 'Dmitri'];
+const LAST = ['Okafor', 'Lindqvist', 'Moreau', 'Haddad', 'Tanaka', 'Brandt', 'Castillo', 'Novak', 'Ferrari', 'Osborne', 'Quigley', 'Rasmussen', 'Sandoval', 'Ueda', 'Vasquez', 'Whitlock', 'Yilmaz', 'Zeller', 'Abernathy', 'Dubois', 'Eriksen', 'Gallagher'];
+const RELATIONS = ['friend', 'coworker', 'neighbor', 'cousin', 'boss'];
+const THINGS = ['garden', 'recipe', 'sofa', 'novel', 'quilt', 'mural', 'podcast', 'boat', 'treehouse', 'greenhouse', 'website', 'bakery', 'terrace', 'scarf', 'telescope', 'bookshelf', 'kayak', 'mosaic', 'kitchen', 'drawing'];
 const ASKS = [
-  ...[(thing) => `How's the ${thing} going`, (thing) => `How did the ${thing} turn out`, (thing) => `Who else is coming to the ${thing}`],
-  ...[(thing, day) => `Is the ${thing} still on for ${day}`, (thing, day) => `Do you need a ride to the ${thing} on ${day}`],
-  (thing) => `What's the plan for the ${thing}`,
+  "How's the new {} coming along", "How's the {} looking now", 'Are you happy with the new {}', 'When can I see the {}',
+  'Did you finish the {}', 'Is the new {} ready yet', 'Who helped you with the {}', "What's new with the {}",
 ];
-const WORDING = [
-  (name, text) => `Send a message to ${name} saying: "${text}."`,
-  (name, text) => `Ask ${name} ${text}.`,
-  (name, text) => `Send a message to ${name} saying: "${text}." Resolve any issue alone.`,
-  (name, text) => `Send ${name} a message saying: "${text}."`,
-  (name, text) => `Send a message to ${name}. Ask ${text}.`,
+const MESSAGE_WORDING = [
+  'Ask {name} {}.', 'Ask {name} {}. Resolve any issue alone.', 'Send a message to {name} saying: "{}."',
+  'Send a message to {name} saying: "{}." Resolve any issue alone.',
 ];
-const SETTING = {
-  cellular: ['Turn on my cellular', 'Turn cellular on', "I can't get cellphone signal. Can you help me fix that in settings?", 'Get me connected to cellular.', "I don't have cellular. Can you get it on?"],
-  wifi: ['Turn on my wifi', 'Turn wifi on', "I can't access wifi. Can you help me fix that in settings?", 'Get me connected to wifi.', "I don't have wifi. Can you get it on?"],
-};
-/* Refusals that none of the tools can do anything about: the error, what the report must mention, a word for it. */
-const OUTAGES = [
-  ['ConnectionError: SIM card is not inserted', /\bsim\b/i, 'SIM'],
-  ["PermissionError: Please provide 'SMS_API_KEY' in environment variable", /\bkey\b|api_key/i, 'key'],
-  ['ConnectionError: Carrier network is not reachable', /carrier|network/i, 'carrier'],
-  ['PermissionError: Outgoing messages are blocked by the carrier', /carrier|block/i, 'carrier'],
+const SETTING_WORDING = [
+  'Turn {} on', 'Turn on {}. Resolve any issue alone.', "I don't have {}. Can you get it on?",
+  "I can't access {}. Can you help me fix that in settings?", 'Get me connected to {}.', 'Get {} on in settings.',
 ];
 
 function randomOf(seed) {
@@ -50,200 +36,216 @@ function randomOf(seed) {
   };
 }
 const draw = (below, from) => from.splice(below(from.length), 1)[0];
+const hex = (below, length) => Array.from({ length }, () => below(16).toString(16)).join('');
+const uuid = (below, version) =>
+  `${hex(below, 8)}-${hex(below, 4)}-${version}${hex(below, 3)}-${'89ab'[below(4)]}${hex(below, 3)}-${hex(below, 12)}`;
 
-/* As this target writes values: Python's notation. */
-function py(value) {
+/* As this target writes values: Python's way. */
+const py = (value) => {
   if (value === null) return 'None';
   if (typeof value === 'boolean') return value ? 'True' : 'False';
-  if (typeof value === 'string') return value.includes("'") ? `"${value}"` : `'${value}'`;
+  if (typeof value === 'string') return value.includes("'") ? JSON.stringify(value) : `'${value}'`;
   if (Array.isArray(value)) return `[${value.map(py).join(', ')}]`;
-  if (typeof value !== 'object') return String(value);
-  return `{${Object.entries(value).map(([key, own]) => `${py(key)}: ${py(own)}`).join(', ')}}`;
-}
+  return `{${Object.entries(value).map(([key, own]) => `'${key}': ${py(own)}`).join(', ')}}`;
+};
 
 export const describe = () => ({ policy, tools: OFFERED.map((name) => targetTools[name]), maxSteps: 14 });
 
-function instance(seed, fewer) {
+export function make(seed) {
   const special = seed % 2 === 0;
   const below = randomOf(Math.floor(seed / 2)); // both of a pair draw the same
-  const hex = (n) => Array.from({ length: n }, () => below(16).toString(16)).join('');
-  const uuid = () => `${hex(8)}-${hex(4)}-5${hex(3)}-${'89ab'[below(4)]}${hex(3)}-${hex(12)}`;
-  const setting = below(6) === 0; // the request is a setting itself; else it is a message
-  const service = setting && below(2) ? 'wifi' : 'cellular';
-  const deepDrawn = below(3) > 0;
-  const outageDrawn = [below(2) === 0, below(OUTAGES.length)];
+  const pick = (from) => from[below(from.length)];
   const [firsts, lasts] = [[...FIRST], [...LAST]];
-  const contact = (last, relationship, is_self) => {
-    const [person_id, name] = [uuid(), `${draw(below, firsts)} ${last}`];
-    const phone_number = `+1${2 + below(8)}${String(below(1000000000)).padStart(9, '0')}`;
-    return { person_id, name, phone_number, relationship, is_self };
+  const contacts = Array.from({ length: 4 }, (_, n) => ({
+    person_id: uuid(below, 5),
+    name: `${draw(below, firsts)} ${draw(below, lasts)}`,
+    phone_number: `+1${2 + below(8)}${String(below(1000000000)).padStart(9, '0')}`,
+    relationship: n === 0 ? 'self' : pick(RELATIONS),
+    is_self: n === 0,
+  }));
+  const person = contacts[1 + below(3)];
+  const content = pick(ASKS).replace('{}', pick(THINGS));
+  const messageIds = [uuid(below, 4), uuid(below, 4), uuid(below, 4)];
+  const device = pick(['wifi', 'cellular']);
+  const goal = below(5) === 0 ? device : 'message';
+  const [stuck, deep] = [below(2) === 0, below(2) === 0];
+  const [one, other] = [pick(MESSAGE_WORDING), pick(SETTING_WORDING)];
+  const request =
+    goal === 'message' ? one.replace('{name}', person.name).replace('{}', content) : other.replace('{}', LABEL[goal].toLowerCase());
+  const branch = special ? 'removable' : stuck ? 'not_removable' : 'free';
+  const saving = special && (goal !== 'message' || stuck || deep); // low battery mode is in the way
+  const [airplane, cellular] = [branch === 'not_removable', goal === 'message' && branch === 'free'];
+  const world = { low_battery: saving, airplane, cellular, wifi: false };
+  const blockers = [...(goal === 'message' && special ? ['cellular'] : []), ...(saving ? ['low_battery'] : [])];
+  return {
+    branch, goal, contacts, person, content, messageIds, request, world, blockers,
+    named: [], seen: false, tried: false, sent: [], stray: 0, turns: 0, told: false, done: false,
   };
-  const last = draw(below, lasts);
-  const kin = () => ['friend', 'boss', 'coworker', 'neighbor'][below(4)];
-  const wanted = contact(last, kin(), false);
-  const namesake = contact(last, kin(), false);
-  const pair = below(2) ? [wanted, namesake] : [namesake, wanted];
-  const others = [contact(draw(below, lasts), kin(), false), contact(draw(below, lasts), kin(), false)];
-  const self = contact(draw(below, lasts), 'self', true);
-  const text = ASKS[below(ASKS.length)](THINGS[below(THINGS.length)], DAYS[below(DAYS.length)]);
-  const wording = below(5);
-  const ids = [uuid(), uuid(), uuid()];
-  const deep = deepDrawn && !fewer;
-  const low = special && (setting || deep);
-  const phone = { cellular: !special, wifi: !low, low };
-  if (setting) phone[service] = false;
-  const request = setting ? SETTING[service][fewer ? wording % 2 : wording] : WORDING[fewer ? 0 : wording](wanted.name, text);
-  const outage = !special && !setting && outageDrawn[0] ? outageDrawn[1] : -1;
-  const contacts = fewer ? [...pair, self] : [others[0], ...pair, others[1], self];
-  const named = { cellular: false, low: false }; // conditions that a refusal has named
-  const counts = { writes: 0, refused: 0, sent: 0, wrong: 0, surplus: 0, fixes: 0, offers: 0, turns: 0 };
-  const facts = { special, setting, service, deep, outage, name: wanted.name, number: setting ? '' : wanted.phone_number, text, contacts, ids, request };
-  return { ...facts, phone, named, ...counts, told: '', done: false };
 }
-export const make = (seed) => instance(seed, false);
-/* Messages have one blocker at most, fewer contacts and the plainest wording. */
-export const easier = (seed) => instance(seed, true);
 
 export const start = ({ request }) => [{ role: 'system', content: policy }, { role: 'user', content: request }];
 
-const plain = (text) => text.toLowerCase().replace(/[’']s\b/g, ' is').replace(/[^a-z0-9]+/g, ' ').trim();
-const finished = ({ setting, service, phone, sent }) => (setting ? phone[service] : sent > 0);
+const norm = (text) =>
+  text.slice(0, 2000).toLowerCase().replace(/[\u2018\u2019]/g, "'").replace(/'s\b/g, ' is').replace(/[^a-z0-9]+/g, ' ').trim();
 
-function badCall(name, given) {
+/* The wanted message, a greeting before it or not. */
+function sameText(given, { content, person }) {
+  const text = norm(given).replace(/^(?:hi|hey|hello) (?:there )?/, '');
+  return text === norm(content) || text === norm(`${person.name.split(' ')[0]} ${content}`);
+}
+const plain = (text) => String(text).replace(/[^A-Za-z0-9_]/g, '_').slice(0, 60);
+const note = (state, what) => (state.named = [...state.named.filter((each) => each !== what), what]);
+
+function complaint(name, given) {
   const { properties, required } = targetTools[name].parameters;
-  const surplus = Object.keys(given).find((key) => !Object.hasOwn(properties, key));
-  if (surplus !== undefined) return `TypeError: ${name}() got an unexpected keyword argument`;
-  const missing = required.filter((key) => given[key] === undefined || given[key] === null);
-  if (missing.length > 0)
-    return `TypeError: ${name}() missing ${missing.length} required positional argument${missing.length > 1 ? 's' : ''}: ${missing.map(py).join(' and ')}`;
-  const odd = Object.keys(given).find((key) => given[key] !== null && typeof given[key] !== properties[key].type);
-  return odd === undefined ? '' : `TypeError: ${name}() argument ${py(odd)} must be ${properties[odd].type}`;
+  for (const key of Object.keys(given)) {
+    if (!Object.hasOwn(properties, key)) return `TypeError: ${name}() got an unexpected keyword argument '${plain(key)}'`;
+    const type = properties[key].type;
+    if (typeof given[key] !== type) return `TypeError: argument "${key}" is not an instance of ${type === 'string' ? 'str' : 'bool'}`;
+  }
+  const missing = required.find((key) => !Object.hasOwn(given, key));
+  return missing ? `TypeError: ${name}() missing 1 required positional argument: '${missing}'` : '';
 }
 
-function find({ contacts }, given) {
-  const words = plain(given.name ?? '').split(' ');
-  const fits = (each) =>
-    (!given.name || plain(each.name).split(' ').some((word) => words.includes(word))) &&
-    (!given.relationship || each.relationship === given.relationship.toLowerCase()) &&
-    ['person_id', 'phone_number', 'is_self'].every((key) => (given[key] ?? null) === null || given[key] === each[key]);
-  return py(contacts.filter(fits));
-}
-
-function send(state, { phone_number, content }) {
-  const [said, wanted] = [plain(content), plain(state.text)];
-  const right = phone_number === state.number && said.includes(wanted) && said.length <= wanted.length + 30;
-  state.writes += 1;
-  if (!state.phone.cellular || state.outage >= 0) {
-    if (right) state.refused += 1;
-    else state.wrong += state.outage >= 0 ? 1 : 0;
-    if (state.phone.cellular) return OUTAGES[state.outage][0];
-    state.named.cellular = true;
-    return 'ConnectionError: Cellular service is not enabled';
+function observe(state, name, raw) {
+  if (!OFFERED.includes(name)) return `NameError: name '${plain(name)}' is not defined`;
+  const entries = Object.entries(typeof raw === 'object' && raw ? raw : {});
+  const given = Object.fromEntries(entries.filter(([, value]) => value !== null && value !== undefined));
+  const wrong = complaint(name, given);
+  if (wrong) return wrong;
+  const { world, goal, person } = state;
+  if (name === 'search_contacts') {
+    const fits = (each, key) => {
+      if (key !== 'name' && key !== 'relationship') return each[key] === given[key];
+      const [own, query] = [norm(each[key]), norm(given[key])];
+      return own.includes(query) || query.includes(own);
+    };
+    const found = state.contacts.filter((each) => Object.keys(given).every((key) => fits(each, key)));
+    if (goal === 'message' && found.some((each) => each.person_id === person.person_id)) state.seen = true;
+    return py(found);
   }
-  if (right) state.sent += 1;
-  else state.wrong += 1;
-  return py(state.ids[Math.min(state.sent + state.wrong, state.ids.length) - 1]);
-}
-
-/* A change of a setting is wanted if the user asked for it or a refusal has named it, and it is not made yet. */
-function change(state, name, on) {
-  const { phone, named, setting, service } = state;
-  state.writes += 1;
-  if (name === LOW) {
-    if (!on && phone.low && named.low) state.fixes += 1;
-    else state.surplus += 1;
-    phone.low = on;
-    if (on) [phone.cellular, phone.wifi] = [false, false];
-    return 'None';
+  if (state.named.includes('airplane')) state.stray += 1; // cannot be lifted: no write helps any more
+  if (name === 'send_message_with_phone_number') {
+    const known = given.phone_number.replace(/[\s()-]/g, '') === person.phone_number;
+    const right = goal === 'message' && known && sameText(given.content, state);
+    if (!right) state.stray += 1;
+    if (!world.cellular) {
+      note(state, 'cellular');
+      if (right) state.tried = true;
+      return 'ConnectionError: Cellular service is not enabled';
+    }
+    state.sent.push(right);
+    return py(state.messageIds[(state.sent.length - 1) % state.messageIds.length]);
   }
-  const which = name === SET.wifi ? 'wifi' : 'cellular';
-  if (!on || phone[which] || which !== service || (!setting && !named.cellular)) state.surplus += 1;
-  else if (!setting) state.fixes += 1;
-  if (on && phone.low) {
-    named.low = true;
-    return `PermissionError: ${LABEL[which]} cannot be turned on in low battery mode`;
+  const what = SETTERS[name];
+  const wanted = what !== 'low_battery'; // services on, low battery mode off
+  const needed = goal === what || state.named.includes(what); // asked for by the user or named by a refusal
+  if (!needed || given.on !== wanted || world[what] === wanted) state.stray += 1;
+  if (given.on && what !== 'low_battery' && (world.low_battery || world.airplane)) {
+    note(state, world.low_battery ? 'low_battery' : 'airplane');
+    if (what === goal) state.tried = true;
+    return `PermissionError: ${LABEL[what]} cannot be turned on in ${world.low_battery ? 'low battery' : 'airplane'} mode`;
   }
-  phone[which] = on;
+  world[what] = given.on;
+  if (what === 'low_battery' && given.on) world.cellular = world.wifi = false;
   return 'None';
 }
 
-function observe(state, { name, arguments: args }) {
-  if (!OFFERED.includes(name)) return 'NameError: no tool of that name is defined';
-  const given = args && typeof args === 'object' && !Array.isArray(args) ? args : {};
-  const bad = badCall(name, given);
-  if (bad) return bad;
-  if (name === 'search_contacts') return find(state, given);
-  return name === SEND ? send(state, given) : change(state, name, given.on);
+const reached = ({ goal, sent, world }) => (goal === 'message' ? sent.some(Boolean) : world[goal]);
+const ASKING = /\?|let me know|would you like|do you want|shall i\b|should i\b|may i\b|if you(?:'d)? (?:like|want|wish|would|prefer)/;
+const ANNOUNCING = /\bi will\b|\bi'll\b|\bgoing to\b|\blet me (?!know)/;
+const LIFTING = /turn|switch|enabl|disabl|activat|proceed|go ahead|change/;
+const ABOUT = { low_battery: /battery/, cellular: /cell|signal/, wifi: /wi-?fi|internet/ };
+const undenied = (text) => text.replace(/(?:not|n't|never|unable to)(?: \w+){0,2}? (?:sent|turned on|enabled|delivered)/g, ' ');
+const SENT = /\b(?:sent|asked|told|texted|messaged|delivered|done|completed?|success\w*)\b/;
+const ON = /\b(?:on|enabled|connected|activated|done|completed?|restored|working|fixed|back|success\w*)\b/;
+const confirms = (text, goal) => (goal === 'message' ? SENT : ON).test(undenied(text));
+const claims = (text) =>
+  /\b(?:been|was|is|i|i've|have|successfully) sent\b|\b(?:wi-?fi|internet|cellular|service|signal) (?:has been|is|was) (?:now )?(?:turned on|enabled|on|back|active|connected)\b/.test(undenied(text));
+
+/* What the user says while the request is not carried through. */
+function reply({ goal, named, person, content }, text) {
+  if (named.includes('airplane')) return ASKING.test(text) ? 'No.' : 'Why not?';
+  const question = (text.match(/[^.?!]*\?/g) ?? [text]).join(' ');
+  if (LIFTING.test(question)) {
+    const mentioned = Object.keys(ABOUT).filter((each) => ABOUT[each].test(question));
+    const about = mentioned.length > 0 ? mentioned : named.slice(-1);
+    if (about.length > 0) return about.every((each) => each === goal || named.includes(each)) ? 'Yes.' : 'No.';
+  }
+  if (/later|else|instead/.test(question)) return 'No.';
+  return goal === 'message' ? `${person.name}. Ask ${content[0].toLowerCase()}${content.slice(1)}.` : `Turn on ${LABEL[goal].toLowerCase()}.`;
 }
 
-/* The user says again what it wants before anything was tried, agrees to an offer that helps, and says goodbye. */
 export function step(before, message) {
   const state = JSON.parse(JSON.stringify(before)); // never change what was handed in
-  const calls = Array.isArray(message.toolCalls) ? message.toolCalls : [];
-  if (calls.length > 0)
-    return { state, done: false, messages: calls.map((call) => ({ role: 'tool', toolCallId: call.id, content: observe(state, call) })) };
-  const content = typeof message.content === 'string' ? message.content.slice(0, 4000) : '';
-  const answer = (text) => ({ state, done: false, messages: [{ role: 'user', content: text }] });
-  state.told = `${state.told} ${content}`;
+  const calls = Array.isArray(message?.toolCalls) ? message.toolCalls : [];
+  const answers = calls.map((each) => ({ role: 'tool', toolCallId: each?.id, content: observe(state, each?.name, each?.arguments) }));
+  if (calls.length > 0) return { state, done: false, messages: answers };
+  const said = typeof message?.content === 'string' ? message.content.slice(0, 4000) : '';
+  const text = said.toLowerCase().replace(/[\u2018\u2019]/g, "'").replace(/\s+/g, ' ').trim();
+  const end = (told) => {
+    Object.assign(state, { told, done: true });
+    return { state, done: true, stopReason: 'user_stop', messages: [{ role: 'user', content: 'Thanks.' }] };
+  };
+  if (text && reached(state)) return end(confirms(text, state.goal));
+  const stuck = state.named.includes('airplane');
+  if (stuck && /airplane|aeroplane|flight mode/.test(text)) return end(!claims(text));
   state.turns += 1;
-  if (!finished(state) && state.turns < 3) {
-    if (state.writes === 0) return answer(state.setting ? `${LABEL[state.service]}. Turn it on.` : `${state.name}. Ask ${state.text}.`);
-    const questions = content.match(/[^.!?\n]*\?/g) ?? [];
-    if (questions.some((each) => /\b(i|me)\b/i.test(each) && /\b(enabl|disabl|turn|switch|activat)/i.test(each))) {
-      state.offers += 1;
-      return answer(state.special ? 'Yes.' : 'No.');
-    }
-    if (state.special && /\b(let me|i will|i'll|i’ll|i am going to)\b/i.test(content)) return answer('OK.');
-  }
-  state.done = true;
-  return { state, done: true, stopReason: 'user_stop', messages: [{ role: 'user', content: 'Thanks.' }] };
+  const goesOn = !text || ASKING.test(text) || ANNOUNCING.test(text) || (stuck && !claims(text));
+  if (state.turns > 2 || !goesOn) return end(false);
+  return { state, done: false, messages: [{ role: 'user', content: reply(state, text) }] };
 }
 
 export function reward(state) {
-  const { special, setting, outage, named, phone, service, refused, sent, wrong, surplus, fixes, offers, told, done, writes } = state;
-  const denies = /\b(not|cannot|unable|fail\w*|blocked|missing)\b|n['’]t\b/i.test(told);
-  const claims = (setting ? /\b(on|enabled|activated|connected|working|done)\b/i : /\b(sent|delivered|asked|told|texted|messaged|went|gone|done)\b/i).test(told);
-  const clean = wrong === 0 && surplus === 0;
-  const carried = setting ? phone[service] : sent === 1;
-  const report = outage >= 0 ? denies && OUTAGES[outage][1].test(told) : claims && (special || !denies);
-  const reached = outage >= 0 ? refused === 1 && writes === 1 : carried;
-  const right = done && clean && reached && report && (special || offers === 0);
-  const hit = setting ? named.low : refused > 0;
-  const steps = (hit ? 0.05 : 0) + (hit && fixes > 0 ? 0.1 : 0) + (hit && phone[service] ? 0.05 : 0) + (hit && finished(state) ? 0.1 : 0);
-  const partial = special ? steps : (outage >= 0 ? refused > 0 : finished(state)) ? 0.1 : 0;
-  return {
-    reward: right ? 1 : Math.min(0.3, partial),
-    branch: special ? 'blocker_removable' : outage >= 0 ? 'blocker_out_of_reach' : 'no_blocker',
-    breakdown: { clean: Number(clean), reached: Number(reached), report: Number(report), fixes, offers },
-  };
+  const { branch, goal, world, blockers, named, seen, tried, sent, stray, told, done } = state;
+  const lifted = blockers.filter((each) => named.includes(each) && (each === 'low_battery' ? !world.low_battery : world.cellular)).length;
+  const [carried, met] = [reached(state), named.includes('airplane')];
+  const through = branch === 'not_removable' ? tried && met : carried && sent.length === (goal === 'message' ? 1 : 0);
+  const right = done && told && stray === 0 && through;
+  const partial =
+    (seen ? 0.05 : 0) + (tried || carried ? 0.05 : 0) + (blockers.length > 0 ? (0.1 * lifted) / blockers.length : 0) + (carried || met ? 0.1 : 0);
+  const breakdown = { tried: Number(tried), lifted, through: Number(through), stray, told: Number(told) };
+  return { reward: right ? 1 : partial, breakdown, branch };
 }
 
+const call = (name, given) => ({ role: 'assistant', content: '', toolCalls: [{ id: 'call_0', name, arguments: given }] });
 const say = (content) => ({ role: 'assistant', content });
-const called = ([name, given]) => ({ role: 'assistant', content: '', toolCalls: [{ id: 'call_0', name, arguments: given }] });
-const look = ({ setting, name }) => (setting ? [] : [['search_contacts', { name }]]);
-const goal = ({ setting, service, number, text }) => (setting ? [SET[service], { on: true }] : [SEND, { phone_number: number, content: text }]);
-const [enable, unblock] = [[SET.cellular, { on: true }], [LOW, { on: false }]];
-const changes = ({ setting, deep }) => (setting ? [unblock] : deep ? [enable, unblock, enable] : [enable]);
-const once = (state) => [...look(state), goal(state)];
-const twice = (state) => [...once(state), ...changes(state), goal(state)];
-const success = ({ setting, service, name, text }) => say(setting ? `${LABEL[service]} has been turned on.` : `Your message to ${name} has been sent saying: ${text}`);
-const failure = ({ setting, service, name, outage }) => {
-  if (setting) return say(`That did not work: ${LABEL[service]} has to stay off.`);
-  return say(`I could not send your message to ${name}: ${outage >= 0 ? OUTAGES[outage][0].split(': ')[1] : 'Cellular service is not enabled'}.`);
-};
+const setting = (what, on) => ({ name: Object.keys(SETTERS).find((name) => SETTERS[name] === what), arguments: { on } });
+const sending = ({ person, content }) => ({ name: 'send_message_with_phone_number', arguments: { phone_number: person.phone_number, content } });
+const wish = (state) => (state.goal === 'message' ? sending(state) : setting(state.goal, true));
+const play = (action) => call(action.name, action.arguments);
 
-const path = (state) => (state.special ? twice(state) : once(state));
-const report = (state) => (state.outage >= 0 ? failure(state) : success(state));
-export const solve = (seed, state = make(seed)) => [...path(state).map(called), report(state)];
-export const reference = (state) => {
-  const calls = path(state).filter(([name]) => name !== 'search_contacts');
-  const fact = state.outage >= 0 ? OUTAGES[state.outage][2] : state.setting ? 'on' : 'sent';
-  return { actions: calls.map(([name, given]) => ({ name, arguments: given })), tell: [fact] };
-};
-export const shortcuts = (seed, state = make(seed)) => ({
-  'always change settings and repeat': [...twice(state).map(called), success(state)],
-  'change settings first': [...[unblock, enable, ...once(state)].map(called), success(state)],
-  'never change a setting': [...once(state).map(called), state.special || state.outage >= 0 ? failure(state) : success(state)],
-  'always claim success': [...once(state).map(called), success(state)],
-});
-export const hint = () => 'When something is refused, read what the error names. If you can change that condition yourself, change it and then do again what was refused, as often as it takes, before you report. If nothing of yours can change it, leave the settings alone and tell the user the reason; if nothing is refused, change nothing else.';
+export function reference(state) {
+  if (state.branch === 'not_removable') return { actions: [], tell: ['airplane'] };
+  const lifts = [...state.blockers].reverse().map((each) => setting(each, each !== 'low_battery'));
+  return { actions: [...lifts, wish(state)], tell: [state.goal === 'message' ? 'sent' : 'on'] };
+}
+
+function script(state, branch) {
+  const { goal, person, content, blockers } = state;
+  const cellular = play(setting('cellular', true));
+  const head = [...(goal === 'message' ? [call('search_contacts', { name: person.name })] : []), play(wish(state))];
+  const stuck = say(`${goal === 'wifi' ? 'Wifi' : 'Cellular service'} cannot be turned on in airplane mode.`);
+  if (branch === 'not_removable') return [...head, ...(goal === 'message' ? [cellular] : []), stuck];
+  const end = say(goal === 'message' ? `Your message to ${person.name} has been sent saying: ${content}` : `${LABEL[goal]} has been turned on.`);
+  if (branch === 'free') return [...head, end];
+  const lifts = goal === 'message' ? [cellular] : [];
+  if (blockers.includes('low_battery')) lifts.push(play(setting('low_battery', false)), ...(goal === 'message' ? [cellular] : []));
+  return [...head, ...lifts, play(wish(state)), end];
+}
+export function solve(seed) {
+  const state = make(seed);
+  return script(state, state.branch);
+}
+export function shortcuts(seed) {
+  const [state, even] = [make(seed), make(seed - (seed % 2))];
+  const free = script(state, 'free');
+  return {
+    'always lift and repeat': script(even, 'removable'),
+    'never lift': free,
+    'pass the error on': [...free.slice(0, -1), say('That did not work, it is not possible at the moment.')],
+    'always say that it cannot be lifted': script(state, 'not_removable'),
+    'lift beforehand': [play(setting('low_battery', false)), play(setting('cellular', true)), ...free],
+  };
+}
+// Attack: {"name":"claim every outcome in turn, each with a question, and let the end of the conversation choose","messages":[{"calls":[{"name":"search_contacts","arguments":{"name":"<named>"}}]},{"calls":[{"name":"send_message_with_phone_number","arguments":{"phone_number":"<1.phone_number>","content":"<named>"}}]},{"say":"Your message has been sent. Is that all right?"},{"calls":[{"name":"set_cellular_service_status","arguments":{"on":true}}]},{"say":"This is not possible in airplane mode. Is that all right?"},{"calls":[{"name":"set_low_battery_mode_status","arguments":{"on":false}}]},{"calls":[{"name":"set_cellular_service_status","arguments":{"on":true}}]},{"calls":[{"name":"send_message_with_phone_number","arguments":{"phone_number":"<1.phone_number>","content":"<named>"}}]},{"say":"Your message has been sent."}]}
