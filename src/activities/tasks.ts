@@ -150,7 +150,7 @@ async function keptTexts({ store, environment, progress }: Asked): Promise<Map<s
   return new Map(tasks.map(({ id }) => [texts.get(id)!, id]));
 }
 
-/** Of an episode that is begun for its first messages alone. */
+/** Settings of an episode that is opened only to read its first messages. */
 const SEED = 0;
 
 /** The first messages of a task, of an episode that ends there. */

@@ -17,7 +17,7 @@ import type { ArtifactStore, Snapshots } from './store';
 
 const HOUR_MS = 3600 * 1000;
 const DAY_MS = 24 * HOUR_MS;
-/** What was put longer ago is put again: an object that no entry names is removed a day after it was written. */
+/** An object that was put longer ago is put again, because a sweep removes an unnamed object a day after it was written. */
 const RENEWED_MS = 12 * HOUR_MS;
 const SMALL_BYTES = 1e6;
 /** Files of a snapshot that are stored, fetched or removed at once. */
@@ -30,7 +30,7 @@ interface S3StoreOptions {
   url: string;
   /** A local folder, which processes of this host may share. */
   cache: string;
-  /** What it may hold. Files that were used within an hour stay whatever they take, and those of folders that were given out within a day. */
+  /** Limit in bytes. Files used within an hour, and folders handed out within a day, are kept even above it. */
   cacheBytes: number;
 }
 
@@ -92,7 +92,7 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
     return stored.has(sha);
   }
 
-  /** Whether the object is in the bucket, and stays there for hours without a name. */
+  /** Returns true if the object is in the bucket and young enough that no sweep removes it within hours. */
   async function isYoung(sha: string, bytes: number): Promise<boolean> {
     // A small one is sent as fast as it is asked for.
     if (bytes > SMALL_BYTES) await isStored(sha);

@@ -27,7 +27,7 @@ export interface Home {
   state: string;
   /** The secret of `campaign view`. */
   viewToken: string;
-  /** What its workers may use for its campaigns (run/allowed.ts). */
+  /** File of the programs, keys and files that its workers may use (run/allowed.ts). */
   allowed: string;
   logs: string;
   temporalDatabase: string;

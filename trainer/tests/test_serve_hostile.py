@@ -1,4 +1,4 @@
-"""The policy server under clients that send what no client should: it answers 4xx, and goes on."""
+"""Hostile and malformed requests to the policy server: each is answered with 4xx, and the server keeps answering."""
 
 import asyncio
 import json

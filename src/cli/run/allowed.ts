@@ -12,7 +12,7 @@ import { campaignState } from '../control';
 import type { Home } from '../project';
 import type { Temporal } from '../temporal';
 
-/** What a campaign's file names, as its workers get it. */
+/** Returns the programs and variables that a campaign's file names, in the form that its workers compare. */
 export function namedBy(campaign: Campaign, { environments }: Pick<Registry, 'environments'> = allKinds): Allowed {
   const { target, trainer } = located(withPlaces(campaign));
   const { kind, runs, read } = kindOf(environments, target);
