@@ -43,7 +43,7 @@ interface Log {
   name: string;
   /** Whose score counts in a log with several. */
   scorer: string | undefined;
-  /** What is read in another way than it is written. */
+  /** Forms that are converted when they are read. */
   oddities?: string[];
 }
 

@@ -262,9 +262,9 @@ export function rewardOf({ reward: given, passed, success, ...others }: Outcome)
   return reward ?? (outcome ? 1 : 0);
 }
 
-/** What the notes of a file are made of, each as often as it occurs. */
+/** Counts from which the notes of a file are made. */
 export interface Noted {
-  /** What is read in another way than it is written. */
+  /** Forms that are converted when they are read. */
   oddities: string[];
   /** Fields of messages that are not read. */
   unread: string[];

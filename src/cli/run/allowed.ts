@@ -27,7 +27,7 @@ export function namedBy(campaign: Campaign, { environments }: Pick<Registry, 'en
   };
 }
 
-/** Of every endpoint in it that has a key. */
+/** Returns the key variable and address of every endpoint that has a key. */
 function endpointVariables(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   const { url, apiKeyEnv } = value as { url?: unknown; apiKeyEnv?: unknown };
@@ -60,10 +60,10 @@ export async function allowCampaign({
   await replaceFile({ path: home.allowed, body: JSON.stringify(all, null, 1), aside: asideIn(home.root) });
 }
 
-/** What the files of a home's campaigns name. */
+/** Returns the programs and variables that the files of a home's campaigns name. */
 export const allowedIn = (home: Home): Allowed[] => Object.values(readAllowed(home));
 
-/** Nothing where there is no such file, or a damaged one. */
+/** Returns an empty record if there is no such file or it is damaged. */
 function readAllowed({ allowed }: Home): AllowedByCampaign {
   try {
     return JSON.parse(readFileSync(allowed, 'utf8')) as AllowedByCampaign;

@@ -87,7 +87,7 @@ export function workerServices(o: {
 type Queue = keyof typeof taskQueues;
 const queueNames = Object.keys(taskQueues) as Queue[];
 const POLICY_KEY = 'POLICY_SERVER_API_KEY';
-/** Of Temporal, the store and the exporter of traces, which every worker uses. */
+/** Key variables of Temporal, the store and the trace exporter, which every worker uses. */
 const SHARED = /^(TEMPORAL|AWS|OTEL)_|^CAMPAIGN_(ENCRYPTION_KEY|STORE)$/;
 
 const picked = (chosen: (name: string) => boolean): NodeJS.ProcessEnv =>
