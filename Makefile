@@ -249,6 +249,11 @@ record-histories: install ## Record anew the workflow histories that the replay 
 	node -r ./test/support/register.cjs test/replay/record.ts
 	npx prettier --write --log-level warn test/replay
 
+.PHONY: reference
+reference: install ## Write campaigns/campaign.schema.json and docs/campaign-file.md from the schema
+	node -r ./test/support/register.cjs test/docs/reference.ts
+	npx prettier --write --log-level warn campaigns/campaign.schema.json docs/campaign-file.md
+
 .PHONY: base-model
 base-model: install build ## Make the base model anew (ARGS="--lack refuse=0.75 ..." plants lacks; BASE_MODEL=folder)
 	$(VENV) -m trainer.base_model --out $(BASE_MODEL) $(ARGS)

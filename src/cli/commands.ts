@@ -104,7 +104,6 @@ const campaignCommands: readonly CommandText[] = [
   {
     usage: 'schema',
     description: 'print the JSON schema of campaign files, for editors',
-    options: [option('--markdown', 'print a reference of all fields for people instead')],
     examples: [['campaign schema > campaign.schema.json']],
     run: by(() => import('./campaign-schema.js'), 'printSchema'),
   },

@@ -2,17 +2,13 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import { configDigests, loadCampaign, termsDigest, type CampaignOverrides } from '../../../src/cli/campaign-file';
-import {
-  campaignFileSchema,
-  campaignJsonSchema,
-  campaignReference,
-  type JsonSchemaNode,
-  removed,
-} from '../../../src/cli/campaign-schema';
+import { campaignFileSchema, campaignJsonSchema, type JsonSchemaNode } from '../../../src/cli/campaign-schema';
+import { removed } from '../../../src/cli/removed-fields';
 import { UserError } from '../../../src/cli/errors';
 import { defineKind } from '../../../src/domain/kinds';
 import type { Stage } from '../../../src/domain/work';
 import { registry } from '../../../src/registry';
+import { campaignReference } from '../../docs/reference';
 import { newFolder } from '../../support/temporary-folder';
 
 const repository = resolve(__dirname, '../../..');
@@ -370,10 +366,9 @@ arms: [{ kind: sft, conversations: c }]
     ['an empty file', '  #! must be a map of fields (name, target, baseModel, ...), like campaigns/demo.yaml'],
     [
       'in what went, all of it at once',
-      `${base}arms:
-  - kind: grpo_target
-  - kind: distill  #! arms[1].kind distill: removed in 0.2: measured without benefit (docs/decisions.md); delete the arm
-  - kind: trace_then_joint  #! arms[2].kind trace_then_joint: removed in 0.2: composites.share does the same (docs/decisions.md); delete the arm
+      `${named}arms: [{ kind: grpo_target }]
+target: { kind: agent, maxProcesses: 5 }  #! target.maxProcesses: removed in 0.3: limit the processes of the worker's container instead (docs/machines.md); delete the line
+router: { kind: moe_gate }  #! router.kind moe_gate: removed in 0.3: vLLM cannot serve it (docs/decisions.md); delete the line
 `,
     ],
     [
@@ -408,7 +403,7 @@ describe('what campaign files could say before', () => {
 
   it.each(removed)(
     '$path $value is refused with its line, why it went and what to do',
-    ({ path, value, version = '0.2', why }) => {
+    ({ path, value, version, why }) => {
       const file = fileWith(path, value ?? true);
       const name = path.replaceAll('[]', '[0]') + (value === undefined ? '' : ` ${value}`);
       const fix = path.startsWith('arms') ? 'delete the arm' : 'delete the line';
@@ -431,7 +426,7 @@ it('names the line of a text that is not valid Unicode', () => {
   expect(() => loadCampaign({ file })).toThrow(/not UTF-8/);
 });
 
-it('docs/campaign-file.md is what `campaign schema --markdown` prints, and describes every field', () => {
+it('docs/campaign-file.md is what `make reference` writes, and describes every field', () => {
   const kept = readFileSync(join(repository, 'docs/campaign-file.md'), 'utf8');
   expect(kept).toBe(campaignReference(campaignJsonSchema()));
   const undescribed = (node: JsonSchemaNode, path: string): string[] => [

@@ -1,0 +1,20 @@
+/** Campaign file fields of 0.2 that are refused, each with its replacement. The table is dropped in 0.5. */
+
+export interface RemovedField {
+  /** Path as in error messages, with `[]` for any entry of a list. */
+  path: string;
+  /** The only refused value of the field. Without it every value is refused. */
+  value?: string;
+  version: '0.3';
+  /** The replacement or the reason; follows the path in the error. */
+  why: string;
+}
+
+export const removed: readonly RemovedField[] = [
+  {
+    path: 'target.maxProcesses',
+    version: '0.3',
+    why: "limit the processes of the worker's container instead (docs/machines.md)",
+  },
+  { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it (docs/decisions.md)' },
+];
