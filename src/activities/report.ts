@@ -4,7 +4,6 @@ import { folderIn, replaceFile } from '../artifacts/durable-file';
 import { atHand } from '../artifacts/given';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
-import { kindOf } from '../domain/kinds';
 import type { Work } from '../domain/work';
 import { REPORT_VERSION } from '../report/model';
 import type { CampaignRecord } from '../domain/results';
@@ -21,7 +20,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { WrittenReport } from './types';
 
 export async function writeReport(
-  { store, environments, kinds, home }: Dependencies,
+  { store, environments, home }: Dependencies,
   { record: kept }: { record: ArtifactRef },
 ): Promise<WrittenReport> {
   const portable = await readRecord(store, kept);
@@ -35,10 +34,8 @@ export async function writeReport(
   const environment = await environments.get(target);
   const tasks = await environment.tasks('test');
   const trainTasks = await environment.tasks('train');
-  const { published } = kindOf(kinds.environments, target);
-  const parts = { ...(published && { published }), ...(leakage && { leakage }) };
   const spent = await spentOf({ store, campaign });
-  const report = await buildReport({ store: watched, record, tasks, trainTasks, spent, ...parts });
+  const report = await buildReport({ store: watched, record, tasks, trainTasks, leakage, spent });
   const { json, html, verdict } = renderReport({ report });
   const [folder, aside] = [folderIn(home, campaign), asideIn(home)];
   await replaceFile({ path: join(folder, 'report.json'), body: json, aside });

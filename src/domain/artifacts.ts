@@ -63,24 +63,3 @@ export const figuresIn = (value: unknown): Figure[] => {
   if ('id' in value && 'n' in value && 'from' in value) return [value as Figure];
   return Object.values(value).flatMap(figuresIn);
 };
-
-/** Of all tasks. */
-export const OVERALL = 'overall';
-
-/** Of the method's authors or others, by group of tasks: none was measured by this project. */
-export const publishedArmSchema = z.strictObject({
-  arm: z.string(),
-  /** One for each group of tasks. */
-  cells: z.array(
-    z.strictObject({
-      group: z.string(),
-      tasks: units,
-      /** Share of the tasks that are solved. */
-      successRate: z.number(),
-      /** The number of those tasks, where the source gives that. */
-      solved: units.optional(),
-      meanReward: z.number().optional(),
-    }),
-  ),
-});
-export type PublishedArm = z.infer<typeof publishedArmSchema>;

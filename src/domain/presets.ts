@@ -76,7 +76,6 @@ export const presets: Record<PresetName, PresetValues> = {
 
 export const publishedRun = {
   source: 'arXiv 2604.05336',
-  setUp: 'base Qwen3-30B-A3B-Instruct-2507, the same model as simulated user, temperature 0, at most 50 steps',
   capabilities: 4,
   trainingRollouts: 5120,
   hoursPerAdapter: [2, 4],

@@ -6,7 +6,6 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from '../artifacts/project-root';
-import { OVERALL, type PublishedArm } from '../domain/artifacts';
 import type { ProcessCommand } from './connection';
 import type { EnvironmentKind } from './kinds';
 import { processOptions, programKind } from './process';
@@ -33,21 +32,6 @@ export const tau2Program = (o: { domains: readonly Tau2Domain[]; checkout?: stri
 export const toolsandboxProgram = ({ folder, heldOut }: { folder: string; heldOut: number }): ProcessCommand =>
   bridge(toolsandboxPython, 'bridges.toolsandbox', [folder, '--held-out', String(heldOut)]);
 
-/** Success rates in percent, as published; as fractions without the round-off of a division. */
-const tau2Arm = (arm: string, ...[airline, retail, overall]: readonly [number, number, number]): PublishedArm => {
-  const cell = (group: string, tasks: number, percent: number) => ({
-    group,
-    tasks,
-    successRate: Number((percent / 100).toFixed(4)),
-  });
-  return { arm, cells: [cell('airline', 50, airline), cell('retail', 114, retail), cell(OVERALL, 164, overall)] };
-};
-
-const toolsandboxArm = (arm: string, perfect: number, meanReward: number): PublishedArm => ({
-  arm,
-  cells: [{ group: OVERALL, tasks: 129, successRate: perfect / 129, solved: perfect, meanReward }],
-});
-
 export const tau2: EnvironmentKind = {
   ...programKind({
     kind: 'tau2',
@@ -64,16 +48,6 @@ export const tau2: EnvironmentKind = {
   folders: [{ option: 'checkout', name: 'tau2-bench checkout', holds: 'src/tau2' }],
   needsUser: true,
   checkArguments: { usage: 'DOMAIN...', example: 'retail', options: (domains) => ({ domains }) },
-  published: [
-    tau2Arm('base', 24.0, 36.8, 32.9),
-    tau2Arm('ADP', 28.0, 34.2, 32.3),
-    tau2Arm('grpo_target', 32.0, 40.4, 37.8),
-    tau2Arm('AWM', 32.0, 41.2, 38.4),
-    tau2Arm('GEPA', 38.0, 40.4, 39.6),
-    tau2Arm('one capability', 34.0, 43.0, 40.3),
-    tau2Arm('trace', 44.0, 48.2, 47.0),
-    tau2Arm('union_ceiling', (100 * 29) / 50, (100 * 71) / 114, (100 * 100) / 164),
-  ],
 };
 
 export const toolsandbox: EnvironmentKind = {
@@ -105,13 +79,4 @@ export const toolsandbox: EnvironmentKind = {
     variable: 'TOOLSANDBOX',
     options: ([folder]) => ({ folder }),
   },
-  published: [
-    toolsandboxArm('base', 19, 0.411),
-    toolsandboxArm('ADP', 19, 0.422),
-    toolsandboxArm('grpo_target', 22, 0.519),
-    toolsandboxArm('AWM', 20, 0.504),
-    toolsandboxArm('GEPA', 22, 0.52),
-    toolsandboxArm('one capability', 22, 0.514),
-    toolsandboxArm('trace', 26, 0.552),
-  ],
 };

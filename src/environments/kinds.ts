@@ -6,7 +6,6 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { Environment } from '../domain/environment';
 import type { Program } from '../domain/allowed';
 import type { EnvironmentSpec, Kind } from '../domain/kinds';
-import type { PublishedArm } from '../domain/artifacts';
 import type { Partners } from '../partners/partners';
 import type { Finding } from './conformance';
 import type { ProcessOptions } from './process';
@@ -64,5 +63,4 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
   };
   /** Of `campaign env check`, in place of the conformance checks. */
   readonly check?: (spec: EnvironmentSpec, say: (line: string) => void, run?: CheckRun) => Promise<readonly Finding[]>;
-  readonly published?: readonly PublishedArm[];
 }

@@ -13,11 +13,10 @@ export async function openEnvironment(
 }
 
 export function describeSpec(spec: EnvironmentSpec, kinds: readonly EnvironmentKind[] = environments) {
-  const { kind, program, label, published } = kindOf(kinds, spec);
+  const { kind, program, label } = kindOf(kinds, spec);
   const { silenceSeconds, user, judge } = program?.(spec) ?? {};
   return {
     label: label?.(spec) ?? kind,
-    isPublished: published !== undefined,
     /** Without an answer, after which its process counts as hung; undefined for one that has none. */
     silenceSeconds,
     user,

@@ -4,7 +4,7 @@
  * follows from its role, never from its name.
  */
 import { z } from 'zod';
-import { type Figure, figureSchema, figuresIn, publishedArmSchema, artifactRefSchema } from '../domain/artifacts';
+import { type Figure, figureSchema, figuresIn, artifactRefSchema } from '../domain/artifacts';
 import {
   type CapabilityDraft,
   reportedCapabilitySchema,
@@ -97,13 +97,6 @@ export const MAX_INLINE_TASKS = 400;
 
 const seconds = z.number().nonnegative();
 
-/** Figures of others on the same target: not measured here, so none is a `Figure`. */
-const publishedSchema = z.strictObject({
-  source: z.string(),
-  setUp: z.string(),
-  arms: z.array(publishedArmSchema),
-});
-
 const reportedRouterSchema = z.strictObject({
   /** As in the campaign file, e.g. `learned`. */
   kind: z.string(),
@@ -194,7 +187,7 @@ const recommendationSchema = z.strictObject({
 export type Recommendation = z.infer<typeof recommendationSchema>;
 
 /** Of the form of report.json. A file of another one is refused, and `campaign run` writes it anew from what is stored. */
-export const REPORT_VERSION = 3;
+export const REPORT_VERSION = 4;
 
 const reportShape = z.strictObject({
   schemaVersion: z.literal(REPORT_VERSION, {
@@ -261,7 +254,6 @@ const reportShape = z.strictObject({
   comparisons: z.array(comparisonSchema).optional(),
   /** Where the target names groups of tasks; the last one is all of them. */
   groups: z.array(taskGroupSchema).optional(),
-  published: publishedSchema.optional(),
   solverMatrix: z
     .strictObject({
       from: artifactRefSchema,

@@ -136,8 +136,6 @@ export interface TargetTasks {
   tasks: Prepared['tasks'];
   /** What the counts rest on, as a line of text. */
   note: string;
-  /** Whether there are published figures on the target. */
-  isPublished: boolean;
   /** Absent where it can't be asked. */
   description?: EnvironmentDescription;
 }
@@ -152,7 +150,7 @@ export const mostTasks = ({ rollouts, validation, router, evaluation }: Campaign
 
 /** Asks the target; one that can't be opened gives the file's own counts. @throws UserError if the file asks for more than it has. */
 export async function targetTasks(campaign: Campaign, home: Home): Promise<TargetTasks> {
-  const { label, isPublished } = describeSpec(campaign.target);
+  const { label } = describeSpec(campaign.target);
   let opened: OpenedTarget;
   try {
     opened = await askTarget({ campaign, home });
@@ -160,7 +158,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
     // What is wrong in its files will be wrong in the campaign too; what is not installed here may be elsewhere.
     if (isFailure(error, 'BadInput')) throw new UserError(error.message);
     const note = `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`;
-    return { name: label, tasks: mostTasks(campaign), note, isPublished };
+    return { name: label, tasks: mostTasks(campaign), note };
   }
   const { description, train, test } = opened;
   const { name, version } = description;
@@ -168,7 +166,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
     const split = Object.entries(splitTasks({ campaign, armKinds: registry.arms, train, test }));
     const tasks = Object.fromEntries(split.map(([part, ids]) => [part, ids.length])) as Prepared['tasks'];
     const note = `target ${name} ${version}: ${train.length} train and ${test.length} test tasks`;
-    return { name, tasks, note, description, isPublished };
+    return { name, tasks, note, description };
   } catch (error) {
     throw isFailure(error, 'BadInput') ? new UserError(error.message) : error;
   }

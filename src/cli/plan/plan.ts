@@ -203,18 +203,6 @@ function tasksLine(campaign: Campaign, tasks: TargetTasks['tasks']): string {
   return `tasks: ${subsets.map((part) => `${text(part)} ${part}`).join(', ')}`;
 }
 
-/** How the budget compares with the published one, where the target is one of its benchmarks. */
-function publishedLines({ training }: Campaign, target: TargetTasks, capabilities: number): string[] {
-  if (!target.isPublished) return [];
-  const each = training.steps * training.groupsPerStep * training.groupSize;
-  const { source, trainingRollouts, capabilities: n, hoursPerAdapter, gpus, gpu } = publishedRun;
-  return [
-    '',
-    `training rollouts of the adapters: ${wholeNumber(each)} each, ${wholeNumber(each * capabilities)} in all; published: ` +
-      `${wholeNumber(trainingRollouts)} for ${n} capabilities, ${hoursPerAdapter.join(' to ')} h per adapter on ${gpus.join(' to ')} ${gpu} (${source})`,
-  ];
-}
-
 /** What of the target analyst and synthesizer lack, and what comes of it. */
 const checkLines = (parts: readonly Check[]): string[] =>
   parts
@@ -292,7 +280,6 @@ export function planText(o: {
       purposes.map(({ purpose, rollouts }) => [purposeNames[purpose], { rollouts }]),
     ),
     ...notes(campaign, work),
-    ...publishedLines(campaign, target, capabilities),
     ...diskLines(o.disk),
     ...languageModelLines(languageModels),
     '',

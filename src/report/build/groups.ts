@@ -1,11 +1,12 @@
-/** Arms by group of tasks, where the target names groups, and published figures of the same groups. */
+/** Success and mean reward of each arm by group of tasks, where the target names groups. */
 import { digest } from '../../artifacts/hash';
 import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/statistics';
-import { OVERALL, type PublishedArm } from '../../domain/artifacts';
-import { publishedRun } from '../../domain/presets';
-import { MAX_INLINE_TASKS, type ReportDraft, type TaskGroup } from '../model';
+import { MAX_INLINE_TASKS, type TaskGroup } from '../model';
 import { type Level, only, rateFigure, rewardFigure, slug } from './figures';
+
+/** The group of all tasks. */
+const OVERALL = 'overall';
 
 /** A row a group of evaluated tasks, by name; the last is all tasks. */
 export function groupsOf(o: {
@@ -47,20 +48,4 @@ export function groupsOf(o: {
       }),
     })),
   };
-}
-
-/** Published figures of the same groups; `overall` only where it is over the same ones. */
-export function publishedOf(
-  published: readonly PublishedArm[],
-  groups: readonly TaskGroup[] = [],
-): Pick<ReportDraft, 'published'> {
-  const ours = groups.map(({ group }) => group).filter((group) => group !== OVERALL);
-  const arms = published.flatMap(({ arm, cells }) => {
-    const parts = cells.map(({ group }) => group).filter((group) => group !== OVERALL);
-    const same = parts.length === 0 || (parts.length === ours.length && parts.every((part) => ours.includes(part)));
-    const shown = cells.filter(({ group }) => (group === OVERALL ? same : ours.includes(group)));
-    return shown.length > 0 ? [{ arm, cells: shown }] : [];
-  });
-  const { source, setUp } = publishedRun;
-  return arms.length > 0 ? { published: { source, setUp, arms } } : {};
 }

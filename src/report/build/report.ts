@@ -8,7 +8,6 @@ import { stages } from '../../domain/campaign';
 import type { Spent } from '../../domain/endpoints';
 import type { Task } from '../../domain/environment';
 import { policyNames } from '../../domain/policies';
-import type { PublishedArm } from '../../domain/artifacts';
 import type { CampaignRecord } from '../../domain/results';
 import type { ReportDraft } from '../model';
 import { armsOf } from './arms';
@@ -16,7 +15,7 @@ import { capabilitiesOf } from './capabilities';
 import { rolloutsAndCost } from './cost';
 import { type Evidence, readEvidence } from './evidence';
 import { rateFigure, rewardFigure } from './figures';
-import { groupsOf, publishedOf } from './groups';
+import { groupsOf } from './groups';
 import { variousEpisodes } from './quotes';
 import { routerOf } from './router';
 import { selectionOf } from './selection';
@@ -28,13 +27,11 @@ export async function buildReport(o: {
   tasks: readonly Task[];
   /** Of its train split. */
   trainTasks?: readonly Task[];
-  /** What others report on the target. */
-  published?: readonly PublishedArm[] | undefined;
   leakage?: ReportDraft['leakage'] | undefined;
   /** By step: what language models cost. */
   spent: readonly Spent[];
 }): Promise<ReportDraft> {
-  const { store, record, tasks, trainTasks = [], published = [], leakage, spent } = o;
+  const { store, record, tasks, trainTasks = [], leakage, spent } = o;
   const { campaign, prepared, stoppedAfter, baseCheck } = record;
   const evidence = await readEvidence(store, record);
   const sources = { store, record, evidence };
@@ -65,7 +62,6 @@ export async function buildReport(o: {
     ...(await capabilitiesOf({ ...sources, candidates: selection?.candidates ?? [] })),
     router,
     ...arms,
-    ...publishedOf(published, arms.groups),
     leakage,
   };
 }

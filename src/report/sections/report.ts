@@ -254,54 +254,31 @@ function armsPlot(arms: readonly Arm[]): Plot {
 /** More groups than this are not seen at once: then `overall` stands first instead of last. */
 const SEEN_AT_ONCE = 4;
 
-function groupsBlocks({ groups = [], published, campaign }: Report): Blocks {
+function groupsBlocks({ groups = [], campaign }: Report): Blocks {
   const { name, version } = campaign.target;
   const inOrder = groups.length > SEEN_AT_ONCE ? [...groups.slice(-1), ...groups.slice(0, -1)] : groups;
-  const from =
-    published &&
-    `Rows marked as published are from ${published.source} (${published.setUp}), over as many tasks as they say; nothing of them was measured here.`;
   return groups.length === 0
     ? []
     : [
         heading('Test tasks by group'),
-        paragraph([`Scored by ${name} ${version}.`, from], 'quiet'),
-        groupsTable(inOrder, published, 'successRate'),
+        paragraph(`Scored by ${name} ${version}.`, 'quiet'),
+        groupsTable(inOrder, 'successRate'),
         heading('Mean reward by group', 3),
-        groupsTable(inOrder, published, 'meanReward'),
+        groupsTable(inOrder, 'meanReward'),
       ];
 }
 
 type Measure = 'successRate' | 'meanReward';
 
-/** Rows of our own arms, then of published ones that have a figure of one of the groups. */
-function groupsTable(groups: readonly TaskGroup[], published: Report['published'], measure: Measure): Block {
-  const own = (groups[0]?.arms ?? []).map(({ arm }) => [
-    arm,
-    ...groups.map(({ arms }) => arms.find((one) => one.arm === arm)?.[measure]),
-  ]);
-  const theirs = (published?.arms ?? []).map(({ arm, cells }) => {
-    const texts = groups.map(({ group }) =>
-      publishedText(
-        cells.find((one) => one.group === group),
-        measure,
-      ),
-    );
-    return [`${arm}, published`, ...texts];
-  });
-  return grid(
+/** Returns a table with a row for each arm and a column for each group. */
+const groupsTable = (groups: readonly TaskGroup[], measure: Measure): Block =>
+  grid(
     [measure === 'successRate' ? 'solved' : 'mean reward', ...groups.map(({ group, tasks }) => `${group} (${tasks})`)],
-    [...own, ...theirs.filter(([, ...texts]) => texts.some(Boolean))],
+    (groups[0]?.arms ?? []).map(({ arm }) => [
+      arm,
+      ...groups.map(({ arms }) => arms.find((one) => one.arm === arm)?.[measure]),
+    ]),
   );
-}
-
-type PublishedCell = NonNullable<Report['published']>['arms'][number]['cells'][number];
-
-/** As its source gives it; undefined where the source has none. */
-function publishedText(cell: PublishedCell | undefined, measure: Measure): string | undefined {
-  const value =
-    measure === 'successRate' ? (cell?.solved ?? (cell && percent(cell.successRate))) : cell?.meanReward?.toFixed(3);
-  return value === undefined ? undefined : `${value} of ${cell?.tasks}`;
-}
 
 /** On a terminal only where it is all that there is; the conversations first, so that what counts is seen without scrolling. */
 function baseBlocks({ base, campaign }: Report): Blocks {

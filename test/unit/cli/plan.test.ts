@@ -260,7 +260,7 @@ describe('language models', () => {
 
 describe('the text', () => {
   const campaign = shipped('tau2-qwen3-30b');
-  const target = { name: 'tau2-bench', tasks, note: 'target', isPublished: true };
+  const target = { name: 'tau2-bench', tasks, note: 'target' };
   const work = workOf(campaign, 4);
   const plan = estimate(campaign, work, ratesOf({ campaign, reports: [], gigabytes: 0 }));
   const languageModels = plannedQuestions({ campaign, work, trajectory });
@@ -271,16 +271,15 @@ describe('the text', () => {
     /^target\.user: rollouts .* no price$/m,
     /^warning: synthesizer: ends none$/m,
     /^GPUs: \d policy server, \d trainers, held all the time$/m,
-    /5,120 in all; published: 5,120 for 4 capabilities/,
     /^arms \(grpo_target\): each is planned with the budget of trace/m,
     /(^ {2}(rollout|training), .*; assumed, .*\n){6}/m,
   ])('says %s', (line) => {
     expect(textOf({ parts: [{ name: 'synthesizer', ok: true, warning: true, detail: 'ends none' }] })).toMatch(line);
   });
 
-  test('says nothing of arms and published figures that there are not', () => {
-    const text = textOf({ campaign: { ...campaign, arms: [] }, target: { ...target, isPublished: false } });
-    expect(text).not.toMatch(/published:|arms \(/);
+  test('says nothing of arms that there are not', () => {
+    const text = textOf({ campaign: { ...campaign, arms: [] } });
+    expect(text).not.toMatch(/arms \(/);
   });
 
   test.each([

@@ -5,7 +5,6 @@ import type { ArtifactStore } from '../../../src/artifacts/store';
 import { specOfArguments, argumentsUsage } from '../../../src/cli/environment-check';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { defineKind, modulesOf, sandboxSpec } from '../../../src/domain/kinds';
-import { environments } from '../../../src/environments';
 import { agent } from '../../../src/environments/agent/kind';
 import type { EnvironmentContext, EnvironmentKind } from '../../../src/environments/kinds';
 import { describeSpec, openEnvironment } from '../../../src/environments/open';
@@ -46,25 +45,20 @@ describe('a kind of somebody else', () => {
   });
 
   test('is known by what it tells of itself', () => {
-    expect(describeSpec({ kind: 'mine' }, [mine])).toEqual({ label: 'my shop', isPublished: false });
+    expect(describeSpec({ kind: 'mine' }, [mine])).toEqual({ label: 'my shop' });
     expect(argumentsUsage([mine])).toBe('NAME | FILE.js | CAMPAIGN.yaml | mine ROOM... | -- COMMAND [ARGUMENT...]');
     expect(specOfArguments({ args: ['mine', 'a'], separated: false, kinds: [mine] })).toEqual({ kind: 'mine' });
   });
 });
 
-test('the project’s own: names, models of the other parties, published figures', () => {
+test('the project’s own: names, models of the other parties', () => {
   const user = { url: 'http://127.0.0.1:2/v1', model: 'm' };
-  expect(describeSpec({ kind: 'builtin', name: 'shop' })).toEqual({ label: 'shop', isPublished: false });
+  expect(describeSpec({ kind: 'builtin', name: 'shop' })).toEqual({ label: 'shop' });
   expect(describeSpec({ kind: 'process', command: ['node', 'env.js'] }).label).toBe('node env.js');
   expect(describeSpec({ kind: 'tau2', domains: ['mock'], user })).toMatchObject({
     label: 'tau2',
-    isPublished: true,
     user: { model: 'm', concurrency: 32 },
   });
-  // Cells of one arm are parts of one set of tasks.
-  for (const { published = [] } of environments)
-    for (const { cells } of published)
-      expect(cells.at(-1)?.tasks).toBe(cells.length === 1 ? 129 : cells[0]!.tasks + cells[1]!.tasks);
 });
 
 test('a synthesized environment is told from others by its module', () => {
