@@ -74,7 +74,7 @@ describe('names in the documentation', () => {
     return [
       ...options
         .filter((option) => option !== '--help' && !known.includes(option))
-        .map((option) => `${words.join(' ')} ${option}`),
+        .map((option) => `${found?.name()} ${option}`),
       ...(field && groups.has(field.split(/[.[]/)[0]!) && !fields.has(field) ? [field] : []),
       ...(target && !targets.has(target) ? [`make ${target}`] : []),
     ];
