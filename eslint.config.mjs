@@ -130,7 +130,6 @@ export default tseslint.config(
       'node_modules',
       '.venv*',
       '.campaigns',
-      '.science',
       'coverage',
       'jest.config.js',
       'test/recorded/*/modules',

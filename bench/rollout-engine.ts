@@ -11,6 +11,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { Agent } from 'undici';
 import { openFolderStore } from '../src/artifacts/open-store';
 import { createShop } from '../src/environments/shop/shop';
 import { createPolicyClient } from '../src/policy/client';
@@ -20,7 +21,6 @@ import { rollOut, type RolloutBatch } from '../src/rollout/engine';
 import { turnSeed } from '../src/rollout/batch';
 import { forEachBounded } from '../src/domain/concurrency';
 import { type EmbeddedServer, startEmbeddedServer } from '../test/support/embedded-server';
-import { openPoster } from './post';
 
 const { values } = parseArgs({
   options: {
@@ -94,15 +94,21 @@ async function requestsOf({ records }: RolloutBatch): Promise<string[][]> {
 }
 
 async function raw({ url, episodes }: { url: string; episodes: string[][] }): Promise<void> {
-  const { post, close } = openPoster({ url, connections: concurrency });
+  const agent = new Agent({ connections: concurrency });
+  const request = { origin: url, path: '/v1/chat/completions', method: 'POST' } as const;
+  const headers = { 'content-type': 'application/json' };
   await forEachBounded({
     items: episodes,
     concurrency,
     work: async (bodies) => {
-      for (const body of bodies) await post(body);
+      for (const body of bodies) {
+        const answer = await agent.request({ ...request, headers, body });
+        if (answer.statusCode !== 200) throw new Error(`status ${answer.statusCode}`);
+        await answer.body.dump();
+      }
     },
   });
-  close();
+  await agent.close();
 }
 
 /** Tokens that the server has sampled so far. */

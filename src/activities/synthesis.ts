@@ -149,5 +149,5 @@ async function leakFindings(source: string, forbidden: readonly string[]): Promi
 }
 
 /** `module`: hash of its text as stored; `forbidden`: of the texts of the target's test tasks. */
-export const selfTestKey = (of: { module: string; forbidden: readonly string[] }): string =>
+const selfTestKey = (of: { module: string; forbidden: readonly string[] }): string =>
   `self-test/${digest({ version: SELF_TEST_VERSION, ...of })}`;

@@ -20,8 +20,7 @@ const lists = [
 type CapabilityLabels = LabelPass['labels'][string];
 
 /** The thresholds, and how many passes were planned where that is known: a pass that failed for good is one that did not vote. */
-export type Thresholds = Pick<SelectionRule, 'rho' | 'delta' | 'votes' | 'evidence'> &
-  Partial<Pick<SelectionRule, 'passes'>>;
+type Thresholds = Pick<SelectionRule, 'rho' | 'delta' | 'votes' | 'evidence'> & Partial<Pick<SelectionRule, 'passes'>>;
 
 const quote = (ids: string[]) => ids.slice(0, 20).join(', ') + (ids.length > 20 ? ` and ${ids.length - 20} more` : '');
 

@@ -201,7 +201,7 @@ interface Shared {
 }
 
 /** Of the runs that have all of the arms: what each of them came to on the tasks that all of these runs have scored rollouts of. */
-export function sharedOutcomes(runs: readonly Run[], arms: readonly string[]): Shared[] {
+function sharedOutcomes(runs: readonly Run[], arms: readonly string[]): Shared[] {
   const having = runs
     .filter(({ matrix }) => arms.every((arm) => matrix.options.includes(arm)))
     .map((run) => ({ run, columns: columnsOf(run.matrix, arms) }));
@@ -241,7 +241,7 @@ function rowsOf(own: readonly Shared[], of: (values: number[]) => number): numbe
 }
 
 /** Success of one arm; `isTrained`: other trainings of it would differ. */
-export function rateOver(o: { own: readonly Shared[]; level: number; isTrained: boolean }): Span | undefined {
+function rateOver(o: { own: readonly Shared[]; level: number; isTrained: boolean }): Span | undefined {
   const rows = rowsOf(o.own, ([value]) => value as number);
   const overTasks = (taskMeans: readonly number[]) =>
     successRate({ taskMeans, trials: rows.length, confidence: o.level });

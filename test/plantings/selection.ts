@@ -6,11 +6,17 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { capabilityOf, plantedIn } from '../../science/truth';
 import { reportOf, repository, writeCampaign } from '../support/campaign-run';
 
+const capabilityOf: Record<string, string> = {
+  complete_all: 'complete_all_requested_actions',
+  refuse: 'refuse_forbidden_actions',
+  compute: 'compute_action_values',
+  tell: 'tell_requested_information',
+  ask: 'ask_for_missing_identifiers',
+};
 const plantings = [
-  { model: join(repository, 'models', 'base') },
+  { model: join(repository, 'models', 'base'), lacks: ['complete_all', 'refuse', 'tell'] },
   { model: join(repository, '.cache', 'plantings', 'compute-refuse-tell'), lacks: ['compute', 'refuse', 'tell'] },
   { model: join(repository, '.cache', 'plantings', 'ask-refuse-tell'), lacks: ['ask', 'refuse', 'tell'] },
 ];
@@ -18,7 +24,7 @@ const plantings = [
 test.each(plantings)(
   'selects what $model lacks',
   async ({ model, lacks }) => {
-    if (lacks && !existsSync(join(model, 'config.json'))) {
+    if (!existsSync(join(model, 'config.json'))) {
       const flags = lacks.flatMap((skill) => ['--lack', `${skill}=0.75`]);
       const command = ['-m', 'trainer.base_model', '--out', model, ...flags];
       execFileSync(join(repository, '.venv', 'bin', 'python'), command, {
@@ -26,7 +32,6 @@ test.each(plantings)(
         stdio: ['ignore', 'ignore', 'inherit'],
       });
     }
-    const { skills: planted } = plantedIn(model);
     const home = mkdtempSync(join(tmpdir(), 'plantings-'));
     const file = join(home, 'planting.yaml');
     writeCampaign({ file, name: 'planting', model, lines: '' });
@@ -39,8 +44,8 @@ test.each(plantings)(
     const candidates = report.selection?.candidates.map(
       (c) => `${c.name}: votes ${c.votes}, Cov ${c.coverage.value}, Delta ${c.delta.value}`,
     );
-    console.log(`${model} lacks ${planted.join(', ')}\n${candidates?.join('\n')}`);
-    expect(selected?.sort()).toEqual(planted.map((skill) => capabilityOf[skill]).sort());
+    console.log(`${model} lacks ${lacks.join(', ')}\n${candidates?.join('\n')}`);
+    expect(selected?.sort()).toEqual(lacks.map((skill) => capabilityOf[skill]).sort());
   },
   60 * 60_000,
 );

@@ -29,7 +29,7 @@ def _node(program: str, *args: str, **pipes: int) -> subprocess.Popen:
 def demonstrations(count: int, seed: int, lacks: dict[str, float]) -> Iterator[dict]:
     """First the environment's line, then `count` demonstrations with the mistakes of `lacks` (skill: probability)."""
     flags = [flag for name, fraction in lacks.items() for flag in ("--lack", f"{name}={fraction}")]
-    process = _node("science/demonstrations.ts", "--count", str(count), "--seed", str(seed), *flags)
+    process = _node("src/environments/shop/demonstrations.ts", "--count", str(count), "--seed", str(seed), *flags)
     with process:
         yield from map(json.loads, process.stdout)
     if process.returncode != 0:

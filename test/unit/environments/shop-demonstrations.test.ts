@@ -1,4 +1,4 @@
-import { demonstrations, parseLacks } from '../../../science/demonstrations';
+import { demonstrations, parseLacks } from '../../../src/environments/shop/demonstrations';
 import { createPlayer } from '../../../src/environments/shop/play';
 
 interface Line {

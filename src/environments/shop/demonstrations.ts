@@ -7,10 +7,10 @@
  */
 import { once } from 'node:events';
 import { parseArgs } from 'node:util';
-import { createShop } from '../src/environments/shop/shop';
-import { demonstrate } from '../src/environments/shop/reference-agent';
-import { random } from '../src/environments/in-process';
-import { type ShopTask, type Skill, SKILLS, taskStream, TEXTS } from '../src/environments/shop/tasks';
+import { createShop } from './shop';
+import { demonstrate } from './reference-agent';
+import { random } from '../in-process';
+import { type ShopTask, type Skill, SKILLS, taskStream, TEXTS } from './tasks';
 
 interface DemonstrationOptions {
   count: number;

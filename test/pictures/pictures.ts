@@ -2,7 +2,7 @@
  * Every view of the page as pictures, at two widths, light and dark: `make pictures`. It runs the demo, with approval of what is selected, then
  * trains with another seed, and looks while they run and after:
  *
- *   node -r ./test/support/register.cjs bench/pictures.ts [--home .pictures] [--out docs/pictures] [--only regexp]
+ *   node -r ./test/support/register.cjs test/pictures/pictures.ts [--home .pictures] [--out docs/pictures] [--only regexp]
  *
  * A home that has both campaigns already is looked at as it is: what can be seen only while they run keeps its pictures.
  */
@@ -14,12 +14,12 @@ import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { parse, stringify } from 'yaml';
-import { analyse } from '../src/cli/analyse/run';
-import type { RolloutPage } from '../src/view/api';
-import { conversations, fileOf, startAnalyst } from '../test/support/analyse-endpoint';
-import { type OpenBrowser, openBrowser } from '../test/support/browser';
+import { analyse } from '../../src/cli/analyse/run';
+import type { RolloutPage } from '../../src/view/api';
+import { conversations, fileOf, startAnalyst } from '../support/analyse-endpoint';
+import { type OpenBrowser, openBrowser } from '../support/browser';
 
-const root = resolve(__dirname, '..');
+const root = resolve(__dirname, '../..');
 const { values } = parseArgs({
   options: {
     home: { type: 'string', default: '.pictures' },
