@@ -3,7 +3,7 @@
  * its end it says what the base does; where rollouts break, it is an error with the cause. On a target in plain English the campaign stops before the
  * base rollouts, with the reasons.
  */
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -119,6 +119,25 @@ test('analyst and synthesizer that cannot work on it are warnings; the end is fi
   expect(table).toMatch(
     /^train-\d+: passed, reward 1\.00[^]*^train-\d+: failed, reward [^]*^all +40 +\d+\.\d% [^]*^loans +\d+ /m,
   );
+});
+
+test('rollouts of an environment that shows something else, under the same version, are made again', async () => {
+  const shown = join(folder, 'shown.txt');
+  const rolloutsOf = async (name: string, text: string) => {
+    writeFileSync(shown, text);
+    const run = new CampaignRun(home, fileOf(name, ['rollouts: { tasks: 20 }'], ['altered-shop.mjs', 'says', shown]), [
+      ...['--until', 'rollouts'],
+    ]);
+    expect(await run.exit).toBe(0);
+    const { result } = run.lines().find((line) => 'result' in line) as unknown as {
+      result: { base: { conversations: { rollout: string }[] } };
+    };
+    return result.base.conversations.map(({ rollout }) => rollout);
+  };
+  const first = await rolloutsOf('shown-first', 'be quick . ');
+  const changed = await rolloutsOf('shown-changed', 'be polite . ');
+  expect(changed).not.toEqual(first);
+  expect(await command(home, 'show', changed[0]!)).toContain('be polite .');
 });
 
 const library = fileOf(

@@ -1,13 +1,16 @@
 /**
  * The shop as somebody's own environment, over the protocol: without reference actions and rules, its tasks in two groups. With the argument
- * `counts what is open`, an episode's id is the number of the open ones, as a bridge has it that forgets closed ones.
+ * `counts what is open`, an episode's id is the number of the open ones, as a bridge has it that forgets closed ones. With the arguments
+ * `says FILE`, its first message begins with the text of the file.
  */
 import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath, URL } from 'node:url';
 
 const counts = process.argv[2] === 'counts what is open';
+const greeting = process.argv[2] === 'says' ? readFileSync(process.argv[3], 'utf8') : '';
 const program = fileURLToPath(new URL('../../bin/campaign', import.meta.url));
 const shop = spawn(process.execPath, [program, 'env', 'serve', 'shop'], { stdio: ['pipe', 'pipe', 'inherit'] });
 /** The shop's ids by ours, and what is asked by the number of the request. */
@@ -36,6 +39,7 @@ createInterface({ input: shop.stdout }).on('line', (line) => {
     const own = counts ? String(episodes.size) : result.episode;
     episodes.set(own, result.episode);
     result.episode = own;
+    result.messages[0].content = greeting + result.messages[0].content;
   }
   process.stdout.write(`${JSON.stringify(answer)}\n`);
 });
