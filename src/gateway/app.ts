@@ -1,5 +1,5 @@
 /**
- * The gateway over HTTP. Invariants: every answer that is no success is an error object of the form that was asked in; a client that is slow, has no key or asks too much
+ * The gateway over HTTP. Invariants: every answer that is no success is an error object of OpenAI's form; a client that is slow, has no key or asks too much
  * holds its own connection and nothing else; what a client has given up is given up at the policy server too.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
@@ -12,14 +12,14 @@ import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import type { PolicyClient } from '../policy/client';
 import { createResolver } from '../rollout/resolve';
 import type { RouterKind } from '../routing/router';
+import { type Answer, parseAnswer, partReader } from './answer';
 import { bodyReader, ClientGone } from './body';
 import { type Conversation, createConversations, labelOf } from './conversations';
-import { type Answer, bodyFor, type ChatRequest, type Form, parseAnswer, partReader } from './dialect';
 import { answerError, GatewayError, toldOf } from './errors';
 import { createMetrics } from './metrics';
 import { isLoopback, namesThisMachine } from './listen';
-import { COUNT_PATH, counting, forms, keysIn, notThere } from './messages';
-import { openStream, sendAnswer } from './sent';
+import { bearerKey, bodyFor, CHAT_PATH, type ChatRequest, notFound, parseRequest } from './request';
+import { openStream, sendAnswer } from './respond';
 import type { Served } from './served';
 
 const CONVERSATION_HEADER = 'x-conversation-id';
@@ -45,7 +45,7 @@ export interface GatewayOptions {
   /** The Python interpreter of the trainer's virtual environment, for routers that ask it. */
   python: string;
   limits: GatewayLimits;
-  /** Demanded as a bearer token, or as `x-api-key`, of all that is under /v1, and beyond loopback of metrics. */
+  /** Required as a bearer token by all paths under /v1, and beyond loopback by metrics. */
   apiKey?: string;
   /** Of what went wrong, for the operator; never with what was said. */
   log?: (line: string) => void;
@@ -78,13 +78,16 @@ export function createGateway(o: GatewayOptions) {
     if (told.status >= 500) log(reasonOf(error));
     return c.env.outgoing.headersSent ? RESPONSE_ALREADY_SENT : answerError(c, told);
   });
-  app.notFound((c) => answerError(c, notThere(c)));
-  const hasKey = (c: Context): boolean => apiKey !== undefined && keysIn(c).some((key) => isSame(key, apiKey));
+  app.notFound((c) => answerError(c, notFound(c)));
+  const hasKey = (c: Context): boolean => {
+    const key = bearerKey(c);
+    return apiKey !== undefined && key !== undefined && isSame(key, apiKey);
+  };
   /** A page of a browser on this machine can come from loopback under a name of its own. */
   const isLocal = (c: Context<Bindings>): boolean =>
     namesThisMachine(c.req.header('host')) && isLoopback(c.env.incoming.socket.remoteAddress);
   const requireKey = () => {
-    throw new GatewayError(401, 'authorization or x-api-key: it is not the key of this gateway', {
+    throw new GatewayError(401, 'authorization: it is not the key of this gateway', {
       code: 'invalid_api_key',
     });
   };
@@ -114,14 +117,13 @@ export function createGateway(o: GatewayOptions) {
       code: 'model_not_found',
     });
   });
-  for (const [path, form] of [...forms, [COUNT_PATH, counting] as const])
-    app.post(path, async (c) => {
-      // A page of a browser can't send this without being allowed to first.
-      if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
-        throw new GatewayError(415, 'content-type: send application/json');
-      const request = form.read(await bodyOf(c), c);
-      return counted(request, () => complete(c, form, request));
-    });
+  app.post(CHAT_PATH, async (c) => {
+    // A page of a browser can't send this without being allowed to first.
+    if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
+      throw new GatewayError(415, 'content-type: send application/json');
+    const request = parseRequest(await bodyOf(c));
+    return counted(request, () => complete(c, request));
+  });
 
   const modelOf = (id: string) => ({ id, object: 'model', created, owned_by: served.name });
 
@@ -150,19 +152,19 @@ export function createGateway(o: GatewayOptions) {
     }
   }
 
-  async function complete(c: Context<Bindings>, form: Form, request: ChatRequest): Promise<Response> {
+  async function complete(c: Context<Bindings>, request: ChatRequest): Promise<Response> {
     const begun = performance.now();
     return withEnd(c, async (signal) => {
       const conversation = await orAborted(conversations.of(request, idOf(c)), signal);
       const { chosen: policy, served: now } = conversation;
       const headers = { [POLICY_HEADER]: encodeURI(policy), [VERSION_HEADER]: encodeURI(now.version) };
-      const asked = { form, request, version: now.version };
+      const asked = { request, version: now.version };
       const count = (usage: Answer['usage']) => {
         metrics.seconds.observe({ policy }, (performance.now() - begun) / 1000);
         metrics.tokens.inc({ policy, kind: 'prompt' }, usage?.prompt_tokens ?? 0);
         metrics.tokens.inc({ policy, kind: 'completion' }, usage?.completion_tokens ?? 0);
       };
-      const stream = openStream({ outgoing: c.env.outgoing, headers, path: c.req.path }, asked);
+      const stream = openStream(c.env.outgoing, headers, asked);
       const read = partReader(request);
       let last: Pick<Answer, 'usage'> & { finish?: string } = {};
       try {
@@ -176,7 +178,7 @@ export function createGateway(o: GatewayOptions) {
           const answer = parseAnswer(value, request);
           count(answer.usage);
           for (const [name, text] of Object.entries(headers)) c.header(name, text);
-          return sendAnswer(c, { ...asked, answer });
+          return sendAnswer(c, asked, answer);
         }
         if (last.finish === undefined)
           throw new OutsideFailure('PolicyServerError', 'policy server: its stream broke off');

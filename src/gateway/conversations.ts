@@ -7,8 +7,8 @@ import { digest, seedOf, sha256 } from '../artifacts/hash';
 import type { Context } from '../domain/environment';
 import type { FixedPolicy } from '../domain/rollout';
 import type { Resolve } from '../rollout/resolve';
-import { type ChatRequest, openingIn } from './dialect';
 import { badRequest, GatewayError } from './errors';
+import { type ChatRequest, openingIn } from './request';
 import type { Served } from './served';
 
 export interface Conversation {

@@ -1,4 +1,4 @@
-/** Errors in OpenAI's shape, or in Anthropic's to those who speak it. What a failure says of machines behind the gateway goes to its log, and never to a client. */
+/** Errors in OpenAI's shape. What a failure says of machines behind the gateway goes to its log, and never to a client. */
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isFailure, OutsideFailure, type FailureType } from '../domain/failures';
@@ -62,37 +62,12 @@ const typeOf = (status: number): string =>
         ? 'invalid_request_error'
         : 'server_error';
 
-const errorBody = ({ status, message, more }: GatewayError) => ({
+export const errorBody = ({ status, message, more }: GatewayError) => ({
   error: { message, type: more.type ?? typeOf(status), param: more.param ?? null, code: more.code ?? null },
-});
-
-const anthropicTypes: Record<number, string> = {
-  401: 'authentication_error',
-  403: 'permission_error',
-  404: 'not_found_error',
-  413: 'request_too_large',
-  429: 'rate_limit_error',
-  504: 'timeout_error',
-};
-const anthropicBody = ({ status, message }: GatewayError) => {
-  const type = anthropicTypes[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
-  return { type: 'error', error: { type, message } };
-};
-
-/** Where Anthropic's clients ask. */
-export const MESSAGES_PATH = '/v1/messages';
-
-const bodyOf = (path: string, error: GatewayError) =>
-  path.startsWith(MESSAGES_PATH) ? anthropicBody(error) : errorBody(error);
-
-/** Of a stream that has begun. */
-export const errorEvent = (path: string, error: GatewayError) => ({
-  ...(path.startsWith(MESSAGES_PATH) && { name: 'error' }),
-  data: bodyOf(path, error),
 });
 
 export function answerError(c: Context, error: GatewayError): Response {
   const { retryAfterSeconds } = error.more;
   if (retryAfterSeconds !== undefined) c.header('retry-after', String(retryAfterSeconds));
-  return c.json(bodyOf(c.req.path, error), error.status);
+  return c.json(errorBody(error), error.status);
 }

@@ -1,5 +1,4 @@
 /** One table of cases asked with the official clients of OpenAI for Node and for Python, of a gateway in front of the real embedded policy server (`make test-agents`). */
-import Anthropic from '@anthropic-ai/sdk';
 import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
@@ -138,40 +137,4 @@ test('Node’s client and Python’s hear the same, whole and streamed, and it i
   expect(shown(inNode)).toMatchObject(sent.map(({ expected }) => expected));
   expect(shown(inPython)).toEqual(shown(inNode));
   for (const [n, one] of inNode.entries()) if (sent[n]!.streamed) expect(one).toEqual(inNode[n - 1]);
-});
-
-test('Anthropic’s client hears the same of the same, whole and streamed', async () => {
-  const tools = (await shopTools()).map(({ name, description, parameters }) => ({
-    ...{ name, description, input_schema: { ...parameters, type: 'object' as const } },
-  }));
-  const same = cases.filter(({ name }) => ['words', 'a limit', 'a call'].includes(name));
-  const sent = await Promise.all(same.map((one) => sentOf(one, false)));
-  const expected = await heardBy('node', 'clients.mjs', sent);
-  const { messages } = new Anthropic({ baseURL: gateways['usual']!.url, apiKey: 'right', maxRetries: 0 });
-  for (const [n, { body }] of sent.entries()) {
-    const { max_tokens } = body as { max_tokens: number };
-    const about = {
-      ...{ model: 'base', system: system.content },
-      messages: [{ role: 'user' as const, content: user.content }],
-      ...('tools' in body && { tools }),
-    };
-    const asking = { ...about, max_tokens, temperature: 0 };
-    const { input_tokens } = await messages.countTokens(about);
-    for (const said of [await messages.create(asking), await messages.stream(asking).finalMessage()]) {
-      expect(said.usage.input_tokens).toBe(input_tokens);
-      const calls = said.content.flatMap((block) =>
-        block.type === 'tool_use' ? [{ id: block.id, name: block.name, arguments: JSON.stringify(block.input) }] : [],
-      );
-      const content = said.content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('');
-      const finish = { end_turn: 'stop', max_tokens: 'length', tool_use: 'tool_calls' }[said.stop_reason as string];
-      expect({ calls, content, finish }).toEqual({
-        calls: (expected[n]!['calls'] as { arguments: string }[]).map((call) => ({
-          ...call,
-          arguments: JSON.stringify(JSON.parse(call.arguments)),
-        })),
-        content: expected[n]!['content'],
-        finish: expected[n]!['finish'],
-      });
-    }
-  }
 });

@@ -112,46 +112,6 @@ const program = (text: string, changes: Parameters<typeof agent>[1] = {}) => {
   return agent(['node', file], changes);
 };
 
-/** The same conversation in both forms: what is called is answered, and what is said too. */
-const inOpenAIsForm = `
-  const main = [system, user];
-  for (let n = 0; n < 4; n++) {
-    const message = await ask(main, { tools });
-    const results = (message.tool_calls ?? []).map(({ id }) => ({ role: 'tool', tool_call_id: id, content: 'not now' }));
-    main.push(message, ...(results.length > 0 ? results : [{ role: 'user', content: 'go on' }]));
-  }
-  reward(1);`;
-const inAnthropics = (streamed: boolean) => `
-  const { default: Anthropic } = await import(${JSON.stringify(require.resolve('@anthropic-ai/sdk'))});
-  const anthropic = new Anthropic.Anthropic({ maxRetries: 0 });
-  const main = [user];
-  for (let n = 0; n < 4; n++) {
-    const body = {
-      model: process.env.ANTHROPIC_MODEL,
-      max_tokens: 1000,
-      system: system.content,
-      tools: tools.map(({ function: { name, parameters } }) => ({ name, input_schema: parameters })),
-      messages: main,
-    };
-    const { content, stop_reason, usage } = await ${streamed ? 'anthropic.messages.stream(body).finalMessage()' : 'anthropic.messages.create(body)'};
-    const results = content.flatMap(({ type, id }) => (type === 'tool_use' ? [{ type: 'tool_result', tool_use_id: id, content: 'not now' }] : []));
-    if ((stop_reason === 'tool_use') !== results.length > 0 || !usage.input_tokens) throw new Error(stop_reason);
-    main.push({ role: 'assistant', content }, { role: 'user', content: results.length > 0 ? results : 'go on' });
-  }
-  reward(1);`;
-
-test('what is asked in Anthropic’s form, with its official client, is recorded token for token as in OpenAI’s', async () => {
-  const [expected, ...others] = await Promise.all(
-    [inOpenAIsForm, inAnthropics(false), inAnthropics(true)].map((text) => rolloutOf(program(text))),
-  );
-  expect(expected).toMatchObject({ steps: 4, reward: 1 });
-  expect(expected!.messages.some((message) => 'toolCalls' in message)).toBe(true);
-  for (const { rows, messages, steps } of others) {
-    expect({ messages, steps }).toEqual({ messages: expected!.messages, steps: 4 });
-    expect(rows.map(ids)).toEqual(expected!.rows.map(ids));
-  }
-}, 60_000);
-
 async function rolloutOf(environment: ReturnType<typeof agent>) {
   try {
     return await played(environment);

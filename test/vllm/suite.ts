@@ -1,5 +1,4 @@
 /** The real vLLM on CPU (`make test-vllm`): what a campaign asks of a policy server, adapters from a bucket by their content, and restarts. */
-import Anthropic from '@anthropic-ai/sdk';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -188,13 +187,12 @@ test('one of too high a rank is refused with what to look at, and one whose byte
   expect(await client.reachable()).toBe(true);
 });
 
-test('a stream is passed on through the gateway as it comes, in OpenAI’s form and in Anthropic’s', async () => {
+test('a stream is passed on through the gateway as it comes', async () => {
   const policies = new Map([['base', { base, adapters: [] }]]);
   const served = { name: 'demo', version: 'demo@1', base, policies };
   const gateway = await startServing({ store, served, url: vllm.url, limits: { seconds: 300 }, concurrency: 8 });
   try {
-    const about = { apiKey: 'none', maxRetries: 0 };
-    const { completions } = new OpenAI({ baseURL: `${gateway.url}/v1`, ...about }).chat;
+    const { completions } = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'none', maxRetries: 0 }).chat;
     const messages = [{ role: 'user' as const, content: 'hello' }];
     const asked = { model: 'base', messages, temperature: 0, max_tokens: 24 };
     const whole = (await completions.create(asked)).choices[0]!;
@@ -202,10 +200,6 @@ test('a stream is passed on through the gateway as it comes, in OpenAI’s form 
     const { content } = whole.message;
     expect(said.choices[0]).toMatchObject({ finish_reason: whole.finish_reason, message: { content } });
     expect(said.usage!.completion_tokens).toBeGreaterThan(0);
-    const anthropic = new Anthropic({ baseURL: gateway.url, ...about });
-    const told = await anthropic.messages.stream(asked).finalMessage();
-    expect(told.content).toMatchObject([{ text: content }]);
-    expect(told.usage.output_tokens).toBe(said.usage!.completion_tokens);
     const drawn = completions.stream({ ...asked, temperature: 1, seed: 3, max_tokens: 200 });
     let pieces = 0;
     drawn.on('content', () => void pieces++);

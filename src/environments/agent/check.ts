@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Context, Environment, Episode, ResetResult, Sampled, Task } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
 import type { ToolCall, ToolSchema } from '../../domain/messages';
-import { passedOf } from '../../gateway/dialect';
+import { passedOf } from '../../gateway/request';
 import { type Finding, nearlyOne } from '../conformance/probe';
 import type { CheckRun } from '../kinds';
 import { exampleOf } from '../json-schema';

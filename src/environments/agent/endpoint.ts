@@ -1,5 +1,5 @@
 /**
- * The endpoint that agents' programs ask, in OpenAI's form or in Anthropic's, on the loopback interface. Invariant: who plays is known by its key alone, and a request
+ * The endpoint for agents' programs, in OpenAI's form, on the loopback interface. Invariant: who plays is known by its key alone, and a request
  * is answered by whoever plays that rollout, with the rollout's own sampling; a request that nobody waits for any more is refused. Of a rollout's
  * requests one is read at a time, once those before it are answered: whatever a program sends, no more of it is held. A rollout learns of every error
  * that its program is answered with.
@@ -14,11 +14,18 @@ import { sha256 } from '../../artifacts/hash';
 import { createTurns } from '../../domain/concurrency';
 import type { Context, Sampled } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
-import { type Answer, type ChatRequest, contextIn } from '../../gateway/dialect';
+import type { Answer } from '../../gateway/answer';
 import { answerError, GatewayError, toldOf } from '../../gateway/errors';
-import { forms, keysIn, notThere } from '../../gateway/messages';
-import { sendAnswer } from '../../gateway/sent';
-import { callsOf } from '../../policy/wire';
+import {
+  bearerKey,
+  CHAT_PATH,
+  type ChatRequest,
+  contextIn,
+  notFound,
+  parseRequest,
+  toClientMessage,
+} from '../../gateway/request';
+import { sendAnswer } from '../../gateway/respond';
 
 /** What a program asks of the model, once. */
 export interface Asked {
@@ -59,7 +66,7 @@ export function openEndpoint(): Endpoint {
   const inTurn = createTurns();
   const app = new Hono<{ Bindings: HttpBindings }>();
   app.onError((error, c) => refuse(c, toldOf(error)));
-  app.notFound((c) => refuse(c, notThere(c)));
+  app.notFound((c) => refuse(c, notFound(c)));
   app.get('/v1/models', (c) => c.json({ object: 'list', data: [modelOf(MODEL)] }));
   app.get('/v1/models/:name', (c) => c.json(modelOf(c.req.param('name'))));
   const limit = bodyLimit({
@@ -72,37 +79,37 @@ export function openEndpoint(): Endpoint {
   function refuse(c: Call<{ Bindings: HttpBindings }>, error: GatewayError): Response {
     const { path, method } = c.req;
     // A client may look for what it can do without; nobody reads the answer to a client that has gone.
-    const isProbe = /^(GET|HEAD|OPTIONS)$/.test(method) && !forms.some(([form]) => form === path);
+    const isProbe = /^(GET|HEAD|OPTIONS)$/.test(method) && path !== CHAT_PATH;
     if (!isProbe && !c.env.outgoing.destroyed)
       for (const { onError } of sendersOf(c)) onError(error, `${method} ${path.slice(0, 200)}`);
     return answerError(c, error);
   }
   /** Returns the rollout that a request's key names. A key that was never a rollout's is a mistake of the program, which all that are being played run. */
   function sendersOf(c: Call): Player[] {
-    const keys = keysIn(c);
-    const own = keys.flatMap((key) => playing.get(key) ?? []);
-    return own.length > 0 || keys.some((key) => key.startsWith(KEY)) ? own : [...playing.values()];
+    const key = bearerKey(c) ?? '';
+    const own = playing.get(key);
+    if (own) return [own];
+    return key.startsWith(KEY) ? [] : [...playing.values()];
   }
   /** Throws where it names no rollout that is being played. */
   const keyOf = (c: Call): string => {
-    const key = keysIn(c).find((one) => playing.has(one));
-    if (key !== undefined) return key;
+    const key = bearerKey(c);
+    if (key !== undefined && playing.has(key)) return key;
     const problem = 'authorization: it is the key of no rollout that is being played';
     throw new GatewayError(401, problem, { code: 'invalid_api_key' });
   };
-  for (const [path, form] of forms)
-    app.post(
-      path,
-      (c, next) => inTurn(keyOf(c), next),
-      limit,
-      async (c) => {
-        const text = await c.req.text();
-        const request = form.read(text, c);
-        const { onAsked } = playing.get(keyOf(c))!;
-        const { message, sampled } = await answerTo(c, { request, digest: sha256(text) }, onAsked);
-        return sendAnswer(c, { form, request, answer: answerOf(message, sampled), version: 'campaign' });
-      },
-    );
+  app.post(
+    CHAT_PATH,
+    (c, next) => inTurn(keyOf(c), next),
+    limit,
+    async (c) => {
+      const text = await c.req.text();
+      const request = parseRequest(text);
+      const { onAsked } = playing.get(keyOf(c))!;
+      const { message, sampled } = await answerTo(c, { request, digest: sha256(text) }, onAsked);
+      return sendAnswer(c, { request, version: 'campaign' }, answerOf(message, sampled));
+    },
+  );
 
   let listening: Promise<Server> | undefined;
   async function listen(): Promise<Server> {
@@ -158,9 +165,9 @@ const answerTo = (
   );
 
 const answerOf = (message: AssistantMessage, { finishReason, promptTokens, completionTokens }: Sampled): Answer => {
-  const calls = callsOf(message);
+  const { content, calls } = toClientMessage(message);
   return {
-    content: message.content === '' && calls.length > 0 ? null : message.content,
+    content,
     calls,
     // A call that can't be read is a part of what was said.
     finish: finishReason === 'tool_calls' && calls.length === 0 ? 'stop' : finishReason,

@@ -100,9 +100,6 @@ export async function beginAgent(o: {
     OPENAI_BASE_URL: `${url}/v1`,
     OPENAI_API_KEY: key,
     OPENAI_MODEL: MODEL,
-    ANTHROPIC_BASE_URL: url,
-    ANTHROPIC_API_KEY: key,
-    ANTHROPIC_MODEL: MODEL,
   });
   let grading: Run | undefined;
   let how: string | undefined;

@@ -1,5 +1,5 @@
 /**
- * Any program that asks a model in OpenAI's form or in Anthropic's as the agent of a campaign: it is started once a task and plays by itself, and each of its
+ * Any program that asks a model in OpenAI's form as the agent of a campaign: it is started once a task and plays by itself, and each of its
  * questions is a turn of the rollout.
  */
 import { readFileSync } from 'node:fs';

@@ -1,8 +1,7 @@
-/** OpenAI's dialect, read by the gateway and by agents' endpoint: null, and what is empty, is what absent is, in every field that may be left out. */
-import type { Context } from 'hono';
-import { bodyFor, chat, contextIn, passedOf } from '../../../src/gateway/dialect';
+/** Requests in OpenAI's form, to the gateway and to agents' endpoint: null, and what is empty, is what absent is, in every field that may be left out. */
+import { bodyFor, contextIn, parseRequest, passedOf } from '../../../src/gateway/request';
 
-const read = (body: unknown) => chat.read(JSON.stringify(body), undefined as unknown as Context);
+const read = (body: unknown) => parseRequest(JSON.stringify(body));
 const reads = (body: unknown): boolean => {
   try {
     return Boolean(read(body));
@@ -217,7 +216,7 @@ test('values are bounded in the body and in the arguments of its calls, and neit
   try {
     for (const [n, [body, param]] of bodies.entries()) {
       parsed.mockClear();
-      expect(() => chat.read(body, undefined as unknown as Context)).toThrow(
+      expect(() => parseRequest(body)).toThrow(
         expect.objectContaining({ status: 400, more: { param: param ?? null } }),
       );
       expect(parsed).toHaveBeenCalledTimes(n < 2 ? 0 : 1);
