@@ -9,6 +9,7 @@ import { addCommands } from './commands';
 import { messageOf, renderError, UserError } from './errors';
 import { DEFAULT_HOME, examplesText } from './options';
 import { version } from './project';
+import { refuseRemoved } from './removed-commands';
 
 const USAGE = 2;
 
@@ -44,6 +45,7 @@ export function createProgram(): Command {
     .showSuggestionAfterError()
     .exitOverride();
   addCommands(program);
+  refuseRemoved(program);
   return program;
 }
 

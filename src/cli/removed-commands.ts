@@ -1,0 +1,32 @@
+/** Commands and options of 0.2 that are refused, each with its replacement. The table is dropped in 0.5. */
+import { type Command, Option } from 'commander';
+
+interface RemovedCommand {
+  command: string;
+  /** The only refused option of the command. Without it the command is refused. */
+  option?: string;
+  version: '0.3';
+  /** The replacement or the reason; follows the name in the error. */
+  why: string;
+}
+
+export const removed: readonly RemovedCommand[] = [
+  { command: 'schema', option: '--markdown', version: '0.3', why: 'read docs/campaign-file.md' },
+];
+
+const USAGE = { exitCode: 2 };
+
+/** Adds what was removed to a program that has its commands. Help does not show it. */
+export function refuseRemoved(program: Command): void {
+  for (const { command: name, option, version, why } of removed) {
+    const text = `error: ${[name, option].filter(Boolean).join(' ')}: removed in ${version}: ${why}`;
+    if (option === undefined) {
+      const command = program.command(`${name} [arguments...]`, { hidden: true });
+      command.allowUnknownOption().action(() => command.error(text, USAGE));
+      continue;
+    }
+    const command = program.commands.find((one) => one.name() === name);
+    const refused = new Option(`${option} [values...]`).hideHelp();
+    command?.addOption(refused).on(`option:${refused.name()}`, () => command.error(text, USAGE));
+  }
+}

@@ -1,0 +1,16 @@
+import { Command } from 'commander';
+import { refuseRemoved, removed } from '../../../src/cli/removed-commands';
+import { campaign } from '../../support/campaign-command';
+
+it.each(removed)('refuses $command $option with its replacement', async ({ command, option, version, why }) => {
+  const words = option ? [command, option] : [command];
+  const { status, stdout, stderr } = await campaign([...words, 'x']);
+  expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
+  expect(stderr).toBe(`campaign: ${words.join(' ')}: removed in ${version}: ${why}\n`);
+});
+
+it('shows nothing of them in help', () => {
+  const program = new Command();
+  refuseRemoved(program);
+  expect(program.helpInformation()).not.toContain('Commands:');
+});
