@@ -12,7 +12,6 @@ BRIDGES_STAMP := .venv-bridges/.installed
 S3_STAMP := .venv-s3/.installed
 LOGS_STAMP := .venv-logs/.installed
 OPENAI_STAMP := .venv-openai/.installed
-OPENENV_STAMP := .venv-openenv/.installed
 VERIFIERS_STAMP := .venv-verifiers/.installed
 VLLM_STAMP := .venv-vllm/.installed
 METRICS_STAMP := .venv-metrics/.installed
@@ -77,14 +76,6 @@ $(TOOLSANDBOX_STAMP): bridges/toolsandbox/requirements.txt
 	  fi; \
 	done; \
 	echo "make bridges-toolsandbox: Python 3.11 or 3.12 is needed; name one with make PYTHON=/path/to/python" >&2; exit 1
-
-.PHONY: bridges-openenv
-bridges-openenv: $(OPENENV_STAMP) ## OpenEnv, for `target: { kind: openenv }`, in .venv-openenv (480 MB)
-
-$(OPENENV_STAMP): bridges/openenv/requirements.txt | $(PYTHON_STAMP)
-	$(VENV) -m venv --clear .venv-openenv
-	.venv-openenv/bin/python $(INSTALL) --requirement $<
-	@touch $@
 
 .PHONY: s3-server
 s3-server: $(S3_STAMP) ## An S3 server for tests, in .venv-s3
@@ -224,7 +215,7 @@ test-toolsandbox: install build bridges-toolsandbox ## ToolSandbox (TOOLSANDBOX=
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/toolsandbox*.ts'
 
 .PHONY: test-elsewhere
-test-elsewhere: install build bridges-openenv $(VERIFIERS_STAMP) ## Environments elsewhere: exported ones played by the clients of others, and environments of others as targets
+test-elsewhere: install build $(VERIFIERS_STAMP) ## verifiers: an exported environment played by it, and one of its environments as a target
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/environments-elsewhere/*.ts'
 
 $(VERIFIERS_STAMP): test/support/verifiers-requirements.txt | $(PYTHON_STAMP)

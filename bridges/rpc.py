@@ -10,9 +10,7 @@ import json
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TextIO, TypeVar
 
 Methods = dict[str, Callable[[dict[str, Any]], dict[str, Any]]]
@@ -64,23 +62,11 @@ def protocol_streams() -> Iterator[tuple[TextIO, TextIO]]:
         yield requests, answers
 
 
-def serve(methods: Methods, requests: TextIO, answers: TextIO, at_once: int = 1) -> None:
-    """Answers requests until there are no more: in order, one by one, or `at_once`, as each is done, in threads."""
-    lock = threading.Lock()
-
-    def reply(line: str) -> None:
-        text = json.dumps(answer(methods, line), allow_nan=False) + "\n"
-        with lock:
-            answers.write(text)
-            answers.flush()
-
-    if at_once == 1:
-        for line in requests:
-            reply(line)
-        return
-    with ThreadPoolExecutor(at_once) as threads:
-        for line in requests:
-            threads.submit(reply, line)
+def serve(methods: Methods, requests: TextIO, answers: TextIO) -> None:
+    """Answers requests in order, one by one, until there are no more."""
+    for line in requests:
+        answers.write(json.dumps(answer(methods, line), allow_nan=False) + "\n")
+        answers.flush()
 
 
 def answer(methods: Methods, line: str) -> dict[str, Any]:

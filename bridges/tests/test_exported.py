@@ -1,4 +1,4 @@
-"""What exported packages have in common: a synthesized environment behind its program, however often that one ends."""
+"""A synthesized environment behind its program, as exported packages play it, however often that program ends."""
 
 import os
 import signal

@@ -16,5 +16,11 @@ export const removed: readonly RemovedField[] = [
     version: '0.3',
     why: "limit the processes of the worker's container instead (docs/machines.md)",
   },
+  ...['harbor', 'openenv'].map((value) => ({
+    path: 'target.kind',
+    value,
+    version: '0.3' as const,
+    why: 'use kind verifiers instead (docs/targets.md)',
+  })),
   { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it (docs/decisions.md)' },
 ];

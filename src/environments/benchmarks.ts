@@ -1,5 +1,5 @@
 /**
- * tau2-bench (docs/tau2.md) and ToolSandbox (docs/toolsandbox.md): Python modules of the project that speak the
+ * tau2-bench and ToolSandbox (docs/benchmarks.md): Python modules of the project that speak the
  * environment protocol, each run by the Python environment that is installed for it, since bridges pin versions that
  * others don't.
  */
@@ -14,11 +14,7 @@ const tau2Python = { environment: '.venv-bridges', command: 'make bridges' };
 const toolsandboxPython = { environment: '.venv-toolsandbox', command: 'make bridges-toolsandbox' };
 
 /** A module of the project's, by the Python that is installed for it. */
-export const bridge = (
-  { environment }: { environment: string },
-  module: string,
-  args: readonly string[],
-): ProcessCommand => ({
+const bridge = ({ environment }: { environment: string }, module: string, args: readonly string[]): ProcessCommand => ({
   command: [join(projectRoot, environment, 'bin', 'python'), '-m', module, ...args],
   cwd: projectRoot,
 });

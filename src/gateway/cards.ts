@@ -148,7 +148,7 @@ export function folderCard(facts: CardFacts): string {
     ...(environments.size > 0
       ? ([
           ['environments/', 'what the adapters were trained on: `campaign env check FILE` tries one'],
-          ['openenv/, verifiers/', 'the same as packages of OpenEnv and of verifiers: others can train on them'],
+          ['verifiers/', 'the same as packages of verifiers: others can train on them'],
         ] satisfies [string, string][])
       : []),
     ['report.html, report.json', 'all figures with what they rest on'],

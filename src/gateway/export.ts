@@ -3,7 +3,7 @@
  * each. Invariants: what plays is to the letter what was measured; what tells of it holds no path of this machine.
  */
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { flush, ifThere } from '../artifacts/durable-file';
 import { projectRoot } from '../artifacts/project-root';
 import { readJson, type ArtifactStore } from '../artifacts/store';
@@ -146,32 +146,28 @@ async function putAdapter(from: string, to: string, baseName: string): Promise<v
   }
 }
 
-const PACKAGES = join(projectRoot, 'bridges', 'exported');
+/** Files of bridges/exported. */
+const PACKAGE_FILES = [
+  ...['README.md', '__init__.py', 'pyproject.toml', 'taskset.py'].map((file) => join('verifiers', file)),
+  'process.py',
+];
 /** Stands in their files for the environment's name. */
 const NAME = /synthesized_environment/g;
-/** Folders of PACKAGES, and of what is exported. */
-const FORMATS = ['openenv', 'verifiers'];
 
-/** One that plays the environment, in each format, with what all of them have in common. */
-export async function putPackages(
+/** Writes an environment as a package of verifiers. */
+export async function putPackage(
   { name, module }: { name: string; module: string },
   put: (name: string, text: string) => Promise<void>,
 ): Promise<void> {
-  const program = await readFile(join(PACKAGES, 'process.py'), 'utf8');
-  for (const format of FORMATS) {
-    const folder = join(PACKAGES, format);
-    for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-      if (!entry.isFile() || entry.name.endsWith('.pyc')) continue;
-      const path = join(entry.parentPath, entry.name);
-      const text = (await readFile(path, 'utf8')).replace(NAME, name);
-      await put(`${format}/${name}/${relative(folder, path).replace(NAME, name)}`, text);
-    }
-    await put(`${format}/${name}/process.py`, program);
-    await put(`${format}/${name}/environment.js`, module);
+  const folder = `verifiers/${name}`;
+  for (const file of PACKAGE_FILES) {
+    const text = await readFile(join(projectRoot, 'bridges', 'exported', file), 'utf8');
+    await put(`${folder}/${basename(file)}`, text.replace(NAME, name));
   }
+  await put(`${folder}/environment.js`, module);
 }
 
-/** The last version of each capability's environment, alone and in packages; the names of those that have one. */
+/** Writes the last version of each capability's environment, as a file and as a package; returns the capabilities that have one. */
 async function putEnvironments(
   { store, report }: ExportOptions,
   put: (name: string, text: string) => Promise<void>,
@@ -182,7 +178,7 @@ async function putEnvironments(
     if (!module) continue;
     const text = (await store.read(module)).toString('utf8');
     await put(`environments/${fileName(name)}.js`, text);
-    await putPackages({ name: fileName(name), module: text }, put);
+    await putPackage({ name: fileName(name), module: text }, put);
     written.add(name);
   }
   return written;

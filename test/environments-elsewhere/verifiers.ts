@@ -9,7 +9,7 @@ import { openFolderStore } from '../../src/artifacts/open-store';
 import type { AssistantMessage } from '../../src/domain/messages';
 import { verifiers } from '../../src/environments/agent/verifiers';
 import { openEnvironment } from '../../src/environments/open';
-import { putPackages } from '../../src/gateway/export';
+import { putPackage } from '../../src/gateway/export';
 import type { PolicyClient } from '../../src/policy/client';
 import { openModule, sandboxEnvironment } from '../../src/sandbox/module';
 import { type EmbeddedServer, policyClient, startEmbeddedServer } from '../support/embedded-server';
@@ -65,7 +65,7 @@ const playedByVerifiers = (count: number, campaign: string): Promise<Played[]> =
   });
 
 test('an exported environment is one of verifiers’: what its own rollouts earn is what the engine gives for the same answers', async () => {
-  await putPackages({ name: 'refuse_forbidden_actions', module: source }, async (name, text) => {
+  await putPackage({ name: 'refuse_forbidden_actions', module: source }, async (name, text) => {
     mkdirSync(dirname(join(work, name)), { recursive: true });
     writeFileSync(join(work, name), text);
   });

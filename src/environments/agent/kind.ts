@@ -19,7 +19,7 @@ import { readTasks, type TaskList } from './tasks';
 
 const commandSchema = z.array(z.string()).min(1);
 /** Of the program that is the agent. */
-export const commandOptions = {
+const commandOptions = {
   command: commandSchema.describe('Program and arguments; files among them count from `folder`.'),
   folder: z.string().default('.').describe('Where the files are that the commands name; counts from this file.'),
 };

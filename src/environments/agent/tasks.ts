@@ -43,8 +43,8 @@ export async function readTasks(file: string): Promise<TaskList> {
   return { tasks, version: sha256(text) };
 }
 
-/** Tasks that stand in no file of ours; `made`: what else they are made of. */
-export const listOf = (tasks: AgentTask[], ...made: unknown[]): TaskList => ({
+/** Lists tasks that come from no file. */
+export const listOf = (tasks: AgentTask[]): TaskList => ({
   tasks: new Map(tasks.map((task) => [task.id, task])),
-  version: digest([tasks, made]),
+  version: digest(tasks),
 });

@@ -254,7 +254,7 @@ const key = 'sk-proj-1234567890';
 
 // Beside each mistake stands what is said of its line; what is missing is said of the first.
 describe('mistakes in a campaign file are a line each, with place, value and fix:', () => {
-  const kinds = 'builtin, process, agent, verifiers, harbor, tau2, toolsandbox, openenv';
+  const kinds = 'builtin, process, agent, verifiers, tau2, toolsandbox';
   const aWhile = 'timeoutSeconds: 2147484';
   it.each<[what: string, file: string]>([
     [

@@ -135,9 +135,8 @@ test('of a campaign only what its kinds call paths is taken for one', async () =
     writeFileSync(file, JSON.stringify({ name: 'mine', target, baseModel: { path: 'model', id: base } }));
   const inside = join(repository, 'examples');
   const target = {
-    ...{ kind: 'openenv', command: ['python3', join(inside, 'x.py'), '-v'], cwd: inside },
-    prompt: `${inside}/README.md`,
-    reset: { where: inside },
+    ...{ kind: 'process', command: ['python3', join(inside, 'x.py'), '-v'], cwd: inside },
+    user: { url: 'http://127.0.0.1:8000/v1', model: inside },
   };
   write(target);
   const sent = await travelling({ campaign: loadCampaign({ file }), home, base });
@@ -147,6 +146,6 @@ test('of a campaign only what its kinds call paths is taken for one', async () =
     cwd: { $project: 'examples' },
   });
   expect((await arriving(sent)).target).toEqual(loadCampaign({ file }).target);
-  write({ ...target, reset: { $project: 'x' } });
+  write({ kind: 'verifiers', environment: 'x', venv: inside, arguments: { $project: 'x' } });
   await expect(travelling({ campaign: loadCampaign({ file }), home, base })).rejects.toThrow(/\$project/);
 });

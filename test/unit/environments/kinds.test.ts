@@ -85,7 +85,7 @@ describe('arguments of `campaign env check`', () => {
   test('name a program after --, whatever it is called', () => {
     expect(specOfArguments({ args: ['tau2'], separated: true })).toEqual({ ...program, command: ['tau2'] });
     expect(argumentsUsage()).toBe(
-      'NAME | FILE.js | CAMPAIGN.yaml | tau2 DOMAIN... | toolsandbox FOLDER | openenv URL | -- COMMAND [ARGUMENT...]',
+      'NAME | FILE.js | CAMPAIGN.yaml | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]',
     );
   });
 
@@ -113,15 +113,6 @@ describe('arguments of `campaign env check`', () => {
   ])('%j is an error with the fix', (args, message) => {
     expect(() => of(...args)).toThrow(message);
   });
-});
-
-test('a server of OpenEnv is named once: by its URL, or by what starts it', async () => {
-  const open = (target: object) => openEnvironment({ kind: 'openenv', ...target }, { store });
-  const url = 'http://127.0.0.1:8000';
-  for (const target of [{}, { url, command: ['server'] }])
-    await expect(open(target)).rejects.toThrow('kind openenv takes one of url and command; name it');
-  await expect(open({ url, rewardRange: [1, 0] })).rejects.toThrow(/the first must be below the second/);
-  await (await open({ url })).close();
 });
 
 test('what a program is made of changes with its files and its tasks, and with nothing else', async () => {

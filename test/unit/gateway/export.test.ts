@@ -95,8 +95,6 @@ test('the folder holds adapters, sums, prompts, router, environments and report,
       ...each('', 'README.md router.json report.json report.html environments/books.js'),
       ...each('prompts/', 'prompted.txt gepa.txt'),
       ...adapters.flatMap((path) => each(`${path}/`, 'README.md adapter_config.json adapter_model.safetensors')),
-      ...each('openenv/books/', 'README.md openenv.yaml pyproject.toml __init__.py client.py server/__init__.py'),
-      ...each('openenv/books/', 'server/app.py process.py environment.js'),
       ...each('verifiers/books/', 'README.md pyproject.toml __init__.py taskset.py process.py environment.js'),
     ].sort(),
   );
@@ -110,10 +108,8 @@ test('the folder holds adapters, sums, prompts, router, environments and report,
     expect(text(folder, file)).not.toMatch(/\/secret|\/tmp\/|synthesized_environment/);
   expect(readdirSync(work)).toEqual(['shared']);
   // A package has its own name, and is whole in its folder.
-  expect(parse(text(folder, 'openenv/books/openenv.yaml'))).toMatchObject({ name: 'books', app: 'server.app:app' });
-  expect(text(folder, 'openenv/books/pyproject.toml')).toMatch(/^server = "books\.server\.app:main"$/m);
   expect(text(folder, 'verifiers/books/pyproject.toml')).toMatch(/^name = "books"$/m);
-  for (const file of ['openenv/books/environment.js', 'environments/books.js'])
+  for (const file of ['verifiers/books/environment.js', 'environments/books.js'])
     expect(text(folder, file)).toBe(`${MODULE}\n`);
   // Cards have the hub's fields, the figures with interval, n and lineage, limits and licence.
   for (const card of ['README.md', 'adapters/books/README.md']) {

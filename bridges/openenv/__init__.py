@@ -1,1 +1,0 @@
-"""OpenEnv's environments as targets, by OpenEnv's own client: docs/targets.md."""
