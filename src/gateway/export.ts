@@ -174,7 +174,7 @@ async function putEnvironments(
 ): Promise<Set<string>> {
   const written = new Set<string>();
   for (const { name, rounds } of report.capabilities ?? []) {
-    const module = rounds?.at(-1)?.version.module;
+    const module = rounds?.at(-1)?.module;
     if (!module) continue;
     const text = (await store.read(module)).toString('utf8');
     await put(`environments/${fileName(name)}.js`, text);

@@ -43,12 +43,11 @@ interface ColumnOptions {
   spare?: number;
 }
 
-/** Messages of a conversation; `missing` of them are left out at its end. */
+/** Messages of a conversation. */
 export interface Quote {
   kind: 'quote';
   messages: readonly ReportedMessage[];
   cited?: number | undefined;
-  missing?: number | undefined;
 }
 
 interface Fact {
@@ -66,8 +65,7 @@ export type Block = { detail?: boolean } & (
   | { kind: 'facts'; facts: readonly Fact[] }
   | Table
   | Quote
-  /** As of `diff -u`; `missing` lines are left out. */
-  | { kind: 'diff'; lines: readonly string[]; missing?: number | undefined }
+  | { kind: 'source'; text: string }
   | { kind: 'plot'; plot: Plot; caption: Line }
   /** Of what waits in workflow `of`; only a page that is served can send it. */
   | { kind: 'decision'; of: string; names: readonly string[] }

@@ -92,42 +92,6 @@ const reportedFaultsSchema = z.strictObject({
 });
 export type ReportedFaults = z.infer<typeof reportedFaultsSchema>;
 
-/** One version of a synthesized environment: what was written, and what changed. */
-const reportedVersionSchema = z.strictObject({
-  module: artifactRefSchema,
-  lines: count,
-  /** Why training there should transfer, as its writer says it. */
-  rationale: z.string().optional(),
-  /** To the version of the round before. */
-  changes: z
-    .strictObject({
-      added: count,
-      removed: count,
-      /** As of `diff -u`; at most so many lines. */
-      lines: z.array(z.string()),
-      /** Lines that are left out. */
-      missing: count.optional(),
-    })
-    .optional(),
-});
-export type ReportedVersion = z.infer<typeof reportedVersionSchema>;
-
-/** An episode of the base model, as an example. */
-export const reportedEpisodeSchema = z.strictObject({
-  /** The rollout's key. */
-  rollout: z.string(),
-  task: z.string(),
-  outcome: z.enum(['failed', 'passed']),
-  reward: z.number(),
-  stopReason: z.string(),
-  /** The agent was shown the environment's hint, which is not among the messages. */
-  hinted: z.literal(true).optional(),
-  messages: z.array(reportedMessageSchema),
-  /** Messages that are left out at its end. */
-  missing: count.optional(),
-});
-export type ReportedEpisode = z.infer<typeof reportedEpisodeSchema>;
-
 const step = z.number().int().nonnegative();
 
 /** What the bands are held against. Rates are over groups (seeds). */
@@ -244,7 +208,7 @@ const reportedRoundSchema = z.strictObject({
   calibration: calibrationFiguresSchema.optional(),
   /** Where that missed the bands for want of success: the same with hints. */
   aided: z.array(calibrationFiguresSchema).optional(),
-  version: reportedVersionSchema,
+  module: artifactRefSchema,
   /** What was decided of it, where somebody was asked. */
   decision: z.string().optional(),
 });
@@ -262,8 +226,6 @@ export const reportedCapabilitySchema = z.strictObject({
   /** The last one of the last round that was calibrated: the accepted one, if one was. */
   calibration: calibrationFiguresSchema.optional(),
   rounds: z.array(reportedRoundSchema).optional(),
-  /** Of that calibration: a success and a failure, where there are any. */
-  episodes: z.array(reportedEpisodeSchema).optional(),
   training: reportedTrainingSchema.optional(),
   validation: z
     .strictObject({

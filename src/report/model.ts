@@ -8,7 +8,6 @@ import { type Figure, figureSchema, figuresIn, artifactRefSchema } from '../doma
 import {
   type CapabilityDraft,
   reportedCapabilitySchema,
-  reportedEpisodeSchema,
   reportedSelectionSchema,
   reportedTrainingSchema,
   sentenceFields,
@@ -239,7 +238,6 @@ const reportShape = z.strictObject({
       successRate: figureSchema,
       meanReward: figureSchema,
       groups: z.array(taskGroupSchema).optional(),
-      conversations: z.array(reportedEpisodeSchema),
     })
     .optional(),
   selection: reportedSelectionSchema.optional(),

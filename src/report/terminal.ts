@@ -41,8 +41,6 @@ export function terminalText(blocks: Blocks, columns: number = WIDTH): string {
 const linesOf = (blocks: Blocks, width: number): string[] =>
   shownBlocks(blocks, false).flatMap((block) => blockLines(block, width));
 
-/** Lines of a diff. */
-const DIFF = 60;
 const INDENT = '  ';
 
 function blockLines(block: Block, width: number): string[] {
@@ -61,15 +59,11 @@ function blockLines(block: Block, width: number): string[] {
       return tableLines(block, width);
     case 'quote':
       return quoteLines(block, width);
-    case 'diff': {
-      const more = block.lines.length - DIFF + (block.missing ?? 0);
-      const lines = more > 0 ? [...block.lines.slice(0, DIFF), `… ${more} more lines`] : block.lines;
-      return lines.map((line) => cut(oneLine(line), width));
-    }
     case 'fold': {
       const inner = linesOf(block.blocks, width - INDENT.length);
       return [...wrap(lineText(block.summary), width), ...inner.map((line) => INDENT + line)];
     }
+    case 'source':
     case 'plot':
     case 'decision':
       return [];
@@ -161,38 +155,17 @@ function tableLines({ rows, ...table }: Table, width: number): string[] {
   return leftOut.length === 0 ? lines : [...lines, ...wrap(`left out here: ${leftOut.join(', ')}`, width)];
 }
 
-/** Messages of a conversation at its beginning and its end, and characters of one. */
-const [FIRST, LAST] = [7, 3];
+/** The characters of a message that a terminal shows. */
 const CHARACTERS = 400;
 const ROLE = 8;
 
-/** As much of a conversation as is read in passing: its `missing` messages are those that stand between two or after the last. */
-export function shortEpisode<Episode extends Pick<Quote, 'messages' | 'missing'>>(episode: Episode) {
-  const { messages, missing = 0, ...one } = episode;
-  const isLong = messages.length > FIRST + LAST + 1;
-  const kept = isLong ? [...messages.slice(0, FIRST), ...messages.slice(-LAST)] : messages;
-  const more = messages.length - kept.length + missing;
-  return { ...one, messages: kept.map(shortMessage), ...(more > 0 && { missing: more }) };
-}
+const quoteLines = ({ messages, cited }: Quote, width: number): string[] =>
+  messages.flatMap((message) => messageLines(shortMessage(message), width, message.message === cited ? '> ' : INDENT));
 
 function shortMessage({ text, missing = 0, ...message }: ReportedMessage): ReportedMessage {
   const seen = visible(text);
   const more = Math.max(0, seen.length - CHARACTERS) + missing;
   return { ...message, text: beginningOf(seen, CHARACTERS), ...(more > 0 && { missing: more }) };
-}
-
-function quoteLines(quote: Quote, width: number): string[] {
-  const { messages, missing = 0 } = shortEpisode(quote);
-  const leftOut = (count: number) =>
-    count > 0 ? [cut(`  … ${wholeNumber(count)} messages are left out here …`, width)] : [];
-  // The first of an excerpt is where it begins.
-  let next = quote.cited === undefined ? 0 : (messages[0]?.message ?? 0);
-  const shown = messages.flatMap((message) => {
-    const gap = leftOut(message.message - next);
-    next = message.message + 1;
-    return [...gap, ...messageLines(message, width, message.message === quote.cited ? '> ' : INDENT)];
-  });
-  return [...shown, ...leftOut(messages.length + missing - next)];
 }
 
 function messageLines({ role, text, missing = 0 }: ReportedMessage, width: number, mark: string): string[] {

@@ -2,7 +2,6 @@
 import type { Spent } from '../../src/domain/endpoints';
 import type { ReportDraft } from '../../src/report/model';
 import type { ReportedCitation, ReportedMessage } from '../../src/report/capability-model';
-import { diffOf } from '../../src/report/build/quotes';
 import { figure, ref, reportFixture } from './report-fixture';
 
 const message = (at: number, role: ReportedMessage['role'], text: string): ReportedMessage => ({
@@ -24,9 +23,6 @@ const citation = (task: number, outcome: 'failed' | 'passed', says: string): Rep
     { ...message(5, 'user', 'And the other one?'), missing: 12_000 },
   ],
 });
-
-const before = `export const describe = () => ({ policy, tools, maxSteps: 8 });\nexport function make(seed) {\n  return draw(seed, 4);\n}\n`;
-const after = before.replace('draw(seed, 4)', 'draw(seed, 3)').replace('maxSteps: 8', 'maxSteps: 10');
 
 /** A new one each time: tests may change it. */
 export const foundFixture = (): ReportDraft => {
@@ -77,13 +73,6 @@ export const foundFixture = (): ReportDraft => {
       ],
     },
   };
-  const diff = diffOf({ before, after })!;
-  const rounds = capabilities![0]!.rounds!;
-  rounds[1]!.version = {
-    ...rounds[1]!.version,
-    rationale: 'Requests hold two things, and a twin holds one. '.repeat(12),
-    changes: { ...diff, missing: 7 },
-  };
   const [plain] = capabilities![3]!.rounds!;
   const hinted = structuredClone({ ...capabilities![0]!.calibration!, round: 3, hints: 0.5 });
   const rename = (value: unknown): void => {
@@ -98,22 +87,6 @@ export const foundFixture = (): ReportDraft => {
     selfTest: { ...plain!.selfTest, hints: true },
   });
   capabilities![3]!.calibration = structuredClone(hinted);
-  capabilities![0]!.episodes = [
-    {
-      rollout: 'e'.repeat(64),
-      task: 'seed-0',
-      outcome: 'failed',
-      reward: 0.1,
-      stopReason: 'user_stop',
-      hinted: true,
-      messages: [
-        message(0, 'system', 'Follow the policy. '.repeat(60)),
-        message(1, 'user', 'Cancel both.'),
-        message(2, 'assistant', 'Done.'),
-      ],
-      missing: 3,
-    },
-  ];
   const costOf = (requests: number, dollars?: number) => ({
     requests,
     promptTokens: 41_000 * requests,

@@ -9,7 +9,6 @@ import type {
   ReportedCandidate,
   ReportedRound,
   ReportedTraining,
-  ReportedVersion,
 } from '../../src/report/capability-model';
 import { wilsonInterval } from '../../src/domain/statistics';
 
@@ -112,24 +111,11 @@ const training = (name: string, from: number, to: number, steps: number, bestSte
   };
 };
 
-const version = (name: string, number: number): ReportedVersion => ({
-  module: ref(`${name} module ${number}`, 'text/javascript'),
-  lines: 120 + number,
-  rationale: `Practises ${name}.`,
-  ...(number > 1 && {
-    changes: {
-      added: 1,
-      removed: 1,
-      lines: ['@@ -3,1 +3,1 @@', `-const records = ${number + 3};`, `+const records = ${number + 2};`],
-    },
-  }),
-});
-
 const round = (name: string, number: number, success: number, accepted: boolean): ReportedRound => ({
   round: number,
   selfTest: { passed: true, findings: [] },
   calibration: calibrated(name, number, success, accepted),
-  version: version(name, number),
+  module: ref(`${name} module ${number}`, 'text/javascript'),
 });
 
 const adapters = ['complete_all_requested_actions', 'refuse_forbidden_actions', 'choose_among_candidates'] as const;
@@ -320,7 +306,7 @@ export const reportFixture = (): ReportDraft =>
           {
             round: 2,
             selfTest: { passed: false, findings: ['doing nothing scores 1.0'] },
-            version: version(failed, 2),
+            module: ref(`${failed} module 2`, 'text/javascript'),
           },
           round(failed, 3, 0.12, false),
         ],

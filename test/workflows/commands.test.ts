@@ -146,12 +146,9 @@ test('from what waits to what was decided', async () => {
   );
   await round(2);
   const second = await ran('approvals', name);
-  expect(second).toMatch(/Says all of it\.\nModule: [^]*Rationale: it asks the same\.\nBase model: mean reward 0\.40/);
-  expect(second).toContain('Round 1: rejected: too easy to guess');
-  expect(second).toMatch(/-const version = 1;\n\+const version = 2;\n const same = 1;/);
-  expect(second).toMatch(
-    /task-b: passed, reward 1\.00[^]*task-a: failed, reward 0\.00[^]*task-c: failed, reward 0\.50/,
-  );
+  expect(second).toMatch(/Says all of it\.\nModule: \S+\nBase model: mean reward 0\.40[^]*Round 1: rejected/);
+  const [, source] = / --edit (\S+\.js)/.exec(second)!;
+  expect(readFileSync(source!, 'utf8')).toContain('const version = 2;\n');
   const module = join(home, 'mine.js');
   writeFileSync(module, 'const version = "mine";\n');
   expect(await ran('approve', name, TELL, '--edit', module, '--yes')).toMatch(/^approved: the environment of/);

@@ -76,19 +76,11 @@ function Shown({ block }: { block: Block }) {
       return <Table table={block} />;
     case 'quote':
       return <Messages {...block} />;
-    case 'diff':
+    case 'source':
       return (
-        <>
-          <pre class="diff" tabIndex={0}>
-            {block.lines.map((one, n) => (
-              <span key={n} class={changes[one.charAt(0)] ?? 'same'}>
-                {one}
-                {'\n'}
-              </span>
-            ))}
-          </pre>
-          <Left missing={block.missing} what="lines are in the artifacts" />
-        </>
+        <pre class="source" tabIndex={0}>
+          {block.text}
+        </pre>
       );
     case 'plot':
       return (
@@ -119,42 +111,25 @@ function Shown({ block }: { block: Block }) {
   }
 }
 
-const changes: Record<string, string> = { '+': 'added', '-': 'removed', '@': 'quiet' };
-
-const Left = ({ missing = 0, what }: { missing?: number | undefined; what: string }) =>
-  missing > 0 ? (
-    <p class="quiet">
-      {wholeNumber(missing)} more {what}
-    </p>
-  ) : null;
-
 /** Messages of a conversation, as they were said. `says`: of the one with a number, beside it. */
-export const Messages = ({
-  messages,
-  cited,
-  missing,
-  says,
-}: Omit<Quote, 'kind'> & { says?: (message: number) => string[] }) => (
-  <>
-    <ol class="messages">
-      {messages.map(({ message, role, text, missing: cut }) => (
-        <li key={message} class={`${role}${message === cited ? ' cited' : ''}`}>
-          <span class="quiet">
-            {message} {messageRoles[role]}
-          </span>
-          <div class="said">
-            <Long text={text} missing={cut} />
-            {says?.(message).map((one) => (
-              <p key={one} class="note">
-                {one}
-              </p>
-            ))}
-          </div>
-        </li>
-      ))}
-    </ol>
-    <Left missing={missing} what="messages are in the artifact" />
-  </>
+export const Messages = ({ messages, cited, says }: Omit<Quote, 'kind'> & { says?: (message: number) => string[] }) => (
+  <ol class="messages">
+    {messages.map(({ message, role, text, missing: cut }) => (
+      <li key={message} class={`${role}${message === cited ? ' cited' : ''}`}>
+        <span class="quiet">
+          {message} {messageRoles[role]}
+        </span>
+        <div class="said">
+          <Long text={text} missing={cut} />
+          {says?.(message).map((one) => (
+            <p key={one} class="note">
+              {one}
+            </p>
+          ))}
+        </div>
+      </li>
+    ))}
+  </ol>
 );
 
 export const Pieces = ({ line, folds = false }: { line: Line; folds?: boolean }) => (

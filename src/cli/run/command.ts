@@ -7,7 +7,6 @@ import { LAST_STAGE, type MetricsTool } from '../../domain/work';
 import { poolOf, servedBase } from '../../policy/base-model';
 import { comparisonText } from '../../report/sections/comparison';
 import { reportText } from '../../report/sections/report';
-import { shortEpisode } from '../../report/terminal';
 import { note } from '../../terminal';
 import { baseIdOf, loadCampaign } from '../campaign-file';
 import { homeCheck, temporalCheck, toolsFound } from '../checks/machine';
@@ -138,7 +137,7 @@ function printSummary({ home, options, campaign: { name }, output, link }: Run):
     status: campaign.status,
     stage: campaign.stage,
     ...(rollouts && { rollouts }),
-    ...(base && { base: { ...base, conversations: base.conversations.map(shortEpisode) } }),
+    ...(base && { base }),
   };
   output.note('report', `report ${page}${link ? `, workflow ${link}` : ''}`, { result });
   if (link) output.note('services', "`campaign serve` brings Temporal's UI back");

@@ -9,8 +9,8 @@ import type { CalibrationReport, SynthesisRound } from '../../domain/calibration
 import type { Candidate, Selection } from '../../domain/capability';
 import type { SelectionResult } from '../../domain/results';
 import { hintsText } from '../adapters';
-import type { ReportedEpisode, ReportedEvidence, ReportedVersion } from '../capability-model';
-import { citationOf, variousEpisodes, versionOf } from './quotes';
+import type { ReportedEvidence } from '../capability-model';
+import { citationOf } from './quotes';
 import { passesOf, readSelection } from './selection';
 
 type Statistics = Pick<Selection['capabilities'][number], 'coverage' | 'delta'>;
@@ -27,13 +27,15 @@ export interface CapabilityView extends Partial<Statistics> {
 export interface EnvironmentView {
   candidate: Candidate;
   round: number;
-  version: ReportedVersion;
+  module: ArtifactRef;
+  /** The text of the module. */
+  source: string;
   /** What the bands were held against: the last calibration. */
   calibration: CalibrationReport | undefined;
   /** Share of each seed's rollouts in it that were shown the environment's hint; absent where none was. */
   hints: number | undefined;
-  /** Of the calibration: such that ended in different ways. */
-  episodes: ReportedEpisode[];
+  /** The rollouts of that calibration. */
+  rollouts: ArtifactRef | undefined;
   /** What became of the rounds before. */
   earlier: { round: number; summary: string }[];
 }
@@ -81,10 +83,11 @@ export async function environmentView(o: {
   return {
     candidate,
     round: last.round,
-    version: await versionOf(store, last.module, rounds.at(-2)?.module),
+    module: last.module,
+    source: (await store.read(last.module)).toString('utf8'),
     calibration,
     hints: hinted?.hints,
-    episodes: batch ? await variousEpisodes({ store, ref: batch.ref }) : [],
+    rollouts: batch?.ref,
     earlier: rounds.slice(0, -1).map((one) => ({ round: one.round, summary: summaryOf(one) })),
   };
 }

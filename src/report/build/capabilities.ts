@@ -1,7 +1,6 @@
-/** The selected capabilities in the report: versions of their environments, calibration as it was decided, training, validation with intervals. */
-import type { ArtifactStore } from '../../artifacts/store';
+/** The selected capabilities in the report: calibration of each round, training, and validation with intervals. */
 import { decisionText } from '../../domain/approval';
-import type { ArtifactRef, Figure } from '../../domain/artifacts';
+import type { Figure } from '../../domain/artifacts';
 import { acceptedWithHints, type Measures, type SynthesisRound } from '../../domain/calibration';
 import { partNames } from '../../domain/capability';
 import { type TaskMeans, together } from '../../domain/statistics';
@@ -16,20 +15,18 @@ import type {
   ReportedRound,
 } from '../capability-model';
 import type { ReportDraft } from '../model';
-import { calibrationBatches, type Evidence } from './evidence';
+import type { Evidence } from './evidence';
 import { branchesOf, differenceFigure, nothing, ofBranch, only, rateFigure, slug } from './figures';
-import { episodesByOutcome, versionOf } from './quotes';
 import { reportedTraining } from './training';
 
 interface Sources {
-  store: ArtifactStore;
   record: CampaignRecord;
   evidence: Evidence;
 }
 
-export async function capabilitiesOf(
+export function capabilitiesOf(
   o: Sources & { candidates: readonly ReportedCandidate[] },
-): Promise<Pick<ReportDraft, 'capabilities' | 'bands'>> {
+): Pick<ReportDraft, 'capabilities' | 'bands'> {
   const { record, candidates } = o;
   const { selection, campaign, capabilities: results = [] } = record;
   if (!selection) return {};
@@ -48,7 +45,7 @@ export async function capabilitiesOf(
   const capabilities: CapabilityDraft[] = [];
   for (const one of known) {
     const result = results.find(({ name }) => name === one.name);
-    capabilities.push({ ...one, ...(result && (await reportedResult(o, result))) });
+    capabilities.push({ ...one, ...(result && reportedResult(o, result)) });
   }
   return { capabilities, bands: campaign.calibration };
 }
@@ -65,18 +62,11 @@ export function unlabeled(
   return { name, definition, votes: 0, passes, coverage, delta };
 }
 
-async function reportedResult(
-  o: Sources,
-  result: CapabilityResult,
-): Promise<Omit<CapabilityDraft, keyof ReportedCandidate>> {
-  const { store, record, evidence } = o;
+function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDraft, keyof ReportedCandidate> {
+  const { record, evidence } = o;
   const { name, status, workflowId, reason, parts, trained, unvalidated } = result;
   const id = `capabilities.${slug(name)}`;
-  const rounds: ReportedRound[] = [];
-  for (const [n, round] of result.rounds.entries())
-    rounds.push(await reportedRound({ store, id, round, previous: result.rounds[n - 1]?.module }));
-  const batch = calibrationBatches(result.rounds).at(-1);
-  const episodes = batch ? await episodesByOutcome({ store, ref: batch.ref }) : [];
+  const rounds = result.rounds.map((round) => reportedRound(id, round));
   // It trained on the last round's version.
   const { hintShare, groupSize } = record.campaign.training;
   const hints = acceptedWithHints(result.rounds.at(-1) ?? {}) ? hintShare : 0;
@@ -89,7 +79,6 @@ async function reportedResult(
     reason,
     rounds: rounds.length > 0 ? rounds : undefined,
     calibration: rounds.flatMap(calibrationsOf).at(-1),
-    episodes: episodes.length > 0 ? episodes : undefined,
     training: work && reportedTraining({ evidence, id, work, hints: hints || undefined, groupSize }),
     ...(trained && {
       ...validated(o, { ...result, trained }),
@@ -98,23 +87,16 @@ async function reportedResult(
   };
 }
 
-async function reportedRound(o: {
-  store: ArtifactStore;
-  /** Of the capability. */
-  id: string;
-  round: SynthesisRound;
-  /** The module of the round before. */
-  previous: ArtifactRef | undefined;
-}): Promise<ReportedRound> {
-  const { round, module, selfTest, aided = [], decision } = o.round;
-  const id = `${o.id}.calibration.round-${round}`;
+function reportedRound(of: string, given: SynthesisRound): ReportedRound {
+  const { round, module, selfTest, aided = [], decision } = given;
+  const id = `${of}.calibration.round-${round}`;
   const withHints = aided.flatMap((each) => calibrationFigures(`${id}-hints`, { round, ...each }) ?? []);
   return {
     round,
     selfTest,
-    calibration: calibrationFigures(id, o.round),
+    calibration: calibrationFigures(id, given),
     aided: withHints.length > 0 ? withHints : undefined,
-    version: await versionOf(o.store, module, o.previous),
+    module,
     decision: decision && decisionText(decision),
   };
 }

@@ -33,7 +33,7 @@ export interface Batch {
 }
 
 /** A round's calibration rollouts, without hints first. */
-export const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSummary[] =>
+const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSummary[] =>
   rounds.flatMap(({ calibrationRollouts, aided = [] }) =>
     [calibrationRollouts, ...aided.map((one) => one.calibrationRollouts)].filter((batch) => batch !== undefined),
   );

@@ -16,7 +16,6 @@ import { rolloutsAndCost } from './cost';
 import { type Evidence, readEvidence } from './evidence';
 import { rateFigure, rewardFigure } from './figures';
 import { groupsOf } from './groups';
-import { variousEpisodes } from './quotes';
 import { routerOf } from './router';
 import { selectionOf } from './selection';
 
@@ -57,19 +56,19 @@ export async function buildReport(o: {
     },
     baseCheck: baseCheck && findings.length > 0 ? { findings, from: [baseCheck.rollouts] } : undefined,
     ...rolloutsAndCost({ record, evidence, spent }),
-    base: await baseOf(sources, trainTasks),
+    base: baseOf(sources, trainTasks),
     selection,
-    ...(await capabilitiesOf({ ...sources, candidates: selection?.candidates ?? [] })),
+    ...capabilitiesOf({ ...sources, candidates: selection?.candidates ?? [] }),
     router,
     ...arms,
     leakage,
   };
 }
 
-async function baseOf(
-  { store, record, evidence }: { store: ArtifactStore; record: CampaignRecord; evidence: Evidence },
+function baseOf(
+  { record, evidence }: { record: CampaignRecord; evidence: Evidence },
   tasks: readonly Task[],
-): Promise<ReportDraft['base']> {
+): ReportDraft['base'] {
   const { ref } = record.baseRollouts;
   const { level } = evidence;
   const means = evidence.means(ref);
@@ -80,6 +79,5 @@ async function baseOf(
     meanReward: rewardFigure('base_rollouts.mean_reward', means, level),
     // The last one is all tasks.
     groups: groups?.slice(0, -1),
-    conversations: await variousEpisodes({ store, ref }),
   };
 }

@@ -2,13 +2,13 @@
 import { hintsText } from '../adapters';
 import type { ApprovalView, CapabilityView, EnvironmentView } from '../build/approval';
 import { percent } from '../format';
-import { type Block, heading, list, paragraph } from '../blocks';
+import { type Block, type Blocks, details, heading, list, paragraph } from '../blocks';
 import { terminalText } from '../terminal';
-import { citationBlock, diffBlocks, episodeBlock } from './evidence';
+import { citationBlock } from './evidence';
 
 export const approvalText = (view: ApprovalView): string => terminalText(approvalBlocks(view));
 
-export const approvalBlocks = (view: ApprovalView): Block[] =>
+export const approvalBlocks = (view: ApprovalView): Blocks =>
   'capabilities' in view ? view.capabilities.flatMap(capabilityBlocks) : environmentBlocks(view.environment);
 
 const capabilityBlocks = (view: CapabilityView): Block[] => [
@@ -25,22 +25,20 @@ function votesText({ votes, passes, coverage, delta }: CapabilityView): string {
   return `${votes} of ${passes} votes, Cov ${spread(coverage)}, Delta ${spread(delta)}`;
 }
 
-function environmentBlocks(view: EnvironmentView): Block[] {
-  const { candidate, round, version, calibration, episodes, earlier } = view;
+function environmentBlocks(view: EnvironmentView): Blocks {
+  const { candidate, round, module, source, calibration, rollouts, earlier } = view;
   return [
     heading(`Environment of ${candidate.name}, round ${round}`),
     paragraph(candidate.definition),
     list([
-      `Module: ${version.lines} lines, ${version.module.sha256}`,
-      ...(version.rationale === undefined ? [] : [`Rationale: ${version.rationale}`]),
-      ...(calibration ? [calibrationText(calibration, hintsText(view))] : []),
+      `Module: ${module.sha256}`,
+      ...(calibration
+        ? [[calibrationText(calibration, hintsText(view)), { lineage: rollouts ? [rollouts] : [] }]]
+        : []),
       ...(calibration?.judged ? [`Judged: ${calibration.judged.text}`] : []),
       ...earlier.map((one) => `Round ${one.round}: ${one.summary}`),
     ]),
-    heading('Changes to the round before', 3),
-    ...diffBlocks(version),
-    heading('Episodes of the base model', 3),
-    ...episodes.map(episodeBlock),
+    ...details(heading('Source of the module', 3), { kind: 'source', text: source }),
   ];
 }
 

@@ -1,10 +1,9 @@
-/** The sections on the capabilities, the rounds of their synthesis and the versions of their environments. */
+/** The sections on the capabilities and the rounds of their synthesis. */
 import { partNames } from '../../domain/capability';
 import { calibrationsOf, capabilitySentence, hintsText } from '../adapters';
 import type { CalibrationFigures, ReportedCapability, ReportedRound } from '../capability-model';
 import type { Report } from '../model';
-import { type Block, type Blocks, details, fold, heading, type Line, list, note, paragraph, table } from '../blocks';
-import { diffBlocks, episodeBlock } from './evidence';
+import { type Block, type Blocks, details, heading, type Line, list, note, paragraph, table } from '../blocks';
 
 const BRANCHES =
   'Success of what the training starts from (the base, or a composite’s sum) and of the best iteration on the same seeds of the synthesized environment. Where these seeds chose it, as its sentence above says, it stands a little too high. An adapter that rises on one branch and falls on another significantly is gamed: it does the same everywhere. The router may choose it all the same, if that pays on the target.';
@@ -46,8 +45,6 @@ export function capabilityBlocks({ capabilities = [], bands, selection }: Report
       heading('Rounds of synthesis', 3),
       bands && calibrated && note(`The base model on each version. Accepted: ${bandsText(bands)}.`),
       roundsTable(capabilities),
-      heading('Versions of the environments', 3),
-      ...capabilities.flatMap(versionBlocks),
     ),
   ];
 }
@@ -84,8 +81,8 @@ const bandsText = (bands: NonNullable<Report['bands']>): string =>
     `informative at least ${bands.minInformative}`,
   ].join(', ');
 
-const outcomeOf = (calibration: CalibrationFigures, separator: string): string =>
-  [calibration.verdict.replaceAll('_', ' '), hintsText(calibration)].filter(Boolean).join(separator);
+const outcomeOf = (calibration: CalibrationFigures): string =>
+  [calibration.verdict.replaceAll('_', ' '), hintsText(calibration)].filter(Boolean).join(', ');
 
 /** A row for each calibration; a round whose self-test failed went back to the synthesizer and has none. */
 function roundsTable(capabilities: readonly ReportedCapability[]): Block {
@@ -109,12 +106,12 @@ function roundsTable(capabilities: readonly ReportedCapability[]): Block {
       ];
   return table(rows, [
     ['capability', ({ name }) => name],
-    ['round', ({ round }) => `${round.round}`],
+    ['round', ({ round }) => [`${round.round}`, { lineage: [round.module] }]],
     ['self-test', ({ round }) => (round.selfTest.passed ? 'passed' : { tone: 'bad', text: 'failed' })],
     [
       'verdict',
-      ({ calibration: one }) =>
-        one ? [outcomeOf(one, ', '), one.judged?.text].filter(Boolean).join(', ') : 'not calibrated',
+      ({ round, calibration: one }) =>
+        [one ? outcomeOf(one) : 'not calibrated', one?.judged?.text, round.decision].filter(Boolean).join(', '),
     ],
     ['mean reward', measured('meanReward')],
     ['success', measured('successRate')],
@@ -125,26 +122,5 @@ function roundsTable(capabilities: readonly ReportedCapability[]): Block {
         Object.entries(calibration?.passAt ?? {}).flatMap(([k, of], n) => [n > 0 ? '\n' : undefined, `@${k}`, of]),
     ],
     ['findings', ({ round, calibration }) => [...round.selfTest.findings, ...(calibration?.reasons ?? [])].join('; ')],
-  ]);
-}
-
-/** Every version that was written, with its writer's reason and what changed; then episodes of the last calibration. */
-const versionBlocks = ({ name, rounds = [], episodes = [] }: ReportedCapability): Block[] =>
-  rounds.length === 0 ? [] : [paragraph(name, 'strong'), ...rounds.map(versionBlock), ...episodes.map(episodeBlock)];
-
-function versionBlock(round: ReportedRound): Block {
-  const { version, selfTest, decision } = round;
-  const calibrations = calibrationsOf(round);
-  const outcomes = calibrations.map((one) => outcomeOf(one, ' '));
-  const tested = `self-test ${selfTest.passed ? 'passed' : 'failed'}`;
-  const summary = [`${version.lines} lines`, tested, ...outcomes, decision].filter(Boolean).join(', ');
-  return fold(`Round ${round.round}: ${summary}`, [
-    paragraph(['module', { lineage: [version.module] }, selfTest.hints ? 'gives hints' : undefined], 'quiet'),
-    paragraph(version.rationale),
-    list([...selfTest.findings, ...calibrations.flatMap(({ reasons }) => reasons)]),
-    round.round > 1 &&
-      !version.changes &&
-      paragraph('too little in common with the round before to compare them', 'quiet'),
-    ...diffBlocks(version),
   ]);
 }

@@ -1,6 +1,6 @@
-/** What people read as evidence, wherever it is shown: cited steps, conversations, versions of modules. */
-import type { ReportedCitation, ReportedEpisode, ReportedVersion } from '../capability-model';
-import { type Block, fold, paragraph, type Piece } from '../blocks';
+/** Cited steps of conversations as blocks. */
+import type { ReportedCitation } from '../capability-model';
+import { type Block, fold, type Piece } from '../blocks';
 
 type Trajectory = Pick<ReportedCitation, 'rollout' | 'task' | 'attempt' | 'outcome' | 'message'>;
 
@@ -25,18 +25,4 @@ export function citationBlock(
     [context.length > 0 && { kind: 'quote', messages: context, cited: message }],
     { open },
   );
-}
-
-export function episodeBlock(episode: ReportedEpisode): Block {
-  const { rollout, task, outcome, reward, stopReason, hinted, messages, missing } = episode;
-  const how = `reward ${reward.toFixed(2)}${hinted ? ', shown the hint' : ''}, ended by ${stopReason.replaceAll('_', ' ')}`;
-  return fold([`${task}: ${outcome}, ${how}`, { rollout }], [{ kind: 'quote', messages, missing }]);
-}
-
-/** What changed to the version before; nothing of a first one. */
-export function diffBlocks({ changes }: ReportedVersion): Block[] {
-  if (!changes) return [];
-  const { added, removed, lines, missing } = changes;
-  if (lines.length === 0) return [paragraph('the same as in the round before')];
-  return [paragraph(`${added} lines added, ${removed} removed`, 'quiet'), { kind: 'diff', lines, missing }];
 }

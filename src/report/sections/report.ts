@@ -33,7 +33,6 @@ import {
 } from '../blocks';
 import { terminalText } from '../terminal';
 import { capabilityBlocks } from './capabilities';
-import { episodeBlock } from './evidence';
 import { routerBlocks } from './router';
 import { runBlocks, trainingBlocks } from './run';
 import { selectionBlocks } from './selection';
@@ -280,14 +279,13 @@ const groupsTable = (groups: readonly TaskGroup[], measure: Measure): Block =>
     ]),
   );
 
-/** On a terminal only where it is all that there is; the conversations first, so that what counts is seen without scrolling. */
+/** A terminal shows the base model only where the report holds nothing else. */
 function baseBlocks({ base, campaign }: Report): Blocks {
   if (!base) return [];
-  const { successRate, meanReward, groups = [], conversations } = base;
+  const { successRate, meanReward, groups = [] } = base;
   const all = { group: 'all', tasks: successRate.n, successRate, meanReward };
   const blocks = [
     heading('Base model'),
-    ...conversations.map(episodeBlock),
     table(
       [all, ...groups.flatMap(({ group, tasks, arms: [arm] }) => (arm ? [{ ...arm, group, tasks }] : []))],
       [

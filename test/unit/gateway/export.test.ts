@@ -55,7 +55,7 @@ async function reportOf(router: ArtifactRef): Promise<Report> {
   const body = `${MODULE}\n`;
   const module = await store.put({ key: 'm', producer: 'test', inputs: [], mediaType: 'text/javascript', body });
   const [first] = report.capabilities!;
-  first!.rounds!.at(-1)!.version.module = module;
+  first!.rounds!.at(-1)!.module = module;
   report.capabilities = [
     {
       ...first!,

@@ -1,15 +1,12 @@
-/** What is shown of an environment that waits for approval: the figures and the episodes that it was judged by. */
+/** What is shown of an environment that waits for approval: its source, and the figures that it was judged by. */
 import type { CalibrationReport, SynthesisRound } from '../../../src/domain/calibration';
-import type { Message } from '../../../src/domain/messages';
 import { environmentView } from '../../../src/report/build/approval';
-import { approvalText } from '../../../src/report/sections/approval';
 import { scoredRollout } from '../../support/scored-rollout';
 import { campaignStore } from './stored';
 
 const { store, put, batch } = campaignStore();
 
 const candidate = { name: 'tell_what_is_asked', definition: 'Tells.', examples: [] };
-const messages: Message[] = [{ role: 'user', content: 'Cancel it.' }];
 
 /** Rollouts with these rewards; the first `hinted` of them were shown the hint. */
 const played = (title: string, rewards: number[], hinted = 0) =>
@@ -18,7 +15,6 @@ const played = (title: string, rewards: number[], hinted = 0) =>
     title,
     rewards.map((reward, n) => ({
       ...scoredRollout({ name: `${title} ${n}`, task: `seed-${title}-${n}`, reward }),
-      messages,
       ...(n < hinted && { hinted: true }),
     })),
   );
@@ -53,20 +49,13 @@ test('an environment that was accepted with hints is shown by its calibration wi
   ];
   const environment = await environmentView({ store, candidate, rounds });
   expect(environment).toMatchObject({ hints: 0.5, calibration: { meanReward: 0.44 } });
-  expect(environment.episodes).toMatchObject([{ task: 'seed-hinted-3-0', hinted: true }, { task: 'seed-hinted-3-1' }]);
-  expect(environment.episodes[1]!.hinted).toBeUndefined();
+  expect(environment).toMatchObject({ module: rounds[2]!.module, source: 'const round = 3;\n' });
+  expect(environment.rollouts).toEqual(rounds[2]!.aided![0]!.calibrationRollouts.ref);
   const hinted = 'with hints on 50% of the rollouts';
   expect(environment.earlier.map(({ summary }) => summary)).toEqual([
     `mean reward 0.01 is too low; ${hinted}: mean reward 0.7 is too high`,
     `accepted ${hinted}, rejected: too narrow`,
   ]);
-
-  const view = { waiting: { of: 'w', names: [candidate.name] }, environment };
-  const text = approvalText(view);
-  expect(text).toContain(`Base model, ${hinted}: mean reward 0.44`);
-  expect(text).toMatch(
-    /seed-hinted-3-0: passed, reward 1\.00, shown the hint,[^]*seed-hinted-3-1: failed, reward 0\.00, ended/,
-  );
 });
 
 test('without hints nothing is said of them', async () => {
@@ -78,7 +67,4 @@ test('without hints nothing is said of them', async () => {
     earlier: [{ summary: plain.calibration!.reasons[0] }],
   });
   expect(environment.hints).toBeUndefined();
-  const text = approvalText({ waiting: { of: 'w', names: [candidate.name] }, environment });
-  expect(text).toContain('Base model: mean reward 0.01');
-  expect(text).not.toContain('hint');
 });

@@ -24,7 +24,7 @@ import { scoredRollout } from '../../support/scored-rollout';
 import { wordsOf } from '../../support/browser';
 import { brokenRollout, campaignStore, startedCampaign } from './stored';
 
-const { store, put, json, moduleOf, batch: summaryOf } = campaignStore();
+const { store, put, json, batch: summaryOf } = campaignStore();
 
 const [one, two] = ['tell_what_is_asked', 'refuse_what_is_forbidden'] as const;
 const LEVEL = 0.9;
@@ -112,7 +112,7 @@ async function fullRecord(): Promise<CampaignRecord> {
   }));
   const calibrationRollouts = await summaryOf('calibration', 'calibration', attempts);
   const calibration = await calibrationOf(calibrationRollouts);
-  const [module, revised] = [await moduleOf('const a = 1;', 'why'), await moduleOf('const a = 2;', 'why now')];
+  const [module, revised] = [await json('first'), await json('second')];
   const option = async (purpose: Purpose, name: string, rewards: number[]) => {
     return { option: name, name, rollouts: await batch(purpose, `${purpose} ${name}`, rewards) };
   };
@@ -529,8 +529,8 @@ test('iterations carry success and mean reward on held-out tasks, and the rollou
 
 test('calibration is shown as it was decided; a round whose self-test failed has its findings alone', () => {
   const [first, second] = report.capabilities![0]!.rounds!;
-  const version = { module: record.capabilities![0]!.rounds[0]!.module, lines: 1, rationale: 'why' };
-  expect(first).toEqual({ round: 1, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] }, version });
+  const { module } = record.capabilities![0]!.rounds[0]!;
+  expect(first).toEqual({ round: 1, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] }, module });
   const groups = [
     [1, 0],
     [0, 1],

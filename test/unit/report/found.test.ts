@@ -1,6 +1,6 @@
 /** What a report takes from base rollouts, discovery, labeling passes, modules and the ledger, where a language model is asked. */
 import { calibrate, type SynthesisRound } from '../../../src/domain/calibration';
-import { campaignSchema, type Stage } from '../../../src/domain/campaign';
+import { campaignSchema } from '../../../src/domain/campaign';
 import type { Discovery, FailureOrigin, LabelPass } from '../../../src/domain/capability';
 import type { PayingRole } from '../../../src/domain/endpoints';
 import type { Message } from '../../../src/domain/messages';
@@ -9,14 +9,11 @@ import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { buildReport } from '../../../src/report/build/report';
 import { lineage } from '../../../src/report/lineage';
 import type { Report } from '../../../src/report/model';
-import { completeReport, renderReport } from '../../../src/report/render';
-import { reportText } from '../../../src/report/sections/report';
-import { shortEpisode } from '../../../src/report/terminal';
-import { wordsOf } from '../../support/browser';
+import { completeReport } from '../../../src/report/render';
 import { scoredRollout } from '../../support/scored-rollout';
 import { brokenRollout, campaignStore, startedCampaign } from './stored';
 
-const { store, json, moduleOf, batch } = campaignStore();
+const { store, json, batch } = campaignStore();
 
 const capability = 'ask_for_missing_identifiers';
 const other = 'tell_what_is_asked';
@@ -118,87 +115,25 @@ async function recordOf(o: {
   };
 }
 
-describe('the base model', () => {
-  const message = (n: number): Message =>
-    n % 2 === 0 ? { role: 'user', content: `request ${n}` } : { role: 'assistant', content: `answer ${n}` };
-  const said = (task: string, reward: number, more: Partial<ScoredRollout> = {}) =>
-    rolloutOf(task, reward, { messages: [message(0), message(1)], ...more });
+test('the base model: success rate with interval and n, mean reward, and groups of tasks', async () => {
   const trainTasks = ['t0', 't1', 't2', 't3'].map((id, n) => {
     return { id, split: 'train' as const, groups: [n < 2 ? 'loans' : 'returns'] };
   });
-  const reportOf = async (rollouts: Rollout[], stoppedAfter: Stage = 'rollouts') => {
+  const baseOf = async (rollouts: Rollout[]) => {
     const baseRollouts = await batch('base_rollouts', JSON.stringify(rollouts), rollouts);
-    return built({ ...startedCampaign(baseRollouts), stoppedAfter }, { trainTasks });
+    return (await built({ ...startedCampaign(baseRollouts), stoppedAfter: 'rollouts' }, { trainTasks })).base!;
   };
-  const lend = { id: 'c', name: 'lend', arguments: { title: 'x'.repeat(120) } };
-  const rollouts = [
-    said('t0', 0, { stopReason: 'max_steps', messages: Array.from({ length: 60 }, (_, n) => message(n)) }),
-    said('t1', 0.5),
-    said('t2', 1, {
-      messages: [
-        { role: 'user', content: `\x1b[2Jred\u202e lamp ${'very '.repeat(200)}long` },
-        { role: 'assistant', content: '', toolCalls: [lend] },
-        { role: 'tool', toolCallId: 'c', content: 'lent\nuntil May' },
-      ],
-    }),
-    said('t3', 1),
-  ];
-
-  test('success rate with interval and n, mean reward, groups, and conversations of different ends', async () => {
-    const { successRate, meanReward, groups, conversations } = (await reportOf(rollouts)).base!;
-    expect(successRate).toMatchObject({ value: 0.5, n: 4, interval: { level: 0.95, method: 'wilson' } });
-    expect(meanReward).toMatchObject({ value: 0.625, n: 4 });
-    expect(groups!.map(({ group, tasks, arms }) => [group, tasks, arms[0]!.successRate.value])).toEqual([
-      ['loans', 2, 0],
-      ['returns', 2, 1],
-    ]);
-    expect(conversations.map(({ task, outcome }) => `${task} ${outcome}`)).toEqual([
-      't2 passed',
-      't0 failed',
-      't1 failed',
-    ]);
-    // Shortened for JSON lines, nothing of one is lost without a word.
-    const failure = shortEpisode(conversations[1]!);
-    expect(failure.messages.map((one) => one.message)).toEqual([0, 1, 2, 3, 4, 5, 6, 37, 38, 39]);
-    expect(failure.missing).toBe(50);
-    // Where all ended alike, three of them; where none was scored, none.
-    expect((await reportOf(rollouts.slice(2))).base!.conversations).toHaveLength(2);
-    const none = await reportOf([brokenRollout('t0', 'BadEnvironment', 'no')]);
-    expect(none.base).toMatchObject({ successRate: { value: null, n: 0 }, conversations: [] });
-  });
-
-  test.each([60, 99])('on a terminal of %d columns: short, escaped, and what is left out is said', async (columns) => {
-    const text = reportText(
-      await reportOf([...rollouts, brokenRollout('t9', 'EnvironmentDied', 'exit code 3')]),
-      columns,
-    );
-    const lines = text.split('\n');
-    expect(lines.filter((line) => line.length > columns)).toEqual([]);
-    // eslint-disable-next-line no-control-regex -- that none is there
-    expect(text).not.toMatch(/[\x00-\x09\x0b-\x1f\u202e]/);
-    expect(text).toMatch(/^all +4 +50\.0% .*0\.63/m);
-    expect(text).toMatch(/^loans +2 +0\.0% .*0\.25/m);
-    const flat = lines.map((line) => line.trim()).join(' ');
-    for (const told of [
-      /t2: passed, reward 1\.00, ended by agent stop /,
-      /\\u\{1b\}\[2Jred\\u\{202e\} lamp very/,
-      /very … \d+ more characters/,
-      /result {2}lent until May/,
-      /t0: failed, reward 0\.00, ended by max steps/,
-      /request 6 … 30 messages are left out here … agent +answer 37 .*answer 39 … 20 messages are left out here …/,
-      /1 rollout broke and is in no figure of success: 1 EnvironmentDied, as at task t9: exit code 3/,
-    ])
-      expect(flat).toMatch(told);
-    // The whole of a call, though it has no space to break at.
-    expect(flat.replaceAll(' ', '')).toContain(`{"title":"${'x'.repeat(120)}"}`);
-  });
-
-  test('a campaign that went on shows conversations on its page, not on the terminal', async () => {
-    const report = await reportOf(rollouts, 'selection');
-    expect(reportText(report, 99)).not.toContain('a success');
-    const { html } = renderReport({ report });
-    for (const words of ['Base model', 't2: passed, reward 1.00']) expect(wordsOf(html)).toContain(words);
-    expect(html).toContain('"missing":20');
+  const { successRate, meanReward, groups } = await baseOf(
+    [0, 0.5, 1, 1].map((reward, n) => rolloutOf(`t${n}`, reward)),
+  );
+  expect(successRate).toMatchObject({ value: 0.5, n: 4, interval: { level: 0.95, method: 'wilson' } });
+  expect(meanReward).toMatchObject({ value: 0.625, n: 4 });
+  expect(groups!.map(({ group, tasks, arms }) => [group, tasks, arms[0]!.successRate.value])).toEqual([
+    ['loans', 2, 0],
+    ['returns', 2, 1],
+  ]);
+  expect(await baseOf([brokenRollout('t0', 'BadEnvironment', 'no')])).toMatchObject({
+    successRate: { value: null, n: 0 },
   });
 });
 
@@ -278,7 +213,7 @@ describe('selection', () => {
   });
 });
 
-test('each version of an environment has its reason, its size, what changed, and what was found of it', async () => {
+test('each round of synthesis has its module, its findings, its calibrations and what was decided of it', async () => {
   const played = (title: string, rewards: number[], more: Partial<ScoredRollout> = {}) => {
     const rollouts = rewards.map((reward, i) => rolloutOf(`${title} ${i}`, reward, more));
     return batch('calibration', title, rollouts);
@@ -288,14 +223,10 @@ test('each version of an environment has its reason, its size, what changed, and
   const judged = (...rewards: number[]) =>
     calibrate({ groups: rewards.map((one) => ({ rewards: [one] })), bands, confidence: 0.95 });
   const rounds: SynthesisRound[] = [
-    {
-      round: 1,
-      module: await moduleOf('const a = 1;\nconst b = 1;', 'reason 1'),
-      selfTest: { passed: false, findings: ['no'], hints: true },
-    },
+    { round: 1, module: await json('first'), selfTest: { passed: false, findings: ['no'], hints: true } },
     {
       round: 2,
-      module: await moduleOf('const a = 2;\nconst c = 1;\nconst b = 1;', 'reason 2'),
+      module: await json('second'),
       selfTest: { passed: true, findings: [] },
       calibration: judged(0, 0),
       calibrationRollouts: plain,
@@ -304,25 +235,18 @@ test('each version of an environment has its reason, its size, what changed, and
     },
   ];
   const report = await built(await recordOf({ discovery, passes, rounds }));
-  const { rounds: reported, episodes, calibration: kept } = report.capabilities![0]!;
-  const lines = ['@@ -1,2 +1,3 @@', '-const a = 1;', '+const a = 2;', '+const c = 1;', ' const b = 1;'];
+  const { rounds: reported, calibration: kept } = report.capabilities![0]!;
   expect(reported).toMatchObject([
-    { version: { module: rounds[0]!.module, lines: 2, rationale: 'reason 1' }, selfTest: { hints: true } },
+    { module: rounds[0]!.module, selfTest: { findings: ['no'], hints: true } },
     {
-      version: { rationale: 'reason 2', changes: { added: 2, removed: 1, lines } },
+      module: rounds[1]!.module,
       decision: 'rejected: too narrow',
       aided: [{ hints: 0.5, successRate: { value: 2 / 3 } }],
     },
   ]);
-  expect(reported![0]!.version.changes).toBeUndefined();
   // The last calibration is that with hints; without them nothing succeeds.
   expect(kept).toEqual(reported![1]!.aided![0]);
   expect(reported![1]!.calibration!.successRate.value).toBe(0);
-  expect(episodes).toMatchObject([
-    { outcome: 'failed', reward: 0, hinted: true },
-    { outcome: 'passed', reward: 1, hinted: true },
-  ]);
-  expect(episodes![0]!.messages).toHaveLength(conversation.length);
   // Both calibrations have been rolled out.
   expect(report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'calibration')!.scored.value).toBe(5);
 });

@@ -16,8 +16,6 @@ export function campaignStore(root = temporaryFolder()) {
   const put = (body: string, mediaType = 'application/json'): Promise<ArtifactRef> =>
     store.put({ key: digest(body), producer: 'test', inputs: [], mediaType, body });
   const json = (value: unknown) => put(JSON.stringify(value));
-  const moduleOf = (source: string, rationale: string) =>
-    put(`${source}\n// Rationale: ${rationale}\n`, 'text/javascript');
   const keepRollouts = (title: string, rollouts: readonly Rollout[], inputs: ArtifactRef[] = []) => {
     const body = rollouts.map((one) => `${JSON.stringify(one)}\n`).join('');
     return store.put({ key: title, producer: `rollouts: ${title}`, inputs, mediaType: ROLLOUTS_MEDIA_TYPE, body });
@@ -27,7 +25,7 @@ export function campaignStore(root = temporaryFolder()) {
     const ref = await keepRollouts(title, rollouts);
     return { ...summarise(rollouts.map(outcomeOf)), ref, purpose, title, seconds: 1 };
   }
-  return { store, put, json, moduleOf, keepRollouts, batch };
+  return { store, put, json, keepRollouts, batch };
 }
 
 /** One that broke at a task. */
