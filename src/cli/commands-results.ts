@@ -107,12 +107,12 @@ export const resultCommands: readonly CommandText[] = [
   {
     usage: 'export <name> <dir>',
     description:
-      'write a finished campaign into a folder that can be published and served: adapters, sums, prompts, router, environments, report, cards; or conversations alone',
+      'write a finished campaign into a folder that can be published and served: adapters, sums, prompts, router, environments, report, cards; or the rollouts alone',
     options: [
       option(
-        '--conversations <format>',
-        'only the rollouts, of a campaign that may run still: inspect (a log of Inspect for each batch), atif (a file for each)',
-      ).choices(['inspect', 'atif']),
+        '--rollouts',
+        'only the rollouts, also of a campaign that still runs: JSON lines in the OpenAI form, a file for each batch',
+      ),
       option(
         '--filter <name=value...>',
         'which rollouts: stage, arm, task, outcome and the other filters of `campaign view`',
@@ -123,18 +123,14 @@ export const resultCommands: readonly CommandText[] = [
     examples: [
       ['campaign export demo shared --base-model OWNER/MODEL --license apache-2.0', 'an earlier export is replaced'],
       ['campaign gateway ./shared', 'serve the folder'],
-      [
-        'campaign export demo logs --conversations inspect --filter stage=test arm=trace',
-        'then `inspect view --log-dir logs`',
-      ],
+      ['campaign export demo lines --rollouts --filter stage=test arm=trace', 'for `campaign analyse` and other tools'],
     ],
     run: by(() => import('./export.js'), 'exportTo'),
   },
   {
     usage: 'analyse <files...>',
     alias: 'analyze',
-    description:
-      'find the capabilities that an agent lacks in its conversations: JSON lines, logs of Inspect, trajectories of Harbor (ATIF)',
+    description: 'find the capabilities that an agent lacks in its conversations: JSON lines, logs of Inspect',
     options: [
       option('--url <url>', 'OpenAI-compatible endpoint of the language model that reads them, ending in /v1'),
       option('--model <name>', 'its model'),
@@ -146,7 +142,7 @@ export const resultCommands: readonly CommandText[] = [
       option('--price-output <dollars>', 'price in dollars per million reply tokens', dollars),
       option('--max-dollars <dollars>', 'stop before more than this is spent', moreDollars),
       option('--prompts <folder>', 'prompts of your own, each in place of the one of its name in prompts/'),
-      option('--scorer <name>', "whose score counts in Inspect's logs and Harbor's results with several"),
+      option('--scorer <name>', "whose score counts in Inspect's logs with several"),
       option('--name <name>', "folder of the result in the home (default: the first file's name)"),
       option('--yes', 'go on without asking'),
       json('print analysis.json instead of a table'),

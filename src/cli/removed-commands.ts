@@ -12,6 +12,7 @@ interface RemovedCommand {
 
 export const removed: readonly RemovedCommand[] = [
   { command: 'schema', option: '--markdown', version: '0.3', why: 'read docs/campaign-file.md' },
+  { command: 'export', option: '--conversations', version: '0.3', why: 'use --rollouts, which writes JSON lines' },
 ];
 
 const USAGE = { exitCode: 2 };

@@ -86,7 +86,7 @@ export async function readJsonLog(value: object, log: Log): Promise<FileContents
         ? `${log.name}: a list; write one conversation a line: \`jq -c '.[]' FILE.json > FILE.jsonl\``
         : conversion !== undefined
           ? `${log.name} ${conversion}`
-          : `${log.name}: no log of Inspect with samples, no trajectory (ATIF), nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`,
+          : `${log.name}: no log of Inspect with samples, nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`,
     )
   );
 }

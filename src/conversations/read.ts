@@ -1,5 +1,5 @@
 /**
- * Files of conversations (docs/conversations.md): JSON lines, logs of Inspect, and trajectories of Harbor (ATIF). Invariant: either every line of every file could be used, or
+ * Reads files of conversations (docs/conversations.md): JSON lines and logs of Inspect. Invariant: either every line of every file is used, or
  * nothing is used and every bad line is named.
  */
 import { isUtf8 } from 'node:buffer';
@@ -8,7 +8,6 @@ import { basename } from 'node:path';
 import { checkFile } from '../domain/allowed';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { countsOf } from '../domain/statistics';
-import { isTrajectory, readTrajectory } from './atif';
 import { conversionOf } from './convert';
 import { readEvalLog, readJsonLog, isZip } from './inspect-log';
 import { readJson } from './json';
@@ -66,14 +65,12 @@ async function readOne(file: string, scorer: string | undefined): Promise<FileCo
   if (await isZip(file).catch(told)) return readEvalLog(file, { name: file, scorer });
   const body = await readFile(file).catch(told);
   if (body.subarray(0, SNIFFED_BYTES).includes(0))
-    throw badInput([
-      `${file} is no text; name JSON lines (docs/conversations.md), logs of Inspect (.eval, .json) or trajectories (ATIF)`,
-    ]);
+    throw badInput([`${file} is no text; name JSON lines (docs/conversations.md) or logs of Inspect (.eval, .json)`]);
   const noted = openNotes();
   if (!isUtf8(body)) noted.oddities.push(NOT_UTF8);
   const value = file.endsWith('.json') ? jsonValue(body, noted.oddities) : undefined;
-  if (value && !isTrajectory(value)) return readJsonLog(value, { name: file, scorer, oddities: noted.oddities });
-  return readLines(value ? [{ value }] : linesOf(body), { name: file, scorer, noted });
+  if (value) return readJsonLog(value, { name: file, scorer, oddities: noted.oddities });
+  return readLines(body, { name: file, noted });
 }
 
 const NOT_UTF8 = 'bytes that are not UTF-8 are read as U+FFFD';
@@ -109,33 +106,22 @@ function withDistinctIds(contents: readonly { file: string; conversations: Conve
   });
 }
 
-/** Lines, or the one value of a file. */
-async function readLines(
-  lines: Iterable<{ line: number; text: string } | { value: object }>,
-  { name, scorer, noted }: { name: string; scorer: string | undefined; noted: Noted },
-): Promise<FileContents> {
+function readLines(body: Buffer, { name, noted }: { name: string; noted: Noted }): FileContents {
   const conversations: Conversation[] = [];
   const problems: string[] = [];
-  const seen: Seen = { unread: [], noted, unscored: 0 };
-  for (const one of lines) {
-    const [where, read] =
-      'value' in one
-        ? [name, await readTrajectory(one.value, { file: name, scorer, noted })]
-        : [`${name}:${one.line}`, await readLine(one, { name, scorer, seen })];
-    if (Array.isArray(read)) problems.push(...read.map((problem) => `${where} ${problem}`));
+  const unread: string[] = [];
+  let failed = 0;
+  for (const { line, text } of linesOf(body)) {
+    const read = readLine({ line, text }, { noted, unread });
+    if (Array.isArray(read)) problems.push(...read.map((problem) => `${name}:${line} ${problem}`));
     else if (read) conversations.push(read);
-    else seen.unscored += 1;
+    else failed += 1;
   }
-  const { unread, unscored } = seen;
-  const count = conversations.length + problems.length + unscored;
+  const count = conversations.length + problems.length + failed;
   if (count === 0)
     problems.push(`${name}: holds no line; write one conversation a line, as docs/conversations.md shows`);
   const notes = [
-    ...(unscored > 0
-      ? [
-          `left out ${unscored} of ${count} trajectories: nothing says how they ended (extra.reward, or Harbor's result.json)`,
-        ]
-      : []),
+    ...(failed > 0 ? [`left out ${failed} of ${count} conversations: they have an error and no reward`] : []),
     ...unreadNote('fields', unread),
     ...notesOf(noted),
   ];
@@ -156,28 +142,19 @@ export function* linesOf(body: Buffer): Generator<{ line: number; text: string }
   }
 }
 
-/** What the notes tell of a file's lines. */
-interface Seen {
-  unread: string[];
-  noted: Noted;
-  /** Trajectories that nobody scored. */
-  unscored: number;
-}
-
-/** @returns the problems of a line that can't be used; undefined for a trajectory that nobody scored. */
-async function readLine(
+/** Returns the problems of a line that can't be used, and undefined for a conversation that failed (infrastructure). */
+function readLine(
   { line, text }: { line: number; text: string },
-  { name, scorer, seen }: { name: string; scorer: string | undefined; seen: Seen },
-): Promise<Conversation | string[] | undefined> {
-  const { noted } = seen;
+  { noted, unread }: { noted: Noted; unread: string[] },
+): Conversation | string[] | undefined {
   let value: unknown;
   try {
     value = readJson(text, noted.oddities);
   } catch (error) {
     return [`is no JSON (${reasonOf(error)}): ${clipped(text)}; write each conversation as one line of JSON`];
   }
-  if (isTrajectory(value)) return readTrajectory(value, { file: `${name}:${line}`, scorer, noted });
   if (isTooDeep(value)) return [`is nested too deep: ${clipped(value)}; a conversation is a list of messages`];
+  if (hasFailed(value)) return undefined;
   const { data, error } = lineSchema.safeParse(value);
   if (!data) {
     const conversion = conversionOf(value);
@@ -185,7 +162,7 @@ async function readLine(
   }
   const reward = rewardOf(data);
   if (typeof reward === 'string') return [reward];
-  seen.unread.push(...Object.keys(data).filter((field) => !Object.hasOwn(lineSchema.shape, field)));
+  unread.push(...Object.keys(data).filter((field) => !Object.hasOwn(lineSchema.shape, field)));
   const { messages, reference, tools = data.functions, system } = data;
   const id = data.id ?? String(line);
   if (system) noted.oddities.push('system is read as the first message, and numbered so');
@@ -197,6 +174,11 @@ async function readLine(
     ...(reference && { reference }),
     ...(tools && { tools: tools.map(toTool) }),
   };
+}
+
+function hasFailed(value: unknown): boolean {
+  const { error, reward, passed, success } = (value ?? {}) as Record<string, unknown>;
+  return Boolean(error) && (reward ?? passed ?? success) == null;
 }
 
 /** Those of a file with at least this reward. @throws BadInput where the file can't be used, or has none. */

@@ -53,7 +53,7 @@ export function toWireMessage(message: Message): object {
   };
 }
 
-export const callsOf = ({ toolCalls = [] }: AssistantMessage) =>
+export const callsOf = ({ toolCalls = [] }: Pick<AssistantMessage, 'toolCalls'>) =>
   toolCalls.map((call) => ({
     id: call.id,
     type: 'function' as const,

@@ -9,6 +9,7 @@ import type { ArtifactStore, Journal } from '../artifacts/store';
 import { artifactRefSchema, type ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
+import type { ToolSchema } from '../domain/messages';
 import type { Outcome } from '../domain/outcomes';
 import type { Policy, Rollout, ScoredRollout, Hints, Sampling } from '../domain/rollout';
 import { keepOutcomes, readOutcomes, readRecords, readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
@@ -147,6 +148,16 @@ export async function storeBatch(o: {
     isComplete && journal.remove(),
   ]);
   return { ref, outcomes, records: async () => (ref.sha256 === sha ? records : readRecords({ store, ref })) };
+}
+
+export const TOOLS_PRODUCER = 'tools';
+
+/** Stores the tools of an environment, so that a batch leads to them. */
+export async function storeTools(store: ArtifactStore, tools: ToolSchema[]): Promise<ArtifactRef[]> {
+  if (tools.length === 0) return [];
+  const key = `tools/${digest(tools)}`;
+  const about = { producer: TOOLS_PRODUCER, inputs: [], mediaType: 'application/json' };
+  return [(await store.find(key)) ?? (await store.put({ key, ...about, body: JSON.stringify(tools) }))];
 }
 
 async function jsonLines(records: readonly Rollout[]): Promise<Buffer> {

@@ -7,6 +7,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { createTurns } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
+import type { ToolSchema } from '../domain/messages';
 import { summarise } from '../domain/outcomes';
 import type {
   Hints,
@@ -19,7 +20,16 @@ import type {
   ScoredRollout,
 } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
-import { findBatch, indexOf, storeBatch, type StoredBatch, takeStored, type BatchPlan, planBatch } from './batch';
+import {
+  findBatch,
+  indexOf,
+  storeBatch,
+  type StoredBatch,
+  storeTools,
+  takeStored,
+  type BatchPlan,
+  planBatch,
+} from './batch';
 import { makeMissing } from './attempts';
 import type { Resolve } from './resolve';
 import { lookAt } from './shown';
@@ -97,7 +107,7 @@ export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const { environment, purpose, title, store, step, signal } = options;
   const described = await environment.describe();
   const plan = planBatch({ ...options, environment: described, shown: await lookAt(options) });
-  const make = () => inTurn(plan.setting, () => makeBatch(options, plan), signal);
+  const make = () => inTurn(plan.setting, () => makeBatch(options, plan, described.tools), signal);
   // Nobody else plays a step's own.
   const found = step === undefined ? await findWhole(store, plan) : undefined;
   const { ref, outcomes, records, reused } = found ?? (await make());
@@ -123,7 +133,7 @@ async function findWhole(store: ArtifactStore, plan: BatchPlan): Promise<Made | 
   return found && { ...found, reused: plan.rollouts.length };
 }
 
-async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made> {
+async function makeBatch(options: RollOutOptions, plan: BatchPlan, tools: ToolSchema[]): Promise<Made> {
   const { store, title, policy, inputs = [] } = options;
   const opening = [indexOf(store, plan), store.journal(plan.journal)] as const;
   try {
@@ -143,7 +153,8 @@ async function makeBatch(options: RollOutOptions, plan: BatchPlan): Promise<Made
     const onPlayed = (played: ReadonlyMap<string, ScoredRollout>) => options.onPlayed?.((records = inOrder(played)));
     const broken = await makeMissing({ options, plan, journal, held, onPlayed });
     records ??= inOrder(held, broken);
-    const stored = { store, title, policy, inputs: [...inputs, ...taken.from], plan, records, index, journal };
+    const from = [...inputs, ...taken.from, ...(await storeTools(store, tools))];
+    const stored = { store, title, policy, inputs: from, plan, records, index, journal };
     return { ...(await storeBatch({ ...stored, isComplete: broken.size + isNew.size === 0 })), reused };
   } finally {
     for (const opened of await Promise.allSettled(opening))

@@ -4,15 +4,17 @@
  */
 import { appendFile, mkdir, readFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { z } from 'zod';
 import { readJson, type ArtifactStore } from '../artifacts/store';
 import { keysNotedBy } from '../artifacts/usage';
 import type { ArtifactRef } from '../domain/artifacts';
 import { beginningOf, discoverySchema, type LabelPass, labelPassSchema } from '../domain/capability';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
-import type { Message } from '../domain/messages';
+import { type Message, type ToolSchema, toolSchema } from '../domain/messages';
 import { isSuccess, type Rollout } from '../domain/rollout';
 import { lackingIn, readingsOf } from '../domain/selection';
+import { TOOLS_PRODUCER } from '../rollout/batch';
 import { readRollouts } from '../rollout/read';
 import type { ListedRollout } from './api';
 
@@ -274,6 +276,13 @@ function rowOf(rollout: Rollout): Row {
   const by = { ...(branch !== undefined && { branch }), ...(routed && { chosen: routed.chosen }) };
   const text = saidIn(messages).slice(0, SEARCHED);
   return { id, task, attempt, reward, stop, steps, ...by, text };
+}
+
+/** The tools that the batch's environment offers. */
+export async function toolsOf(store: ArtifactStore, { inputs }: IndexedBatch): Promise<ToolSchema[]> {
+  for (const ref of inputs)
+    if ((await store.provenance(ref)).producer === TOOLS_PRODUCER) return readJson(store, ref, z.array(toolSchema));
+  return [];
 }
 
 export function listed(one: IndexedRollout): ListedRollout {

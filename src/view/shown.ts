@@ -81,7 +81,7 @@ function factsOf(rollout: Rollout): Facts {
 }
 
 /** Whose rollouts a batch holds, by what it was made from. */
-export async function madeOf(store: ArtifactStore, { inputs }: IndexedRollout['batch']): Promise<Facts> {
+async function madeOf(store: ArtifactStore, { inputs }: IndexedRollout['batch']): Promise<Facts> {
   const made = await Promise.all(
     inputs.map(async (ref) => {
       const { producer } = await store.provenance(ref).catch(() => ({ producer: '' }));
@@ -94,7 +94,7 @@ export async function madeOf(store: ArtifactStore, { inputs }: IndexedRollout['b
 }
 
 /** Of its first answer; the others follow from the rollout's id too. */
-export const seedOf = (id: string): number => turnSeed({ key: id, turn: 0 });
+const seedOf = (id: string): number => turnSeed({ key: id, turn: 0 });
 
 /** As `campaign show` prints it. */
 export function shownText({ task, attempt, outcome, ...shown }: ShownRollout, columns = 60): string {

@@ -109,7 +109,7 @@ test('the chosen policy plays the conversation, and the record says which it was
   expect(seen.asked).toHaveLength(9);
   expect(new Set(seen.asked.map(({ seed }) => seed)).size).toBe(9);
   expect(seen.asked[0]).toMatchObject({ fitted: fitted(), tools: [{ name: 'look' }, { name: 'add' }] });
-  expect((await store.provenance(summary.ref)).inputs).toEqual([policy.router]);
+  expect((await store.provenance(summary.ref)).inputs).toContainEqual(policy.router);
 });
 
 test('a constant router is not asked', async () => {

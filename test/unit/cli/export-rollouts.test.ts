@@ -1,0 +1,57 @@
+/** `campaign export --rollouts` writes JSON lines that `campaign analyse` reads back. */
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readConversations } from '../../../src/conversations/read';
+import { campaignCommand } from '../../support/campaign-command';
+import { newFolder } from '../../support/temporary-folder';
+import { HALF, TOOLS, written, writtenCampaign } from '../../support/written-campaign';
+
+let home: string;
+let folder: string;
+beforeAll(async () => void (home = await writtenCampaign()));
+beforeEach(() => void (folder = join(newFolder(), 'lines')));
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+const exported = (...options: string[]) => campaignCommand(home, 'export', 'demo', folder, '--rollouts', ...options);
+const files = () => readdirSync(folder).filter((name) => name.endsWith('.jsonl'));
+
+it('writes messages, tools, rewards and ids that are read back, and a failed rollout with its error', async () => {
+  const { text } = await exported();
+  expect(text).toContain('5 rollouts, 1 of them failed (infrastructure); files: 2');
+  expect(files()).toEqual(['base-rollouts.jsonl', 'test-trace.jsonl']);
+  const { conversations, notes } = await readConversations({ files: files().map((name) => join(folder, name)) });
+  const scored = [...written.base, ...written.trace].flatMap((one) => (one.status === 'scored' ? [one] : []));
+  const readable = (value: unknown): unknown =>
+    JSON.parse(JSON.stringify(value).replaceAll(JSON.stringify(HALF).slice(1, -1), '\uFFFD'));
+  const byId = new Map(conversations.map((one) => [one.id, one]));
+  for (const { key, task, reward, messages, reference } of scored)
+    expect(byId.get(key)).toEqual(
+      readable({ id: key, task, reward, messages, tools: TOOLS, ...(reference && { reference }) }),
+    );
+  expect(notes).toContainEqual(expect.stringMatching(/base-rollouts\.jsonl: left out 1 of 4 conversations/));
+
+  const lines = readFileSync(join(folder, 'base-rollouts.jsonl'), 'utf8');
+  expect(lines).not.toContain(JSON.stringify(HALF).slice(1, -1));
+  const failed = lines.split('\n').find((line) => line.includes('"error"'));
+  expect(JSON.parse(failed!)).toEqual({
+    ...{ id: written.base[2]?.key, task: 't2', error: { type: 'BadEnvironment', message: 'it ended' } },
+    metadata: expect.objectContaining({ campaign: 'demo', stage: 'base rollouts', attempt: 0 }),
+  });
+});
+
+it('takes the filters of the view, and names them', async () => {
+  await exported('--filter', 'stage=test', 'arm=trace');
+  expect(files()).toEqual(['test-trace.jsonl']);
+  await expect(exported('--filter', 'model=x')).rejects.toThrow(/--filter is model=x; .* stage, arm, task, .*figure/);
+  await expect(exported('--filter', 'task=t9')).rejects.toThrow(/no rollouts with task=t9/);
+  await expect(campaignCommand(home, 'export', 'demo', folder, '--filter', 'task=t1')).rejects.toThrow(/--rollouts/);
+});
+
+it('replaces what it wrote, and nothing else', async () => {
+  await exported();
+  await exported('--filter', 'stage=test');
+  expect(files()).toHaveLength(1);
+  rmSync(join(folder, '.campaign-export.json'));
+  writeFileSync(join(folder, 'mine'), '');
+  await expect(exported()).rejects.toThrow(/holds other things/);
+});
