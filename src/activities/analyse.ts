@@ -63,7 +63,9 @@ export async function select(
   },
 ): Promise<{ ref: ArtifactRef; selected: SelectedCapability[] }> {
   const { progress } = working('read the labeling passes');
-  return selectCandidates(analysed(store, rollouts), { ...input, progress });
+  const { ref, selected } = await selectCandidates(analysed(store, rollouts), { ...input, progress });
+  // Citations quote conversations, which Temporal must not hold: `synthesize` reads them from `candidates`.
+  return { ref, selected: selected.map((one) => ({ ...one, candidate: { ...one.candidate, citations: undefined } })) };
 }
 
 const analysed = (store: ArtifactStore, rollouts: ArtifactRef) => ({

@@ -1,4 +1,5 @@
 /** Step 2 of the method: writes or revises an environment, tests it, and judges its calibration rollouts. */
+import { readCandidates } from '../analyst/steps';
 import { digest } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import {
@@ -37,7 +38,8 @@ export async function synthesize(
     target,
     synthesizer: spec,
     rollouts: ref,
-    candidate,
+    candidates,
+    candidate: words,
     others,
     round,
     previous,
@@ -47,6 +49,8 @@ export async function synthesize(
     target: EnvironmentSpec;
     synthesizer: KindSpec;
     rollouts: ArtifactRef;
+    /** The analyst's candidates, which hold the citations of the selected one. */
+    candidates: ArtifactRef;
     candidate: Candidate;
     /** The other selected capabilities: no instance should need one of them. */
     others: Lacking[];
@@ -55,6 +59,7 @@ export async function synthesize(
     seed: number;
   },
 ): Promise<ArtifactRef> {
+  const candidate = await withCitations(store, candidates, words);
   const synthesizer = await kindOf(kinds.synthesizers, spec).open(spec, undefined);
   const read = environments.paidBy({ ...payer, step: TEST_TEXTS });
   const environment = await read.get(target);
@@ -88,6 +93,11 @@ export async function synthesize(
     mediaType: 'text/javascript',
     body: `${source}\n// Rationale: ${rationale.replace(LINE_END, ' ')}\n`,
   });
+}
+
+async function withCitations(store: ArtifactStore, candidates: ArtifactRef, candidate: Candidate): Promise<Candidate> {
+  const found = (await readCandidates(store, candidates)).find(({ name }) => name === candidate.name);
+  return found?.citations ? { ...candidate, citations: found.citations } : candidate;
 }
 
 /** `unlike`: the target, of whose test tasks the instances must not say the texts. */

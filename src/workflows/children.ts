@@ -24,7 +24,7 @@ import type { TrainedModules } from './training';
 
 export async function capabilitiesStage(run: Run): Promise<void> {
   const { config: campaign, prepared, found } = run;
-  const { selected, composite } = required(found.selection);
+  const { selected, candidates, composite } = required(found.selection);
   found.capabilities = [];
   found.arms = [];
   if (selected.length === 0) return;
@@ -42,7 +42,7 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   const { steps, groupsPerStep, groupSize, checkpointEvery } = campaign.training;
   const share = composite ? campaign.composites.share : 0;
   const shared = sharedSteps({ steps, selected: selected.length, share, checkpointEvery });
-  const common = { campaign, prepared, baseRollouts };
+  const common = { campaign, prepared, baseRollouts, candidates };
   // What trace spends if every selected capability comes to an adapter, and so does the composite where there is one.
   const most = steps * groupsPerStep * groupSize * selected.length;
   const children = new CancellationScope();
@@ -202,7 +202,7 @@ export async function startComposite(
   {
     parts,
     ...input
-  }: Pick<CapabilityInput, 'campaign' | 'prepared' | 'baseRollouts' | 'candidate' | 'steps'> & {
+  }: Pick<CapabilityInput, 'campaign' | 'prepared' | 'baseRollouts' | 'candidates' | 'candidate' | 'steps'> & {
     parts: readonly Part[];
   },
 ): Promise<EndedCapability> {

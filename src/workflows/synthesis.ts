@@ -24,6 +24,8 @@ import { activity, rollOut, seeds } from './steps';
 export interface SynthesisInput {
   campaign: Campaign;
   prepared: Prepared;
+  /** Holds the candidate's citations. */
+  candidates: ArtifactRef;
   candidate: Candidate;
   /** The other selected capabilities, without a composite of them. */
   others: Lacking[];
@@ -102,7 +104,7 @@ async function brokeInPlay(
 
 /** The next version of the module; or why the synthesizer has none. */
 async function write(
-  { campaign, candidate, others, baseRollouts }: SynthesisInput,
+  { campaign, candidates, candidate, others, baseRollouts }: SynthesisInput,
   rounds: readonly SynthesisRound[],
   status: ChildStatus,
 ): Promise<{ module: ArtifactRef } | { cannot: string }> {
@@ -117,6 +119,7 @@ async function write(
         target,
         synthesizer,
         rollouts: baseRollouts,
+        candidates,
         candidate,
         others,
         round,

@@ -55,10 +55,6 @@ const candidate = (name: string): Candidate => ({
   name,
   definition: words(600),
   examples: Array.from({ length: 8 }, (_, n) => artifact(`${name} ${n}`).sha256),
-  citations: Array.from({ length: 12 }, (_, n) => ({
-    ...{ rollout: artifact(`${name} ${n}`).sha256, message: n },
-    says: words(200),
-  })),
 });
 
 /** Of real groups in four branches, all of them too hard or within the bands. */

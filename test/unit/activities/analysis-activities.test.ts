@@ -14,7 +14,7 @@ import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
 import { defineKind, kindOf } from '../../../src/domain/kinds';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { registry } from '../../../src/registry';
-import type { Synthesizer, SynthesizerKind } from '../../../src/synthesis/synthesizer';
+import type { Synthesizer, SynthesizerKind, WriteInput } from '../../../src/synthesis/synthesizer';
 import { putRollouts, run as runActivity } from '../../support/activity-inputs';
 import { noLedger } from '../../support/memory-ledger';
 import { scoredRollout } from '../../support/scored-rollout';
@@ -25,15 +25,18 @@ const store = openFolderStore(join(home, 'artifacts'));
 const target = { kind: 'builtin', name: 'shop' };
 const rule = selectionRuleSchema.parse({ passes: 3, votes: 2 });
 const candidate = { name: 'tell_the_price', definition: 'Tells the price.', examples: [] };
+/** The analyst's citations of it. */
+const citations = [{ rollout: 'a', message: 1, says: 'it says: no price .' }];
 const environments = new EnvironmentPool(store, registry.environments);
 const calls: string[] = [];
 let labels: LabelPass;
 let ignoresSeed: true | undefined;
 let onDiscover: (input: DiscoverInput) => Promise<void>;
 let rollouts: ArtifactRef;
+let candidates: ArtifactRef;
 let rationale: string;
-/** The other capabilities that the synthesizer was told of. */
-const told: (readonly Lacking[])[] = [];
+/** Inputs of the synthesizer. */
+const told: Pick<WriteInput, 'candidate' | 'others'>[] = [];
 
 const analystKind = (version: string): AnalystKind =>
   defineKind({
@@ -48,7 +51,7 @@ const analystKind = (version: string): AnalystKind =>
         calls.push('discover');
         await onDiscover(input);
         input.progress(1, 1);
-        return { candidates: [candidate], faults: [] };
+        return { candidates: [{ ...candidate, citations }], faults: [] };
       },
       label: async ({ pass }) => {
         calls.push(`label ${pass}`);
@@ -62,9 +65,9 @@ const synthesizerKind: SynthesizerKind = defineKind({
   options: {},
   open: (_, identity): Synthesizer => ({
     identity,
-    write: async ({ others }) => {
+    write: async ({ candidate, others }) => {
       calls.push('write');
-      told.push(others);
+      told.push({ candidate, others });
       return { source: 'export const n = 1;', rationale };
     },
     revise: async ({ previous }) => {
@@ -92,12 +95,14 @@ const discover = (word = 'x', { version = '1', seed = 1, attempt = 1 } = {}) =>
 const labelInput = async (pass: number) => ({ ...about(), candidates: (await discover()).ref, pass });
 /** What the synthesizer is asked first. */
 const asked = (seed: number) => ({
-  ...{ campaign: 'test', budget: {}, target, synthesizer: { kind: 'counting' }, rollouts, candidate, seed },
+  ...{ campaign: 'test', budget: {}, target, synthesizer: { kind: 'counting' }, rollouts, candidates, candidate, seed },
   ...{ round: 1, others: [] as Lacking[] },
 });
 
 beforeAll(async () => {
   rollouts = await stored('different', ['pay', 'no']);
+  const body = JSON.stringify({ candidates: [{ ...candidate, citations }], faults: [] });
+  candidates = await store.put({ key: 'found', producer: 'test', inputs: [], mediaType: 'application/json', body });
 });
 const stored = (key: string, answers: string[]): Promise<ArtifactRef> => {
   const records = answers.map((content, n) => ({
@@ -232,6 +237,14 @@ test('an environment is written once and revised once for the same findings', as
   expect((await store.read(revised)).toString()).toContain('export const n = 2;');
 });
 
+test('a synthesizer reads the citations of a selected capability from the store: the selection holds none', async () => {
+  const input = asked(3);
+  const { selected } = await run(activities().select, { rule, rollouts, candidates });
+  expect(JSON.stringify(selected)).not.toContain('no price');
+  await run(activities().synthesize, { ...input, candidate: selected[0]!.candidate });
+  expect(told).toEqual([{ candidate: { ...candidate, citations }, others: [] }]);
+});
+
 test('an environment is written anew where other capabilities are selected beside it, which the synthesizer is told', async () => {
   const input = asked(2);
   const others = [{ name: 'refuse_politely', definition: 'Refuses.' }];
@@ -239,7 +252,7 @@ test('an environment is written anew where other capabilities are selected besid
   await run(activities().synthesize, { ...input, others });
   await run(activities().synthesize, { ...input, others });
   expect(calls).toEqual(['write', 'write']);
-  expect(told).toEqual([[], others]);
+  expect(told.map((input) => input.others)).toEqual([[], others]);
 });
 
 test.each(['\n', '\r', '\u2028', '\u2029'])(
