@@ -17,7 +17,6 @@ import {
   wholeNumber,
   yes,
 } from './options';
-import { CODEC_PORT } from './ports';
 
 function add(parent: Command, { usage, alias, description, options = [], examples, run }: CommandText): Command {
   const command = parent.command(usage).description(description).addHelpText('after', examplesText(examples));
@@ -60,17 +59,6 @@ const campaignCommands: readonly CommandText[] = [
     options: [...portOptions, recover, json('JSON lines')],
     examples: [['campaign serve --ui-port 0', 'the UI on any free port, until Ctrl-C']],
     run: by(() => import('./run/command.js'), 'serveHome'),
-  },
-  {
-    usage: 'codec-server',
-    description: "decrypt payloads for Temporal's UI with CAMPAIGN_ENCRYPTION_KEY, on this machine alone",
-    options: [
-      option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(CODEC_PORT),
-      option('--ui <origin>', "origin of the UI's pages, which alone are answered").default('http://localhost:8233'),
-      json(),
-    ],
-    examples: [['campaign codec-server --ui https://cloud.temporal.io', 'then name it as codec server in the UI']],
-    run: by(() => import('./codec-server.js'), 'serveCodec'),
   },
   {
     usage: 'plan <file>',

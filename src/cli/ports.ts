@@ -19,9 +19,6 @@ export interface NamedPort {
 export const temporalPort: NamedPort = { name: 'Temporal server', flag: '--temporal-port', preferred: 7233 };
 export const uiPort: NamedPort = { name: 'Temporal UI', flag: '--ui-port', preferred: 8233 };
 
-/** Where a UI of this machine looks for `campaign codec-server`. */
-export const CODEC_PORT = 8234;
-
 /** Where `campaign gateway` listens. */
 export const GATEWAY_PORT = 8100;
 

@@ -11,6 +11,11 @@ interface RemovedCommand {
 }
 
 export const removed: readonly RemovedCommand[] = [
+  {
+    command: 'codec-server',
+    version: '0.3',
+    why: "Temporal holds references, no texts; use a payload codec and its server of Temporal's samples for more",
+  },
   { command: 'schema', option: '--markdown', version: '0.3', why: 'read docs/campaign-file.md' },
   { command: 'export', option: '--conversations', version: '0.3', why: 'use --rollouts, which writes JSON lines' },
 ];

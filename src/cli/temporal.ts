@@ -4,7 +4,6 @@ import type { Payload } from '@temporalio/common';
 import { decodeFromPayloadsAtIndex } from '@temporalio/common/lib/internal-non-workflow';
 import { LAST_STAGE, type Stage } from '../domain/work';
 import { searchAttributeNames } from '../workflows/messages';
-import { dataConverter } from '../temporal/codec';
 import { clusterAt, whyNot, type TemporalAddress } from '../temporal/connection';
 import { isLoopback } from '../temporal/loopback';
 import { tracedStarts } from '../tracing';
@@ -25,7 +24,6 @@ export interface Temporal {
 
 /** @throws UserError if nothing answers there, or refuses. */
 export async function connect({ namespace, ...at }: TemporalAddress): Promise<Temporal> {
-  const converter = dataConverter();
   try {
     const connection = await Connection.connect({
       ...at,
@@ -34,7 +32,7 @@ export async function connect({ namespace, ...at }: TemporalAddress): Promise<Te
     });
     const { interceptors, flush } = await tracedStarts();
     const close = () => connection.close().finally(flush);
-    return { client: new Client({ connection, namespace, interceptors, dataConverter: converter }), close };
+    return { client: new Client({ connection, namespace, interceptors }), close };
   } catch (error) {
     throw new UserError(await whyNot({ namespace, ...at }, error));
   }

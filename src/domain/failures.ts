@@ -23,8 +23,6 @@ export const failureTypes = {
   WrongStore: 'outside',
   /** The bucket of the store does not answer, or refuses: its server, its credentials. */
   StoreUnavailable: 'outside',
-  /** What Temporal holds is encrypted with a key that is not here: a worker that has it goes on. */
-  EncryptionKeyMissing: 'outside',
   /** The operator of the worker does not allow a command or a variable that the campaign file names. */
   NotAllowed: 'never',
   /** Another worker has taken the work over: what this one has done since is not counted. */

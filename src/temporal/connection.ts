@@ -22,6 +22,7 @@ const DEFAULT_ADDRESS = '127.0.0.1:7233';
 
 /** The cluster of the environment. `address` takes the place of the profile's. Throws BadInput where the profile can't be read. */
 export function clusterAt(address?: string): TemporalAddress {
+  requireNoEncryptionKey();
   // What compose files hand on empty is not set; no name of a file is none, whatever lies in the usual place.
   const variables = Object.entries(process.env).filter(([name, value]) => value || name === 'TEMPORAL_CONFIG_FILE');
   const overrideEnvVars = Object.fromEntries(variables) as Record<string, string>;
@@ -39,6 +40,13 @@ export function clusterAt(address?: string): TemporalAddress {
     const fix = 'correct the file (TEMPORAL_CONFIG_FILE), TEMPORAL_PROFILE or the TEMPORAL_TLS_* variables';
     throw new OutsideFailure('BadInput', `the Temporal profile can't be used: ${reasonOf(error)}; ${fix}`, error);
   }
+}
+
+/** Throws BadInput for a key of 0.2, which would no longer encrypt anything. Dropped in 0.5. */
+function requireNoEncryptionKey(): void {
+  if (!process.env['CAMPAIGN_ENCRYPTION_KEY']) return;
+  const why = 'Temporal holds references, no texts; unset it, and use a payload codec for more (docs/machines.md)';
+  throw new OutsideFailure('BadInput', `CAMPAIGN_ENCRYPTION_KEY: removed in 0.3: ${why}`);
 }
 
 /** For processes of a home's own server, which is `at`: nothing of the profile of a cluster reaches them. */

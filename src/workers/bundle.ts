@@ -17,7 +17,6 @@ async function main(): Promise<void> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: require.resolve('../workflows'),
     workflowInterceptorModules: [require.resolve('../workflows/tracing')],
-    failureConverterPath: require.resolve('../temporal/failure-converter'),
   });
   await writeFile(bundlePath, code);
 }

@@ -21,7 +21,6 @@ import { FAULTY, longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
 import { registry } from '../registry';
-import { bundleFor, workerConverter } from '../temporal/codec';
 import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { bypassProxiesOnLoopback } from '../temporal/loopback';
 import { traceHeaders } from '../tracing';
@@ -88,7 +87,7 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
     const pinned = async () => ({ workerDeploymentOptions: pinnedTo(await readFile(bundlePath, 'utf8'), taskQueue) });
     return runWorker(deps, {
       taskQueue,
-      workflowBundle: await bundleFor(bundlePath),
+      workflowBundle: { codePath: bundlePath },
       ...(env['CAMPAIGN_VERSIONING'] && (await pinned())),
       activities: createControlActivities(deps),
       maxConcurrentActivityTaskExecutions: 4,
@@ -188,7 +187,6 @@ export async function runWorker(
   const common = {
     connection,
     namespace: cluster.namespace,
-    dataConverter: workerConverter(),
     // By which `campaign run` knows whether its process lives.
     identity: workerIdentity(),
     // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.

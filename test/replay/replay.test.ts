@@ -18,6 +18,20 @@ const replay = async (id: string, history = read(id)): Promise<void> =>
 
 test.each(ids)('%s replays', (id) => replay(id));
 
+/** The JSON of all payloads in a history. */
+function payloadsIn(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { data, metadata } = value as { data?: unknown; metadata?: unknown };
+  if (typeof data === 'string' && metadata) return [Buffer.from(data, 'base64').toString()];
+  return Object.values(value).flatMap(payloadsIn);
+}
+
+test.each(ids)('%s holds references to conversations and modules, and none of their texts', (id) => {
+  const payloads = payloadsIn(JSON.parse(read(id))).join('\n');
+  expect(payloads).toContain('"sha256":');
+  expect(payloads).not.toMatch(/"(messages|content|toolCalls|citations|says|source)":/);
+});
+
 test('a history of other steps than the workflow takes does not replay', async () => {
   const other = read('recorded').replaceAll('"discover"', '"discoverElsewhere"');
   expect(other).not.toBe(read('recorded'));

@@ -17,6 +17,8 @@ import { artifacts, filesBelow, namesIn, StoredKeys, trainingsOf, wholeObject } 
 import { processesOf } from './faults-processes';
 
 export const CAMPAIGN = 'faults';
+/** Characters of a message that nothing else contains by chance. */
+const LEAST_TEXT = 20;
 
 export interface Allowances {
   /** The policy server is what fails: rollouts may end as broken, and are counted so. */
@@ -74,6 +76,7 @@ export async function violationsOf(o: {
     ...(await readable(home, report)),
     ...playedTwice(home, report, allow),
     ...trainedTwice(home),
+    ...(await textsInTemporal(home)),
   ];
   const running = () => processesOf(home);
   await waitUntil(() => running().length === 0, 15);
@@ -139,6 +142,22 @@ function trainedTwice(home: Home): string[] {
     if (steps.length === 0 || steps.join() === wanted.join()) return [];
     return [`${key} has the steps ${steps.join()} instead of 1 to ${wanted.length}`];
   });
+}
+
+/** Messages of conversations are in the store alone: Temporal's database holds references to them. */
+async function textsInTemporal(home: Home): Promise<string[]> {
+  const files = filesBelow(home.root).filter((file) => /\/temporal\.db(-wal)?$/.test(file));
+  const database = Buffer.concat(files.map((file) => readFileSync(file)));
+  const texts = new Set((await scoredIn(home)).flatMap(({ messages }) => messages.map(({ content }) => content)));
+  const written = [...texts]
+    .filter((text) => text.length >= LEAST_TEXT)
+    .map((text) => JSON.stringify(text).slice(1, -1));
+  const found = written.filter((text) => database.includes(text));
+  return [
+    ...(written.length > 0 ? [] : ['no conversation holds a message to look for in Temporal']),
+    ...(database.includes(`"name":"${CAMPAIGN}"`) ? [] : ['what Temporal holds of the campaign is not readable']),
+    ...found.map((text) => `Temporal holds the message ${text.slice(0, 200)}`),
+  ];
 }
 
 /** The same command once more makes nothing, shows the same, and has nothing half-written beside it. */

@@ -15,7 +15,6 @@ import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { longQueue, taskQueues } from '../../src/domain/work';
-import { bundleFor, workerConverter } from '../../src/temporal/codec';
 import { type CampaignInput, searchAttributeNames } from '../../src/workflows/messages';
 import type { campaign } from '../../src/workflows';
 import { POOL, type Activities } from './fake-activities';
@@ -104,7 +103,6 @@ export const bundled = (interceptors: string[]): Promise<WorkflowBundleWithSourc
   bundleWorkflowCode({
     workflowsPath: join(repository, 'src', 'workflows', 'index.ts'),
     workflowInterceptorModules: interceptors,
-    failureConverterPath: join(repository, 'src', 'temporal', 'failure-converter.ts'),
     logger: new DefaultLogger('ERROR'),
   });
 
@@ -125,13 +123,11 @@ export async function withWorkers<T>(
   body: () => Promise<T>,
   bundle: Promise<WorkflowBundleOption> = workflowBundle(),
 ): Promise<T> {
-  const at = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
-  const options = { ...at, dataConverter: workerConverter() };
-  const given = await bundle;
+  const options = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
   const control = await Worker.create({
     ...options,
     taskQueue: queues.control,
-    workflowBundle: 'codePath' in given ? await bundleFor(given.codePath) : given,
+    workflowBundle: await bundle,
     activities,
   });
   const others = await Promise.all(

@@ -88,7 +88,7 @@ type Queue = keyof typeof taskQueues;
 const queueNames = Object.keys(taskQueues) as Queue[];
 const POLICY_KEY = 'POLICY_SERVER_API_KEY';
 /** Key variables of Temporal, the store and the trace exporter, which every worker uses. */
-const SHARED = /^(TEMPORAL|AWS|OTEL)_|^CAMPAIGN_(ENCRYPTION_KEY|STORE)$/;
+const SHARED = /^(TEMPORAL|AWS|OTEL)_|^CAMPAIGN_STORE$/;
 
 const picked = (chosen: (name: string) => boolean): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => chosen(name)));

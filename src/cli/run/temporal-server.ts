@@ -6,12 +6,11 @@
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { splitVariables } from '../../domain/secrets';
-import { encryptionKeys } from '../../temporal/codec';
 import { clusterAt, ownServerVariables } from '../../temporal/connection';
 import { searchAttributeNames } from '../../workflows/messages';
 import { UserError } from '../errors';
 import { namespace } from '../options';
-import { chooseTemporalPorts, CODEC_PORT, freePorts } from '../ports';
+import { chooseTemporalPorts, freePorts } from '../ports';
 import { temporalPath, type Home } from '../project';
 import { connect, keepFinished, registerSearchAttributes, type Temporal } from '../temporal';
 import { announceServer, TEMPORAL } from './processes';
@@ -101,7 +100,6 @@ function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: n
         ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn', '--namespace', namespace()],
         ...['--port', String(port), '--ui-port', String(uiPort), '--http-port', String(http)],
         ...['--metrics-port', String(metrics), '--db-filename', home.temporalDatabase],
-        ...(encryptionKeys().length > 0 ? ['--ui-codec-endpoint', `http://127.0.0.1:${CODEC_PORT}`] : []),
         ...Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
         // Write-ahead logging makes it four times as fast on activities.
         ...['journal_mode=WAL', 'synchronous=1'].flatMap((pragma) => ['--sqlite-pragma', pragma]),
@@ -159,8 +157,6 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
   const link = `${ui}/namespaces/${at.namespace}/workflows${workflow}`;
   output.link = link;
   output.note('services', `Temporal is up at ${at.address}: ${link}`);
-  if (encryptionKeys().length > 0)
-    output.note('services', `its UI shows ciphertext until \`campaign codec-server --ui ${ui}\` runs beside it`);
   return { temporal, variables: ownServerVariables(at), link };
 }
 

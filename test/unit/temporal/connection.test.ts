@@ -51,6 +51,11 @@ const certificate = (name: string) => ({
   TEMPORAL_TLS_CLIENT_KEY_PATH: of(name).key,
 });
 
+test('a key of 0.2 that would encrypt nothing is refused', () => {
+  set({ CAMPAIGN_ENCRYPTION_KEY: 'x' });
+  expect(() => clusterAt('localhost:7233')).toThrow(/^CAMPAIGN_ENCRYPTION_KEY: removed in 0\.3/);
+});
+
 /** Whether the command line reaches it. */
 async function reaches(address: string): Promise<true> {
   const at = clusterAt(address);
