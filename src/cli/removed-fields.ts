@@ -22,5 +22,11 @@ export const removed: readonly RemovedField[] = [
     version: '0.3' as const,
     why: 'use kind verifiers instead (docs/targets.md)',
   })),
+  {
+    path: 'target.name',
+    value: 'instructions',
+    version: '0.3',
+    why: 'use a target of your own (docs/environments.md)',
+  },
   { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it (docs/decisions.md)' },
 ];

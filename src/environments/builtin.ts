@@ -1,11 +1,10 @@
 /** Environments that are part of the project and run in process: each has parameters of its own. */
 import { z } from 'zod';
 import type { KindSpec } from '../domain/kinds';
-import { instructions } from './instructions/instructions';
 import type { EnvironmentKind } from './kinds';
 import { shop } from './shop/shop';
 
-const builtins = [shop, instructions];
+const builtins = [shop];
 export const builtinNames: readonly string[] = builtins.map(({ name }) => name);
 
 const shapes = builtins.map(({ name, summary, parameters }) => ({

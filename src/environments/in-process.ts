@@ -91,14 +91,13 @@ interface Definition<Task, Parameters> {
   parameters: z.ZodObject & z.ZodType<Parameters>;
   /** `<split>-0`, `<split>-1`, ...: the same ones each time, the first of more. */
   draw(o: { split: Split; count: number; parameters: Parameters }): Task[];
-  groupsOf?: (task: Task) => string[];
   begin(task: Task): Play;
 }
 
 export function inProcess<Task extends { id: string }, Parameters extends TaskCounts>(
   definition: Definition<Task, Parameters>,
 ) {
-  const { description, version, parameters: schema, draw, groupsOf, begin } = definition;
+  const { description, version, parameters: schema, draw, begin } = definition;
   const { name, policy, tools, maxSteps, ...more } = description;
   const defaults = schema.parse({}) as Parameters;
   const drawn = new Map<string, ReadonlyMap<string, Task>>();
@@ -162,11 +161,7 @@ export function inProcess<Task extends { id: string }, Parameters extends TaskCo
     const counts = { train: parameters.trainTasks, test: parameters.testTasks };
     return {
       describe: async () => ({ name, version: versionOf(parameters), policy, tools, maxSteps, ...more }),
-      tasks: async (split) =>
-        Array.from({ length: counts[split] }, (_, n) => {
-          const id = `${split}-${n}`;
-          return { id, split, ...(groupsOf && { groups: groupsOf(taskOf(id, parameters)) }) };
-        }),
+      tasks: async (split) => Array.from({ length: counts[split] }, (_, n) => ({ id: `${split}-${n}`, split })),
       reset: async ({ id }) => openEpisode(taskOf(id, parameters)),
       close: async () => undefined,
     };

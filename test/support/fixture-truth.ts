@@ -9,10 +9,8 @@ const truthSchema = z.record(
   z.strictObject({
     /** Who played. */
     made: z.string(),
-    /** Skills that the agent lacks, each to be found; planted, or such that the known labels pass the rule of selection. */
+    /** Skills that the agent lacks, each to be found. */
     planted: z.array(z.string()).min(1),
-    /** By skill, where the verdicts of the target's checker tell: the parts of a reward's breakdown that it shows in. */
-    parts: z.record(z.string(), z.array(z.string()).min(1)).optional(),
     /** By rollout (`task attempt`), where it is known: the mistake that was made, and the skills that the agent showed before. */
     rollouts: z
       .record(z.string(), z.strictObject({ mistake: z.string().nullable(), shown: z.array(z.string()) }))

@@ -1,6 +1,6 @@
 /**
- * What is really so in the rollouts of a fixture, by skill: from the mistakes that were made where a script made them, from the verdicts of the
- * target's checker where these tell, else from comparing each trajectory with its reference, as the analyst by rules does.
+ * Known labels of a fixture's rollouts, by skill: from the mistakes that a script made, else from comparing each trajectory with its reference as
+ * the analyst by rules does.
  */
 import { passFrom } from '../../src/analyst/analyst';
 import type { ErrorClass } from '../../src/analyst/rules/errors';
@@ -24,14 +24,7 @@ const classOf: Record<Skill, ErrorClass> = {
 
 /** One labeling pass over all rollouts; the skills stand where capabilities do. */
 export function referenceLabels({ rollouts, description, truth }: FixtureRollouts & { truth: Truth }): LabelPass {
-  const { rollouts: made, parts } = truth;
-  if (parts) {
-    const label = ({ breakdown = {} }: ScoredRollout, skill: string): Label => {
-      const values = parts[skill]!.flatMap((part) => breakdown[part] ?? []);
-      return values.length === 0 ? 'NA' : values.every((value) => value >= 1) ? 'PRESENT' : 'LACKING';
-    };
-    return passFrom({ attempt: 'reference', rollouts, names: Object.keys(parts), labelOf: label });
-  }
+  const { rollouts: made } = truth;
   if (made) {
     const label = (rollout: ScoredRollout, skill: string): Label => {
       const known = made[`${rollout.task} ${rollout.attempt}`];

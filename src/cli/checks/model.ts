@@ -29,9 +29,7 @@ export function modelChecks(campaign: Campaign, python = pythonPath(), home?: st
   const { baseModel, policyServer, training } = campaign;
   const { path } = baseModel;
   const isVllm = policyServer.kind === 'vllm';
-  const get = isVllm
-    ? 'put the folder of the model that vLLM serves there'
-    : 'make one with `make base-model` or `make real-model`';
+  const get = isVllm ? 'put the folder of the model that vLLM serves there' : 'make one with `make base-model`';
   const { targetModules } = training.lora;
   return [
     {

@@ -194,8 +194,7 @@ const PROGRAM = {
   high: 3,
   source: 'no measurement: a program is started for each rollout, 0.1 to 3 s of two cores',
 };
-const CHAT =
-  'no measurement: between the demo and SmolLM2-135M on instructions (docs/results.md), one answer as long as may be';
+const CHAT = 'no measurement: between the demo and SmolLM2-135M (docs/results.md), one answer as long as may be';
 
 /** Of the embedded policy server. */
 function onTwoCores({ rollouts, target }: Campaign, gigabytes: number): Table<Assumption> {

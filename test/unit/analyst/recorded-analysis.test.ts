@@ -1,7 +1,6 @@
 /** What a language model really answered, played through the real client: it finds what was planted, and its environments pass every check. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readGivenFile } from '../../../src/analyst/given';
 import { analyseRecorded, discoverRecorded, readEvaluation } from '../../support/analyse-recorded';
 import { readTruth } from '../../support/fixture-truth';
 import { recordedFolder } from '../../support/recorded-set';
@@ -18,7 +17,6 @@ const sets = [
   ['shop-compute-refuse-tell', 3, 1],
   ['tau2-retail', 4, 1],
   ['toolsandbox', 3, 0.75],
-  ['instructions', 7, 1],
 ] as const;
 
 it.each(sets)('%s: selects what was planted and nothing else, with labels that agree', async (set, many, recall) => {
@@ -32,19 +30,6 @@ it.each(sets)('%s: selects what was planted and nothing else, with labels that a
   expect(selected).toHaveLength(many);
   for (const { kappaLacking } of selected) expect(kappaLacking).toBeGreaterThan(0.6);
 });
-
-it.each(['trained', 'two'])(
-  'campaigns/real/%s.yaml holds capabilities as they were found, each with its module',
-  async (some) => {
-    const real = join(recordedFolder, '..', '..', 'campaigns', 'real');
-    const { capabilities: all } = await readGivenFile(join(real, 'capabilities.yaml'));
-    const { capabilities } = await readGivenFile(join(real, `${some}.yaml`));
-    expect(all).toEqual(expect.arrayContaining(capabilities));
-    expect(readdirSync(join(real, 'modules'))).toEqual(
-      expect.arrayContaining(capabilities.map(({ name }) => `${name}.js`)),
-    );
-  },
-);
 
 const modulesOf = (set: string): string => join(recordedFolder, set, 'modules');
 

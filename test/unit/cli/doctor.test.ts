@@ -212,7 +212,7 @@ describe('the machine', () => {
 });
 
 describe('a base model', () => {
-  const make = 'make one with `make base-model` or `make real-model`, or correct baseModel.path in the campaign file';
+  const make = 'make one with `make base-model`, or correct baseModel.path in the campaign file';
   const hub =
     'if Qwen/Qwen2.5 is its name on the Hugging Face hub, download it with `.venv/bin/hf download Qwen/Qwen2.5 --local-dir models/Qwen2.5` and name that folder in baseModel.path';
   const whole = { 'config.json': '', 'model.safetensors': '', 'tokenizer.json': '' };

@@ -141,9 +141,8 @@ describe('rates', () => {
   });
 
   test('of a larger model assume as long an answer as may be', () => {
-    const campaign = shipped('real');
-    const { completionTokens } = ratesOf({ campaign, reports: [], gigabytes: 0.538 }).rollout;
-    expect(completionTokens).toMatchObject({ low: 20, high: campaign.rollouts.sampling.maxTokens, basis: 'assumed' });
+    const { completionTokens } = ratesOf({ campaign: demo, reports: [], gigabytes: 0.538 }).rollout;
+    expect(completionTokens).toMatchObject({ low: 20, high: demo.rollouts.sampling.maxTokens, basis: 'assumed' });
   });
 
   test('times rollouts are what is planned', () => {
@@ -360,8 +359,9 @@ describe('the command', () => {
   test('takes those tasks that there are, and the capabilities that are given outright', async () => {
     const many = campaignOn('many', '{ kind: builtin, name: shop }', 'rollouts: { tasks: 99999 }');
     expect((await planned(many)).text).toMatch(/^tasks: 340 of 99999 train, 60 validation, 200 router, 200 test$/m);
-    const { text } = await planned(resolve('campaigns/real.yaml'));
-    expect(text).toMatch(/^real: planned for the 6 capabilities that it is given /);
+    const analyst = `analyst: { kind: given, capabilities: ${resolve('test/fixtures/given/tau2-mock.yaml')} }`;
+    const { text } = await planned(campaignOn('given', '{ kind: builtin, name: shop }', analyst));
+    expect(text).toMatch(/^given: planned for the 1 capability that it is given /);
   });
 
   test('on a terminal folds sentences, and neither words nor tables', async () => {

@@ -76,7 +76,6 @@ describe('arguments of `campaign env check`', () => {
   const folder = resolve('checkout');
   test.each([
     [['shop'], { kind: 'builtin', name: 'shop', requests: 2, several: 0.5, ...counts }],
-    [['instructions'], { kind: 'builtin', name: 'instructions', ...counts }],
     [['tau2', 'retail', 'airline'], { kind: 'tau2', domains: ['retail', 'airline'], ...limits }],
     [['toolsandbox', 'checkout'], { kind: 'toolsandbox', folder, heldOut: 0, ...limits }],
     [['node', 'env.js'], { ...program, command: ['node', 'env.js'] }],
