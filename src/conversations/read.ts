@@ -9,7 +9,7 @@ import { checkFile } from '../domain/allowed';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { countsOf } from '../domain/statistics';
 import { conversionOf } from './convert';
-import { readEvalLog, readJsonLog, isZip } from './inspect-log';
+import { isZip, readSamples, samplesIn } from './inspect-log';
 import { readJson } from './json';
 import {
   clipped,
@@ -62,27 +62,45 @@ async function readOne(file: string, scorer: string | undefined): Promise<FileCo
     if (code === 'EISDIR') throw badInput([`${file} is a folder; name the files in it, such as ${file}/*.jsonl`]);
     throw badInput([`${file} can't be read: ${reasonOf(error)}`]);
   };
-  if (await isZip(file).catch(told)) return readEvalLog(file, { name: file, scorer });
   const body = await readFile(file).catch(told);
+  const noted = openNotes();
+  const { oddities } = noted;
+  const log = { name: file, scorer, oddities };
+  if (isZip(body))
+    return readSamples(samplesIn(body, oddities), log).catch((error: unknown) =>
+      unreadable(`${file}: can't be read (${reasonOf(error)}); ${CONVERT}`),
+    );
   if (body.subarray(0, SNIFFED_BYTES).includes(0))
     throw badInput([`${file} is no text; name JSON lines (docs/conversations.md) or logs of Inspect (.eval, .json)`]);
-  const noted = openNotes();
-  if (!isUtf8(body)) noted.oddities.push(NOT_UTF8);
-  const value = file.endsWith('.json') ? jsonValue(body, noted.oddities) : undefined;
-  if (value) return readJsonLog(value, { name: file, scorer, oddities: noted.oddities });
-  return readLines(body, { name: file, noted });
+  if (!isUtf8(body)) oddities.push(NOT_UTF8);
+  const value = file.endsWith('.json') ? jsonValue(body, oddities) : undefined;
+  if (!value) return readLines(body, { name: file, noted });
+  if (!Array.isArray(value['samples'])) return unreadable(`${file}${problemOf(value)}`);
+  return readSamples(value['samples'], log);
+}
+
+const unreadable = (problem: string): FileContents => ({ conversations: [], problems: [problem], notes: [] });
+
+const CONVERT = 'write it as JSON with `inspect log convert --to json --output-dir FOLDER FILE`';
+
+/** Says what is wrong with a JSON file that is no log. */
+function problemOf(value: object): string {
+  if (Array.isArray(value)) return ": a list; write one conversation a line: `jq -c '.[]' FILE.json > FILE.jsonl`";
+  const conversion = conversionOf(value);
+  if (conversion !== undefined) return ` ${conversion}`;
+  return `: no log of Inspect with samples, nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`;
 }
 
 const NOT_UTF8 = 'bytes that are not UTF-8 are read as U+FFFD';
 
 /** The file's one value; undefined for JSON lines, of which there may be only one. */
-function jsonValue(body: Buffer, oddities: string[]): object | undefined {
+function jsonValue(body: Buffer, oddities: string[]): Record<string, unknown> | undefined {
   const own: string[] = [];
   try {
     const value = readJson(body.toString('utf8').replace(/^\uFEFF/, ''), own);
     if (typeof value !== 'object' || value === null || 'messages' in value) return undefined;
     oddities.push(...own);
-    return value;
+    return value as Record<string, unknown>;
   } catch {
     return undefined;
   }
