@@ -1,11 +1,12 @@
 /**
- * The gateway over HTTP. Invariants: every answer that is no success is an error object of OpenAI's form; a client that is slow, has no key or asks too much
- * holds its own connection and nothing else; what a client has given up is given up at the policy server too.
+ * The gateway over HTTP. Invariants: every failure is an error object of OpenAI's form; a request whose client disconnects is cancelled at the policy
+ * server too. For the open internet it needs a reverse proxy in front.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono, type Context } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import type { ArtifactStore } from '../artifacts/store';
 import { orAborted } from '../domain/concurrency';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
@@ -13,9 +14,8 @@ import type { PolicyClient } from '../policy/client';
 import { createResolver } from '../rollout/resolve';
 import type { RouterKind } from '../routing/router';
 import { type Answer, parseAnswer, partReader } from './answer';
-import { bodyReader, ClientGone } from './body';
 import { type Conversation, createConversations, labelOf } from './conversations';
-import { answerError, GatewayError, toldOf } from './errors';
+import { answerError, ClientGone, GatewayError, toldOf } from './errors';
 import { createMetrics } from './metrics';
 import { isLoopback, namesThisMachine } from './listen';
 import { bearerKey, bodyFor, CHAT_PATH, type ChatRequest, notFound, parseRequest } from './request';
@@ -26,7 +26,6 @@ const CONVERSATION_HEADER = 'x-conversation-id';
 /** Of the answer: the policy that plays the conversation, and which campaign's it is. */
 const POLICY_HEADER = 'x-campaign-policy';
 const VERSION_HEADER = 'x-campaign-version';
-const LONGEST_ID = 256;
 
 export interface GatewayLimits {
   bodyBytes: number;
@@ -66,15 +65,11 @@ export function createGateway(o: GatewayOptions) {
     },
   });
   const metrics = createMetrics(conversations.size);
-  const bodyOf = bodyReader(limits);
   const created = Math.floor(Date.now() / 1000);
-  let looking: Promise<boolean> | undefined;
-  /** Whoever asks meanwhile hears of the same look: each look takes a connection from completions. */
-  const reachable = () => (looking ??= client.reachable().finally(() => (looking = undefined)));
 
   const app = new Hono<Bindings>();
   app.onError((error, c) => {
-    const told = toldOf(error);
+    const told = toldOf(c.env.outgoing.destroyed ? new ClientGone() : error);
     if (told.status >= 500) log(reasonOf(error));
     return c.env.outgoing.headersSent ? RESPONSE_ALREADY_SENT : answerError(c, told);
   });
@@ -97,9 +92,8 @@ export function createGateway(o: GatewayOptions) {
     await next();
   });
   app.get('/healthz', async (c) => {
-    const ok = !draining && (await reachable());
-    const details = { status: draining ? 'draining' : ok ? 'ok' : 'policy server away', version: served.version };
-    return c.json(hasKey(c) || isLocal(c) ? details : { status: ok ? 'ok' : 'unavailable' }, ok ? 200 : 503);
+    const ok = !draining && (await client.reachable());
+    return c.json({ status: draining ? 'draining' : ok ? 'ok' : 'unavailable' }, ok ? 200 : 503);
   });
   app.get('/metrics', async (c) => {
     if (!hasKey(c) && !isLocal(c)) requireKey();
@@ -117,11 +111,17 @@ export function createGateway(o: GatewayOptions) {
       code: 'model_not_found',
     });
   });
-  app.post(CHAT_PATH, async (c) => {
+  const limit = bodyLimit({
+    maxSize: limits.bodyBytes,
+    onError: () => {
+      throw new GatewayError(413, `the body is over ${limits.bodyBytes} bytes`, { code: 'body_too_large' });
+    },
+  });
+  app.post(CHAT_PATH, limit, async (c) => {
     // A page of a browser can't send this without being allowed to first.
     if (!/^application\/json\b/i.test(c.req.header('content-type') ?? ''))
       throw new GatewayError(415, 'content-type: send application/json');
-    const request = parseRequest(await bodyOf(c));
+    const request = parseRequest(await c.req.text());
     return counted(request, () => complete(c, request));
   });
 
@@ -155,7 +155,10 @@ export function createGateway(o: GatewayOptions) {
   async function complete(c: Context<Bindings>, request: ChatRequest): Promise<Response> {
     const begun = performance.now();
     return withEnd(c, async (signal) => {
-      const conversation = await orAborted(conversations.of(request, idOf(c)), signal);
+      const conversation = await orAborted(
+        conversations.of(request, c.req.header(CONVERSATION_HEADER)?.trim() || undefined),
+        signal,
+      );
       const { chosen: policy, served: now } = conversation;
       const headers = { [POLICY_HEADER]: encodeURI(policy), [VERSION_HEADER]: encodeURI(now.version) };
       const asked = { request, version: now.version };
@@ -247,7 +250,6 @@ export function createGateway(o: GatewayOptions) {
     },
     /** Takes nothing new. */
     drain: () => void (draining = true),
-    running: () => running,
     /** Gives up what is being answered. */
     stop(): void {
       for (const end of stops) end.abort(new GatewayError(503, 'the gateway went down', { retryAfterSeconds: 1 }));
@@ -257,14 +259,7 @@ export function createGateway(o: GatewayOptions) {
 
 type Bindings = { Bindings: HttpBindings };
 
-function idOf(c: Context): string | undefined {
-  const id = c.req.header(CONVERSATION_HEADER)?.trim();
-  if (id !== undefined && id.length > LONGEST_ID)
-    throw new GatewayError(400, `${CONVERSATION_HEADER}: it has ${id.length} characters; give at most ${LONGEST_ID}`);
-  return id || undefined;
-}
-
-/** In the same time whatever was given. */
+/** Compares in constant time. */
 function isSame(one: string, other: string): boolean {
   const hash = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(hash(one), hash(other));

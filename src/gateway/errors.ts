@@ -16,6 +16,13 @@ export class GatewayError extends Error {
   }
 }
 
+/** The client has disconnected: nobody reads the answer. */
+export class ClientGone extends GatewayError {
+  constructor() {
+    super(408, 'the client has gone');
+  }
+}
+
 export const badRequest = (message: string, param: string | null = null, code?: string): GatewayError =>
   new GatewayError(400, message, { param, ...(code && { code }) });
 

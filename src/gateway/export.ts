@@ -4,7 +4,7 @@
  */
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { flush, ifThere } from '../artifacts/durable-file';
+import { ifThere } from '../artifacts/durable-file';
 import { projectRoot } from '../artifacts/project-root';
 import { readJson, type ArtifactStore } from '../artifacts/store';
 import type { FixedPolicy, Sampling } from '../domain/rollout';
@@ -39,17 +39,8 @@ export const exportCampaign = (o: ExportOptions): Promise<void> =>
   replaceFolder({
     folder: o.folder,
     mark: ROUTER_FILE,
-    write: async (made) => {
-      await write(made, o);
-      await flushAll(made);
-    },
+    write: (made) => write(made, o),
   });
-
-async function flushAll(folder: string): Promise<void> {
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
-    await flush(join(entry.parentPath, entry.name));
-  await flush(folder);
-}
 
 async function write(folder: string, o: ExportOptions): Promise<void> {
   const { store, report, baselines = [], sampling, merge, baseName, license } = o;

@@ -5,13 +5,20 @@
 import type { Context as Call } from 'hono';
 import { z } from 'zod';
 import type { Context } from '../domain/environment';
-import { measureJson } from '../domain/json-size';
-import { isArguments, type AssistantMessage, type Message, openingOf, type ToolSchema } from '../domain/messages';
+import { type JsonBounds, measureJson } from '../domain/json-size';
+import {
+  type AssistantMessage,
+  DEEPEST,
+  isArguments,
+  type Message,
+  openingOf,
+  type ToolSchema,
+} from '../domain/messages';
+import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../domain/plain-text';
 import type { Prompt, Sampling } from '../domain/rollout';
 import { AS_IT_IS, callsOf, sampledAs, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 import { withPrompt } from '../rollout/play';
-import { BODY, parseBody } from './body';
-import { GatewayError } from './errors';
+import { badRequest, GatewayError } from './errors';
 
 export const CHAT_PATH = '/v1/chat/completions';
 
@@ -22,6 +29,9 @@ export const notFound = ({ req }: Call): GatewayError =>
 
 export const bearerKey = (c: Call): string | undefined =>
   /^Bearer (.*)$/i.exec(c.req.header('authorization') ?? '')?.[1];
+
+/** Bounds on a body, checked before it is parsed: parsing blocks all other requests. */
+const BODY: JsonBounds = { values: 100_000, levels: DEEPEST };
 
 const isEmpty = (value: unknown): boolean =>
   value === null || value === '' || (typeof value === 'object' && Object.keys(value as object).length === 0);
@@ -177,8 +187,33 @@ const requestSchema = z.object({
 });
 export type ChatRequest = z.output<typeof requestSchema>;
 
-/** Throws GatewayError. */
-export const parseRequest = (body: string): ChatRequest => parseBody(requestSchema, body);
+/** Throws GatewayError, which names the first bad field and its value. */
+export function parseRequest(text: string): ChatRequest {
+  const { exceeded, field } = measureJson(text, BODY);
+  if (exceeded)
+    throw badRequest(`${field ?? 'body'}: the body has over ${BODY[exceeded]} ${exceeded} here; send fewer`, field);
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch {
+    throw badRequest(`the body is no JSON: ${shown(text)}`);
+  }
+  const parsed = requestSchema.safeParse(body);
+  if (!parsed.success) throw invalidField(parsed.error, body);
+  const half = findHalfCharacter(parsed.data)?.join('.');
+  if (half !== undefined) throw badRequest(`${half} ${HALF_CHARACTER_PROBLEM}`, half);
+  return parsed.data;
+}
+
+function invalidField({ issues }: z.ZodError, body: unknown): GatewayError {
+  const { path, message } = issues[0]!;
+  const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | null | undefined)?.[key], body);
+  const param = path.join('.') || null;
+  const problem = value === undefined ? 'missing' : shown(JSON.stringify(value));
+  return badRequest(`${param ?? 'body'} is ${problem}: ${message}`, param);
+}
+
+const shown = (text: string): string => (text.length > 100 ? `${text.slice(0, 100)}...` : text);
 
 export const contextIn = ({ messages, tools }: Pick<ChatRequest, 'messages' | 'tools'>): Context => ({
   messages: messages.map(toMessage),

@@ -133,5 +133,5 @@ export function createView(o: ViewOptions) {
     if (!one) throw new Refused(404, `there is no rollout ${id.slice(0, 100)} in this campaign`);
     return c.json(await shownRollout(index, store, one));
   });
-  return { app, drain: () => undefined, running: () => 0, stop: () => undefined };
+  return { app };
 }

@@ -104,15 +104,11 @@ export async function startServing(o: {
   url: string;
   limits?: Partial<GatewayLimits>;
   apiKey?: string;
-  headMs?: number;
-  requestMs?: number;
-  unreadMs?: number;
   maxLoadedAdapters?: number;
   /** Requests at once to the policy server. */
   concurrency?: number;
 }) {
   const { store, served, url, limits, apiKey, maxLoadedAdapters = 16, concurrency = 64 } = o;
-  const { headMs, requestMs, unreadMs } = o;
   // What is merged already is found.
   const merge = createMerger({ store, python: 'none' });
   const client = createPolicyClient({ store, merge, url, concurrency, maxLoadedAdapters });
@@ -123,12 +119,7 @@ export async function startServing(o: {
     limits: { bodyBytes: 100_000, concurrency: 64, seconds: 30, ...limits },
     ...(apiKey !== undefined && { apiKey }),
   });
-  const listening = await listen(gateway, {
-    ...{ host: '127.0.0.1', port: 0 },
-    ...(headMs && { headMs }),
-    ...(requestMs && { requestMs }),
-    ...(unreadMs && { unreadMs }),
-  });
+  const listening = await listen(gateway, { host: '127.0.0.1', port: 0 });
   return {
     ...gateway,
     logged,

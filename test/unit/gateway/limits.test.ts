@@ -1,6 +1,4 @@
-/** Clients that are slow, have no key, ask too much or for others' conversations cost themselves only; and the end is in order. */
-import { execFileSync, spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+/** Who is answered, how much may be asked at once, and what is cancelled; and the end is in order. */
 import { connect } from 'node:net';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -55,19 +53,6 @@ async function sendRaw(text: string): Promise<string> {
 const post = (body: string, { host = 'localhost', more = '' } = {}) =>
   `POST /v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: ${body.length}\r\n${more}\r\n${body}`;
 
-/** As many as this machine lets a process open, up to ten thousand. */
-const MOST_FILES = Number(/^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? Infinity);
-const HELD = Math.min(10_000, MOST_FILES - 1000);
-const FLOOD = `
-  const [port, count] = process.argv.slice(1).map(Number);
-  let [open, ended] = [0, 0];
-  const more = () => {
-    if (open + ended === count) return process.stdout.write(open + ' held, ' + ended + ' ended');
-    const socket = require('node:net').connect(port, '127.0.0.1');
-    socket.on('error', () => undefined).once('connect', () => { open++; more(); }).once('close', () => { ended++; });
-  };
-  more();`;
-
 /** Completions that are held until `open` is called. */
 function held() {
   const waiting: (() => void)[] = [];
@@ -85,41 +70,32 @@ function held() {
   return { until, open: () => waiting.splice(0).forEach((go) => go()), asked: () => seen, ended: () => given };
 }
 
-test('without the key nothing under /v1 is answered; health and metrics are', async () => {
+test('without the key nothing under /v1 is answered', async () => {
   await start({ apiKey: 'right' });
   for (const authorization of ['', 'Bearer wrong', 'right', 'Bearer right2']) {
     const refused = await ask('a book', authorization ? { authorization } : {});
     expect(await refusal(refused)).toEqual([401, 'invalid_api_key']);
   }
   expect((await ask('a book', { authorization: 'Bearer right' })).status).toBe(200);
-  const paths = ['/v1/models', '/healthz', '/metrics'];
-  const answers = await Promise.all(paths.map((path) => fetch(gateway.url + path)));
-  expect(answers.map(({ status }) => status)).toEqual([401, 200, 200]);
+  expect((await fetch(`${gateway.url}/v1/models`)).status).toBe(401);
   expect(server.requests.filter(({ call }) => call.includes('chat'))).toHaveLength(1);
 });
 
-test.each<[from: string, host: string, key: string, statuses: number[], sees: boolean]>([
-  ['127.0.0.1', 'localhost:80', '', [200, 200], true],
-  ['::ffff:127.0.0.1', '127.0.0.1', '', [200, 200], true],
-  ['127.0.0.1', 'evil.example', '', [401, 200], false],
-  ['10.0.0.5', '10.0.0.2:80', '', [401, 200], false],
-  ['10.0.0.5', 'localhost', '', [401, 200], false],
-  ['10.0.0.5', '10.0.0.2', 'wrong', [401, 200], false],
-  ['10.0.0.5', '10.0.0.2', 'right', [200, 200], true],
-])(
-  'from %s, asking for %s with key %j: metrics and what stands behind health',
-  async (remoteAddress, host, key, ...o) => {
-    const [statuses, sees] = o;
-    await start({ apiKey: 'right' });
-    const headers = { host, ...(key && { authorization: `Bearer ${key}` }) };
-    const env = { incoming: { socket: { remoteAddress } }, outgoing: {} };
-    const answers = await Promise.all(
-      ['/metrics', '/healthz'].map(async (path) => gateway.app.request(path, { headers }, env)),
-    );
-    expect(answers.map(({ status }) => status)).toEqual(statuses);
-    expect('version' in ((await answers[1]!.json()) as object)).toBe(sees);
-  },
-);
+test.each<[from: string, host: string, key: string, status: number]>([
+  ['127.0.0.1', 'localhost:80', '', 200],
+  ['::ffff:127.0.0.1', '127.0.0.1', '', 200],
+  ['127.0.0.1', 'evil.example', '', 401],
+  ['10.0.0.5', '10.0.0.2:80', '', 401],
+  ['10.0.0.5', 'localhost', '', 401],
+  ['10.0.0.5', '10.0.0.2', 'wrong', 401],
+  ['10.0.0.5', '10.0.0.2', 'right', 200],
+])('from %s, asking for %s with key %j: metrics answer %d', async (remoteAddress, host, key, status) => {
+  await start({ apiKey: 'right' });
+  const headers = { host, ...(key && { authorization: `Bearer ${key}` }) };
+  const env = { incoming: { socket: { remoteAddress } }, outgoing: {} };
+  expect((await gateway.app.request('/metrics', { headers }, env)).status).toBe(status);
+  expect((await gateway.app.request('/healthz', { headers }, env)).status).toBe(200);
+});
 
 test('without a key nothing is answered to a name that leads here by the doing of a page', async () => {
   await start();
@@ -145,7 +121,6 @@ test.each<[string, () => Promise<Response>, unknown[]]>([
   ['a body that is too large', () => ask('x'.repeat(100_001)), [413, 'body_too_large']],
   ['a body that is no JSON', () => ask('', {}, { body: '{"model":' }), [400, null]],
   ['the type that any page may send', () => ask('hi', { 'content-type': 'text/plain' }), [415, null]],
-  ['a long name of its conversation', () => ask('a book', { 'x-conversation-id': 'x'.repeat(300) }), [400, null]],
   ['a newline in its model', () => ask('', {}, { body: bodyOf('a book', 'a\nb: c') }), [404, 'model_not_found']],
 ])('a request with %s is refused, and the next one is answered', async (_, asked, told) => {
   await start();
@@ -176,33 +151,6 @@ test('a body without an end is given up', async () => {
   expect((await ask('a book')).status).toBe(200);
 });
 
-test('who sends slowly is cut off, and others are answered meanwhile', async () => {
-  await start({ headMs: 300, requestMs: 600 });
-  const whole = post('x'.repeat(100));
-  const slow = [whole.split('content-type')[0]!, whole.slice(0, -90)].map(sendRaw);
-  expect((await ask('a book')).status).toBe(200);
-  for (const said of await Promise.all(slow)) expect(said).toMatch(/^HTTP\/1.1 408 /);
-});
-
-test('of bodies without an end no more is held than a few may have; who sends longest is refused, and others are answered', async () => {
-  await start();
-  const told: string[] = [];
-  for (let n = 0; n < 20; n++) void sendRaw(post('x'.repeat(90_000)).slice(0, -1)).then((said) => told.push(said));
-  while (told.length < 3) await sleep(10);
-  for (const said of told) expect(said).toMatch(/^HTTP\/1.1 429 [^]*rate_limit_exceeded/);
-  expect((await ask('a book')).status).toBe(200);
-  expect(told).toHaveLength(3);
-});
-
-test('who names another conversation gets its policy, and changes nothing for it', async () => {
-  await start();
-  const said = ['a book, mine', 'a ship, mine', 'a book, mine', 'a ship, other'];
-  const policies: unknown[] = [];
-  for (const [content = '', id = ''] of said.map((one) => one.split(', ')))
-    policies.push((await ask(content, { 'x-conversation-id': id })).headers.get('x-campaign-policy'));
-  expect(policies).toEqual(['books', 'books', 'books', 'ships']);
-});
-
 test('beyond the limit of requests at once one is refused with 429; who goes away leaves room', async () => {
   await start({ limits: { concurrency: 2 } });
   const { until, open, ended } = held();
@@ -215,7 +163,8 @@ test('beyond the limit of requests at once one is refused with 429; who goes awa
   expect(await refusal(third)).toEqual([429, 'rate_limit_exceeded']);
   gone.abort();
   expect(await first).toBe('gone');
-  while (ended() < 1 || gateway.running() > 1) await sleep(10);
+  const metrics = async () => (await fetch(`${gateway.url}/metrics`)).text();
+  while (ended() < 1 || !/gateway_running 1\n/.test(await metrics())) await sleep(10);
   const fourth = ask('hello');
   await until(3);
   open();
@@ -229,25 +178,6 @@ test('an answer that takes too long is given up with 504, one that waits for an 
   while (ended() < asked()) await sleep(10);
   server.load = () => undefined;
   for (const said of ['a book', 'a ship']) expect(await refusal(await ask(said))).toEqual([504, 'timeout']);
-});
-
-test('who pipelines requests and reads no answer is cut off, and who waits for a late one is not', async () => {
-  await start({ unreadMs: 300 });
-  const socket = connect(Number(portOf()), '127.0.0.1').on('error', () => undefined);
-  socket.write('GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n'.repeat(100_000));
-  await new Promise((closed) => socket.once('close', closed));
-  server.complete = async () => {
-    await sleep(1000);
-    return completion({ content: 'late' });
-  };
-  expect((await ask('a book')).status).toBe(200);
-});
-
-test('who asks for its health at once is told of the same look at the policy server', async () => {
-  await start();
-  const asked = Array.from({ length: 100 }, () => fetch(`${gateway.url}/healthz`));
-  expect((await Promise.all(asked)).every(({ status }) => status === 200)).toBe(true);
-  expect(server.requests.filter(({ call }) => call === 'GET /health').length).toBeLessThan(100);
 });
 
 test('at its end it answers what it has begun, within the grace time, and takes nothing new', async () => {
@@ -271,44 +201,15 @@ test('at its end it answers what it has begun, within the grace time, and takes 
   expect((await lost).status).toBe(503);
 });
 
-test('ten thousand connections that say nothing are held, and others are answered', async () => {
-  await start({ headMs: 60_000, requestMs: 60_000 });
-  // In a process of its own, which may open as many files as this one.
-  const flood = spawn(process.execPath, ['-e', FLOOD, portOf(), String(HELD)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  try {
-    const [told] = (await once(flood.stdout, 'data')) as [Buffer];
-    expect(told.toString()).toBe(`${HELD} held, 0 ended`);
-    expect(await sendRaw(post(bodyOf('a ship')))).toMatch(/^HTTP\/1\.1 200 /);
-    expect((await ask('a book')).status).toBe(200);
-  } finally {
-    flood.kill('SIGKILL');
-  }
-}, 300_000);
-
-test('of a thousand who come while it is busy none is turned away', async () => {
-  await start();
-  const crowd = `
-    const [port] = process.argv.slice(1);
-    let open = 0;
-    for (let n = 0; n < 1000; n++)
-      require('node:net').connect(port, '127.0.0.1').once('connect', () => ++open === 1000 && process.exit());`;
-  // Nothing else is done in this process until all are connected.
-  execFileSync(process.execPath, ['-e', crowd, portOf()], { timeout: 60_000 });
-  expect((await ask('a book')).status).toBe(200);
-}, 300_000);
-
-test('a thousand conversations, while adapters come and go: each hears its own policy and its own words', async () => {
-  // Not cut off, however long this machine takes to read a thousand at once.
-  await start({ maxLoadedAdapters: 1, limits: { concurrency: 1000 }, headMs: 60_000, requestMs: 60_000 });
+test('a hundred conversations, while adapters come and go: each hears its own policy and its own words', async () => {
+  await start({ maxLoadedAdapters: 1, limits: { concurrency: 100 } });
   server.complete = ({ model, messages }) => {
     const { content } = (messages as { content: string }[]).at(-1)!;
     return completion({ content: `${server.adapters.get(String(model)) ?? 'base'}: ${content}` });
   };
   const adapters = new Set<string>();
   const heard = await Promise.all(
-    Array.from({ length: 1000 }, async (_, n) => {
+    Array.from({ length: 100 }, async (_, n) => {
       const said = `${['book', 'ship', 'hello'][n % 3]} ${n}`;
       const answer = await ask(said, { 'x-conversation-id': `c-${n}` });
       const { choices } = (await answer.json()) as { choices: [{ message: { content: string } }] };
@@ -319,4 +220,4 @@ test('a thousand conversations, while adapters come and go: each hears its own p
   );
   expect(heard.every(Boolean)).toBe(true);
   expect(adapters.size).toBe(3);
-}, 300_000);
+}, 60_000);
