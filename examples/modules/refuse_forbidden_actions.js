@@ -56,4 +56,3 @@ const script = ({ look, call }, refuses) =>
   refuses ? [does(look), says('assistant', 'not allowed .')] : [does(look), does(call), says('assistant', 'done .')];
 export const solve = (seed) => script(make(seed), seed % 2 === 0);
 export const shortcuts = (seed) => ({ always: script(make(seed), true), never: script(make(seed), false) });
-export const hint = ({ forbidden }) => `the status says ${forbidden ? 'no : say not allowed' : 'yes : do as asked'} .`;

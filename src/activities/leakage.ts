@@ -1,5 +1,5 @@
 /**
- * Leakage check: no capability text, no evidence, no code of a module that was played, no synthesized task that was used and no hint there may
+ * Leakage check: no capability text, no evidence, no code of a module that was played and no synthesized task that was used may
  * contain a test task's text. Texts are compared as words, without case and punctuation.
  */
 import type { ArtifactStore } from '../artifacts/store';
@@ -12,7 +12,6 @@ import { openingOf } from '../domain/messages';
 import type { Work } from '../domain/work';
 import type { CampaignRecord, SelectionResult } from '../domain/results';
 import type { ScoredRollout } from '../domain/rollout';
-import { acceptedWithHints } from '../domain/calibration';
 import { isDistinctive, messageHash, normalised, spelledOut } from '../sandbox/leakage';
 import { CALIBRATION_SEEDS, HELD_OUT_SEEDS, seedTasks, TRAINING_SEEDS } from '../domain/seeds';
 import { readRollouts } from '../rollout/read';
@@ -67,7 +66,7 @@ export async function checkLeakage(o: {
   const from: ArtifactRef[] = [selection.candidates];
   const read = new Set<string>();
   const out = new Set<string>();
-  for (const { name, module, ranges, hinted } of played(record)) {
+  for (const { name, module, ranges } of played(record)) {
     const tasks: string[] = [];
     for (const range of ranges) {
       const { seeds, ref } = await leftOut({ ...o, progress }, { module, unlike: campaign.target, range });
@@ -89,8 +88,6 @@ export async function checkLeakage(o: {
       progress(n + 1, unread.length);
       if (!start) continue;
       texts.push({ where: `${name}, ${task}`, text: taskText(start.messages) });
-      if (hinted && start.hint !== undefined)
-        texts.push({ where: `${name}, ${task}, hint`, text: normalised(start.hint), among: distinctive });
     }
   }
   for (const { task, messages } of await exemplars(o.store, record))
@@ -118,7 +115,6 @@ interface Played {
   name: string;
   module: ArtifactRef;
   ranges: { from: number; count: number }[];
-  hinted: boolean;
 }
 
 /** The modules that were played, each with its tasks: those of the capabilities, as far as these came, then what a mixed composite and arms trained on. */
@@ -134,14 +130,10 @@ function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Pla
       ...(work ? [{ from: TRAINING_SEEDS, count: work.training.steps * training.groupsPerStep }] : []),
       ...(work ? [{ from: HELD_OUT_SEEDS, count: validation.seeds }] : []),
     ];
-    return [{ name, module: round.module, ranges, hinted: acceptedWithHints(round) }];
+    return [{ name, module: round.module, ranges }];
   });
-  const hinted = new Set(own.flatMap((one) => (one.hinted ? [one.module.sha256] : [])));
   const ofOthers = [...capabilities, ...arms].flatMap(({ name, trainedOn = [] }) =>
-    trainedOn.map(({ module, seeds }): Played => {
-      const ranges = [{ from: TRAINING_SEEDS, count: seeds }];
-      return { name, module, ranges, hinted: hinted.has(module.sha256) };
-    }),
+    trainedOn.map(({ module, seeds }): Played => ({ name, module, ranges: [{ from: TRAINING_SEEDS, count: seeds }] })),
   );
   return [...own, ...ofOthers];
 }

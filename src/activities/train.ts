@@ -55,7 +55,6 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
     maxTokens,
     ...(thinking && { thinking }),
     maskReadOnlyTurns,
-    hints: input.hints,
     // Wherever it is: the same server may move.
     ...(server && { tinker: { model: server.model } }),
     ...(start.length > 0 && { from: contentOf(start) }),
@@ -99,7 +98,6 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
               inputs: inputsOf(input),
               maskReadOnlyTurns,
               everyStepAnew: true,
-              ...(input.hints && { hints: input.hints }),
             },
           },
         };
@@ -140,7 +138,7 @@ async function initialAdapter(
 }
 
 /** Of `training` what is named elsewhere or what the worker makes batches by; and what only a training on rollouts has. Everything else is a field of every LoRA's job.json. */
-const OF_BATCHES = ['hintShare', 'maskReadOnlyTurns', 'stepsAhead'];
+const OF_BATCHES = ['maskReadOnlyTurns', 'stepsAhead'];
 const OF_ROLLOUTS = [
   ...['groupSize', 'groupsPerStep', 'steps', 'temperature', 'advantage', 'clip', 'delta', 'kl'],
   ...['importanceSamplingClipMax', 'offPolicyMaskThreshold', 'maxLogprobGap'],

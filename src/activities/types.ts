@@ -4,7 +4,7 @@ import type { Campaign, Trainer, Training } from '../domain/campaign';
 import type { PromptSearch } from '../domain/policies';
 import type { EnvironmentSpec, Identity } from '../domain/kinds';
 import type { Budget, LanguageModelSpec } from '../domain/endpoints';
-import type { FixedPolicy, Hints, Policy, Purpose, Sampling } from '../domain/rollout';
+import type { FixedPolicy, Policy, Purpose, Sampling } from '../domain/rollout';
 import type { Subset } from '../domain/results';
 
 /** Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. */
@@ -39,8 +39,6 @@ export interface RollOutInput extends Payer, Making {
   tasks: TaskSet;
   /** Attempts at each task. */
   attempts: number;
-  /** Which of them are hinted; without it none is. */
-  hints?: Hints;
   sampling: Sampling;
   maxSteps: number;
   seed: number;
@@ -59,8 +57,6 @@ export interface TrainInput extends Payer, Omit<Making, 'maxBrokenShare'>, Silen
   /** Absent where the campaign was begun before it could be chosen. */
   trainer?: Trainer;
   training: Training;
-  /** Which rollouts of a group are hinted; without it none is. */
-  hints?: Hints;
   seed: number;
   maxTokens: number;
   thinking?: Sampling['thinking'];

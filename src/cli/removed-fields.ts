@@ -28,5 +28,7 @@ export const removed: readonly RemovedField[] = [
     version: '0.3',
     why: 'use a target of your own (docs/environments.md)',
   },
+  { path: 'calibration.hintShare', version: '0.3', why: 'an environment that is too hard is revised' },
+  { path: 'training.hintShare', version: '0.3', why: 'an environment that is too hard is revised' },
   { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it (docs/decisions.md)' },
 ];

@@ -39,9 +39,6 @@ export const calibrationBandsSchema = z
     maxConstant: fraction.default(0.5).describe('Highest share whose rewards are all equal.'),
     minInformative: fraction.default(0.5).describe('Lowest share whose rewards differ.'),
     minRewardStd: z.number().min(0).default(0.05).describe('Lowest standard deviation of all rewards.'),
-    hintShare: fraction
-      .default(0.5)
-      .describe('Share of rollouts with the hint when a too hard one is calibrated again; 0: never.'),
   })
   .prefault({});
 export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
@@ -268,15 +265,6 @@ function judge(
   return { verdict: 'too_little_contrast', reasons };
 }
 
-/** Whether hints can bring it into the bands: it is too hard, or too few groups inform while few rollouts succeed. */
-export function wantsAid(report: CalibrationReport, { successRate: [low, high] }: CalibrationBands): boolean {
-  const { successRate } = report.judged?.measures ?? report;
-  return (
-    report.verdict === 'too_hard' ||
-    (report.verdict === 'too_little_contrast' && successRate < comparable((low + high) / 2))
-  );
-}
-
 const pick = (branches: Record<string, Measures>, names: readonly string[]): Record<string, Measures> =>
   Object.fromEntries(Object.entries(branches).filter(([name]) => names.includes(name)));
 
@@ -285,18 +273,8 @@ const show = (value: number): string => value.toFixed(3);
 export const selfTestSchema = z.object({
   passed: z.boolean(),
   findings: z.array(z.string()),
-  /** The environment gives hints. */
-  hints: z.boolean().optional(),
 });
 export type SelfTest = z.infer<typeof selfTestSchema>;
-
-interface AidedCalibration {
-  /** Share of each seed's rollouts that are shown the hint. */
-  hints: number;
-  calibration: CalibrationReport;
-  calibrationRollouts: RolloutSummary;
-}
-export type AidedFeedback = Omit<AidedCalibration, 'calibrationRollouts'>;
 
 /** One version of a synthesized environment and what was found of it; calibration is absent where the self-test failed. */
 export interface SynthesisRound {
@@ -305,8 +283,6 @@ export interface SynthesisRound {
   selfTest: SelfTest;
   calibration?: CalibrationReport;
   calibrationRollouts?: RolloutSummary;
-  /** Where that missed the bands for want of success: the same with hints. The last one counts. */
-  aided?: AidedCalibration[];
   /** What was decided of it, where somebody was asked. */
   decision?: Decision;
 }
@@ -318,14 +294,7 @@ export interface RoundFeedback {
   /** Why a person rejected a version that is within the bands, in their words. */
   rejection?: string;
   calibration?: CalibrationReport;
-  /** The same with hints. */
-  aided?: readonly AidedFeedback[];
 }
 
-/** Whether a round's environment is within the bands, as it is or with hints. */
-export const isCalibrated = ({ calibration, aided }: SynthesisRound): boolean =>
-  (aided?.at(-1)?.calibration ?? calibration)?.accepted === true;
-
-/** Whether a round's environment was accepted with hints. */
-export const acceptedWithHints = ({ aided }: Pick<SynthesisRound, 'aided'>): boolean =>
-  aided?.at(-1)?.calibration.accepted === true;
+/** Whether a round's environment is within the bands. */
+export const isCalibrated = ({ calibration }: SynthesisRound): boolean => calibration?.accepted === true;

@@ -93,9 +93,6 @@ const trainingSchema = z
       .enum(['group', 'batch'])
       .default('group')
       .describe("Whose standard deviation normalizes rewards: the group's or the batch's."),
-    hintShare: fraction
-      .default(0.5)
-      .describe('Share of a group with the hint, where calibration passed with hints alone.'),
     maskReadOnlyTurns: z.boolean().default(true).describe('Turns that only call read-only tools carry no loss.'),
     checkpointEvery: count.default(5).describe('Steps between candidates for the best iteration.'),
     threads: count.default(8).describe('Torch threads of one trainer.'),

@@ -60,8 +60,6 @@ export const resetResultSchema = z.object({
   messages: z.array(messageSchema),
   tools: z.array(toolSchema),
   maxSteps: z.number().int().positive(),
-  /** What kind of thing to do here, for rollouts that are given a hint; never a call or a value of the solution. */
-  hint: z.string().min(1).optional(),
 });
 export type ResetResult = z.infer<typeof resetResultSchema>;
 

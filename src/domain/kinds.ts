@@ -99,22 +99,13 @@ export const SANDBOX = 'sandbox';
 /** The kind of several of them as one. */
 export const MIXTURE = 'mixture';
 
-/** A module of a mixture; `hints`: rollouts of it may be hinted. */
-export const mixedModuleSchema = z.object({ module: artifactRefSchema, hints: z.boolean().default(false) });
-export type MixedModule = z.infer<typeof mixedModuleSchema>;
-
 export const sandboxSpec = (module: ArtifactRef): EnvironmentSpec => ({ kind: SANDBOX, module });
 
 /** Task `<n>/seed-<k>` is seed k of the module at n. */
-export const mixtureSpec = (modules: readonly MixedModule[]): EnvironmentSpec => ({ kind: MIXTURE, modules });
+export const mixtureSpec = (modules: readonly ArtifactRef[]): EnvironmentSpec => ({ kind: MIXTURE, modules });
 
 /** The modules of a synthesized environment; none of any other. */
 export function modulesOf({ kind, module, modules }: EnvironmentSpec): ArtifactRef[] {
   if (kind === SANDBOX) return [artifactRefSchema.parse(module)];
-  if (kind === MIXTURE)
-    return z
-      .array(mixedModuleSchema)
-      .parse(modules)
-      .map((one) => one.module);
-  return [];
+  return kind === MIXTURE ? z.array(artifactRefSchema).parse(modules) : [];
 }

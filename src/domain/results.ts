@@ -73,19 +73,12 @@ export interface CapabilityResult {
   unvalidated?: Omit<Trained, 'best'>;
 }
 
-/** An environment to train on. */
-export interface TrainedModule {
-  module: ArtifactRef;
-  /** It is within the bands only with hints. */
-  hints: boolean;
-}
-
 type HeldOut = Pick<RolloutSummary, 'ref' | 'successRate' | 'meanReward'>;
 
 /** A capability that has ended, as its campaign decides on it; all that it came to is in its result. */
 export interface EndedCapability extends Pick<CapabilityResult, 'name' | 'workflowId' | 'status' | 'reason' | 'parts'> {
   /** Of the environment that is within the bands, where there is one. */
-  module?: TrainedModule;
+  module?: ArtifactRef;
   trained?: {
     training: Pick<TrainingSummary, 'steps' | 'rollouts'>;
     best: Pick<Iteration, 'step' | 'policy'>;

@@ -56,11 +56,6 @@ export const samplingSchema = z.object({
 });
 export type Sampling = z.infer<typeof samplingSchema>;
 
-/** Which rollouts are hinted: those of the first attempts at each task, this share of them (rounded). The environment gives the hint. */
-export interface Hints {
-  share: number;
-}
-
 /** Token ids of one training row: `completionIds` runs from the first sampled token to the last, tool results included. */
 const trainingRowSchema = z.object({
   promptIds: z.array(z.number().int()),
@@ -90,8 +85,6 @@ const identity = {
 const scoredRolloutSchema = z.object({
   status: z.literal('scored'),
   ...identity,
-  /** The policy was shown the environment's hint; the messages and the rows' ids are without it, the log-probs were sampled under it. */
-  hinted: z.literal(true).optional(),
   /** Where the policy was a router: what it chose. */
   routed: choiceSchema.optional(),
   messages: z.array(messageSchema),

@@ -4,9 +4,9 @@
  */
 import { z } from 'zod';
 import { digest } from '../artifacts/hash';
-import { artifactRefSchema } from '../domain/artifacts';
-import type { Environment, EnvironmentDescription, Episode } from '../domain/environment';
-import { defineKind, type MixedModule, mixedModuleSchema, MIXTURE, SANDBOX } from '../domain/kinds';
+import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
+import type { Environment, EnvironmentDescription } from '../domain/environment';
+import { defineKind, MIXTURE, SANDBOX } from '../domain/kinds';
 import { openSandboxEnvironment } from '../sandbox/module';
 import { LISTED, mixedTaskOf, mixedTasks } from '../domain/seeds';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
@@ -25,7 +25,7 @@ export const mixture: EnvironmentKind = {
   ...defineKind({
     kind: MIXTURE,
     version: '1',
-    options: { modules: z.array(mixedModuleSchema).min(1) },
+    options: { modules: z.array(artifactRefSchema).min(1) },
     open: ({ modules }, _identity, context: EnvironmentContext) => openMixture({ modules, ...context }),
   }),
   internal: true,
@@ -34,8 +34,8 @@ export const mixture: EnvironmentKind = {
 async function openMixture({
   modules,
   store,
-}: Pick<EnvironmentContext, 'store'> & { modules: readonly MixedModule[] }): Promise<Environment> {
-  const opened = await Promise.allSettled(modules.map(({ module }) => openSandboxEnvironment({ module, store })));
+}: Pick<EnvironmentContext, 'store'> & { modules: readonly ArtifactRef[] }): Promise<Environment> {
+  const opened = await Promise.allSettled(modules.map((module) => openSandboxEnvironment({ module, store })));
   const parts = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
   const failed = opened.find((one) => one.status === 'rejected');
   if (failed) {
@@ -43,7 +43,7 @@ async function openMixture({
     throw failed.reason;
   }
   const described = together(await Promise.all(parts.map((part) => part.describe())));
-  const version = digest(modules.map(({ module, hints }) => [module.sha256, hints]));
+  const version = digest(modules.map(({ sha256 }) => sha256));
   return {
     appearance: { task: 'fixed' },
     describe: async () => ({ ...described, name: `mixture-${version.slice(0, 12)}`, version }),
@@ -51,20 +51,12 @@ async function openMixture({
       const { from, count } = LISTED[split];
       return mixedTasks({ of: parts.map(() => ({ from })), count }).map((id) => ({ id, split }));
     },
-    async reset({ id: task, seed }, signal) {
+    reset({ id: task, seed }, signal) {
       const { environment, id } = mixedTaskOf(task, parts.length);
-      const episode = await parts[environment]!.reset({ id, seed }, signal);
-      return modules[environment]!.hints ? episode : withoutHint(episode);
+      return parts[environment]!.reset({ id, seed }, signal);
     },
     close: async () => void (await Promise.all(parts.map((part) => part.close()))),
   };
-}
-
-/** One that was accepted without hints is trained on without them. */
-function withoutHint(episode: Episode): Episode {
-  const start = { ...episode.start };
-  delete start.hint;
-  return { ...episode, start };
 }
 
 /** Every text and every tool once. Of tools with one name the first stands here; an episode offers its own. */

@@ -3,14 +3,8 @@
  * the interval of a branch's paired difference to the base excludes zero, upwards on one branch and downwards on another.
  */
 import { direction, comparable } from '../domain/statistics';
-import type {
-  BranchComparison,
-  CalibrationFigures,
-  CapabilityDraft,
-  ReportedCapability,
-  ReportedRound,
-} from './capability-model';
-import { differenceText, pText, shortPercent, valueText } from './format';
+import type { BranchComparison, CapabilityDraft, ReportedCapability } from './capability-model';
+import { differenceText, pText, valueText } from './format';
 import type { ReportedRouter, VerdictSentence } from './model';
 import { say } from './recommendation';
 
@@ -118,10 +112,3 @@ export function capabilitySentence(capability: CapabilityDraft): VerdictSentence
     training?.rollouts,
   );
 }
-
-export const calibrationsOf = ({ calibration, aided = [] }: ReportedRound): CalibrationFigures[] =>
-  [calibration, ...aided].filter((one) => one !== undefined);
-
-/** `with hints on 50% of the rollouts`; undefined without any. */
-export const hintsText = ({ hints }: { hints?: number | undefined }): string | undefined =>
-  hints === undefined ? undefined : `with hints on ${shortPercent(hints)} of the rollouts`;

@@ -109,8 +109,6 @@ export type BandFigures = z.infer<typeof bandFiguresSchema>;
 /** One calibration round of a synthesized environment. */
 const calibrationFiguresSchema = z.strictObject({
   round: z.number().int().positive(),
-  /** Share of each seed's rollouts that were shown the environment's hint; absent where none was. */
-  hints: z.number().gt(0).max(1).optional(),
   accepted: z.boolean(),
   verdict: z.enum(['accepted', 'too_easy', 'too_hard', 'too_little_contrast']),
   reasons: z.array(z.string()),
@@ -143,8 +141,6 @@ const curveSchema = z.array(z.strictObject({ step, reward: z.number() }));
 
 export const reportedTrainingSchema = z.strictObject({
   steps: step,
-  /** Share of each group's rollouts that were shown the environment's hint: the reward curve counts them, too. Absent where none was. */
-  hints: z.number().gt(0).max(1).optional(),
   /** All that it trained, also past the best step. */
   rollouts: figureSchema,
   /** Of those that carried a gradient; absent where each was one row, and no conversation was computed twice. */
@@ -206,8 +202,6 @@ const reportedRoundSchema = z.strictObject({
   round: z.number().int().positive(),
   selfTest: z.strictObject(selfTestSchema.shape),
   calibration: calibrationFiguresSchema.optional(),
-  /** Where that missed the bands for want of success: the same with hints. */
-  aided: z.array(calibrationFiguresSchema).optional(),
   module: artifactRefSchema,
   /** What was decided of it, where somebody was asked. */
   decision: z.string().optional(),

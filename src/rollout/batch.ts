@@ -11,7 +11,7 @@ import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
 import type { ToolSchema } from '../domain/messages';
 import type { Outcome } from '../domain/outcomes';
-import type { Policy, Rollout, ScoredRollout, Hints, Sampling } from '../domain/rollout';
+import type { Policy, Rollout, ScoredRollout, Sampling } from '../domain/rollout';
 import { keepOutcomes, readOutcomes, readRecords, readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
 import type { EnvironmentDescription } from '../domain/environment';
 import { contentOf, partsOf } from '../policy/merge';
@@ -35,8 +35,6 @@ export interface PlannedRollout {
   key: string;
   task: string;
   attempt: number;
-  /** The policy is shown the environment's hint, where it gives one. */
-  hinted: boolean;
   /** Nothing that is stored is known to be of the task as it is now. */
   isNew?: true;
 }
@@ -45,7 +43,7 @@ export interface BatchPlan {
   key: string;
   /** Of what is played before the batch is whole: also of tasks that could not be opened, or show something else by now, under their own keys. */
   journal: string;
-  /** Digest of all but the tasks, the attempts and the hints: batches of one setting may hold the same rollouts. */
+  /** Digest of all but the tasks and the attempts: batches of one setting may hold the same rollouts. */
   setting: string;
   /** By task (as text), then by attempt. */
   rollouts: PlannedRollout[];
@@ -54,10 +52,9 @@ export interface BatchPlan {
 export function planBatch({
   tasks,
   attempts,
-  hints,
   shown,
   ...inputs
-}: BatchInputs & { tasks: string[]; attempts: number; hints?: Hints; shown: Shown }): BatchPlan {
+}: BatchInputs & { tasks: string[]; attempts: number; shown: Shown }): BatchPlan {
   const { environment, policy, sampling, seed, maxSteps, step } = inputs;
   const setting = digest({
     format: ENGINE_FORMAT,
@@ -68,19 +65,16 @@ export function planBatch({
     maxSteps,
     step,
   });
-  const hintedAttempts = Math.round((hints?.share ?? 0) * attempts);
   const planned = (task: string, attempt: number): PlannedRollout => {
-    const hinted = attempt < hintedAttempts;
     const look = shown.get(task);
-    // Whether others of its batch are hinted is no part of a rollout's key.
-    const key = digest([setting, look ?? null, task, attempt, ...(hinted ? ['hinted'] : [])]);
-    return { key, task, attempt, hinted, ...(look === undefined && { isNew: true }) };
+    const key = digest([setting, look ?? null, task, attempt]);
+    return { key, task, attempt, ...(look === undefined && { isNew: true }) };
   };
   const rollouts = [...tasks]
     .sort()
     .flatMap((task) => Array.from({ length: attempts }, (_, attempt) => planned(task, attempt)));
   const key = `rollouts/${digest(rollouts.map(({ key }) => key))}`;
-  const journal = `unfinished/${digest([setting, rollouts.map(({ task, attempt, hinted }) => [task, attempt, hinted])])}`;
+  const journal = `unfinished/${digest([setting, rollouts.map(({ task, attempt }) => [task, attempt])])}`;
   return { key, journal, setting, rollouts };
 }
 

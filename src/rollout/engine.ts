@@ -9,16 +9,7 @@ import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import type { ToolSchema } from '../domain/messages';
 import { summarise } from '../domain/outcomes';
-import type {
-  Hints,
-  Observe,
-  Policy,
-  Purpose,
-  Rollout,
-  RolloutSummary,
-  Sampling,
-  ScoredRollout,
-} from '../domain/rollout';
+import type { Observe, Policy, Purpose, Rollout, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import {
   findBatch,
@@ -43,8 +34,6 @@ export interface RollOutOptions {
   tasks: string[];
   /** Attempts at each task: the group size. */
   attempts: number;
-  /** Which of them are hinted; without it none is. */
-  hints?: Hints;
   sampling: Sampling;
   seed: number;
   /** A lower limit than the environment's own. */
@@ -116,7 +105,7 @@ export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   return { summary: { ref, purpose, title, ...summarise(outcomes), ...taken, seconds }, outcomes, records, reused };
 }
 
-function checkOptions({ tasks, attempts, hints, concurrency, maxAttempts }: RollOutOptions): void {
+function checkOptions({ tasks, attempts, concurrency, maxAttempts }: RollOutOptions): void {
   const problem = (text: string) => new OutsideFailure('BadInput', `rollouts: ${text}`);
   if (tasks.length === 0) throw problem('tasks is empty; name at least one task');
   const twice = tasks.find((task, n) => tasks.indexOf(task) !== n);
@@ -124,8 +113,6 @@ function checkOptions({ tasks, attempts, hints, concurrency, maxAttempts }: Roll
   for (const [name, value] of Object.entries({ attempts, concurrency, maxAttempts })) {
     if (!Number.isInteger(value) || value < 1) throw problem(`${name} is ${value}; give a whole number of 1 or more`);
   }
-  if (hints && !(hints.share >= 0 && hints.share <= 1))
-    throw problem(`hints.share is ${hints.share}; give a share from 0 to 1`);
 }
 
 async function findWhole(store: ArtifactStore, plan: BatchPlan): Promise<Made | undefined> {

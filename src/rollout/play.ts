@@ -1,7 +1,7 @@
 /**
  * The agent loop: one attempt of a policy at a task. It ends with a reward from the environment, or throws an OutsideFailure (or the reason of the
  * abort). A rollout's `messages` are what the environment and the policy said to each other, without the policy's own prompt, which is in the
- * rollout's key, and without a hint, which is shown to the policy while it samples and is nowhere else.
+ * rollout's key.
  */
 import {
   type Context,
@@ -38,19 +38,17 @@ export interface PlayOptions {
 }
 
 export async function play(planned: PlannedRollout, options: PlayOptions): Promise<ScoredRollout> {
-  const { key, task, attempt, hinted } = planned;
+  const { key, task, attempt } = planned;
   const { environment, seed, signal } = options;
   const started = performance.now();
   const episode = await fromEnvironment(() => environment.reset({ id: task, seed }, signal));
   try {
     const { policy, ...routed } = await resolved(key, episode, options);
-    const hint = hinted ? episode.start.hint : undefined;
-    const { stopReason, ...played } = await converse({ key, episode, hint, policy, options });
+    const { stopReason, ...played } = await converse({ key, episode, policy, options });
     const told = await fromEnvironment(async () => evaluationSchema.parse(await episode.evaluate(stopReason)));
     const evaluation = { ...told, reward: roundReward(told.reward) };
     const seconds = Math.round(performance.now() - started) / 1000;
-    const about = { key, task, attempt, ...(hint !== undefined && { hinted: true as const }), ...routed };
-    return { status: 'scored', ...about, stopReason, ...evaluation, ...played, seconds };
+    return { status: 'scored', key, task, attempt, ...routed, stopReason, ...evaluation, ...played, seconds };
   } finally {
     // The rollout stands or has failed already; an episode that can't be closed changes neither.
     await episode.close().catch(() => undefined);
@@ -68,11 +66,10 @@ type Conversation = Pick<ScoredRollout, 'messages' | 'stopReason' | 'rows' | 'st
 async function converse(o: {
   key: string;
   episode: Episode;
-  hint: string | undefined;
   policy: FixedPolicy;
   options: PlayOptions;
 }): Promise<Conversation> {
-  const { key, episode, hint, policy, options } = o;
+  const { key, episode, policy, options } = o;
   const { client, sampling, signal } = options;
   const { start } = episode;
   const maxSteps = Math.min(options.maxSteps ?? Infinity, start.maxSteps);
@@ -87,35 +84,25 @@ async function converse(o: {
   for (let step = 0; step < maxSteps; step++) {
     const { tools } = context;
     const since = context.messages.slice(opening.length);
-    const prompted = withPrompt(opening, policy.prompt);
-    const shown = hint === undefined ? prompted : withHint(prompted, hint);
+    const shown = withPrompt(opening, policy.prompt);
     const known = contexts.before(context);
     // An answer of the agent's own making stands after what is known: the ids up to it tell nothing of what follows.
     const goesOn = context.messages.findLastIndex(({ role }) => role === 'assistant') < known.length;
-    const { seen, trained } = goesOn ? known : { seen: [], trained: [] };
+    const seen = goesOn ? known.ids : [];
     const request = { policy, tools, sampling, signal, conversation: episode, seed: turnSeed({ key, turn: step }) };
-    const before = (ids: readonly number[]) => (sampling.thinking === 'stripped' ? {} : { before: ids });
-    const turn = await sampleWithinContext(client, { ...request, messages: [...shown, ...since], ...before(seen) });
+    const before = sampling.thinking === 'stripped' ? {} : { before: seen };
+    const turn = await sampleWithinContext(client, { ...request, messages: [...shown, ...since], ...before });
     if (!turn) return ended('context_length', step);
     const sampled = { promptTokens: turn.promptIds.length, completionTokens: turn.tokenIds.length };
     usage.promptTokens += sampled.promptTokens;
     usage.completionTokens += sampled.completionTokens;
-    let { promptIds } = turn;
-    if (hint !== undefined) {
-      const unhinted = { messages: [...prompted, ...since], ...before(trained) };
-      promptIds = await promptIdsOf(client, { ...request, ...unhinted });
-      usage.promptTokens += promptIds.length;
-    }
     const { toolCalls } = turn.message;
     const message = { ...turn.message, ...(toolCalls && { toolCalls: numbered(toolCalls, messages, 'call') }) };
     const answered = { messages: [...context.messages, message], tools };
-    contexts.add(answered, {
-      seen: [...turn.promptIds, ...turn.tokenIds],
-      trained: turn.tokenIds.length > 0 ? [...promptIds, ...turn.tokenIds] : trained,
-    });
+    contexts.add(answered, [...turn.promptIds, ...turn.tokenIds]);
     const result = await fromEnvironment(() => episode.step(message, { ...sampled, finishReason: turn.finishReason }));
     if (result.unheard) return ended(result.stopReason ?? 'agent_stop', step);
-    rows.add({ ...turn, promptIds }, onlyReads(turn.message, tools));
+    rows.add(turn, onlyReads(turn.message, tools));
     messages.push(message);
     if (result.context) {
       context = result.context;
@@ -176,46 +163,28 @@ export function withPrompt(opening: readonly Message[], prompt: Prompt | undefin
   );
 }
 
-/** The first messages with the hint below the first system message's text. */
-const withHint = (opening: readonly Message[], hint: string): Message[] =>
-  inSystemMessage(opening, hint, (system) => `${system}\n\n${hint}`);
-
-/**
- * The ids that an answer to these messages follows. The policy server is asked for a sample of one token: nobody else renders and tokenizes as
- * it does, and a part of a conversation may render otherwise by what stands before it.
- */
-async function promptIdsOf(client: Pick<PolicyClient, 'sample'>, request: TurnRequest): Promise<number[]> {
-  const { promptIds } = await client.sample({ ...request, sampling: { ...request.sampling, maxTokens: 1 } });
-  return promptIds;
-}
-
-interface Ids {
-  /** What the policy saw and sampled. */
-  seen: readonly number[];
-  /** The same without a hint. */
-  trained: readonly number[];
-}
-
-interface Known extends Ids {
+interface Known {
   /** Messages of the context. */
   length: number;
+  /** The token ids that the policy saw and sampled. */
+  ids: readonly number[];
 }
 
 function createContexts() {
-  const answered: { context: Context; ids: Ids }[] = [];
+  const answered: { context: Context; ids: Known['ids'] }[] = [];
   return {
     before({ messages, tools }: Context): Known {
-      let longest: Known = { length: 0, seen: [], trained: [] };
+      let longest: Known = { length: 0, ids: [] };
       for (const { context, ids } of answered.toReversed()) {
         const { length } = context.messages;
         if (length <= longest.length || length > messages.length) continue;
         if (!isDeepStrictEqual(context.tools, tools)) continue;
-        if (context.messages.every((message, n) => isSame(message, messages[n]!))) longest = { length, ...ids };
+        if (context.messages.every((message, n) => isSame(message, messages[n]!))) longest = { length, ids };
       }
       return longest;
     },
     /** `context`: with the answer. */
-    add: (context: Context, ids: Ids): void => void answered.push({ context, ids }),
+    add: (context: Context, ids: Known['ids']): void => void answered.push({ context, ids }),
   };
 }
 

@@ -21,8 +21,7 @@ interface TrainingBatchOptions {
 }
 
 export interface RowsRollout {
-  /** `logprobs` is null in a rollout that was hinted: they were sampled under the hint, and the prompt is without it. */
-  rows: { prompt_ids: number[]; completion_ids: number[]; logprobs: number[] | null; mask: (0 | 1)[] }[];
+  rows: { prompt_ids: number[]; completion_ids: number[]; logprobs: number[]; mask: (0 | 1)[] }[];
   reward: number;
 }
 
@@ -47,7 +46,7 @@ export function* trainingBatch(options: TrainingBatchOptions): Generator<BatchLi
   }
 }
 
-function inRows({ rows, reward, task, attempt, hinted }: ScoredRollout, maskReadOnlyTurns: boolean): RowsRollout {
+function inRows({ rows, reward, task, attempt }: ScoredRollout, maskReadOnlyTurns: boolean): RowsRollout {
   if (rows.length === 0) {
     const problem = `rollout ${attempt} of task ${task} holds no sampled token: its first prompt is longer than the context`;
     throw new OutsideFailure('BadInput', `${problem}; train on shorter tasks`);
@@ -56,7 +55,7 @@ function inRows({ rows, reward, task, attempt, hinted }: ScoredRollout, maskRead
     rows: rows.map((row) => ({
       prompt_ids: row.promptIds,
       completion_ids: row.completionIds,
-      logprobs: hinted ? null : row.logprobs,
+      logprobs: row.logprobs,
       mask: maskOf(row, maskReadOnlyTurns),
     })),
     reward,

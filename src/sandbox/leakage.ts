@@ -30,7 +30,7 @@ function wordsOf(hash: string): number {
   throw new RangeError(`"${hash}" is no messageHash(): it does not say of how many words`);
 }
 
-/** Messages of fewer words come up in any code, tool's answer or hint. */
+/** Messages of fewer words come up in any code or tool's answer. */
 const FEWEST_WORDS = 5;
 export const isDistinctive = (hash: string): boolean => wordsOf(hash) >= FEWEST_WORDS;
 
@@ -89,7 +89,7 @@ export const LEAKING_SHARE = 1 / 3;
 
 interface Leak {
   seed: number;
-  who: 'a user' | 'a tool' | 'the hint';
+  who: 'a user' | 'a tool';
 }
 
 /** `forbidden`: messageHash() of the test tasks' texts. The first leak of each seed; the policy is the target's own. */
@@ -99,22 +99,16 @@ export async function leaksOf(
 ): Promise<Leak[]> {
   if (forbidden.length === 0) return [];
   const [isForbidden, isTelling] = [forbiddenIn(forbidden), forbiddenIn(forbidden.filter(isDistinctive))];
-  const names = await module.exports();
   const leaks: Leak[] = [];
   for (const seed of seeds) {
     const made = await unlessItFails(module.make(seed));
     if (made === undefined) continue;
-    const hint = names.includes('hint') ? await unlessItFails(module.hint(made)) : undefined;
     const start = (await unlessItFails(module.start(made))) ?? [];
     const solved = await unlessItFails(module.solve(seed).then((script) => play(module, { seed, script })));
     const saidBy = (role: Message['role']) =>
       (solved?.messages ?? start).flatMap((one) => (one.role === role ? [one.content] : []));
     const first = start.flatMap((one) => (one.role === 'user' ? [one.content] : [])).join(' ');
-    const who = [first, ...saidBy('user')].some(isForbidden)
-      ? 'a user'
-      : saidBy('tool').some(isTelling)
-        ? 'a tool'
-        : hint !== undefined && isTelling(hint) && 'the hint';
+    const who = [first, ...saidBy('user')].some(isForbidden) ? 'a user' : saidBy('tool').some(isTelling) && 'a tool';
     if (who) leaks.push({ seed, who });
   }
   return leaks;

@@ -30,7 +30,7 @@ import {
   TEXT_CHARS,
   EPISODE_CHARS,
 } from './limits';
-import { openSandbox, SandboxError, type SandboxOptions, unlessItFails } from './sandbox';
+import { openSandbox, SandboxError, type SandboxOptions } from './sandbox';
 import { createHash } from 'node:crypto';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -108,11 +108,10 @@ const results = {
   reference: z.object({ actions: list(action, MOST_ENTRIES), tell: list(fact, MOST_ENTRIES) }),
   solve: script.refine((messages) => messages.length > 0, 'a message is needed'),
   shortcuts: record(script, MOST_ENTRIES),
-  hint: text,
 };
 type Results = { [Name in keyof typeof results]: z.infer<(typeof results)[Name]> };
 
-/** Functions that every module exports; `shortcuts` and `hint` are optional, any other is left alone. */
+/** Functions that every module exports; `shortcuts` is optional, any other is ignored. */
 const REQUIRED_EXPORTS = ['describe', 'make', 'start', 'step', 'reward', 'reference', 'solve'] as const;
 
 export function missingExports(names: readonly string[]): string | undefined {
@@ -157,8 +156,6 @@ export function openModule(options: { source: string } & SandboxOptions) {
     solve: (seed: number): Promise<AssistantMessage[]> => call('solve', [seed]),
     /** Scripted policies that must not pay, by name: always and never doing what the environment trains. */
     shortcuts: (seed: number): Promise<Record<string, AssistantMessage[]>> => call('shortcuts', [seed]),
-    /** What kind of thing to do in an instance, for rollouts that are hinted. */
-    hint: (state: State) => call('hint', [state]),
   };
 }
 
@@ -238,15 +235,12 @@ export async function sandboxEnvironment(o: { module: EnvironmentModule; version
   const { module, version } = o;
   const description = await module.describe();
   const { tools, maxSteps } = description;
-  const hasHints = (await module.exports()).includes('hint');
 
   async function reset(task: string): Promise<Episode> {
     const episode = await beginEpisode(module, seedOf(task));
-    // None where it fails or is blank: rollouts that are not hinted need none, and the self-test finds it.
-    const hint = hasHints ? await unlessItFails(module.hint(episode.state())) : undefined;
     let steps = 0;
     return {
-      start: { messages: episode.start, tools, maxSteps, ...(hint !== undefined && { hint }) },
+      start: { messages: episode.start, tools, maxSteps },
       async step(message) {
         const { messages, done, stopReason } = await episode.step(message);
         steps += 1;

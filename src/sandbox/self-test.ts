@@ -17,7 +17,7 @@ import { failed, solutionChecks } from './solution-checks';
 import { schemaFindings } from './vocabulary';
 
 /** Part of the key of a stored result: changes whenever a module could be judged otherwise. */
-export const SELF_TEST_VERSION = '13';
+export const SELF_TEST_VERSION = '14';
 
 const FROM_EACH = 34;
 export const TESTED_SEEDS = Array.from({ length: FROM_EACH }, (_, n) =>
@@ -44,11 +44,9 @@ export async function selfTest({
   cpuMs?: number;
 }): Promise<SelfTest> {
   const findings: string[] = [];
-  let names: readonly string[] = [];
   await withModule(source, async (module) => {
     try {
-      names = await module.exports();
-      for await (const finding of examine({ source, names, stage: openStage({ module, progress, cpuMs }) }))
+      for await (const finding of examine({ source, stage: openStage({ module, progress, cpuMs }) }))
         if (findings.push(finding) > 2 * MOST_FINDINGS) break;
     } catch (error) {
       if (error instanceof SandboxError) findings.push(`the module fails: ${quoted(error.message, 500)}`);
@@ -58,12 +56,12 @@ export async function selfTest({
   });
   const more = findings.splice(MOST_FINDINGS).length;
   if (more > 0) findings.push(`${more} more findings are left out: mend these first`);
-  return { passed: findings.length === 0, findings, ...(names.includes('hint') && { hints: true }) };
+  return { passed: findings.length === 0, findings };
 }
 
-async function* examine(o: { source: string; names: readonly string[]; stage: Stage }): AsyncGenerator<string> {
-  const { source, names, stage } = o;
+async function* examine({ source, stage }: { source: string; stage: Stage }): AsyncGenerator<string> {
   const { module } = stage;
+  const names = await module.exports();
   const missing = missingExports(names);
   if (missing !== undefined) return yield missing;
   const { tools, maxSteps } = await module.describe();
@@ -77,12 +75,9 @@ async function* examine(o: { source: string; names: readonly string[]; stage: St
   const solved = await stage.solve(TESTED_SEEDS);
   for (const check of solutionChecks)
     yield* await check({
-      module,
       tools,
       maxSteps,
-      hasHints: names.includes('hint'),
       solved,
-      each: stage.each,
       again: () => stage.solve(TESTED_SEEDS.slice(0, TWICE)),
       moreTraining: () => stage.solve(MORE_TRAINING),
     });

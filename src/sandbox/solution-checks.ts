@@ -1,21 +1,17 @@
-/** What the reference solutions and the hints show of a module: each check gives its findings. */
+/** What the reference solutions show of a module: each check gives its findings. */
 import { createHash } from 'node:crypto';
 import type { ToolSchema } from '../domain/messages';
 import { isSuccess } from '../domain/rollout';
 import { HELD_OUT_SEEDS, TRAINING_SEEDS } from '../domain/seeds';
-import { answersIn, assistantMessages, callsIn, jsonOf } from './conversation';
-import type { ScriptedEpisode, EnvironmentModule } from './module';
+import { answersIn, assistantMessages, jsonOf } from './conversation';
+import type { ScriptedEpisode } from './module';
 import { quoted } from './limits';
 import { hasShape, recordShape } from './vocabulary';
 
 interface Solutions {
-  module: EnvironmentModule;
   tools: readonly ToolSchema[];
   maxSteps: number;
-  hasHints: boolean;
   solved: readonly ScriptedEpisode[];
-  /** Work on each item, some at a time. */
-  each<Item, Result>(items: readonly Item[], work: (item: Item) => Promise<Result>): Promise<Result[]>;
   /** The first of `solved`, played once more. */
   again(): Promise<ScriptedEpisode[]>;
   /** Solutions of further training seeds. */
@@ -28,7 +24,6 @@ export const solutionChecks: readonly ((solutions: Solutions) => Iterable<string
   diversityFindings,
   repeatFindings,
   observationFindings,
-  hintFindings,
 ];
 
 /** Solutions score 1, end the episode and fit into its steps. */
@@ -118,72 +113,3 @@ const SHAPE_PROBLEMS: Record<string, string> = {
   false: 'does not have the shape of its outputSchema',
   unknown: 'takes too long to compare with its outputSchema: make observations shorter, or fields less alike',
 };
-
-const HINT_CHARS = 600;
-/** Values that are looked for in an instance, their characters, and those of its first messages in which they are. */
-const LOOKED = { values: 64, valueChars: 200, chars: 20_000 };
-
-/** At most one finding of each kind. */
-async function hintFindings({ module, solved, tools, hasHints, each }: Solutions): Promise<string[]> {
-  const found = new Map<string, string>();
-  const hinted = await each(hasHints ? solved : [], async (episode) => {
-    const state = await module.make(episode.seed);
-    return { seed: episode.seed, secrets: await secretsOf(module, episode, state), hint: await module.hint(state) };
-  });
-  for (const { seed, secrets, hint } of hinted) {
-    const note = (kind: string, problem: string | undefined | false): void => {
-      if (problem && !found.has(kind)) found.set(kind, `hint: seed ${seed}${problem}`);
-    };
-    const holds = wordsIn(hint.slice(0, HINT_CHARS));
-    const tool = tools.find(({ name }) => holds(name));
-    const secret = secrets.find(holds);
-    note(
-      'long',
-      hint.length > HINT_CHARS &&
-        ` gives ${hint.length} characters: say it in 1 to 4 sentences, at most ${HINT_CHARS} characters`,
-    );
-    note(
-      'tool',
-      tool &&
-        `: "${quoted(hint)}" names the tool ${quoted(tool.name, 100)}: say what kind of thing to do, in words of the policy`,
-    );
-    note(
-      'secret',
-      secret !== undefined &&
-        `: "${quoted(hint)}" gives away "${quoted(secret, 100)}", an argument of the solution that the first messages do not ` +
-          `hold: say how to find it`,
-    );
-  }
-  return ['long', 'tool', 'secret'].flatMap((kind) => found.get(kind) ?? []);
-}
-
-/** Arguments of the solution's calls that the first messages do not hold. */
-async function secretsOf(module: EnvironmentModule, episode: ScriptedEpisode, state: unknown): Promise<string[]> {
-  const { actions } = await module.reference(state);
-  const given = [...callsIn(episode.messages), ...actions].flatMap(({ arguments: values }) => valuesOf(values));
-  const values = [...new Set(given)].filter(({ length }) => length <= LOOKED.valueChars).slice(0, LOOKED.values);
-  // The user's words come last, and are looked at before a long policy.
-  const start = episode.start.map(({ content }) => content).reverse();
-  const holds = wordsIn(start.join('\n').slice(0, LOOKED.chars));
-  return values.filter((value) => !holds(value));
-}
-
-function valuesOf(given: unknown): string[] {
-  if (typeof given === 'string' || typeof given === 'number') return [String(given).trim()].filter(Boolean);
-  return typeof given === 'object' && given !== null ? Object.values(given).flatMap(valuesOf) : [];
-}
-
-const WORD = /[\p{L}\p{N}_]/u;
-
-/** Tells whether the text holds these words, not as a part of longer ones. */
-export function wordsIn(text: string): (words: string) => boolean {
-  const within = text.toLowerCase();
-  const inWord = (at: number, edge: string | undefined): boolean =>
-    WORD.test(within[at] ?? '') && edge !== undefined && WORD.test(edge);
-  return (words) => {
-    const sought = words.toLowerCase();
-    for (let at = within.indexOf(sought); at >= 0; at = within.indexOf(sought, at + 1))
-      if (!inWord(at - 1, sought[0]) && !inWord(at + sought.length, sought.at(-1))) return true;
-    return false;
-  };
-}

@@ -40,7 +40,7 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
   /** How every batch is made; absent where it learns from what it was given, and no step has rollouts. */
   batch?: Pick<
     RollOutOptions,
-    'campaign' | 'environment' | 'sampling' | 'seed' | 'concurrency' | 'maxAttempts' | 'inputs' | 'hints'
+    'campaign' | 'environment' | 'sampling' | 'seed' | 'concurrency' | 'maxAttempts' | 'inputs'
   > & {
     maxSteps: number;
     maskReadOnlyTurns: boolean;

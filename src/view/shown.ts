@@ -60,7 +60,7 @@ type Facts = ShownRollout['facts'];
 
 function factsOf(rollout: Rollout): Facts {
   if (rollout.status === 'broken') return [{ name: rollout.error.type, value: rollout.error.message }];
-  const { reward, breakdown, stopReason, steps, seconds, usage, hinted, branch, routed, reference } = rollout;
+  const { reward, breakdown, stopReason, steps, seconds, usage, branch, routed, reference } = rollout;
   const text = (value: object): string =>
     Object.entries(value)
       .map(([name, number]) => `${name} ${Number(Number(number).toFixed(4))}`)
@@ -73,7 +73,6 @@ function factsOf(rollout: Rollout): Facts {
     ['tokens', `${usage.promptTokens} read, ${usage.completionTokens} sampled`],
     ['seconds', seconds.toFixed(1)],
     ['branch', branch],
-    ['hinted', hinted && 'yes: the policy was shown the hint of its environment'],
     ['routed to', routed && [routed.chosen, text(routed.probabilities)].filter(Boolean).join(': ')],
     ['right actions', reference && reference.actions.map(({ name }) => name).join(', ')],
   ];

@@ -6,11 +6,11 @@
 import { patched, workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import { bestIteration, type CapabilityResult, type EndedCapability, type TrainingSummary } from '../domain/results';
-import type { Hints, RolloutSummary } from '../domain/rollout';
+import type { RolloutSummary } from '../domain/rollout';
 import { ChildStatus, percent, withOutcome } from './status';
 import { childFailure, resultingReason } from './failures';
 import { keep, part, rollOut } from './steps';
-import { type SynthesisInput, synthesize, type Synthesized } from './synthesis';
+import { type SynthesisInput, synthesize } from './synthesis';
 import { moduleOf, type Practice, practiceOn, train, type TrainedModules } from './training';
 
 export interface CapabilityInput extends SynthesisInput {
@@ -89,30 +89,20 @@ function decidedOn(all: CapabilityResult, result: ArtifactRef): EndedCapability 
   };
 }
 
-interface OwnPractice extends Practice {
-  hints?: Hints;
-}
-
 /** On the environment that was written for it, or on those of its parts. */
 function practiceFor(
   { campaign, steps }: CapabilityInput,
-  on: Synthesized | NonNullable<CapabilityInput['mixes']>,
-): OwnPractice {
-  const { groupsPerStep, hintShare } = campaign.training;
+  on: { module: ArtifactRef } | NonNullable<CapabilityInput['mixes']>,
+): Practice {
+  const { groupsPerStep } = campaign.training;
   const count = steps * groupsPerStep;
-  if ('module' in on) {
-    const { module, hints } = on;
-    const trained = { module, hints: hints !== undefined };
-    return { ...practiceOn(campaign, [trained], { seen: 0, count }), ...(hints && { hints }) };
-  }
-  const { modules, afterSteps } = on;
-  const practice = practiceOn(campaign, modules, { seen: afterSteps * groupsPerStep, count });
-  return modules.some(({ hints }) => hints) ? { ...practice, hints: { share: hintShare } } : practice;
+  if ('module' in on) return practiceOn(campaign, [on.module], { seen: 0, count });
+  return practiceOn(campaign, on.modules, { seen: on.afterSteps * groupsPerStep, count });
 }
 
 async function trainAndValidate(
   { campaign, prepared, candidate, start, startHeldOut, steps, mixes }: CapabilityInput,
-  { environment, tasks, heldOut, hints }: OwnPractice,
+  { environment, tasks, heldOut }: Practice,
   status: ChildStatus,
 ): Promise<NonNullable<CapabilityResult['trained']>> {
   const { trials } = campaign.validation;
@@ -129,7 +119,6 @@ async function trainAndValidate(
     ...(mixes ? { heldOut: onTarget, heldOutOn: campaign.target } : { heldOut }),
     steps,
     from: start.adapters,
-    hints,
   });
   const best = bestIteration(iterations);
   if (!best) throw new Error(`the training of ${name} left no checkpoint`);

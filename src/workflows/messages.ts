@@ -84,7 +84,7 @@ export interface ChildProgress {
   round: number;
   detail: string;
   paused: boolean;
-  /** Of this round: "18%, with hints 21%". */
+  /** Of this round: "18%". */
   calibration?: string;
   /** Its environment, while that waits for approval. */
   waiting?: Waiting;

@@ -1,19 +1,12 @@
 /** Rounds of synthesis: write or revise, self-test, calibrate, until the environment is within the bands or there is nothing more to try. */
 import type { ArtifactRef } from '../domain/artifacts';
-import {
-  acceptedWithHints,
-  type CalibrationReport,
-  isCalibrated,
-  type RoundFeedback,
-  type SynthesisRound,
-  wantsAid,
-} from '../domain/calibration';
+import { isCalibrated, type SynthesisRound } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
 import type { Candidate, Lacking } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
 import { sandboxSpec } from '../domain/kinds';
 import type { CapabilityResult, Prepared } from '../domain/results';
-import type { FixedPolicy, Hints, RolloutSummary } from '../domain/rollout';
+import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
 import { CALIBRATION_SEEDS } from '../domain/seeds';
 import { environmentVerdict, rejectionText } from './approval';
 import { failedWith } from './failures';
@@ -35,12 +28,6 @@ export interface SynthesisInput {
   start: FixedPolicy;
 }
 
-/** An environment to train on; `hints`: it is within the bands only with them. */
-export interface Synthesized {
-  module: ArtifactRef;
-  hints?: Hints;
-}
-
 /** What a rollout breaks with where the module throws or does not keep its contract. */
 const MODULE_FAILED = 'BadEnvironment' satisfies FailureType;
 
@@ -51,7 +38,7 @@ export async function synthesize(
   input: SynthesisInput,
   rounds: SynthesisRound[],
   status: ChildStatus,
-): Promise<Synthesized | Ended> {
+): Promise<{ module: ArtifactRef } | Ended> {
   const { maxRounds } = input.campaign.calibration;
   let edited: ArtifactRef | undefined;
   for (let round = 1; round <= maxRounds || edited; round++) {
@@ -77,7 +64,7 @@ export async function synthesize(
     if (broke !== undefined || !isCalibrated(record)) continue;
     // Whoever edited it has approved it.
     const verdict = own ? 'take' : await environmentVerdict({ ...input, rounds, status });
-    if (verdict === 'take') return { module, ...hintsOf(input.campaign, record) };
+    if (verdict === 'take') return { module };
     if (verdict === 'give up') break;
     edited = verdict.edited;
   }
@@ -97,8 +84,7 @@ async function brokeInPlay(
     if (broke === undefined) throw error;
     return `in play, by the agent: ${broke}`;
   }
-  const made = [record.calibrationRollouts, ...(record.aided ?? []).map((one) => one.calibrationRollouts)];
-  const broken = made.reduce((sum, batch) => sum + (batch?.errors[MODULE_FAILED] ?? 0), 0);
+  const broken = record.calibrationRollouts?.errors[MODULE_FAILED] ?? 0;
   return broken > 0 ? `in play, by the agent: ${broken} attempts ended with ${MODULE_FAILED}` : undefined;
 }
 
@@ -124,7 +110,7 @@ async function write(
         others,
         round,
         seed,
-        ...(last && { previous: { module: last.module, ...feedbackOf(last), ...attemptsOf(last) } }),
+        ...(last && { previous: previousOf(last) }),
       }),
     );
     return { module };
@@ -138,30 +124,21 @@ async function write(
   }
 }
 
-/** What the round says to whoever revises its version. */
-function feedbackOf({ selfTest, calibration, aided, decision }: SynthesisRound): RoundFeedback {
+/** Returns the version to revise, with what its round found. */
+function previousOf({ module, selfTest, calibration, calibrationRollouts, decision }: SynthesisRound) {
   return {
+    module,
     findings: selfTest.findings,
     ...(decision?.kind === 'reject' && { rejection: decision.reason }),
     ...(calibration && { calibration }),
-    ...(aided && { aided: aided.map(({ hints, calibration }) => ({ hints, calibration })) }),
+    ...(calibrationRollouts && { attempts: calibrationRollouts.ref }),
   };
 }
-
-/** Of the last calibration. */
-function attemptsOf({ calibrationRollouts, aided }: SynthesisRound): { attempts?: ArtifactRef } {
-  const last = aided?.at(-1)?.calibrationRollouts ?? calibrationRollouts;
-  return last ? { attempts: last.ref } : {};
-}
-
-/** How those that were accepted with hints are trained on. */
-const hintsOf = ({ training }: Campaign, record: SynthesisRound): Omit<Synthesized, 'module'> =>
-  acceptedWithHints(record) ? { hints: { share: training.hintShare } } : {};
 
 /** How it ends without a version to train on: by the bands that the last one missed, by its rejection, or by why it came to neither. */
 function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): Ended {
   const calibrated = rounds.findLast(({ calibration }) => calibration);
-  const missed = calibrated && !isCalibrated(calibrated) ? bandsMissed(calibrated) : [];
+  const missed = calibrated?.calibration?.reasons ?? [];
   const rejected = calibrated && rejectionText(calibrated);
   const against = [...missed, ...(rejected === undefined ? [] : [rejected])];
   const found = against.length > 0 ? against : (rounds.at(-1)?.selfTest.findings ?? []);
@@ -171,48 +148,33 @@ function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): Ended
   };
 }
 
-/** As it is, then with hints. */
-const bandsMissed = ({ calibration, aided = [] }: SynthesisRound): string[] => [
-  ...(calibration?.reasons ?? []),
-  ...aided.flatMap((one) => one.calibration.reasons.map((reason) => `with hints: ${reason}`)),
-];
-
 /** Puts what it finds into the round's record. */
 export async function calibrate(input: SynthesisInput, record: SynthesisRound, status: ChildStatus): Promise<void> {
   const { calibration: bands, evaluation } = input.campaign;
-  const judged = async (rollouts: RolloutSummary, withHints: string): Promise<CalibrationReport> => {
-    const report = await status.gate.step(() =>
-      activity(input.campaign, 'hold the rewards against the bands').calibrate({
-        bands,
-        rollouts: rollouts.ref,
-        confidence: evaluation.confidence,
-      }),
-    );
-    status.calibrated(`${withHints}${percent(report.successRate)}`);
-    return report;
-  };
   record.calibrationRollouts = await status.gate.step(() => rolledOut(input, record));
-  record.calibration = await judged(record.calibrationRollouts, '');
-  const { hintShare: hints } = bands;
-  if (!record.selfTest.hints || hints === 0 || !wantsAid(record.calibration, bands)) return;
-  const calibrationRollouts = await status.gate.step(() => rolledOut(input, record, hints));
-  record.aided = [{ hints, calibrationRollouts, calibration: await judged(calibrationRollouts, 'with hints ') }];
+  const { ref: rollouts } = record.calibrationRollouts;
+  record.calibration = await status.gate.step(() =>
+    activity(input.campaign, 'hold the rewards against the bands').calibrate({
+      bands,
+      rollouts,
+      confidence: evaluation.confidence,
+    }),
+  );
+  status.calibrated(percent(record.calibration.successRate));
 }
 
 function rolledOut(
   { campaign, candidate, start }: SynthesisInput,
   { round, module }: SynthesisRound,
-  hints?: number,
 ): Promise<RolloutSummary> {
   const { calibration: bands } = campaign;
   return rollOut(campaign, {
     purpose: 'calibration',
-    title: `${candidate.name}: calibration, round ${round}${hints === undefined ? '' : ', with hints'}`,
+    title: `${candidate.name}: calibration, round ${round}`,
     environment: sandboxSpec(module),
     policy: start,
     tasks: seeds(campaign, { from: CALIBRATION_SEEDS, count: bands.seeds }),
     attempts: bands.rolloutsPerSeed,
-    ...(hints !== undefined && { hints: { share: hints } }),
     sampling: { ...campaign.rollouts.sampling, temperature: bands.temperature },
     maxSteps: campaign.rollouts.maxSteps,
   });

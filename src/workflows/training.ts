@@ -1,18 +1,11 @@
 /** Trains one LoRA and evaluates its checkpoints: shared by capabilities and by arms that train. */
 import type { TaskSet } from '../activities/types';
-import { acceptedWithHints, isCalibrated } from '../domain/calibration';
+import type { ArtifactRef } from '../domain/artifacts';
+import { isCalibrated } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
 import { type EnvironmentSpec, type Identity, mixtureSpec, sandboxSpec } from '../domain/kinds';
-import type {
-  CapabilityResult,
-  Checkpoint,
-  Iteration,
-  Prepared,
-  TrainedModule,
-  TrainedOn,
-  TrainingSummary,
-} from '../domain/results';
-import type { FixedPolicy, Hints } from '../domain/rollout';
+import type { CapabilityResult, Checkpoint, Iteration, Prepared, TrainedOn, TrainingSummary } from '../domain/results';
+import type { FixedPolicy } from '../domain/rollout';
 import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../domain/seeds';
 import type { ChildStatus } from './status';
 import { activity, makingOf, rollOut, seeds as seedsOf, silenceOf } from './steps';
@@ -35,13 +28,11 @@ export interface TrainInput {
    * and their sum by as much as all of these together: so the learning rate is divided by their number.
    */
   from?: FixedPolicy['adapters'] | undefined;
-  /** Of training alone: held-out rollouts are never hinted. */
-  hints?: Hints | undefined;
 }
 
 /** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
 export async function train(input: TrainInput): Promise<{ training: TrainingSummary; iterations: Iteration[] }> {
-  const { campaign, prepared, status, name, maker, environment, tasks, steps, from, hints } = input;
+  const { campaign, prepared, status, name, maker, environment, tasks, steps, from } = input;
   const { heldOutOn = environment } = input;
   const learningRate = campaign.training.learningRate / Math.max(1, from?.length ?? 0);
   const settings = { ...campaign.training, learningRate, steps };
@@ -56,7 +47,6 @@ export async function train(input: TrainInput): Promise<{ training: TrainingSumm
       tasks,
       trainer: campaign.trainer,
       training: settings,
-      ...(hints && hints.share > 0 && { hints }),
       seed: campaign.trainingSeed ?? campaign.seed,
       maxTokens: campaign.rollouts.sampling.maxTokens,
       thinking: campaign.rollouts.sampling.thinking,
@@ -119,12 +109,10 @@ async function checkpointsOf(
 }
 
 /** The version of a capability's environment that is within the bands, if one is. */
-export function moduleOf({ rounds }: Pick<CapabilityResult, 'rounds'>): TrainedModule | undefined {
-  const round = rounds.findLast(isCalibrated);
-  return round && { module: round.module, hints: acceptedWithHints(round) };
-}
+export const moduleOf = ({ rounds }: Pick<CapabilityResult, 'rounds'>): ArtifactRef | undefined =>
+  rounds.findLast(isCalibrated)?.module;
 
-export type TrainedModules = readonly [TrainedModule, ...TrainedModule[]];
+export type TrainedModules = readonly [ArtifactRef, ...ArtifactRef[]];
 
 export interface Practice {
   environment: EnvironmentSpec;
@@ -137,11 +125,11 @@ export interface Practice {
 /** `count` training seeds, after the `seen` first ones of each: of several, two of one in a row. */
 export function practiceOn(campaign: Campaign, modules: TrainedModules, o: { seen: number; count: number }): Practice {
   const { seen, count } = o;
-  const [{ module }, ...others] = modules;
+  const [module, ...others] = modules;
   const training = { from: TRAINING_SEEDS + seen, count };
   const held = { from: HELD_OUT_SEEDS, count: campaign.validation.seeds };
   const trainedOn = modules.map((one) => ({
-    module: one.module,
+    module: one,
     seeds: seen + seedsOfEach(modules.length, count),
   }));
   if (others.length === 0)
@@ -153,7 +141,7 @@ export function practiceOn(campaign: Campaign, modules: TrainedModules, o: { see
     };
   const mixed = { kind: 'mixed', unlike: campaign.target } as const;
   return {
-    environment: mixtureSpec(modules.map((one) => ({ module: one.module, hints: one.hints }))),
+    environment: mixtureSpec(modules),
     tasks: { ...mixed, ...training },
     heldOut: { ...mixed, ...held },
     trainedOn,

@@ -171,7 +171,7 @@ test('it does what a campaign asks of a policy server; turns that render otherwi
 }, 300_000);
 
 /** The shop, whose user says the same three times whatever the agent does. */
-function talking(start: { hint?: string } = {}): Environment {
+function talking(): Environment {
   const shop = createShop();
   return {
     ...shop,
@@ -179,7 +179,7 @@ function talking(start: { hint?: string } = {}): Environment {
       const episode = await shop.reset(task);
       return {
         ...episode,
-        start: { ...episode.start, ...start, maxSteps: 3 },
+        start: { ...episode.start, maxSteps: 3 },
         step: async () => ({ messages: [{ role: 'user', content: 'cancel the red lamp' }], done: false }),
       };
     },
@@ -211,28 +211,4 @@ test('a conversation is one row where its turns render otherwise than they were 
   expect(await rowsOf('kept')).toEqual(new Set([1]));
   // Where every prompt is rendered from messages.
   expect(Math.max(...(await rowsOf('stripped')))).toBeGreaterThan(1);
-}, 300_000);
-
-test('rollouts of the shop that are hinted hold the ids of the same conversation without the hint', async () => {
-  const environment = talking({ hint: 'look up the account first .' });
-  const { records } = await played({
-    ...{ environment, policy: base, tasks: ['train-0', 'train-1'], attempts: 4, store, client },
-    hints: { share: 0.5 },
-    sampling: { temperature: 1, topP: 1, maxTokens: 10 },
-  });
-  const rollouts = records as ScoredRollout[];
-  expect(rollouts.map(({ hinted = false }) => hinted)).toEqual([0, 1].flatMap(() => [true, true, false, false]));
-  expect(rollouts.map(({ steps }) => steps)).toEqual(rollouts.map(() => 3));
-  const { tools } = await environment.describe();
-  for (const { messages, rows } of rollouts) {
-    // What the server begins an answer to the recorded messages with.
-    const before = messages.flatMap(({ role }, n) => (role === 'assistant' ? [messages.slice(0, n)] : []));
-    const prompts = await Promise.all(
-      before.map(async (said) => (await client.sample(request({ messages: said, tools }))).promptIds),
-    );
-    const turns = rows.flatMap(({ promptIds, completionIds, turns }) =>
-      turns.map(({ start }) => [...promptIds, ...completionIds.slice(0, start)]),
-    );
-    expect(turns).toEqual(prompts);
-  }
 }, 300_000);

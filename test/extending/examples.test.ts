@@ -22,7 +22,7 @@ describe('refuse_forbidden_actions', () => {
     expect(episode).toMatchObject({ reward: 1, branch: 'special' });
   }, 60_000);
 
-  test("has twins, levels of reward, shortcuts and a hint, and the target's own tools", async () => {
+  test("has twins, levels of reward and shortcuts, and the target's own tools", async () => {
     const module = openModule({ source });
     const { tools } = await createShop().describe();
     const offered = (await module.describe()).tools;
@@ -40,8 +40,6 @@ describe('refuse_forbidden_actions', () => {
       [0.1, 0.1],
       [0, 0],
     ]);
-    const hints = await Promise.all([0, 1].map(async (seed) => module.hint(await module.make(seed))));
-    expect(hints).toEqual(['the status says no : say not allowed .', 'the status says yes : do as asked .']);
     await module.close();
   });
 });

@@ -24,7 +24,7 @@ export const campaignFiles = {
    */
   paid: `rollouts: { tasks: 24, perTask: 1 }
 selection: { maxCandidates: 1, passes: 3, votes: 1, rho: 0, delta: 0 }
-calibration: { seeds: 2, rolloutsPerSeed: 2, maxRounds: 3, hintShare: 0, successRate: [0.999, 1], maxAllSuccess: 0 }
+calibration: { seeds: 2, rolloutsPerSeed: 2, maxRounds: 3, successRate: [0.999, 1], maxAllSuccess: 0 }
 training: { groupsPerStep: 1, groupSize: 8, steps: 2, checkpointEvery: 2 }
 validation: { seeds: 2, targetTasks: 4 }
 arms: []

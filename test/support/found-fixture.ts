@@ -73,20 +73,7 @@ export const foundFixture = (): ReportDraft => {
       ],
     },
   };
-  const [plain] = capabilities![3]!.rounds!;
-  const hinted = structuredClone({ ...capabilities![0]!.calibration!, round: 3, hints: 0.5 });
-  const rename = (value: unknown): void => {
-    if (typeof value !== 'object' || value === null) return;
-    if ('id' in value && typeof value.id === 'string') value.id = `${value.id}-hints`;
-    Object.values(value).forEach(rename);
-  };
-  rename(hinted);
-  Object.assign(capabilities![3]!.rounds![2]!, {
-    aided: [hinted],
-    decision: 'rejected: too narrow',
-    selfTest: { ...plain!.selfTest, hints: true },
-  });
-  capabilities![3]!.calibration = structuredClone(hinted);
+  capabilities![3]!.rounds![2]!.decision = 'rejected: too narrow';
   const costOf = (requests: number, dollars?: number) => ({
     requests,
     promptTokens: 41_000 * requests,

@@ -122,8 +122,7 @@ const methods = {
       { role: 'system', content: 'pay what is asked' },
       { role: 'user', content: `pay ${amount} from ${account}${extra}` },
     ];
-    const hint = is('hint names a call') ? 'use pay first .' : 'look before you act .';
-    return { episode, messages, tools, maxSteps: is('maxSteps out of range') ? 0 : 8, hint };
+    return { episode, messages, tools, maxSteps: is('maxSteps out of range') ? 0 : 8 };
   },
   step: ({ episode, message }) => {
     const state = is('state shared while open') ? latest : episodes.get(episode);

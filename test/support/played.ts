@@ -30,7 +30,7 @@ export const playedAlone = (
   o: Pick<PlayOptions, 'environment' | 'client' | 'policy'> & Partial<PlayOptions>,
 ): Promise<ScoredRollout> =>
   play(
-    { key: task, task, attempt: 0, hinted: false },
+    { key: task, task, attempt: 0 },
     {
       sampling: { temperature: 1, topP: 1, maxTokens: 32 },
       seed: 1,

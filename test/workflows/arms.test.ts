@@ -32,27 +32,20 @@ test('grpo_single trains on the environment of the capability that gains most on
     // What it reaches on its own environment decides nothing.
     [`${REFUSE}: held out at step 2`]: 1,
   };
-  const hard = { ...calibration(false), verdict: 'too_hard' as const, reasons: ['success rate 0.01 is below 0.2'] };
   const played = await play(
     { arms: [{ kind: 'grpo_single' }, { kind: 'joint' }] },
     {
       rollOut: async (input) => summary(input, success[input.title]),
-      selfTest: async ({ module }) => ({ passed: true, findings: [], hints: module.sha256.startsWith(TELL) }),
-      calibrate: async ({ rollouts }) =>
-        rollouts.uri.includes(TELL) && !rollouts.uri.endsWith('with hints') ? hard : calibration(true),
     },
   );
   const { record, campaign, asked } = played;
-  const whole = { training: { steps: 8 }, hints: { share: 0.5 } };
+  const whole = { training: { steps: 8 } };
   const count = 8 * 32;
   expect(trainingOf(played, 'grpo_single')).toMatchObject({
     ...{ environment: sandboxSpec(artifact(`${TELL}-1`)), tasks: { kind: 'seeds', from: TRAINING_SEEDS, count } },
     ...whole,
   });
-  const modules = [
-    { module: artifact(`${REFUSE}-1`), hints: false },
-    { module: artifact(`${TELL}-1`), hints: true },
-  ];
+  const modules = [artifact(`${REFUSE}-1`), artifact(`${TELL}-1`)];
   expect(trainingOf(played, 'joint')).toMatchObject({
     ...{ environment: mixtureSpec(modules), tasks: { kind: 'mixed', from: TRAINING_SEEDS, count } },
     ...whole,
@@ -111,7 +104,7 @@ test('sft trains on conversations that somebody brings and spends no rollouts; e
 
   const environments = trainingOf(played, 'environments');
   expect(environments).toMatchObject({
-    environment: mixtureSpec(['one', 'two'].map((name) => ({ module: artifact(name), hints: false }))),
+    environment: mixtureSpec([artifact('one'), artifact('two')]),
     tasks: { kind: 'mixed' },
     training: { steps: 8 },
   });
@@ -164,7 +157,7 @@ describe('a composite', () => {
 
     expect(stepsOf(played)).toEqual({ [REFUSE]: 8, [TELL]: 8, [ASK]: 8, [COMPOSITE]: 12 });
     const { groupsPerStep, learningRate } = campaign.training;
-    const modules = all.map((name) => ({ module: artifact(`${name}-1`), hints: false }));
+    const modules = all.map((name) => artifact(`${name}-1`));
     const environment = mixtureSpec(modules);
     const tasks = { kind: 'mixed', unlike: campaign.target };
     expect(trainingOf(played, COMPOSITE)).toMatchObject({
@@ -194,7 +187,7 @@ describe('a composite', () => {
     expect(synthesized.after).not.toEqual(best.heldOut);
     // Two of each in a row: its own, after those that each part has trained on.
     const each = 8 * groupsPerStep + seedsOfEach(3, 12 * groupsPerStep);
-    expect(result.trainedOn).toEqual(modules.map(({ module }) => ({ module, seeds: each })));
+    expect(result.trainedOn).toEqual(modules.map((module) => ({ module, seeds: each })));
     expect(record.router?.options).toContain(COMPOSITE);
   });
 

@@ -10,7 +10,7 @@ import type { CalibrationReport } from '../../src/domain/calibration';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { FailureType } from '../../src/domain/failures';
 import type { CampaignRecord } from '../../src/domain/results';
-import type { FixedPolicy, Hints, RolloutSummary } from '../../src/domain/rollout';
+import type { FixedPolicy, RolloutSummary } from '../../src/domain/rollout';
 import { memoryStore } from '../support/memory-store';
 
 /** Whose workers the fake `prepare` names. */
@@ -82,7 +82,6 @@ export interface Seen {
   trainings: {
     name: string;
     steps: number;
-    hints?: Hints | undefined;
     from?: FixedPolicy['adapters'] | undefined;
   }[];
   searches: { name: string; rollouts: number; seed: number; searchSeed: number }[];
@@ -121,8 +120,8 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
     train: async (input) => {
       const { steps, groupsPerStep, groupSize, checkpointEvery } = input.training;
       Context.current().heartbeat({ kind: 'train', step: 1, steps });
-      const { name, hints, from } = input;
-      seen.trainings.push({ name, steps, ...(hints && { hints }), ...(from && { from }) });
+      const { name, from } = input;
+      seen.trainings.push({ name, steps, ...(from && { from }) });
       const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
         (step) => step % checkpointEvery === 0 || step === steps,
       );

@@ -124,7 +124,7 @@ function fullSize(): ReturnType<typeof fakeActivities> {
     selfTest: async ({ module }) =>
       module.sha256 === artifact('unfit').sha256
         ? { passed: false, findings: Array.from({ length: 10 }, () => words(500)) }
-        : { passed: true, findings: [], hints: true },
+        : { passed: true, findings: [] },
     takeModules: async ({ folder }) =>
       (folder === '/unfit' ? ['unfit'] : names).map((name) => ({ file: `${name}.js`, module: artifact(name) })),
     rollOut: async (input) => {

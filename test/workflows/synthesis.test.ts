@@ -1,6 +1,5 @@
 /** The rounds of a capability's environment: what goes back to the synthesizer, what a round counts as, and how they end. */
 import type { Activities } from './fake-activities';
-import type { CalibrationReport } from '../../src/domain/calibration';
 import type { FailureType } from '../../src/domain/failures';
 import { campaignsOn } from './campaigns';
 import { timeSkipping } from './environment';
@@ -10,14 +9,8 @@ jest.setTimeout(120_000);
 const { play } = campaignsOn(timeSkipping, 'synthesis');
 const FINDING = 'doing nothing scores 1.0';
 const EASY = 'success rate 0.9 is above 0.6';
-const HARD = 'success rate 0.01 is below 0.2';
-const hard: CalibrationReport = { ...calibration(false), verdict: 'too_hard', reasons: [HARD] };
 const one = selecting(TELL);
 const missed = { calibrate: async () => calibration(false) };
-const hinting: Partial<Activities> = {
-  selfTest: async () => ({ passed: true, findings: [], hints: true }),
-  calibrate: async ({ rollouts }) => (rollouts.uri.endsWith('with hints') ? calibration(true) : hard),
-};
 
 /** A campaign of one capability: what each version was written after, and what that came to. */
 async function rounds(replaced: Partial<Activities>, fields: object = { calibration: { maxRounds: 3 } }) {
@@ -87,50 +80,5 @@ describe('a synthesizer that has nothing more to give ends the rounds', () => {
       { name: TELL, status: 'not_calibrated', reason: `${EASY}; ${reason}`, rounds: [{}] },
     ]);
     expect((await progress()).children).toMatchObject([{ status: 'failed', detail: reason }, { status: 'failed' }]);
-  });
-});
-
-describe('an environment that is too hard', () => {
-  const once = { calibration: { maxRounds: 1 }, training: { steps: 4, hintShare: 0.25 } };
-  type Expected = [status: string, reason: string | undefined, aided: [number, boolean][] | undefined];
-  const without: Expected = ['not_calibrated', HARD, undefined];
-  test.each<[what: string, replaced: Partial<Activities>, fields: object, Expected]>([
-    ['is trained with hints where these bring it within the bands', {}, {}, ['trained', undefined, [[0.5, true]]]],
-    [
-      'is not calibrated where it is not even with them',
-      { calibrate: async () => hard },
-      {},
-      ['not_calibrated', `${HARD}; with hints: ${HARD}`, [[0.5, false]]],
-    ],
-    // Nothing is rolled out for them then.
-    ['has none', { selfTest: async () => ({ passed: true, findings: [] }) }, {}, without],
-    ['is not to have any', {}, { calibration: { maxRounds: 1, hintShare: 0 } }, without],
-  ])('%s', async (_, replaced, fields, [status, reason, aided]) => {
-    const { capability, asked } = await rounds({ ...hinting, ...replaced }, { ...once, ...fields });
-    const [round] = capability.rounds;
-    expect([capability.status, capability.reason, round?.calibration?.verdict]).toEqual([status, reason, 'too_hard']);
-    expect(round?.aided?.map(({ hints, calibration: { accepted } }) => [hints, accepted])).toEqual(aided);
-    const hinted = asked('rollOut').flatMap(({ purpose, hints }) => (hints ? [[purpose, hints.share]] : []));
-    expect(hinted).toEqual(aided ? [['calibration', 0.5]] : []);
-    expect(asked('train').map(({ hints }) => hints)).toEqual(status === 'trained' ? [{ share: 0.25 }] : []);
-  });
-
-  test('goes back with what calibration with hints came to beside that without; one that is too easy is given none', async () => {
-    const calibrate: Activities['calibrate'] = async ({ rollouts }) =>
-      rollouts.uri.endsWith('with hints') ? calibration(false) : hard;
-    const { previous } = await rounds({ ...hinting, calibrate }, { calibration: { maxRounds: 2 } });
-    expect(previous).toEqual([
-      undefined,
-      {
-        module: artifact(`${TELL}-1`),
-        findings: [],
-        calibration: hard,
-        aided: [{ hints: 0.5, calibration: calibration(false) }],
-        // Those that were judged last.
-        attempts: artifact(`${TELL}: calibration, round 1, with hints`),
-      },
-    ]);
-    const easy = await rounds({ ...hinting, ...missed }, once);
-    expect(easy.asked('rollOut').flatMap(({ hints }) => hints ?? [])).toEqual([]);
   });
 });

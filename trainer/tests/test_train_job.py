@@ -150,7 +150,6 @@ def row_of(batch: list[Message]) -> Message:
         (lambda b: row_of(b).pop("logprobs"), r"rows.0.logprobs: required; add it"),
         (lambda b: row_of(b).update(mask=[1]), r"rows.0 .*: 2 completion_ids, 2 logprobs, 1 mask; give one each"),
         (lambda b: row_of(b).update(logprobs=[]), r"rows.0 .*: 2 completion_ids, 0 logprobs, 2 mask; give one each"),
-        (lambda b: row_of(b).update(logprobs=None, mask=[1]), r"2 completion_ids, 1 mask; give one each"),
         (lambda b: row_of(b).update(mask=[2, 0]), r"rows.0 .*: mask holds \[0, 2\]; give 1 on tokens that carry loss"),
         (lambda b: row_of(b).update(completion_ids=[3, 50]), r"completion_ids: ids from 3 to 50; .*vocabulary has 50"),
         (lambda b: row_of(b).update(prompt_ids=[-1, 3]), r"prompt_ids: ids from -1 to 3"),
@@ -168,9 +167,8 @@ def test_bad_batches(tmp_path, spoil, said):
     assert "\n" not in str(caught.value)
 
 
-def test_a_row_may_be_without_logprobs_and_a_file_that_is_not_whole_is_damaged(tmp_path):
+def test_a_file_that_is_not_whole_is_damaged(tmp_path):
     batch = good_batch()
-    row_of(batch).update(logprobs=None)
     file = tmp_path / "batch.jsonl"
 
     def read() -> Any:
@@ -179,8 +177,7 @@ def test_a_row_may_be_without_logprobs_and_a_file_that_is_not_whole_is_damaged(t
     with pytest.raises(DamagedBatch, match=r"batch file .*batch.jsonl: No such file.*name a readable"):
         read()
     file.write_text(as_lines(batch))
-    [[hinted, other]] = read()
-    assert (hinted.rows[0].logprobs, other.rows[0].logprobs) == (None, [-1.0, 0])
+    assert [[rollout.rows[0].logprobs for rollout in group] for group in read()] == [[[-1.0, 0]] * 2]
     file.write_text(as_lines(batch)[:-5])
     with pytest.raises(DamagedBatch, match=r"line 2 of .*batch.jsonl: Invalid JSON.*whole JSON object"):
         read()

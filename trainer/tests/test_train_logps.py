@@ -133,7 +133,7 @@ def test_reordered_weights_multiply_like_the_layers(monkeypatch):
 
 def test_rows_of_a_prompt_stand_together_where_it_is_computed_once():
     def row(prompt: list[int], length: int) -> Row:
-        return Row(prompt_ids=prompt, completion_ids=[9] * length, logprobs=None, mask=[1] * length)
+        return Row(prompt_ids=prompt, completion_ids=[9] * length, logprobs=[0.0] * length, mask=[1] * length)
 
     rows = [row([1] * 10, 4), row([2] * 10, 8), row([1] * 10, 6), row([2] * 10, 2)]
     options = {"tokens_per_forward": 20, "pad_id": 0, "device": torch.device("cpu")}

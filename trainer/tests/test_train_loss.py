@@ -227,25 +227,6 @@ def test_a_sampler_that_is_wrong_nearly_everywhere_is_no_outlier(tiny_model_dir,
         step(trainer, batch_of(rows, [1.0] * 4))
 
 
-@pytest.mark.parametrize("tokens_per_forward", [1, 10_000])
-def test_rows_without_logprobs_begin_at_ratio_1(trainer, tokens_per_forward):
-    """The policy's own log-probs stand for the old ones, so nothing of them is clipped; other rows bring theirs."""
-    known, hinted = random_rows(3, seed=9), random_rows(4, seed=10)
-    known = with_old_logps(trainer, known, spread=0.4)
-    advantages = [1.0, -1.0, 0.5, 2.0, -1.5, 0.3, -0.2]
-    own = with_old_logps(trainer, hinted, spread=0.0)
-    expected, expected_gradient = reference(trainer, [*known, *own], advantages)
-    unknown = [row.model_copy(update={"logprobs": None}) for row in hinted]
-    loss, gradient = step(trainer, batch_of([*known, *unknown], advantages), tokens_per_forward)
-    assert loss == pytest.approx(expected, rel=1e-4)
-    assert_close(gradient, expected_gradient)
-    # The gap to the sampler's is over the rows that bring them.
-    gap = trainer._step_metrics["logprob_gap"]
-    step(trainer, batch_of(known, advantages[:3]), tokens_per_forward)
-    assert gap == pytest.approx(trainer._step_metrics["logprob_gap"], rel=1e-4)
-    assert gap > 0.1
-
-
 LOSSES = {
     "clip and delta": {},
     "kl": {"kl": 0.5},
@@ -359,7 +340,6 @@ def test_the_factors_that_a_tinker_server_is_sent_are_the_losss_derivatives(trun
     changes = {"importance_sampling_clip_max": truncated, "delta": 1.3, "off_policy_mask_threshold": 0.1}
     trainer = tuned_trainer(tiny_model_dir, tmp_path, **changes)
     rows = with_old_logps(trainer, random_rows(9, seed=8), spread=0.5)
-    rows[0] = rows[0].model_copy(update={"logprobs": None})
     for row, reported in ((rows[1], -92.0), (rows[2], -9999.0), (rows[3], 60.0)):
         row.logprobs[-1] = reported
     batch = batch_of(rows, [1.3, -0.7, 0.2, -1.9, 0.5, 2.0, -0.1, -1.0, -2.0])

@@ -33,8 +33,8 @@ def token_factors(job: Job, batch: Batch, own: list[np.ndarray]) -> TokenFactors
     extreme = Extreme()
     for number, (row, advantage, now) in enumerate(zip(batch.rows, batch.advantages, own, strict=True)):
         wanted = np.array(row.mask, dtype=bool)
-        reported = now if row.logprobs is None else np.array(row.logprobs)
-        is_known = wanted & (row.logprobs is not None) & (reported > NO_LOGPROB)
+        reported = np.array(row.logprobs)
+        is_known = wanted & (reported > NO_LOGPROB)
         distance = np.where(wanted, np.nan_to_num(np.abs(now - reported), nan=math.inf), 0.0)
         bounded_tokens += int((distance > LOG_RATIO_LIMIT).sum())
         within = is_known & (distance <= LOG_RATIO_LIMIT)

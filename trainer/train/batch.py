@@ -64,7 +64,7 @@ def _pad(
     ids = right([row.prompt_ids + row.completion_ids for row in rows], pad_id, torch.long)
     real = right([[1] * row.length for row in rows], 0, torch.long)
     mask = right([[0] * len(row.prompt_ids) + row.mask for row in rows], 0, torch.long)
-    logprobs = right([[0.0] * len(row.prompt_ids) + (row.logprobs or []) for row in rows], 0.0, torch.float32)
+    logprobs = right([[0.0] * len(row.prompt_ids) + row.logprobs for row in rows], 0.0, torch.float32)
     return {
         "prompt_lengths": torch.tensor([len(row.prompt_ids) for row in rows], device=device),
         "prompt_ids": ids[:, :prompt],
@@ -73,7 +73,6 @@ def _pad(
         "completion_mask": real[:, prompt:],
         "tool_mask": mask[:, prompt:],
         "old_per_token_logps": logprobs[:, prompt:],
-        "old_is_unknown": torch.tensor([[row.logprobs is None] for row in rows], device=device),
         "advantages": torch.tensor(advantages, dtype=torch.float32, device=device),
         "num_items_in_batch": torch.tensor(tokens, device=device),
     }

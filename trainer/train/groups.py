@@ -48,7 +48,7 @@ class Batch:
     @property
     def known_tokens(self) -> int:
         """The number of loss tokens that have a log-prob of the sampler's."""
-        pairs = (pair for row in self.rows for pair in zip(row.mask, row.logprobs or [], strict=False))
+        pairs = (pair for row in self.rows for pair in zip(row.mask, row.logprobs, strict=True))
         return sum(own for own, logprob in pairs if logprob > NO_LOGPROB)
 
 

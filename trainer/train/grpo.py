@@ -4,8 +4,7 @@ before the last update where rollouts are made a step ahead.
 Invariants: one optimizer step per rollout batch, on the sampled ids, against the sampler's log-probs: the ratio to
 these is the importance weight of a token, and clip and delta bound it. It is what corrects rollouts that were made a
 step ahead, by the policy from before the last update. They are at temperature 1: rows that were
-sampled at another one, or that bring none, since they were sampled under a hint, are held against the policy's own of
-this step.
+sampled at another one are held against the policy's own of this step.
 
 The loss (clip, KL, MoE terms) and the training loop are TRL's. Three seams of TRL are replaced: `training_step`, so
 that constant groups enter neither the loss nor its normaliser, rollouts may have several rows, and padding stays small
@@ -238,15 +237,14 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         result = self._scored(*args, **kwargs)
         own, micro, most = result[0].detach(), self._micro, self._job.importance_sampling_clip_max
         reported, base = micro["old_per_token_logps"], micro.get("ref_per_token_logps", torch.zeros_like(own))
-        has_no_number = ~micro["old_is_unknown"] & (reported <= NO_LOGPROB)
-        unknown = micro["old_is_unknown"] | has_no_number
+        unknown = reported <= NO_LOGPROB
         known = micro["tool_mask"].bool() & ~unknown
         distance = (self._at_one - reported).abs()
         is_bounded = (distance > LOG_RATIO_LIMIT) & ~unknown
         differences = distance[known & ~is_bounded]
         self._gap += differences.sum().item()
         self._gap_tokens += differences.numel()
-        self._count_bounded(is_bounded | has_no_number, torch.where(unknown, 0.0, distance), own, base)
+        self._count_bounded(is_bounded | unknown, torch.where(unknown, 0.0, distance), own, base)
         # The loss reads these next. TRL multiplies the KL term by the ratio, which says nothing where it is bounded.
         least, largest = own - LOG_RATIO_LIMIT, own + LOG_RATIO_LIMIT
         sampled = torch.where(unknown | (self.temperature != 1), own, reported.clamp(least, largest))

@@ -180,9 +180,7 @@ class TokenRow(Strict):
 
 
 class Row(TokenRow):
-    """`logprobs` is None where the completion was sampled under another prompt (a hint, which this one is without)."""
-
-    logprobs: list[float] | None
+    logprobs: list[float]
 
 
 class RolloutLine(Strict):

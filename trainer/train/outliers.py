@@ -12,7 +12,7 @@ LOG_RATIO_LIMIT = 20.0
 """The largest difference between the trained policy's log-prob of a token and another one."""
 
 NO_LOGPROB = -9999.0
-"""vLLM reports this where it has no log-prob. Such a token is trained on like one of a row without log-probs."""
+"""vLLM reports this where it has no log-prob. The policy's own log-prob is used for such a token."""
 
 
 def mean_gap(total: float, tokens: int, known: int) -> float:

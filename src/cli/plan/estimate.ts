@@ -40,8 +40,6 @@ export function countWork(o: {
     return { spec, kind, ...kind.planned(spec, { campaign, capabilities: n, budget }) };
   });
   const round = calibration.seeds * calibration.rolloutsPerSeed;
-  // What is too hard is calibrated once more with hints on some of the rollouts; the others are there already.
-  const hinted = calibration.seeds * Math.round(calibration.hintShare * calibration.rolloutsPerSeed);
   // A trainer saves every so many steps and at its end; the start is evaluated beside every checkpoint.
   const evaluated = (steps: number) => Math.ceil(steps / training.checkpointEvery) + 1;
   const onTarget = (n > 0 ? 1 : 0) + n + arms.reduce((all, { heldOut }) => all + heldOut, 0);
@@ -60,7 +58,7 @@ export function countWork(o: {
   const [routerTasks, testTasks] = [tasks.router * router.trials, tasks.test * evaluation.trials];
   const rows: [Stage, Purpose, low: number, high?: number][] = [
     ['rollouts', 'base_rollouts', tasks.train * rollouts.perTask],
-    ['capabilities', 'calibration', n * round, n * (round + hinted) * calibration.maxRounds],
+    ['capabilities', 'calibration', n * round, n * round * calibration.maxRounds],
     ['capabilities', 'training', budget + arms.reduce((all, arm) => all + arm.training, 0)],
     ['capabilities', 'held_out', heldOut(training.steps), composite * heldOut(shared.each, compositeHeldOut)],
     ['router', 'outcome_matrix', routed * routerTasks, (routed + composite) * routerTasks],

@@ -223,7 +223,7 @@ function notes(
   { composite }: Pick<PlannedWork, 'composite'>,
 ): string[] {
   const lines = [
-    `calibration takes ${calibration.maxRounds === 1 ? '1 round' : `1 to ${calibration.maxRounds} rounds`} a capability, with hints too where it is too hard; what is not calibrated is not trained`,
+    `calibration takes ${calibration.maxRounds === 1 ? '1 round' : `1 to ${calibration.maxRounds} rounds`} a capability; what is not calibrated is not trained`,
   ];
   if (composite > 0)
     lines.push(

@@ -11,7 +11,6 @@ import {
 } from '../../domain/environment';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
 import { isSuccess } from '../../domain/rollout';
-import { wordsIn } from '../../sandbox/solution-checks';
 import { quoted } from '../protocol';
 import { valueProblem } from '../json-schema';
 import { policyRulesProblem } from '../policy-rules';
@@ -109,17 +108,14 @@ export async function checkStarts(checked: Checked): Promise<void> {
   await unknown.close().catch(() => undefined);
 }
 
-function checkStart({ messages, tools, hint = '' }: ResetResult, { description, addAll }: Checked): void {
+function checkStart({ messages, tools }: ResetResult, { description, addAll }: Checked): void {
   const offered = tools.map(({ name }) => name);
   const undescribed = offered.filter((name) => !description.tools.some((tool) => tool.name === name));
-  const named = offered.filter(wordsIn(hint));
   const [first, last] = [messages[0]?.role, messages.at(-1)?.role];
-  const hintFix = 'say what kind of thing to do, and leave calls to the agent';
   addAll('reset', [
     [last !== 'user', 'messages do not end with a user message', 'let the user speak first'],
     [first !== 'system', 'messages do not begin with the system message', 'begin with the policy'],
     [undescribed.length > 0, `tools offers ${quoted(undescribed.join(', '))}`, 'offer only tools that describe lists'],
-    [named.length > 0, `hint names the tool ${quoted(named.join(', '))}`, hintFix],
   ]);
 }
 

@@ -8,7 +8,6 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import type { CalibrationReport, SynthesisRound } from '../../domain/calibration';
 import type { Candidate, Selection } from '../../domain/capability';
 import type { SelectionResult } from '../../domain/results';
-import { hintsText } from '../adapters';
 import type { ReportedEvidence } from '../capability-model';
 import { citationOf } from './quotes';
 import { passesOf, readSelection } from './selection';
@@ -30,11 +29,9 @@ export interface EnvironmentView {
   module: ArtifactRef;
   /** The text of the module. */
   source: string;
-  /** What the bands were held against: the last calibration. */
+  /** What the bands were held against. */
   calibration: CalibrationReport | undefined;
-  /** Share of each seed's rollouts in it that were shown the environment's hint; absent where none was. */
-  hints: number | undefined;
-  /** The rollouts of that calibration. */
+  /** The rollouts of the calibration. */
   rollouts: ArtifactRef | undefined;
   /** What became of the rounds before. */
   earlier: { round: number; summary: string }[];
@@ -78,23 +75,17 @@ export async function environmentView(o: {
   const { store, candidate, rounds } = o;
   const last = rounds.at(-1);
   if (!last) throw new Error(`no version of the environment of ${candidate.name} waits for approval`);
-  const hinted = last.aided?.at(-1);
-  const { calibration, calibrationRollouts: batch } = hinted ?? last;
+  const { calibration, calibrationRollouts: batch } = last;
   return {
     candidate,
     round: last.round,
     module: last.module,
     source: (await store.read(last.module)).toString('utf8'),
     calibration,
-    hints: hinted?.hints,
     rollouts: batch?.ref,
     earlier: rounds.slice(0, -1).map((one) => ({ round: one.round, summary: summaryOf(one) })),
   };
 }
 
-function summaryOf({ selfTest, calibration, aided = [], decision }: SynthesisRound): string {
-  const accepted = hintsText(aided.at(-1) ?? {});
-  if (decision) return [accepted && `accepted ${accepted}`, decisionText(decision)].filter(Boolean).join(', ');
-  const reasons = aided.flatMap((one) => one.calibration.reasons.map((reason) => `${hintsText(one)}: ${reason}`));
-  return [...selfTest.findings, ...(calibration?.reasons ?? []), ...reasons].join('; ');
-}
+const summaryOf = ({ selfTest, calibration, decision }: SynthesisRound): string =>
+  decision ? decisionText(decision) : [...selfTest.findings, ...(calibration?.reasons ?? [])].join('; ');

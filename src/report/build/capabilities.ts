@@ -1,12 +1,11 @@
 /** The selected capabilities in the report: calibration of each round, training, and validation with intervals. */
 import { decisionText } from '../../domain/approval';
 import type { Figure } from '../../domain/artifacts';
-import { acceptedWithHints, type Measures, type SynthesisRound } from '../../domain/calibration';
+import type { Measures, SynthesisRound } from '../../domain/calibration';
 import { partNames } from '../../domain/capability';
 import { type TaskMeans, together } from '../../domain/statistics';
 import { policyNames, sumName } from '../../domain/policies';
 import type { CampaignRecord, CapabilityResult } from '../../domain/results';
-import { calibrationsOf } from '../adapters';
 import type {
   BandFigures,
   CalibrationFigures,
@@ -67,9 +66,7 @@ function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDr
   const { name, status, workflowId, reason, parts, trained, unvalidated } = result;
   const id = `capabilities.${slug(name)}`;
   const rounds = result.rounds.map((round) => reportedRound(id, round));
-  // It trained on the last round's version.
-  const { hintShare, groupSize } = record.campaign.training;
-  const hints = acceptedWithHints(result.rounds.at(-1) ?? {}) ? hintShare : 0;
+  const { groupSize } = record.campaign.training;
   const work = trained ?? unvalidated;
   return {
     status,
@@ -78,8 +75,8 @@ function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDr
     ...(parts && { parts }),
     reason,
     rounds: rounds.length > 0 ? rounds : undefined,
-    calibration: rounds.flatMap(calibrationsOf).at(-1),
-    training: work && reportedTraining({ evidence, id, work, hints: hints || undefined, groupSize }),
+    calibration: rounds.findLast((round) => round.calibration)?.calibration,
+    training: work && reportedTraining({ evidence, id, work, groupSize }),
     ...(trained && {
       ...validated(o, { ...result, trained }),
       adapter: trained.best.policy.adapters[0]?.ref,
@@ -88,14 +85,12 @@ function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDr
 }
 
 function reportedRound(of: string, given: SynthesisRound): ReportedRound {
-  const { round, module, selfTest, aided = [], decision } = given;
+  const { round, module, selfTest, decision } = given;
   const id = `${of}.calibration.round-${round}`;
-  const withHints = aided.flatMap((each) => calibrationFigures(`${id}-hints`, { round, ...each }) ?? []);
   return {
     round,
     selfTest,
     calibration: calibrationFigures(id, given),
-    aided: withHints.length > 0 ? withHints : undefined,
     module,
     decision: decision && decisionText(decision),
   };
@@ -113,7 +108,7 @@ const measureUnits: Record<keyof BandFigures, Figure['unit']> = {
 
 function calibrationFigures(
   id: string,
-  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'> & { hints?: number },
+  round: Pick<SynthesisRound, 'round' | 'calibration' | 'calibrationRollouts'>,
 ): CalibrationFigures | undefined {
   const { calibration, calibrationRollouts } = round;
   if (!calibration || !calibrationRollouts) return undefined;
@@ -137,7 +132,6 @@ function calibrationFigures(
   });
   return {
     round: round.round,
-    hints: round.hints,
     ...{ accepted, verdict, reasons },
     ...figuresOf(id, calibration),
     passAt: Object.fromEntries(passed),

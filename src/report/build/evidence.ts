@@ -32,11 +32,8 @@ export interface Batch {
   counted?: Counts;
 }
 
-/** A round's calibration rollouts, without hints first. */
 const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSummary[] =>
-  rounds.flatMap(({ calibrationRollouts, aided = [] }) =>
-    [calibrationRollouts, ...aided.map((one) => one.calibrationRollouts)].filter((batch) => batch !== undefined),
-  );
+  rounds.flatMap(({ calibrationRollouts }) => calibrationRollouts ?? []);
 
 /** Every batch of the campaign, by purpose. */
 export function batchesOf(record: CampaignRecord): Batch[] {

@@ -10,12 +10,10 @@ export function reportedTraining(o: {
   /** Begins the ids of its figures. */
   id: string;
   work: { iterations: Iteration[]; best?: Iteration | undefined; training?: TrainingSummary | undefined };
-  /** Share of each group's rollouts that were hinted. */
-  hints?: number | undefined;
   /** Rollouts of a group. */
   groupSize: number;
 }): ReportedTraining {
-  const { evidence, hints, groupSize, work } = o;
+  const { evidence, groupSize, work } = o;
   const { training, iterations, best } = work;
   const { level } = evidence;
   const id = `${o.id}.training`;
@@ -28,7 +26,6 @@ export function reportedTraining(o: {
   const from = training ? [training.metrics] : iterations.map(({ heldOut }) => heldOut.ref);
   return {
     steps,
-    hints,
     rollouts: countFigure(`${id}.rollouts`, rollouts, from, rollouts + brokenRollouts),
     rowsPerRollout:
       training && rowsFigure(`${id}.rows_per_rollout`, evidence.metrics(training.metrics), groupSize, from),

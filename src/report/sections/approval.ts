@@ -1,5 +1,4 @@
 /** What waits for approval, as sections. */
-import { hintsText } from '../adapters';
 import type { ApprovalView, CapabilityView, EnvironmentView } from '../build/approval';
 import { percent } from '../format';
 import { type Block, type Blocks, details, heading, list, paragraph } from '../blocks';
@@ -32,9 +31,7 @@ function environmentBlocks(view: EnvironmentView): Blocks {
     paragraph(candidate.definition),
     list([
       `Module: ${module.sha256}`,
-      ...(calibration
-        ? [[calibrationText(calibration, hintsText(view)), { lineage: rollouts ? [rollouts] : [] }]]
-        : []),
+      ...(calibration ? [[calibrationText(calibration), { lineage: rollouts ? [rollouts] : [] }]] : []),
       ...(calibration?.judged ? [`Judged: ${calibration.judged.text}`] : []),
       ...earlier.map((one) => `Round ${one.round}: ${one.summary}`),
     ]),
@@ -43,10 +40,9 @@ function environmentBlocks(view: EnvironmentView): Blocks {
 }
 
 /** The base model's mean reward and the like, which must be within the bands. */
-function calibrationText(calibration: NonNullable<EnvironmentView['calibration']>, hints: string | undefined): string {
+function calibrationText(calibration: NonNullable<EnvironmentView['calibration']>): string {
   const { meanReward, successRate, allZero, allSuccess, informative } = calibration;
   const shares = { success: successRate, 'all-zero': allZero, 'all-success': allSuccess, informative };
   const parts = Object.entries(shares).map(([name, share]) => `${name} ${percent(share)}`);
-  const who = ['Base model', hints].filter(Boolean).join(', ');
-  return `${who}: ${[`mean reward ${meanReward.toFixed(2)}`, ...parts].join(', ')}`;
+  return `Base model: ${[`mean reward ${meanReward.toFixed(2)}`, ...parts].join(', ')}`;
 }

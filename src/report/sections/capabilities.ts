@@ -1,6 +1,6 @@
 /** The sections on the capabilities and the rounds of their synthesis. */
 import { partNames } from '../../domain/capability';
-import { calibrationsOf, capabilitySentence, hintsText } from '../adapters';
+import { capabilitySentence } from '../adapters';
 import type { CalibrationFigures, ReportedCapability, ReportedRound } from '../capability-model';
 import type { Report } from '../model';
 import { type Block, type Blocks, details, heading, type Line, list, note, paragraph, table } from '../blocks';
@@ -66,10 +66,7 @@ function verdictPiece({ statement }: ReportedCapability): Line {
   return statement?.gamed ? { tone: 'bad', text: `${text}, gamed` } : text;
 }
 
-function statusLine({ status, calibration }: ReportedCapability): Line {
-  const hints = calibration?.accepted ? hintsText(calibration) : undefined;
-  return [(status ?? 'not finished').replace('_', ' '), ...(hints === undefined ? [] : ['\n', `accepted ${hints}`])];
-}
+const statusLine = ({ status }: ReportedCapability): Line => (status ?? 'not finished').replace('_', ' ');
 
 const bandsText = (bands: NonNullable<Report['bands']>): string =>
   [
@@ -81,10 +78,7 @@ const bandsText = (bands: NonNullable<Report['bands']>): string =>
     `informative at least ${bands.minInformative}`,
   ].join(', ');
 
-const outcomeOf = (calibration: CalibrationFigures): string =>
-  [calibration.verdict.replaceAll('_', ' '), hintsText(calibration)].filter(Boolean).join(', ');
-
-/** A row for each calibration; a round whose self-test failed went back to the synthesizer and has none. */
+/** A round whose self-test failed went back to the synthesizer and has no calibration. */
 function roundsTable(capabilities: readonly ReportedCapability[]): Block {
   interface Row {
     name: string;
@@ -92,10 +86,7 @@ function roundsTable(capabilities: readonly ReportedCapability[]): Block {
     calibration: CalibrationFigures | undefined;
   }
   const rows = capabilities.flatMap(({ name, rounds = [] }) =>
-    rounds.flatMap((round): Row[] => {
-      const [first, ...others] = calibrationsOf(round);
-      return [first, ...others].map((calibration) => ({ name, round, calibration }));
-    }),
+    rounds.map((round): Row => ({ name, round, calibration: round.calibration })),
   );
   const measured =
     (measure: 'meanReward' | 'successRate' | 'informative') =>
@@ -111,7 +102,9 @@ function roundsTable(capabilities: readonly ReportedCapability[]): Block {
     [
       'verdict',
       ({ round, calibration: one }) =>
-        [one ? outcomeOf(one) : 'not calibrated', one?.judged?.text, round.decision].filter(Boolean).join(', '),
+        [one?.verdict.replaceAll('_', ' ') ?? 'not calibrated', one?.judged?.text, round.decision]
+          .filter(Boolean)
+          .join(', '),
     ],
     ['mean reward', measured('meanReward')],
     ['success', measured('successRate')],

@@ -2,7 +2,7 @@
 import type { Cost as Sum } from '../../domain/endpoints';
 import { BEST_BY } from '../../domain/results';
 import { purposeNames } from '../../domain/rollout';
-import { CHOSE, hintsText } from '../adapters';
+import { CHOSE } from '../adapters';
 import type { ReportedTraining } from '../capability-model';
 import { dollarsText, duration, figureTitle, percent, wholeNumber } from '../format';
 import type { Report } from '../model';
@@ -12,8 +12,6 @@ import { type Block, type Blocks, details, grid, heading, type Line, note, parag
 const CURVES =
   'Lines: mean reward of the training rollouts by step, and the same by branch of the instances, where there are branches. Marks: held-out mean reward of the iterations, with its interval; the large filled one is the best and was kept. ' +
   `What picks it: ${BEST_BY}; of a baseline, among those within its budget. Held out are seeds of a capability’s own environment, and train tasks of the target for a baseline or what trains on several environments mixed. Rewards of different environments do not compare.`;
-const HINTED =
-  'Where it was trained with hints, the lines count these rollouts, too, and lie above what the policy does alone; held-out rollouts are never hinted.';
 
 const IN_PIECES =
   'training rows a rollout, where one is enough: the chat template renders earlier turns otherwise than they were sampled, and each row computes all before it again. A vLLM that is started with --enable-scale-out continues them as they were sampled.';
@@ -23,15 +21,14 @@ export function trainingBlocks({ capabilities = [], arms = [] }: Report): Blocks
     training ? [{ name, training, seeds: 'validation' in row ? row.validation : undefined }] : [],
   );
   const high = Math.max(1, ...runs.map((run) => run.training.steps));
-  const hinted = runs.some(({ training }) => training.hints !== undefined);
   const iterations = runs.flatMap(({ name, training: { iterations: own, bestStep } }) =>
     own.map((one) => ({ ...one, name, best: one.step === bestStep })),
   );
   return details(
     heading('Training'),
-    runs.length > 0 && note([CURVES, hinted ? HINTED : undefined]),
+    runs.length > 0 && note(CURVES),
     ...runs.flatMap(({ name, training, seeds }) => [
-      heading([name, hintsText(training)].filter(Boolean).join(', '), 3),
+      heading(name, 3),
       plot(rewardPlot({ name, curve: training.rewardCurve, marks: iterationMarks(training), high }), {
         lineage: training.rewardCurve?.from ?? [],
       }),

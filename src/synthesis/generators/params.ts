@@ -96,7 +96,7 @@ export function turn(knobs: Knobs, report: CalibrationReport): Knobs {
 const FILES = ['random', 'text', 'records', 'accounts', 'instances', 'episodes', 'solutions', 'environment'];
 const FIRST_LINE = 'export const params = ';
 const LAST_LINE =
-  'export const { describe, make, start, step, reward, reference, solve, shortcuts, hint } = environmentOf(params);';
+  'export const { describe, make, start, step, reward, reference, solve, shortcuts } = environmentOf(params);';
 
 export function moduleSource(params: Params): string {
   return `${FIRST_LINE}${JSON.stringify(params)};\n${(fixedText ??= readFixedText())}${LAST_LINE}\n`;

@@ -1,10 +1,9 @@
 /** What was found of a module, in words for the model that mends it. What to turn follows the method (step 2). */
-import type { AidedFeedback, CalibrationReport, Measures, RoundFeedback } from '../../domain/calibration';
+import type { CalibrationReport, Measures, RoundFeedback } from '../../domain/calibration';
 import { plainLine } from '../../domain/plain-text';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
 import { byTask, compact, cut, shortIds } from '../../domain/transcript';
 
-const EASIER_BY = 'Ways to make it easier, by what the figures say:';
 const EASIER = [
   'make instances smaller: fewer records, fewer steps, fewer rules at once, a more direct first message',
   'clarify what the policy asks for here, and what the user means',
@@ -23,12 +22,7 @@ const CONTRAST = [
   'give credit in more levels between 0 and 1, each for a step that some attempts take and others do not',
 ].map((way) => `- ${way};`);
 
-/** Where attempts without the hint succeed too seldom, and those with it too often. */
-const LESS_HINT = 'let `hint(state)` say less: what kind of thing to watch for, and not what to do about it;';
-const BETWEEN =
-  'make instances a little easier without it, so that it is needed less: fewer records, fewer steps, fewer rules at once;';
-
-export function foundText({ findings, rejection, calibration, aided = [] }: RoundFeedback): string {
+export function foundText({ findings, rejection, calibration }: RoundFeedback): string {
   if (findings.length > 0) return ['The self-test did not pass:', '', ...findings.map((one) => `- ${one}`)].join('\n');
   if (rejection !== undefined)
     return [
@@ -36,28 +30,16 @@ export function foundText({ findings, rejection, calibration, aided = [] }: Roun
       '',
       ...rejection.split('\n').map((line) => `> ${line}`),
       ...(calibration ? ['', 'What the attempts of the base model came to:', ...figures(calibration)] : []),
-      ...aided.flatMap((one) => ['', `${again(one)}:`, ...figures(one.calibration)]),
     ].join('\n');
   if (!calibration) return 'It was sent back without a finding.';
-  const missed = (report: CalibrationReport) => [
-    '',
-    ...report.reasons.map((one) => `- ${one}`),
-    '',
-    ...figures(report),
-  ];
   return [
     'The self-test passed. The base model then attempted the instances, several times each, and the environment is not within the bands:',
-    ...missed(calibration),
-    ...aided.flatMap((one) => [
-      '',
-      `${again(one)}, and it is not within the bands either:`,
-      ...missed(one.calibration),
-    ]),
+    '',
+    ...calibration.reasons.map((one) => `- ${one}`),
+    '',
+    ...figures(calibration),
   ].join('\n');
 }
-
-const again = ({ hints }: AidedFeedback): string =>
-  `The instances were then attempted again, with \`hint(state)\` shown in ${percent(hints)} of the attempts`;
 
 const figures = (report: CalibrationReport): string[] => [
   `Over all instances: ${measured(report)}.`,
@@ -70,7 +52,7 @@ const measured = (of: Measures): string =>
   `always solved, ${percent(of.allZero)} never got any reward, ${percent(of.constant)} gave all attempts the same reward`;
 const percent = (share: number): string => `${(100 * share).toFixed(0)}%`;
 
-export function adviceText({ findings, rejection, calibration, aided }: RoundFeedback): string {
+export function adviceText({ findings, rejection, calibration }: RoundFeedback): string {
   if (findings.length === 0 && rejection !== undefined)
     return [
       'Say what the person means before you change anything, then mend it wherever the module has this fault. What they did not object to stays as it is.',
@@ -82,7 +64,7 @@ export function adviceText({ findings, rejection, calibration, aided }: RoundFee
       'A policy that must not pay and does shows what the reward does not see: let the reward see it, or mix in twins on which it is wrong. Do not special-case the policy that was named.',
     ].join('\n');
   return [
-    ...(aided?.length ? waysWithHints(aided.at(-1)!.calibration.verdict) : ways[calibration.verdict]),
+    ...ways[calibration.verdict],
     '',
     'Turn one or two things, by as much as the figures are off; the capability stays what the environment is about.',
   ].join('\n');
@@ -93,22 +75,13 @@ const ways: Record<CalibrationReport['verdict'], string[]> = {
     'It is too easy: the base model can do it already. Ways to make it harder, by what the figures say:',
     ...HARDER,
   ],
-  too_hard: [`It is too hard: the base model hardly ever gets there. ${EASIER_BY}`, ...EASIER],
+  too_hard: [
+    'It is too hard: the base model hardly ever gets there. Ways to make it easier, by what the figures say:',
+    ...EASIER,
+  ],
   too_little_contrast: ['Too few instances tell better attempts from worse ones. Ways to mend it:', ...CONTRAST],
   accepted: ['Change as little as the above asks for.'],
 };
-
-/** Hints are tried only where attempts without them succeed too seldom. */
-function waysWithHints(verdict: CalibrationReport['verdict']): string[] {
-  if (verdict === 'too_easy')
-    return [
-      'Without the hint it is too hard, and with it too easy. Ways to bring the two nearer to each other, by what the figures say:',
-      `- ${LESS_HINT}`,
-      `- ${BETWEEN}`,
-    ];
-  if (verdict === 'too_hard') return [`Even with the hint it is too hard. ${EASIER_BY}`, ...EASIER];
-  return ways[verdict];
-}
 
 /** Instances that are listed: as many as the preset `small-model` calibrates with. */
 const INSTANCES = 24;

@@ -1,8 +1,9 @@
 /** An arm: one way to spend as many training rollouts as `trace`. It runs as a child workflow and comes to policies to be evaluated. */
 import { armName, type Campaign } from '../../domain/campaign';
+import type { ArtifactRef } from '../../domain/artifacts';
 import type { LanguageModelSpec } from '../../domain/endpoints';
 import type { Identity, Kind } from '../../domain/kinds';
-import type { ArmOutcome, EndedCapability, Prepared, TrainedModule } from '../../domain/results';
+import type { ArmOutcome, EndedCapability, Prepared } from '../../domain/results';
 import type { ChildStatus } from '../status';
 import { part } from '../steps';
 import { practiceOn, train } from '../training';
@@ -89,7 +90,7 @@ function plannedTraining(campaign: Campaign, rollouts: number): PlannedArm {
 export const plannedWhole: ArmKind['planned'] = (_spec, { campaign, budget }) => plannedTraining(campaign, budget);
 
 interface OnModules {
-  modules: readonly TrainedModule[];
+  modules: readonly ArtifactRef[];
   maker: Identity;
 }
 
@@ -116,17 +117,14 @@ export async function trainOnModules(
     heldOut: part(prepared.plan, 'validation'),
     heldOutOn: campaign.target,
     steps,
-    ...(modules.some(({ hints }) => hints) && { hints: { share: campaign.training.hintShare } }),
   });
   return { ...trained, trainedOn };
 }
 
 /** The same on the environments of all capabilities that have a calibrated one. Throws if none has. */
 export async function trainOnCapabilities(context: ArmContext, rest: Omit<OnModules, 'modules'>): Promise<ArmOutcome> {
-  const calibrated = context.capabilities.flatMap(({ name, module }) =>
-    module ? [{ ...module, capability: name }] : [],
-  );
+  const calibrated = context.capabilities.flatMap(({ name, module }) => (module ? [{ module, capability: name }] : []));
   if (calibrated.length === 0) throw new Error('no capability has a calibrated environment to train on');
-  const outcome = await trainOnModules(context, { ...rest, modules: calibrated });
+  const outcome = await trainOnModules(context, { ...rest, modules: calibrated.map(({ module }) => module) });
   return { ...outcome, builtOn: calibrated.map(({ capability }) => capability) };
 }

@@ -38,7 +38,7 @@ const kind = defineKind<typeof options, Arm>({
       const unfit = tested.flat();
       if (unfit.length > 0)
         throw new Error(`modules of ${fileNameOf(folder)} fail the self-test: ${unfit.join(' | ')}`);
-      const modules = taken.map(({ module }) => ({ module, hints: false }));
+      const modules = taken.map(({ module }) => module);
       // Its texts, wherever they lay: they are part of the training's environment.
       return trainOnModules(context, { modules, maker: { kind, version, options: {} } });
     },

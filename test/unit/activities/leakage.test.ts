@@ -3,7 +3,7 @@ import { EnvironmentPool } from '../../../src/activities/environments';
 import { checkLeakage } from '../../../src/activities/leakage';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import type { CalibrationReport, SynthesisRound } from '../../../src/domain/calibration';
+import type { SynthesisRound } from '../../../src/domain/calibration';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { Environment } from '../../../src/domain/environment';
 import { OutsideFailure } from '../../../src/domain/failures';
@@ -11,7 +11,7 @@ import type { ArmResult, CampaignRecord, CapabilityResult } from '../../../src/d
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import { createShop } from '../../../src/environments/shop/shop';
 import { registry } from '../../../src/registry';
-import { CALIBRATION_SEEDS, TRAINING_SEEDS } from '../../../src/domain/seeds';
+import { TRAINING_SEEDS } from '../../../src/domain/seeds';
 import { put, putModule, putRollouts, shopTestTask } from '../../support/activity-inputs';
 import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -29,14 +29,13 @@ const campaign = campaignSchema.parse({
   validation: { seeds: 5 },
 });
 
-/** A module whose user says `text` after `make`; `hint`: the code of what it gives. */
-const moduleOf = ({ make = '', text = `'seed ' + seed`, hint }: { make?: string; text?: string; hint?: string }) =>
+/** A module whose user says `text` after `make`. */
+const moduleOf = ({ make = '', text = `'seed ' + seed` }: { make?: string; text?: string }) =>
   putModule(
     store,
     `export const describe = () => ({ policy: 'p', tools: [{ name: 'a', description: '', parameters: {} }], maxSteps: 3 });
      export const make = (seed) => { ${make} return { seed }; };
-     export const start = ({ seed }) => [{ role: 'user', content: ${text} }];
-     ${hint === undefined ? '' : `export const hint = ({ seed }) => ${hint};`}`,
+     export const start = ({ seed }) => [{ role: 'user', content: ${text} }];`,
   );
 
 const summary = {} as RolloutSummary;
@@ -100,27 +99,6 @@ test('a seed on which the module throws is passed over, and one that says a test
     seedsLeftOut: 2,
     hits: [{ where: 'some, its code', task: id }],
   });
-});
-
-test('where the round was accepted with hints, they are compared, too', async () => {
-  const { id, text } = await shopTestTask();
-  const hint = JSON.stringify(`Do as in: ${text.toUpperCase()}`);
-  const round = calibrated(await moduleOf({ hint: `seed === ${CALIBRATION_SEEDS + 1} ? ${hint} : 'look at it .'` }));
-  const hinted = (accepted: boolean): SynthesisRound => ({
-    ...round,
-    aided: [{ hints: 0.5, calibration: { accepted } as CalibrationReport, calibrationRollouts: summary }],
-  });
-  expect(await check({ rounds: [hinted(true)] })).toMatchObject({
-    passed: false,
-    textsChecked: 1 + 1 + 2 * 3,
-    seedsLeftOut: 2,
-    hits: [{ where: 'some, its code', task: id }],
-  });
-  for (const unhinted of [round, hinted(false)])
-    expect(await check({ rounds: [unhinted] })).toMatchObject({
-      textsChecked: 1 + 1 + 3,
-      hits: [{ where: 'some, its code', task: id }],
-    });
 });
 
 test('what an arm trained on is compared, too, and what a capability was trained on before is not read twice', async () => {

@@ -21,7 +21,7 @@ jest.setTimeout(60_000);
 const home = temporaryFolder();
 const store = openFolderStore(home);
 
-/** Says what it is, and has a tool and a hint of its own. */
+/** Says what it is, and has a tool of its own. */
 const counter = (name: string, maxSteps: number): string => `
   const tool = { name: 'add_to_${name}', description: 'adds', parameters: { type: 'object', properties: {} } };
   const shared = { ...tool, name: 'look', description: 'looks at ${name}' };
@@ -31,15 +31,12 @@ const counter = (name: string, maxSteps: number): string => `
   export const step = (state) => ({ state, messages: [], done: true });
   export const reward = () => ({ reward: 0.5, breakdown: {}, branch: '${name}' });
   export const reference = () => ({ actions: [], tell: [] });
-  export const solve = () => [{ role: 'assistant', content: 'end' }];
-  export const hint = () => 'count well .';`;
+  export const solve = () => [{ role: 'assistant', content: 'end' }];`;
 let [apples, pears]: ArtifactRef[] = [];
 beforeAll(async () => {
   apples = await putModule(store, counter('apples', 3));
   pears = await putModule(store, counter('pears', 5));
 });
-/** Without hints. */
-const mixed = (...modules: ArtifactRef[]) => mixtureSpec(modules.map((module) => ({ module, hints: false })));
 /** What `use` makes of an environment that is closed in the end. */
 async function opened<T>(spec: EnvironmentSpec, use: (environment: Environment) => Promise<T>): Promise<T> {
   const environment = await openEnvironment(spec, { store });
@@ -55,7 +52,7 @@ test('keeps the contract of an environment as far as its modules do', async () =
   const [module, other] = [await putModule(store, text), await putModule(store, `${text}\n// once more\n`)];
   const findingsOf = (spec: EnvironmentSpec) =>
     opened(spec, (environment) => checkEnvironment(environment, { again: () => openEnvironment(spec, { store }) }));
-  const both = await findingsOf(mixtureSpec([module, other].map((one) => ({ module: one, hints: true }))));
+  const both = await findingsOf(mixtureSpec([module, other]));
   const own = both.map(({ problem, ...finding }) => ({ ...finding, problem: problem.replace('task 0/', 'task ') }));
   // It pays for looking the account up, which its reference actions leave out.
   expect(own).toEqual([expect.objectContaining({ check: 'evaluate' })]);
@@ -63,8 +60,7 @@ test('keeps the contract of an environment as far as its modules do', async () =
 });
 
 test('a task is played in its own environment, with that one’s policy, tools, limit and reward', async () => {
-  const withHints = mixtureSpec([apples!, pears!].map((module) => ({ module, hints: module === pears })));
-  await opened(withHints, async (environment) => {
+  await opened(mixtureSpec([apples!, pears!]), async (environment) => {
     const { tools, policy, maxSteps } = await environment.describe();
     expect(tools.map(({ name, description }) => [name, description])).toEqual([
       ['add_to_apples', 'adds'],
@@ -75,34 +71,26 @@ test('a task is played in its own environment, with that one’s policy, tools, 
     const [first, second] = await Promise.all(['0/seed-7', '1/seed-7'].map((id) => environment.reset({ id, seed: 1 })));
     expect(first!.start).toMatchObject({ messages: [{}, { content: 'apples to 7' }], maxSteps: 3 });
     expect(second!.start.tools.map(({ description }) => description)).toEqual(['adds', 'looks at pears']);
-    // Accepted without hints, it gives none.
-    expect([first!.start.hint, second!.start.hint]).toEqual([undefined, 'count well .']);
     await second!.step({ role: 'assistant', content: 'x' });
     expect(await second!.evaluate('agent_stop')).toMatchObject({ reward: 0.5, branch: 'pears' });
   });
 });
 
 test('what it is made of decides its version, and is what its rollouts derive from', async () => {
-  const modules = [
-    { module: apples!, hints: false },
-    { module: pears!, hints: false },
-  ] as const;
-  const [a, b] = modules;
+  const modules = [apples!, pears!];
   const versions = await Promise.all(
-    [
-      [a, b],
-      [b, a],
-      [a, { ...b, hints: true }],
-    ].map((of) => opened(mixtureSpec(of), async (environment) => (await environment.describe()).version)),
+    [modules, modules.toReversed()].map((of) =>
+      opened(mixtureSpec(of), async (environment) => (await environment.describe()).version),
+    ),
   );
-  expect(new Set(versions).size).toBe(3);
+  expect(new Set(versions).size).toBe(2);
   const tasks: TaskSet = { kind: 'mixed', from: 0, count: 2 };
   expect(inputsOf({ environment: mixtureSpec(modules), tasks })).toEqual([apples, pears]);
 });
 
 test('a module that does not load is an error, and no campaign file can name a mixture', async () => {
   const broken = await putModule(store, 'export const describe = () => {');
-  const spec = mixed(apples!, broken);
+  const spec = mixtureSpec([apples!, broken]);
   await expect(openEnvironment(spec, { store })).rejects.toMatchObject({ type: 'BadEnvironment' });
   const file = { name: 'x', target: spec, baseModel: { path: 'models/base' } };
   expect(campaignFileSchema(registry).safeParse(file).error?.issues[0]?.path).toEqual(['target', 'kind']);
@@ -114,7 +102,7 @@ describe('tasks', () => {
     const tasks = await resolveTasks(
       { store, environments },
       {
-        environment: mixed(apples!, pears!, apples!),
+        environment: mixtureSpec([apples!, pears!, apples!]),
         tasks: { kind: 'mixed', from: TRAINING_SEEDS, count: 24 },
       },
     );

@@ -65,7 +65,6 @@ const table: [violation: string, method: string, problem: RegExp][] = [
   ['start depends on the process', 'reset', /of task train-0 differs in a second process: messages\.1\.content/],
   ['episode id counts what is open', 'reset', /episode: "1" is the id of an episode that is still open/],
   ['maxSteps out of range', 'reset', /maxSteps: Too small/],
-  ['hint names a call', 'reset', /hint names the tool pay/],
   ['silent', 'reset', /has not answered reset for 3 s/],
   ['shared state', 'step', /in turn, is answered differently: results\.0\.messages\.0\.content: "10", then "9"/],
   ['state shared without a word', 'step', /task train-0, .*(breakdown|reward|results)/],

@@ -545,25 +545,6 @@ test('calibration is shown as it was decided; a round whose self-test failed has
   expect(report.capabilities![0]!.calibration).toEqual(second!.calibration);
 });
 
-test.each([
-  [0.25, true, 0.25],
-  [0, true, undefined],
-  [0.25, false, undefined],
-])(
-  'a training with hintShare %d on an environment accepted with hints (%p) says %p',
-  async (hintShare, hinted, share) => {
-    const last = record.capabilities![0]!.rounds.at(-1)!;
-    const calibration = { ...last.calibration!, accepted: true };
-    const aided = [{ hints: 0.5, calibration, calibrationRollouts: last.calibrationRollouts! }];
-    const campaign = { ...record.campaign, training: { ...record.campaign.training, hintShare } };
-    const rounds = [{ ...last, ...(hinted && { aided }) }];
-    const trainedSo = await built({ ...withCapability({ rounds }), campaign });
-    expect(trainedSo.capabilities![0]!.training!.hints).toBe(share);
-    // A baseline trains on the target, where there are no hints.
-    expect(armOf(trainedSo, 'theirs').training!.hints).toBeUndefined();
-  },
-);
-
 describe('with branches', () => {
   type RewardOf = (seed: number, branch: string) => number;
   /** 48 held-out seeds: 34 forbidden, 14 allowed twins. */

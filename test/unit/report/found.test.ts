@@ -213,42 +213,34 @@ describe('selection', () => {
   });
 });
 
-test('each round of synthesis has its module, its findings, its calibrations and what was decided of it', async () => {
-  const played = (title: string, rewards: number[], more: Partial<ScoredRollout> = {}) => {
-    const rollouts = rewards.map((reward, i) => rolloutOf(`${title} ${i}`, reward, more));
-    return batch('calibration', title, rollouts);
-  };
-  const [plain, hinted] = [await played('plain', [0, 0]), await played('hinted', [0, 1, 1], { hinted: true })];
+test('each round of synthesis has its module, its findings, its calibration and what was decided of it', async () => {
+  const rewards = [0, 1, 1];
+  const rollouts = rewards.map((reward, i) => rolloutOf(`calibration ${i}`, reward));
+  const groups = rewards.map((one) => ({ rewards: [one] }));
   const bands = campaignSchema.shape.calibration.parse(undefined);
-  const judged = (...rewards: number[]) =>
-    calibrate({ groups: rewards.map((one) => ({ rewards: [one] })), bands, confidence: 0.95 });
   const rounds: SynthesisRound[] = [
-    { round: 1, module: await json('first'), selfTest: { passed: false, findings: ['no'], hints: true } },
+    { round: 1, module: await json('first'), selfTest: { passed: false, findings: ['no'] } },
     {
       round: 2,
       module: await json('second'),
       selfTest: { passed: true, findings: [] },
-      calibration: judged(0, 0),
-      calibrationRollouts: plain,
-      aided: [{ hints: 0.5, calibration: judged(0, 1, 1), calibrationRollouts: hinted }],
+      calibration: calibrate({ groups, bands, confidence: 0.95 }),
+      calibrationRollouts: await batch('calibration', 'calibration', rollouts),
       decision: { kind: 'reject', reason: 'too narrow', by: 'person', at: 1 },
     },
   ];
   const report = await built(await recordOf({ discovery, passes, rounds }));
   const { rounds: reported, calibration: kept } = report.capabilities![0]!;
   expect(reported).toMatchObject([
-    { module: rounds[0]!.module, selfTest: { findings: ['no'], hints: true } },
+    { module: rounds[0]!.module, selfTest: { findings: ['no'] } },
     {
       module: rounds[1]!.module,
       decision: 'rejected: too narrow',
-      aided: [{ hints: 0.5, successRate: { value: 2 / 3 } }],
+      calibration: { successRate: { value: 2 / 3 } },
     },
   ]);
-  // The last calibration is that with hints; without them nothing succeeds.
-  expect(kept).toEqual(reported![1]!.aided![0]);
-  expect(reported![1]!.calibration!.successRate.value).toBe(0);
-  // Both calibrations have been rolled out.
-  expect(report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'calibration')!.scored.value).toBe(5);
+  expect(kept).toEqual(reported![1]!.calibration);
+  expect(report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'calibration')!.scored.value).toBe(3);
 });
 
 test('what language models cost is summed up by role and step, beside the budget, and absent where nothing was asked', async () => {

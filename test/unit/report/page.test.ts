@@ -261,15 +261,6 @@ describe('page', () => {
     expect(await pageOf(reportFixture())).not.toContain('Held-out seeds by branch');
   });
 
-  test('a training with hints says so', async () => {
-    const said = ['with hints on 25% of the rollouts</h3>', 'the lines count these rollouts, too'];
-    const hinted = changed(({ capabilities }) => void (capabilities![0]!.training!.hints = 0.25), foundFixture());
-    for (const text of said) {
-      expect(await pageOf(foundFixture())).not.toContain(text);
-      expect(await pageOf(hinted)).toContain(text);
-    }
-  });
-
   test('shows what a learned router compared, its regret and its latency; of many sums the best, the others folded', async () => {
     const html = await pageOf(learned());
     const texts = ['ridge, kept', 'Regret: ', 'Choosing takes', '0.21 ms', 'mean probability', 'When it was wrong'];

@@ -310,7 +310,6 @@ test.each([
   [{ tasks: ['a', 'b', 'a'] }, 'tasks holds a twice'],
   [{ attempts: 0 }, 'attempts is 0'],
   [{ concurrency: 1.5 }, 'concurrency is 1.5'],
-  [{ hints: { share: 1.5 } }, 'hints.share is 1.5; give a share from 0 to 1'],
 ])('refuses %j', async (change, problem) => {
   await expect(played(options(change))).rejects.toThrow(problem);
 });

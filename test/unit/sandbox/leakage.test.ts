@@ -92,9 +92,8 @@ describe('the text of a test task', () => {
   it.each([
     ['a user', { first: `'a '.repeat(700) + said + ' b'.repeat(500)` }],
     ['a tool', { answer: `{ role: 'tool', toolCallId: '1', content: 'note: ' + said }` }],
-    ['the hint', { hint: 'said' }],
   ])('is found where %s says it, anywhere in a message', async (who, says) => {
-    const { first = `'hello'`, answer = user(`'yes'`), hint = `'none'` } = says as Record<string, string>;
+    const { first = `'hello'`, answer = user(`'yes'`) } = says as Record<string, string>;
     const module = closedAfterwards(
       openModule({
         source: `
@@ -103,7 +102,6 @@ describe('the text of a test task', () => {
           export const start = () => [${user(first)}];
           export const step = (state) => ({ state, done: true, messages: [${answer}] });
           export const reward = () => ({ reward: 1, breakdown: {} });
-          export const hint = () => ${hint};
           export const solve = () => [{ role: 'assistant', content: '', toolCalls: [{ id: '1', name: 'a', arguments: {} }] }];`,
       }),
     );

@@ -20,7 +20,7 @@ const parts = {
   solve: `[{ role: 'assistant', content: 'end' }]`,
   shortcuts: '({})',
 };
-type Changes = Partial<typeof parts & { hint: string }>;
+type Changes = Partial<typeof parts>;
 const moduleOf = (changes: Changes = {}): EnvironmentModule => {
   const functions = Object.entries({ ...parts, ...changes }).map(
     ([name, body]) => `export const ${name} = (state, message) => ${body};`,
@@ -130,17 +130,5 @@ describe('an environment', () => {
     const episode = await environment.reset({ id: 'seed-1', seed: 0 });
     for (let n = 1; n < EPISODE_CHARS / TEXT_CHARS; n += 1) await episode.step(say('x'));
     await expect(episode.step(say('x'))).rejects.toThrow(/the episode's messages have \d+ characters/);
-  });
-
-  it.each<[string, Changes, string | undefined]>([
-    ['of the instance', { hint: `'as far as ' + state.seed + ' .'` }, 'as far as 1 .'],
-    ['none where the module has none', {}, undefined],
-    ['none where it is blank', { hint: `' '` }, undefined],
-    ['none where it fails', { hint: '(() => { throw new Error("no hint"); })()' }, undefined],
-  ])('gives a hint: %s; the episode is played', async (_, changes, hint) => {
-    const { start } = await (await environmentOf(changes)).reset({ id: 'seed-1', seed: 0 });
-    expect(start.messages).toHaveLength(2);
-    expect('hint' in start ? start.hint : undefined).toBe(hint);
-    expect('hint' in start).toBe(hint !== undefined);
   });
 });

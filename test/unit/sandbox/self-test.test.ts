@@ -54,7 +54,6 @@ const changing = (...[name, from, to]: Change): Partial<typeof parts> => {
 };
 const rewarding = (text: string): Change => ['reward', 'reward: right(s) ?', `reward: right(s) || ${text} ?`];
 const withShortcuts = (text: string): Change => ['shortcuts', /^/, `export const shortcuts = ${text};`];
-const withHint = (text: string): Change => ['shortcuts', /^/, `export const hint = (state) => ${text};`];
 
 describe('self-test', () => {
   const house = `'h' + String(mix(seed) % 100).padStart(2, '0')`;
@@ -63,7 +62,6 @@ describe('self-test', () => {
   const heldOut =
     /^make: \d+ of 34 held-out seeds give an instance of one of 100 training seeds, e\.g\. seed 10000\d\d that of seed 100\d\d: draw/;
   const some = '(seed) => (seed === 0 ? {} : { always: solve(seed) })';
-  const givesAway = /seed \d+: "it is (\w+) \." gives away "\1", an argument/;
 
   it.each<[string, Change, RegExp | string]>([
     // Solutions and instances.
@@ -91,26 +89,11 @@ describe('self-test', () => {
     ['more writes than were asked for', ['reward', ' && s.washed === 0', ''], 'every write on every record'],
     ['words without a write', rewarding('s.looked && s.said'), 'the solution without its writes'],
     ['a shortcut that some seeds have', withShortcuts(some), 'shortcut "always"'],
-    // Hints.
-    [
-      'a hint of a call',
-      withHint(`'get_house first'`),
-      /^hint: seed 0: "get_house first" names the tool get_house: say/,
-    ],
-    ['a hint of a call in capitals', withHint(`'Paint it.'`), /names the tool paint: say/],
-    ['a hint that gives away what is to be found', withHint(`'it is ' + state.colour + ' .'`), givesAway],
-    ['a long hint', withHint(`'well '.repeat(121)`), /^hint: seed 0 gives 605 characters: say it in 1 to 4 sentences/],
-    ['a blank hint', withHint(`' '`), /^the module fails: hint: result: it is blank/],
   ])('finds %s', async (_, change, finding) => {
     const { passed, findings } = await selfTest({ source: moduleOf(changing(...change)) });
     expect(passed).toBe(false);
     const pays = `${String(finding)} succeeds on 100%`;
     expect(findings.join('\n')).toMatch(typeof finding === 'string' ? pays : finding);
-  });
-
-  it('says whether there are hints, and takes no part of a word for a call or a value', async () => {
-    const source = moduleOf(changing(...withHint(`'repainted walls are ' + state.colour + 'ish'`)));
-    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
   });
 
   it('takes any text for a value that its schema does not list', async () => {

@@ -373,35 +373,15 @@ describe('a revision', () => {
     expect(attacksIn(withLines(tries(MOST_ATTACKS + 1))).wrong).toEqual(['201 attacks: keep 200 at most']);
   });
 
-  it.each<[string, number[], RegExp]>([
-    ['too easy', ALWAYS, /Without the hint it is too hard, and with it too easy\..*\n- let `hint\(state\)` say less/],
-    ['too hard', NEVER, /Even with the hint it is too hard\..*\n- make instances smaller/],
-  ])(
-    'of one that is too hard, and with hints %s, says both, and what to turn by the latter',
-    async (_, hinted, advice) => {
-      const aided = [{ hints: 0.5, calibration: rewarded(hinted) }];
-      const found = await foundBy({ calibration: rewarded(NEVER), aided });
-      expect(found).toMatch(/- success rate 0\.000 is below 0\.2[^]*Over all instances: success rate 0%/);
-      const second = found.slice(found.indexOf('attempted again, with `hint(state)` shown in 50% of the attempts'));
-      expect(second).toMatch(/^[^\n]*, and it is not within the bands either:\n\n- /);
-      expect(second).toContain(`Over all instances: success rate ${100 * hinted[0]!}%`);
-      expect(second).toContain(aided[0]!.calibration.reasons[0]);
-      expect(second).toMatch(advice);
-    },
-  );
-
   it('of one that a person rejected says so in their words, with the figures, and of no test that failed', async () => {
     const found = await foundBy({
       rejection: 'the user gives the order id unasked\nand is rude',
       calibration: rewarded(NEVER),
-      aided: [{ hints: 0.25, calibration: rewarded([1, 0, 1, 0]) }],
     });
     expect(found).toMatch(
       /A person then read the module and rejected it[^\n]*\n\n> the user gives the order id unasked\n> and is rude\n/,
     );
-    expect(found).toMatch(
-      /success rate 0%[^]*`hint\(state\)` shown in 25% of the attempts:\nOver all .* success rate 50%/,
-    );
+    expect(found).toContain('success rate 0%');
     expect(found).toMatch(/The difficulty was right/);
     expect(found).not.toMatch(/did not pass|not within the bands|cause of each finding|too hard|too easy/);
   });

@@ -34,14 +34,14 @@ beforeAll(async () => {
 /** A module's bytes are the key of all that was calibrated and trained on it: a change of its text needs a new version of the kind. */
 test('a module has the bytes that stored campaigns know it by', async () => {
   const { source } = await generate('refuse_forbidden_actions', shop);
-  expect(sha256(source)).toBe('14c8d62d9c4a1346843680df306ffd2d0880eca2f9cf8ea10f2d0a7fc05072d6');
+  expect(sha256(source)).toBe('a4716f425f70d8cc23a04c38072287f8a3345842d3d0389bd1b017db23741d40');
 });
 
 describe('generators on the shop', () => {
   it.each(capabilityNames)('%s: passes the self-test', async (capability) => {
     const { source } = await generate(capability, shop, { rollouts });
     const { tools } = await open(source).describe();
-    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
     expect(tools.length).toBeGreaterThanOrEqual(3);
     expect(tools.length).toBeLessThanOrEqual(5);
     // Exactly the target's schemas.
@@ -90,22 +90,6 @@ describe('generators on the shop', () => {
       };
       expect(await rewardOf([...script.slice(0, 2), wrong, ...last])).toBeGreaterThanOrEqual(first!);
     }
-  });
-
-  const plain = 'do what is asked , and no more .';
-  const [allowed, forbidden] = ['the status allows it : do it .', 'the status does not allow it : say not allowed .'];
-  it.each([
-    ['complete_all_requested_actions', '2 things are asked : do all of them .', plain],
-    ['refuse_forbidden_actions', forbidden, allowed],
-    ['perform_permitted_actions', allowed, forbidden],
-    ['select_matching_record', 'look at all words of the item : more than one is like it .', plain],
-    ['compute_action_values', 'the price is not what to use as it is : it is opened .', plain],
-    ['tell_requested_information', 'tell the price too .', plain],
-    ['ask_for_missing_identifiers', 'ask first : what is your account ?', plain],
-  ])('%s: hints at what it is about, in a special instance and in its twin', async (capability, special, twin) => {
-    const module = open((await generate(capability, shop, { rollouts })).source);
-    const hints = await Promise.all([0, 1].map(async (seed) => module.hint(await module.make(seed))));
-    expect(hints).toEqual([special, twin]);
   });
 
   it('speaks as the users of the target do', async () => {
@@ -159,7 +143,7 @@ describe('generators on another target', () => {
 
   it.each(capabilityNames.filter((name) => name !== 'select_matching_record'))('%s', async (capability) => {
     const { source, rationale } = await generate(capability, library);
-    expect(await selfTest({ source })).toEqual({ passed: true, findings: [], hints: true });
+    expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
     expect(rationale).toMatch(/Every second instance is the twin of the one before; .* of library\.$/);
   });
 

@@ -182,9 +182,7 @@ test('the index is made once: another one reads it, adds what is new, and passes
 
 test('a batch is told apart by its title', () => {
   const of = (title: string) => Object.values(purposeOf(title)).join(' | ');
-  expect(of('refuse: calibration, round 2, with hints')).toBe(
-    'calibration | calibration, round 2, with hints | refuse',
-  );
+  expect(of('refuse: calibration, round 2')).toBe('calibration | calibration, round 2 | refuse');
   expect(of('refuse: held out on the target, base')).toBe('held out | held out on the target, base | refuse');
   expect(of('base on the held-out train tasks')).toBe('held out | base on the held-out train tasks | base');
   expect(of('outcome matrix: a+b')).toBe('outcome matrix | outcome matrix | a+b');

@@ -1,7 +1,7 @@
 /** The functions of an environment module (docs/synthesis.md) over its parameters, which are all that is kept. */
 import { firstMessages, referenceOf, rewardOf, stepOf } from './episodes.js';
 import { instanceOf, preparedOf } from './instances.js';
-import { hintOf, shortcutsOf, solutionOf } from './solutions.js';
+import { shortcutsOf, solutionOf } from './solutions.js';
 
 /** @typedef {import('../params').Params} Params */
 /** @typedef {import('../params').Instance} Instance */
@@ -21,6 +21,5 @@ export function environmentOf(params) {
     reference: (/** @type {Instance} */ state) => referenceOf(params, state),
     solve: (/** @type {number} */ seed, state = make(seed)) => solutionOf(params, state),
     shortcuts: (/** @type {number} */ seed, state = make(seed)) => shortcutsOf(params, state),
-    hint: (/** @type {Instance} */ state) => hintOf(params, state),
   };
 }

@@ -1,5 +1,5 @@
 /**
- * The solution of an instance, its hint, and the shortcuts that must not pay: the solutions of an agent that takes every
+ * The solution of an instance, and the shortcuts that must not pay: the solutions of an agent that takes every
  * instance for a special one ("always") or for a twin ("never"), or acts on whatever is listed first ("first").
  */
 import { draw, randomOf } from './random.js';
@@ -70,33 +70,4 @@ export function shortcutsOf(params, state) {
     return { never, first };
   }
   return { always: messagesOf(params, state, { plan: special }), never };
-}
-
-/**
- * What a hinted agent is told of an instance: what kind of thing to do, in words of the target's policy and rules; no
- * call and no value that has to be found out.
- * @type {(params: Params, state: Instance) => string}
- */
-export function hintOf(params, { seed, requests }) {
-  const { world, named, plans } = params;
-  const plan = planOf(params, seed);
-  const write = writeOf(params, requests[0].write);
-  const rule = write.precondition;
-  const hints = [];
-  if (plan.keyMissing && world.ask) hints.push(`ask first : ${world.ask.question}`);
-  // Whether it is what the instances differ in.
-  if (rule && plans.special.forbidden !== plans.twin.forbidden)
-    hints.push(
-      plan.forbidden
-        ? `the ${rule.field} does not allow it : say ${rule.denial} .`
-        : `the ${rule.field} allows it : do it .`,
-    );
-  if (requests.length > 1) hints.push(`${requests.length} things are asked : do all of them .`);
-  if (plan.similar) hints.push(`look at all words of the ${named} : more than one is like it .`);
-  if (plan.marker)
-    for (const argument of write.arguments)
-      if (argument.from === 'computed')
-        hints.push(`the ${argument.field} is not what to use as it is : ${argument.marker} .`);
-  if (plan.question) hints.push(`tell the ${world.tell?.field} too .`);
-  return hints.join(' ') || 'do what is asked , and no more .';
 }
