@@ -15,7 +15,7 @@ import { createResolver } from '../rollout/resolve';
 import type { RouterKind } from '../routing/router';
 import { type Answer, parseAnswer, partReader } from './answer';
 import { type Conversation, createConversations, labelOf } from './conversations';
-import { answerError, ClientGone, GatewayError, toldOf } from './errors';
+import { answerError, ClientGone, GatewayError, toClientError } from './errors';
 import { createMetrics } from './metrics';
 import { isLoopback, namesThisMachine } from './listen';
 import { bearerKey, bodyFor, CHAT_PATH, type ChatRequest, notFound, parseRequest } from './request';
@@ -23,15 +23,15 @@ import { openStream, sendAnswer } from './respond';
 import type { Served } from './served';
 
 const CONVERSATION_HEADER = 'x-conversation-id';
-/** Of the answer: the policy that plays the conversation, and which campaign's it is. */
+/** Headers of an answer: the policy that plays the conversation, and its campaign. */
 const POLICY_HEADER = 'x-campaign-policy';
 const VERSION_HEADER = 'x-campaign-version';
 
 export interface GatewayLimits {
   bodyBytes: number;
-  /** Completions at once; what comes beyond is refused with 429. */
+  /** Completions at once; requests over the limit get 429. */
   concurrency: number;
-  /** From the whole request to the whole answer. */
+  /** Seconds from the whole request to the whole answer. */
   seconds: number;
 }
 
@@ -46,7 +46,7 @@ export interface GatewayOptions {
   limits: GatewayLimits;
   /** Required as a bearer token by all paths under /v1, and beyond loopback by metrics. */
   apiKey?: string;
-  /** Of what went wrong, for the operator; never with what was said. */
+  /** Logs failures for the operator, without texts of conversations. */
   log?: (line: string) => void;
 }
 
@@ -69,7 +69,7 @@ export function createGateway(o: GatewayOptions) {
 
   const app = new Hono<Bindings>();
   app.onError((error, c) => {
-    const told = toldOf(c.env.outgoing.destroyed ? new ClientGone() : error);
+    const told = toClientError(c.env.outgoing.destroyed ? new ClientGone() : error);
     if (told.status >= 500) log(reasonOf(error));
     return c.env.outgoing.headersSent ? RESPONSE_ALREADY_SENT : answerError(c, told);
   });
@@ -127,7 +127,7 @@ export function createGateway(o: GatewayOptions) {
 
   const modelOf = (id: string) => ({ id, object: 'model', created, owned_by: served.name });
 
-  /** Within the limit of requests at once, and counted by what came of it. */
+  /** Runs a request within the limit of concurrent ones, and counts it by status. */
   async function counted(request: ChatRequest, work: () => Promise<Response>): Promise<Response> {
     const count = (status: number) =>
       metrics.requests.inc({ model: labelOf(request.model, served), status: String(status) });
@@ -147,7 +147,7 @@ export function createGateway(o: GatewayOptions) {
         metrics.running.set(--running);
       }
     } catch (error) {
-      count(error instanceof ClientGone ? 499 : toldOf(error).status);
+      count(error instanceof ClientGone ? 499 : toClientError(error).status);
       throw error;
     }
   }
@@ -188,13 +188,13 @@ export function createGateway(o: GatewayOptions) {
         count(last.usage);
         return stream.end();
       } catch (error) {
-        if (stream.isBegun()) stream.fail(toldOf(signal.aborted ? signal.reason : error));
+        if (stream.isBegun()) stream.fail(toClientError(signal.aborted ? signal.reason : error));
         throw error;
       }
     });
   }
 
-  /** Until the client has gone, the time is over, or the gateway ends. (AbortSignal.any and a Request's own signal cost more than all else here.) */
+  /** Cancels `work` when the client disconnects, the time is over, or the gateway ends. (AbortSignal.any and a Request's own signal are slow.) */
   async function withEnd(c: Context<Bindings>, work: (signal: AbortSignal) => Promise<Response>): Promise<Response> {
     const { outgoing } = c.env;
     const end = new AbortController();
@@ -211,7 +211,7 @@ export function createGateway(o: GatewayOptions) {
       return await work(end.signal);
     } catch (error) {
       const told: unknown = end.signal.aborted ? end.signal.reason : error;
-      // Nobody reads what may still come.
+      // Events that still come are dropped.
       end.abort(told);
       throw told;
     } finally {
@@ -221,7 +221,7 @@ export function createGateway(o: GatewayOptions) {
     }
   }
 
-  /** The whole answer, unless it comes in events. */
+  /** Returns the whole answer, or calls `onEvent` for each event of a stream. */
   async function answerOf(
     request: ChatRequest,
     conversation: Conversation,
@@ -232,10 +232,10 @@ export function createGateway(o: GatewayOptions) {
     const body = bodyFor(request, policy.prompt, served.sampling);
     try {
       const asked = { policy, body, signal, ...(affinity && { conversation: affinity }) };
-      // Loading an adapter, which others may wait for too, is not given up with one request.
+      // An adapter's loading goes on when one request is cancelled: others may wait for it.
       return await orAborted(client.complete({ ...asked, ...(request.stream && { onEvent }) }), signal);
     } catch (error) {
-      // Its next turn goes to a policy server that is there.
+      // Its next turn goes to another policy server.
       if (affinity && isFailure(error, 'PolicyServerUnavailable', 'PolicyServerError')) conversation.affinity = {};
       throw error;
     }
@@ -248,9 +248,9 @@ export function createGateway(o: GatewayOptions) {
       served = newer;
       metrics.reloads.inc();
     },
-    /** Takes nothing new. */
+    /** Refuses new requests. */
     drain: () => void (draining = true),
-    /** Gives up what is being answered. */
+    /** Cancels running requests. */
     stop(): void {
       for (const end of stops) end.abort(new GatewayError(503, 'the gateway went down', { retryAfterSeconds: 1 }));
     },

@@ -8,7 +8,7 @@ import { policyNames } from '../domain/policies';
 import { rankFor } from '../policy/server';
 import { CHOSE } from '../report/adapters';
 import { spreadText, valueText } from '../report/format';
-import type { Arm, Report } from '../report/model';
+import type { Report } from '../report/model';
 import type { ExportedRouter } from './folder';
 
 export interface CardFacts {
@@ -16,29 +16,27 @@ export interface CardFacts {
   router: ExportedRouter;
   /** Capabilities whose environment is in the folder. */
   environments: ReadonlySet<string>;
-  /** As the hub names it. */
+  /** The hub's name of the licence. */
   license: string;
-  /** Of the largest adapter or sum. */
+  /** Largest rank of an adapter or sum. */
   rank: number | undefined;
 }
 
 const isOnHub = ({ base }: ExportedRouter): boolean => /^[\w.-]+\/[\w.-]+$/.test(base.name);
 
-/** Its fields are read by the hub: https://huggingface.co/docs/hub/model-cards. */
-function frontMatter({ router, license }: CardFacts, library: string): string {
-  return [
-    '---',
-    `license: ${license}`,
-    ...(isOnHub(router) ? [`base_model: ${router.base.name}`] : []),
-    `library_name: ${library}`,
-    'pipeline_tag: text-generation',
-    'tags: [lora, reinforcement-learning, agent]',
-    '---',
-    '',
-  ].join('\n');
-}
+/** Fields that the hub reads: https://huggingface.co/docs/hub/model-cards. */
+const frontMatter = ({ router, license }: CardFacts): string[] => [
+  '---',
+  `license: ${license}`,
+  ...(isOnHub(router) ? [`base_model: ${router.base.name}`] : []),
+  'library_name: peft',
+  'pipeline_tag: text-generation',
+  'tags: [lora, reinforcement-learning, agent]',
+  '---',
+  '',
+];
 
-/** A name as code: within it nothing else has a meaning. */
+/** Formats a name as code: within it nothing else has a meaning. */
 const code = (text: string): string => `\`${plainLine(text).replaceAll('`', "'")}\``;
 
 const row = (label: string, figure: Figure | undefined): string[] =>
@@ -46,38 +44,40 @@ const row = (label: string, figure: Figure | undefined): string[] =>
     ? []
     : [`| ${label} | ${valueText(figure)} | ${spreadText(figure) ?? ''} | ${figure.n} | \`${figure.id}\` |`];
 
-const table = (rows: readonly string[]): string[] =>
-  rows.length === 0
+const figures = (rows: readonly string[]): string[] => [
+  '## Figures',
+  '',
+  ...(rows.length === 0
     ? ['Nothing was measured.']
-    : ['| figure | value | interval | n | lineage |', '| --- | --- | --- | --- | --- |', ...rows];
+    : ['| figure | value | interval | n | lineage |', '| --- | --- | --- | --- | --- |', ...rows]),
+  '',
+  "`campaign lineage ID` in the campaign's home leads from an id to the rollouts behind the figure.",
+  '',
+];
 
-const rate = ({ arms = [] }: Report, name: string) => arms.find((arm) => arm.name === name);
+const limits = ({ report: { campaign } }: CardFacts): string[] => [
+  '## Limits',
+  '',
+  `- Measured on ${escapeMarkdown(`${campaign.target.name} ${campaign.target.version}`)} alone, from one training run: another run may differ by several points.`,
+  '- It knows the tool calls and texts of its environments; on other tasks it may do worse than the base model.',
+  "- The base model's licence holds as well.",
+  '',
+];
 
-/** Of an adapter, or of a sum of adapters. */
+const armOf = ({ arms = [] }: Report, name: string) => arms.find((arm) => arm.name === name);
+
+/** The card of an adapter, or of a sum of adapters. */
 export function adapterCard(name: string, facts: CardFacts): string {
   const { report, router, environments } = facts;
   const { campaign, capabilities = [] } = report;
   const target = escapeMarkdown(campaign.target.name);
-  const parts = name.split('+');
-  const arm = rate(report, name);
-  const own = capabilities.filter((one) => [...parts, ...(arm?.builtOn ?? [])].includes(one.name));
+  const arm = armOf(report, name);
+  const trainedFor = [...name.split('+'), ...(arm?.builtOn ?? [])];
+  const own = capabilities.filter((one) => trainedFor.includes(one.name));
   const single = capabilities.find((one) => one.name === name);
-  const baseline = arm?.role === 'baseline' ? arm : undefined;
-  const spent = (training: Arm['training']) =>
-    training ? `, ${training.steps} steps, ${valueText(training.rollouts)} rollouts` : '';
-  const data = own.map(({ name: of, training }) => {
-    const from = environments.has(of)
-      ? `the synthesized environment \`environments/${of}.js\``
-      : 'the environments of its parts';
-    return `- ${of}: GRPO on ${from}${baseline ? '' : spent(training)}.`;
-  });
-  if (baseline?.conversations !== undefined)
-    data.push(`- ${baseline.conversations} conversations that somebody brought.`);
-  if (baseline)
-    data.push(`- As the baseline \`${baseline.kind}\` does, which the report compares${spent(baseline.training)}.`);
   const rows = [
     ...row(`success on ${target}'s test tasks`, arm?.successRate),
-    ...row(`the same, base model`, rate(report, policyNames.base)?.successRate),
+    ...row(`the same, base model`, armOf(report, policyNames.base)?.successRate),
     ...row('difference to the base model, paired over tasks', arm?.differenceToBase),
     ...row('its own environment, held-out seeds, before', single?.validation?.synthesized.before),
     ...row(
@@ -87,94 +87,47 @@ export function adapterCard(name: string, facts: CardFacts): string {
     ...row('difference on all tasks of the target that it was tried on', single?.onTarget?.all),
   ];
   return [
-    frontMatter(facts, 'peft'),
+    ...frontMatter(facts),
     `# ${escapeMarkdown(name)}`,
     '',
-    `A LoRA ${parts.length > 1 ? `that is the sum of ${parts.length} adapters` : 'adapter'} of ${code(router.base.name)}, made by the campaign ${code(campaign.name)} (TRACE, arXiv 2604.05336).`,
+    `A LoRA of ${code(router.base.name)}, made by the campaign ${code(campaign.name)} (TRACE, arXiv 2604.05336).`,
     '',
-    '## What it was trained for',
+    '## Training',
     '',
-    ...(own.length > 0 ? own.map((one) => `- ${one.name}: ${escapeMarkdown(one.definition)}`) : [`- ${target}`]),
-    '',
-    '## Data',
-    '',
-    ...data,
+    ...own.map(({ name: of, definition }) => {
+      const environment = environments.has(of) ? ` Trained on \`environments/${of}.js\`.` : '';
+      return `- ${of}: ${escapeMarkdown(definition)}${environment}`;
+    }),
+    ...(own.length === 0 ? [`- Trained on ${target}.`] : []),
     `- No task of ${target}'s test split was trained on.`,
     '',
-    '## Figures',
-    '',
-    ...table(rows),
-    ...(single?.statement ? ['', escapeMarkdown(single.statement.text)] : []),
-    '',
-    '## Lineage',
-    '',
-    `Base model ${code(router.base.id)}, campaign ${code(campaign.name)} with configuration \`${campaign.configSha256}\`${own.flatMap(({ adapter }) => (adapter ? [`, adapter \`${adapter.sha256}\``] : [])).join('')}. \`campaign lineage ID\` in the campaign's home leads from an id above to its rollouts.`,
-    '',
-    ...ending(facts),
+    ...figures(rows),
+    ...(single?.statement ? [escapeMarkdown(single.statement.text), ''] : []),
+    ...limits(facts),
   ].join('\n');
 }
 
-const ending = ({ report: { campaign }, license }: CardFacts): string[] => [
-  '## Limits',
-  '',
-  `- Measured on ${escapeMarkdown(`${campaign.target.name} ${campaign.target.version}`)} alone, from one training run: another one may come out several points otherwise.`,
-  '- The tool calls and texts that it knows are those of its environments; on other tasks it may do worse than the base model.',
-  '',
-  '## Licence',
-  '',
-  `${license === 'unknown' ? 'None is stated: ask who published this.' : `\`${license}\`.`} The base model's licence holds as well.`,
-  '',
-];
-
+/** The card of the whole folder. */
 export function folderCard(facts: CardFacts): string {
-  const { report, router, environments, rank } = facts;
+  const { report, router, rank } = facts;
   const { campaign, verdict } = report;
   const target = escapeMarkdown(campaign.target.name);
-  const all = [...router.options, ...router.baselines];
-  const names = [policyNames.routed, ...all.map(({ name }) => name)];
+  const names = [policyNames.routed, ...[...router.options, ...router.baselines].map(({ name }) => name)];
   const context = /, (\d+) tokens$/.exec(router.base.id)?.[1];
-  // Of one that the hub does not have, as little is known as where its folder lies.
+  // Where the folder of a base model lies that the hub does not have is not known.
   const served = isOnHub(router) ? router.base.name : '../base';
   const lora = rank === undefined ? '' : ` \\\n  --enable-lora --max-lora-rank ${rankFor(rank) ?? rank}`;
-  const files: [string, string][] = [
-    ['router.json', 'which policy plays a conversation'],
-    ['adapters/', 'one PEFT folder each, with its card'],
-    ...(all.some(({ merged }) => merged)
-      ? [['sums/', 'sums of adapters, merged: PEFT folders too'] as [string, string]]
-      : []),
-    ...(all.some(({ prompt }) => prompt)
-      ? [['prompts/', 'prompts of policies that have one'] as [string, string]]
-      : []),
-    ...(environments.size > 0
-      ? ([
-          ['environments/', 'what the adapters were trained on: `campaign env check FILE` tries one'],
-          ['verifiers/', 'the same as packages of verifiers: others can train on them'],
-        ] satisfies [string, string][])
-      : []),
-    ['report.html, report.json', 'all figures with what they rest on'],
-  ];
   return [
-    frontMatter(facts, 'peft'),
+    ...frontMatter(facts),
     `# ${escapeMarkdown(campaign.name)}`,
     '',
-    `Adapters of ${code(router.base.name)} and a router between them, made by a campaign on ${target} (TRACE, arXiv 2604.05336).`,
+    `Adapters of ${code(router.base.name)} and a router between them, made by a campaign on ${target} (TRACE, arXiv 2604.05336). \`adapters/\` and \`sums/\` hold PEFT folders with their cards, \`environments/\` and \`verifiers/\` what they were trained on, \`report.html\` all figures.`,
     '',
     ...verdict.slice(0, 2).map(({ text }) => `${escapeMarkdown(text)}\n`),
-    '## Figures',
-    '',
-    `Success on ${target}'s test tasks.`,
-    '',
-    ...table(names.flatMap((name) => row(name, rate(report, name)?.successRate))),
-    '',
-    '## Files',
-    '',
-    '| file | holds |',
-    '| --- | --- |',
-    ...files.map(([file, holds]) => `| ${file} | ${holds} |`),
-    '',
+    ...figures(names.flatMap((name) => row(`${name}, success on test tasks`, armOf(report, name)?.successRate))),
     '## Serve it',
     '',
-    `\`campaign\` is the program that wrote this folder${isOnHub(router) ? '' : `, and \`../base\` the folder of ${code(router.base.name)}`}. With vLLM and the gateway, which routes each conversation (model \`trace\`):`,
+    `With vLLM and the gateway of \`campaign\`, which routes each conversation (model \`trace\`)${isOnHub(router) ? '' : `; \`../base\` is the folder of ${code(router.base.name)}`}:`,
     '',
     '```',
     `VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve ${served} --generation-config vllm${context ? ` --max-model-len ${context}` : ''}${lora}`,
@@ -183,31 +136,6 @@ export function folderCard(facts: CardFacts): string {
     '',
     "Where agents have tools, vLLM also needs `--enable-auto-tool-choice --tool-call-parser PARSER` of the base model's family.",
     '',
-    'Without a GPU, for a small base model:',
-    '',
-    '```',
-    ...(isOnHub(router) ? [`hf download ${router.base.name} --local-dir ../base`] : []),
-    'campaign gateway . --model ../base',
-    '```',
-    ...(rank === undefined
-      ? []
-      : [
-          '',
-          'One adapter alone, without the router:',
-          '',
-          '```',
-          `vllm serve ${served}${lora} \\\n  --lora-modules ${loraModules(router).join(' ')}`,
-          '```',
-        ]),
-    '',
-    '`hf upload NAME .` publishes the folder as it is.',
-    '',
-    ...ending(facts),
+    ...limits(facts),
   ].join('\n');
 }
-
-const loraModules = ({ options, baselines }: ExportedRouter): string[] =>
-  [...options, ...baselines].flatMap(({ name, adapters, merged }) => {
-    const folder = merged ?? (adapters.length === 1 ? adapters[0]!.folder : undefined);
-    return folder === undefined ? [] : [`${name}=${folder}`];
-  });

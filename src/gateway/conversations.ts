@@ -1,7 +1,6 @@
 /**
- * Which policy plays a conversation. Invariants: a conversation is routed once, by what was said before the agent's first answer, with the code that
- * the campaign's evaluation was routed with; it keeps its policy as long as it is known, also after another campaign is served; nothing of what
- * was said is kept, but hashes.
+ * Which policy plays a conversation. Invariants: a conversation is routed once, by the messages before the agent's first answer, as the campaign's
+ * evaluation was routed; it keeps its policy as long as it is known, also after another campaign is served; only hashes of messages are kept.
  */
 import { digest, seedOf, sha256 } from '../artifacts/hash';
 import type { Context } from '../domain/environment';
@@ -20,34 +19,22 @@ export interface Conversation {
   affinity?: object;
 }
 
-/** Of choosing a policy: whoever asked first may go, and others wait for the same. */
+/** Time to choose a policy. It does not depend on the request: others may wait for the same choice. */
 const ROUTING_MS = 60_000;
 
-/** More than any context holds; while a router counts words, nobody else is answered. */
+/** Characters of a first user message. It is more than any context holds, and counting words blocks all other requests. */
 const LONGEST = 1_000_000;
 
-/** How many are known; those that were asked for longest ago are forgotten, and routed anew by what their messages begin with. */
+/** Conversations that are known. Of more, those that were used longest ago are forgotten. */
 const KNOWN = 100_000;
 
 export function createConversations(o: {
   served: () => Served;
   resolve: Resolve;
-  known?: number;
   onRouted?: (chosen: string, seconds: number) => void;
 }) {
-  const { served, resolve, known = KNOWN, onRouted } = o;
+  const { served, resolve, onRouted } = o;
   const conversations = new Map<string, Promise<Conversation>>();
-  /** Those of users by what was said last in them; of what was said in several, none. */
-  const asked = new Map<string, Promise<Conversation> | undefined>();
-
-  function keep<Known>(all: Map<string, Known>, key: string, one: Known): void {
-    all.delete(key);
-    all.set(key, one);
-    for (const oldest of all.keys()) {
-      if (all.size <= known) break;
-      all.delete(oldest);
-    }
-  }
 
   async function choose(o: { model: string; opening: Context; seed: number; named: boolean }): Promise<Conversation> {
     const { model, opening, seed, named } = o;
@@ -72,44 +59,25 @@ export function createConversations(o: {
   }
 
   return {
-    /** `id`: by which the client names it. Throws GatewayError for a model that is not served, and what routing throws. */
-    async of(request: ChatRequest, id?: string): Promise<Conversation> {
+    /** `id` is the client's name for it. Throws GatewayError for a model that is not served, and what routing throws. */
+    of(request: ChatRequest, id?: string): Promise<Conversation> {
       const { model, user } = request;
       const opening = openingIn(request);
-      const said = hashOf(opening.messages);
-      const key = digest([model, ...(id ? ['id', id] : user ? ['user', user, said] : ['opening', said])]);
-      const lastIn = (messages: ChatRequest['messages']) => digest([model, user, hashOf(messages.slice(-2))]);
-      const isOfUser = !id && user;
-      const conversation =
-        conversations.get(key) ??
-        // An agent that has left out the beginning of what was said has kept what it asked last; one that begins with answers of others has asked nothing.
-        (isOfUser ? asked.get(lastIn(answeredIn(request))) : undefined) ??
-        choose({ model, opening, seed: seedOf(key), named: Boolean(id ?? user) });
-      keep(conversations, key, conversation);
-      const last = isOfUser ? lastIn(request.messages) : '';
-      if (last) keep(asked, last, asked.has(last) && asked.get(last) !== conversation ? undefined : conversation);
-      // One that could not be begun is begun anew by whoever asks next.
-      conversation.catch(() => {
-        if (conversations.get(key) === conversation) conversations.delete(key);
-        if (asked.get(last) === conversation) asked.delete(last);
-      });
+      const begins = sha256(JSON.stringify(opening.messages));
+      const key = digest({ model, ...(id ? { id } : { user, begins }) });
+      const known = conversations.get(key);
+      const conversation = known ?? choose({ model, opening, seed: seedOf(key), named: Boolean(id ?? user) });
+      conversations.delete(key);
+      conversations.set(key, conversation);
+      const [oldest] = conversations.size > KNOWN ? conversations.keys() : [];
+      if (oldest !== undefined) conversations.delete(oldest);
+      // One whose routing failed is routed again by the next request.
+      if (!known) conversation.catch(() => conversations.get(key) === conversation && conversations.delete(key));
       return conversation;
     },
     size: () => conversations.size,
   };
 }
-
-const hashOf = (messages: readonly object[]): string => sha256(JSON.stringify(messages));
-
-/** Up to the last answer: what that is an answer to. */
-const answeredIn = ({ messages }: ChatRequest): ChatRequest['messages'] =>
-  messages.slice(
-    0,
-    Math.max(
-      0,
-      messages.findLastIndex(({ role }) => role === 'assistant'),
-    ),
-  );
 
 function unknownModel(model: string, { policies }: Served): GatewayError {
   const names = [...policies.keys()].join(', ');
@@ -119,5 +87,5 @@ function unknownModel(model: string, { policies }: Served): GatewayError {
   });
 }
 
-/** Of the metrics: a client's own words are no label. */
+/** Returns the label of a model in metrics: a client's own words are no label. */
 export const labelOf = (model: string, { policies }: Served): string => (policies.has(model) ? model : 'unknown');

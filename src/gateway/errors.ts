@@ -29,8 +29,8 @@ export const badRequest = (message: string, param: string | null = null, code?: 
 const AWAY = 'the policy server does not answer; try again in a moment';
 
 const failures: Partial<Record<FailureType, (failure: OutsideFailure) => GatewayError>> = {
-  ContextLengthExceeded: (failure) => badRequest(wordsOf(failure), 'messages', 'context_length_exceeded'),
-  PolicyRequestRejected: (failure) => badRequest(wordsOf(failure), fieldOf(failure)),
+  ContextLengthExceeded: (failure) => badRequest(serverMessage(failure), 'messages', 'context_length_exceeded'),
+  PolicyRequestRejected: (failure) => badRequest(serverMessage(failure), fieldOf(failure)),
   PolicyServerBusy: ({ retryAfterMs = 1000 }) =>
     new GatewayError(429, 'the policy server has no capacity; try again', {
       code: 'rate_limit_exceeded',
@@ -43,7 +43,7 @@ const failures: Partial<Record<FailureType, (failure: OutsideFailure) => Gateway
 };
 
 /** What a client is told of anything that was thrown. */
-export function toldOf(error: unknown): GatewayError {
+export function toClientError(error: unknown): GatewayError {
   if (error instanceof GatewayError) return error;
   const told = error instanceof OutsideFailure ? failures[error.type]?.(error) : undefined;
   if (told) return told;
@@ -52,7 +52,7 @@ export function toldOf(error: unknown): GatewayError {
 }
 
 /** The server's own words about a request, without where it is. */
-function wordsOf({ cause, message }: OutsideFailure): string {
+function serverMessage({ cause, message }: OutsideFailure): string {
   const words = cause instanceof ApiError ? cause.message : message;
   return words.replace(/^\d{3} /, '');
 }

@@ -15,7 +15,7 @@ import { createTurns } from '../../domain/concurrency';
 import type { Context, Sampled } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';
 import type { Answer } from '../../gateway/answer';
-import { answerError, GatewayError, toldOf } from '../../gateway/errors';
+import { answerError, GatewayError, toClientError } from '../../gateway/errors';
 import {
   bearerKey,
   CHAT_PATH,
@@ -65,7 +65,7 @@ export function openEndpoint(): Endpoint {
   const playing = new Map<string, Player>();
   const inTurn = createTurns();
   const app = new Hono<{ Bindings: HttpBindings }>();
-  app.onError((error, c) => refuse(c, toldOf(error)));
+  app.onError((error, c) => refuse(c, toClientError(error)));
   app.notFound((c) => refuse(c, notFound(c)));
   app.get('/v1/models', (c) => c.json({ object: 'list', data: [modelOf(MODEL)] }));
   app.get('/v1/models/:name', (c) => c.json(modelOf(c.req.param('name'))));

@@ -110,37 +110,21 @@ describe('the policy', () => {
     expect(await policyOf({ messages: [user('a ship'), answer, user('go on')] }, id)).toBe('books');
     // Another one that names neither.
     expect(await policyOf({ messages: [user('a ship'), answer, user('book')] })).toBe('ships');
+    expect(await policyOf({ messages: [user('a ship'), answer, user('book')], user: 'u-1' })).toBe('ships');
+    expect(await metrics()).toMatch(/gateway_conversations 3/);
   });
 
-  test('of a user’s conversation stays where what was asked last is left of it, and others of the user are routed', async () => {
-    const said = (...texts: string[]) => texts.flatMap((text) => [answer, user(text)]).slice(1);
-    for (const [texts, policy] of [
-      [['a ship'], 'ships'],
-      [['a book'], 'books'],
-      [['a ship', 'shipped?'], 'ships'],
-      [['a book', 'bound?'], 'books'],
-      [['summary: a book', 'shipped?', 'on'], 'ships'],
-      [['summary: a ship', 'bound?', 'on'], 'books'],
-      // Both may be meant.
-      [['a brief', 'on', 'on'], 'prompted'],
-      // It begins with an answer that was given elsewhere.
-      [['hello', 'a ship'], 'base'],
-    ] as const)
-      expect([texts, await policyOf({ messages: said(...texts), user: 'u-1' })]).toEqual([texts, policy]);
-  });
-
-  test('that could not be chosen is chosen anew, by whatever its conversation is known', async () => {
+  test('that could not be chosen is chosen anew', async () => {
     const demo = await servedBy({ store, name: 'demo', router });
     const failing: ((error: Error) => void)[] = [];
     const resolve = () => new Promise<never>((_, fail) => void failing.push(fail));
     const { of } = createConversations({ served: () => demo, resolve });
-    const asking = (...begun: string[]) =>
-      of({ model: 'trace', user: 'u', messages: [...begun.map(user), answer, user('on'), answer, user('on')] });
-    const begun = [asking('a ship'), asking('summary')];
+    const asking = () => of({ model: 'trace', messages: [user('a ship'), answer, user('on')] });
+    const begun = [asking(), asking()];
     expect(failing).toHaveLength(1);
     failing[0]!(new Error('away'));
     for (const one of begun) await expect(one).rejects.toThrow('away');
-    void asking('summary').catch(() => undefined);
+    void asking().catch(() => undefined);
     expect(failing).toHaveLength(2);
   });
 
