@@ -23,7 +23,7 @@ const mayImport = {
     'gateway/request',
     'gateway/respond',
   ],
-  routing: ['domain', 'artifacts', 'policy', 'language-model/endpoint'],
+  routing: ['domain', 'artifacts', 'policy'],
   rollout: ['domain', 'artifacts', 'policy', 'routing/router'],
   conversations: ['domain', 'artifacts/hash'],
   analyst: ['domain', 'artifacts', 'language-model', 'environments/policy-rules'],

@@ -1,8 +1,8 @@
 /**
  * The base model as classifier (step 4 of the method): it is shown the adapters that similar train tasks needed, each under a label of one
- * token, and the probabilities of the labels say which of them a conversation gets: the nucleus of the likeliest ones, added up. Similar are texts by
- * cosine, of the words that they hold or of what an endpoint embeds them as. Invariants: the same arithmetic as trainer/fit_router/labels.py; where the
- * base model names no label, the conversation is left to it; of equally similar texts the first, with cosines compared to nine digits.
+ * token, and the probabilities of the labels say which of them a conversation gets: the nucleus of the likeliest ones, added up. Texts are compared
+ * by the cosine of their TF-IDF vectors. Invariants: the same arithmetic as trainer/fit_router/labels.py; where the base model names no label, the
+ * conversation is left to it; of equally similar texts the first, with cosines compared to nine digits.
  */
 import { z } from 'zod';
 import { defineKind } from '../domain/kinds';
@@ -14,8 +14,6 @@ import type { Choice } from '../domain/rollout';
 import type { LikelyToken } from '../policy/wire';
 import { checkOptions, fitWithPython, foldsField, textOf, TIE, type LabelAnswers } from './python-fit';
 import type { ChooseInput, FitInput, FittedRouter, RouterContext, RouterKind } from './router';
-import { endpointFailure, keyOf, openEndpoint } from '../language-model/endpoint';
-import { apiKeyEnvField, urlField } from '../domain/endpoints';
 
 /** Similar train tasks that name the candidates: how many is chosen in the fit. */
 const NEIGHBOURS = [4, 16];
@@ -29,13 +27,6 @@ const { base } = policyNames;
 const exampleSchema = z.object({ text: z.string(), needed: z.array(z.string()).min(1) });
 type Example = z.output<typeof exampleSchema>;
 
-const retrievalFields = {
-  definitions: z.record(z.string(), z.string()),
-  examples: z.array(exampleSchema),
-  /** Of the examples, where an endpoint embeds them. */
-  vectors: z.array(z.array(z.number())).optional(),
-};
-
 const modelSchema = z.object({
   form: z.literal('labels'),
   options: z.array(z.string()).min(1),
@@ -45,41 +36,32 @@ const modelSchema = z.object({
   temperature: z.number().positive(),
   prior: z.array(z.number()),
   nucleus: z.number(),
-  ...retrievalFields,
+  definitions: z.record(z.string(), z.string()),
+  examples: z.array(exampleSchema),
 });
 export type LabelsModel = z.output<typeof modelSchema>;
 
 /** By name the log-prob of its label, null of one that was no candidate. */
 type LabelLogprobs = (number | null)[];
 
-const embeddingsSchema = z.strictObject({
-  url: urlField.describe('URL of an OpenAI-compatible endpoint, without /v1/embeddings.'),
-  model: z.string().min(1).describe('Name of the model at the endpoint.'),
-  apiKeyEnv: apiKeyEnvField.describe('Variable with the API key, where one is needed.'),
-});
-type Embeddings = z.output<typeof embeddingsSchema>;
-
 type Choose = (text: string, signal: AbortSignal) => Promise<Choice>;
 
 export const labelTokens: RouterKind = defineKind({
   kind: 'label_tokens',
   version: '1',
-  options: {
-    folds: foldsField,
-    embeddings: embeddingsSchema.optional().describe('Endpoint that finds similar tasks; without one their words do.'),
-  },
-  open({ folds, embeddings }, identity, context: RouterContext) {
+  options: { folds: foldsField },
+  open({ folds }, identity, context: RouterContext) {
     const choosers = new WeakMap<FittedRouter, Choose>();
     return {
       identity,
       async fit(input) {
-        const { labels, retrieval } = await askOfAllTasks({ input, context, embeddings });
+        const { labels, retrieval } = await askOfAllTasks(input, context);
         const fit = await fitWithPython({ input, options: { folds }, context, labels });
         if (fit.constant !== undefined) return fit;
         return { ...fit, parameters: modelSchema.parse({ ...(fit.parameters as object), ...retrieval }) };
       },
       async choose({ fitted, messages, signal }: ChooseInput): Promise<Choice> {
-        const choose = choosers.get(fitted) ?? createChoose({ fitted, context, embeddings });
+        const choose = choosers.get(fitted) ?? createChoose(fitted, context);
         choosers.set(fitted, choose);
         return choose(textOf(messages), signal);
       },
@@ -88,15 +70,10 @@ export const labelTokens: RouterKind = defineKind({
 });
 
 /** Asks about each train task once with every number of neighbours, which are other tasks. */
-async function askOfAllTasks({
-  input,
-  context,
-  embeddings,
-}: {
-  input: FitInput;
-  context: RouterContext;
-  embeddings: Embeddings | undefined;
-}): Promise<{ labels: LabelAnswers; retrieval: Pick<LabelsModel, keyof typeof retrievalFields> }> {
+async function askOfAllTasks(
+  input: FitInput,
+  context: RouterContext,
+): Promise<{ labels: LabelAnswers; retrieval: Pick<LabelsModel, 'definitions' | 'examples'> }> {
   const { definitions = {}, progress, signal } = input;
   const options = input.options.map(({ name }) => name);
   const names = options.filter((name) => !name.includes('+'));
@@ -107,13 +84,7 @@ async function askOfAllTasks({
     const needed = neededParts(options, outcomes);
     return needed?.every((name) => names.includes(name)) ? [{ text, needed }] : [];
   });
-  const texts = [...new Set(tasks.map(({ text }) => text))];
-  const vectorOf =
-    embeddings && new Map((await embed(embeddings, texts, signal)).map((vector, n) => [texts[n]!, vector]));
-  const vectors = vectorOf && examples.map(({ text }) => vectorOf.get(text)!);
-  const similar = vectors
-    ? similarVectors(vectors, async (text) => vectorOf.get(text)!)
-    : similarWords(examples.map(({ text }) => text));
+  const similar = similarWords(examples.map(({ text }) => text));
   const likeliest = askBase({ context, options: input.options, signal });
   const limit = createLimit(CONCURRENT_QUESTIONS);
   let done = 0;
@@ -129,30 +100,17 @@ async function askOfAllTasks({
   );
   return {
     labels: { names, neighbours: NEIGHBOURS, logprobs },
-    retrieval: { definitions, examples, ...(vectors && { vectors }) },
+    retrieval: { definitions, examples },
   };
 }
 
-function createChoose({
-  fitted,
-  context,
-  embeddings,
-}: {
-  fitted: FittedRouter;
-  context: RouterContext;
-  embeddings: Embeddings | undefined;
-}): Choose {
+function createChoose(fitted: FittedRouter, context: RouterContext): Choose {
   const model = modelSchema.parse(fitted.parameters);
   checkOptions(model.options, fitted.options);
-  const { names, definitions, examples, vectors, neighbours } = model;
-  if ((embeddings === undefined) !== (vectors === undefined))
-    throw new Error('the router was fitted with other embeddings; fit it again');
-  const similarIn = (signal: AbortSignal): Similar =>
-    similarVectors(vectors!, async (text) => (await embed(embeddings!, [text], signal))[0]!);
-  const byWords = similarWords(examples.map(({ text }) => text));
+  const { names, definitions, examples, neighbours } = model;
+  const similar = similarWords(examples.map(({ text }) => text));
   return async (text, signal) => {
     const likeliest = askBase({ context, options: fitted.options, signal });
-    const similar = vectors ? similarIn(signal) : byWords;
     const logprobs = await labelLogprobs({ text, names, definitions, examples, neighbours, similar, likeliest });
     const { option, probabilities } = chooseByLabels(model, logprobs);
     return { chosen: option, policy: fitted.options.find(({ name }) => name === option)!.policy, probabilities };
@@ -188,7 +146,7 @@ interface Question {
 /** Asks the base model about one text. Examples of the very text are not shown: their outcome is what is asked for. */
 export async function labelLogprobs(question: Question): Promise<LabelLogprobs> {
   const { text, names, definitions, examples, neighbours, similar, likeliest } = question;
-  const similarities = await similar(text);
+  const similarities = similar(text);
   const nearest = examples
     .map((example, n) => ({ ...example, similarity: similarities[n]! }))
     .filter((example) => example.text !== text)
@@ -264,13 +222,10 @@ export function neededParts(options: readonly string[], outcomes: Readonly<Recor
   return solved?.split('+');
 }
 
-/** Similarities to each of the texts that it was made of. */
-export type Similar = (text: string) => Promise<number[]>;
+/** Returns the similarity to each of the texts that it was made of. */
+type Similar = (text: string) => number[];
 
 const WORD = /[A-Za-z0-9_]+|[^ \t\r\nA-Za-z0-9_]/gu;
-/** Texts of one request to an endpoint. */
-const TEXTS = 64;
-const TIMEOUT_MS = 60_000;
 
 type Vector = ReadonlyMap<string, number>;
 
@@ -281,7 +236,7 @@ export function similarWords(texts: readonly string[]): Similar {
   const holding = countsOf(held.flatMap((words) => [...words]));
   const vector = (words: ReadonlySet<string>): Vector => new Map([...words].map((word) => [word, idf(word)]));
   const vectors = held.map(vector);
-  return async (text) => {
+  return (text) => {
     const own = vector(wordsOf(text));
     return vectors.map((one) => cosine(own, one));
   };
@@ -289,45 +244,9 @@ export function similarWords(texts: readonly string[]): Similar {
 
 const wordsOf = (text: string): Set<string> => new Set(text.toLowerCase().match(WORD) ?? []);
 
-/** By vectors that an endpoint gave for the texts. */
-export const similarVectors =
-  (vectors: readonly number[][], embed: (text: string) => Promise<number[]>): Similar =>
-  async (text) => {
-    const own = sparse(await embed(text));
-    return vectors.map((one) => cosine(own, sparse(one)));
-  };
-
-const sparse = (values: readonly number[]): Vector => new Map(values.map((value, n) => [String(n), value]));
-
 function cosine(a: Vector, b: Vector): number {
   let shared = 0;
   for (const [key, value] of a) shared += value * (b.get(key) ?? 0);
   const length = (of: Vector): number => Math.sqrt([...of.values()].reduce((sum, value) => sum + value ** 2, 0)) || 1;
   return Math.floor((shared / (length(a) * length(b))) * DIGITS + 0.5) / DIGITS;
 }
-
-const answerSchema = z.object({
-  data: z.array(z.object({ index: z.number().int(), embedding: z.array(z.number()).min(1) })),
-});
-
-/** Asks the endpoint. Throws where it does not answer with one vector a text. */
-export async function embed(spec: Embeddings, texts: readonly string[], signal: AbortSignal): Promise<number[][]> {
-  const { url, model } = spec;
-  const endpoint = openEndpoint({ url, key: keyOf('router.embeddings.apiKeyEnv', spec) });
-  const vectors: number[][] = [];
-  for (let begin = 0; begin < texts.length; begin += TEXTS) {
-    const input = texts.slice(begin, begin + TEXTS);
-    const request = { path: '/v1/embeddings', body: { model, input }, timeoutMs: TIMEOUT_MS, signal };
-    const answer = await endpoint.json(request).catch((error: unknown) => {
-      signal.throwIfAborted();
-      throw endpointFailure({ field: 'router.embeddings', spec, failures }, error);
-    });
-    const { data } = answerSchema.parse(answer);
-    if (data.length !== input.length)
-      throw new Error(`router.embeddings.url ${url} gave ${data.length} vectors for ${input.length} texts`);
-    vectors.push(...data.sort((a, b) => a.index - b.index).map(({ embedding }) => embedding));
-  }
-  return vectors;
-}
-
-const failures = { unavailable: 'EndpointUnavailable', failed: 'EndpointUnavailable', rejected: 'BadInput' } as const;

@@ -371,7 +371,6 @@ router: { kind: moe_gate }  #! router.kind moe_gate: removed in 0.3: vLLM cannot
       'a key where none belongs, which is not repeated',
       `${named}target: { kind: process, command: [x], user: { url: 'http://${key}@h/v1', model: m } }  #! target.user.url is (not shown); it must be a URL without user and password; apiKeyEnv names the variable with the key
 policyServer: { kind: vllm, url: 'http://me:${key}@h' }  #! policyServer.url is (not shown); it must be a URL without user and password; POLICY_SERVER_API_KEY holds the key
-router: { kind: label_tokens, embeddings: { url: 'http://me:${key}@h', model: m } }  #! router.embeddings.url is (not shown); it must be a URL without user and password; apiKeyEnv names the variable with the key
 analyst: [{ kind: llm, apiKeyEnv: ${key}, url: 'https://${key}@h/v1' }]  #! analyst is [{"kind":"llm","apiKeyEnv":"(not shown)","url":"(not shown)"}]; expected object
 synthesizer:
   kind: llm

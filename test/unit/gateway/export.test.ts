@@ -313,11 +313,6 @@ test.each([
     { options: [{ name: 'x', adapters: [{ folder: 'adapters/..', weight: 1 }] }] },
     /a name in adapters\//,
   ],
-  [
-    'that sends a key away',
-    { maker: { kind: 'label_tokens', version: '1', options: { embeddings: { apiKeyEnv: 'KEY' } } } },
-    /CAMPAIGN_KEY_VARIABLES/,
-  ],
 ])('a folder %s is refused', async (_, change, message) => {
   const folder = await exported();
   const router = JSON.parse(text(folder, 'router.json')) as object;

@@ -6,11 +6,8 @@ import {
   labelLogprobs,
   neededParts,
   type LabelsModel,
-  embed,
-  similarVectors,
   similarWords,
 } from '../../../src/routing/label-tokens';
-import { type Loopback, startLoopback } from '../../support/loopback';
 
 const names = ['base', 'cancels', 'returns'];
 const options = [...names, 'cancels+returns'];
@@ -90,40 +87,4 @@ test('the tokens that an answer might have begun with', () => {
   expect(parseLikeliest(body)).toEqual([{ ...sampled, likeliest: top_logprobs }]);
   const without = { choices: [{ logprobs: { content: [{ ...sampled, top_logprobs: [] }] } }] };
   expect(() => parseLikeliest(without)).toThrow(/honour top_logprobs/);
-});
-
-describe('an endpoint that embeds', () => {
-  let server: Loopback;
-  let url: string;
-  let answer: { status: number; vectors: number[][] };
-  beforeAll(async () => {
-    server = await startLoopback((_, response) => {
-      const data = answer.vectors.map((embedding, index) => ({ index, embedding })).reverse();
-      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify({ data }));
-    });
-    ({ url } = server);
-  });
-  afterAll(() => server.close());
-  const { signal } = new AbortController();
-
-  test('gives a vector for each text, compared by cosine', async () => {
-    const vectors = [
-      [3, 0],
-      [0, 2],
-    ];
-    answer = { status: 200, vectors };
-    expect(await embed({ url, model: 'm' }, ['a', 'b'], signal)).toEqual(vectors);
-    expect(await similarVectors(vectors, async () => [1, 0])('c')).toEqual([1, 0]);
-  });
-
-  test('what is no vector a text is an error with the fix', async () => {
-    answer = { status: 200, vectors: [[1]] };
-    await expect(embed({ url, model: 'm' }, ['a', 'b'], signal)).rejects.toThrow('1 vectors for 2 texts');
-    answer = { status: 404, vectors: [] };
-    await expect(embed({ url, model: 'm' }, ['a'], signal)).rejects.toThrow(
-      'correct router.embeddings.model or router.embeddings.url',
-    );
-    const keyed = { url, model: 'm', apiKeyEnv: 'NO_SUCH_KEY_HERE' };
-    await expect(embed(keyed, ['a'], signal)).rejects.toThrow('is NO_SUCH_KEY_HERE, and this variable is not set');
-  });
 });
