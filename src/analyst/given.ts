@@ -16,16 +16,16 @@ import { defineKind, type Identity } from '../domain/kinds';
 import type { Analyst } from './analyst';
 import { checkPartition } from '../domain/selection';
 
-export interface LabelFile {
+interface LabelFile {
   file: string;
   pass: LabelPass;
 }
 
 /**
- * All run_NN.json of a folder, in the order of their numbers; other files are left alone. `field` is what named the folder.
+ * Reads all run_NN.json of a folder, in the order of their numbers; other files are left alone. `field` names the folder in errors.
  * @throws BadInput; the message's first line names the cause and the fix, further lines are problems of the same kind.
  */
-export async function readLabelFiles({ folder, field }: { folder: string; field: string }): Promise<LabelFile[]> {
+async function readLabelFiles({ folder, field }: { folder: string; field: string }): Promise<LabelFile[]> {
   const entries = await readdir(folder).catch(() => {
     throw badInput(`${field} ${folder}: no such folder; name the one with the files run_NN.json`);
   });

@@ -1,17 +1,5 @@
 /** The commands on what campaigns came to, on conversations and on environments. */
-import {
-  by,
-  type CommandText,
-  dollars,
-  fraction,
-  json,
-  labelsName,
-  moreDollars,
-  option,
-  silence,
-  toolList,
-  wholeNumber,
-} from './options';
+import { by, type CommandText, dollars, json, moreDollars, option, silence, toolList, wholeNumber } from './options';
 import { VIEW_PORT } from '../workflows/messages';
 import { GATEWAY_PORT } from './ports';
 
@@ -151,41 +139,6 @@ export const resultCommands: readonly CommandText[] = [
       ['campaign analyse conversations.jsonl --url http://127.0.0.1:8000/v1 --model my-model --max-dollars 5'],
     ],
     run: by(() => import('./analyse/run.js'), 'analyse'),
-  },
-  {
-    usage: 'select',
-    description: 'select lacking capabilities from label files run_NN.json',
-    options: [
-      option('--labels <dir>', 'folder with run_00.json, run_01.json, ...').makeOptionMandatory(),
-      option('--rho <fraction>', 'least coverage of the failures (default: 0.1)', fraction),
-      option(
-        '--delta <fraction>',
-        'least gap between the error rates of failures and successes (default: 0.2)',
-        fraction,
-      ),
-      option('--votes <count>', 'passes that must agree (default: 8)', wholeNumber(1)),
-      json('print JSON instead of a table'),
-    ],
-    examples: [['campaign select --labels labels --rho 0.05', 'a rule of your own']],
-    run: by(() => import('./analyse/labels.js'), 'select'),
-  },
-  {
-    group: 'labels',
-    usage: 'import <file>',
-    description:
-      'check labels by people, or marks of where failures begin (JSON lines or CSV), and keep them for compare and the page',
-    options: [labelsName],
-    examples: [['campaign labels import labels.csv --name support']],
-    run: by(() => import('./analyse/labels.js'), 'importLabels'),
-  },
-  {
-    group: 'labels',
-    usage: 'compare [file]',
-    description:
-      'agreement and confusion by capability, and where failures begin (default: the labels that were imported)',
-    options: [labelsName, json()],
-    examples: [['campaign labels compare --name support']],
-    run: by(() => import('./analyse/labels.js'), 'compareLabels'),
   },
   {
     group: 'env',

@@ -215,13 +215,9 @@ const campaignCommands: readonly CommandText[] = [
 /** Adds all commands to a program that has the options of `CommonOptions`. */
 export function addCommands(program: Command): void {
   const commands = [...campaignCommands, ...resultCommands];
-  for (const one of commands) if (!one.group) add(program, one);
-  const parents = {
-    labels: program.command('labels').description("compare people's labels with those of the labeling passes"),
-    env: program.command('env').description('check that an environment keeps its contract, or serve one'),
-  };
-  for (const one of commands) if (one.group) add(parents[one.group], one);
-  const [check] = parents.env.commands;
+  const env = program.command('env').description('check that an environment keeps its contract, or serve one');
+  for (const one of commands) add(one.group ? env : program, one);
+  const [check] = env.commands;
   check?.configureHelp({ commandUsage: () => `campaign env check [options] ${argumentsUsage()}` });
 }
 

@@ -35,7 +35,7 @@ export const examplesText = (lines: readonly Example[]): string =>
 
 export interface CommandText {
   /** The command that it is a command of. */
-  group?: 'labels' | 'env';
+  group?: 'env';
   /** Name and arguments. */
   usage: string;
   alias?: string;
@@ -64,12 +64,6 @@ export const wholeNumber =
     const range = `from ${low}${high < Number.MAX_SAFE_INTEGER ? ` to ${high}` : ''}`;
     throw new InvalidArgumentError(`It must be a whole number ${range}.`);
   };
-
-export const fraction = (text: string): number => {
-  const number = Number(text);
-  if (text.trim() !== '' && number >= 0 && number <= 1) return number;
-  throw new InvalidArgumentError('It must be a number from 0 to 1.');
-};
 
 /** Two or more different whole numbers. */
 export const seedList = (text: string): number[] => {
@@ -131,7 +125,6 @@ export const recover = option(
   "move Temporal's damaged database aside and begin with a new one; finished work is kept",
 );
 export const yes = option('--yes', 'do not ask for confirmation');
-export const labelsName = option('--name <name>', 'analysis or campaign (default: the newest analysis)');
 
 /** Less than a campaign gives: whoever checks is watching. A bridge that loads a benchmark's data answers within seconds. */
 export const silence = option(

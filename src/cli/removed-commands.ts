@@ -18,6 +18,16 @@ export const removed: readonly RemovedCommand[] = [
   },
   { command: 'schema', option: '--markdown', version: '0.3', why: 'read docs/campaign-file.md' },
   { command: 'export', option: '--conversations', version: '0.3', why: 'use --rollouts, which writes JSON lines' },
+  {
+    command: 'select',
+    version: '0.3',
+    why: 'a campaign with `analyst: { kind: given }` selects from label files (docs/analysis.md)',
+  },
+  {
+    command: 'labels',
+    version: '0.3',
+    why: 'compare labels/run_NN.json of an analysis with labels by people in a program of yours, such as scikit-learn',
+  },
 ];
 
 const USAGE = { exitCode: 2 };

@@ -48,7 +48,7 @@ export async function readConversations(o: {
 }
 
 /** The first of many problems or notes, and how many more there are. */
-export const firstProblems = (problems: readonly string[]): string[] =>
+const firstProblems = (problems: readonly string[]): string[] =>
   problems.length > SHOWN
     ? [...problems.slice(0, SHOWN), `and ${problems.length - SHOWN} more like these`]
     : [...problems];
@@ -147,7 +147,7 @@ function readLines(body: Buffer, { name, noted }: { name: string; noted: Noted }
 }
 
 /** A text may hold U+2028, which is no end of a line in JSON lines. */
-export function* linesOf(body: Buffer): Generator<{ line: number; text: string }> {
+function* linesOf(body: Buffer): Generator<{ line: number; text: string }> {
   for (let start = 0, line = 1; start < body.length; line++) {
     const found = body.indexOf(10, start);
     const end = found < 0 ? body.length : found;

@@ -285,18 +285,3 @@ export function krippendorffAlpha(units: readonly (readonly string[])[]): Agreem
   const expected = [...totals.values()].reduce((sum, count) => sum + count * (all - count), 0) / (all - 1);
   return { alpha: expected > 0 ? 1 - sumOf(disagreements) / expected : undefined, units: pairable.length };
 }
-
-/** Cohen's kappa (1960) of two labelers: (observed - expected) / (1 - expected agreement), each labeler's own frequencies expected. */
-export function cohensKappa(pairs: readonly (readonly [string, string])[]): {
-  kappa: number | undefined;
-  /** Fraction of the trajectories with the same label. */
-  observed: number | undefined;
-} {
-  const { length } = pairs;
-  if (length === 0) return { kappa: undefined, observed: undefined };
-  const observed = pairs.filter(([a, b]) => a === b).length / length;
-  const [first, second] = [countsOf(pairs.map(([a]) => a)), countsOf(pairs.map(([, b]) => b))];
-  const both = [...first].reduce((sum, [label, count]) => sum + count * (second.get(label) ?? 0), 0);
-  const expected = both / (length * length);
-  return { kappa: both < length * length ? (observed - expected) / (1 - expected) : undefined, observed };
-}

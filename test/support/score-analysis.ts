@@ -2,7 +2,7 @@
  * How good an analysis is, where it is known what was planted. Invariants: a capability counts as found by the hand-made mapping alone; a
  * candidate that is not selected counts neither for nor against.
  */
-import { agreementOf, cohensKappa, majorityOf, passStatistics, readingsOf } from '../../src/domain/selection';
+import { agreementOf, krippendorffAlpha, majorityOf, passStatistics, readingsOf } from '../../src/domain/selection';
 import type { Label, LabelPass, Selection } from '../../src/domain/capability';
 
 interface ScoreInput {
@@ -32,13 +32,13 @@ interface Score {
 interface CapabilityScore {
   skill: string;
   selected: boolean;
-  /** With the reference labels, by the majority of the passes: over the three labels, and over LACKING or not. */
-  kappa: number | undefined;
-  kappaLacking: number | undefined;
+  /** Krippendorff's alpha of the passes' majority with the reference: over the three labels, and over LACKING or not. */
+  agreement: number | undefined;
+  agreementLacking: number | undefined;
   /** Of those that the reference calls LACKING, and of those that the passes do. */
   lackingFound: number | undefined;
   lackingRight: number | undefined;
-  /** Krippendorff's, of the passes with each other. */
+  /** Krippendorff's alpha of the passes with each other. */
   alpha: number | undefined;
 }
 
@@ -62,8 +62,8 @@ export function scoreAnalysis(o: ScoreInput): Score {
       const score = {
         skill,
         selected: selected.includes(name),
-        kappa: cohensKappa(pairs).kappa,
-        kappaLacking: cohensKappa(pairs.map(([a, b]) => [lackingOrNot(a), lackingOrNot(b)] as const)).kappa,
+        agreement: krippendorffAlpha(pairs).alpha,
+        agreementLacking: krippendorffAlpha(pairs.map((pair) => pair.map(lackingOrNot))).alpha,
         lackingFound: share(pairs.filter(([, b]) => b === 'LACKING').map(([a]) => a)),
         lackingRight: share(pairs.filter(([a]) => a === 'LACKING').map(([, b]) => b)),
         alpha: alphas[name]?.alpha,

@@ -1,14 +1,13 @@
 /**
- * The folder of an analysis: HOME/NAME, beside campaigns. No campaign's folder is taken, nor an analysis's by a campaign; result, labels by people
- * and spending of a name are of the same conversations, and the name is taken before anything is asked. analysis.json stands beside what it was
- * made with, or it is not there: it goes first and comes last, so that after a kill the same command writes all of it anew.
+ * The folder of an analysis: HOME/NAME, beside campaigns. No campaign's folder is taken, nor an analysis's by a campaign; result and spending of a
+ * name are of the same conversations, and the name is taken before anything is asked. analysis.json stands beside what it was made with, or it is
+ * not there: it goes first and comes last, so that after a kill the same command writes all of it anew.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { stringify } from 'yaml';
 import { z } from 'zod';
-import { readLabelFiles } from '../../analyst/given';
 import { asideIn, createFile, makeFolder, replaceFile } from '../../artifacts/durable-file';
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
@@ -17,10 +16,9 @@ import type { Candidate, LabelPass } from '../../domain/capability';
 import { spentOf } from '../../language-model/ledger';
 import { messageOf, UserError } from '../errors';
 import { type Home, isReservedName } from '../project';
-import { compare, type HumanLabel, humanLabelsSchema } from './people';
 import type { Conversations } from './conversations';
 import { analysisHtml } from './page';
-import { type Analysis, analysisSchema, withNames } from './result';
+import { type Analysis, withNames } from './result';
 
 export type Place = ReturnType<typeof placeOf>;
 
@@ -37,7 +35,6 @@ export function placeOf({ root }: Pick<Home, 'root'>, name: string) {
     labels: join(folder, 'labels'),
     /** Which conversations the name stands for. */
     conversations: join(folder, 'conversations.json'),
-    humanLabels: join(folder, 'human-labels.json'),
     /** The store's folder for what is not finished yet. */
     aside: asideIn(root),
   };
@@ -84,11 +81,10 @@ interface Claiming {
 
 /** @throws UserError where the name is another's. */
 export async function checkClaim({ place, claim, store }: Claiming): Promise<void> {
-  const before = readIn(place.conversations, claimSchema, 'give another --name');
+  const before = readClaim(place.conversations);
   if (before && before.digest !== claim.digest)
     throw new UserError(
-      `"${place.name}" is the analysis of other conversations (${before.files.join(', ')}); give another --name, ` +
-        `or remove ${place.folder} with its labels by people`,
+      `"${place.name}" is the analysis of other conversations (${before.files.join(', ')}); give another --name, or remove ${place.folder}`,
     );
   if (before) return;
   const used = existsSync(place.folder) && readdirSync(place.folder).length > 0;
@@ -107,32 +103,15 @@ export async function takeName(claiming: Claiming): Promise<void> {
 
 const jsonText = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** What a file of the folder holds; undefined where it is not there. @throws UserError where it is damaged. */
-function readIn<Schema extends z.ZodType>(file: string, schema: Schema, fix: string): z.infer<Schema> | undefined {
+/** Returns undefined where there is none. @throws UserError where it is damaged. */
+function readClaim(file: string): Claim | undefined {
   if (!existsSync(file)) return undefined;
   try {
-    return schema.parse(JSON.parse(readFileSync(file, 'utf8')));
+    return claimSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch (error) {
-    throw new UserError(`${file} is damaged or of another version (${messageOf(error)}); ${fix}`);
+    throw new UserError(`${file} is damaged or of another version (${messageOf(error)}); give another --name`);
   }
 }
-
-export const readAnalysis = ({ json }: Place): Analysis | undefined =>
-  readIn(json, analysisSchema, 'the same `campaign analyse FILE` writes it anew');
-
-/** What people labeled, as it was imported. */
-export const readImported = ({ humanLabels }: Place): HumanLabel[] | undefined =>
-  readIn(humanLabels, humanLabelsSchema, 'import the labels again');
-
-/** Kept beside an analysis or a campaign; the page of an analysis shows them. */
-export async function keepImported(place: Place, labels: readonly HumanLabel[]): Promise<void> {
-  await replaceFile({ path: place.humanLabels, body: jsonText(labels), aside: place.aside });
-  await writePage(place);
-}
-
-/** The passes of an analysis, which call conversations as the user's files do. */
-export const passesIn = async ({ labels, name }: Place, { selection }: Analysis): Promise<LabelPass[]> =>
-  selection.passes === 0 ? [] : (await readLabelFiles({ folder: labels, field: name })).map(({ pass }) => pass);
 
 export async function writeResult(o: {
   place: Place;
@@ -158,15 +137,5 @@ export async function writeResult(o: {
     await replaceFile({ path: capabilities, body, aside });
   }
   await replaceFile({ path: json, body: jsonText(analysis), aside });
-  await writePage(place);
-}
-
-/** analysis.html of an analysis, made anew from analysis.json, the passes and what people labeled. */
-async function writePage(place: Place): Promise<void> {
-  const analysis = readAnalysis(place);
-  if (!analysis) return;
-  const labels = readImported(place);
-  const passes = labels ? await passesIn(place, analysis) : [];
-  const comparison = labels && passes.length > 0 ? compare(labels, passes) : undefined;
-  await replaceFile({ path: place.html, body: analysisHtml(analysis, comparison), aside: place.aside });
+  await replaceFile({ path: html, body: analysisHtml(analysis), aside });
 }

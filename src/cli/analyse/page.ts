@@ -7,21 +7,19 @@ import { pageHtml } from '../../report/html';
 import { languageModelBlocks } from '../../report/sections/run';
 import { selectionBlocks } from '../../report/sections/selection';
 import { terminalText } from '../../report/terminal';
-import { type Comparison, comparisonBlocks } from './people';
 import type { AnalysedFailure, Analysis } from './result';
 
 export const analysisText = (analysis: Analysis): string => terminalText(blocksOf(analysis), process.stdout.columns);
 
-export const analysisHtml = (analysis: Analysis, comparison?: Comparison): string =>
+export const analysisHtml = (analysis: Analysis): string =>
   pageHtml({
     title: `${analysis.name}: analysis`,
-    views: [{ id: 'analysis', name: 'Analysis', blocks: blocksOf(analysis, comparison) }],
+    views: [{ id: 'analysis', name: 'Analysis', blocks: blocksOf(analysis) }],
   });
 
-const blocksOf = (analysis: Analysis, comparison?: Comparison): Blocks => [
+const blocksOf = (analysis: Analysis): Blocks => [
   ...headBlocks(analysis),
   ...selectionBlocks(analysis),
-  ...(comparison ? comparisonBlocks(comparison) : []),
   ...failuresBlocks(analysis),
   ...costBlocks(analysis),
 ];

@@ -1,70 +1,64 @@
 /**
  * analysis.json: what was found in conversations from elsewhere (docs/conversations.md). Invariants: it is complete, so that page and terminal are
- * made of it and of people's labels alone; conversations are called as in the user's files, and message numbers are indexes into their messages.
+ * made of it alone; conversations are called as in the user's files, and message numbers are indexes into their messages.
  */
-import { z } from 'zod';
 import type { Analysis as Asked } from '../../analyst/steps';
 import type { SelectionRule } from '../../domain/campaign';
-import { beginningOf, failureOriginSchema } from '../../domain/capability';
-import { budgetSchema, spentSchema } from '../../domain/endpoints';
+import { beginningOf, type FailureOrigin, type Label } from '../../domain/capability';
+import type { Budget, Spent } from '../../domain/endpoints';
 import { isSuccess, type ScoredRollout } from '../../domain/rollout';
-import { labelNames, lackingIn, majorityOf, readingsOf } from '../../domain/selection';
+import { lackingIn, majorityOf, readingsOf } from '../../domain/selection';
 import { excerpt } from '../../report/build/quotes';
 import { selectionOf } from '../../report/build/selection';
-import { reportedCitationSchema, reportedSelectionSchema } from '../../report/capability-model';
+import type { ReportedCitation, ReportedSelection } from '../../report/capability-model';
 import type { Conversations } from './conversations';
 import type { AnalysisResult } from './steps';
 
-const count = z.number().int().nonnegative();
-
-const lackedSchema = z.strictObject({
-  capability: z.string(),
-  /** What most passes say. */
-  label: z.enum(labelNames),
+interface LackedCapability {
+  capability: string;
+  /** The label of most passes. */
+  label: Label;
   /** Passes that say LACKING, of those that looked at it. */
-  votes: count,
-  passes: count,
+  votes: number;
+  passes: number;
   /** The message that most of them name, of several the earliest. */
-  message: count.optional(),
-  reasons: z.array(z.strictObject({ pass: count, reason: z.string(), message: count.optional() })),
-});
+  message?: number | undefined;
+  reasons: { pass: number; reason: string; message?: number | undefined }[];
+}
 
-const failureSchema = z.strictObject({
-  conversation: z.string(),
-  task: z.string(),
-  reward: z.number(),
-  /** How many it has. */
-  messages: count,
-  /** For what some pass calls it LACKING, most votes first. */
-  lacking: z.array(lackedSchema),
+interface FailureBeginning extends FailureOrigin {
+  votes: number;
+  /** The message and its neighbours. */
+  context: ReportedCitation['context'];
+}
+
+export interface AnalysedFailure {
+  conversation: string;
+  task: string;
+  reward: number;
+  /** Number of its messages. */
+  messages: number;
+  /** The capabilities that some pass calls LACKING, most votes first. */
+  lacking: LackedCapability[];
   /** The message that most passes name, of those that blame whom (`of`) most blame; of several the earliest. */
-  begins: z
-    .strictObject({
-      ...failureOriginSchema.shape,
-      votes: count,
-      /** The message and its neighbours. */
-      context: reportedCitationSchema.shape.context,
-    })
-    .optional(),
-});
+  begins?: FailureBeginning | undefined;
+}
 
-export const analysisSchema = z.strictObject({
-  name: z.string(),
-  madeAt: z.string(),
-  files: z.array(z.string()),
-  analyst: z.strictObject({ kind: z.string(), version: z.string(), model: z.string() }),
-  conversations: z.strictObject({ total: count, failed: count, passed: count, tokens: count }),
+export interface Analysis {
+  name: string;
+  madeAt: string;
+  files: string[];
+  analyst: { kind: string; version: string; model: string };
+  conversations: Conversations['counts'];
   /** What was left out of the files, or is not known of them. */
-  notes: z.array(z.string()),
+  notes: string[];
   /** As in a report; each `rollout` is a conversation. */
-  selection: reportedSelectionSchema,
-  failures: z.array(failureSchema),
-  budget: budgetSchema,
+  selection: ReportedSelection;
+  failures: AnalysedFailure[];
+  budget: Budget;
   /** On everything of this name, also by earlier runs. */
-  spent: z.array(spentSchema),
-});
-export type Analysis = z.infer<typeof analysisSchema>;
-export type AnalysedFailure = Analysis['failures'][number];
+  spent: Spent[];
+}
 
 export async function buildAnalysis(
   o: Pick<Analysis, 'name' | 'files' | 'analyst' | 'budget' | 'spent'> & {

@@ -28,7 +28,7 @@ it.each(sets)('%s: selects what was planted and nothing else, with labels that a
   expect(score).toMatchObject({ precision: 1, recall, mistaken: [] });
   const selected = Object.values(score.capabilities).filter((one) => one.selected);
   expect(selected).toHaveLength(many);
-  for (const { kappaLacking } of selected) expect(kappaLacking).toBeGreaterThan(0.6);
+  for (const { agreementLacking } of selected) expect(agreementLacking).toBeGreaterThan(0.6);
 });
 
 const modulesOf = (set: string): string => join(recordedFolder, set, 'modules');

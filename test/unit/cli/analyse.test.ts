@@ -8,7 +8,7 @@ import { storeRollouts } from '../../../src/cli/analyse/steps';
 import { openLedger } from '../../../src/language-model/ledger';
 import { openGiven } from '../../support/open-given';
 import { analyse, type AnalyseOptions } from '../../../src/cli/analyse/run';
-import { type Analysis, analysisSchema } from '../../../src/cli/analyse/result';
+import type { Analysis } from '../../../src/cli/analyse/result';
 import type { UserError } from '../../../src/cli/errors';
 import { moreDollars } from '../../../src/cli/options';
 import { runCampaign } from '../../../src/cli/run/command';
@@ -53,7 +53,7 @@ const failure = (...given: Parameters<typeof run>): Promise<UserError> =>
   );
 
 const result = (name = 'library'): Analysis =>
-  analysisSchema.parse(JSON.parse(readFileSync(join(home, name, 'analysis.json'), 'utf8')));
+  JSON.parse(readFileSync(join(home, name, 'analysis.json'), 'utf8')) as Analysis;
 const html = () => readFileSync(join(home, 'library', 'analysis.html'), 'utf8');
 const page = () => wordsOf(html());
 
@@ -211,7 +211,7 @@ describe('what comes out', () => {
       return broken.has(body['seed']) ? 'no idea' : undefined;
     });
     expect(await run({ passes: 4, votes: 3, json: true })).toBe(0);
-    expect(analysisSchema.parse(JSON.parse(printed))).toEqual(result());
+    expect(JSON.parse(printed)).toEqual(result());
     const { passes, failedPasses, candidates } = result().selection;
     expect([passes, failedPasses.length, candidates[0]?.votes, candidates[0]?.selected]).toEqual([4, 1, 3, true]);
     const pass = (failedPasses[0]?.pass ?? 0) + 1;

@@ -3,8 +3,9 @@ import { type LabelPass, selectionSchema } from '../../../src/domain/capability'
 import {
   agreementOf,
   checkPartition,
-  cohensKappa,
   krippendorffAlpha,
+  lackingIn,
+  majorityOf,
   passStatistics,
   selectCapabilities,
   selectOutright,
@@ -275,23 +276,16 @@ describe("Krippendorff's alpha", () => {
   });
 });
 
-describe("Cohen's kappa", () => {
-  it('is the published one', () => {
-    // Fleiss, Levin and Paik, Statistical Methods for Rates and Proportions (2003), table 18.1: kappa is 0.68.
-    const table = { 'p p': 75, 'p n': 1, 'p o': 4, 'n p': 5, 'n n': 4, 'n o': 1, 'o o': 10 };
-    const pairs = Object.entries(table).flatMap(([pair, count]) =>
-      Array.from({ length: count }, () => pair.split(' ') as [string, string]),
-    );
-    const { kappa, observed } = cohensKappa(pairs);
-    expect(kappa).toBeCloseTo(0.68, 2);
-    expect(observed).toBeCloseTo(0.89, 10);
-  });
+it.each([
+  [['LACKING', 'LACKING', 'PRESENT'] as const, 'LACKING'],
+  [['LACKING', 'PRESENT'] as const, 'PRESENT'],
+  [['LACKING', 'NA'] as const, 'NA'],
+])('the majority of %j is %s', (labels, majority) => {
+  expect(majorityOf(labels.map((label) => ({ label })))).toBe(majority);
+});
 
-  it('is undefined without variation, and without pairs', () => {
-    expect(cohensKappa([['a', 'a']])).toEqual({ kappa: undefined, observed: 1 });
-    expect(cohensKappa([])).toEqual({ kappa: undefined, observed: undefined });
-    expect(cohensKappa([['a', 'b']])).toEqual({ kappa: 0, observed: 0 });
-  });
+it('counts message 0 as one', () => {
+  expect(lackingIn([{ pass: 0, label: 'LACKING', message: 0 }])).toMatchObject({ message: 0, citing: 1 });
 });
 
 describe('agreement by capability', () => {

@@ -68,7 +68,13 @@ describe('the score of an analysis', () => {
     const { precision, recall, capabilities } = score(found, mapping);
     expect([precision, recall]).toEqual([1, 1]);
     for (const one of Object.values(capabilities))
-      expect(one).toMatchObject({ selected: true, kappa: 1, kappaLacking: 1, lackingFound: 1, lackingRight: 1 });
+      expect(one).toMatchObject({
+        selected: true,
+        agreement: 1,
+        agreementLacking: 1,
+        lackingFound: 1,
+        lackingRight: 1,
+      });
   });
 
   test('counts what is missed, what is mistaken, and labels that belong to another skill', () => {
@@ -79,6 +85,6 @@ describe('the score of an analysis', () => {
     expect(missed).toEqual(planted.filter((skill) => skill !== 'complete_all'));
     expect(mistaken).toEqual(['keep_going_on']);
     expect(capabilities['finish_all_requests']).toMatchObject({ skill: 'complete_all', lackingFound: 0 });
-    expect(capabilities['finish_all_requests']!.kappa).toBeLessThan(0.5);
+    expect(capabilities['finish_all_requests']!.agreement).toBeLessThan(0.5);
   });
 });
