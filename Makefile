@@ -18,7 +18,7 @@ TINKER_STAMP := .venv-tinker/.installed
 SKYRL_STAMP := .venv-skyrl/.installed
 TOOLSANDBOX_STAMP := .venv-toolsandbox/.installed
 BUILD_STAMP := dist/.built
-SOURCES := $(shell find src web -name '*.ts' -o -name '*.js' -o -name '*.tsx' -o -name '*.css' -o -name 'build.mjs')
+SOURCES := $(shell find src web examples/shop -name '*.ts' -o -name '*.js' -o -name '*.tsx' -o -name '*.css' -o -name 'build.mjs')
 # A test that needs a base model takes this one.
 export BASE_MODEL ?= $(CURDIR)/models/base
 
@@ -149,7 +149,7 @@ test-nodes: install build bridges s3-server ## The tests of the TypeScript code 
 
 .PHONY: test-python
 test-python: install build bridges tinker ## Tests of the Python packages
-	$(VENV) -m pytest trainer/tests
+	$(VENV) -m pytest trainer/tests examples/shop/base_model/tests
 	.venv-tinker/bin/python -m pytest trainer/tinker/tests
 	.venv-bridges/bin/python -m pytest -rs bridges/tests/test_rpc.py bridges/tests/test_exported.py bridges/tests/test_tau2.py
 
@@ -226,7 +226,7 @@ reference: install ## Write campaigns/campaign.schema.json and docs/campaign-fil
 
 .PHONY: base-model
 base-model: install build ## Make the base model anew (ARGS="--lack refuse=0.75 ..." plants lacks; BASE_MODEL=folder)
-	$(VENV) -m trainer.base_model --out $(BASE_MODEL) $(ARGS)
+	$(VENV) -m examples.shop.base_model --out $(BASE_MODEL) $(ARGS)
 
 .PHONY: bench
 bench: install build s3-server ## Ratios: rollout engine to policy server, a campaign to a bare loop, trainer step to bare TRL, a slow bucket to a folder; filters of 100,000 rollouts
@@ -246,8 +246,8 @@ pictures: install build metrics ## Every view of the page as pictures in docs/pi
 lint: install ## ESLint, prettier, ruff
 	npx eslint .
 	npx prettier --check --log-level warn .
-	$(VENV) -m ruff check trainer bridges bench test
-	$(VENV) -m ruff format --check -q trainer bridges bench test
+	$(VENV) -m ruff check trainer bridges bench examples test
+	$(VENV) -m ruff format --check -q trainer bridges bench examples test
 
 .PHONY: typecheck
 typecheck: install ## TypeScript types, tests included
@@ -256,8 +256,8 @@ typecheck: install ## TypeScript types, tests included
 .PHONY: format
 format: install ## Rewrite all files in the project's format
 	npx prettier --write --log-level warn .
-	$(VENV) -m ruff check --fix trainer bridges bench test
-	$(VENV) -m ruff format -q trainer bridges bench test
+	$(VENV) -m ruff check --fix trainer bridges bench examples test
+	$(VENV) -m ruff format -q trainer bridges bench examples test
 
 UV := .cache/uv/bin/uv
 $(UV): trainer/uv-requirements.txt

@@ -26,8 +26,8 @@ const mayImport = {
   routing: ['domain', 'artifacts', 'policy'],
   rollout: ['domain', 'artifacts', 'policy', 'routing/router'],
   conversations: ['domain', 'artifacts/hash'],
-  analyst: ['domain', 'artifacts', 'language-model', 'environments/policy-rules'],
-  synthesis: ['domain', 'artifacts', 'language-model', 'sandbox', 'environments/policy-rules'],
+  analyst: ['domain', 'artifacts', 'language-model'],
+  synthesis: ['domain', 'artifacts', 'language-model', 'sandbox'],
   report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
   view: ['domain', 'artifacts', 'gateway/listen', 'report', 'rollout', 'terminal'],
   workflows: ['domain', 'type activities'],
@@ -61,8 +61,9 @@ const mayImport = {
     'artifacts',
     'metrics',
     'tracing',
+    'plugins',
     'policy',
-    'registry',
+    'type registry',
     'temporal',
     'training',
     'activities',
@@ -76,6 +77,7 @@ const mayImport = {
     'partners',
     'sandbox',
     'environments',
+    'plugins',
     'report',
     'registry',
     'policy',
@@ -90,6 +92,16 @@ const mayImport = {
     'tracing',
   ],
 };
+const pluginsMayImport = ['artifacts', 'domain', 'type environments/kinds', 'type plugin', 'registry'];
+const pluginMayImport = [
+  'domain',
+  'analyst/analyst',
+  'environments/json-schema',
+  'type environments/kinds',
+  'routing/router',
+  'sandbox/vocabulary',
+  'synthesis/synthesizer',
+];
 const registryMayImport = ['analyst', 'synthesis', 'routing', 'environments', 'workflows/arms'];
 
 const importRule = (...patterns) => ({ '@typescript-eslint/no-restricted-imports': ['error', { patterns }] });
@@ -135,6 +147,12 @@ export default tseslint.config(
     // The one step that builds the report; what a step decides is judged by domain.
     files: ['src/activities/report.ts'],
     rules: importRule(...importPatterns('activities/report.ts', [...mayImport.activities, 'report'], '../')),
+  },
+  { files: ['src/plugins.ts'], rules: importRule(...importPatterns('plugins.ts', pluginsMayImport, './')) },
+  { files: ['src/plugin.ts'], rules: importRule(...importPatterns('plugin.ts', pluginMayImport, './')) },
+  {
+    files: ['examples/shop/**/*.{ts,js}'],
+    rules: importRule({ regex: '(src|dist)/', message: 'A plug-in imports campaign/plugin.' }),
   },
   { files: ['src/registry.ts'], rules: importRule(...importPatterns('registry.ts', registryMayImport, './')) },
   {

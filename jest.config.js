@@ -6,9 +6,14 @@ module.exports = {
   // Many tests flush files or start processes: on busy cores they take long, and none of them is about time.
   testTimeout: 30_000,
   // Dynamic imports of sources name the file that the compiler makes of them.
-  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  moduleNameMapper: {
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+    // The shop and what it imports are sources, too.
+    '^campaign/plugin$': '<rootDir>/src/plugin.ts',
+    '/examples/shop$': '<rootDir>/examples/shop/index.ts',
+  },
   transform: {
-    '\\.ts$|/src/.+\\.js$': [
+    '\\.ts$|/examples/shop/.+\\.js$': [
       '@swc/jest',
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } },
     ],

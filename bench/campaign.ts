@@ -20,7 +20,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import type { RollOutInput } from '../src/activities/types';
 import { openFolderStore } from '../src/artifacts/open-store';
 import { longQueue } from '../src/domain/work';
-import { createShop } from '../src/environments/shop/shop';
+import { createShop } from '../examples/shop/target/shop';
 import { rollOut } from '../src/rollout/engine';
 import { scriptedPolicy } from '../test/support/scripted-policy';
 import { shopAgent } from '../test/support/shop-agent';

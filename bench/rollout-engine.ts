@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Agent } from 'undici';
 import { openFolderStore } from '../src/artifacts/open-store';
-import { createShop } from '../src/environments/shop/shop';
+import { createShop } from '../examples/shop/target/shop';
 import { createPolicyClient } from '../src/policy/client';
 import { createMerger } from '../src/policy/merge';
 import { completionBody } from '../src/policy/wire';

@@ -20,7 +20,7 @@ import { openS3Store } from '../src/artifacts/s3-store';
 import type { ArtifactStore } from '../src/artifacts/store';
 import { notingUsage } from '../src/artifacts/usage';
 import { campaignSchema } from '../src/domain/campaign';
-import { registry } from '../src/registry';
+import { registry, shopParts } from '../test/support/kinds';
 import { dealGpus } from '../src/training/learner-process';
 import { countingEnvironment, countingPolicy } from '../test/support/counting-environment';
 import { poolOf } from '../test/support/environment-pool';
@@ -53,7 +53,7 @@ async function trained(name: string, kept: ArtifactStore): Promise<number> {
   const store = notingUsage(kept, () => 'bench');
   const { training } = campaignSchema.parse({
     name,
-    target: { kind: 'builtin', name: 'shop' },
+    ...shopParts,
     baseModel: { path: 'models/base' },
     training: { steps, checkpointEvery: 1000, groupsPerStep: 1, groupSize: 8 },
   });
@@ -61,7 +61,7 @@ async function trained(name: string, kept: ArtifactStore): Promise<number> {
   const plan = await store.put({ key: 'plan', producer: 'bench', inputs: [], mediaType: 'application/json', body });
   const input: TrainInput = {
     ...{ name, campaign: 'bench', budget: {}, maker: { kind: 'bench', version: '1', options: {} } },
-    environment: { kind: 'builtin', name: 'shop' },
+    environment: { kind: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
     ...{ base: 'base@1', training, seed: 1, maxTokens: 16, maxSteps: 8 },
     ...{ concurrency: 8, maxAttempts: 1, heartbeatSeconds: 60, stallSeconds: 60 },

@@ -1,4 +1,4 @@
-/** All kinds that campaign files can pick from: a new one is a line in its folder's index. */
+/** The kinds of the program: a new one is a line in its folder's index. src/plugins.ts adds those of plug-ins. */
 import { analysts } from './analyst';
 import type { AnalystKind } from './analyst/analyst';
 import { environments } from './environments';
@@ -11,6 +11,8 @@ import { arms } from './workflows/arms';
 import type { ArmKind } from './workflows/arms/arm';
 
 export interface Registry {
+  /** NAME@VERSION of each plug-in whose kinds are among these. */
+  plugins: readonly string[];
   environments: readonly EnvironmentKind[];
   analysts: readonly AnalystKind[];
   synthesizers: readonly SynthesizerKind[];
@@ -18,4 +20,4 @@ export interface Registry {
   arms: readonly ArmKind[];
 }
 
-export const registry: Registry = { environments, analysts, synthesizers, routers, arms };
+export const registry: Registry = { plugins: [], environments, analysts, synthesizers, routers, arms };

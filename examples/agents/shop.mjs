@@ -5,7 +5,7 @@
 import process from 'node:process';
 import OpenAI from 'openai';
 import { json } from 'node:stream/consumers';
-import { createShop } from '../../dist/environments/shop/shop.js';
+import { createShop } from '../../dist/examples/shop/target/shop.js';
 
 const task = await json(process.stdin);
 const shop = await createShop().reset({ id: task.id, seed: 0 });

@@ -32,7 +32,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
   const environments = deps.environments.paidBy({ campaign, budget, step: TRAINING });
   const tasks = await resolveTasks({ store, environments }, input);
   const environment = await environments.get(input.environment);
-  const { name: environmentName, version, policy } = await environment.describe();
+  const { name: environmentName, version, plugin, policy } = await environment.describe();
   const { cancellationSignal: signal } = Context.current();
   const shown = await lookAt({ environment, tasks, seed, campaign, concurrency, signal });
   const reflection = openReflection({ ...input, store });
@@ -42,6 +42,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
     job,
     base,
     environment: [environmentName, version, ...tasks.map((task) => shown.get(task) ?? null)],
+    plugin,
     sampling,
     seed,
     maxSteps,

@@ -41,7 +41,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
   const server = trainer?.kind === 'tinker' ? trainer : undefined;
   const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
   const environment = await deps.environments.paidBy({ campaign, budget, step: TRAINING }).get(input.environment);
-  const { name: environmentName, version } = await environment.describe();
+  const { name: environmentName, version, plugin } = await environment.describe();
   const { seed, concurrency } = input;
   const { cancellationSignal: signal } = Context.current();
   const shown = await lookAt({ environment, tasks, seed, campaign, concurrency, signal });
@@ -50,6 +50,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
     maker,
     job,
     environment: [environmentName, version, ...tasks.map((task) => shown.get(task) ?? null)],
+    plugin,
     base,
     maxSteps,
     maxTokens,

@@ -2,6 +2,5 @@
 import type { AnalystKind } from './analyst';
 import { given } from './given';
 import { llm } from './llm/llm';
-import { rules } from './rules/rules';
 
-export const analysts: readonly AnalystKind[] = [rules, given, llm];
+export const analysts: readonly AnalystKind[] = [given, llm];

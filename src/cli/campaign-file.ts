@@ -18,8 +18,9 @@ import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../domain/plain-text'
 import { type PresetName, presetNames, presets } from '../domain/presets';
 import { LAST_STAGE, stages } from '../domain/work';
 import { baseModelId, hashOf } from '../policy/base-model';
-import { type Registry, registry as allKinds, registry } from '../registry';
-import { campaignFileSchema, findRemoved } from './campaign-schema';
+import { pluginPath, withPlugins } from '../plugins';
+import { type Registry, registry as allKinds } from '../registry';
+import { campaignFileSchema, campaignJsonSchema, findRemoved, openJsonSchema, pluggable } from './campaign-schema';
 import { messageOf, UserError } from './errors';
 import { dotted, parseFields, type Problem, readText } from './input';
 import { type Home, isReservedName, pythonPath } from './project';
@@ -53,19 +54,59 @@ export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; r
   const gone = findRemoved(own);
   if (gone.length > 0) refuse(gone);
   const merged = merge(merge(presets[preset as PresetName], own), renamed(own, overrides)) as Fields;
-  const { data: campaign, problems } = parseFields(campaignFileSchema(registry), merged);
-  if (problems) return refuse(problems);
+  const folder = dirname(resolve(file));
+  const { plugins, kinds, problems: missing } = loadPlugins(own['plugins'], folder, registry);
+  if (missing) return refuse(missing);
+  const { data: campaign, problems } = parseFields(campaignFileSchema(kinds), merged);
+  if (problems) return refuse(problems.map(withPluginHint));
   if (isReservedName(campaign.name)) {
     const text = `name is "${campaign.name}"; the home keeps files of its own under that name, choose another`;
     return refuse([{ path: ['name'], text }]);
   }
-  const folder = dirname(resolve(file));
-  return withPaths({ campaign, registry, change: (path) => resolve(folder, path) });
+  return withPaths({ campaign: { ...campaign, plugins }, registry: kinds, change: (path) => resolve(folder, path) });
+}
+
+type LoadedPlugins =
+  { plugins: string[]; kinds: Registry; problems?: never } | { plugins?: never; kinds?: never; problems: Problem[] };
+
+/** Returns the paths of a file's plug-ins, and the kinds that there are with them. What is no list of names is left to the schema. */
+function loadPlugins(named: unknown, folder: string, registry: Registry): LoadedPlugins {
+  const names = Array.isArray(named) ? named.filter((name) => typeof name === 'string') : [];
+  let [plugins, kinds]: [string[], Registry] = [[], registry];
+  for (const [n, name] of names.entries()) {
+    try {
+      plugins = [...plugins, pluginPath(name, folder)];
+      kinds = withPlugins(plugins, registry);
+    } catch (error) {
+      return { problems: [{ path: ['plugins', n], text: `plugins[${n}]: ${messageOf(error)}` }] };
+    }
+  }
+  return { plugins, kinds };
+}
+
+/** Says of a kind that is not known that a plug-in could add it. */
+const withPluginHint = (problem: Problem): Problem => {
+  const [part, field, ...more] = problem.path;
+  const isKind = field === 'kind' && more.length === 0 && String(part) in pluggable;
+  return isKind
+    ? { ...problem, text: `${problem.text}; a plug-in can add kinds: plugins: [PACKAGE or PATH]` }
+    : problem;
+};
+
+/** `campaign schema`: of a file, with the kinds of its plug-ins. */
+export function printSchema(file?: string): string {
+  if (file === undefined) return JSON.stringify(openJsonSchema(), null, 2);
+  const { fields } = readYaml(file);
+  const { kinds, problems } = loadPlugins(fields['plugins'], dirname(resolve(file)), allKinds);
+  if (problems) throw new UserError(`${file}: ${problems[0]?.text}`);
+  return JSON.stringify(campaignJsonSchema(kinds), null, 2);
 }
 
 /** The first stage whose results depend on a field; null of what no result depends on. */
 const usedFrom: Record<keyof Campaign, Stage | null> = {
   parts: null,
+  // Each part says of which plug-in it is.
+  plugins: null,
   name: 'rollouts',
   seed: 'rollouts',
   target: 'rollouts',
@@ -108,7 +149,7 @@ export async function configDigests(o: {
   until?: Stage | undefined;
   registry?: Registry;
 }): Promise<ConfigDigests> {
-  const { campaign, file, until = LAST_STAGE, registry = allKinds } = o;
+  const { campaign, file, until = LAST_STAGE, registry = withPlugins(o.campaign.plugins) } = o;
   const { analyst, synthesizer } = campaign;
   const folder = dirname(resolve(file));
   const portable = withPaths({ campaign, registry, change: (path) => relative(folder, path) });
@@ -261,6 +302,7 @@ export async function travelling(o: {
 }): Promise<Campaign> {
   const { campaign, home, base, until } = o;
   const store = await openStore(home.root);
+  const registry = withPlugins(campaign.plugins);
   const wanted = new Map<string, Given>();
   withPaths({ campaign, registry, change: (path, given) => (given !== undefined && wanted.set(path, given), path) });
   const places = new Map<string, string | Place>();
@@ -274,13 +316,15 @@ export async function travelling(o: {
     places.set(path, files ? await give(store, { name, files }) : name);
   }
   const named = { ...campaign, baseModel: { path: basename(campaign.baseModel.path), id: base } };
-  return withPlaces(named, (path) => places.get(path) ?? placeOf(path));
+  const placed = withPlaces(named, (path) => places.get(path) ?? placeOf(path));
+  return { ...placed, plugins: [...registry.plugins] };
 }
 
 /** The campaign with places for its paths, and for words of commands that are paths into the project. @throws UserError */
 export function withPlaces(campaign: Campaign, change: (path: string) => string | Place = placeOf): Campaign {
   const [taken] = placesIn(campaign);
   if (taken) throw new UserError(`${JSON.stringify(taken)}: campaigns name their paths so; call it otherwise`);
+  const registry = withPlugins(campaign.plugins);
   const placed = withPaths({ campaign, registry, change });
   const { runs = [] } = kindOf(registry.environments, campaign.target);
   const commands = runs.flatMap((option) => {

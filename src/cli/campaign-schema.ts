@@ -8,7 +8,7 @@ import {
   outcomeMatrixFields,
   type PartFacts,
 } from '../domain/campaign';
-import { type KindFields, kindOf, specSchemaOf } from '../domain/kinds';
+import { type KindFields, kindOf, type KindSpec, specSchemaOf } from '../domain/kinds';
 import { presetNames } from '../domain/presets';
 import { registry as allKinds, type Registry } from '../registry';
 import { dotted, type Problem } from './input';
@@ -20,9 +20,9 @@ export function campaignFileSchema(registry: Registry) {
     schema.describe(campaignFields.shape[field].description ?? '');
   const withKinds = campaignFields.extend({
     target: described('target', specSchemaOf(registry.environments.filter(({ internal }) => !internal))),
-    analyst: described('analyst', partSchema(registry.analysts, 'rules')),
-    synthesizer: described('synthesizer', partSchema(registry.synthesizers, 'generators')),
-    router: described('router', partSchema(registry.routers, 'learned', outcomeMatrixFields)),
+    analyst: described('analyst', specSchemaOf(registry.analysts)),
+    synthesizer: described('synthesizer', specSchemaOf(registry.synthesizers)),
+    router: described('router', routerSchema(registry.routers)),
     arms: described(
       'arms',
       z.array(specSchemaOf(registry.arms, { name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
@@ -39,7 +39,25 @@ export function campaignFileSchema(registry: Registry) {
           message: 'another kind with trainer.kind tinker, which trains on no conversations; change it',
         });
     })
-    .transform((campaign): Campaign => ({ ...campaign, parts: factsOf(campaign, registry) }));
+    .transform((campaign): Campaign => ({
+      ...withPluginNames(campaign, registry),
+      parts: factsOf(campaign, registry),
+    }));
+}
+
+/** Names the plug-in beside each kind that is of one: a worker is asked for the same. */
+function withPluginNames<Fields extends Omit<Campaign, 'parts'>>(campaign: Fields, registry: Registry): Fields {
+  const named = <Spec extends KindSpec>(kinds: readonly { kind: string; plugin?: string }[], spec: Spec): Spec => {
+    const { plugin } = kindOf(kinds, spec);
+    return plugin === undefined ? spec : { ...spec, plugin };
+  };
+  return {
+    ...campaign,
+    target: named(registry.environments, campaign.target),
+    analyst: named(registry.analysts, campaign.analyst),
+    synthesizer: named(registry.synthesizers, campaign.synthesizer),
+    router: named(registry.routers, campaign.router),
+  };
 }
 
 function factsOf(campaign: Omit<Campaign, 'parts'>, registry: Registry): PartFacts {
@@ -51,17 +69,19 @@ function factsOf(campaign: Omit<Campaign, 'parts'>, registry: Registry): PartFac
   };
 }
 
-/** A part that the file may leave out, or give without `kind`. */
-function partSchema(kinds: readonly KindFields[], defaultKind: string, common: z.ZodRawShape = {}) {
-  const [first, ...others] = specSchemaOf(kinds, common).options.map((option) =>
-    option instanceof z.ZodObject && option.shape.kind.value === defaultKind
+const DEFAULT_ROUTER = 'learned';
+
+/** The router may be left out, or given without `kind`. */
+function routerSchema(kinds: readonly KindFields[]) {
+  const [first, ...others] = specSchemaOf(kinds, outcomeMatrixFields).options.map((option) =>
+    option instanceof z.ZodObject && option.shape.kind.value === DEFAULT_ROUTER
       ? option.extend({
-          kind: z.literal(defaultKind).optional().default(defaultKind).describe('The kind of this part.'),
+          kind: z.literal(DEFAULT_ROUTER).optional().default(DEFAULT_ROUTER).describe('The kind of this part.'),
         })
       : option,
   );
   if (!first) throw new Error('there must be at least one kind');
-  return z.discriminatedUnion('kind', [first, ...others]).prefault({ kind: defaultKind });
+  return z.discriminatedUnion('kind', [first, ...others]).prefault({ kind: DEFAULT_ROUTER });
 }
 
 /** One problem per removed field, or value of a field, in what a file says. */
@@ -92,7 +112,7 @@ export interface JsonSchemaNode {
   [keyword: string]: unknown;
 }
 
-/** Schema of a campaign file: the campaign's fields and `preset`. */
+/** Schema of a campaign file: the campaign's fields and `preset`. It takes the kinds of `registry` and no others. */
 export function campaignJsonSchema(registry: Registry = allKinds): JsonSchemaNode {
   const { $schema, ...schema } = z.toJSONSchema(campaignFileSchema(registry), { io: 'input' }) as JsonSchemaNode;
   return {
@@ -111,5 +131,23 @@ export function campaignJsonSchema(registry: Registry = allKinds): JsonSchemaNod
   };
 }
 
-/** `campaign schema`. */
-export const printSchema = (): string => JSON.stringify(campaignJsonSchema(), null, 2);
+/** Parts whose kinds may be those of plug-ins, as the file names them and as the registry does. */
+export const pluggable = {
+  target: 'environments',
+  analyst: 'analysts',
+  synthesizer: 'synthesizers',
+  router: 'routers',
+} as const;
+
+/** The same for files with any plug-ins: other kinds may have any options. */
+export function openJsonSchema(): JsonSchemaNode {
+  const schema = campaignJsonSchema();
+  const parts = Object.entries(pluggable).map(([part, list]) => {
+    const { description, default: fallback, ...closed } = schema.properties?.[part] ?? {};
+    const known = allKinds[list].map(({ kind }) => kind);
+    const kind = { type: 'string', not: { enum: known }, description: 'A kind of a plug-in.' };
+    const open = { type: 'object', properties: { kind }, required: ['kind'] };
+    return [part, { description, ...(fallback !== undefined && { default: fallback }), anyOf: [closed, open] }];
+  });
+  return { ...schema, properties: { ...schema.properties, ...Object.fromEntries(parts) } };
+}

@@ -1,5 +1,16 @@
 /** The commands on what campaigns came to, on conversations and on environments. */
-import { by, type CommandText, dollars, json, moreDollars, option, silence, toolList, wholeNumber } from './options';
+import {
+  by,
+  type CommandText,
+  dollars,
+  json,
+  moreDollars,
+  option,
+  plugin,
+  silence,
+  toolList,
+  wholeNumber,
+} from './options';
 import { VIEW_PORT } from '../workflows/messages';
 import { GATEWAY_PORT } from './ports';
 
@@ -78,6 +89,7 @@ export const resultCommands: readonly CommandText[] = [
       option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(GATEWAY_PORT),
       option('--policy-server <url>', "policy server that runs (default: the campaign's, else one that is started)"),
       option('--model <folder>', 'base model of the server that is started (default: where the home knows it)'),
+      plugin("plug-in of the router's kind, for a folder"),
       option('--concurrency <n>', 'completions at once', wholeNumber(1, 10_000)).default(256),
       option('--max-body <mib>', 'largest request in MiB', wholeNumber(1, 1024)).default(8),
       option('--timeout <seconds>', 'longest time to an answer', wholeNumber(1, 24 * 3600)).default(300),
@@ -144,7 +156,7 @@ export const resultCommands: readonly CommandText[] = [
     group: 'env',
     usage: 'check [target...]',
     description:
-      'conformance test of a built-in environment (NAME), of a benchmark, of a program that speaks the protocol, or of the target of a campaign file, ' +
+      'conformance test of a benchmark, of a program that speaks the protocol, or of the target of a campaign file, ' +
       "such as an agent's program; " +
       'self-test of a module of a synthesized environment (FILE.js, FILE.ts)',
     options: [json('print findings as JSON'), silence],
@@ -157,10 +169,10 @@ export const resultCommands: readonly CommandText[] = [
   },
   {
     group: 'env',
-    usage: 'serve <name>',
+    usage: 'serve <file>',
     description:
-      'serve a built-in environment (NAME) or a module of a synthesized one (FILE.js, FILE.ts) on stdin and stdout (docs/environments.md)',
-    examples: [['campaign env serve shop'], ['campaign env serve shared/environments/tell_price.js']],
-    run: by(() => import('./environment-check.js'), 'serveNamed'),
+      'serve a module of a synthesized environment (FILE.js, FILE.ts) on stdin and stdout (docs/environments.md)',
+    examples: [['campaign env serve shared/environments/tell_price.js']],
+    run: by(() => import('./environment-check.js'), 'serveModule'),
   },
 ];

@@ -90,10 +90,11 @@ const campaignCommands: readonly CommandText[] = [
     run: by(() => import('./doctor.js'), 'doctor'),
   },
   {
-    usage: 'schema',
-    description: 'print the JSON schema of campaign files, for editors',
-    examples: [['campaign schema > campaign.schema.json']],
-    run: by(() => import('./campaign-schema.js'), 'printSchema'),
+    usage: 'schema [file]',
+    description:
+      'print the JSON schema of campaign files, for editors; of a file, with the kinds of its plug-ins alone',
+    examples: [['campaign schema campaigns/mine.yaml > mine.schema.json']],
+    run: by(() => import('./campaign-file.js'), 'printSchema'),
   },
   {
     usage: 'status [name]',

@@ -7,20 +7,18 @@ import { resolve } from 'node:path';
 import { sha256 } from '../artifacts/hash';
 import { openStore } from '../artifacts/open-store';
 import { runChecks } from '../checks/check';
-import { selectionRuleSchema } from '../domain/campaign';
 import type { Environment, EnvironmentDescription } from '../domain/environment';
 import { reasonOf } from '../domain/failures';
 import { type EnvironmentSpec, kindOf, specSchemaOf } from '../domain/kinds';
 import { callText, type Message } from '../domain/messages';
 import { plainText } from '../domain/plain-text';
 import { environments } from '../environments';
-import { builtin, builtinNames } from '../environments/builtin';
 import { checkEnvironment, type Finding } from '../environments/conformance';
 import type { EnvironmentContext, EnvironmentKind } from '../environments/kinds';
 import { describeSpec, openEnvironment } from '../environments/open';
 import { processKind } from '../environments/process';
 import { serveEnvironment } from '../environments/serve';
-import { registry } from '../registry';
+import { withPlugins } from '../plugins';
 import { play, sandboxEnvironment, type ScriptedEpisode, openModule, withModule } from '../sandbox/module';
 import { unlessItFails } from '../sandbox/sandbox';
 import { selfTest } from '../sandbox/self-test';
@@ -29,7 +27,7 @@ import { note, print, wrapText } from '../terminal';
 import { changePaths, loadCampaign } from './campaign-file';
 import { bridgeChecks } from './checks/target';
 import { requireAll } from './doctor';
-import { nearest, UserError } from './errors';
+import { UserError } from './errors';
 import { parseFields } from './input';
 import { type CommonOptions, homeOf } from './options';
 import { INTERRUPTED, onInterrupt } from './run/supervisor';
@@ -54,15 +52,16 @@ export async function envCheck(args: string[], options: CheckOptions): Promise<n
     show(check, rendered(check));
     return check.passed ? 0 : 1;
   }
-  const spec =
-    !separated && isCampaignFile(args) ? loadCampaign({ file: args[0]! }).target : specOfArguments({ args, separated });
+  const campaign = !separated && isCampaignFile(args) ? loadCampaign({ file: args[0]! }) : undefined;
+  const { target: spec, plugins } = campaign ?? { target: specOfArguments({ args, separated }), plugins: [] };
+  const kinds = withPlugins(plugins).environments;
   const verdict = (findings: readonly Finding[]): number => {
     const problems = findings.map(findingText);
     show(findings, problems.length > 0 ? problems : [`${args.join(' ')} keeps the contract`]);
     return problems.length > 0 ? 1 : 0;
   };
   const { silence } = options;
-  const { check } = kindOf(environments, spec);
+  const { check } = kindOf(kinds, spec);
   if (check) {
     const { signal, dispose } = onInterrupt({
       onFirst: () => say('ending: what was started goes first, with its folder'),
@@ -77,7 +76,7 @@ export async function envCheck(args: string[], options: CheckOptions): Promise<n
       dispose();
     }
   }
-  requireAll(await runChecks(bridgeChecks({ target: spec }, { named: 'the arguments' })));
+  requireAll(await runChecks(bridgeChecks({ target: spec, plugins }, { named: 'the arguments' })));
   let isUserPlayed = false;
   // It says the same whatever it hears: what is checked is the environment.
   const speak = async () => {
@@ -86,9 +85,9 @@ export async function envCheck(args: string[], options: CheckOptions): Promise<n
   };
   const context = { partners: { user: { id: 'check', speak } }, silenceMs: (silence ?? SILENCE_SECONDS) * 1000 };
   const findings = await checkAloud({
-    open: () => openHere(spec, options, context),
+    open: () => openHere(spec, options, { ...context, kinds }),
     isUserPlayed: () => isUserPlayed,
-    silenceSeconds: describeSpec(spec).silenceSeconds,
+    silenceSeconds: describeSpec(spec, kinds).silenceSeconds,
     say,
   });
   return verdict(findings);
@@ -96,10 +95,9 @@ export async function envCheck(args: string[], options: CheckOptions): Promise<n
 
 const isCampaignFile = (args: readonly string[]): boolean => args.length === 1 && /\.ya?ml$/.test(args[0] ?? '');
 
-/** `campaign env serve`: a built-in environment by its name, or a module of a synthesized one. */
-export async function serveNamed(name: string, options: CommonOptions): Promise<void> {
-  const environment = isModuleFile([name]) ? await openModuleFile(name) : await openHere(builtinSpec(name), options);
-  await serveEnvironment({ environment });
+/** `campaign env serve`: a module of a synthesized environment. */
+export async function serveModule(file: string): Promise<void> {
+  await serveEnvironment({ environment: await openModuleFile(file) });
 }
 
 async function openModuleFile(file: string): Promise<Environment> {
@@ -119,12 +117,11 @@ async function readModule(file: string): Promise<ReturnType<typeof withoutTypes>
 const openHere = async (
   spec: EnvironmentSpec,
   options: CommonOptions,
-  context: Omit<EnvironmentContext, 'store'> = {},
-) => openEnvironment(spec, { store: await openStore(homeOf(options).root), ...context });
+  context: Omit<EnvironmentContext, 'store'> & { kinds?: readonly EnvironmentKind[] } = {},
+) => openEnvironment(spec, { kinds: environments, store: await openStore(homeOf(options).root), ...context });
 
 export const argumentsUsage = (kinds = environments): string =>
   [
-    'NAME',
     'FILE.js',
     'CAMPAIGN.yaml',
     ...kinds.flatMap(({ kind, checkArguments }) => (checkArguments ? [`${kind} ${checkArguments.usage}`] : [])),
@@ -132,7 +129,7 @@ export const argumentsUsage = (kinds = environments): string =>
   ].join(' | ');
 
 /**
- * A kind with its arguments, the name of a built-in environment, or a program's command line. What comes after `--` (`separated`) is always
+ * A kind with its arguments, or a program's command line. What comes after `--` (`separated`) is always
  * the last.
  */
 export function specOfArguments(o: {
@@ -144,21 +141,13 @@ export function specOfArguments(o: {
   const [first, ...rest] = args;
   if (first === undefined) throw new UserError(`name an environment: ${argumentsUsage(kinds)}`);
   const named = separated ? undefined : kinds.find(({ kind }) => kind === first);
-  if (!named?.checkArguments)
-    return !separated && args.length === 1 ? builtinSpec(first) : parsed(processKind, { command: args });
+  if (!named?.checkArguments) return parsed(processKind, { command: args });
   const { usage, example, variable = '', options } = named.checkArguments;
   const set = process.env[variable];
   const given = rest.length === 0 && set ? [set] : rest;
   if (usage.endsWith('...') ? given.length > 0 : given.length === 1) return parsed(named, options(given));
   const or = variable && ` (or set ${variable})`;
   throw new UserError(`${first} takes ${usage}${or}, not "${rest.join(' ')}"; ${exampleOf(first, example)}`);
-}
-
-function builtinSpec(name: string): EnvironmentSpec {
-  if (builtinNames.includes(name)) return parsed(builtin, { name });
-  const guess = nearest(name, builtinNames);
-  const fix = guess ? `did you mean ${guess}?` : `there is: ${builtinNames.join(', ')}.`;
-  throw new UserError(`there is no built-in environment ${name}; ${fix} A program is named after --`);
 }
 
 /** Paths count from the working directory. */
@@ -207,31 +196,11 @@ export async function checkAloud(o: {
         ([method, seconds]) =>
           `${method}: took ${seconds.toFixed(1)} s, and a campaign kills the process after ${silenceSeconds} s without an answer; set target.silenceSeconds to ${Math.ceil(2 * seconds)} in the campaign file, or make it faster`,
       );
-    const lacks = description && findings.length === 0 ? lacksOf(description) : [];
-    for (const note of [...late, ...notes, ...(description?.notes ?? []), ...lacks]) say(`note: ${note}`);
+    for (const note of [...late, ...notes, ...(description?.notes ?? [])]) say(`note: ${note}`);
     return findings;
   } finally {
     await environment.close().catch(() => undefined);
   }
-}
-
-/** What the analysts and synthesizers that need no files can't do with it. */
-function lacksOf(description: EnvironmentDescription): string[] {
-  const rule = selectionRuleSchema.parse({});
-  const { analysts, synthesizers } = registry;
-  return Object.entries({ analyst: analysts, synthesizer: synthesizers }).flatMap(([name, kinds]) =>
-    kinds.flatMap((kind) => {
-      let part: ReturnType<typeof kind.open>;
-      try {
-        part = kind.open({ kind: kind.kind }, undefined);
-      } catch {
-        // It needs more than defaults: somebody's own files.
-        return [];
-      }
-      const why = part instanceof Promise ? undefined : part.unsuited?.(description, rule);
-      return why === undefined ? [] : [`it keeps the contract, but ${name} ${kind.kind} can't work on it: ${why}`];
-    }),
-  );
 }
 
 export const isModuleFile = (args: readonly string[]): boolean =>

@@ -16,7 +16,8 @@ import { recordedOf, routerIn, servedBy, type Served } from '../gateway/served';
 import { hashOf, modelOf } from '../policy/base-model';
 import { createPolicyClient } from '../policy/client';
 import { createMerger } from '../policy/merge';
-import { registry } from '../registry';
+import { pluginPath, withPlugins } from '../plugins';
+import type { Registry } from '../registry';
 import { note, print } from '../terminal';
 import { messageOf, UserError } from './errors';
 import { parseFields } from './input';
@@ -24,6 +25,7 @@ import { type CommonOptions, homeOf } from './options';
 import { listenAt, requireFree } from './ports';
 import { type Home, makeHome, pythonPath } from './project';
 import { readReport, reported, requireReported } from './reports';
+import { pluginsOf } from './run/plugins';
 import { policyServerService } from './run/services';
 import { Service } from './run/service';
 import { onInterrupt } from './run/supervisor';
@@ -33,6 +35,7 @@ export interface GatewayOptions extends CommonOptions {
   port: number;
   policyServer?: string;
   model?: string;
+  plugin: string[];
   concurrency: number;
   maxBody: number;
   timeout: number;
@@ -57,7 +60,9 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
   const { host, port, concurrency, maxBody, timeout, grace } = options;
   const key = keyFor(host);
   const home = homeOf(options);
-  const source = await sourceOf(name, home);
+  const given = options.plugin.map((named) => pluginPath(named, process.cwd()));
+  const { routers } = withPlugins([...new Set([...pluginsOf(home, name), ...given])]);
+  const source = await sourceOf(name, home, routers);
   const served = await source.read();
   // A policy server takes a while to start.
   await requireFree({ host, port });
@@ -74,7 +79,7 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
     const limits: GatewayLimits = { concurrency, seconds: timeout, bodyBytes: maxBody * MiB };
     const gateway = createGateway({
       ...{ served, client, limits, log: note, ...(key && { apiKey: key }) },
-      ...{ store, routers: registry.routers, python: pythonPath() },
+      ...{ store, routers, python: pythonPath() },
     });
     const listening = await listenAt(gateway, { host, port });
     const interrupted = new Promise<void>((resolve) =>
@@ -109,7 +114,7 @@ function keyFor(host: string): string | undefined {
   throw new UserError(`${what}: set ${KEY} to the key that clients must send, or listen on 127.0.0.1`);
 }
 
-async function sourceOf(name: string, home: Home): Promise<Source> {
+async function sourceOf(name: string, home: Home, routers: Registry['routers']): Promise<Source> {
   const folder = resolve(name);
   const file = join(folder, ROUTER_FILE);
   if (!reported(home.root).includes(name) && (existsSync(file) || name.includes('/'))) {
@@ -117,14 +122,14 @@ async function sourceOf(name: string, home: Home): Promise<Source> {
       throw new UserError(`there is no folder ${folder}; name one that \`campaign export\` wrote, or a campaign`);
     await makeHome(home.root);
     const store = await openStore(home.root);
-    return { store, file, read: () => readServed({ store, folder }) };
+    return { store, file, read: () => readServed({ store, folder, routers }) };
   }
   requireReported({ home: home.root, name });
   const store = await openStore(home.root);
   const read = async () => {
     const router = routerIn(readReport({ home: home.root, name }));
     const { baselines, sampling } = await recordedOf(store, name);
-    return servedBy({ store, name, router, baselines, sampling });
+    return servedBy({ store, name, router, routers, baselines, sampling });
   };
   const { policyServer } = await recordedOf(store, name);
   return { store, file: join(home.root, name, 'report.json'), read, ...(policyServer && { policyServer }) };

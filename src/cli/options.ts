@@ -100,6 +100,12 @@ export const option = (flags: string, description: string, parse?: (text: string
   const made = new Option(flags, description);
   return parse ? made.argParser(parse) : made;
 };
+/** May be given several times. */
+export const plugin = (description: string): Option =>
+  option('--plugin <package or path>', `${description}; may be repeated`)
+    .argParser((one: string, before: string[]) => [...before, one])
+    .default([], 'none');
+
 export const json = (description = 'print JSON'): Option => option('--json', description);
 
 /** Of commands that start a campaign. */

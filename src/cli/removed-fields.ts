@@ -23,10 +23,10 @@ export const removed: readonly RemovedField[] = [
     why: 'use kind verifiers instead (docs/targets.md)',
   })),
   {
-    path: 'target.name',
-    value: 'instructions',
+    path: 'target.kind',
+    value: 'builtin',
     version: '0.3',
-    why: 'use a target of your own (docs/environments.md)',
+    why: 'use target.kind shop of the plug-in examples/shop, or a target of your own (docs/environments.md)',
   },
   { path: 'calibration.hintShare', version: '0.3', why: 'an environment that is too hard is revised' },
   { path: 'training.hintShare', version: '0.3', why: 'an environment that is too hard is revised' },

@@ -175,6 +175,12 @@ export const campaignFields = z.strictObject({
     .describe('Its name in commands, folders and Temporal.'),
   seed: whole.default(1).describe('Seed of all that is drawn.'),
   trainingSeed: whole.optional().describe('Seed of trainings alone; all before them is shared.'),
+  plugins: z
+    .array(z.string().min(1))
+    .default([])
+    .describe(
+      'Packages, or paths that begin with ./ or ../ and count from this file, which add kinds (docs/extending.md).',
+    ),
   target: kindSpecSchema.describe('The environment in which the agent is to become better.'),
   baseModel: z
     .strictObject({
@@ -216,12 +222,8 @@ export const campaignFields = z.strictObject({
     .prefault({})
     .describe('Rollouts of the base model, and how all rollouts are made.'),
   selection: selectionRuleSchema.describe('Which capabilities are selected for training.'),
-  analyst: kindSpecSchema
-    .prefault({ kind: 'rules' })
-    .describe('Proposes what the agent lacks, and labels the rollouts.'),
-  synthesizer: kindSpecSchema
-    .prefault({ kind: 'generators' })
-    .describe('Writes an environment for each selected capability.'),
+  analyst: kindSpecSchema.describe('Proposes what the agent lacks, and labels the rollouts.'),
+  synthesizer: kindSpecSchema.describe('Writes an environment for each selected capability.'),
   budget: budgetSchema
     .prefault({})
     .describe('Limit for all language models together, simulated users and judges among them.'),

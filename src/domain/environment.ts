@@ -44,10 +44,13 @@ export const environmentDescriptionSchema = z.object({
   notes: z.array(z.string().min(1)).optional(),
   /** True if evaluate() tells the reference actions. */
   hasReference: z.boolean(),
-  /** Machine-readable form of the written policy's rules, for parts that work by rules (environments/policy-rules.ts has the known ones). */
+  /** Machine-readable form of the written policy's rules, for plug-ins that work by rules. */
   rules: z.array(z.looseObject({ kind: z.string() })).optional(),
 });
-export type EnvironmentDescription = z.infer<typeof environmentDescriptionSchema>;
+export interface EnvironmentDescription extends z.infer<typeof environmentDescriptionSchema> {
+  /** NAME@VERSION of the plug-in that has its kind. */
+  plugin?: string;
+}
 
 const actionSchema = z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) });
 export type Action = z.infer<typeof actionSchema>;

@@ -14,6 +14,8 @@ export type Retry = 'never' | 'own' | 'outside' | 'preempted';
 export const failureTypes = {
   /** What was asked for (a campaign file, a model folder) is wrong: trying again changes nothing. */
   BadInput: 'never',
+  /** The worker was started without a plug-in of the campaign. */
+  PluginMissing: 'never',
   /** The base model can't work on the target: it does not know its words, or does not act on it at all. */
   BaseUnsuited: 'never',
 

@@ -14,11 +14,20 @@ export const MOST = 1_000_000;
 export const count = z.number().int().positive().max(MOST);
 
 /** What a campaign holds of a part: the kind that was picked and its options, checked when the campaign file was read. */
-export const kindSpecSchema = z.looseObject({ kind: z.string().min(1) });
+export const kindSpecSchema = z.looseObject({
+  kind: z.string().min(1),
+  /** NAME@VERSION of the plug-in that has the kind, found when the campaign file is read. */
+  plugin: z.string().optional(),
+});
 export type KindSpec = z.infer<typeof kindSpecSchema>;
 
-/** Who made an artifact. Options that are files stand here as digests of their contents. */
-export const identitySchema = z.object({ kind: z.string(), version: z.string(), options: z.unknown() });
+/** Who made an artifact. Options that are files stand here as digests of their contents. `plugin`: NAME@VERSION of the plug-in that has the kind. */
+export const identitySchema = z.object({
+  kind: z.string(),
+  version: z.string(),
+  options: z.unknown(),
+  plugin: z.string().optional(),
+});
 export type Identity = z.infer<typeof identitySchema>;
 
 /** Which files: those of the named folder that end so, with an empty text the named one itself; or texts by their paths, which begin with the name of what is named. */
@@ -26,12 +35,12 @@ export type Given = string | ((path: string) => Promise<Record<string, string>>)
 
 export interface Kind<Made, Context = unknown, Options = unknown> {
   readonly kind: string;
+  /** NAME@VERSION of the plug-in that has it; absent of a kind of the program. */
+  readonly plugin?: string;
   /** Changes whenever something else would be made of the same inputs. */
   readonly version: string;
   /** Fields beside `kind` in the campaign file. */
   readonly options: z.ZodRawShape;
-  /** Further fields that depend on one of the options: a shape for each of its values, which holds the value as a literal. */
-  readonly variants?: { readonly by: string; readonly shapes: readonly z.ZodRawShape[] };
   /** Options that are paths, relative to the campaign file. What they name has to be on every machine that opens the part, unless they are `given`. */
   readonly paths: readonly string[];
   /** Those of `paths` whose files go into the store when a campaign starts. */
@@ -70,24 +79,32 @@ export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>
   };
 }
 
-/** The one of `kinds` that a spec names. Throws BadInput: this worker is of another version than the campaign file's reader. */
-export function kindOf<K extends { kind: string }>(kinds: readonly K[], { kind }: KindSpec): K {
+/** The one of `kinds` that a spec names. Throws PluginMissing, or BadInput where this worker is of another version than the campaign file's reader. */
+export function kindOf<K extends { kind: string; plugin?: string }>(
+  kinds: readonly K[],
+  { kind, plugin }: Pick<KindSpec, 'kind' | 'plugin'>,
+): K {
   const found = kinds.find((one) => one.kind === kind);
-  if (found) return found;
+  if (found && (plugin === undefined || plugin === found.plugin)) return found;
+  if (plugin !== undefined) {
+    const has = found?.plugin === undefined ? 'has not loaded it' : `has loaded ${found.plugin}`;
+    const fix = `start it with --plugin and the package or path of ${plugin}`;
+    throw new OutsideFailure(
+      'PluginMissing',
+      `kind "${kind}" is of plug-in ${plugin}, and this process ${has}; ${fix}`,
+    );
+  }
   const known = kinds.map((one) => one.kind).join(', ');
   throw new OutsideFailure('BadInput', `kind "${kind}" is not known to this worker, which has ${known}; update it`);
 }
 
-export type KindFields = Pick<Kind<unknown>, 'kind' | 'options' | 'variants'>;
+export type KindFields = Pick<Kind<unknown>, 'kind' | 'options'>;
 
 /** Schema of a campaign file's field that picks one of `kinds`; `common` are fields that all of them have. */
 export function specSchemaOf(kinds: readonly KindFields[], common: z.ZodRawShape = {}) {
-  const [first, ...others] = kinds.map(({ kind, options, variants }) => {
-    const withFields = (more: z.ZodRawShape) =>
-      z.strictObject({ kind: z.literal(kind).describe('The kind of this part.'), ...common, ...options, ...more });
-    const [one, ...rest] = variants?.shapes.map(withFields) ?? [];
-    return variants && one ? z.discriminatedUnion(variants.by, [one, ...rest]) : withFields({});
-  });
+  const [first, ...others] = kinds.map(({ kind, options }) =>
+    z.strictObject({ kind: z.literal(kind).describe('The kind of this part.'), ...common, ...options }),
+  );
   if (!first) throw new Error('there must be at least one kind');
   return z.discriminatedUnion('kind', [first, ...others]);
 }

@@ -2,17 +2,16 @@
 import type { Environment } from '../domain/environment';
 import { type EnvironmentSpec, kindOf } from '../domain/kinds';
 import { agentView } from '../domain/messages';
-import { environments } from '.';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
 
 export async function openEnvironment(
   spec: EnvironmentSpec,
-  { kinds = environments, ...context }: EnvironmentContext & { kinds?: readonly EnvironmentKind[] },
+  { kinds, ...context }: EnvironmentContext & { kinds: readonly EnvironmentKind[] },
 ): Promise<Environment> {
   return kindOf(kinds, spec).open(spec, context);
 }
 
-export function describeSpec(spec: EnvironmentSpec, kinds: readonly EnvironmentKind[] = environments) {
+export function describeSpec(spec: EnvironmentSpec, kinds: readonly EnvironmentKind[]) {
   const { kind, program, label } = kindOf(kinds, spec);
   const { silenceSeconds, user, judge } = program?.(spec) ?? {};
   return {

@@ -14,7 +14,7 @@ import { OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { type FixedPolicy, samplingSchema } from '../domain/rollout';
 import { type Fingerprint, fingerprintSchema } from '../policy/base-model';
-import { fittedRouterSchema, type FittedRouter } from '../routing/router';
+import { fittedRouterSchema, type FittedRouter, type RouterKind } from '../routing/router';
 import { servedBy, type Served } from './served';
 
 export const ROUTER_FILE = 'router.json';
@@ -58,8 +58,12 @@ async function readExportedRouter(folder: string): Promise<ExportedRouter> {
 }
 
 /** What a folder serves, with all that it needs in the store. */
-export async function readServed(o: { folder: string; store: ArtifactStore }): Promise<Served> {
-  const { folder, store } = o;
+export async function readServed(o: {
+  folder: string;
+  store: ArtifactStore;
+  routers: readonly RouterKind[];
+}): Promise<Served> {
+  const { folder, store, routers } = o;
   await checkLinks(folder);
   const { campaign, base, options, baselines, sampling, ...fit } = await readExportedRouter(folder);
   const kept = new Map<string, ArtifactRef>();
@@ -87,7 +91,7 @@ export async function readServed(o: { folder: string; store: ArtifactStore }): P
   const key = `exported/${digest({ router: fitted })}`;
   const router = await keptJson(store, { key, producer: 'export', inputs }, () => fitted);
   const fingerprint = await fingerprintIn(folder);
-  return { ...(await servedBy({ store, name: campaign, router, baselines: others, sampling })), fingerprint };
+  return { ...(await servedBy({ store, name: campaign, router, routers, baselines: others, sampling })), fingerprint };
 }
 
 /** The hub's cache holds links to the files in `blobs`. Throws BadInput for one that leads elsewhere, or to no file. */

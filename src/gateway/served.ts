@@ -8,11 +8,12 @@ import { keysNotedBy } from '../artifacts/usage';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';
+import { kindOf } from '../domain/kinds';
 import { policyNames } from '../domain/policies';
 import { fixedPolicySchema, type Policy, type Sampling, samplingSchema } from '../domain/rollout';
 import type { Fingerprint } from '../policy/base-model';
 import type { Report } from '../report/model';
-import { type FittedRouter, fittedRouterSchema } from '../routing/router';
+import { type FittedRouter, fittedRouterSchema, type RouterKind } from '../routing/router';
 
 export interface Served {
   /** Of the campaign. */
@@ -40,16 +41,20 @@ export function routerIn({ router, campaign }: Report): ArtifactRef {
   );
 }
 
+/** Throws PluginMissing where the router is of a plug-in that `routers` lack. */
 export async function servedBy(o: {
   store: ArtifactStore;
   name: string;
   router: ArtifactRef;
+  /** The kinds of routers that can be served. */
+  routers: readonly RouterKind[];
   /** Which the router does not choose. */
   baselines?: FittedRouter['options'];
   sampling?: Sampling | undefined;
 }): Promise<Served> {
-  const { store, name, router, baselines = [], sampling } = o;
-  const { options } = await readJson(store, router, fittedRouterSchema);
+  const { store, name, router, routers, baselines = [], sampling } = o;
+  const { options, maker, constant } = await readJson(store, router, fittedRouterSchema);
+  if (constant === undefined) kindOf(routers, maker);
   const fixed = new Map([...options, ...baselines].map((one) => [one.name, one.policy]));
   return {
     name,

@@ -22,7 +22,7 @@ const ENGINE_FORMAT = 4;
 
 interface BatchInputs {
   /** A synthesized environment's version is its module's sha256. */
-  environment: Pick<EnvironmentDescription, 'name' | 'version'>;
+  environment: Pick<EnvironmentDescription, 'name' | 'version' | 'plugin'>;
   policy: Policy;
   sampling: Sampling;
   seed: number;
@@ -56,7 +56,7 @@ export function planBatch({
   ...inputs
 }: BatchInputs & { tasks: string[]; attempts: number; shown: Shown }): BatchPlan {
   const { environment, policy, sampling, seed, maxSteps, step } = inputs;
-  const setting = digest({
+  const played = digest({
     format: ENGINE_FORMAT,
     environment: [environment.name, environment.version],
     policy: policyKey(policy),
@@ -67,13 +67,16 @@ export function planBatch({
   });
   const planned = (task: string, attempt: number): PlannedRollout => {
     const look = shown.get(task);
-    const key = digest([setting, look ?? null, task, attempt]);
+    const key = digest([played, look ?? null, task, attempt]);
     return { key, task, attempt, ...(look === undefined && { isNew: true }) };
   };
   const rollouts = [...tasks]
     .sort()
     .flatMap((task) => Array.from({ length: attempts }, (_, attempt) => planned(task, attempt)));
-  const key = `rollouts/${digest(rollouts.map(({ key }) => key))}`;
+  // The plug-in is in no rollout's id, from which its random numbers follow, but in all that is stored.
+  const owner = environment.plugin === undefined ? [] : [environment.plugin];
+  const setting = digest([...owner, played]);
+  const key = `rollouts/${digest([...owner, ...rollouts.map(({ key }) => key)])}`;
   const journal = `unfinished/${digest([setting, rollouts.map(({ task, attempt }) => [task, attempt])])}`;
   return { key, journal, setting, rollouts };
 }

@@ -111,8 +111,8 @@ function seenOf(o: { environment: Environment; campaign: string; itself: string 
 async function lookAtItself(environment: Environment): Promise<string> {
   const says = environment.appearance?.itself ?? (() => environment.describe());
   const [one, other] = [lookOf(await says()), lookOf(await says())];
-  // Notes are for readers of figures.
-  return digest(without(one, new Set([...differing(one, other), 'notes'])));
+  // Notes are for readers of figures; the plug-in is in the keys of batches.
+  return digest(without(one, new Set([...differing(one, other), 'notes', 'plugin'])));
 }
 
 const startOf =

@@ -1,7 +1,6 @@
 /** The synthesizers that a campaign file can pick. */
-import { generators } from './generators';
 import { given } from './given';
 import { llm } from './llm/llm';
 import type { SynthesizerKind } from './synthesizer';
 
-export const synthesizers: readonly SynthesizerKind[] = [generators, given, llm];
+export const synthesizers: readonly SynthesizerKind[] = [given, llm];

@@ -1,5 +1,5 @@
 /**
- * A worker of one task queue: `node dist/workers/worker.js control|rollouts|gpu`. Asked to stop (SIGTERM, SIGINT, or the end of a pipe as stdin, by
+ * A worker of one task queue: `node dist/workers/worker.js control|rollouts|gpu [--plugin PACKAGE|PATH]...`. Asked to stop (SIGTERM, SIGINT, or the end of a pipe as stdin, by
  * which it notices that its parent is gone) it cancels its activities, which save what they have, before it leaves.
  */
 import './keys';
@@ -9,6 +9,7 @@ import { fstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { createControlActivities, createGpuActivities, createRolloutActivities } from '../activities';
 import type { Dependencies, PolicyDependencies } from '../activities/context';
 import { EnvironmentPool, hasNamespaces } from '../activities/environments';
@@ -20,7 +21,8 @@ import { restrictToAllowed } from '../domain/allowed';
 import { FAULTY, longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger, type Merge } from '../policy/merge';
-import { registry } from '../registry';
+import { pluginPath, withPlugins } from '../plugins';
+import type { Registry } from '../registry';
 import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { bypassProxiesOnLoopback } from '../temporal/loopback';
 import { traceHeaders } from '../tracing';
@@ -39,7 +41,7 @@ const baseId = env['CAMPAIGN_BASE_ID'] || undefined;
 const campaignOfStep = (): string | undefined =>
   asyncLocalStorage.getStore()?.info.workflowExecution?.workflowId.split('/')[0];
 
-async function dependencies(): Promise<Dependencies> {
+async function dependencies(kinds: Registry): Promise<Dependencies> {
   const home = resolve(env['CAMPAIGN_HOME'] ?? '.campaigns');
   const store = notingUsage(await openStore(home), campaignOfStep);
   const python = env['CAMPAIGN_PYTHON'] ?? resolve('.venv/bin/python');
@@ -49,14 +51,14 @@ async function dependencies(): Promise<Dependencies> {
     python,
     baseId,
     model: env['CAMPAIGN_MODEL'],
-    kinds: registry,
-    environments: new EnvironmentPool(store, registry.environments),
+    kinds,
+    environments: new EnvironmentPool(store, kinds.environments),
   };
 }
 
 /** The policy server's key, if it wants one, comes from the environment. */
-async function policyDependencies(): Promise<PolicyDependencies & { merge: Merge }> {
-  const deps = await dependencies();
+async function policyDependencies(kinds: Registry): Promise<PolicyDependencies & { merge: Merge }> {
+  const deps = await dependencies(kinds);
   const merge = createMerger(deps);
   const apiKey = env['POLICY_SERVER_API_KEY'];
   const client = createPolicyClient({
@@ -79,10 +81,10 @@ function pool(): string {
   );
 }
 
-const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
+const queues: Record<keyof typeof taskQueues, (kinds: Registry) => Promise<void>> = {
   /** Workflows, and the short steps between the long ones. */
-  control: async () => {
-    const deps = await dependencies();
+  control: async (kinds) => {
+    const deps = await dependencies(kinds);
     const taskQueue = taskQueues.control(await deps.store.id());
     const pinned = async () => ({ workerDeploymentOptions: pinnedTo(await readFile(bundlePath, 'utf8'), taskQueue) });
     return runWorker(deps, {
@@ -96,8 +98,8 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
     });
   },
   /** Batches of rollouts against the policy server: as many workers as it can feed. */
-  rollouts: async () => {
-    const deps = await policyDependencies();
+  rollouts: async (kinds) => {
+    const deps = await policyDependencies(kinds);
     return runWorker(deps, {
       taskQueue: taskQueues.rollouts(pool()),
       activities: createRolloutActivities(deps),
@@ -108,12 +110,12 @@ const queues: Record<keyof typeof taskQueues, () => Promise<void>> = {
     });
   },
   /** One trainer at a time per slot. Start one worker per group of GPUs. */
-  gpu: async () => {
+  gpu: async (kinds) => {
     const slots = Number(env['CAMPAIGN_GPU_SLOTS'] ?? 1);
     const perTrainer = Number(env['CAMPAIGN_GPUS_PER_TRAINER'] ?? 0);
     const gpus = dealGpus({ slots, perTrainer, visible: env['CUDA_VISIBLE_DEVICES'] });
     const server = serverWatch();
-    const deps = { ...(await policyDependencies()), gpus, silentMs: server.silentMs };
+    const deps = { ...(await policyDependencies(kinds)), gpus, silentMs: server.silentMs };
     return runWorker(deps, {
       taskQueue: taskQueues.gpu(pool()),
       activities: createGpuActivities(deps),
@@ -239,9 +241,12 @@ export function main(run: () => Promise<void>): void {
 }
 
 if (require.main === module) {
-  const [queue = ''] = process.argv.slice(2);
   main(async () => {
+    const options = { plugin: { type: 'string', multiple: true } } as const;
+    const { positionals, values } = parseArgs({ options, allowPositionals: true });
+    const [queue = ''] = positionals;
     if (!(queue in queues)) throw new Error(`no task queue "${queue}": name one of ${Object.keys(queues).join(', ')}`);
+    const kinds = withPlugins((values.plugin ?? []).map((named) => pluginPath(named, process.cwd())));
     const flush = await startTelemetry(queue);
     if (!hasNamespaces())
       say('WARN', 'no PID namespace can be made here: programs of targets see the processes of this user');
@@ -252,6 +257,6 @@ if (require.main === module) {
       process.kill(process.pid, 'SIGTERM');
     };
     const end = cloud ? await watchForPreemption({ cloud, onNotice, warn }) : undefined;
-    await queues[queue as keyof typeof queues]().finally(end).finally(flush);
+    await queues[queue as keyof typeof queues](kinds).finally(end).finally(flush);
   });
 }

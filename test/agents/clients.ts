@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
-import { createShop } from '../../src/environments/shop/shop';
+import { createShop } from '../../examples/shop/target/shop';
 import { type EmbeddedServer, startEmbeddedServer } from '../support/embedded-server';
 import { startServing } from '../support/gateway';
 import { temporaryFolder } from '../support/temporary-folder';

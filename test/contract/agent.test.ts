@@ -13,7 +13,7 @@ import type { FixedPolicy, TrainingRow } from '../../src/domain/rollout';
 import { checkAgent, lostWords } from '../../src/environments/agent/check';
 import { type Asked, openEndpoint } from '../../src/environments/agent/endpoint';
 import { openAgent } from '../../src/environments/agent/kind';
-import { createShop } from '../../src/environments/shop/shop';
+import { createShop } from '../../examples/shop/target/shop';
 import type { PolicyClient } from '../../src/policy/client';
 import type { Environment } from '../../src/domain/environment';
 import { type EmbeddedServer, policyClient, startEmbeddedServer } from '../support/embedded-server';

@@ -6,7 +6,7 @@ import type { ArtifactStore } from '../../src/artifacts/store';
 import { runChecks } from '../../src/checks/check';
 import type { Environment } from '../../src/domain/environment';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
-import { createShop } from '../../src/environments/shop/shop';
+import { createShop } from '../../examples/shop/target/shop';
 import type { PolicyClient } from '../../src/policy/client';
 import { conformanceChecks } from '../../src/cli/checks/conformance';
 import type { Rendered, TurnRequest } from '../../src/policy/wire';

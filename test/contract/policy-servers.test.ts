@@ -5,7 +5,7 @@ import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { openS3Store } from '../../src/artifacts/s3-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
-import { createShop } from '../../src/environments/shop/shop';
+import { createShop } from '../../examples/shop/target/shop';
 import type { PolicyClient } from '../../src/policy/client';
 import { atEnd } from '../support/opened';
 import { played } from '../support/played';

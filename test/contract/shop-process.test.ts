@@ -6,6 +6,7 @@ import { openEnvironment } from '../../src/environments/open';
 import { rollOut } from '../../src/rollout/engine';
 import { closedAfterwards } from '../support/opened';
 import { batchOf } from '../support/played';
+import { registry } from '../support/kinds';
 import { shopAgent } from '../support/shop-agent';
 import { eachTemporaryFolder } from '../support/temporary-folder';
 
@@ -16,7 +17,8 @@ const served: EnvironmentSpec = {
   cwd: root,
   processes: 1,
 };
-const builtin: EnvironmentSpec = { kind: 'builtin', name: 'shop' };
+const plugged: EnvironmentSpec = { kind: 'shop' };
+const kinds = registry.environments;
 
 let folder: string;
 eachTemporaryFolder((made) => (folder = made));
@@ -24,7 +26,7 @@ eachTemporaryFolder((made) => (folder = made));
 /** All records as they are stored, without the only field that measures time. */
 async function trajectories(spec: EnvironmentSpec, lack: number): Promise<{ bytes: string; successRate: number }> {
   const store = openFolderStore(join(folder, spec.kind));
-  const environment = await openEnvironment(spec, { store });
+  const environment = await openEnvironment(spec, { store, kinds });
   const batch = batchOf({
     environment,
     policy: { base: 'scripted', adapters: [] },
@@ -42,7 +44,7 @@ async function trajectories(spec: EnvironmentSpec, lack: number): Promise<{ byte
 }
 
 test.each([0, 0.4])('shop in process and shop as a process give the same bytes (lack %d)', async (lack) => {
-  const inProcess = await trajectories(builtin, lack);
+  const inProcess = await trajectories(plugged, lack);
   const asProcess = await trajectories(served, lack);
   expect(asProcess.bytes).toBe(inProcess.bytes);
   expect(inProcess.bytes.split('\n')).toHaveLength(121);
@@ -50,8 +52,8 @@ test.each([0, 0.4])('shop in process and shop as a process give the same bytes (
   else expect(inProcess.successRate).toBeLessThan(0.9);
 });
 
-test.each([builtin, served])('shop ($kind) passes the conformance checks', async (spec) => {
-  const open = () => openEnvironment(spec, { store: openFolderStore(folder) });
+test.each([plugged, served])('shop ($kind) passes the conformance checks', async (spec) => {
+  const open = () => openEnvironment(spec, { store: openFolderStore(folder), kinds });
   const environment = closedAfterwards(await open());
   expect(await checkEnvironment(environment, { again: open })).toEqual([]);
 });

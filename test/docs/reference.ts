@@ -1,11 +1,11 @@
 /** Writes docs/campaign-file.md and campaigns/campaign.schema.json from the schema: `make reference`. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { campaignJsonSchema, type JsonSchemaNode } from '../../src/cli/campaign-schema';
+import { campaignJsonSchema, type JsonSchemaNode, openJsonSchema } from '../../src/cli/campaign-schema';
 
 const HEAD = `# Campaign files
 
-A campaign file is YAML. \`name\`, \`target\` and \`baseModel\` are needed. In brackets stand what a field takes and its default, that of the published method
+A campaign file is YAML. \`name\`, \`target\`, \`analyst\`, \`synthesizer\` and \`baseModel\` are needed. In brackets stand what a field takes and its default, that of the published method
 (preset \`paper\`). A count is an integer from 1, a share a number from 0 to 1. Each part is picked by \`kind\`, whose options stand beside it.
 
 \`make reference\` makes this page; editors read \`campaigns/campaign.schema.json\`.`;
@@ -36,7 +36,7 @@ function sectionOf(name: string, node: JsonSchemaNode, told: Told): string[] {
   const [first = new Map<string, string>()] = saidBy.length > 1 ? saidBy : [];
   const common = [...first].flatMap(([field, said]) => (saidBy.every((of) => of.get(field) === said) ? [field] : []));
   const places = groups.map((group) => {
-    // Fields of one value tell kinds and their variants apart: `kind: builtin, name: shop`.
+    // Fields of one value tell kinds apart: `kind: given`.
     const fixed = Object.entries(group.properties ?? {}).filter(([, { const: value }]) => value !== undefined);
     const title = code(fixed.map(([field, { const: value }]) => `${field}: ${value}`).join(', '));
     const own = fieldsOf(group).filter(([field]) => !common.includes(field));
@@ -164,5 +164,5 @@ if (require.main === module) {
   const root = join(__dirname, '../..');
   const schema = campaignJsonSchema();
   writeFileSync(join(root, 'docs/campaign-file.md'), campaignReference(schema));
-  writeFileSync(join(root, 'campaigns/campaign.schema.json'), `${JSON.stringify(schema, null, 2)}\n`);
+  writeFileSync(join(root, 'campaigns/campaign.schema.json'), `${JSON.stringify(openJsonSchema(), null, 2)}\n`);
 }

@@ -66,7 +66,7 @@ target:
 
 async function runWith(user: string): Promise<Report> {
   const shipped = readFileSync(join(repository, 'campaigns', 'tau2-smoke.yaml'), 'utf8')
-    .replace(/^name: .*\n/m, '')
+    .replace(/^(name|plugins|analyst|synthesizer): .*\n/gm, '')
     .replace(/^target:\n(?: .*\n)*/m, '')
     .replace('../models/base', join(repository, 'models', 'base'))
     .replace(/^validation:\n/m, 'validation:\n  seeds: 4\n');

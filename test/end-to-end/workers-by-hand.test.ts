@@ -26,6 +26,7 @@ import { startLoopback } from '../support/loopback';
 import { atEnd } from '../support/opened';
 import { temporaryFolder } from '../support/temporary-folder';
 import { devServer, quiet } from '../workflows/environment';
+import { shopPlugin } from '../support/kinds';
 
 jest.setTimeout(15 * 60_000);
 quiet();
@@ -75,9 +76,14 @@ async function passing(to: string): Promise<{ url: string; traceparents: string[
   return { url, traceparents };
 }
 
-async function worker(kind: 'control' | 'rollouts', home: Home, settings: Record<string, string>) {
+async function worker(
+  kind: 'control' | 'rollouts',
+  home: Home,
+  settings: Record<string, string>,
+  options = ['--plugin', shopPlugin],
+) {
   const port = await freePort();
-  const child = spawn(process.execPath, [join(repository, 'dist/workers/worker.js'), kind], {
+  const child = spawn(process.execPath, [join(repository, 'dist/workers/worker.js'), kind, ...options], {
     cwd: repository,
     env: {
       ...process.env,
@@ -136,18 +142,21 @@ test('workers that must not play say why and play nothing; operators see what th
   const [traces, policy] = [await collector(), await passing(right.url)];
   const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url };
   const at = ['--temporal-address', env.address];
+  const seen = async () => JSON.parse(await command(home, 'status', 'seen', '--json', ...at)) as Snapshot;
+  await command(home, 'start', file, '--until', 'rollouts', ...at);
+  const plain = await worker('control', home, {}, []);
+  const refused = await until(seen, ({ status }) => status !== 'RUNNING');
+  expect(refused).toMatchObject({ status: 'FAILED', failure: expect.stringContaining('start it with --plugin') });
+  await plain.stop();
   expect(await commandWith({ ...process.env, ...traced }, home, 'start', file, '--until', 'rollouts', ...at)).toMatch(
     /campaign seen started; .*\nnone of the control workers of .*home-of-started \(control-[0-9a-f]{12}\) runs now/,
   );
   const control = await worker('control', home, traced);
   const campaign = (holds: (seen: Snapshot) => boolean) =>
-    until(
-      async () => JSON.parse(await command(home, 'status', 'seen', '--json', ...at)) as Snapshot,
-      (seen) => {
-        if (!holds(seen) && seen.status !== 'RUNNING') throw new Error(`the campaign ended as ${seen.status} before`);
-        return holds(seen);
-      },
-    );
+    until(seen, (now) => {
+      if (!holds(now) && now.status !== 'RUNNING') throw new Error(`the campaign ended as ${now.status} before`);
+      return holds(now);
+    });
   const queue = 'rollouts-by-hand';
   const waiting = await campaign(({ activities }) => activities.some(({ type }) => type === 'checkBase'));
   expect(waiting.activities).toMatchObject([{ state: 'scheduled', queue }]);

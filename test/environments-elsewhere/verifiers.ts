@@ -8,6 +8,7 @@ import { dirname, join, resolve } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { AssistantMessage } from '../../src/domain/messages';
 import { verifiers } from '../../src/environments/agent/verifiers';
+import { environments } from '../../src/environments';
 import { openEnvironment } from '../../src/environments/open';
 import { putPackage } from '../../src/gateway/export';
 import type { PolicyClient } from '../../src/policy/client';
@@ -109,7 +110,7 @@ const hangman = {
 };
 
 test('TextArena’s game is a target: what is said decides the reward, and each request is a turn that can be trained', async () => {
-  const environment = await openEnvironment(hangman, { store });
+  const environment = await openEnvironment(hangman, { store, kinds: environments });
   try {
     const says = ['[b]', '[r]', '[bread]'];
     const scripted = scriptedPolicy(({ messages }) => ({ role: 'assistant', content: says[turnOf(messages)]! }));

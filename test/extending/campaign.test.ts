@@ -19,9 +19,10 @@ import { type Message, openingOf } from '../../src/domain/messages';
 import type { Report } from '../../src/report/model';
 import type { ScoredRollout } from '../../src/domain/rollout';
 import { longQueue, taskQueues } from '../../src/domain/work';
-import { createShop } from '../../src/environments/shop/shop';
+import { createShop } from '../../examples/shop/target/shop';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { createMerger, type Merge } from '../../src/policy/merge';
+import { withPlugins } from '../../src/plugins';
 import { registry, type Registry } from '../../src/registry';
 import { played } from '../support/played';
 import { readScored } from '../../src/rollout/read';
@@ -29,6 +30,7 @@ import { createResolver } from '../../src/rollout/resolve';
 import { firstUserMessage, type FittedRouter, fittedRouterSchema } from '../../src/routing/router';
 import { reportOf } from '../support/campaign-run';
 import { python, startEmbeddedServer } from '../support/embedded-server';
+import { shopPlugin } from '../support/kinds';
 import { temporaryFolder } from '../support/temporary-folder';
 import { devServer, quiet, start } from '../workflows/environment';
 
@@ -38,12 +40,13 @@ const root = resolve(__dirname, '..', '..');
 const home = temporaryFolder();
 const store = openFolderStore(join(home, 'artifacts'));
 
-const kinds: Registry = {
+const programs: Registry = {
   ...registry,
   analysts: [...registry.analysts, phrases],
   routers: [...registry.routers, byLength],
   arms: [...registry.arms, fixedPrompt],
 };
+const kinds = withPlugins([shopPlugin], programs);
 const file = join(root, 'examples', 'campaign.yaml');
 
 let report: Report | undefined;
@@ -75,7 +78,7 @@ async function workers(env: TestWorkflowEnvironment, client: PolicyClient, merge
 }
 
 beforeAll(async () => {
-  const loaded = loadCampaign({ file, registry: kinds });
+  const loaded = loadCampaign({ file, registry: programs });
   const { path } = loaded.baseModel;
   const [env, server] = await Promise.all([
     devServer(),

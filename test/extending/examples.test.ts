@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { checkModule } from '../../src/cli/environment-check';
-import { createShop } from '../../src/environments/shop/shop';
+import { createShop } from '../../examples/shop/target/shop';
 import { openModule, play } from '../../src/sandbox/module';
 
 const examples = resolve(__dirname, '..', '..', 'examples');

@@ -108,7 +108,12 @@ async function main(): Promise<void> {
   mkdirSync(home, { recursive: true });
   mkdirSync(values.out, { recursive: true });
   const demo = parse(readFileSync(join(root, 'campaigns/demo.yaml'), 'utf8')) as object;
-  const file = { ...demo, baseModel: { path: join(root, 'models/base') }, approval: { capabilities: true } };
+  const file = {
+    ...demo,
+    plugins: [join(root, 'examples/shop')],
+    baseModel: { path: join(root, 'models/base') },
+    approval: { capabilities: true },
+  };
   writeFileSync(join(home, 'demo.yaml'), stringify(file));
   const browser = await openBrowser();
   try {

@@ -4,7 +4,7 @@ import type { RollOutInput } from '../../src/activities/types';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { Rollout } from '../../src/domain/rollout';
-import { createShop } from '../../src/environments/shop/shop';
+import { createShop } from '../../examples/shop/target/shop';
 import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
 
 type Puts = Pick<ArtifactStore, 'put'>;
@@ -25,7 +25,7 @@ export const putPlan = (store: Puts, train: string[]): Promise<ArtifactRef> =>
 /** One attempt at each task of a plan to train on. */
 export const rollOutInput = (plan: ArtifactRef, changes: Partial<RollOutInput>): RollOutInput => ({
   ...{ purpose: 'base_rollouts', title: 'base rollouts', campaign: 'one', budget: {} },
-  environment: { kind: 'builtin', name: 'shop' },
+  environment: { kind: 'shop' },
   policy: { base: 'base', adapters: [] },
   tasks: { kind: 'plan', plan, part: 'train' },
   sampling: { temperature: 1, topP: 1, maxTokens: 16 },

@@ -7,6 +7,7 @@ import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { homeAt, type Home } from '../../src/cli/project';
 import { type Report, reportSchema } from '../../src/report/model';
+import { shopParts } from './kinds';
 
 export const repository = resolve(__dirname, '../..');
 const program = join(repository, 'bin/campaign');
@@ -15,10 +16,18 @@ export const baseModel = process.env['BASE_MODEL'] ?? join(repository, 'models/b
 /** A campaign that is disturbed loses time, never minutes without end. */
 const END_SECONDS = 900;
 
-/** Writes a campaign file of the preset demo with the given further lines, on `shop` unless it names a target. */
+/** Fields that the lines of a campaign file leave out: parts of the shop. */
+export const shopLines = (lines: string): string =>
+  Object.entries(shopParts)
+    .filter(([field]) => !new RegExp(`^${field}:`, 'm').test(lines))
+    .map(([field, value]) => `${field}: ${JSON.stringify(value)}\n`)
+    .join('');
+
+/** Writes a campaign file of the preset demo with the given further lines, on the shop where they name no target. */
 export function writeCampaign(o: { file: string; name: string; lines: string; target?: object; model?: string }): void {
-  const { file, name, lines, target = { kind: 'builtin', name: 'shop' }, model = baseModel } = o;
-  const about = `target: ${JSON.stringify(target)}\nbaseModel: { path: ${JSON.stringify(model)} }\n`;
+  const { file, name, target, model = baseModel } = o;
+  const lines = `${target ? `target: ${JSON.stringify(target)}\n` : ''}${o.lines}`;
+  const about = `${shopLines(lines)}baseModel: { path: ${JSON.stringify(model)} }\n`;
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `name: ${name}\npreset: demo\n${about}${lines}`);
 }

@@ -95,7 +95,7 @@ export async function startGateway({
   router,
   ...o
 }: Omit<Parameters<typeof startServing>[0], 'served'> & { router: ArtifactRef }) {
-  return startServing({ ...o, served: await servedBy({ store: o.store, name: 'demo', router }) });
+  return startServing({ ...o, served: await servedBy({ store: o.store, routers, name: 'demo', router }) });
 }
 
 export async function startServing(o: {

@@ -12,6 +12,7 @@ import { homeAt, type Home } from '../../src/cli/project';
 import { repository } from './campaign-run';
 import { python } from './embedded-server';
 import { stepsOf, trainingsOf } from './faults-home';
+import { shopPlugin } from './kinds';
 
 interface Wire {
   port: number;
@@ -117,10 +118,8 @@ export class Host {
   }
 
   private worker(kind: string, more: NodeJS.ProcessEnv = {}): Promise<string> {
-    return this.start(process.execPath, [join(repository, 'dist/workers/worker.js'), kind], /^\{"type":"ready"/, {
-      ...this.env,
-      ...more,
-    });
+    const program = [join(repository, 'dist/workers/worker.js'), kind, '--plugin', shopPlugin];
+    return this.start(process.execPath, program, /^\{"type":"ready"/, { ...this.env, ...more });
   }
 
   control = (): Promise<string> => this.worker('control');

@@ -3,13 +3,13 @@
  * the analyst by rules does.
  */
 import { passFrom } from '../../src/analyst/analyst';
-import type { ErrorClass } from '../../src/analyst/rules/errors';
-import { errorLabels } from '../../src/analyst/rules/errors';
-import { toolKnowledge } from '../../src/analyst/rules/tools';
+import type { ErrorClass } from '../../examples/shop/rules/errors';
+import { errorLabels } from '../../examples/shop/rules/errors';
+import { toolKnowledge } from '../../examples/shop/rules/tools';
 import type { Label, LabelPass } from '../../src/domain/capability';
 import type { ScoredRollout } from '../../src/domain/rollout';
-import { policyRulesOf } from '../../src/environments/policy-rules';
-import type { Skill } from '../../src/environments/shop/tasks';
+import { policyRulesOf } from '../../examples/shop/policy-rules';
+import type { Skill } from '../../examples/shop/target/tasks';
 import type { FixtureRollouts } from './fixture-rollouts';
 import type { Truth } from './fixture-truth';
 

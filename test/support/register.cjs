@@ -2,6 +2,7 @@
 /** `node -r test/support/register.cjs x.ts` runs TypeScript sources through swc, as the tests do. */
 const { readFileSync } = require('node:fs');
 const Module = require('node:module');
+const { join, resolve } = require('node:path');
 const { transformSync } = require('@swc/core');
 
 require.extensions['.ts'] = (module, filename) => {
@@ -15,8 +16,11 @@ require.extensions['.ts'] = (module, filename) => {
 };
 
 // Dynamic imports of sources name the file that the compiler makes of them.
+const root = resolve(__dirname, '../..');
 const resolveFilename = Module._resolveFilename;
 Module._resolveFilename = function (request, ...rest) {
+  if (request === 'campaign/plugin') return join(root, 'src/plugin.ts');
+  if (request === join(root, 'examples/shop')) return join(root, 'examples/shop/index.ts');
   try {
     return resolveFilename.call(this, request, ...rest);
   } catch (error) {

@@ -14,7 +14,7 @@ import type { SearchPromptInput } from '../../src/activities/types';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { TrainingSummary } from '../../src/domain/results';
 import { languageModelSchema, type Budget } from '../../src/domain/endpoints';
-import { registry } from '../../src/registry';
+import { registry } from './kinds';
 import { countingEnvironment } from './counting-environment';
 import { withCheckpoints } from './memory-store';
 import { scriptedPolicy, turnOf } from './scripted-policy';
@@ -51,7 +51,7 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
   });
   const input: SearchPromptInput = {
     ...{ name: 'gepa', campaign: 'searches', budget, base: 'base@1', seed: 1, searchSeed: 1, rollouts: ROLLOUTS },
-    environment: { kind: 'builtin', name: 'shop' },
+    environment: { kind: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
     search: {
       ...{ prompt: '', place: 'before', validationTasks: 3, minibatchSize: 2, merges: 0 },

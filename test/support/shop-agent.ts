@@ -1,8 +1,8 @@
 /** The shop's reference agent as a scripted policy; the seed of the first turn decides which mistakes it makes. */
-import { random } from '../../src/environments/in-process';
-import { agentMessages } from '../../src/environments/shop/reference-agent';
-import { shopTasks } from '../../src/environments/shop/shop';
-import { type ShopTask, SKILLS } from '../../src/environments/shop/tasks';
+import { random } from '../../examples/shop/target/in-process';
+import { agentMessages } from '../../examples/shop/target/reference-agent';
+import { shopTasks } from '../../examples/shop/target/shop';
+import { type ShopTask, SKILLS } from '../../examples/shop/target/tasks';
 import type { AssistantMessage } from '../../src/domain/messages';
 import { scriptedPolicy, turnOf, type ScriptedPolicy } from './scripted-policy';
 

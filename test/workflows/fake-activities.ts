@@ -12,6 +12,7 @@ import type { FailureType } from '../../src/domain/failures';
 import type { CampaignRecord } from '../../src/domain/results';
 import type { FixedPolicy, RolloutSummary } from '../../src/domain/rollout';
 import { memoryStore } from '../support/memory-store';
+import { shopParts } from '../support/kinds';
 
 /** Whose workers the fake `prepare` names. */
 export const POOL = 'pool';
@@ -26,7 +27,7 @@ export const artifact = (name: string): ArtifactRef => ({
 export const config = (fields: object = {}): Campaign =>
   campaignSchema.parse({
     name: 'test',
-    target: { kind: 'builtin', name: 'shop' },
+    ...shopParts,
     baseModel: { path: 'models/base' },
     training: { steps: 4, checkpointEvery: 2 },
     ...fields,

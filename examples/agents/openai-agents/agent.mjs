@@ -2,7 +2,7 @@
 import process from 'node:process';
 import { Agent, run, setOpenAIAPI, setTracingDisabled, tool, user } from '@openai/agents';
 import { json } from 'node:stream/consumers';
-import { createShop } from '../../../dist/environments/shop/shop.js';
+import { createShop } from '../../../dist/examples/shop/target/shop.js';
 
 setOpenAIAPI('chat_completions');
 setTracingDisabled(true);

@@ -12,7 +12,8 @@ import { keyOf } from '../../language-model/endpoint';
 import { openLanguageModel } from '../../language-model/model';
 import { openPartners } from '../../partners/partners';
 import { checkTinker, hasTinkerPython, tinkerPython } from '../../policy/tinker';
-import { type Registry, registry as allKinds } from '../../registry';
+import { withPlugins } from '../../plugins';
+import type { Registry } from '../../registry';
 import { messageOf } from '../errors';
 
 /** By the campaign file's field. That an arm has none to ask, a check of its own says. */
@@ -35,10 +36,10 @@ function languageModelsOf(campaign: Campaign, kinds: Registry): Map<string, Lang
 interface ModelChecks {
   /** Those of analyst, synthesizer and arms are asked, which costs a few tokens; else it is seen alone whether their keys are set. */
   asks: boolean;
-  kinds?: Registry;
 }
 
-export function languageModelChecks(campaign: Campaign, { asks, kinds = allKinds }: ModelChecks): CheckItem[] {
+export function languageModelChecks(campaign: Campaign, { asks }: ModelChecks): CheckItem[] {
+  const kinds = withPlugins(campaign.plugins);
   const { target, budget } = campaign;
   const { user, judge } = describeSpec(target, kinds.environments);
   const requirePrice = (field: string, { price }: Pick<ChatModel, 'price'>) => {

@@ -9,10 +9,10 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import { kindOf } from '../../domain/kinds';
 import type { Prepared } from '../../domain/results';
-import { environments } from '../../environments';
 import { describeSpec, openEnvironment, openingsOf } from '../../environments/open';
 import { splitTasks } from '../../environments/split';
-import { type Registry, registry as allKinds, registry } from '../../registry';
+import { withPlugins } from '../../plugins';
+import type { Registry } from '../../registry';
 import { shownChecks } from './model';
 import { messageOf, UserError } from '../errors';
 import type { Home } from '../project';
@@ -27,7 +27,7 @@ export function targetChecks(o: {
   asksTokenizer?: boolean;
   python?: string;
 }): CheckItem[] {
-  const { campaign, home, registry = allKinds, until, asksTokenizer = false, python } = o;
+  const { campaign, home, registry = withPlugins(o.campaign.plugins), until, asksTokenizer = false, python } = o;
   const { target } = campaign;
   const kinds = registry.environments;
   let asked: ReturnType<typeof askTarget> | undefined;
@@ -64,10 +64,10 @@ export function targetChecks(o: {
 
 /** One for each thing that must be installed or named; none for a target that needs nothing. `named`: where folders are named, if not in a campaign file. */
 export function bridgeChecks(
-  { target }: Pick<Campaign, 'target'>,
-  o: { root?: string; kinds?: typeof environments; named?: string } = {},
+  { target, plugins }: Pick<Campaign, 'target' | 'plugins'>,
+  o: { root?: string; kinds?: Registry['environments']; named?: string } = {},
 ): CheckItem[] {
-  const { root = projectRoot, kinds = environments, named } = o;
+  const { root = projectRoot, kinds = withPlugins(plugins).environments, named } = o;
   const { python, folders = [] } = kindOf(kinds, target);
   const items: CheckItem[] = [];
   if (python)
@@ -108,10 +108,10 @@ interface OpenedTarget {
 async function askTarget(o: {
   campaign: Pick<Campaign, 'target' | 'seed'>;
   home: Home;
-  kinds?: Registry['environments'];
+  kinds: Registry['environments'];
   withTexts?: boolean;
 }): Promise<OpenedTarget> {
-  const { campaign, home, kinds = registry.environments, withTexts = false } = o;
+  const { campaign, home, kinds, withTexts = false } = o;
   const { target, seed } = campaign;
   const store = await openStore(home.root);
   const environment = await openEnvironment(target, { store, partners: {}, kinds });
@@ -150,10 +150,11 @@ export const mostTasks = ({ rollouts, validation, router, evaluation }: Campaign
 
 /** Asks the target; one that can't be opened gives the file's own counts. @throws UserError if the file asks for more than it has. */
 export async function targetTasks(campaign: Campaign, home: Home): Promise<TargetTasks> {
-  const { label } = describeSpec(campaign.target);
+  const { environments: kinds, arms: armKinds } = withPlugins(campaign.plugins);
+  const { label } = describeSpec(campaign.target, kinds);
   let opened: OpenedTarget;
   try {
-    opened = await askTarget({ campaign, home });
+    opened = await askTarget({ campaign, home, kinds });
   } catch (error) {
     // What is wrong in its files will be wrong in the campaign too; what is not installed here may be elsewhere.
     if (isFailure(error, 'BadInput')) throw new UserError(error.message);
@@ -163,7 +164,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
   const { description, train, test } = opened;
   const { name, version } = description;
   try {
-    const split = Object.entries(splitTasks({ campaign, armKinds: registry.arms, train, test }));
+    const split = Object.entries(splitTasks({ campaign, armKinds, train, test }));
     const tasks = Object.fromEntries(split.map(([part, ids]) => [part, ids.length])) as Prepared['tasks'];
     const note = `target ${name} ${version}: ${train.length} train and ${test.length} test tasks`;
     return { name, tasks, note, description };

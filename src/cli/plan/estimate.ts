@@ -14,6 +14,7 @@ import { publishedRun } from '../../domain/presets';
 import type { Prepared } from '../../domain/results';
 import { type Purpose, rolloutSchema } from '../../domain/rollout';
 import { compactOne } from '../../domain/transcript';
+import { withPlugins } from '../../plugins';
 import { type Registry, registry } from '../../registry';
 import type { Report } from '../../report/model';
 import type { Home } from '../project';
@@ -195,8 +196,8 @@ const PROGRAM = {
 const CHAT = 'no measurement: between the demo and SmolLM2-135M (docs/results.md), one answer as long as may be';
 
 /** Of the embedded policy server. */
-function onTwoCores({ rollouts, target }: Campaign, gigabytes: number): Table<Assumption> {
-  const program = kindOf(registry.environments, target).startsPrograms ? PROGRAM : undefined;
+function onTwoCores({ rollouts, target, plugins }: Campaign, gigabytes: number): Table<Assumption> {
+  const program = kindOf(withPlugins(plugins).environments, target).startsPrograms ? PROGRAM : undefined;
   const larger = Math.max(0, gigabytes - demo.gigabytes);
   const weights = `${gigabytes.toFixed(2)} GB of weights, as docs/results.md has it for 0.54 GB and 64 tokens; two cores`;
   const seconds = (kind: RolloutKind): Assumption => {

@@ -8,7 +8,8 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { kindOf } from '../../domain/kinds';
 import type { Purpose } from '../../domain/rollout';
 import { describeSpec } from '../../environments/open';
-import { type Registry, registry } from '../../registry';
+import { withPlugins } from '../../plugins';
+import type { Registry } from '../../registry';
 import { type PlannedWork, product, type Range, range, type Rate, sum } from './estimate';
 
 /** Of the prompts' own words, and of policy and tools where the target can't be asked. */
@@ -76,7 +77,7 @@ const plannedFor = ({ work }: PlanInput, end: keyof Range, ...which: Purpose[]):
   work.purposes.reduce((all, one) => all + (which.includes(one.purpose) ? one.rollouts[end] : 0), 0);
 
 function ofAnalyst(o: PlanInput): Question[] {
-  const { campaign, trajectory, kinds = registry } = o;
+  const { campaign, trajectory, kinds = withPlugins(o.campaign.plugins) } = o;
   const kind = kindOf(kinds.analysts, campaign.analyst);
   const model = kind.languageModel?.(campaign.analyst);
   if (!model) return [];
@@ -114,7 +115,7 @@ function ofAnalyst(o: PlanInput): Question[] {
 }
 
 function ofSynthesizer(o: PlanInput): Question[] {
-  const { campaign, work, kinds = registry } = o;
+  const { campaign, work, kinds = withPlugins(o.campaign.plugins) } = o;
   const kind = kindOf(kinds.synthesizers, campaign.synthesizer);
   const model = kind.languageModel?.(campaign.synthesizer);
   if (!model) return [];
@@ -158,7 +159,7 @@ const ofArms = ({ campaign, work, trajectory }: PlanInput): Question[] =>
 
 /** The target's users and judges. Held-out tasks and the trainings of arms may be on the target or elsewhere: they are in the upper end alone. */
 function ofPartners(o: PlanInput): Question[] {
-  const { campaign, work, kinds = registry } = o;
+  const { campaign, work, kinds = withPlugins(o.campaign.plugins) } = o;
   const always = ['base_rollouts', 'outcome_matrix', 'test'] as const;
   const trained = work.arms.reduce((all, { training }) => all + training, 0);
   const rollouts = {

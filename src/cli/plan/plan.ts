@@ -8,7 +8,7 @@ import { publishedRun } from '../../domain/presets';
 import { type Subset, subsets } from '../../domain/results';
 import { purposeNames } from '../../domain/rollout';
 import { loraModules } from '../../policy/base-model';
-import { registry } from '../../registry';
+import { withPlugins } from '../../plugins';
 import { duration, MISSING, shortPercent, wholeNumber } from '../../report/format';
 import type { Report } from '../../report/model';
 import { alignColumns, print, wrapText } from '../../terminal';
@@ -45,6 +45,7 @@ export interface PlanOptions extends CommonOptions {
 export async function plan(path: string, options: PlanOptions): Promise<number> {
   const home = homeOf(options);
   const campaign = loadCampaign({ file: path });
+  const registry = withPlugins(campaign.plugins);
   const file = options.rates === undefined ? undefined : { path: options.rates, rates: readRates(options.rates) };
   const target = await targetTasks(campaign, home);
   const { name, note, tasks, description } = target;
@@ -68,9 +69,9 @@ export async function plan(path: string, options: PlanOptions): Promise<number> 
 }
 
 /** What an analyst that can't be opened would select is not known either: the checks say why. */
-async function selectedBefore({ analyst }: Campaign): Promise<number | undefined> {
+async function selectedBefore({ analyst, plugins }: Campaign): Promise<number | undefined> {
   try {
-    return (await kindOf(registry.analysts, analyst).open(analyst, undefined)).selected;
+    return (await kindOf(withPlugins(plugins).analysts, analyst).open(analyst, undefined)).selected;
   } catch {
     return undefined;
   }

@@ -6,14 +6,15 @@ import { type Allowed, type AllowedByCampaign, variableEntry } from '../../domai
 import type { Campaign } from '../../domain/campaign';
 import { kindOf } from '../../domain/kinds';
 import { pickProgram } from '../../environments/kinds';
-import { type Registry, registry as allKinds } from '../../registry';
+import { withPlugins } from '../../plugins';
 import { withPlaces } from '../campaign-file';
 import { campaignState } from '../control';
 import type { Home } from '../project';
 import type { Temporal } from '../temporal';
 
 /** Returns the programs and variables that a campaign's file names, in the form that its workers compare. */
-export function namedBy(campaign: Campaign, { environments }: Pick<Registry, 'environments'> = allKinds): Allowed {
+export function namedBy(campaign: Campaign): Allowed {
+  const { environments } = withPlugins(campaign.plugins);
   const { target, trainer } = located(withPlaces(campaign));
   const { kind, runs, read } = kindOf(environments, target);
   const { passEnv = [] } = target as { passEnv?: string[] };
@@ -59,6 +60,9 @@ export async function allowCampaign({
   };
   await replaceFile({ path: home.allowed, body: JSON.stringify(all, null, 1), aside: asideIn(home.root) });
 }
+
+/** Returns the names of the home's open campaigns. */
+export const allowedNames = (home: Home): string[] => Object.keys(readAllowed(home));
 
 /** Returns the programs and variables that the files of a home's campaigns name. */
 export const allowedIn = (home: Home): Allowed[] => Object.values(readAllowed(home));

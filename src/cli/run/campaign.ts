@@ -17,7 +17,7 @@ import type { Campaign, Stage } from '../../domain/campaign';
 import type { FailureType } from '../../domain/failures';
 import { kindOf } from '../../domain/kinds';
 import { LAST_STAGE, taskQueues } from '../../domain/work';
-import { environments } from '../../environments';
+import { withPlugins } from '../../plugins';
 import { note, print } from '../../terminal';
 import { refuseNameOfAnalysis } from '../analyse/folder';
 import {
@@ -46,6 +46,7 @@ import { follow } from '../campaign-status';
 import type { ProgressOutput } from '../watch/output';
 import { activitiesOf, type ActivitySnapshot, readStatus, type Snapshot, writeStatus } from '../watch/snapshot';
 import { allowCampaign } from './allowed';
+import { keepPlugins } from './plugins';
 import { lives } from './processes';
 import type { ServeOptions, SupervisedRun } from './supervisor';
 
@@ -58,6 +59,7 @@ export interface StartOptions extends CampaignOverrides {
 /** What a campaign is started with, from its file. `store` is the id of the home's store, made if there is none. */
 export async function readStart({ file, home, options }: { file: string; home: Home; options: StartOptions }) {
   const campaign = loadCampaign({ file, overrides: options });
+  const { environments } = withPlugins(campaign.plugins);
   refuseNameOfAnalysis({ home, name: campaign.name });
   return {
     campaign,
@@ -117,7 +119,10 @@ export async function start(file: string, options: StartOptions & CommonOptions)
   try {
     await registerSearchAttributes(temporal, at, note);
     const decision = decide(await campaignState(temporal, name), { ...input, name });
-    if (decision !== 'show') await allowCampaign({ home, campaign: read.campaign });
+    if (decision !== 'show') {
+      await allowCampaign({ home, campaign: read.campaign });
+      await keepPlugins(home, read.campaign);
+    }
     if (decision === 'start') {
       const base = await baseIdOf(read.campaign, home);
       await startCampaign(temporal, { ...input, campaign: await travelling({ ...input, home, base }) });

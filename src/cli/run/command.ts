@@ -20,6 +20,7 @@ import { isTerminal } from '../watch/output';
 import { campaignToEnd, readStart, type CampaignRun, type StartOptions } from './campaign';
 import { ALLOWED_FILE } from '../../domain/allowed';
 import { allowCampaign } from './allowed';
+import { keepPlugins, pluginsToLoad } from './plugins';
 import { policyServerService, workerServices } from './services';
 import { INTERRUPTED, supervised, type ServeOptions, type SupervisedRun } from './supervisor';
 import { startTemporal, type TemporalServer } from './temporal-server';
@@ -107,6 +108,8 @@ async function startWorkers(run: Run, pool: string): Promise<void> {
   const { home, campaign, output, supervisor, variables } = run;
   const { policyServer, baseModel } = campaign;
   await allowCampaign(run);
+  await keepPlugins(home, campaign);
+  const plugins = pluginsToLoad(home, campaign, (text) => output.note('services', text));
   // No program of this process is started with what it names.
   process.env[ALLOWED_FILE] = home.allowed;
   let policyServerUrl: string;
@@ -117,7 +120,7 @@ async function startWorkers(run: Run, pool: string): Promise<void> {
     await supervisor.start([spec]);
     policyServerUrl = url();
   }
-  await supervisor.start(workerServices({ home, variables, policyServerUrl, pool, campaign }));
+  await supervisor.start(workerServices({ home, variables, policyServerUrl, pool, campaign, plugins }));
 }
 
 /** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */

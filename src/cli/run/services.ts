@@ -56,6 +56,8 @@ export function workerServices(o: {
   policyServerUrl: string;
   pool: string;
   campaign: Campaign;
+  /** Paths of the plug-ins that the workers load. */
+  plugins: readonly string[];
 }): ServiceSpec[] {
   const own = {
     ...o.variables,
@@ -75,7 +77,10 @@ export function workerServices(o: {
     ...splitVariables({ ...picked(isFor(queue, o)), ...own, ...metricsAddress(n) }),
     name: `${queue}-worker`,
     command: process.execPath,
-    args: () => ['--enable-source-maps', workerProgram(), queue],
+    args: () => [
+      ...['--enable-source-maps', workerProgram(), queue],
+      ...o.plugins.flatMap((path) => ['--plugin', path]),
+    ],
     isReady: (output) => output.some((line) => workerReadyLine.test(line)),
     readySeconds: 90,
     // Long enough for a trainer to end its step and write a checkpoint.

@@ -2,10 +2,10 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from '../../artifacts/project-root';
-import { taskCounts } from '../in-process';
 import { agentKind } from './kind';
 import { type AgentTask, listOf } from './tasks';
 
+const taskCount = z.number().int().min(1).max(10_000);
 const configSchema = z.record(z.string(), z.json());
 
 /** Verifiers' own rollout, in a process of its Python. */
@@ -20,7 +20,8 @@ export const verifiers = agentKind({
       .describe(
         'Taken for `test` in place of `arguments`; without it, `test` has the tasks that follow those of `train`.',
       ),
-    ...taskCounts,
+    trainTasks: taskCount.min(2).default(400).describe('Tasks of the train split.'),
+    testTasks: taskCount.default(200).describe('Tasks of the test split.'),
     rewards: z.tuple([z.number(), z.number()]).default([0, 1]).describe('The least and the most reward that there is.'),
   },
   paths: ['venv'],

@@ -13,7 +13,6 @@ import type { AssistantMessage, ToolSchema } from '../../domain/messages';
 import { isSuccess } from '../../domain/rollout';
 import { quoted } from '../protocol';
 import { valueProblem } from '../json-schema';
-import { policyRulesProblem } from '../policy-rules';
 import {
   callsOf,
   type Checked,
@@ -34,13 +33,10 @@ export function checkDescription(description: EnvironmentDescription, { addAll, 
     note('describe', 'tools is empty: the agent only talks', 'describe the tools, if there are any that it may call');
   const names = tools.map(({ name }) => name);
   const twice = names.find((name, n) => names.indexOf(name) !== n);
-  // A rule of a kind that parts of the method read is wrong here, not where it is read.
-  const [rule, ruleFix = ''] = policyRulesProblem(description)?.split('; ') ?? [];
   addAll('describe', [
     [policy.trim() === '', 'policy is empty', "write the agent's rules: they are the system message"],
     [twice !== undefined, `tools holds ${quoted(twice ?? '')} twice`, 'give every tool its own name'],
     ...tools.flatMap(toolRules),
-    [rule !== undefined, rule ?? '', ruleFix],
   ]);
 }
 

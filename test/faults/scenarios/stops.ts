@@ -5,6 +5,7 @@ import { repository } from '../../support/campaign-run';
 import { environmentOf, services, signal } from '../../support/faults-processes';
 import type { Scenario } from '../../support/faults-scenario';
 import type { Phase, ProcessName, Session } from '../../support/faults-session';
+import { shopPlugin } from '../../support/kinds';
 
 const SHORT_SECONDS = 6;
 /** Longer than the campaign file's limit on silence, by enough for the other worker to be in the middle of the work. */
@@ -31,7 +32,8 @@ const held: Scenario = {
 async function secondWorker(session: Session, kind: 'rollouts' | 'gpu' | 'control'): Promise<void> {
   const first = await session.pidOf(`${kind}-worker`);
   if (first === undefined) throw new Error(`there is no ${kind}-worker`);
-  const worker = spawn(process.execPath, ['--enable-source-maps', `${repository}/dist/workers/worker.js`, kind], {
+  const program = ['--enable-source-maps', `${repository}/dist/workers/worker.js`, kind, '--plugin', shopPlugin];
+  const worker = spawn(process.execPath, program, {
     cwd: repository,
     env: environmentOf(first),
     stdio: ['pipe', 'pipe', 'ignore'],

@@ -13,7 +13,7 @@ import { selectionSchema, type Lacking, type LabelPass } from '../../../src/doma
 import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
 import { defineKind, kindOf } from '../../../src/domain/kinds';
 import type { ScoredRollout } from '../../../src/domain/rollout';
-import { registry } from '../../../src/registry';
+import { registry } from '../../support/kinds';
 import type { Synthesizer, SynthesizerKind, WriteInput } from '../../../src/synthesis/synthesizer';
 import { putRollouts, run as runActivity } from '../../support/activity-inputs';
 import { noLedger } from '../../support/memory-ledger';
@@ -22,7 +22,7 @@ import { temporaryFolder } from '../../support/temporary-folder';
 
 const home = temporaryFolder();
 const store = openFolderStore(join(home, 'artifacts'));
-const target = { kind: 'builtin', name: 'shop' };
+const target = { kind: 'shop' };
 const rule = selectionRuleSchema.parse({ passes: 3, votes: 2 });
 const candidate = { name: 'tell_the_price', definition: 'Tells the price.', examples: [] };
 /** The analyst's citations of it. */

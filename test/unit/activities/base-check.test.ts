@@ -9,7 +9,7 @@ import type { Message } from '../../../src/domain/messages';
 import type { RolloutHeartbeat } from '../../../src/domain/work';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import type { EnvironmentKind } from '../../../src/environments/kinds';
-import { registry } from '../../../src/registry';
+import { registry } from '../../support/kinds';
 import { readScored } from '../../../src/rollout/read';
 import { putPlan, rollOutInput, run } from '../../support/activity-inputs';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';

@@ -11,7 +11,7 @@ import { homeAt } from '../../../src/cli/project';
 import { takeConversations } from '../../../src/conversations/read';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { TrainingResult } from '../../../src/domain/results';
-import { registry } from '../../../src/registry';
+import { registry, shopParts } from '../../support/kinds';
 import { run } from '../../support/activity-inputs';
 import { withCheckpoints } from '../../support/memory-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
@@ -75,7 +75,7 @@ describe('a file', () => {
     const file = fileOf(conversation(1), { ...conversation(1), messages: [{ role: 'agent', content: 'x' }] });
     const campaign = campaignSchema.parse({
       name: 'x',
-      target: { kind: 'builtin', name: 'shop' },
+      ...shopParts,
       baseModel: { path: home },
       arms: [
         { kind: 'sft', conversations: file },
@@ -111,11 +111,11 @@ describe('the training on them', () => {
     const input: FineTuneInput = {
       name: 'sft',
       maker: { kind: 'sft', version: '1', options: {} },
-      environment: { kind: 'builtin', name: 'shop' },
+      environment: { kind: 'shop' },
       base: 'base@1',
       conversations,
       training: {
-        ...campaignSchema.parse({ name: 'x', target: { kind: 'builtin' }, baseModel: { path: '' } }).training,
+        ...campaignSchema.parse({ name: 'x', ...shopParts, baseModel: { path: '' } }).training,
         ...{ epochs: 2, steps: undefined, rowsPerStep: 4, checkpointEvery: 1 },
       },
       seed: 1,

@@ -17,7 +17,7 @@ import type { AnalysisHeartbeat } from '../../../src/domain/work';
 import type { CampaignRecord } from '../../../src/domain/results';
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import { poolOf } from '../../../src/policy/base-model';
-import { registry } from '../../../src/registry';
+import { registry, shopParts } from '../../support/kinds';
 import { python } from '../../support/embedded-server';
 import { put, putModule, putRollouts, run as runActivity } from '../../support/activity-inputs';
 import { namesIn } from '../../support/names-in';
@@ -34,15 +34,13 @@ const id = 'base@8facfb00a73e';
 const activities = createControlActivities({ store, environments, kinds: registry, home, python, model });
 const campaign = campaignSchema.parse({
   name: 'told',
-  target: { kind: 'builtin', name: 'shop' },
+  ...shopParts,
   baseModel: { path: 'base', id },
   rollouts: { tasks: 20 },
   training: { groupsPerStep: 4 },
   validation: { targetTasks: 5 },
   router: { kind: 'learned', tasks: 10, trials: 1 },
   evaluation: { tasks: 10 },
-  analyst: { kind: 'rules' },
-  synthesizer: { kind: 'generators' },
 });
 afterAll(() => environments.close());
 

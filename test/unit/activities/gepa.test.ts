@@ -10,7 +10,7 @@ import { languageModelChecks } from '../../../src/cli/checks/endpoints';
 import { countWork } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { languageModelSchema } from '../../../src/domain/endpoints';
-import { registry } from '../../../src/registry';
+import { registry, shopParts } from '../../support/kinds';
 import { TrainingRecord } from '../../../src/training/result';
 import { gepa } from '../../../src/workflows/arms/gepa';
 import { put, putPlan, run as runActivity } from '../../support/activity-inputs';
@@ -23,7 +23,7 @@ import { eachTemporaryFolder } from '../../support/temporary-folder';
 const model = { url: 'http://127.0.0.1:2/v1', model: 'writes-prompts' };
 const campaign = (arm: object, parts: object = {}) =>
   campaignFileSchema(registry).parse({
-    ...{ name: 'x', target: { kind: 'builtin', name: 'shop' }, baseModel: { path: '/base' }, ...parts },
+    ...{ name: 'x', ...shopParts, baseModel: { path: '/base' }, ...parts },
     arms: [{ kind: 'gepa', ...arm }],
   });
 const asked = (arm: object, parts?: object) => {
@@ -128,7 +128,7 @@ describe('the activity', () => {
     const { arms } = campaign({ validationTasks: 2, minibatchSize: 1, reflection: model });
     const input: SearchPromptInput = {
       ...{ name: 'gepa', campaign: 'x', budget: {}, base: 'base@1', seed: 1, searchSeed: 2, rollouts: 20 },
-      environment: { kind: 'builtin', name: 'shop' },
+      environment: { kind: 'shop' },
       tasks: { kind: 'plan', plan, part: 'train' },
       search: arms[0] as unknown as SearchPromptInput['search'],
       reflection: { field: 'arms.gepa.reflection', model: languageModelSchema.parse(model) },

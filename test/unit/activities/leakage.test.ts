@@ -9,8 +9,8 @@ import type { Environment } from '../../../src/domain/environment';
 import { OutsideFailure } from '../../../src/domain/failures';
 import type { ArmResult, CampaignRecord, CapabilityResult } from '../../../src/domain/results';
 import type { RolloutSummary } from '../../../src/domain/rollout';
-import { createShop } from '../../../src/environments/shop/shop';
-import { registry } from '../../../src/registry';
+import { createShop } from '../../../examples/shop/target/shop';
+import { registry, shopParts } from '../../support/kinds';
 import { TRAINING_SEEDS } from '../../../src/domain/seeds';
 import { put, putModule, putRollouts, shopTestTask } from '../../support/activity-inputs';
 import { scoredRollout } from '../../support/scored-rollout';
@@ -22,7 +22,7 @@ afterAll(() => environments.close());
 
 const campaign = campaignSchema.parse({
   name: 'checked',
-  target: { kind: 'builtin', name: 'shop' },
+  ...shopParts,
   baseModel: { path: 'models/base' },
   calibration: { seeds: 3 },
   training: { steps: 2, groupsPerStep: 2 },

@@ -8,8 +8,8 @@ import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { sandboxSpec } from '../../../src/domain/kinds';
 import { openAgent } from '../../../src/environments/agent/kind';
-import { createShop } from '../../../src/environments/shop/shop';
-import { registry } from '../../../src/registry';
+import { createShop } from '../../../examples/shop/target/shop';
+import { registry } from '../../support/kinds';
 import { putModule, run, shopTestTask } from '../../support/activity-inputs';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -20,7 +20,7 @@ const store = openFolderStore(home);
 const environments = new EnvironmentPool(store, registry.environments);
 afterAll(() => environments.close());
 const progress = () => undefined;
-const target = { kind: 'builtin', name: 'shop' };
+const target = { kind: 'shop' };
 
 /** The user says the test task where `says` holds of the seed, the user's second words where `later` does. */
 async function moduleOf({ says = 'false', later = 'false' }: { says?: string; later?: string }) {

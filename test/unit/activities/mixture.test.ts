@@ -12,7 +12,7 @@ import type { Environment } from '../../../src/domain/environment';
 import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../../../src/domain/kinds';
 import { checkEnvironment } from '../../../src/environments/conformance';
 import { openEnvironment } from '../../../src/environments/open';
-import { registry } from '../../../src/registry';
+import { registry, shopParts } from '../../support/kinds';
 import { mixedTaskOf, mixedTasks, TRAINING_SEEDS } from '../../../src/domain/seeds';
 import { putModule } from '../../support/activity-inputs';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -37,9 +37,10 @@ beforeAll(async () => {
   apples = await putModule(store, counter('apples', 3));
   pears = await putModule(store, counter('pears', 5));
 });
+const kinds = registry.environments;
 /** What `use` makes of an environment that is closed in the end. */
 async function opened<T>(spec: EnvironmentSpec, use: (environment: Environment) => Promise<T>): Promise<T> {
-  const environment = await openEnvironment(spec, { store });
+  const environment = await openEnvironment(spec, { store, kinds });
   try {
     return await use(environment);
   } finally {
@@ -51,7 +52,9 @@ test('keeps the contract of an environment as far as its modules do', async () =
   const text = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'retail-by-hand.js'), 'utf8');
   const [module, other] = [await putModule(store, text), await putModule(store, `${text}\n// once more\n`)];
   const findingsOf = (spec: EnvironmentSpec) =>
-    opened(spec, (environment) => checkEnvironment(environment, { again: () => openEnvironment(spec, { store }) }));
+    opened(spec, (environment) =>
+      checkEnvironment(environment, { again: () => openEnvironment(spec, { store, kinds }) }),
+    );
   const both = await findingsOf(mixtureSpec([module, other]));
   const own = both.map(({ problem, ...finding }) => ({ ...finding, problem: problem.replace('task 0/', 'task ') }));
   // It pays for looking the account up, which its reference actions leave out.
@@ -91,8 +94,8 @@ test('what it is made of decides its version, and is what its rollouts derive fr
 test('a module that does not load is an error, and no campaign file can name a mixture', async () => {
   const broken = await putModule(store, 'export const describe = () => {');
   const spec = mixtureSpec([apples!, broken]);
-  await expect(openEnvironment(spec, { store })).rejects.toMatchObject({ type: 'BadEnvironment' });
-  const file = { name: 'x', target: spec, baseModel: { path: 'models/base' } };
+  await expect(openEnvironment(spec, { store, kinds })).rejects.toMatchObject({ type: 'BadEnvironment' });
+  const file = { name: 'x', ...shopParts, target: spec, baseModel: { path: 'models/base' } };
   expect(campaignFileSchema(registry).safeParse(file).error?.issues[0]?.path).toEqual(['target', 'kind']);
 });
 

@@ -7,7 +7,7 @@ import { openFolderStore } from '../../../src/artifacts/open-store';
 import { chatModelSchema, type Budget, type Price } from '../../../src/domain/endpoints';
 import { spentOf } from '../../../src/language-model/ledger';
 import type { PolicyClient } from '../../../src/policy/client';
-import { registry } from '../../../src/registry';
+import { registry } from '../../support/kinds';
 import { call, recorded, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { putPlan, rollOutInput, run } from '../../support/activity-inputs';
 import { usageOf } from '../../support/model-endpoint';

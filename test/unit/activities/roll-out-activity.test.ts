@@ -3,7 +3,7 @@ import { createRolloutActivities } from '../../../src/activities';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import type { TurnRequest } from '../../../src/policy/wire';
-import { registry } from '../../../src/registry';
+import { registry } from '../../support/kinds';
 import { putPlan, rollOutInput, run } from '../../support/activity-inputs';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { poolOf } from '../../support/environment-pool';

@@ -1,10 +1,10 @@
 /** The analyst's promise in `shop`: for every planting of up to three skills, exactly their capabilities are selected. */
-import { errorClassOf, type ErrorClass } from '../../../src/analyst/rules/errors';
-import { rules } from '../../../src/analyst/rules/rules';
+import { errorClassOf, type ErrorClass } from '../../../examples/shop/rules/errors';
+import { rules } from '../../../examples/shop/rules/rules';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import { selectCapabilities } from '../../../src/domain/selection';
-import { createShop } from '../../../src/environments/shop/shop';
-import { type Skill, SKILLS } from '../../../src/environments/shop/tasks';
+import { createShop } from '../../../examples/shop/target/shop';
+import { type Skill, SKILLS } from '../../../examples/shop/target/tasks';
 import { noLedger } from '../../support/memory-ledger';
 import { rollouts } from '../analyst/simulation';
 

@@ -9,9 +9,9 @@ import {
   errorClassOf,
   errorClasses,
   errorLabels,
-} from '../../../src/analyst/rules/errors';
-import { randomHalf, rules } from '../../../src/analyst/rules/rules';
-import { toolKnowledge } from '../../../src/analyst/rules/tools';
+} from '../../../examples/shop/rules/errors';
+import { randomHalf, rules } from '../../../examples/shop/rules/rules';
+import { toolKnowledge } from '../../../examples/shop/rules/tools';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription, Reference } from '../../../src/domain/environment';
 import type { JsonSchema, Message, ToolSchema } from '../../../src/domain/messages';

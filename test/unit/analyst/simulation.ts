@@ -4,10 +4,10 @@
  */
 import type { AssistantMessage, Message } from '../../../src/domain/messages';
 import type { ScoredRollout } from '../../../src/domain/rollout';
-import { random, type Random } from '../../../src/environments/in-process';
-import { agentMessages } from '../../../src/environments/shop/reference-agent';
-import { openEpisode, shopTasks } from '../../../src/environments/shop/shop';
-import { type ShopTask, type Skill, COLORS } from '../../../src/environments/shop/tasks';
+import { random, type Random } from '../../../examples/shop/target/in-process';
+import { agentMessages } from '../../../examples/shop/target/reference-agent';
+import { openEpisode, shopTasks } from '../../../examples/shop/target/shop';
+import { type ShopTask, type Skill, COLORS } from '../../../examples/shop/target/tasks';
 
 const code = (letter: string, rng: Random) => `${letter}${String(rng.below(100)).padStart(2, '0')}`;
 

@@ -27,6 +27,7 @@ import {
 } from '../../support/analyse-endpoint';
 import type { ChatServer } from '../../support/chat-server';
 import { wordsOf } from '../../support/browser';
+import { shopParts } from '../../support/kinds';
 import { newFolder } from '../../support/temporary-folder';
 
 let server: ChatServer;
@@ -422,7 +423,7 @@ describe('a name', () => {
 
   it('is kept from campaigns, also by one that was stopped before it had anything', async () => {
     await stopped();
-    const fields = '{ name: library, target: { kind: builtin, name: shop }, baseModel: { path: m } }';
+    const fields = JSON.stringify({ name: 'library', ...shopParts, baseModel: { path: 'm' } });
     const file = fileOf([fields], 'c.yaml');
     const refused =
       /^name is "library", and .*library is an analysis of conversations .*; give the campaign another name, in its file or with --name$/;

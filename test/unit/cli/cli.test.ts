@@ -8,6 +8,7 @@ import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
 import { campaign } from '../../support/campaign-command';
 import { reportFixture } from '../../support/report-fixture';
+import { shopParts } from '../../support/kinds';
 import { newFolder } from '../../support/temporary-folder';
 
 const repository = resolve(__dirname, '../../..');
@@ -94,7 +95,7 @@ describe('a failure is one line and an exit code:', () => {
 it('what a campaign lacks is told before anything is started', async () => {
   const home = newHome();
   const file = join(newFolder(), 'mine.yaml');
-  writeFileSync(file, 'name: mine\ntarget: {kind: builtin, name: shop}\nbaseModel: {path: no-model}\n');
+  writeFileSync(file, JSON.stringify({ name: 'mine', ...shopParts, baseModel: { path: 'no-model' } }));
   const ended = await campaign(['--home', home, 'run', file], { env: { CAMPAIGN_PYTHON: '/no/python' } });
   expect(ended.status).toBe(1);
   expect(ended.stderr).toContain('Python: there is no /no/python; run `make install`');
@@ -102,8 +103,9 @@ it('what a campaign lacks is told before anything is started', async () => {
   expect(existsSync(home)).toBe(false);
 });
 
-it('environments are checked, built in or as a program', async () => {
-  expect(await campaign(['env', 'check', 'shop'])).toMatchObject({ status: 0, stdout: 'shop keeps the contract\n' });
+it('environments are checked, of a plug-in or as a program', async () => {
+  const demo = 'campaigns/demo.yaml';
+  expect(await campaign(['env', 'check', demo])).toMatchObject({ status: 0, stdout: `${demo} keeps the contract\n` });
   const dead = await campaign(['env', 'check', '--json', '--', 'false']);
   expect(dead.status).toBe(1);
   expect(JSON.parse(dead.stdout)).toMatchObject([
@@ -112,7 +114,7 @@ it('environments are checked, built in or as a program', async () => {
 });
 
 it.each([
-  ['env check --silence 999999 shop', 2],
+  ['env check --silence 999999 campaigns/demo.yaml', 2],
   ['env check shpo', 1],
   ['env check -- echo no', 1],
   [`--home ${reports} lineage arms.trace.success_rate`, 0],

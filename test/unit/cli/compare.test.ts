@@ -11,6 +11,7 @@ import { completeReport } from '../../../src/report/render';
 import { comparisonText } from '../../../src/report/sections/comparison';
 import { figure, reportFixture } from '../../support/report-fixture';
 import { wordsOf } from '../../support/browser';
+import { shopParts } from '../../support/kinds';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let home: string;
@@ -339,7 +340,7 @@ describe('one run a training seed', () => {
   /** What each run was given; they end with these codes, and leave a report. */
   async function ran(more: Partial<RunOptions>, ...codes: number[]) {
     const file = join(home, 'demo.yaml');
-    writeFileSync(file, 'name: demo\ntarget: { kind: builtin, name: shop }\nbaseModel: { path: base }\n');
+    writeFileSync(file, JSON.stringify({ name: 'demo', ...shopParts, baseModel: { path: 'base' } }));
     const given: RunOptions[] = [];
     const code = await runSeeds(file, { ...options, home, ...more }, async (_file, one) => {
       const { trainingSeed: seed } = one;

@@ -28,7 +28,7 @@ import type { Campaign } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
 import { defineKind } from '../../../src/domain/kinds';
 import type { Stage } from '../../../src/domain/work';
-import { registry } from '../../../src/registry';
+import { registry, shopParts } from '../../support/kinds';
 import { startChatServer } from '../../support/chat-server';
 import { refuse, startDialectServer } from '../../support/dialect-server';
 import { answered, streamed } from '../../support/model-endpoint';
@@ -42,7 +42,7 @@ const base = resolve('models/base');
 const campaign = (over: object = {}, model = newFolder()): Campaign =>
   campaignFileSchema(registry).parse({
     name: 'x',
-    target: { kind: 'builtin', name: 'shop' },
+    ...shopParts,
     baseModel: { path: model },
     ...over,
   });
@@ -275,7 +275,7 @@ describe('a base model', () => {
     });
   });
 
-  const shop = { kind: 'builtin', name: 'shop' };
+  const shop = { kind: 'shop' };
   test.each<[string, model: string, target: object, lines: Line[]]>([
     ['it was made for', base, shop, [/^ok base tokenizer 0% of the target's text \(0 of \d+ tokens\) is unknown/]],
     ['in English', base, supported('library.mjs'), [/^missing .* \d\d% of .*"book".*baseModel\.path.* --force$/]],

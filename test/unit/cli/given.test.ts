@@ -9,6 +9,7 @@ import { projectRoot } from '../../../src/artifacts/project-root';
 import { openStore } from '../../../src/artifacts/open-store';
 import { baseIdOf, loadCampaign, travelling } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
+import { shopParts } from '../../support/kinds';
 import { newFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(60_000);
@@ -131,7 +132,7 @@ test('a path arrives as it lies on the machine; a text arrives as it is, whateve
 test('of a campaign only what its kinds call paths is taken for one', async () => {
   const file = join(newFolder(), 'mine.yaml');
   const write = (target: object) =>
-    writeFileSync(file, JSON.stringify({ name: 'mine', target, baseModel: { path: 'model', id: base } }));
+    writeFileSync(file, JSON.stringify({ name: 'mine', ...shopParts, target, baseModel: { path: 'model', id: base } }));
   const inside = join(repository, 'examples');
   const target = {
     ...{ kind: 'process', command: ['python3', join(inside, 'x.py'), '-v'], cwd: inside },

@@ -13,10 +13,11 @@ import { plannedDisk, planText } from '../../../src/cli/plan/plan';
 import { homeAt } from '../../../src/cli/project';
 import type { Campaign } from '../../../src/domain/campaign';
 import { type Purpose, purposes } from '../../../src/domain/rollout';
-import { registry } from '../../../src/registry';
+import { registry, shopParts } from '../../support/kinds';
 import type { Report } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
 import { campaign } from '../../support/campaign-command';
+import { shopLines } from '../../support/campaign-run';
 import { figure, reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
 
@@ -188,7 +189,7 @@ describe('language models', () => {
   ) => {
     const campaign = campaignFileSchema(registry).parse({
       name: 'x',
-      target: { kind: 'builtin', name: 'shop' },
+      ...shopParts,
       baseModel: { path: '/base' },
       selection: { passes: 10, maxCandidates: 10 },
       calibration: { maxRounds: 5 },
@@ -339,7 +340,7 @@ describe('the command', () => {
   const campaignOn = (name: string, target: string, more: string): string =>
     fileWith(
       `${name}.yaml`,
-      `name: ${name}\npreset: demo\ntarget: ${target}\nbaseModel: { path: ${resolve('models/base')} }\n${more}\n`,
+      `name: ${name}\npreset: demo\n${shopLines(`target:\n${more}`)}target: ${target}\nbaseModel: { path: ${resolve('models/base')} }\n${more}\n`,
     );
   const demoFile = resolve('campaigns/demo.yaml');
 
@@ -357,10 +358,10 @@ describe('the command', () => {
   });
 
   test('takes those tasks that there are, and the capabilities that are given outright', async () => {
-    const many = campaignOn('many', '{ kind: builtin, name: shop }', 'rollouts: { tasks: 99999 }');
+    const many = campaignOn('many', '{ kind: shop }', 'rollouts: { tasks: 99999 }');
     expect((await planned(many)).text).toMatch(/^tasks: 340 of 99999 train, 60 validation, 200 router, 200 test$/m);
     const analyst = `analyst: { kind: given, capabilities: ${resolve('test/fixtures/given/tau2-mock.yaml')} }`;
-    const { text } = await planned(campaignOn('given', '{ kind: builtin, name: shop }', analyst));
+    const { text } = await planned(campaignOn('given', '{ kind: shop }', analyst));
     expect(text).toMatch(/^given: planned for the 1 capability that it is given /);
   });
 

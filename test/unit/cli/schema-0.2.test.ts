@@ -1,11 +1,12 @@
-/** Each field, kind and listed value of the campaign files of 0.2 (test/fixtures/schema-0.2.txt) is accepted, or refused with its replacement. */
+/** Each field, kind and listed value of the campaign files of 0.2 (test/fixtures/schema-0.2.txt) is accepted, with the shop's plug-in, or refused with its replacement. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { campaignJsonSchema, findRemoved } from '../../../src/cli/campaign-schema';
+import { registry } from '../../support/kinds';
 import { schemaPaths } from '../../docs/schema-paths';
 
 const before = readFileSync(join(__dirname, '../../fixtures/schema-0.2.txt'), 'utf8').trim().split('\n');
-const today = new Set(schemaPaths(campaignJsonSchema()));
+const today = new Set(schemaPaths(campaignJsonSchema(registry)));
 
 /** Returns a file that holds the field, kind or value of a path, and nothing else. */
 function fileWith(path: string): unknown {

@@ -50,6 +50,7 @@ test('a worker gets the keys that the steps of its queue use, and none in its en
     policyServerUrl: 'http://127.0.0.1:4321',
     pool: 'p',
     campaign: campaignIn(folder),
+    plugins: [],
   });
   const got = services.map(({ name, keys = {} }) => [name, KEYS.filter((key) => key in keys)]);
   expect(Object.fromEntries(got)).toEqual({

@@ -4,12 +4,13 @@ import { join, resolve } from 'node:path';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import { specOfArguments, argumentsUsage } from '../../../src/cli/environment-check';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { defineKind, modulesOf, sandboxSpec } from '../../../src/domain/kinds';
+import { defineKind, type EnvironmentSpec, modulesOf, sandboxSpec } from '../../../src/domain/kinds';
 import { agent } from '../../../src/environments/agent/kind';
 import type { EnvironmentContext, EnvironmentKind } from '../../../src/environments/kinds';
 import { describeSpec, openEnvironment } from '../../../src/environments/open';
-import { createShop } from '../../../src/environments/shop/shop';
+import { createShop } from '../../../examples/shop/target/shop';
 import type { Partners } from '../../../src/partners/partners';
+import { registry } from '../../support/kinds';
 import { newFolder } from '../../support/temporary-folder';
 
 const store = {} as ArtifactStore;
@@ -46,16 +47,17 @@ describe('a kind of somebody else', () => {
 
   test('is known by what it tells of itself', () => {
     expect(describeSpec({ kind: 'mine' }, [mine])).toEqual({ label: 'my shop' });
-    expect(argumentsUsage([mine])).toBe('NAME | FILE.js | CAMPAIGN.yaml | mine ROOM... | -- COMMAND [ARGUMENT...]');
+    expect(argumentsUsage([mine])).toBe('FILE.js | CAMPAIGN.yaml | mine ROOM... | -- COMMAND [ARGUMENT...]');
     expect(specOfArguments({ args: ['mine', 'a'], separated: false, kinds: [mine] })).toEqual({ kind: 'mine' });
   });
 });
 
-test('the project’s own: names, models of the other parties', () => {
+test('of the program and of a plug-in: names, models of the other parties', () => {
+  const describe = (spec: EnvironmentSpec) => describeSpec(spec, registry.environments);
   const user = { url: 'http://127.0.0.1:2/v1', model: 'm' };
-  expect(describeSpec({ kind: 'builtin', name: 'shop' })).toEqual({ label: 'shop' });
-  expect(describeSpec({ kind: 'process', command: ['node', 'env.js'] }).label).toBe('node env.js');
-  expect(describeSpec({ kind: 'tau2', domains: ['mock'], user })).toMatchObject({
+  expect(describe({ kind: 'shop' })).toEqual({ label: 'shop' });
+  expect(describe({ kind: 'process', command: ['node', 'env.js'] }).label).toBe('node env.js');
+  expect(describe({ kind: 'tau2', domains: ['mock'], user })).toMatchObject({
     label: 'tau2',
     user: { model: 'm', concurrency: 32 },
   });
@@ -64,18 +66,16 @@ test('the project’s own: names, models of the other parties', () => {
 test('a synthesized environment is told from others by its module', () => {
   const module: ArtifactRef = { uri: 'artifact:ab', sha256: 'ab', bytes: 1, mediaType: 'text/javascript' };
   expect(modulesOf(sandboxSpec(module))).toEqual([module]);
-  expect(modulesOf({ kind: 'builtin', name: 'shop', module })).toEqual([]);
+  expect(modulesOf({ kind: 'shop', module })).toEqual([]);
 });
 
 describe('arguments of `campaign env check`', () => {
   const limits = { processes: 1, silenceSeconds: 120 };
   const of = (...args: string[]) => specOfArguments({ args, separated: false });
 
-  const counts = { trainTasks: 400, testTasks: 200 };
   const program = { kind: 'process', cwd: resolve('.'), ...limits };
   const folder = resolve('checkout');
   test.each([
-    [['shop'], { kind: 'builtin', name: 'shop', requests: 2, several: 0.5, ...counts }],
     [['tau2', 'retail', 'airline'], { kind: 'tau2', domains: ['retail', 'airline'], ...limits }],
     [['toolsandbox', 'checkout'], { kind: 'toolsandbox', folder, heldOut: 0, ...limits }],
     [['node', 'env.js'], { ...program, command: ['node', 'env.js'] }],
@@ -84,7 +84,7 @@ describe('arguments of `campaign env check`', () => {
   test('name a program after --, whatever it is called', () => {
     expect(specOfArguments({ args: ['tau2'], separated: true })).toEqual({ ...program, command: ['tau2'] });
     expect(argumentsUsage()).toBe(
-      'NAME | FILE.js | CAMPAIGN.yaml | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]',
+      'FILE.js | CAMPAIGN.yaml | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]',
     );
   });
 
@@ -101,8 +101,7 @@ describe('arguments of `campaign env check`', () => {
   });
 
   test.each([
-    [[], /^name an environment: NAME \| FILE\.js \| CAMPAIGN\.yaml \| tau2 /],
-    [['shpo'], /^there is no built-in environment shpo; did you mean shop\? A program is named after --$/],
+    [[], /^name an environment: FILE\.js \| CAMPAIGN\.yaml \| tau2 /],
     [['tau2'], /^tau2 takes DOMAIN\.\.\., not ""; for example: campaign env check tau2 retail$/],
     [['tau2', 'retial'], /^tau2: .*"retail".*; for example: campaign env check tau2 retail$/],
     [

@@ -1,5 +1,5 @@
-import { demonstrations, parseLacks } from '../../../src/environments/shop/demonstrations';
-import { createPlayer } from '../../../src/environments/shop/play';
+import { demonstrations, parseLacks } from '../../../examples/shop/target/demonstrations';
+import { createPlayer } from '../../../examples/shop/target/play';
 
 interface Line {
   messages: { role: string; content: string; toolCalls?: unknown[] }[];

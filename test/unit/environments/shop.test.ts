@@ -9,10 +9,11 @@ import {
   type ShopParameters,
   shopTasks,
   skillsOf,
-} from '../../../src/environments/shop/shop';
-import { type ShopTask, type Skill, SKILLS, splitOf, taskStream } from '../../../src/environments/shop/tasks';
-import { demonstrate } from '../../../src/environments/shop/reference-agent';
-import { random } from '../../../src/environments/in-process';
+} from '../../../examples/shop/target/shop';
+import { type ShopTask, type Skill, SKILLS, splitOf, taskStream } from '../../../examples/shop/target/tasks';
+import { demonstrate } from '../../../examples/shop/target/reference-agent';
+import { random } from '../../../examples/shop/target/in-process';
+import { registry } from '../../support/kinds';
 
 const tasks = [...shopTasks().values()];
 const text = (content: string): AssistantMessage => ({ role: 'assistant', content });
@@ -45,8 +46,8 @@ describe('tasks', () => {
     expect(more.size).toBe(700);
     for (const task of tasks) expect(more.get(task.id)).toEqual(task);
     expect(await versionWith({ requests: 1, several: 0.25 })).toBe('1 (requests 1, several 0.25)');
-    const target = { kind: 'builtin', name: 'shop', requests: 3, testTasks: 250 };
-    const environment = await openEnvironment(target, { store: {} as never });
+    const target = { kind: 'shop', requests: 3, testTasks: 250 };
+    const environment = await openEnvironment(target, { store: {} as never, kinds: registry.environments });
     expect((await environment.describe()).version).toBe('1 (requests 3, testTasks 250)');
     expect((await environment.tasks('test')).map(({ id }) => id)).toEqual(
       Array.from({ length: 250 }, (_, i) => `test-${i}`),

@@ -6,6 +6,7 @@ import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { createConversations } from '../../../src/gateway/conversations';
 import { servedBy } from '../../../src/gateway/served';
+import { routers } from '../../../src/routing';
 import { completion, type DialectServer, refuse, startDialectServer } from '../../support/dialect-server';
 import { fitByWords, PROMPT, startGateway } from '../../support/gateway';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -115,7 +116,7 @@ describe('the policy', () => {
   });
 
   test('that could not be chosen is chosen anew', async () => {
-    const demo = await servedBy({ store, name: 'demo', router });
+    const demo = await servedBy({ store, routers, name: 'demo', router });
     const failing: ((error: Error) => void)[] = [];
     const resolve = () => new Promise<never>((_, fail) => void failing.push(fail));
     const { of } = createConversations({ served: () => demo, resolve });
@@ -130,7 +131,7 @@ describe('the policy', () => {
 
   test('of a newer campaign takes what begins; what has begun keeps its own', async () => {
     expect(await policyOf({ messages: [user('a book')] })).toBe('books');
-    gateway.reload(await servedBy({ store, name: 'demo', router: await fitByWords(store, { version: '4' }) }));
+    gateway.reload(await servedBy({ store, routers, name: 'demo', router: await fitByWords(store, { version: '4' }) }));
     expect(await policyOf({ messages: [user('a book'), answer, user('on')] })).toBe('books');
     // By another version of the router's kind: it can't be applied here.
     await expect(policyOf({ messages: [user('another book')] })).rejects.toMatchObject({

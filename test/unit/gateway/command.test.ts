@@ -18,7 +18,7 @@ beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'gateway-home-'));
   server = await startDialectServer();
   const limits = { concurrency: 8, maxBody: 1, timeout: 30, grace: 30 };
-  options = { home, host: '127.0.0.1', port: 0, policyServer: server.url, json: true, ...limits };
+  options = { home, host: '127.0.0.1', port: 0, policyServer: server.url, plugin: [], json: true, ...limits };
 });
 afterEach(async () => {
   await server.close();

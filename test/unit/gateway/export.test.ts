@@ -32,6 +32,7 @@ import { modelOf, readFingerprint } from '../../../src/policy/base-model';
 import { createMerger } from '../../../src/policy/merge';
 import { type Report, reportSchema } from '../../../src/report/model';
 import { renderReport } from '../../../src/report/render';
+import { routers } from '../../../src/routing';
 import { BASE, startDialectServer } from '../../support/dialect-server';
 import { fitByWords, PROMPT, putAdapter, startServing } from '../../support/gateway';
 import { reportFixture } from '../../support/report-fixture';
@@ -163,7 +164,7 @@ test('it serves as the campaign does, from another store, and merges nothing', a
   const folder = await exported();
   const other = openFolderStore(join(work, 'other'));
   const server = await startDialectServer();
-  const served = await readServed({ folder, store: other });
+  const served = await readServed({ folder, store: other, routers });
   const gateway = await startServing({ store: other, served, url: server.url });
   try {
     const openai = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'none', maxRetries: 0 });
@@ -199,7 +200,7 @@ test('what a folder holds never stands for what the store itself would make', as
   // The folder's adapters are those of the store; somebody has changed their sum, and says what the base model would score.
   writeFileSync(join(folder, 'sums/books+ships/adapter_model.safetensors'), 'forged');
   writeFileSync(join(folder, 'fingerprint.json'), JSON.stringify({ ids: [1, 2, 3], logprobs: [-9, -9] }));
-  const served = await readServed({ folder, store });
+  const served = await readServed({ folder, store, routers });
 
   expect(await readFingerprint(store, model)).toBeUndefined();
   const adapters = await Promise.all(['books', 'ships'].map((name) => putAdapter(store, name)));
@@ -232,13 +233,16 @@ test('the hub’s cache, which holds links, is served; a link that leads elsewhe
     mkdirSync(dirname(join(cached, file)), { recursive: true });
     symlinkSync(join(blobs, `${n}`), join(cached, file));
   }
-  const [own, linked] = [await readServed({ folder, store }), await readServed({ folder: cached, store })];
+  const [own, linked] = [
+    await readServed({ folder, store, routers }),
+    await readServed({ folder: cached, store, routers }),
+  ];
   expect(linked).toEqual(own);
   expect(own.policies.size).toBeGreaterThan(3);
   for (const to of [join(work, 'shared/router.json'), work, join(work, 'nowhere')]) {
     rmSync(join(cached, 'prompts/gepa.txt'), { force: true });
     symlinkSync(to, join(cached, 'prompts/gepa.txt'));
-    await expect(readServed({ folder: cached, store })).rejects.toThrow(
+    await expect(readServed({ folder: cached, store, routers })).rejects.toThrow(
       /gepa\.txt is a link out of the folder, or to no/,
     );
   }
@@ -317,5 +321,5 @@ test.each([
   const folder = await exported();
   const router = JSON.parse(text(folder, 'router.json')) as object;
   writeFileSync(join(folder, 'router.json'), JSON.stringify({ ...router, ...change }));
-  await expect(readServed({ folder, store })).rejects.toThrow(message);
+  await expect(readServed({ folder, store, routers })).rejects.toThrow(message);
 });

@@ -9,6 +9,7 @@ import type { Purpose, Rollout, RolloutSummary } from '../../../src/domain/rollo
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
+import { shopParts } from '../../support/kinds';
 
 /** A store of a test file's own, and what puts something into it. */
 export function campaignStore(root = temporaryFolder()) {
@@ -37,7 +38,7 @@ export const brokenRollout = (task: string, type: string, message: string): Roll
 /** A campaign that has its base rollouts, and nothing else yet. */
 export const startedCampaign = (baseRollouts: RolloutSummary, campaign: object = {}): CampaignRecord => ({
   campaign: campaignSchema.parse({
-    ...{ name: 'built', target: { kind: 'builtin', name: 'shop' }, baseModel: { path: 'models/base' } },
+    ...{ name: 'built', ...shopParts, baseModel: { path: 'models/base' } },
     ...campaign,
   }),
   ...{ workflowId: 'built', startedAt: 0, finishedAt: 1000, stageSeconds: { rollouts: 1 } },

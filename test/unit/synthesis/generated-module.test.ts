@@ -1,15 +1,15 @@
 /** The files that every generated module consists of, each on its own. */
 import { isDeepStrictEqual } from 'node:util';
-import { createShop } from '../../../src/environments/shop/shop';
+import { createShop } from '../../../examples/shop/target/shop';
 import { messageHash } from '../../../src/sandbox/leakage';
-import { drawRecord } from '../../../src/synthesis/generators/module/accounts';
-import { bySlots, firstMessage, instanceOf, preparedOf } from '../../../src/synthesis/generators/module/instances';
-import { branchOf, planOf } from '../../../src/synthesis/generators/module/records';
-import { randomOf } from '../../../src/synthesis/generators/module/random';
-import { referenceOf, rewardOf, stepOf } from '../../../src/synthesis/generators/module/episodes';
-import { shortcutsOf, solutionOf } from '../../../src/synthesis/generators/module/solutions';
-import { forbiddenIn } from '../../../src/synthesis/generators/module/text';
-import type { Instance, Params } from '../../../src/synthesis/generators/params';
+import { drawRecord } from '../../../examples/shop/generators/module/accounts';
+import { bySlots, firstMessage, instanceOf, preparedOf } from '../../../examples/shop/generators/module/instances';
+import { branchOf, planOf } from '../../../examples/shop/generators/module/records';
+import { randomOf } from '../../../examples/shop/generators/module/random';
+import { referenceOf, rewardOf, stepOf } from '../../../examples/shop/generators/module/episodes';
+import { shortcutsOf, solutionOf } from '../../../examples/shop/generators/module/solutions';
+import { forbiddenIn } from '../../../examples/shop/generators/module/text';
+import type { Instance, Params } from '../../../examples/shop/generators/params';
 import { generate } from '../../fixtures/synthesis/generate';
 
 const capabilities = {

@@ -26,7 +26,7 @@ import type { TrainHeartbeat } from '../../../src/domain/work';
 import type { PolicyClient } from '../../../src/policy/client';
 import type { Merge } from '../../../src/policy/merge';
 import { spentOf } from '../../../src/language-model/ledger';
-import { registry } from '../../../src/registry';
+import { registry, shopParts } from '../../support/kinds';
 import { dealGpus } from '../../../src/training/learner-process';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { poolOf } from '../../support/environment-pool';
@@ -57,7 +57,7 @@ const store = () => openFolderStore(join(home, 'artifacts'));
 const trainingWith = (fields: object = {}) =>
   campaignSchema.parse({
     name: 'trains',
-    target: { kind: 'builtin', name: 'shop' },
+    ...shopParts,
     baseModel: { path: 'models/base' },
     training: { steps: 2, checkpointEvery: 1, groupsPerStep: 1, groupSize: 2, ...fields },
   }).training;
@@ -69,7 +69,7 @@ async function input(): Promise<TrainInput> {
     campaign: 'one',
     budget: {},
     maker: { kind: 'test', version: '1', options: {} },
-    environment: { kind: 'builtin', name: 'shop' },
+    environment: { kind: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
     base: 'base@1',
     training: trainingWith(),

@@ -1,0 +1,133 @@
+/**
+ * Loads plug-ins and adds their kinds to those of the program. The command line loads what a campaign file names, a worker what its flags name:
+ * nothing that comes from Temporal or a store is ever loaded. Workflow code has no plug-ins.
+ */
+import { createRequire } from 'node:module';
+import { join, resolve } from 'node:path';
+import { z } from 'zod';
+import { projectRoot } from './artifacts/project-root';
+import type { Environment } from './domain/environment';
+import { reasonOf } from './domain/failures';
+import { firstIssue } from './domain/issues';
+import type { Identity, Kind, KindSpec } from './domain/kinds';
+import type { EnvironmentKind } from './environments/kinds';
+import type { Plugin } from './plugin';
+import { registry as programs, type Registry } from './registry';
+
+const kindsSchema = <K extends Kind<unknown, never>>() =>
+  z.array(z.custom<K>(isKind, 'expected a kind that defineKind has made')).default([]);
+
+function isKind(value: unknown): boolean {
+  const { kind, version, options, read, open } = (value ?? {}) as Partial<Kind<unknown>>;
+  const texts = typeof kind === 'string' && typeof version === 'string';
+  return texts && typeof options === 'object' && typeof read === 'function' && typeof open === 'function';
+}
+
+const pluginSchema = z.object({
+  name: z.string().regex(/^[a-z0-9@][\w@/.-]*$/i, 'expected the name of the plug-in, such as that of its package'),
+  version: z.string().min(1),
+  targets: kindsSchema<NonNullable<Plugin['targets']>[number]>(),
+  analysts: kindsSchema<NonNullable<Plugin['analysts']>[number]>(),
+  synthesizers: kindsSchema<NonNullable<Plugin['synthesizers']>[number]>(),
+  routers: kindsSchema<NonNullable<Plugin['routers']>[number]>(),
+});
+
+/**
+ * Returns the absolute path of a plug-in that a file in `folder` names: a path where the name begins with `.` or `/`, else a package that Node
+ * finds from there. Throws where there is no such package.
+ */
+export function pluginPath(named: string, folder: string): string {
+  if (/^[./]/.test(named)) return resolve(folder, named);
+  try {
+    return createRequire(join(resolve(folder), 'campaign.yaml')).resolve(named);
+  } catch (error) {
+    const fix = `install it in ${resolve(folder)}; a path begins with ./ or ../`;
+    throw new Error(`plug-in ${named} is not found (${firstLine(error)}); ${fix}`, { cause: error });
+  }
+}
+
+const firstLine = (error: unknown): string => reasonOf(error).split('\n')[0]!;
+
+function loadPlugin(path: string) {
+  let exported: unknown;
+  try {
+    exported = createRequire(__filename)(path);
+  } catch (error) {
+    const fix =
+      reasonOf(error).includes("'campaign'") || reasonOf(error).includes("'campaign/plugin'")
+        ? `run \`npm install ${projectRoot}\` where it is installed`
+        : 'correct the plug-in, or name another';
+    throw new Error(`plug-in ${path} cannot be loaded (${firstLine(error)}); ${fix}`, { cause: error });
+  }
+  const { data, error } = pluginSchema.safeParse(exported);
+  if (data) return data;
+  throw new Error(`plug-in ${path}: ${firstIssue(error, exported)}; export what docs/extending.md says`);
+}
+
+const registries = new Map<string, Registry>();
+
+/** Returns the kinds of the program and of the plug-ins at these paths. Throws where a plug-in can't be loaded, or a kind is there twice. */
+export function withPlugins(paths: readonly string[], base: Registry = programs): Registry {
+  const known = base === programs ? registries.get(paths.join('\n')) : undefined;
+  if (known) return known;
+  let registry = base;
+  for (const path of paths) registry = extended(registry, path);
+  if (base === programs) registries.set(paths.join('\n'), registry);
+  return registry;
+}
+
+function extended(registry: Registry, path: string): Registry {
+  const { name, version, targets, analysts, synthesizers, routers } = loadPlugin(path);
+  const id = `${name}@${version}`;
+  if (registry.plugins.some((other) => other.startsWith(`${name}@`)))
+    throw new Error(`plug-in ${path} is a second plug-in named ${name}; name one of the two`);
+  const added = <K extends { readonly kind: string }>(part: string, kinds: readonly K[], more: readonly K[]): K[] => {
+    const taken = more.find(({ kind }) => kinds.some((one) => one.kind === kind));
+    if (taken) throw new Error(`plug-in ${path}: ${part}: there is a kind "${taken.kind}" already; rename the kind`);
+    return [...kinds, ...more];
+  };
+  return {
+    ...registry,
+    plugins: [...registry.plugins, id],
+    environments: added('targets', registry.environments, targets.map(targetOf(id))),
+    analysts: added('analysts', registry.analysts, analysts.map(partOf(id))),
+    synthesizers: added('synthesizers', registry.synthesizers, synthesizers.map(partOf(id))),
+    routers: added('routers', registry.routers, routers.map(partOf(id))),
+  };
+}
+
+interface Made {
+  readonly identity: Identity;
+}
+
+/** Puts the plug-in into the identity of what a kind makes, and so into the keys of its results. */
+const partOf =
+  (plugin: string) =>
+  <M extends Made, Context, K extends Kind<M | Promise<M>, Context>>(kind: K): K => {
+    const marked = (made: M): M => Object.assign(made, { identity: { ...made.identity, plugin } });
+    const open = (spec: KindSpec, context: Context) => {
+      const made = kind.open(spec, context);
+      return made instanceof Promise ? made.then(marked) : marked(made);
+    };
+    return { ...kind, plugin, open };
+  };
+
+/** Puts the plug-in into the description of an environment, and so into the keys of its rollouts. */
+const targetOf =
+  (plugin: string) =>
+  (kind: EnvironmentKind): EnvironmentKind => ({
+    ...kind,
+    plugin,
+    async open(spec, context): Promise<Environment> {
+      const environment = await kind.open(spec, context);
+      return {
+        get appearance() {
+          return environment.appearance!;
+        },
+        describe: async () => ({ ...(await environment.describe()), plugin }),
+        tasks: (split) => environment.tasks(split),
+        reset: (...given) => environment.reset(...given),
+        close: () => environment.close(),
+      };
+    },
+  });
