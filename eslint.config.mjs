@@ -137,7 +137,7 @@ const importRules = Object.entries(mayImport).flatMap(([folder, allowed]) =>
 
 export default tseslint.config(
   {
-    ignores: ['dist', 'node_modules', '.venv*', '.campaigns', 'coverage', 'jest.config.js', 'test/recorded/*/modules'],
+    ignores: ['dist', 'node_modules', '.venv*', '.campaigns', 'coverage', 'jest.config.js'],
   },
   js.configs.recommended,
   { files: ['web/build.mjs'], languageOptions: { globals: { URL: 'readonly' } } },

@@ -1,15 +1,12 @@
 /**
- * Writes environments for capabilities of a recorded analysis, from recorded replies, and keeps the modules that passed the self-test:
+ * Writes environments for capabilities of a recorded analysis, from recorded replies, and tests them:
  *
  *   node -r ./test/support/register.cjs test/recorded/write-environments.ts SET [--record FOLDER] [--only NAME...]
  *
- * SET is a folder of test/recorded with an evaluation.yaml. Modules go to test/recorded/SET/modules. One JSON object.
+ * SET is a folder of test/recorded with an evaluation.yaml, whose `environments` names those that tests write. Prints one JSON object.
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { discoverRecorded } from '../support/analyse-recorded';
-import { recordedFolder } from '../support/recorded-set';
 import { writeRecorded } from '../support/write-recorded';
 
 async function main(): Promise<void> {
@@ -28,10 +25,6 @@ async function main(): Promise<void> {
     only: values.only,
     say: (line) => console.error(line),
   });
-  const folder = join(recordedFolder, set, 'modules');
-  mkdirSync(folder, { recursive: true });
-  for (const { name, rounds, module } of environments)
-    if (module && rounds.at(-1)?.findings.length === 0) writeFileSync(join(folder, `${name}.js`), module.source);
   const rows = environments.map(({ name, rounds, gaveUp }) => ({
     name,
     rounds,

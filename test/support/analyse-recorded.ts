@@ -30,6 +30,8 @@ const evaluationSchema = z.strictObject({
   seed: z.number().int().default(1),
   /** By planted skill: the names of capabilities that mean it. Written by hand once the replies are there. */
   capabilities: z.record(z.string(), z.array(z.string())).default({}),
+  /** Capabilities whose environments have recorded replies. */
+  environments: z.array(z.string()).default([]),
 });
 type Evaluation = z.infer<typeof evaluationSchema>;
 

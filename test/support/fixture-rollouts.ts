@@ -2,10 +2,9 @@
  * Rollouts kept as fixtures: a folder with `description.json` (the environment) and JSONL files of scored rollouts. Invariants: a prompt that is
  * built from them is the same bytes on every machine; what was planted stands in `truth.json` beside them and is read by nothing here.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { digest } from '../../src/artifacts/hash';
 import { environmentDescriptionSchema, type EnvironmentDescription } from '../../src/domain/environment';
 import { rolloutSchema, type ScoredRollout } from '../../src/domain/rollout';
 
@@ -44,20 +43,3 @@ type DescriptionFile = z.infer<typeof fileSchema>;
 
 const readDescription = (folder: string): DescriptionFile =>
   fileSchema.parse(JSON.parse(readFileSync(join(folder, 'description.json'), 'utf8')));
-
-/** Writes `NAME.jsonl` and `description.json`. Keys become digests of the name, the task and the attempt. */
-export function writeFixtureRollouts({ name, description, rollouts }: { name: string } & FixtureRollouts): void {
-  const system = rollouts[0]?.messages[0]?.content ?? '';
-  const file: DescriptionFile = { ...description, ...(system !== description.policy && { system }) };
-  writeFileSync(resolve(fixtures, name, '..', 'description.json'), `${JSON.stringify(file, undefined, 2)}\n`);
-  const lines = rollouts.map((rollout) => {
-    const kept = Object.entries(rollout).filter(([field]) => !(field in unkept));
-    const { task, attempt, messages } = rollout;
-    const [first, ...rest] = messages;
-    if (first?.role !== 'system' || first.content !== system)
-      throw new Error(`${name}: ${task} begins with another system message than the first rollout`);
-    const shown = [{ role: 'system', content: POLICY }, ...rest];
-    return JSON.stringify({ ...Object.fromEntries(kept), key: digest([name, task, attempt]), messages: shown });
-  });
-  writeFileSync(join(fixtures, `${name}.jsonl`), `${lines.join('\n')}\n`);
-}

@@ -1,5 +1,5 @@
 /** What was planted in the rollouts of a fixture: for evaluation only, never for an analyst. */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { z } from 'zod';
 import { fixtures } from './fixture-rollouts';
@@ -29,8 +29,4 @@ export function readTruth(name: string): Truth {
   const truth = read(name)[stem(name)];
   if (!truth) throw new Error(`${fileOf(name)} holds nothing of "${stem(name)}": make the fixture anew`);
   return truth;
-}
-
-export function writeTruth(name: string, truth: Truth): void {
-  writeFileSync(fileOf(name), `${JSON.stringify({ ...read(name), [stem(name)]: truth }, undefined, 2)}\n`);
 }

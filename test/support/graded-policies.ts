@@ -8,7 +8,7 @@ import { changedSolutions } from '../../src/sandbox/policies';
 import { seededRandom } from '../../src/domain/seeds';
 import type { AssistantMessage, ToolCall } from '../../src/domain/messages';
 
-export interface Grade {
+interface Grade {
   policy: string;
   /** Over the seeds on which it differs from the solution, or over all. */
   seeds: number;

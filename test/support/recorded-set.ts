@@ -2,22 +2,13 @@
  * A set of recorded replies: a folder with what a language model said, found by the question. Invariants: a reply's file holds exactly
  * what was said; the name of a question depends on its messages and its seed alone.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { join, resolve, sep } from 'node:path';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { digest } from '../../src/artifacts/hash';
 
 /** Where the sets are that ship with the project. */
 export const recordedFolder = resolve(__dirname, '..', 'recorded');
-/** Replies that no model gave: each of its folders is a set. */
-export const WRITTEN_BY_US = 'written-by-us';
-/** The modules that are kept, of every set that has some. */
-export const keptModules = (): { name: string; file: string }[] =>
-  readdirSync(recordedFolder)
-    .map((set) => join(set, 'modules'))
-    .filter((folder) => existsSync(join(recordedFolder, folder)))
-    .flatMap((folder) => readdirSync(join(recordedFolder, folder)).map((file) => join(folder, file)))
-    .map((name) => ({ name, file: join(recordedFolder, name) }));
 
 const SAMPLED = 'a language model that saw this prompt only';
 
@@ -59,7 +50,6 @@ export interface RecordedSet {
 /** `folder`: a path, or the name of a set in test/recorded. */
 export function openRecordedSet(name: string): RecordedSet {
   const folder = resolve(recordedFolder, name);
-  const sampled = folder.includes(`${sep}${WRITTEN_BY_US}${sep}`) ? 'written by us' : SAMPLED;
   const indexFile = join(folder, 'index.json');
   const replyFile = (question: RecordedQuestion) => join(folder, `${shortHash(question)}.md`);
   const index = (): RecordedIndex =>
@@ -75,7 +65,7 @@ export function openRecordedSet(name: string): RecordedSet {
         step: stepOf(question),
         bytes: Buffer.byteLength(reply),
         prompt: questionHash(question),
-        sampled,
+        sampled: SAMPLED,
       };
       const entries = Object.entries({ ...index(), [shortHash(question)]: entry });
       const sorted = Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));

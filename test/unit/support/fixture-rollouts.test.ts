@@ -7,38 +7,30 @@ import { selectCapabilities } from '../../../src/domain/selection';
 import { fixtures, readFixtureRollouts } from '../../support/fixture-rollouts';
 import { readTruth } from '../../support/fixture-truth';
 import { referenceLabels } from '../../support/reference-labels';
-import { mistakes as retailMistakes } from '../../fixtures/tau2-retail/mistakes';
 import { scoreAnalysis } from '../../support/score-analysis';
-import { mistakes as toolsandboxMistakes } from '../../fixtures/toolsandbox/script';
 
-const names = ['base', 'compute-refuse-tell', 'ask-refuse-tell'].map((name) => `shop-rollouts/${name}`);
+const SHOP = 'shop-rollouts/base';
 const RETAIL = 'tau2-retail/rollouts';
-const TOOLSANDBOX = 'toolsandbox/rollouts';
 const rule = selectionRuleSchema.parse({ passes: 1, votes: 1 });
 
-test.each([...names, RETAIL, TOOLSANDBOX])(
-  '%s: exactly what was planted is lacking by the rule of selection',
-  (name) => {
-    const [fixture, truth] = [readFixtureRollouts(name), readTruth(name)];
-    expect(new Set(fixture.rollouts.map(({ key }) => key)).size).toBe(fixture.rollouts.length);
-    expect(fixture.rollouts.length).toBeGreaterThanOrEqual(90);
-    const selection = selectCapabilities({ passes: [referenceLabels({ ...fixture, truth })], rule });
-    const selected = selection.capabilities.filter((one) => one.selected).map((one) => one.name);
-    expect(selected.sort()).toEqual([...truth.planted].sort());
-  },
-);
+test.each([SHOP, RETAIL])('%s: exactly what was planted is lacking by the rule of selection', (name) => {
+  const [fixture, truth] = [readFixtureRollouts(name), readTruth(name)];
+  expect(new Set(fixture.rollouts.map(({ key }) => key)).size).toBe(fixture.rollouts.length);
+  expect(fixture.rollouts.length).toBeGreaterThanOrEqual(90);
+  const selection = selectCapabilities({ passes: [referenceLabels({ ...fixture, truth })], rule });
+  const selected = selection.capabilities.filter((one) => one.selected).map((one) => one.name);
+  expect(selected.sort()).toEqual([...truth.planted].sort());
+});
 
-test.each([
-  [RETAIL, retailMistakes],
-  [TOOLSANDBOX, toolsandboxMistakes],
-])('%s: a mistake fails the rollout, none passes it, and no analyst can read which it was', (name, mistakes) => {
-  const { rollouts, description } = readFixtureRollouts(name);
-  const made = readTruth(name).rollouts!;
+test('a mistake fails the rollout, none passes it, and no analyst can read which it was', () => {
+  const { rollouts, description } = readFixtureRollouts(RETAIL);
+  const made = readTruth(RETAIL).rollouts!;
+  const mistakes = Object.values(made).flatMap(({ mistake }) => mistake ?? []);
   for (const { task, attempt, reward, messages } of rollouts) {
     expect([task, attempt, reward === 1]).toEqual([task, attempt, made[`${task} ${attempt}`]!.mistake === null]);
     expect(messages[0]).toEqual({ role: 'system', content: expect.stringContaining(description.policy) });
   }
-  const text = readFileSync(join(fixtures, `${name}.jsonl`), 'utf8');
+  const text = readFileSync(join(fixtures, `${RETAIL}.jsonl`), 'utf8');
   expect([...mistakes, 'planted'].filter((word) => text.includes(word))).toEqual([]);
 });
 
