@@ -363,16 +363,13 @@ export function successDifference(o: {
   treatment: Pick<TaskMeans, 'success' | 'trials'>;
   control: Pick<TaskMeans, 'success' | 'trials'>;
   level: { confidence: number; seed: number };
-  /** One is a bound over options of which the other is one: that it wins more tasks is no finding. */
-  bound?: boolean | undefined;
 }): (Estimate & { test?: PairedTest }) | undefined {
-  const { treatment, control, level, bound = false } = o;
+  const { treatment, control, level } = o;
   const shared = (a: typeof treatment, b: typeof treatment) =>
     new Map([...a.success].filter(([task]) => b.success.has(task)));
   const pairs = { treatment: shared(treatment, control), control: shared(control, treatment) };
   if (pairs.treatment.size === 0) return undefined;
-  const { test, ...estimate } = pairedDifference({ ...pairs, ...level });
-  return { ...estimate, ...(!bound && { test }) };
+  return pairedDifference({ ...pairs, ...level });
 }
 
 type Ends = Pick<Estimate, 'low' | 'high'>;

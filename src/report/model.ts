@@ -129,25 +129,6 @@ const reportedRouterSchema = z.strictObject({
       }),
     )
     .optional(),
-  /** Conversations that failed on what it chose, at tasks that another option solved. */
-  misses: z
-    .strictObject({
-      count: figureSchema,
-      /** The first of them. */
-      shown: z.array(
-        z.strictObject({
-          rollout: z.string(),
-          task: z.string(),
-          chosen: z.string(),
-          /** What it gave to what it chose. */
-          probability: z.number().optional(),
-          solvedBy: z.array(z.string()),
-        }),
-      ),
-    })
-    .optional(),
-  /** The bound of routing minus the routed policy, paired over the test tasks: what better choices would have gained. */
-  regret: figureSchema.optional(),
   /** Median over the test conversations. */
   latency: figureSchema.optional(),
   /** Test rollouts that broke because it could not choose. */

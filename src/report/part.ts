@@ -9,30 +9,26 @@ export interface Part {
   chosen?: string;
   stop?: string;
   tasks?: readonly string[];
-  /** By key. */
-  rollouts?: readonly string[];
 }
 
 interface ScoredRollout {
-  key: string;
   task: string;
   stop: string;
   branch?: string | undefined;
   chosen?: string | undefined;
 }
 
-export const isIn = (part: Part, { key, task, branch, chosen, stop }: ScoredRollout): boolean =>
+export const isIn = (part: Part, { task, branch, chosen, stop }: ScoredRollout): boolean =>
   (part.branch ?? branch) === branch &&
   (part.chosen ?? chosen) === chosen &&
   (part.stop ?? stop) === stop &&
-  (part.tasks?.includes(task) ?? true) &&
-  (part.rollouts?.includes(key) ?? true);
+  (part.tasks?.includes(task) ?? true);
 
-export function partText({ branch, chosen, stop, tasks, rollouts = [] }: Part): string {
+export function partText({ branch, chosen, stop, tasks = [] }: Part): string {
   if (branch !== undefined) return `scored rollouts of branch ${branch}`;
   if (chosen !== undefined) return `scored rollouts that the router gave to ${chosen}`;
   if (stop !== undefined) return `scored rollouts that ended by ${stop}`;
-  return tasks ? `scored rollouts of ${tasks.length} tasks` : `${rollouts.length} scored rollouts`;
+  return `scored rollouts of ${tasks.length} tasks`;
 }
 
 /** Undefined where it is over all, or where the report does not tell. */
@@ -41,8 +37,6 @@ export function partOf(report: Report, { id }: Figure): Part | undefined {
   const holds = (value: unknown) => figuresIn(value).some((one) => one.id === id);
   const choice = router?.choices?.find(({ successRate }) => successRate?.id === id);
   if (choice) return { chosen: choice.option };
-  const { count, shown = [] } = router?.misses ?? {};
-  if (count?.id === id && count.value === shown.length) return { rollouts: shown.map(({ rollout }) => rollout) };
   const tasks = [...groups, ...(base?.groups ?? [])].find(holds)?.ids;
   if (tasks) return { tasks };
   const ended = arms.flatMap(({ stopReasons = [] }) => stopReasons).find(holds);

@@ -56,7 +56,7 @@ function keeping(asked: Asked, { batches, part }: Partial<Behind> = {}): (one: I
   if (broken) wanted.push(({ outcome }) => (outcome === 'broken') === (broken === 'yes'));
   if (batch) wanted.push((one) => one.batch.ref.sha256.startsWith(batch));
   if (batches) wanted.push((one) => batches.has(one.batch.ref.sha256));
-  if (part) wanted.push((one) => one.outcome !== 'broken' && isIn(part, { ...one, key: one.id }));
+  if (part) wanted.push((one) => one.outcome !== 'broken' && isIn(part, one));
   if (text) {
     const lower = text.toLowerCase();
     wanted.push(

@@ -59,14 +59,7 @@ export function rewardFigure(id: string, { reward, from }: TaskMeans, level: Lev
 type Side = Pick<TaskMeans, 'success' | 'trials' | 'from'>;
 
 /** The paired difference of two success rates, over the tasks that both have. */
-export function differenceFigure(o: {
-  id: string;
-  treatment: Side;
-  control: Side;
-  level: Level;
-  /** One is a bound over options of which the other is one: that it wins more tasks is no finding. */
-  bound?: boolean;
-}): Figure {
+export function differenceFigure(o: { id: string; treatment: Side; control: Side; level: Level }): Figure {
   const { id, treatment, control, level } = o;
   const difference = successDifference(o);
   if (!difference) return nothing(id);

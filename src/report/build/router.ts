@@ -4,14 +4,13 @@ import type { ArtifactRef, Figure } from '../../domain/artifacts';
 import type { FailureType } from '../../domain/failures';
 import { type Outcome, taskMeans } from '../../domain/outcomes';
 import { policyNames } from '../../domain/policies';
-import { isSuccess } from '../../domain/rollout';
 import type { CampaignRecord } from '../../domain/results';
 import { mean, median, quantileOf, wilsonInterval } from '../../domain/statistics';
 import { type CrossValidated, fittedRouterSchema } from '../../routing/router';
 import type { ReportDraft, ReportedRouter } from '../model';
 
 import type { Evidence } from './evidence';
-import { countFigure, differenceFigure, rateFigure, slug } from './figures';
+import { countFigure, rateFigure, slug } from './figures';
 
 const NOT_ROUTED: FailureType = 'RouterFailed';
 
@@ -38,7 +37,7 @@ export async function routerOf(o: {
     return { id: `router.cross_validation.${name}`, value, n, unit: 'fraction', interval, from: [ref] };
   };
   const { routed, base, bestSingle, unionCeiling, form: kept, forms, helps } = crossValidation;
-  const [bound, chosen] = [test.get(policyNames.ceiling), test.get(policyNames.routed)];
+  const chosen = test.get(policyNames.routed);
   return {
     router: {
       kind: maker.kind,
@@ -58,16 +57,9 @@ export async function routerOf(o: {
       noSums,
       failed,
       ...(chosen && choicesOf(chosen.from[0]!, options, evidence)),
-      regret:
-        bound &&
-        chosen &&
-        differenceFigure({ id: 'router.regret', treatment: bound, control: chosen, level, bound: true }),
     },
   };
 }
-
-/** Misses that are shown one by one. */
-const SHOWN = 20;
 
 type RoutedOutcome = Extract<Outcome, { status: 'scored' }> & { routed: object };
 
@@ -75,25 +67,15 @@ type RoutedOutcome = Extract<Outcome, { status: 'scored' }> & { routed: object }
 function choicesOf(
   ref: ArtifactRef,
   options: readonly string[],
-  { outcomes, level, test }: Evidence,
-): Pick<ReportedRouter, 'choices' | 'misses' | 'errors' | 'latency'> {
+  { outcomes, level }: Evidence,
+): Pick<ReportedRouter, 'choices' | 'errors' | 'latency'> {
   const all = outcomes(ref);
   const errors = all.filter((one) => one.status === 'broken' && one.error.type === NOT_ROUTED).length;
   const routed = all.filter((one): one is RoutedOutcome => one.status === 'scored' && one.routed !== undefined);
   const chosen = new Set([...options, ...routed.map((one) => one.routed.chosen)]);
   const times = routed.flatMap((one) => one.routed.milliseconds ?? []);
   const from = [ref];
-  const misses = routed.flatMap(({ key, task, reward, routed: { chosen: option, probabilities } }) => {
-    const others = options.filter((one) => one !== option && test.get(one)?.success.get(task));
-    if (isSuccess({ reward }) || others.length === 0) return [];
-    return [{ rollout: key, task, chosen: option, probability: probabilities[option], solvedBy: others }];
-  });
-  const compared = options.flatMap((option) => test.get(option)?.from ?? []);
   return {
-    misses: {
-      count: countFigure('router.misses', misses.length, [ref, ...compared], routed.length),
-      shown: misses.slice(0, SHOWN),
-    },
     choices: [...chosen].map((option) => {
       const id = `router.choices.${slug(option)}`;
       const given = routed.filter((one) => one.routed.chosen === option);

@@ -63,12 +63,6 @@ function learned(): ReportDraft {
     kept: form === 'ridge',
     successRate: { ...measured, id: `router.cross_validation.forms.${form}` },
   }));
-  const interval = { low: 0.005, high: 0.05, level: 0.95, method: 'sign-flip test over tasks' };
-  router!.misses = {
-    count: { ...measured, id: 'router.misses', value: 1, unit: 'count' },
-    shown: [{ rollout: 'r/1', task: 't-7', chosen: 'base', probability: 0.61, solvedBy: ['ask_again'] }],
-  };
-  router!.regret = { ...measured, id: 'router.regret', value: 0.025, unit: 'difference', interval };
   router!.latency = figure('router.latency', 0.214, 200, { unit: 'milliseconds' });
   return draft;
 }
@@ -261,9 +255,9 @@ describe('page', () => {
     expect(await pageOf(reportFixture())).not.toContain('Held-out seeds by branch');
   });
 
-  test('shows what a learned router compared, its regret and its latency; of many sums the best, the others folded', async () => {
+  test('shows what a learned router compared, and its latency; of many sums the best, the others folded', async () => {
     const html = await pageOf(learned());
-    const texts = ['ridge, kept', 'Regret: ', 'Choosing takes', '0.21 ms', 'mean probability', 'When it was wrong'];
+    const texts = ['ridge, kept', 'Choosing takes', '0.21 ms', 'mean probability'];
     for (const text of texts) expect(html).toContain(text);
     const [shown, folded] = html.split('2 more sums of adapters');
     for (const n of [0, 2, 4]) expect(shown).toContain(`sum_number_${n}</div>`);
