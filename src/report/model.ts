@@ -198,10 +198,6 @@ const reportShape = z.strictObject({
       brokenByError: z.array(
         z.strictObject({ errorType: z.string(), message: z.string(), task: z.string(), rollouts: figureSchema }),
       ),
-      /** Played for training steps that were then done again with other rollouts, as after a host was lost: in none of the others. */
-      superseded: z
-        .strictObject({ scored: figureSchema, promptTokens: figureSchema, completionTokens: figureSchema })
-        .optional(),
       byPurpose: z.array(
         z.strictObject({
           purpose: purposeSchema,

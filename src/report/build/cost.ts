@@ -61,7 +61,6 @@ export function rolloutsAndCost(o: {
       scored: sum('rollouts.scored', all, 'scored'),
       broken: sum('rollouts.broken', all, 'broken'),
       brokenByError,
-      ...supersededRollouts(record),
       byPurpose: all.map((group) => ({
         purpose: group.purpose,
         scored: sum(`rollouts.${group.purpose}.scored`, [group], 'scored'),
@@ -82,27 +81,6 @@ export function rolloutsAndCost(o: {
       languageModel: languageModelCost(spent, campaign.budget),
     },
   };
-}
-
-function supersededRollouts({ capabilities = [], arms = [] }: CampaignRecord) {
-  const ofCapabilities = capabilities.map(({ trained, unvalidated }) => (trained ?? unvalidated)?.training);
-  const trainings = [...ofCapabilities, ...arms.map(({ training }) => training)];
-  const lost = trainings.flatMap((one) => (one?.superseded ? [{ ref: one.metrics, ...one.superseded }] : []));
-  if (lost.length === 0) return {};
-  const sum = (id: string, field: 'rollouts' | 'promptTokens' | 'completionTokens'): Figure => ({
-    ...countFigure(
-      `rollouts.superseded.${id}`,
-      lost.reduce((total, one) => total + one[field], 0),
-      refsOf(lost),
-    ),
-    ...(field !== 'rollouts' && { unit: 'tokens' as const }),
-  });
-  const superseded = {
-    scored: sum('scored', 'rollouts'),
-    promptTokens: sum('prompt_tokens', 'promptTokens'),
-    completionTokens: sum('completion_tokens', 'completionTokens'),
-  };
-  return { superseded };
 }
 
 /**

@@ -106,15 +106,12 @@ export function runBlocks({ rollouts, leakage, cost }: Report): Blocks {
 type Cost = NonNullable<Report['cost']>;
 
 function rolloutsTable(rollouts: NonNullable<Report['rollouts']>, cost: Cost | undefined): Block {
-  const { scored, broken, byPurpose, brokenByError, superseded: lost } = rollouts;
+  const { scored, broken, byPurpose, brokenByError } = rollouts;
   return grid(
     ['rollouts', 'scored', 'broken', 'prompt tokens', 'completion tokens'],
     [
       ...byPurpose.map((of) => [purposeNames[of.purpose], of.scored, of.broken, of.promptTokens, of.completionTokens]),
       ['all', scored, broken, cost?.promptTokens, cost?.completionTokens],
-      ...(lost
-        ? [['superseded, in none of the above', lost.scored, '', lost.promptTokens, lost.completionTokens]]
-        : []),
       ...brokenByError.map((of) => [
         `broken by ${of.errorType}, as at task ${of.task}: ${of.message}`,
         '',

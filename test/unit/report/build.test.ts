@@ -815,20 +815,6 @@ test('base rollouts that a search found again count once, and are spent by its a
     expect(armOf(once, 'theirs')[field].value).toBe(armOf(report, 'theirs')[field].value);
 });
 
-test('rollouts of steps that were done again with others are a line of their own, and in no other figure', async () => {
-  const superseded = { rollouts: 16, promptTokens: 100, completionTokens: 20 };
-  const again = await built(withBaseline((arm) => ({ ...arm, training: { ...arm.training!, superseded } })));
-  const { superseded: line, ...others } = again.rollouts!;
-  expect(others).toEqual(report.rollouts);
-  const values = Object.values(line!).map(({ value, unit, from }) => [value, unit, from.length]);
-  expect(values).toEqual([
-    [16, 'count', 1],
-    [100, 'tokens', 1],
-    [20, 'tokens', 1],
-  ]);
-  expect(renderReport({ report: again }).html).toContain('superseded, in none of the above');
-});
-
 test('a policy that could not be evaluated is a failed row, and a bound over it is not known', async () => {
   const [noAdapter, noRouter] = ['PolicyNotLoaded: gone', 'PolicyServerError: 500'];
   const failed = [
