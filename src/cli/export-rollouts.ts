@@ -8,7 +8,7 @@ import type { Rollout } from '../domain/rollout';
 import { replaceFolder } from '../gateway/whole-folder';
 import { callsOf, toWireMessage, toWireTools } from '../policy/wire';
 import { wholeNumber } from '../report/format';
-import { rolloutsBehind } from '../report/lineage';
+import { batchesBehind } from '../report/lineage';
 import { type Asked, filterNames, keptOf } from '../view/filter';
 import { type IndexedBatch, type IndexedRollout, toolsOf } from '../view/rollouts';
 import { UserError } from './errors';
@@ -33,7 +33,7 @@ export async function exportRollouts(
   const index = indexOf(store, root, campaign);
   await index.refresh();
   const report = reported(root).includes(campaign) ? findReport({ home: root, name: campaign })?.report : undefined;
-  const behind = figure === undefined ? undefined : await rolloutsBehind({ store, start: figure, report });
+  const behind = figure === undefined ? undefined : await batchesBehind({ store, start: figure, report });
   const rows = await keptOf(index, asked, behind);
   if (rows.length === 0)
     throw new UserError(

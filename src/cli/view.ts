@@ -7,7 +7,7 @@ import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
 import { OutsideFailure } from '../domain/failures';
 import { paymentsOf } from '../language-model/ledger';
-import { rolloutsBehind, UnknownStartError } from '../report/lineage';
+import { batchesBehind, UnknownStartError } from '../report/lineage';
 import { completeReport } from '../report/render';
 import { viewsOf } from '../report/sections/report';
 import { note, print } from '../terminal';
@@ -117,7 +117,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
       };
     },
     decide: async (decision) => ({ decided: await decideOn(campaign, decision, options) }),
-    behind: (start) => rolloutsBehind({ store, start, report: reportOf()?.report }),
+    behind: (start) => batchesBehind({ store, start, report: reportOf()?.report }),
     told: (error) =>
       error instanceof UserError || error instanceof OutsideFailure || error instanceof UnknownStartError
         ? error.message

@@ -10,7 +10,6 @@ import { isSuccess } from '../domain/rollout';
 import { readOutcomes, ROLLOUTS_MEDIA_TYPE } from '../rollout/read';
 import { shortSha, spreadText, valueText, wholeNumber } from './format';
 import type { Report } from './model';
-import { isIn, type Part, partOf, partText } from './part';
 
 interface RolloutCounts {
   scored: number;
@@ -35,7 +34,7 @@ export interface ArtifactNode {
 type RolloutFacts = Pick<Outcome, 'key' | 'task' | 'attempt' | 'status'> & { reward?: number };
 type LineageNode =
   | ArtifactNode
-  | { kind: 'figure'; figure: Figure; over?: Part & RolloutCounts; inputs: ArtifactNode[] }
+  | { kind: 'figure'; figure: Figure; inputs: ArtifactNode[] }
   | { kind: 'rollout'; rollout: RolloutFacts; inputs: ArtifactNode[] };
 
 interface Lineage {
@@ -100,16 +99,7 @@ export async function lineage(ask: { store: ArtifactStore; report?: Report; star
   const figures = report === undefined ? [] : figuresIn(report);
   const findRoot = async (): Promise<LineageNode> => {
     const figure = figures.find(({ id }) => id === start);
-    if (figure) {
-      const inputs = await walkAll(figure.from);
-      const part = report && partOf(report, figure);
-      return {
-        kind: 'figure',
-        figure,
-        ...(part && { over: { ...part, ...(await countsOfPart(store, part, figure)) } }),
-        inputs,
-      };
-    }
+    if (figure) return { kind: 'figure', figure, inputs: await walkAll(figure.from) };
     const ref = await store.resolve(start);
     if (ref) return walk(ref);
     const hit = /^[0-9a-f]{8,}$/.test(start) ? await findRollout(store, figures, start) : undefined;
@@ -120,26 +110,12 @@ export async function lineage(ask: { store: ArtifactStore; report?: Report; star
   return { root, totals: { batches: batches.length, ...countsOf(batches.flatMap(({ outcomes }) => outcomes)) } };
 }
 
-async function countsOfPart(store: ArtifactStore, part: Part, { from }: Figure): Promise<RolloutCounts> {
-  const { walkAll, batches } = walker(store, true);
-  await walkAll(from);
-  const scored = batches.flatMap(({ outcomes }) => outcomes).filter((one) => one.status === 'scored');
-  return countsOf(scored.filter((one) => isIn(part, { ...one, chosen: one.routed?.chosen, stop: one.stopReason })));
-}
-
-/** What leads to the rollouts behind a figure or an artifact. */
-export interface Behind {
-  /** The sha256 of the batches that it was made from, and not of those behind them. */
-  batches: ReadonlySet<string>;
-  part?: Part | undefined;
-}
-
-/** Throws UnknownStartError. */
-export async function rolloutsBehind(ask: {
+/** Returns the sha256 of the batches that a figure or an artifact was made from. Throws UnknownStartError. */
+export async function batchesBehind(ask: {
   store: ArtifactStore;
   report?: Report | undefined;
   start: string;
-}): Promise<Behind> {
+}): Promise<Set<string>> {
   const { store, report, start } = ask;
   const { walk, walkAll, batches } = walker(store, true);
   const figure = figuresIn(report ?? {}).find(({ id }) => id === start);
@@ -147,8 +123,7 @@ export async function rolloutsBehind(ask: {
   if (figure) await walkAll(figure.from);
   else if (ref) await walk(ref);
   else throw new UnknownStartError(start, []);
-  const part = report && figure && partOf(report, figure);
-  return { batches: new Set(batches.map((batch) => batch.ref.sha256)), part };
+  return new Set(batches.map((batch) => batch.ref.sha256));
 }
 
 /** The rollout whose key is `start`, or the only one whose key begins so, in the batches behind the figures. */
@@ -224,7 +199,6 @@ function branchLines(inputs: readonly ArtifactNode[], indent: string): string[] 
 export const lineageText = ({ root, totals }: Lineage): string =>
   [
     rootLine(root),
-    ...(root.kind === 'figure' && root.over ? [`over ${partText(root.over)}: ${countsText(root.over)}`] : []),
     ...branchLines(root.inputs, ''),
     `in all: ${totals.batches} batch${totals.batches === 1 ? '' : 'es'}, ${countsText(totals)}`,
   ].join('\n');

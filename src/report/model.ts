@@ -74,8 +74,6 @@ export type Arm = z.infer<typeof armSchema>;
 const taskGroupSchema = z.strictObject({
   group: z.string(),
   tasks: count,
-  /** Which they are; absent where they are all of them, or too many to stand here. */
-  ids: z.array(z.string()).optional(),
   arms: z.array(z.strictObject({ arm: z.string(), successRate: figureSchema, meanReward: figureSchema })),
 });
 export type TaskGroup = z.infer<typeof taskGroupSchema>;

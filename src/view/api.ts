@@ -30,8 +30,6 @@ export interface RolloutPage {
   rollouts: ListedRollout[];
   /** What can be asked for, by the name of the filter, over all rollouts. */
   facets: Record<string, { value: string; count: number }[]>;
-  /** Where those behind a figure or an artifact were asked for: which of its batches' these are. */
-  behind?: string;
 }
 
 /** One of them, whole. */

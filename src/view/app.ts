@@ -13,7 +13,6 @@ import type { ArtifactStore } from '../artifacts/store';
 import { namesThisMachine } from '../gateway/listen';
 import type { Page } from '../report/blocks';
 import { pageData, pageHtml } from '../report/html';
-import type { Behind } from '../report/lineage';
 import { filterNames, pageOf } from './filter';
 import type { RolloutIndex } from './rollouts';
 import { shownRollout } from './shown';
@@ -33,8 +32,8 @@ export interface ViewOptions {
   store: ArtifactStore;
   page: () => Promise<Page>;
   decide: (decision: GivenDecision) => Promise<object>;
-  /** Of a figure or an artifact. */
-  behind: (start: string) => Promise<Behind>;
+  /** Returns the sha256 of the batches behind a figure or an artifact. */
+  behind: (start: string) => Promise<ReadonlySet<string>>;
   /** What is told of an error to whoever asked; undefined where it is nobody's fault who asks. */
   told: (error: unknown) => string | undefined;
   log?: (line: string) => void;

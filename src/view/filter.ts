@@ -1,6 +1,4 @@
 /** A page of a campaign's rollouts: those that all filters keep. Where several batches hold a rollout it is listed once. */
-import type { Behind } from '../report/lineage';
-import { isIn, partText } from '../report/part';
 import type { RolloutPage } from './api';
 import { type IndexedRollout, listed, type RolloutIndex } from './rollouts';
 
@@ -25,21 +23,18 @@ export const filterNames = [...Object.keys(values), 'broken', 'text', 'said', 'b
 
 export type Asked = Readonly<Record<string, string | undefined>>;
 
-/** `behind`: what alone counts, of a figure or an artifact. `broken`: yes or no. `text`: in the task and the beginning of a conversation; `said`: anywhere in it. */
-export async function pageOf(index: RolloutIndex, asked: Asked, behind?: Behind): Promise<RolloutPage> {
-  const kept = await saying(index, asked, once(index.all().filter(keeping(asked, behind))));
+/** Returns a page of the rollouts that all filters keep, and only those of `batches` where it is given. */
+export async function pageOf(index: RolloutIndex, asked: Asked, batches?: ReadonlySet<string>): Promise<RolloutPage> {
+  const kept = await saying(index, asked, once(index.all().filter(keeping(asked, batches))));
   const pages = Math.max(1, Math.ceil(kept.length / PAGE));
   const page = Math.min(pages - 1, Math.max(0, Math.floor(Number(asked['page'] ?? 0)) || 0));
   const rollouts = kept.slice(page * PAGE, (page + 1) * PAGE).map(listed);
-  const what = behind && {
-    behind: behind.part ? partText(behind.part) : 'all rollouts of its batches, of which its n may be a part',
-  };
-  return { total: kept.length, page, pages, rollouts, facets: facetsOf(index), ...what };
+  return { total: kept.length, page, pages, rollouts, facets: facetsOf(index) };
 }
 
 /** All that the filters keep, in each batch that holds it. */
-export const keptOf = (index: RolloutIndex, asked: Asked, behind?: Behind): Promise<IndexedRollout[]> =>
-  saying(index, asked, index.all().filter(keeping(asked, behind)));
+export const keptOf = (index: RolloutIndex, asked: Asked, batches?: ReadonlySet<string>): Promise<IndexedRollout[]> =>
+  saying(index, asked, index.all().filter(keeping(asked, batches)));
 
 async function saying(index: RolloutIndex, { said }: Asked, kept: IndexedRollout[]): Promise<IndexedRollout[]> {
   if (!said) return kept;
@@ -47,7 +42,7 @@ async function saying(index: RolloutIndex, { said }: Asked, kept: IndexedRollout
   return kept.filter(({ id }) => ids.has(id));
 }
 
-function keeping(asked: Asked, { batches, part }: Partial<Behind> = {}): (one: IndexedRollout) => boolean {
+function keeping(asked: Asked, batches: ReadonlySet<string> | undefined): (one: IndexedRollout) => boolean {
   const { broken, text, batch } = asked;
   const wanted = Object.entries(values).flatMap(([name, of]) => {
     const value = asked[name];
@@ -56,7 +51,6 @@ function keeping(asked: Asked, { batches, part }: Partial<Behind> = {}): (one: I
   if (broken) wanted.push(({ outcome }) => (outcome === 'broken') === (broken === 'yes'));
   if (batch) wanted.push((one) => one.batch.ref.sha256.startsWith(batch));
   if (batches) wanted.push((one) => batches.has(one.batch.ref.sha256));
-  if (part) wanted.push((one) => one.outcome !== 'broken' && isIn(part, one));
   if (text) {
     const lower = text.toLowerCase();
     wanted.push(

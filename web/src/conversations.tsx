@@ -82,7 +82,7 @@ export function Conversations({ query }: { query: string }) {
         {wholeNumber(total)} conversations{pages > 1 && `, page ${page + 1} of ${wholeNumber(pages)}`}
         {figure !== null && (
           <>
-            , behind <code>{figure}</code>: {answer.behind} <a href="#conversations">all</a>
+            , in the batches behind <code>{figure}</code> <a href="#conversations">all</a>
           </>
         )}
       </p>

@@ -2,7 +2,7 @@
 import { digest } from '../../artifacts/hash';
 import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/statistics';
-import { MAX_INLINE_TASKS, type TaskGroup } from '../model';
+import type { TaskGroup } from '../model';
 import { type Level, only, rateFigure, rewardFigure, slug } from './figures';
 
 /** The group of all tasks. */
@@ -36,7 +36,6 @@ export function groupsOf(o: {
     groups: [...rows, [OVERALL, evaluated] as const].map(([group, ids]) => ({
       group,
       tasks: ids.size,
-      ...(group !== OVERALL && ids.size <= MAX_INLINE_TASKS && { ids: [...ids] }),
       arms: [...columns].map(([arm, means]) => {
         const own = only(means, (task) => ids.has(task));
         const at = `${id}.${idOf(group)}.${slug(arm)}`;

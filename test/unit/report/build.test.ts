@@ -15,7 +15,7 @@ import type {
 } from '../../../src/domain/results';
 import { normalQuantile } from '../../../src/domain/statistics';
 import { buildReport } from '../../../src/report/build/report';
-import { lineage, rolloutsBehind } from '../../../src/report/lineage';
+import { lineage } from '../../../src/report/lineage';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { reportText, viewsOf } from '../../../src/report/sections/report';
 import { readOutcomes, readRecords } from '../../../src/rollout/read';
@@ -599,9 +599,8 @@ describe('with branches', () => {
     expect(said.behind.slice(0, 2)).toEqual([`${at}.twin.difference`, `${at}.special.difference`]);
     // It stays an option of the router.
     expect(gamed.router!.choices!.map(({ option }) => option)).toContain(one);
-    const { totals, root } = await lineage({ store, report: gamed, start: `${at}.twin.difference` });
+    const { totals } = await lineage({ store, report: gamed, start: `${at}.twin.difference` });
     expect(totals.scored).toBe(96);
-    expect(root).toMatchObject({ over: { branch: 'twin', scored: 28, broken: 0 } });
   });
 
   test.each<[string, RewardOf]>([
@@ -678,22 +677,6 @@ test('the router: what it chose, how sure it was, and what it could not route', 
   const half = normalQuantile(0.5 + LEVEL / 2) * 0.1;
   expect(crossValidation.routed.interval).toMatchObject({ low: 0.6 - half, high: 0.6 + half, level: LEVEL });
   expect(crossValidation.unionCeiling.interval!.high).toBe(1);
-});
-
-test('a figure of what the router chose, and of an end, leads to those rollouts alone that it is over', async () => {
-  const over = async (start: string) => {
-    const [{ root }, { part }] = await Promise.all([
-      lineage({ store, report, start }),
-      rolloutsBehind({ store, report, start }),
-    ]);
-    return { ...(root.kind === 'figure' && root.over), part };
-  };
-  const choice = (option: string) => over(`router.choices.${option}.success_rate`);
-  expect(await choice('base')).toMatchObject({ scored: 1, successes: 0, part: { chosen: 'base' } });
-  expect(await choice(one)).toMatchObject({ scored: 2, successes: 2, part: { chosen: one } });
-  expect(await over('router.choices.base')).toEqual({ part: undefined });
-  const { reason, rollouts } = report.arms![0]!.stopReasons![0]!;
-  expect(await over(rollouts.id)).toMatchObject({ scored: rollouts.value, part: { stop: reason } });
 });
 
 /** The record with one more option that was evaluated. */
