@@ -1,22 +1,17 @@
-/** What the report says: which policy to ship, how arms stand to each other, what became of each adapter; all of it follows from the figures. */
+/** Which policy the report says to ship, what it doubts, and the verdict on each adapter; all of it follows from the figures. */
 import { type Figure, figuresIn } from '../../../src/domain/artifacts';
 import { gainsAnything, pairedDifference, together } from '../../../src/domain/statistics';
 import { seededRandom } from '../../../src/domain/seeds';
 import { statementOf } from '../../../src/report/adapters';
-import { differenceFigure, nothing } from '../../../src/report/build/figures';
+import { differenceFigure } from '../../../src/report/build/figures';
 import type { CapabilityDraft } from '../../../src/report/capability-model';
 import { type Arm, type ReportDraft, reportSchema } from '../../../src/report/model';
 import { recommendationOf } from '../../../src/report/recommendation';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { capabilityBlocks } from '../../../src/report/sections/capabilities';
 import { viewsOf } from '../../../src/report/sections/report';
-import { routerBlocks } from '../../../src/report/sections/router';
 import { answerOf } from '../../../src/report/summary';
 import { figure, ref, reportFixture } from '../../support/report-fixture';
 
-const texts = (draft: ReportDraft): string[] => completeReport(draft).verdict.map(({ text }) => text);
-/** What the section on the router says. */
-const routed = (draft: ReportDraft): string => JSON.stringify(routerBlocks(completeReport(draft)));
 const armOf = (draft: ReportDraft, name: string): Arm => draft.arms!.find((one) => one.name === name)!;
 
 describe('schema', () => {
@@ -75,53 +70,6 @@ describe('schema', () => {
 });
 
 describe('verdict', () => {
-  test('names the arm that solves more first, with the interval turned round', () => {
-    const draft = reportFixture();
-    const { difference } = draft.comparisons![0]!;
-    difference.value = -0.14;
-    Object.assign(difference.interval!, { low: -0.2, high: -0.08 });
-    expect(texts(draft).join('\n')).toMatch(/grpo_target solves 14\.0 points more than trace .*\+8\.0 to \+20\.0/);
-  });
-
-  test('a campaign whose policies were trained once says so, and knows no spread of trainings', () => {
-    const report = completeReport(reportFixture());
-    expect(texts(reportFixture()).join('\n')).toMatch(/each policy was trained once.* unknown/i);
-    const pages = JSON.stringify(viewsOf(report)) + JSON.stringify(report.recommendation);
-    expect(pages).not.toMatch(/\bahead\b|[^.\d]5 points/);
-  });
-
-  test('splits the tasks that trace fails by whether any adapter solves them', () => {
-    const split = (change: (draft: ReportDraft) => void = () => {}): string => {
-      const draft = reportFixture();
-      const outcomes = [
-        [1, 1, 1, 0],
-        [0, 1, 0, 0],
-        [0, 0, 0, 1],
-        [0, 0, 0, 0],
-        [0, 0, null, 1],
-      ];
-      const options = ['base', 'skill_one', 'trace', 'grpo_target'];
-      draft.solverMatrix!.inline = { tasks: ['a', 'b', 'c', 'd', 'e'], options, outcomes };
-      draft.arms![1]!.name = 'skill_one';
-      change(draft);
-      return routed(draft);
-    };
-    expect(split()).toContain(
-      'Of 3 tasks that trace fails, base or an adapter alone solves 1 (lost by the choice, or by chance where answers ' +
-        'are sampled) and 2 are solved by none of them (no adapter for what they need).',
-    );
-    expect(split()).toContain('grpo_target solves 1 of these 2.');
-    const unscored = split(({ solverMatrix }) => void (solverMatrix!.inline!.outcomes[3]![1] = null));
-    expect(unscored).toContain(
-      'and 1 are solved by none of them (no adapter for what they need); of 1 not all of them were',
-    );
-    const routable = split((draft) => void (armOf(draft, 'grpo_target').routable = true));
-    expect(routable).toContain('base, an adapter or grpo_target alone solves 2 (lost by the choice');
-    expect(routable).not.toContain('grpo_target solves');
-    const untried = split(({ router }) => void (router!.failed = [{ name: 'skill_one', reason: 'it broke' }]));
-    expect(untried).toContain('Of 3 tasks that trace fails, base alone solves 0');
-  });
-
   test('who solves what: over the tasks that an option has a scored rollout of, and alone only where all others failed', () => {
     const draft = reportFixture();
     const outcomes = [
@@ -136,35 +84,18 @@ describe('verdict', () => {
     expect(solvers).toMatchObject({ rows: [['base', '2', '66.7%', '1', '0'], ['one', '0', '0%', '0', '2']] }); // prettier-ignore
   });
 
-  test('tells adapters that show no gain, failed arms, leakage and how far the campaign came', () => {
+  test('doubts failed arms, leakage, failed passes and what the router could not do, and is short where the campaign was', () => {
     const draft = reportFixture();
-    draft.leakage!.passed = false;
-    draft.leakage!.hits = [{ where: 'definition of x', task: 'test-3' }];
-    // A baseline that came to nothing.
-    draft.arms!.push({
-      ...{
-        name: 'gepa',
-        reason: 'budget spent',
-        role: 'baseline',
-        kind: 'gepa',
-        status: 'failed',
-        tasks: 0,
-        trials: 0,
-      },
-      trainingRollouts: nothing('arms.failed.rollouts.training'),
-      allRollouts: nothing('arms.failed.rollouts.all'),
-    });
+    const doubts = () => completeReport(draft).verdict.length;
+    const before = doubts();
+    Object.assign(draft.leakage!, { passed: false, hits: [{ where: 'definition of x', task: 'test-3' }] });
+    Object.assign(draft.arms!.at(-1)!, { status: 'failed', reason: 'budget spent' });
     draft.selection!.failedPasses = [3, 7].map((pass) => ({ pass, reason: 'AnalystFailed: no JSON' }));
-    const all = texts(draft).join('\n');
-    const became = JSON.stringify(capabilityBlocks(completeReport(draft)));
-    expect(became).toContain('Adapter choose_among_candidates shows no significant gain');
-    expect(became).toContain('compute_required_values has no adapter (not calibrated after 3 rounds)');
-    expect(texts(draft)).toContain('2 of 10 labeling passes failed and are left out: AnalystFailed: no JSON.');
-    expect(all).toMatch(/Arm gepa failed: budget spent/);
-    expect(all).toMatch(/Leakage: 1 text contains a test task/);
-    expect(texts({ campaign: { ...draft.campaign, status: 'stopped_at_stage', stage: 'rollouts' } })).toEqual([
-      'The campaign was stopped after stage rollouts; later stages are absent.',
-    ]);
+    Object.assign(draft.router!.errors!, { value: 3 });
+    draft.router!.failed = [{ name: 'tell_the_price', reason: 'BadInput: another rank' }];
+    expect(doubts()).toBe(before + 5);
+    const early = { campaign: { ...draft.campaign, status: 'stopped_at_stage' as const, stage: 'rollouts' as const } };
+    expect(completeReport(early).verdict).toHaveLength(1);
   });
 
   test('rests on figures and artifacts of the report only', () => {
@@ -178,18 +109,6 @@ describe('verdict', () => {
     const verdict = [{ text: 'trace solves everything.', behind: [] }];
     const report = { ...completeReport(reportFixture()), verdict };
     expect(renderReport({ report }).html).not.toContain('trace solves everything');
-  });
-
-  test('counts what the router failed on, and says what it can not choose and why nothing was added up', () => {
-    const draft = reportFixture();
-    Object.assign(draft.router!.errors!, { value: 3 });
-    draft.router!.failed = [{ name: 'tell_the_price', reason: 'BadInput: another rank' }];
-    draft.router!.noSums = 'none of the 3 adapters gains';
-    expect(texts(draft)).toContain('The router failed on 3 test rollouts.');
-    expect(texts(draft)).toContain('The router can not choose tell_the_price: BadInput: another rank.');
-    // With what the test tasks say since.
-    const why = 'with the test tasks, which came later, complete_all_requested_actions helps';
-    expect(routed(draft)).toContain(`No adapters were added up: none of the 3 adapters gains; ${why}.`);
   });
 });
 
@@ -217,44 +136,14 @@ describe('recommendation', () => {
     return draft;
   }
 
-  const beside = 'GRPO on the target comes to 61% with 42% of the rollouts';
-  const trace = `Ship trace, which routes between the adapters: 76% of the test tasks, base 37%. ${beside};`;
-  const differ = 'the two differ significantly on these tasks; each was trained once.';
-  test.each<[string, Parameters<typeof draftOf>[0], arm: string, answer: string, text: RegExp]>([
-    [
-      'two without a significant difference',
-      { between: [12, 4] },
-      'trace',
-      `${trace} there is no significant difference on these tasks.`,
-      /No significant difference between trace and grpo_target on these tasks: \+4\.0 pt \(95% interval 0\.0 to \+7\.9, n 200; better on 12 tasks, worse on 4, p 0\.077\)\.$/,
-    ],
-    [
-      'two that differ on these tasks',
-      { between: [32, 0] },
-      'trace',
-      `${trace} ${differ}`,
-      /^Ship trace, .*, Holm-corrected p <0\.001\)\. .*trace solves 16\.0 points more than grpo_target on these tasks \(/,
-    ],
-    [
-      'a baseline that solves more of these tasks',
-      { between: [3, 17] },
-      'grpo_target',
-      `Ship grpo_target: 61% of the test tasks, base 37%. Training on capabilities comes to 76% with 2.4 times the rollouts; ${differ}`,
-      /^Ship grpo_target: it solves 61\.0% of 200 test tasks, where base solves 37\.0%: .*grpo_target solves 7\.0 points more than trace on these tasks \(.*That is plain GRPO on the target, with 3,612 rollouts in all against 8,516\.$/,
-    ],
-    [
-      'base, where nothing is significantly better',
-      { trace: [1, 2], target: [5, 2], between: [1, 5] },
-      'base',
-      'Ship the base model as it is: it solves 37% of the test tasks, and nothing that was trained is significantly better.',
-      /^Ship base, the model as it is, which solves 37\.0% of 200 test tasks: no other policy is significantly better \(trace .*grpo_target .*\)\. Plain GRPO/,
-    ],
-  ])('of %s', (_, of, arm, answer, text) => {
-    const report = completeReport(draftOf(of));
-    const { recommendation, verdict } = report;
+  test.each<[string, Parameters<typeof draftOf>[0], arm: string]>([
+    ['two without a significant difference', { between: [12, 4] }, 'trace'],
+    ['two that differ on these tasks', { between: [32, 0] }, 'trace'],
+    ['a baseline that solves more of these tasks', { between: [3, 17] }, 'grpo_target'],
+    ['base, where nothing is significantly better', { trace: [1, 2], target: [5, 2], between: [1, 5] }, 'base'],
+  ])('of %s', (_, of, arm) => {
+    const { recommendation, verdict } = completeReport(draftOf(of));
     expect(recommendation!.arm).toBe(arm);
-    expect(recommendation!.text).toMatch(text);
-    expect(answerOf(report)).toBe(answer);
     // It comes first, and once.
     expect(verdict[0]).toEqual({ text: recommendation!.text, behind: recommendation!.behind });
   });
@@ -336,25 +225,16 @@ describe('recommendation', () => {
     },
   );
 
-  test('one policy that was sampled twice is said to be one, and is not compared with itself', () => {
+  test('one policy that was sampled twice is not compared with itself', () => {
     const draft = draftOf({ between: [9, 0] });
-    armOf(draft, 'grpo_target').routable = true;
-    armOf(draft, 'trace').sameAs = 'grpo_target';
+    Object.assign(armOf(draft, 'trace'), { sameAs: 'grpo_target' });
     const { recommendation } = completeReport(draft);
-    expect(recommendation!.text).toMatch(
-      /^Ship trace, which gives everything to grpo_target: .*trace and grpo_target are one policy/,
-    );
-    expect(answerOf(completeReport(draft))).toBe('Ship grpo_target: 76% of the test tasks, base 37%.');
+    expect(recommendation!.tests).toMatchObject([{ arm: 'trace', against: 'base' }]);
   });
 
-  test('says nothing of what to ship before there is an evaluation, and that plain GRPO was not looked at where no arm is it', () => {
+  test('nothing is shipped before there is an evaluation', () => {
     const before = completeReport({ ...reportFixture(), arms: [], comparisons: [] });
     expect([before.recommendation, answerOf(before)]).toEqual([undefined, undefined]);
-    const without = { ...draftOf({ between: [1, 1] }), comparisons: [] };
-    without.arms = without.arms!.filter(({ name }) => name !== 'grpo_target');
-    expect(completeReport(without).recommendation!.text).toMatch(
-      /How plain GRPO on the target would stand is not known/,
-    );
   });
 });
 
@@ -393,30 +273,22 @@ describe('statement of an adapter', () => {
     return capability;
   }
 
-  test.each<[string, Parameters<typeof adapter>[0], string, RegExp]>([
+  test.each<[string, Parameters<typeof adapter>[0], string]>([
     [
-      'no gain on 60 held-out tasks and a gain on 200 test tasks are one statement, with the p that decides',
+      'no gain on 60 held-out tasks and a gain on 200 test tasks',
       { own: [48, 20, 0], held_out: [60, 4, 0], test: [200, 35, 0] },
       'helps',
-      /^Adapter ask_first helps on the target: \+15\.0 pt on its tasks \(95% interval \+1\d\.\d to \+19\.\d, n 260; better on 39 tasks, worse on 0, p <0\.001; held-out \+6\.7 pt, n 60, test \+17\.5 pt, n 200\); in its own environment 41\.7% to 91\.7% \(\+41\.7 pt, .*p <0\.001\)\.$/,
     ],
     [
-      'a gain on few held-out tasks that the test tasks do not bear out is no gain, and which tasks would say otherwise is said',
+      'a gain on few held-out tasks that the test tasks do not bear out',
       { own: [32, 2, 1], held_out: [20, 6, 0], test: [60, 4, 7] },
       'no_gain',
-      /Adapter ask_first shows no significant gain: \+3\.8 pt.* The 20 held-out tasks alone would say otherwise: \+30\.0 pt, p 0\.031\.$/,
     ],
-    [
-      'what it has learned in its own environment alone is said as such',
-      { own: [48, 20, 0], held_out: [60, 3, 2], router: [200, 9, 8] },
-      'learned',
-      /gains in its own environment, and not/,
-    ],
-    ['what hurts', { own: [48, 20, 0], test: [200, 1, 12] }, 'hurts', /hurts on the target: -5\.5 pt/],
-  ])('%s', (_, of, expected, said) => {
-    const { verdict, text, behind } = statementOf(adapter(of))!;
+    ['a gain in its own environment alone', { own: [48, 20, 0], held_out: [60, 3, 2], router: [200, 9, 8] }, 'learned'],
+    ['a loss', { own: [48, 20, 0], test: [200, 1, 12] }, 'hurts'],
+  ])('%s', (_, of, expected) => {
+    const { verdict, behind } = statementOf(adapter(of))!;
     expect(verdict).toBe(expected);
-    expect(text).toMatch(said);
     expect(behind).toEqual(['all', 'own', ...Object.keys(of).slice(1)]);
   });
 

@@ -245,7 +245,7 @@ describe('served', () => {
       const first = await browser.open({ url: addressOf() });
       await first.locator('.facts details.figure summary').first().click();
       await first.locator('.facts details.figure a').first().click();
-      await first.waitForSelector('text=all rollouts of its batches');
+      await first.waitForSelector('text=in the batches behind');
       await first.locator('tbody a').first().click();
       await first.waitForSelector('.messages');
       await first.close();
