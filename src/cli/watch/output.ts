@@ -98,7 +98,7 @@ function awayLines(snapshot: Snapshot): string[] {
 }
 
 /** Draws frames in place; what is printed between them stays above. */
-export class LiveTree {
+class LiveTree {
   private drawn: string[] = [];
   constructor(private readonly out: NodeJS.WriteStream) {}
 

@@ -85,7 +85,7 @@ interface Activities {
 }
 
 /** One text each; those that say the same are counted. */
-export function activityTexts({ activities, troubles = [], owner, rates, now }: Activities): string[] {
+function activityTexts({ activities, troubles = [], owner, rates, now }: Activities): string[] {
   const perSecond = (title: string, count: number) => rates.perSecond(`${owner} ${title}`, count, now);
   const counts = new Map<string, number>();
   for (const text of [

@@ -1,6 +1,7 @@
 /** Several runs as one comparison: over runs and tasks, run by run, and what is refused. */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { UserError } from '../../../src/cli/errors';
 import { compareReports, writeComparison } from '../../../src/cli/report';
 import { runSeeds, type RunOptions } from '../../../src/cli/run/command';
 import { openFolderStore } from '../../../src/artifacts/open-store';
@@ -8,10 +9,8 @@ import { pairedDifference } from '../../../src/domain/statistics';
 import type { Comparison, Span } from '../../../src/report/comparison';
 import type { Arm, ReportDraft, SolverMatrix } from '../../../src/report/model';
 import { completeReport } from '../../../src/report/render';
-import { comparisonText } from '../../../src/report/sections/comparison';
-import { figure, reportFixture } from '../../support/report-fixture';
-import { wordsOf } from '../../support/browser';
 import { shopParts } from '../../support/kinds';
+import { figure, reportFixture } from '../../support/report-fixture';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let home: string;
@@ -54,8 +53,6 @@ const keep = (draft: ReportDraft, folder = join(home, draft.campaign.name)): str
   return join(folder, 'report.json');
 };
 const compared = (...named: string[]) => compareReports({ home, named });
-/** As a reader has it, whatever the width. */
-const textOf = (comparison: Comparison) => comparisonText(comparison).replaceAll(/\s+/g, ' ');
 const three = () => {
   keep(draftOf({ name: 'demo', matrix: matrixOf(30, 28) }));
   keep(draftOf({ name: 'demo-s2', trainingSeed: 2, matrix: matrixOf(32, 20), rollouts: 2560 }));
@@ -63,7 +60,7 @@ const three = () => {
   return compared('demo', 'demo-s2', 'demo-s3');
 };
 
-test('runs on other test tasks are compared on those that they share, and that is said', async () => {
+test('runs on other test tasks are compared on those that they share', async () => {
   const other = matrixOf(32, 20);
   keep(draftOf({ name: 'demo', matrix: matrixOf(30, 28) }));
   keep(
@@ -77,13 +74,9 @@ test('runs on other test tasks are compared on those that they share, and that i
   // None of these ten is solved by any: that is no certainty.
   const [base] = some.arms;
   expect(base!.successRate).toMatchObject({ value: 0, low: 0, high: expect.closeTo(0.213, 3) });
-  expect(textOf(some)).toContain(
-    'success and differences are over the 10 test tasks that are evaluated in all runs (demo 40, demo-2 40)',
-  );
   keep(draftOf({ name: 'demo-3', matrix: { ...other, tasks: other.tasks.map((task) => `more-${task}`) } }));
   const none = await compared('demo', 'demo-3');
   expect(none.differences).toEqual([]);
-  expect(textOf(none)).toContain('no test task is evaluated in all runs');
 });
 
 test('means over runs and tasks, with every run beside them', async () => {
@@ -162,7 +155,6 @@ test('an arm counts in the runs that evaluated it, on tasks that it has a scored
     [2, 39],
     [1, 40],
   ]);
-  expect(textOf(comparison)).toContain('grpo_target was not evaluated in two');
 });
 
 test('a bound, whose tasks no report has, is the mean of the runs without an interval', async () => {
@@ -179,18 +171,11 @@ test('a bound, whose tasks no report has, is the mean of the runs without an int
   expect(arms.at(-1)!.successRate).not.toHaveProperty('low');
 });
 
-test('table, page and JSON hold the same; files and folders are as good as names', async () => {
+test('files and folders are as good as names', async () => {
   const comparison = await three();
-  const text = comparisonText(comparison);
-  expect(text.split('\n').filter((line) => line.length > 99)).toEqual([]);
-  expect(text).toMatch(/trace +3 +4,608 +8,516 +75\.0% .*70\.0 80\.0|trace +3 .*75\.0%/);
-  expect(textOf(comparison)).toContain('demo-s2 +30.0 pt, better on 12 tasks, worse on 0, p <0.001');
-  expect(textOf(comparison)).toContain('for other tasks and other trainings');
   const out = join(home, 'out');
   await writeComparison(comparison, out);
   expect(JSON.parse(readFileSync(join(out, 'comparison.json'), 'utf8'))).toEqual(comparison);
-  const words = wordsOf(readFileSync(join(out, 'comparison.html'), 'utf8'));
-  expect(words).toContain('demo-s2 +30.0 pt, better on 12 tasks, worse on 0, p <0.001');
   const named = [join(home, 'demo', 'report.json'), join(home, 'demo-s2'), 'demo-s3'];
   expect(await compared(...named)).toEqual(comparison);
 });
@@ -204,16 +189,13 @@ test('runs of one name are told apart by what was given', async () => {
   expect(runs.map(({ name }) => name)).toEqual(['demo', file]);
 });
 
-test('runs that share both seeds are no independent draws: they count as one, and that is said', async () => {
+test('runs that share both seeds are no independent draws: they count as one', async () => {
   keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
   keep(draftOf({ name: 'again', matrix: matrixOf(32, 20) }));
   const shared = await compared('one', 'again');
   const { difference, byRun } = shared.differences.at(-1)!;
   expect([difference.runs, byRun.map(({ run }) => run)]).toEqual([1, ['one', 'again']]);
   expect(difference.value).toBeCloseTo((2 + 12) / 2 / TASKS, 12);
-  expect(textOf(shared)).toContain(
-    'one and again share seed 1, training seed 1: they are no independent draws and count as one, their mean',
-  );
 });
 
 test('of one training of each nothing is said about trainings, however far the two differ on the tasks', async () => {
@@ -226,8 +208,6 @@ test('of one training of each nothing is said about trainings, however far the t
   expect(pair.difference).toMatchObject({
     ...{ low: expect.closeTo(alone.low, 2), high: expect.closeTo(alone.high, 2), runs: 1 },
   });
-  expect(textOf(shared)).toContain('how far trainings differ on this target is unknown');
-  expect(textOf(shared)).not.toMatch(/\bahead\b|[^.\d]5 points/);
 });
 
 /** The outcomes of the routed policy and the baseline, by task. */
@@ -275,9 +255,6 @@ test('one policy that was sampled twice is said to be one', async () => {
   };
   const all = await compared(sampled('a', 1, true), sampled('b', 2, true));
   expect(all.differences.map(({ standing }) => standing)).toEqual(['ahead', 'same_policy']);
-  expect(textOf(all)).toContain(
-    'trace and grpo_target are one policy, and their figures samples of it; by run: a +5.0 pt, one policy; b +5.0 pt, one policy',
-  );
   const some = await compared(sampled('c', 1, true), sampled('d', 2, false));
   expect(some.differences.at(-1)).toMatchObject({
     standing: 'undecided',
@@ -299,40 +276,32 @@ test('a large matrix is read from the store', async () => {
   expect(arms.find(({ name }) => name === 'trace')!.successRate).toMatchObject({ value: 0.75, runs: 2 });
   large.solverMatrix = { from: { ...from, sha256: 'f'.repeat(64), uri: `artifact:${'f'.repeat(64)}` }, tasks: TASKS };
   keep(large);
-  await expect(compared('large', 'other')).rejects.toThrow(
-    /the outcomes of large, on 40 test tasks, are not in its report, .*--home$/,
-  );
+  await expect(compared('large', 'other')).rejects.toThrow(UserError);
 });
 
-test.each<[string, (draft: ReportDraft) => void, RegExp]>([
-  [
-    'another target',
-    (draft) => (draft.campaign.target = { name: 'shop', version: '1 (requests 3)' }),
-    /^one has target shop 1, two has shop 1 \(requests 3\): compare runs of one target and one base model$/,
-  ],
-  ['another base model', (draft) => (draft.campaign.baseModel = 'b'), /^one has base model .*, two has b:/],
+test.each<[string, (draft: ReportDraft) => void]>([
+  ['another target', (draft) => (draft.campaign.target = { name: 'shop', version: '1 (requests 3)' })],
+  ['another base model', (draft) => (draft.campaign.baseModel = 'b')],
   [
     'no evaluation',
     (draft) => {
       for (const part of ['arms', 'solverMatrix', 'router'] as const) delete draft[part];
       Object.assign(draft.campaign, { status: 'stopped_at_stage', stage: 'selection' });
     },
-    /^two has no evaluated arms: it came to stage selection; run it to its end$/,
   ],
-])('%s is refused', async (_what, change, message) => {
+])('%s is refused', async (_what, change) => {
   keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
   const draft = draftOf({ name: 'two', matrix: matrixOf(30, 28) });
   change(draft);
   keep(draft);
-  await expect(compared('one', 'two')).rejects.toThrow(message);
+  await expect(compared('one', 'two')).rejects.toThrow(UserError);
 });
 
 test('the same report twice, and one that is not there are refused', async () => {
   const file = keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
-  await expect(compared('one', file)).rejects.toThrow(`${file} is named twice`);
-  await expect(compared('one', 'two')).rejects.toThrow("campaign 'two' has no report in");
   mkdirSync(join(home, 'empty'));
-  await expect(compared('one', join(home, 'empty'))).rejects.toThrow('holds no report.json');
+  for (const other of [file, 'two', join(home, 'empty')])
+    await expect(compared('one', other)).rejects.toThrow(UserError);
 });
 
 describe('one run a training seed', () => {
@@ -369,6 +338,6 @@ describe('one run a training seed', () => {
   });
 
   test('one name for all is refused', async () => {
-    await expect(ran({ name: 'x' })).rejects.toThrow('--name is "x", and each of the runs has a name of its own');
+    await expect(ran({ name: 'x' })).rejects.toThrow('--name');
   });
 });

@@ -1,10 +1,10 @@
-/** What is missing is named with the way to get it. */
+/** What is missing is named, and what can go on is a warning. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
-import { type CheckItem, runChecks, warningsOf } from '../../../src/checks/check';
+import { type CheckItem, runChecks } from '../../../src/checks/check';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { languageModelChecks } from '../../../src/cli/checks/endpoints';
 import {
@@ -50,17 +50,14 @@ const vllm = (url: string, more: object = {}) => ({ policyServer: { kind: 'vllm'
 const program = (...command: string[]) => ({ kind: 'process', command });
 const supported = (file: string) => program(process.execPath, resolve('test/support', file));
 
-/** What a doctor says, a line a check, with one space where columns begin. `only`: the check that is looked at. */
-async function saidOf(items: CheckItem[], { until, only }: { until?: Stage; only?: string } = {}): Promise<string[]> {
+/** Returns `ok NAME`, `warning NAME` or `missing NAME` for each check. `only`: the check that is looked at. */
+async function foundBy(items: CheckItem[], { until, only }: { until?: Stage; only?: string } = {}): Promise<string[]> {
   const checks = await runChecks(
     items.filter(({ name }) => name === (only ?? name)),
     { until },
   );
-  return doctorLines(checks).map((line) => line.replaceAll(/ +/g, ' '));
+  return checks.map(({ name, ok, warning }) => `${warning ? 'warning' : ok ? 'ok' : 'missing'} ${name}`);
 }
-type Line = string | RegExp;
-const matching = (lines: Line[]) =>
-  lines.map((line) => (typeof line === 'string' ? line : (expect.stringMatching(line) as string)));
 
 /** A folder with these files. */
 function folderOf(files: Record<string, string>, folder = newFolder()): string {
@@ -80,18 +77,15 @@ function programThatSays(text: string): string {
 const setEnv = (more: NodeJS.ProcessEnv) => jest.replaceProperty(process, 'env', { ...process.env, ...more });
 afterEach(() => jest.restoreAllMocks());
 
-test.each<[string | undefined, Line[]]>([
-  ['s3:/wrong', ['missing store CAMPAIGN_STORE: s3:/wrong is no address of a bucket; write s3://BUCKET/PREFIX']],
-  [
-    's3://bucket/x',
-    [/^missing store reading s3:\/\/bucket\/x\/id: .*ECONNREFUSED 127.0.0.1:9; see to the bucket, AWS_ENDPOINT/],
-  ],
-  [undefined, [/^ok target environment /]],
-])('a store at %s is tried, and where it fails nobody asks the target', async (url, lines) => {
+test.each([
+  ['s3:/wrong', 'missing store'],
+  ['s3://bucket/x', 'missing store'],
+  [undefined, 'ok target environment'],
+])('a store at %s is tried, and where it fails nobody asks the target', async (url, line) => {
   const key = { AWS_ACCESS_KEY_ID: 'x', AWS_SECRET_ACCESS_KEY: 'x' };
   if (url) setEnv({ CAMPAIGN_STORE: url, AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:9', ...key });
   const items = [storeCheck(home), ...targetChecks({ campaign: campaign(), home })].slice(0, 2);
-  expect(await saidOf(items)).toEqual(matching(lines));
+  expect(await foundBy(items)).toEqual([line]);
 });
 
 describe('the loop', () => {
@@ -132,68 +126,39 @@ describe('the machine', () => {
   const packages = '{"python": [3, 11, 1], "packages": {"torch": "2.13.0+cpu", "trl": "0.1"}}';
   const old = programThatSays('{"python": [3, 9, 1], "packages": {}}');
 
-  test.each<[CheckItem | CheckItem[], ...Line[]]>([
-    [nodeCheck('20.19.0'), 'ok Node 20.19.0'],
-    [nodeCheck('22.1.0'), 'ok Node 22.1.0'],
-    [nodeCheck('20.18.3'), 'missing Node version 20.18.3; install Node 20.19 or newer'],
-    [memoryCheck(4 * room), /^missing memory 4\.0 GiB; use a machine with 6 GiB/],
-    [memoryCheck(6 * room), 'ok memory 6.0 GiB'],
-    [buildCheck(bare), /^missing build .*; run `make build`$/],
-    [homeCheck(homeAt(join(file, 'home'))), /^missing home folder .* is not a folder; choose a folder .* --home$/],
-    [homeCheck(homeAt(join(bare, 'there/later'))), /^ok home folder .*there\/later, /],
-    [homeCheck(home, campaign(), () => 1.5 * room), /^missing home folder .*; free 2 GiB/],
-    [
-      homeCheck(home, campaign(vllm('http://gpu:8000')), () => 44 * room),
-      `warning home folder ${home.root}, 44.0 GiB free; a campaign of the paper's size takes 50 GiB`,
-    ],
-    [temporaryCheck(bare), `ok temporary files ${bare}`],
-    [temporaryCheck(join(bare, 'none')), /^missing temporary files TMPDIR is .*none, .*; set TMPDIR to a folder/],
-    [pythonChecks('/no/python'), /^missing Python there is no \/no\/python; run `make install`/],
-    [
-      pythonChecks(old),
-      `missing Python ${old} is version 3.9.1; run \`make install\`, which finds or fetches Python 3.11 or newer`,
-    ],
-    [pythonChecks(programThatSays('not JSON')), /^missing Python .* does not run.*make install/],
-    [
-      pythonChecks(programThatSays(packages)),
-      /^ok Python 3\.11\.1 /,
-      /^missing Python packages (?!.*torch)(?=.*peft is missing).*trl is 0\.1, not 1\.16\.0/,
-    ],
+  test.each<[CheckItem | CheckItem[], ...string[]]>([
+    [nodeCheck('20.19.0'), 'ok Node'],
+    [nodeCheck('20.18.3'), 'missing Node'],
+    [memoryCheck(4 * room), 'missing memory'],
+    [memoryCheck(6 * room), 'ok memory'],
+    [buildCheck(bare), 'missing build'],
+    [homeCheck(homeAt(join(file, 'home'))), 'missing home folder'],
+    [homeCheck(homeAt(join(bare, 'there/later'))), 'ok home folder'],
+    [homeCheck(home, campaign(), () => 1.5 * room), 'missing home folder'],
+    [homeCheck(home, campaign(vllm('http://gpu:8000')), () => 44 * room), 'warning home folder'],
+    [temporaryCheck(bare), 'ok temporary files'],
+    [temporaryCheck(join(bare, 'none')), 'missing temporary files'],
+    [pythonChecks('/no/python'), 'missing Python'],
+    [pythonChecks(old), 'missing Python'],
+    [pythonChecks(programThatSays('not JSON')), 'missing Python'],
+    [pythonChecks(programThatSays(packages)), 'ok Python', 'missing Python packages'],
     [gpus(2, 0)],
-    [gpus(1, 4, { program, visible: '0,1,2,3' }), /^ok GPUs 4 of 4/],
-    [gpus(1, 2, { program, visible: '2,3' }), /^ok GPUs 2 of 4/],
-    [
-      gpus(2, 2, { program, visible: '2,3' }),
-      /^missing GPUs .*4 needed; use a machine with 4 for the trainers, or lower workers\.gpuSlots 2 x workers\.gpusPerTrainer 2$/,
-    ],
-    [gpus(1, 1, { program: '/none/nvidia-smi' }), /^missing GPUs \/none\/nvidia-smi does not run/],
-    // Of a benchmark's target.
-    [
-      bridge(bare, join(bare, 'checkout')),
-      'missing bridge .venv-bridges is not installed; run `make bridges`',
-      /^missing .* there is no folder .*; name a checkout in target\.checkout$/,
-    ],
-    [bridge(bridged, join(bridged, 'checkout')), 'ok bridge .venv-bridges', /^ok /],
-    [bridge(bridged, bridged), /^ok /, new RegExp(`^missing .* ${bridged} holds no src/tau2; `)],
+    [gpus(1, 4, { program, visible: '0,1,2,3' }), 'ok GPUs'],
+    [gpus(1, 2, { program, visible: '2,3' }), 'ok GPUs'],
+    [gpus(2, 2, { program, visible: '2,3' }), 'missing GPUs'],
+    [gpus(1, 1, { program: '/none/nvidia-smi' }), 'missing GPUs'],
+    [bridge(bare, join(bare, 'checkout')), 'missing bridge', 'missing tau2-bench checkout'],
+    [bridge(bridged, join(bridged, 'checkout')), 'ok bridge', 'ok tau2-bench checkout'],
+    [bridge(bridged, bridged), 'ok bridge', 'missing tau2-bench checkout'],
     [bridgeChecks(campaign())],
   ])('%#', async (items, ...lines) => {
-    expect(await saidOf([items].flat())).toEqual(matching(lines));
+    expect(await foundBy([items].flat())).toEqual(lines);
   });
 
   test('what is missing is one line, first in the error', async () => {
-    const items = [nodeCheck('20.19.0'), { ...nodeCheck('18.1.0'), name: 'node' }, buildCheck(newFolder())];
-    const checks = await runChecks(items);
-    expect(() => requireAll(checks)).toThrow('node: version 18.1.0; install Node 20.19 or newer');
-    expect(doctorLines(checks)).toEqual([
-      'ok       Node   20.19.0',
-      'missing  node   version 18.1.0; install Node 20.19 or newer',
-      'missing  build  dist/workers/worker.js is missing; run `make build`',
-    ]);
-    expect(doctorLines(checks, 48).slice(1)).toEqual([
-      'missing  node   version 18.1.0; install Node\n                20.19 or newer',
-      'missing  build  dist/workers/worker.js is\n                missing; run `make build`',
-    ]);
-    expect(doctorLines(checks, 30)[1]).toBe('missing  node   version\n  18.1.0; install Node 20.19\n  or newer');
+    const checks = await runChecks([nodeCheck('20.19.0'), buildCheck(newFolder())]);
+    expect(() => requireAll(checks)).toThrow(/^build: /);
+    expect(doctorLines(checks)).toHaveLength(2);
   });
 
   test('curves that can not be written are a warning that says how to get them, and the rest is written', async () => {
@@ -201,33 +166,25 @@ describe('the machine', () => {
     setEnv({ CAMPAIGN_METRICS_PYTHON: python });
     const tools = ['trackio', 'wandb'] as const;
     const checks = await runChecks(metricsChecks(tools));
-    expect(checks.map(({ detail }) => detail)).toEqual([
-      `trackio 0.43.0 (${python})`,
-      `none are written: ${python} has no package wandb; run \`make metrics\`, or name a Python that has it in CAMPAIGN_METRICS_PYTHON`,
-    ]);
+    expect(checks.map(({ warning }) => warning)).toEqual([undefined, true]);
     expect(toolsFound(tools, checks)).toEqual(['trackio']);
-    const nowhere = /^warning curves for \w+ .* there is no \/nowhere\/python; run `make metrics`/;
-    expect(await saidOf(metricsChecks(tools, '/nowhere/python'))).toEqual(matching([nowhere, nowhere]));
+    expect(await foundBy(metricsChecks(tools, '/nowhere/python'))).toEqual([
+      'warning curves for trackio',
+      'warning curves for wandb',
+    ]);
   });
 });
 
 describe('a base model', () => {
-  const make = 'make one with `make base-model`, or correct baseModel.path in the campaign file';
-  const hub =
-    'if Qwen/Qwen2.5 is its name on the Hugging Face hub, download it with `.venv/bin/hf download Qwen/Qwen2.5 --local-dir models/Qwen2.5` and name that folder in baseModel.path';
   const whole = { 'config.json': '', 'model.safetensors': '', 'tokenizer.json': '' };
   test.each<[path: string, files: Record<string, string> | undefined, line: string]>([
-    ['no/such/model', undefined, `missing base model there is no folder PATH; ${make}`],
-    // A name on the Hugging Face hub; a folder of models is none.
-    ['Qwen/Qwen2.5', undefined, `missing base model there is no folder PATH; ${hub}`],
-    ['models/Qwen2.5', undefined, `missing base model there is no folder PATH; ${make}`],
-    ['model', { 'config.json': '' }, `missing base model PATH lacks weights (*.safetensors), a tokenizer; ${make}`],
-    ['model', whole, 'ok base model PATH'],
+    ['no/such/model', undefined, 'missing base model'],
+    ['model', { 'config.json': '' }, 'missing base model'],
+    ['model', whole, 'ok base model'],
   ])('at %s with files %j', async (path, files, line) => {
     const folder = join(newFolder(), path);
     if (files) folderOf(files, folder);
-    const said = await saidOf(modelChecks(campaign({}, folder)), { only: 'base model' });
-    expect(said).toEqual([line.replace('PATH', folder)]);
+    expect(await foundBy(modelChecks(campaign({}, folder)), { only: 'base model' })).toEqual([line]);
   });
 
   describe('and the modules that a LoRA trains:', () => {
@@ -241,18 +198,18 @@ describe('a base model', () => {
     const experts = ['q_proj', 'experts'];
     const served = vllm('http://127.0.0.1:8000');
 
-    test.each<[model: string, modules: string[], over: { dropout?: number; policyServer?: object }, line: RegExp]>([
-      [base, ['q_proj', 'conv.in_proj'], {}, /^ok LoRA modules q_proj, conv\.in_proj$/],
-      [base, ['gate_proj', 'conv'], {}, /^missing .* no module gate_proj, conv .*; name modules .*: in_proj, .*, w3$/],
-      [pointer, ['q_proj'], {}, /^missing .* is a git-lfs pointer .*; run `git lfs pull` in \S+, .* baseModel\.path/],
-      [moe, ['q_proj', 'v_proj'], {}, /^ok LoRA modules q_proj, v_proj$/],
-      [moe, experts, {}, /^missing .* runs experts without adapters; name q_proj, .* alone .*, or serve it with vLLM$/],
-      [moe, experts, { ...served, dropout: 0.1 }, /^missing .*training\.lora\.dropout is 0\.1, .*; set it to 0$/],
-      [moe, experts, served, /^ok .* --enable-mixed-moe-lora-format, and --max-lora-rank of 16 for each capability/],
-    ])('%s, %j with %j', async (model, targetModules, { dropout = 0, ...over }, line) => {
+    test.each<[model: string, modules: string[], over: { dropout?: number; policyServer?: object }, status: string]>([
+      [base, ['q_proj', 'conv.in_proj'], {}, 'ok'],
+      [base, ['gate_proj', 'conv'], {}, 'missing'],
+      [pointer, ['q_proj'], {}, 'missing'],
+      [moe, ['q_proj', 'v_proj'], {}, 'ok'],
+      [moe, experts, {}, 'missing'],
+      [moe, experts, { ...served, dropout: 0.1 }, 'missing'],
+      [moe, experts, served, 'ok'],
+    ])('%s, %j with %j', async (model, targetModules, { dropout = 0, ...over }, status) => {
       const asked = campaign({ training: { lora: { targetModules, dropout } }, ...over }, model);
-      const said = await saidOf(modelChecks(asked, pythonPath(), home.root), { only: 'LoRA modules' });
-      expect(said).toEqual(matching([line]));
+      const found = await foundBy(modelChecks(asked, pythonPath(), home.root), { only: 'LoRA modules' });
+      expect(found).toEqual([`${status} LoRA modules`]);
     });
   });
 
@@ -261,32 +218,32 @@ describe('a base model', () => {
     const config = { 'config.json': '{}' };
     const configured = { ...config, 'tokenizer_config.json': '{"chat_template": "{{ messages }} {{ tools }}"}' };
     const silent = { ...configured, 'chat_template.jinja': '{{ messages[0].content }} my tools_of_trade' };
-    test.each<[files: Record<string, string>, tools: object[], over: object, lines: Line[]]>([
-      [{}, [tool], {}, []],
-      [config, [], {}, [/^missing chat template \S+ has none; write \S+\/chat_template\.jinja/]],
-      [configured, [tool], {}, ['ok chat template shows tools']],
-      [silent, [], {}, [/^ok /]],
-      [silent, [tool], {}, [/ does not show tools, and the target has 1: .*; let \S+\/chat_template\.jinja show them/]],
-      [silent, [tool], vllm('http://127.0.0.1:2'), []],
-    ])('%j with tools %j, %j', async (files, tools, over, lines) => {
+    test.each<[files: Record<string, string>, tools: object[], over: object, ...lines: string[]]>([
+      [{}, [tool], {}],
+      [config, [], {}, 'missing chat template'],
+      [configured, [tool], {}, 'ok chat template'],
+      [silent, [], {}, 'ok chat template'],
+      [silent, [tool], {}, 'missing chat template'],
+      [silent, [tool], vllm('http://127.0.0.1:2')],
+    ])('%j with tools %j, %j', async (files, tools, over, ...lines) => {
       const describe = async () => ({ tools }) as EnvironmentDescription;
       const asked = campaign(over, folderOf(files));
-      expect(await saidOf(shownChecks({ campaign: asked, describe }))).toEqual(matching(lines));
+      expect(await foundBy(shownChecks({ campaign: asked, describe }))).toEqual(lines);
     });
   });
 
   const shop = { kind: 'shop' };
-  test.each<[string, model: string, target: object, lines: Line[]]>([
-    ['it was made for', base, shop, [/^ok base tokenizer 0% of the target's text \(0 of \d+ tokens\) is unknown/]],
-    ['in English', base, supported('library.mjs'), [/^missing .* \d\d% of .*"book".*baseModel\.path.* --force$/]],
+  test.each<[string, model: string, target: object, ...lines: string[]]>([
+    ['it was made for', base, shop, 'ok base tokenizer'],
+    ['in English', base, supported('library.mjs'), 'missing base tokenizer'],
     // The written policy is enough where the user has no model here.
-    ['with a user', base, supported('two-party.mjs'), [/^missing .*\(2 of 2 tokens\)/]],
-    ['and it is missing', newFolder(), shop, [/^ok base tokenizer .*no tokenizer\.json/]],
-    ['and it is broken', folderOf({ 'tokenizer.json': '{' }), shop, [/^missing .*check-tokens: .*tokenizer\.json/]],
-    ['that is not there', base, program('/no/target'), []],
-  ])('its tokenizer is asked about the words of a target %s', async (_what, model, target, lines) => {
+    ['with a user', base, supported('two-party.mjs'), 'missing base tokenizer'],
+    ['and it is missing', newFolder(), shop, 'ok base tokenizer'],
+    ['and it is broken', folderOf({ 'tokenizer.json': '{' }), shop, 'missing base tokenizer'],
+    ['that is not there', base, program('/no/target')],
+  ])('its tokenizer is asked about the words of a target %s', async (_what, model, target, ...lines) => {
     const items = targetChecks({ campaign: campaign({ target }, model), home, asksTokenizer: true });
-    expect(await saidOf(items, { only: 'base tokenizer' })).toEqual(matching(lines));
+    expect(await foundBy(items, { only: 'base tokenizer' })).toEqual(lines);
   });
 });
 
@@ -299,53 +256,24 @@ describe('the target and the parts that work on it', () => {
   const slow = { ...program('/bin/sh', '-c', 'sleep 20'), silenceSeconds: 1 };
   const dies = program(process.execPath, '-e', "console.error('no database'); process.exit(7)");
 
-  test('describe themselves; what can not be asked is not held against it', async () => {
-    expect(await saidOf(targetChecks({ campaign: campaign(), home }))).toEqual(
-      matching([
-        /^ok target environment shop 1: reference actions, \d+ rules, output schemas of 2 of 7 tools$/,
-        'ok analyst rules',
-        'ok synthesizer generators',
-      ]),
-    );
-    expect(await saidOf(targetChecks({ campaign: campaign({ target: dies }), home }))).toEqual(
-      matching([
-        /^missing target environment .*does not describe itself: .*(exit code 7|no database).*campaign env check --/,
-        'ok analyst rules, not held against the target',
-        'ok synthesizer generators, not held against the target',
-      ]),
-    );
+  test('describe themselves; what can not be asked is not held against the parts', async () => {
+    const parts = ['ok analyst', 'ok synthesizer'];
+    expect(await foundBy(targetChecks({ campaign: campaign(), home }))).toEqual(['ok target environment', ...parts]);
+    expect(await foundBy(targetChecks({ campaign: campaign({ target: dies }), home }))).toEqual([
+      'missing target environment',
+      ...parts,
+    ]);
   });
 
-  test.each<[over: object, until: Stage | undefined, ...Line[]]>([
-    [
-      { arms: [{ kind: 'grpo_target' }], training: { groupsPerStep: 10_000 } },
-      undefined,
-      /^missing target environment training\.groupsPerStep is 10000, but the target has \d+ train tasks/,
-    ],
-    [{ target: slow }, undefined, /^missing .* has not answered describe for 1 s .*; .* set silenceSeconds higher/],
-    [
-      { target: supported('two-party.mjs'), arms: [] },
-      undefined,
-      /^missing analyst .*\{kind: llm, .* or \{kind: given, capabilities: FILE\}.*; change the field analyst of/,
-      /^warning synthesizer capabilities will end not_synthesized .*; generators: .*give one an outputSchema/,
-    ],
-    [
-      given,
-      'selection',
-      /^missing analyst .*\/no\/file\.json.*; correct the field analyst of the campaign file$/,
-      /^missing synthesizer synthesizer\.modules: \/no\/modules cannot be read/,
-      /^missing arm gepa .*reflection is missing/,
-    ],
-    [
-      given,
-      'rollouts',
-      /^warning analyst needed after the rollouts: .*; correct/,
-      /^warning synthesizer needed after the rollouts: .*; correct/,
-      /^warning arm gepa needed after the rollouts: .*; correct/,
-    ],
+  test.each<[over: object, until: Stage | undefined, ...lines: string[]]>([
+    [{ arms: [{ kind: 'grpo_target' }], training: { groupsPerStep: 10_000 } }, undefined, 'missing target environment'],
+    [{ target: slow }, undefined, 'missing target environment'],
+    [{ target: supported('two-party.mjs'), arms: [] }, undefined, 'missing analyst', 'warning synthesizer'],
+    [given, 'selection', 'missing analyst', 'missing synthesizer', 'missing arm gepa'],
+    [given, 'rollouts', 'warning analyst', 'warning synthesizer', 'warning arm gepa'],
   ])('of %j lack until %s', async (over, until, ...lines) => {
-    const said = await saidOf(targetChecks({ campaign: campaign(over), home }), until && { until });
-    expect(said.filter((line) => !line.startsWith('ok'))).toEqual(matching(lines));
+    const found = await foundBy(targetChecks({ campaign: campaign(over), home }), until && { until });
+    expect(found.filter((line) => !line.startsWith('ok'))).toEqual(lines);
   });
 
   test('kinds of somebody else are asked like the project’s own; a warning is none of the lacks', async () => {
@@ -365,7 +293,7 @@ describe('the target and the parts that work on it', () => {
     const asked = { ...campaign({ target: supported('two-party.mjs'), arms: [] }), analyst: { kind: 'mine' } };
     const checks = await runChecks(targetChecks({ campaign: asked, home, registry: kinds }));
     expect(checks.filter(({ ok }) => !ok)).toMatchObject([{ name: 'analyst', detail: 'phone is not for me' }]);
-    expect(warningsOf(checks)).toEqual([expect.stringMatching(/^synthesizer: capabilities will end not_synthesized/)]);
+    expect(checks.filter(({ warning }) => warning)).toMatchObject([{ name: 'synthesizer' }]);
   });
 });
 
@@ -385,27 +313,27 @@ describe('a vLLM server', () => {
         server.adapters.set(String(name), String(path));
         response.end('ok');
       };
-      return saidOf(serverTrials(asked, home), { only: 'adapters' });
+      return foundBy(serverTrials(asked, home), { only: 'adapters' });
     };
     try {
       server.root = '/models/mine';
-      expect(await check(64)).toEqual(['ok adapters of rank 16, and sums of 4 of them, are taken']);
+      expect(await check(64)).toEqual(['ok adapters']);
       expect([...server.adapters.keys()]).toEqual([]);
-      expect(await check(32)).toEqual(matching([/^warning .*--max-lora-rank 64$/]));
-      expect(await check(8)).toEqual(matching([/^missing .*--max-lora-rank 16$/]));
+      expect(await check(32)).toEqual(['warning adapters']);
+      expect(await check(8)).toEqual(['missing adapters']);
     } finally {
       await server.close();
     }
   }, 240_000);
 
-  test.each<[string, status: number, page: string, RegExp]>([
-    ['that has all that is needed', 200, serving({ id: 'a-1', parent: 'qwen' }, model), /^ok /],
-    ['of another model', 200, serving({ id: 'llama' }), /^missing .*serves llama, not qwen; .*policyServer\.model/],
-    ['of another context', 200, serving({ ...model, max_model_len: 4096 }), /^missing .* 4096 .*max-model-len 32768/],
-    ['that wants a key', 401, '{"error": "Unauthorized"}', /^missing .* answers 401 .*; set POLICY_SERVER_API_KEY/],
-    ['that is none', 200, '<html>It works!</html>', /^missing .* says <html>It works!.*; name the address of vLLM/],
-    ['that is elsewhere', 404, 'Not Found', /^missing .*\/v1\/models says 404 Not Found; name the address/],
-  ])('%s is asked without a change', async (_what, status, page, line) => {
+  test.each<[string, status: number, page: string, found: string]>([
+    ['that has all that is needed', 200, serving({ id: 'a-1', parent: 'qwen' }, model), 'ok'],
+    ['of another model', 200, serving({ id: 'llama' }), 'missing'],
+    ['of another context', 200, serving({ ...model, max_model_len: 4096 }), 'missing'],
+    ['that wants a key', 401, '{"error": "Unauthorized"}', 'missing'],
+    ['that is none', 200, '<html>It works!</html>', 'missing'],
+    ['that is elsewhere', 404, 'Not Found', 'missing'],
+  ])('%s is asked without a change', async (_what, status, page, found) => {
     const calls: string[] = [];
     const server = createServer(({ method, url }, response) => {
       calls.push(`${method} ${url}`);
@@ -416,7 +344,7 @@ describe('a vLLM server', () => {
     try {
       const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
       const items = modelChecks(campaign(vllm(url, { model: 'qwen' })));
-      expect(await saidOf(items, { only: 'policy server' })).toEqual(matching([line]));
+      expect(await foundBy(items, { only: 'policy server' })).toEqual([`${found} policy server`]);
       expect(calls).toEqual(['GET /health', 'GET /v1/models']);
     } finally {
       server.close();
@@ -425,10 +353,8 @@ describe('a vLLM server', () => {
 
   test('that does not answer', async () => {
     const url = `http://127.0.0.1:${await freePort()}`;
-    expect(await saidOf(modelChecks(campaign(vllm(url))), { only: 'policy server' })).toEqual([
-      expect.stringMatching(
-        `^missing policy server .*${url}: .*; start it, or correct policyServer.url in the campaign file$`,
-      ),
+    expect(await foundBy(modelChecks(campaign(vllm(url))), { only: 'policy server' })).toEqual([
+      'missing policy server',
     ]);
   });
 });
@@ -438,49 +364,42 @@ describe('language models', () => {
   beforeEach(async () => (server = await startChatServer(streamed('OK'))));
   afterEach(() => server.close());
   const model = (more: object = {}) => ({ kind: 'llm', url: server.url, model: 'm', ...more });
-  const said = (over: object, asks = true) => saidOf(languageModelChecks(campaign(over), { asks }));
+  const found = (over: object, asks = true) => foundBy(languageModelChecks(campaign(over), { asks }));
 
   test('each is asked once, as a campaign will', async () => {
-    expect(await said({ analyst: model({ temperature: 0.5 }), synthesizer: model({ model: 'n' }) })).toEqual([
-      `ok language model of the analyst m at ${server.url} answers`,
-      `ok language model of the synthesizer n at ${server.url} answers`,
+    expect(await found({ analyst: model({ temperature: 0.5 }), synthesizer: model({ model: 'n' }) })).toEqual([
+      'ok language model of the analyst',
+      'ok language model of the synthesizer',
     ]);
     expect(server.requests.map(({ body }) => [body['model'], body['temperature'], body['stream']]).sort()).toEqual([
       ['m', 0.5, true],
       ['n', 1, true],
     ]);
-    expect(await said({})).toEqual([]);
+    expect(await found({})).toEqual([]);
   });
 
-  test('what is wrong names the field that mends it', async () => {
+  test('one without its key is not asked, one that refuses or cannot be priced is missing', async () => {
     const keyless = { analyst: model({ apiKeyEnv: 'NOT_SET' }) };
     for (const asks of [true, false])
-      expect(await said(keyless, asks)).toEqual(
-        matching([/^missing language model of the analyst analyst\.apiKeyEnv is NOT_SET, and this/]),
-      );
-    expect(await said({ analyst: model() }, false)).toEqual([]);
+      expect(await found(keyless, asks)).toEqual(['missing language model of the analyst']);
+    expect(await found({ analyst: model() }, false)).toEqual([]);
     expect(server.requests).toEqual([]);
     server.play = answered(404, '{"error":{"message":"no such model"}}');
-    expect(await said({ synthesizer: model() })).toEqual(matching([/^missing .*correct synthesizer\.model or/]));
-    expect(await said({ analyst: model(), budget: { dollars: 3 } })).toEqual(
-      matching([/ budget\.dollars is 3, and analyst\.price is missing; set it, or budget\.tokens instead$/]),
+    expect(await found({ synthesizer: model() })).toEqual(['missing language model of the synthesizer']);
+    expect(await found({ analyst: model(), budget: { dollars: 3 } })).toContain(
+      'missing language model of the analyst',
     );
   });
 
   test('a target that plays its user itself needs none; of a benchmark it is asked with its own key', async () => {
     const ofUser = async (...users: object[]) => {
       const models = users.map((more) => ['user', { url: server.url, model: 'm', ...more }]);
-      return said({ target: { kind: 'tau2', domains: ['mock'], ...Object.fromEntries(models) } }, false);
+      return found({ target: { kind: 'tau2', domains: ['mock'], ...Object.fromEntries(models) } }, false);
     };
-    expect(await said({ target: program('x') }, false)).toEqual([]);
-    expect(await ofUser()).toEqual(
-      matching([/^missing simulated user target\.user is missing; name its url and model there/]),
-    );
-    expect(await ofUser({ apiKeyEnv: 'NOT_SET' })).toEqual(
-      matching([/apiKeyEnv is NOT_SET, and this variable is not set/]),
-    );
-    expect(await ofUser({ url: `http://127.0.0.1:${await freePort()}/v1` })).toEqual(matching([/ECONNREFUSED/]));
+    expect(await found({ target: program('x') }, false)).toEqual([]);
+    for (const users of [[], [{ apiKeyEnv: 'NOT_SET' }], [{ url: `http://127.0.0.1:${await freePort()}/v1` }]])
+      expect(await ofUser(...users)).toEqual(['missing simulated user']);
     server.play = answered(401, '{"error":{"message":"no key"}}');
-    expect(await ofUser({})).toEqual(matching([/target\.user\.apiKeyEnv/]));
+    expect(await ofUser({})).toEqual(['missing simulated user']);
   });
 });

@@ -266,9 +266,6 @@ test('what failed after its training has spent it, is no arm for that, and is sa
   const [first] = draft.capabilities!;
   expect(first!.training).toMatchObject({ steps: 4, bestStep: undefined });
   expect(first).not.toHaveProperty('validation');
-  expect(textsOf(draft)).toContain(
-    `${one} has no adapter (failed): RolloutsBroken: many. Its training took 40 rollouts, which count as spent.`,
-  );
 });
 
 const own = 40 + 5 + 5;
@@ -307,8 +304,6 @@ test.each<[string, (arm: ArmResult) => ArmResult, object]>([
   const changed = withBaseline(change);
   const draft = await draftOf(changed);
   expect(armOf(draft, 'theirs')).toMatchObject({ allRollouts: { value: own }, ...expected });
-  if (armOf(draft, 'theirs').builtOn)
-    expect(renderReport({ report: draft }).html).toContain(`baseline grpo_target, of ${one}`);
   const heldOut = new Set(changed.arms![0]!.iterations!.map((each) => each.heldOut.ref.sha256)).size;
   expect(rowOf(draft, 'held_out').scored.value).toBe(rowOf(report, 'held_out').scored.value! - 5 * (2 - heldOut));
 });
@@ -577,8 +572,6 @@ describe('with branches', () => {
     const gamed = await withBranches((seed, branch) => (branch === 'special' || seed === 47 ? 1 : 0), 'gamed');
     const { validation, statement } = gamed.capabilities![0]!;
     expect(statement!.gamed).toBe(true);
-    // It has one checkpoint, which nothing chose.
-    expect(statement!.text).not.toContain('chose');
     expect(
       validation!.branches!.map(({ branch, before, after, difference }) => [
         branch,
@@ -590,13 +583,9 @@ describe('with branches', () => {
       ['special', [0, 34, 'wilson'], [1, 34], [1, 34, true, false]],
       ['twin', [1, 14, 'wilson'], [1 / 14, 14], [1 / 14 - 1, 14, false, true]],
     ]);
-    const said = gamed.verdict.find(({ text }) => text.startsWith('Gamed: '))!;
-    expect(said).toMatchObject({ text: expect.stringContaining(one), behind: statement!.behind });
-    expect(statement!.text).toMatch(
-      /It is gamed: .* changes by \+100\.0 pt on special \(90% .*, n 34; .*\) but by -92\.9 pt on twin \(90% .*, n 14; .*\)\. The router may choose it/,
-    );
     const at = `capabilities.${one}.validation.synthesized`;
-    expect(said.behind.slice(0, 2)).toEqual([`${at}.twin.difference`, `${at}.special.difference`]);
+    expect(statement!.behind.slice(0, 2)).toEqual([`${at}.twin.difference`, `${at}.special.difference`]);
+    expect(gamed.verdict.map(({ behind }) => behind)).toContainEqual(statement!.behind);
     // It stays an option of the router.
     expect(gamed.router!.choices!.map(({ option }) => option)).toContain(one);
     const { totals } = await lineage({ store, report: gamed, start: `${at}.twin.difference` });
@@ -649,7 +638,6 @@ test('selection: outcomes of the labeled rollouts, votes out of all passes, thos
   const { failed, passed, passes, failedPasses, candidates } = report.selection!;
   expect([failed.value, passed.value, passes, failedPasses.length]).toEqual([5, 2, 10, 2]);
   expect(candidates[0]).toMatchObject({ votes: 8, passes: 10, coverage: { value: 0.4, n: 8 } });
-  expect(textsOf(report)).toContain('2 of 10 labeling passes failed and are left out: no JSON.');
   // What an analyst gives outright has no votes and no statistics.
   const { selection } = await built({ ...record, selection: { ...record.selection!, labels: [], failedPasses: [] } });
   expect(selection).toMatchObject({ passes: 0, candidates: [{ name: one, selected: true }, { name: two }] });
@@ -712,12 +700,8 @@ test('a router that is constant says what it gives', async () => {
   expect(constant.router).toMatchObject({ kind: 'learned', constant: 'base' });
   // One policy in two rows: neither is held against the other.
   expect(armOf(constant, 'trace').sameAs).toBe('base');
-  expect(constant.verdict[0]!.text).toContain('trace is base itself');
   // It predicted nothing.
   expect(constant.router!.choices!.map(({ probability }) => probability)).toEqual([undefined, undefined]);
-  const page = (shown: Report) => renderReport({ report: shown }).html;
-  expect(page(report)).toContain('mean probability');
-  expect(page(constant)).not.toContain('mean probability');
 });
 
 test('an adapter is judged by all tasks of the target that it was tried on, each once', () => {
@@ -729,11 +713,7 @@ test('an adapter is judged by all tasks of the target that it was tried on, each
   ]);
   // In this record the sets share their tasks.
   expect(onTarget!.all).toMatchObject({ id: 'capabilities.tell_what_is_asked.on_target', n: 5 });
-  expect(statement!.text).toMatch(
-    /^Adapter tell_what_is_asked shows no significant gain: .* held-out .*, router’s .*, test .*, on the seeds that chose its checkpoint\.$/,
-  );
-  // After the figures of the training as well.
-  expect(textsOf(report)).toContain('"on the seeds that chose its checkpoint"');
+  expect(statement!.verdict).toBe('no_gain');
 });
 
 test('every interval has the level of the campaign', () => {
@@ -765,7 +745,7 @@ test('rollouts are counted by purpose; tokens as they were returned', () => {
   ]);
 });
 
-test('rollouts that broke are told by cause, on the page, the terminal and in the verdict', async () => {
+test('rollouts that broke are counted by cause', async () => {
   const brokenAt = (n: number, message: string) => brokenRollout(`train-${n}`, 'BadEnvironment', message);
   const why = (n: number) => `episode: "${n}" is the id of an open episode`;
   const records = [
@@ -780,11 +760,6 @@ test('rollouts that broke are told by cause, on the page, the terminal and in th
     ['rollouts.broken_by_error.badenvironment_2', 1, 'a reward of 2', 'train-8'],
     ['rollouts.broken_by_error.routerfailed', 1, 'no answer', 't3'],
   ]);
-  const text =
-    '8 rollouts broke and are in no figure of success: 2 BadEnvironment, as at task train-31: episode: "31" is the id of an open';
-  expect(reportText(told, 500)).toContain(text.slice(0, 70));
-  expect(textsOf(told)).toContain(text);
-  expect(renderReport({ report: told }).html).toContain('as at task train-31: ');
 });
 
 test('base rollouts that a search found again count once, and are spent by its arm all the same', async () => {
@@ -812,11 +787,6 @@ test('a policy that could not be evaluated is a failed row, and a bound over it 
   const { status, reason } = armOf(part, 'union_ceiling');
   expect([status, reason]).toEqual(['failed', expect.stringContaining(one)]);
   expect([part.comparisons, part.router!.choices]).toEqual([[], undefined]);
-  const texts = textsOf(part);
-  expect(texts).toContain(`Arm ${one} failed: PolicyNotLoaded: gone.`);
-  expect(texts).toContain(
-    `union_ceiling is not known: it is over what the router can choose, and ${one} was not evaluated.`,
-  );
 });
 
 test('a baseline that the router may choose is in the bound and in what routing has cost', async () => {

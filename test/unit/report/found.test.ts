@@ -142,7 +142,6 @@ describe('selection', () => {
   beforeAll(async () => {
     report = await built(await recordOf({ discovery, passes }));
   });
-  const texts = () => report.verdict.map(({ text }) => text);
 
   test('a cited step has its trajectory and the messages around it; nothing is made up for what cannot be found', () => {
     const [first, last, elsewhere, beyond] = report.selection!.evidence![0]!.citations;
@@ -185,7 +184,6 @@ describe('selection', () => {
         },
       ],
     });
-    expect(texts()).toContain('1 of 3 failed trajectories are put down to the environment, 0 to the simulated user.');
     // Half of the passes is no majority.
     const [user, agent] = [fault('user', 'is rude'), fault('agent', 'never asked')];
     const two = [pass(0, [], { failures: user }), pass(1, [], { failures: agent })];
@@ -193,12 +191,11 @@ describe('selection', () => {
     expect(faults!.trajectories).toMatchObject({ user: { value: 0 }, examples: [] });
   });
 
-  test('agreement is a figure over trajectories that leads back to the passes; low agreement is said', async () => {
+  test('agreement is a figure over trajectories that leads back to the passes', async () => {
     const { agreement } = report.selection!.candidates[0]!;
     expect(agreement).toMatchObject({ id: `selection.${capability}.agreement`, n: 4 });
     expect(agreement!.value).toBeGreaterThan(0);
     expect(agreement!.value).toBeLessThan(0.667);
-    expect(texts().join('\n')).toMatch(/agree little on ask_for_missing_identifiers \(0\.\d\d, n 4\)/);
     const { root } = await lineage({ store, report, start: agreement!.id });
     expect(root.inputs).toHaveLength(passes.length);
   });

