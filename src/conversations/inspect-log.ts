@@ -7,26 +7,16 @@ import { decompress } from 'fzstd';
 import { type Entry, fromBufferPromise } from 'yauzl';
 import { z } from 'zod';
 import { rewardSchema, roundReward } from '../domain/environment';
-import { countsOf } from '../domain/statistics';
+import { firstIssue } from '../domain/issues';
 import { mapLeaves, readJson } from './json';
-import {
-  clipped,
-  type Conversation,
-  type FileContents,
-  notesOf,
-  openNotes,
-  problemsIn,
-  rawMessagesSchema,
-  toMessages,
-} from './messages';
+import type { Conversation } from './line';
+import { rawMessagesSchema, toMessages } from './messages';
 
 const sampleSchema = z.looseObject({
-  id: z.union([z.string(), z.number()], { error: 'text or a number' }).transform(String),
-  epoch: z.number({ error: 'a number' }).default(1),
+  id: z.union([z.string(), z.number()]).transform(String),
+  epoch: z.number().default(1),
   messages: rawMessagesSchema,
-  scores: z
-    .record(z.string(), z.looseObject({ value: z.unknown() }), { error: 'an object of scores by scorer' })
-    .nullish(),
+  scores: z.record(z.string(), z.looseObject({ value: z.unknown() })).nullish(),
   /** Long texts of messages, which hold `attachment://KEY` in their place. */
   attachments: z.record(z.string(), z.string()).default({}),
 });
@@ -38,42 +28,33 @@ const IGNORED = ['id', 'source', 'model', 'metadata', 'internal'];
 /** `scorer`: whose score counts in a log with several. */
 export async function readSamples(
   samples: AsyncIterable<unknown> | Iterable<unknown>,
-  { name, scorer, oddities }: { name: string; scorer: string | undefined; oddities: string[] },
-): Promise<FileContents> {
+  { file, scorer, warnings }: { file: string; scorer: string | undefined; warnings: string[] },
+): Promise<{ conversations: Conversation[]; problems: string[] }> {
   const conversations: Conversation[] = [];
   const problems: string[] = [];
-  const leftOut: string[] = [];
-  const noted = { ...openNotes(IGNORED), oddities };
   let count = 0;
   for await (const value of samples) {
-    const where = `${name}: samples[${count++}]`;
+    const where = `${file}: samples[${count++}]`;
     if ((value as { error?: unknown } | null)?.error) {
-      leftOut.push('it ended with an error');
+      warnings.push('a sample that ended with an error is left out');
       continue;
     }
     const { data, error } = sampleSchema.safeParse(value);
     if (!data) {
-      problems.push(...problemsIn(error, value).map((problem) => `${where} ${problem}`));
+      problems.push(`${where} ${firstIssue(error, value)}`);
       continue;
     }
     const { id, epoch } = data;
     const reward = readScore(data.scores ?? {}, scorer);
-    if (reward === undefined) leftOut.push('it has no score');
+    if (reward === undefined) warnings.push('a sample without a score is left out');
     else if (typeof reward === 'string') problems.push(`${where} (id ${id}) ${reward}`);
-    else
-      conversations.push({
-        id: `${id}-${epoch}`,
-        task: id,
-        messages: toMessages(messagesIn(data, oddities), noted),
-        reward,
-      });
+    else {
+      const messages = toMessages(messagesIn(data, warnings), { warnings, ignored: IGNORED });
+      conversations.push({ id: `${id}-${epoch}`, task: id, messages, reward });
+    }
   }
-  if (count === 0) problems.push(`${name}: holds no sample of Inspect; give a log of Inspect, or JSON lines`);
-  const notes = [
-    ...[...countsOf(leftOut)].map(([why, left]) => `left out ${left} of ${count} samples: ${why}`),
-    ...notesOf(noted),
-  ];
-  return { conversations, problems, notes: notes.map((note) => `${name}: ${note}`) };
+  if (count === 0) problems.push(`${file}: holds no sample of Inspect; give a log of Inspect, or JSON lines`);
+  return { conversations, problems };
 }
 
 const GRADES: Record<string, number> = { C: 1, I: 0, P: 0.5, N: 0, TRUE: 1, FALSE: 0 };
@@ -90,24 +71,24 @@ function readScore(scores: NonNullable<Sample['scores']>, scorer: string | undef
   if (rewardSchema.safeParse(value).success) return roundReward(value as number);
   return (
     GRADES[typeof value === 'object' ? '' : String(value).trim().toUpperCase()] ??
-    `scores.${name}.value is ${clipped(value)}; it must be "C", "I", "P", "N", true, false or a number from 0 to 1`
+    `scores.${name}.value is ${JSON.stringify(value).slice(0, 60)}; it must be "C", "I", "P", "N", true, false or a number from 0 to 1`
   );
 }
 
 const ATTACHMENT = 'attachment://';
 
-const messagesIn = ({ messages, attachments }: Sample, oddities: string[]) =>
+const messagesIn = ({ messages, attachments }: Sample, warnings: string[]) =>
   mapLeaves(messages, (value) => {
     if (typeof value !== 'string' || !value.startsWith(ATTACHMENT)) return value;
     const text = attachments[value.slice(ATTACHMENT.length)];
-    if (text === undefined) oddities.push('a long text that the log keeps apart is missing in it');
+    if (text === undefined) warnings.push('a long text that the log keeps apart is missing in it');
     return text ?? value;
   }) as Sample['messages'];
 
 export const isZip = (body: Buffer): boolean => body.toString('latin1', 0, 4) === 'PK\u0003\u0004';
 
 /** Yields the samples of an `.eval` in the order of their names. Of two with one name the later counts: so Inspect edits logs. */
-export async function* samplesIn(body: Buffer, oddities: string[]): AsyncGenerator<unknown> {
+export async function* samplesIn(body: Buffer, warnings: string[]): AsyncGenerator<unknown> {
   const zip = await fromBufferPromise(body, { lazyEntries: true });
   const entries = new Map<string, Entry>();
   for await (const entry of zip.eachEntry())
@@ -115,6 +96,6 @@ export async function* samplesIn(body: Buffer, oddities: string[]): AsyncGenerat
   for (const [, entry] of [...entries].sort(([a], [b]) => (a < b ? -1 : 1))) {
     const isZstandard = entry.compressionMethod === 93;
     const text = await buffer(await zip.openReadStreamPromise(entry, isZstandard ? { decodeFileData: false } : {}));
-    yield readJson(Buffer.from(isZstandard ? decompress(text) : text).toString('utf8'), oddities);
+    yield readJson(Buffer.from(isZstandard ? decompress(text) : text).toString('utf8'), warnings);
   }
 }

@@ -18,8 +18,8 @@ const NOT_JSON = /-?\b(?:NaN|Infinity)\b(?!\s*:)/g;
 /** An escape that may be half of a pair. */
 const SURROGATE = /\\u[dD][89a-fA-F]/;
 
-/** Reads a JSON text; halves of surrogate pairs are U+FFFD, which is added to `oddities`. Throws where it is none. */
-export function readJson(text: string, oddities: string[]): unknown {
+/** Reads a JSON text; halves of surrogate pairs are U+FFFD, which is added to `warnings`. Throws where it is none. */
+export function readJson(text: string, warnings: string[]): unknown {
   if (measureJson(text, { values: Infinity, levels: MOST_LEVELS }).exceeded)
     throw new Error(`it is nested deeper than ${MOST_LEVELS}`);
   const value = parseNumbers(text);
@@ -32,7 +32,7 @@ export function readJson(text: string, oddities: string[]): unknown {
   };
   const whole = mapLeaves(value, (leaf) => (typeof leaf === 'string' ? repaired(leaf) : leaf), repaired);
   if (count === 0) return value;
-  oddities.push('half a character (a lone surrogate) is read as U+FFFD');
+  warnings.push('half a character (a lone surrogate) is read as U+FFFD');
   return whole;
 }
 

@@ -11,21 +11,7 @@ import { countsOf } from '../domain/statistics';
 import { conversionOf } from './convert';
 import { isZip, readSamples, samplesIn } from './inspect-log';
 import { readJson } from './json';
-import {
-  clipped,
-  type Conversation,
-  type FileContents,
-  isTooDeep,
-  lineSchema,
-  type Noted,
-  notesOf,
-  openNotes,
-  problemsIn,
-  rewardOf,
-  toMessages,
-  toTool,
-  unreadNote,
-} from './messages';
+import { type Conversation, readLine } from './line';
 
 const SHOWN = 20;
 /** A file with a zero among its first bytes is no text. */
@@ -39,12 +25,15 @@ export async function readConversations(o: {
   files: readonly string[];
   scorer?: string | undefined;
 }): Promise<{ conversations: Conversation[]; notes: string[] }> {
-  const contents: (FileContents & { file: string })[] = [];
+  const contents: FileContents[] = [];
   // One after the other: a shell gives thousands of names, and a process may not open as many files.
-  for (const file of o.files) contents.push({ file, ...(await readOne(file, o.scorer)) });
+  for (const file of o.files) contents.push(await readOne(file, o.scorer));
   const problems = contents.flatMap((one) => [...one.problems, ...repeatedIds(one)]);
   if (problems.length > 0) throw badInput(problems);
-  return { conversations: withDistinctIds(contents), notes: firstProblems(contents.flatMap(({ notes }) => notes)) };
+  const notes = contents.flatMap(({ file, warnings }) =>
+    [...countsOf(warnings)].map(([text, count]) => `${file}: ${text} (${count})`),
+  );
+  return { conversations: withDistinctIds(contents), notes: firstProblems(notes) };
 }
 
 /** The first of many problems or notes, and how many more there are. */
@@ -55,31 +44,39 @@ const firstProblems = (problems: readonly string[]): string[] =>
 
 const badInput = (problems: readonly string[]) => new OutsideFailure('BadInput', firstProblems(problems).join('\n'));
 
+/** What one file holds. If it has problems, nothing of it is used. */
+interface FileContents {
+  file: string;
+  conversations: Conversation[];
+  /** Each names file, line, field, value and fix. */
+  problems: string[];
+  /** Sentences about what is left out, or read in another way than it is written. */
+  warnings: string[];
+}
+
 async function readOne(file: string, scorer: string | undefined): Promise<FileContents> {
-  const told = (error: unknown): never => {
+  const body = await readFile(file).catch((error: unknown) => {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT') throw badInput([`there is no file ${file}; name one with conversations`]);
     if (code === 'EISDIR') throw badInput([`${file} is a folder; name the files in it, such as ${file}/*.jsonl`]);
     throw badInput([`${file} can't be read: ${reasonOf(error)}`]);
-  };
-  const body = await readFile(file).catch(told);
-  const noted = openNotes();
-  const { oddities } = noted;
-  const log = { name: file, scorer, oddities };
+  });
+  const warnings: string[] = [];
+  const contents = { file, conversations: [], warnings };
+  const samplesOf = (samples: Parameters<typeof readSamples>[0]) => readSamples(samples, { file, scorer, warnings });
   if (isZip(body))
-    return readSamples(samplesIn(body, oddities), log).catch((error: unknown) =>
-      unreadable(`${file}: can't be read (${reasonOf(error)}); ${CONVERT}`),
+    return samplesOf(samplesIn(body, warnings)).then(
+      (read) => ({ ...contents, ...read }),
+      (error: unknown) => ({ ...contents, problems: [`${file}: can't be read (${reasonOf(error)}); ${CONVERT}`] }),
     );
   if (body.subarray(0, SNIFFED_BYTES).includes(0))
     throw badInput([`${file} is no text; name JSON lines (docs/conversations.md) or logs of Inspect (.eval, .json)`]);
-  if (!isUtf8(body)) oddities.push(NOT_UTF8);
-  const value = file.endsWith('.json') ? jsonValue(body, oddities) : undefined;
-  if (!value) return readLines(body, { name: file, noted });
-  if (!Array.isArray(value['samples'])) return unreadable(`${file}${problemOf(value)}`);
-  return readSamples(value['samples'], log);
+  if (!isUtf8(body)) warnings.push('bytes that are not UTF-8 are read as U+FFFD');
+  const value = file.endsWith('.json') ? jsonValue(body, warnings) : undefined;
+  if (!value) return { ...contents, ...readLines(body, file, warnings) };
+  if (!Array.isArray(value['samples'])) return { ...contents, problems: [`${file}${problemOf(value)}`] };
+  return { ...contents, ...(await samplesOf(value['samples'])) };
 }
-
-const unreadable = (problem: string): FileContents => ({ conversations: [], problems: [problem], notes: [] });
 
 const CONVERT = 'write it as JSON with `inspect log convert --to json --output-dir FOLDER FILE`';
 
@@ -91,22 +88,20 @@ function problemOf(value: object): string {
   return `: no log of Inspect with samples, nor JSON lines (one conversation a line); its fields: ${Object.keys(value).join(', ')}`;
 }
 
-const NOT_UTF8 = 'bytes that are not UTF-8 are read as U+FFFD';
-
 /** The file's one value; undefined for JSON lines, of which there may be only one. */
-function jsonValue(body: Buffer, oddities: string[]): Record<string, unknown> | undefined {
+function jsonValue(body: Buffer, warnings: string[]): Record<string, unknown> | undefined {
   const own: string[] = [];
   try {
     const value = readJson(body.toString('utf8').replace(/^\uFEFF/, ''), own);
     if (typeof value !== 'object' || value === null || 'messages' in value) return undefined;
-    oddities.push(...own);
+    warnings.push(...own);
     return value as Record<string, unknown>;
   } catch {
     return undefined;
   }
 }
 
-const repeatedIds = ({ file, conversations }: { file: string; conversations: readonly Conversation[] }): string[] =>
+const repeatedIds = ({ file, conversations }: FileContents): string[] =>
   [...countsOf(conversations.map(({ id }) => id))].flatMap(([id, count]) =>
     count > 1
       ? [`${file}: id ${JSON.stringify(id)} is there more than once; give each conversation its own, or none`]
@@ -114,7 +109,7 @@ const repeatedIds = ({ file, conversations }: { file: string; conversations: rea
   );
 
 /** Where two files have the same id, each id begins with its file's name. */
-function withDistinctIds(contents: readonly { file: string; conversations: Conversation[] }[]): Conversation[] {
+function withDistinctIds(contents: readonly FileContents[]): Conversation[] {
   const all = contents.flatMap(({ conversations }) => conversations);
   if (new Set(all.map(({ id }) => id)).size === all.length) return all;
   const names = countsOf(contents.map(({ file }) => basename(file)));
@@ -124,26 +119,19 @@ function withDistinctIds(contents: readonly { file: string; conversations: Conve
   });
 }
 
-function readLines(body: Buffer, { name, noted }: { name: string; noted: Noted }): FileContents {
+function readLines(body: Buffer, file: string, warnings: string[]): Pick<FileContents, 'conversations' | 'problems'> {
   const conversations: Conversation[] = [];
   const problems: string[] = [];
-  const unread: string[] = [];
-  let failed = 0;
+  let count = 0;
   for (const { line, text } of linesOf(body)) {
-    const read = readLine({ line, text }, { noted, unread });
-    if (Array.isArray(read)) problems.push(...read.map((problem) => `${name}:${line} ${problem}`));
+    count += 1;
+    const read = readLine(text, line, warnings);
+    if (typeof read === 'string') problems.push(`${file}:${line} ${read}`);
     else if (read) conversations.push(read);
-    else failed += 1;
   }
-  const count = conversations.length + problems.length + failed;
   if (count === 0)
-    problems.push(`${name}: holds no line; write one conversation a line, as docs/conversations.md shows`);
-  const notes = [
-    ...(failed > 0 ? [`left out ${failed} of ${count} conversations: they have an error and no reward`] : []),
-    ...unreadNote('fields', unread),
-    ...notesOf(noted),
-  ];
-  return { conversations, problems, notes: notes.map((note) => `${name}: ${note}`) };
+    problems.push(`${file}: holds no line; write one conversation a line, as docs/conversations.md shows`);
+  return { conversations, problems };
 }
 
 /** A text may hold U+2028, which is no end of a line in JSON lines. */
@@ -158,45 +146,6 @@ function* linesOf(body: Buffer): Generator<{ line: number; text: string }> {
     if (text !== '') yield { line, text };
     start = end + 1;
   }
-}
-
-/** Returns the problems of a line that can't be used, and undefined for a conversation that failed (infrastructure). */
-function readLine(
-  { line, text }: { line: number; text: string },
-  { noted, unread }: { noted: Noted; unread: string[] },
-): Conversation | string[] | undefined {
-  let value: unknown;
-  try {
-    value = readJson(text, noted.oddities);
-  } catch (error) {
-    return [`is no JSON (${reasonOf(error)}): ${clipped(text)}; write each conversation as one line of JSON`];
-  }
-  if (isTooDeep(value)) return [`is nested too deep: ${clipped(value)}; a conversation is a list of messages`];
-  if (hasFailed(value)) return undefined;
-  const { data, error } = lineSchema.safeParse(value);
-  if (!data) {
-    const conversion = conversionOf(value);
-    return conversion === undefined ? problemsIn(error, value) : [conversion];
-  }
-  const reward = rewardOf(data);
-  if (typeof reward === 'string') return [reward];
-  unread.push(...Object.keys(data).filter((field) => !Object.hasOwn(lineSchema.shape, field)));
-  const { messages, reference, tools = data.functions, system } = data;
-  const id = data.id ?? String(line);
-  if (system) noted.oddities.push('system is read as the first message, and numbered so');
-  return {
-    id,
-    task: data.task ?? id,
-    messages: toMessages([...(system ? [{ role: 'system' as const, content: system }] : []), ...messages], noted),
-    reward,
-    ...(reference && { reference }),
-    ...(tools && { tools: tools.map(toTool) }),
-  };
-}
-
-function hasFailed(value: unknown): boolean {
-  const { error, reward, passed, success } = (value ?? {}) as Record<string, unknown>;
-  return Boolean(error) && (reward ?? passed ?? success) == null;
 }
 
 /** Those of a file with at least this reward. @throws BadInput where the file can't be used, or has none. */

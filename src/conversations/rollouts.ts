@@ -7,7 +7,7 @@ import type { EnvironmentDescription } from '../domain/environment';
 import { countsOf } from '../domain/statistics';
 import type { JsonSchema, ToolCall, ToolSchema } from '../domain/messages';
 import type { ScoredRollout } from '../domain/rollout';
-import type { Conversation } from './messages';
+import type { Conversation } from './line';
 
 /** The environment that the conversations are taken to come from can't be played: it is only described. */
 export function toRollouts({ conversations, name }: { conversations: readonly Conversation[]; name: string }): {

@@ -86,9 +86,7 @@ describe('a file', () => {
     expect(checks.filter(({ ok }) => !ok)).toMatchObject([
       {
         name: 'arms.sft.conversations',
-        detail: expect.stringContaining(
-          'conversations.jsonl:2 messages[0].role is "agent"; it must be system, developer, user, assistant, tool or function',
-        ),
+        detail: expect.stringContaining('conversations.jsonl:2 messages.0.role: expected system'),
         fix: 'correct arms.sft.conversations in the campaign file, or what it names',
       },
       { name: 'arms.environments.modules', detail: expect.stringMatching(/gone cannot be read .*; name a folder of/) },

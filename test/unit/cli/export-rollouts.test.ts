@@ -28,7 +28,9 @@ it('writes messages, tools, rewards and ids that are read back, and a failed rol
     expect(byId.get(key)).toEqual(
       readable({ id: key, task, reward, messages, tools: TOOLS, ...(reference && { reference }) }),
     );
-  expect(notes).toContainEqual(expect.stringMatching(/base-rollouts\.jsonl: left out 1 of 4 conversations/));
+  expect(notes).toContainEqual(
+    expect.stringMatching(/base-rollouts\.jsonl: a conversation with an error and no reward is left out \(1\)/),
+  );
 
   const lines = readFileSync(join(folder, 'base-rollouts.jsonl'), 'utf8');
   expect(lines).not.toContain(JSON.stringify(HALF).slice(1, -1));

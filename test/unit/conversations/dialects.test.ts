@@ -225,7 +225,7 @@ describe('one conversion reads', () => {
       { ...user, name: 'ann' },
       { role: 'assistant', content: 'hi', mood: 'good' },
     ]);
-    expect(notes).toContain('fields of messages that are not read: name (1), mood (1)');
+    expect(notes).toMatch(/field name of messages is not read \(1\)\n.*field mood of messages is not read \(1\)/);
   });
 });
 
@@ -293,7 +293,7 @@ describe('whatever shape it has', () => {
         ) as object[];
         const outcome = await readOne(raw).catch((error: Error) => error.message);
         if (typeof outcome === 'string') {
-          expect(outcome).toMatch(/library\.jsonl:1 messages\[\d+\][\w.[\]]* is /);
+          expect(outcome).toMatch(/library\.jsonl:1 messages\.\d+\.[\w.]+: .*expected/);
           return;
         }
         const text = JSON.stringify(outcome.messages);
@@ -338,11 +338,11 @@ describe('JSON as other programs write it', () => {
   });
 
   it.each([
-    ['"reward":NaN', /reward is NaN, which is none/],
-    ['"reward":Infinity', /reward is Infinity; it must be a number from 0 to 1/],
-    ['"passed":NaN', /passed is NaN; it must be true or false/],
-    ['"success":1', /success is 1; it must be true or false; .*"reward"/],
-    ['"reward":true', /reward is true; .*"passed"/],
+    ['"reward":NaN', /nothing of how it ended .*NaN is none/],
+    ['"reward":Infinity', /reward: .* received Infinity/],
+    ['"passed":NaN', /passed: expected true or false .* received NaN/],
+    ['"success":1', /success: .*"reward".* received 1/],
+    ['"reward":true', /reward: .*"passed".* received true/],
   ])('names what %s is', async (outcome, problem) => {
     await expect(read(line(outcome))).rejects.toThrow(problem);
   });

@@ -66,9 +66,9 @@ it('leaves out what broke or was not scored, and says so', async () => {
   const { conversations, notes } = await readLog(file);
   expect(conversations.map(({ id }) => id)).toEqual(['a-1']);
   expect(notes).toEqual([
-    `${file}: left out 1 of 4 samples: it ended with an error`,
-    `${file}: left out 2 of 4 samples: it has no score`,
     `${file}: content of type reasoning is left out (1)`,
+    `${file}: a sample that ended with an error is left out (1)`,
+    `${file}: a sample without a score is left out (2)`,
   ]);
 });
 
@@ -95,7 +95,7 @@ describe('.eval', () => {
     expect(conversations[0]?.messages.at(-1)).toEqual({ role: 'assistant', content: 'It is yours until June.' });
     // It is so long that Inspect keeps it apart.
     expect(conversations[1]?.messages[0]?.content).toMatch(/^Renew 8\. (It is said to be late\. ){60}$/);
-    expect(notes).toEqual([`${file}: left out 1 of 3 samples: it ended with an error`]);
+    expect(notes).toEqual([`${file}: a sample that ended with an error is left out (1)`]);
     expect((await readLog(fixture('deflate.eval'))).conversations).toEqual(conversations);
   });
 
@@ -131,5 +131,5 @@ it('refuses what is nested so deep that it could not be written again', async ()
   const deep = `${'['.repeat(300)}${']'.repeat(300)}`;
   const file = jsonLog(sample('a', 'C'));
   writeFileSync(file, readFileSync(file, 'utf8').replace('"at":1', `"at":${deep}`));
-  await expect(readLog(file)).rejects.toThrow(/samples\[0\] messages is nested deeper than 200/);
+  await expect(readLog(file)).rejects.toThrow(/samples\[0\] messages: expected a list nested no deeper than 200/);
 });

@@ -1,0 +1,141 @@
+/** Reads one line of JSON lines: a conversation, how it ended, and what it was offered. */
+import { z } from 'zod';
+import { type Reference, referenceSchema, rewardSchema, roundReward } from '../domain/environment';
+import { reasonOf } from '../domain/failures';
+import { firstIssue } from '../domain/issues';
+import { isTooDeep, type Message, type ToolSchema } from '../domain/messages';
+import { isSuccess } from '../domain/rollout';
+import { conversionOf } from './convert';
+import { readJson } from './json';
+import { contentSchema, DEEPEST, rawMessagesSchema, toMessages } from './messages';
+
+export interface Conversation {
+  id: string;
+  /** Attempts at one task share it. */
+  task: string;
+  messages: Message[];
+  /** 0 to 1; 1 is success. */
+  reward: number;
+  reference?: Reference;
+  /** Tools that the agent was offered, where the file has them. */
+  tools?: ToolSchema[];
+}
+
+const fields = <T>() => z.record(z.string(), z.unknown() as z.ZodType<T>);
+
+const toolShape = {
+  name: z.string().min(1),
+  description: z.string().nullish(),
+  parameters: fields().nullish(),
+  /** Anthropic's name for them. */
+  input_schema: fields().nullish(),
+};
+const toolsSchema = z
+  .array(
+    z
+      .union([
+        z.looseObject({ function: z.looseObject(toolShape) }).transform((tool) => tool.function),
+        z.looseObject(toolShape),
+      ])
+      .transform(({ name, description, parameters, input_schema }): ToolSchema => ({
+        name,
+        description: description ?? '',
+        parameters: parameters ?? input_schema ?? { type: 'object', properties: {} },
+      })),
+  )
+  .nullish();
+
+const texts = z.array(z.string());
+/** tau-bench says `outputs` for what must be told. */
+const rawReferenceSchema = z
+  .looseObject({
+    actions: z.array(z.looseObject({ name: z.string(), arguments: fields().default({}) })).default([]),
+    tell: texts.optional(),
+    outputs: texts.optional(),
+  })
+  .transform(({ actions, tell, outputs }) => referenceSchema.parse({ actions, tell: tell ?? outputs ?? [] }));
+
+const idSchema = z
+  .union([z.string().min(1), z.number()], 'expected text')
+  .transform(String)
+  .nullish();
+const outcome = z.boolean('expected true or false (a number belongs into "reward")').nullish();
+
+const lineSchema = z.looseObject({
+  id: idSchema,
+  task: idSchema,
+  messages: rawMessagesSchema,
+  reward: z
+    .custom<number>(
+      (value) => Number.isNaN(value) || rewardSchema.safeParse(value).success,
+      'expected a number from 0 to 1, where 1 is success (true or false belongs into "passed")',
+    )
+    // Python writes NaN for a reward that was never given.
+    .transform((value) => (Number.isNaN(value) ? undefined : roundReward(value)))
+    .nullish(),
+  passed: outcome,
+  success: outcome,
+  reference: rawReferenceSchema.nullish(),
+  tools: toolsSchema,
+  /** OpenAI's older name of tools. */
+  functions: toolsSchema,
+  /** Anthropic's place for the system message. */
+  system: contentSchema,
+});
+type Line = z.infer<typeof lineSchema>;
+
+/** Returns what is wrong with a line, as text, and undefined for a conversation that failed (infrastructure). */
+export function readLine(text: string, line: number, warnings: string[]): Conversation | string | undefined {
+  let value: unknown;
+  try {
+    value = readJson(text, warnings);
+  } catch (error) {
+    return `is no JSON (${reasonOf(error)}): ${JSON.stringify(text.slice(0, 60))}; write each conversation as one line of JSON`;
+  }
+  if (isTooDeep(value, DEEPEST)) return `is nested deeper than ${DEEPEST}; a conversation is a list of messages`;
+  if (hasFailed(value)) {
+    warnings.push('a conversation with an error and no reward is left out');
+    return undefined;
+  }
+  const { data, error } = lineSchema.safeParse(value);
+  if (!data) return conversionOf(value) ?? firstIssue(error, value);
+  const reward = readReward(data);
+  if (typeof reward === 'string') return reward;
+  for (const field of Object.keys(data))
+    if (!Object.hasOwn(lineSchema.shape, field)) warnings.push(`field ${field} is not read`);
+  const { messages, reference, system } = data;
+  const tools = data.tools ?? data.functions;
+  const id = data.id ?? String(line);
+  if (system) warnings.push('system is read as the first message, and numbered so');
+  return {
+    id,
+    task: data.task ?? id,
+    messages: toMessages([...(system ? [{ role: 'system' as const, content: system }] : []), ...messages], {
+      warnings,
+    }),
+    reward,
+    ...(reference && { reference }),
+    ...(tools && { tools }),
+  };
+}
+
+function hasFailed(value: unknown): boolean {
+  const { error, reward, passed, success } = (value ?? {}) as Record<string, unknown>;
+  return Boolean(error) && (reward ?? passed ?? success) == null;
+}
+
+/** Returns the reward, or what is wrong with it. */
+function readReward(line: Line): number | string {
+  const { reward, passed, success } = line;
+  const succeeded = passed ?? success;
+  if (passed != null && success != null && passed !== success)
+    return `passed is ${passed} and success is ${success}; leave one of them out`;
+  if (reward == null && succeeded == null)
+    return (
+      `says nothing of how it ended (its fields: ${Object.keys(line).join(', ')}); ` +
+      'give "reward" (0 to 1, where 1 is success; NaN is none), "passed" or "success" (true or false)'
+    );
+  if (reward != null && succeeded != null && isSuccess({ reward }) !== succeeded)
+    return `reward is ${reward}, which is ${succeeded ? 'no' : 'a'} success, and ${passed == null ? 'success' : 'passed'} is ${succeeded}; leave one of them out`;
+  return reward ?? (succeeded ? 1 : 0);
+}
