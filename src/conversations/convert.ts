@@ -1,4 +1,4 @@
-/** Files that are refused by design, and the command that makes conversations of each: docs/conversations.md shows the same commands. */
+/** Forms of files that are refused, each with the command that converts it. */
 
 interface Form {
   name: string;
@@ -17,7 +17,7 @@ const isItem = (item: unknown): boolean => {
   return ITEMS.includes(type as string) && (type !== 'message' || Array.isArray(content));
 };
 
-export const FORMS: readonly Form[] = [
+const FORMS: readonly Form[] = [
   {
     name: 'a result of verifiers',
     isOne: (line) => has(line, 'prompt', 'completion') && !has(line, 'messages'),

@@ -1,8 +1,6 @@
 /** Logs of several dialects and of odd shapes: what was said or done is read, refused by name, or noted. */
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import fc from 'fast-check';
-import { FORMS } from '../../../src/conversations/convert';
 import { mapLeaves } from '../../../src/conversations/json';
 import { readConversations } from '../../../src/conversations/read';
 import type { Message } from '../../../src/domain/messages';
@@ -397,10 +395,5 @@ describe('files that are refused by design', () => {
   ])('say how they are converted: %s', async (name, line) => {
     await expect(read(line)).rejects.toThrow(new RegExp(`library\\.jsonl:1 is .*${name}.*convert it with jq .* FILE`));
     await expect(readConversations({ files: [fileOf([JSON.stringify(line)], 'x.json')] })).rejects.toThrow(name);
-  });
-
-  it('have their commands in the documentation', () => {
-    const page = readFileSync(join(__dirname, '../../../docs/conversations.md'), 'utf8');
-    for (const { command } of FORMS) expect(page).toContain(command);
   });
 });
