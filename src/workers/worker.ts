@@ -28,7 +28,6 @@ import { bypassProxiesOnLoopback } from '../temporal/loopback';
 import { traceHeaders } from '../tracing';
 import { dealGpus } from '../training/learner-process';
 import { bundlePath, pinnedTo } from './bundle';
-import { watchForPreemption } from './preemption';
 import { say, startTelemetry, telemetry, tracedClient, watch } from './telemetry';
 
 /** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
@@ -250,13 +249,6 @@ if (require.main === module) {
     const flush = await startTelemetry(queue);
     if (!hasNamespaces())
       say('WARN', 'no PID namespace can be made here: programs of targets see the processes of this user');
-    const cloud = env['CAMPAIGN_PREEMPTION'];
-    const warn = (text: string) => say('WARN', text);
-    const onNotice = (said: string) => {
-      warn(said);
-      process.kill(process.pid, 'SIGTERM');
-    };
-    const end = cloud ? await watchForPreemption({ cloud, onNotice, warn }) : undefined;
-    await queues[queue as keyof typeof queues](kinds).finally(end).finally(flush);
+    await queues[queue as keyof typeof queues](kinds).finally(flush);
   });
 }

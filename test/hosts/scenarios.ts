@@ -8,7 +8,6 @@ import { isAlive } from '../support/faults-processes';
 import { randomOf } from '../support/faults-random';
 import { type Host, until } from '../support/hosts';
 import { Between, type Scene } from '../support/hosts-scene';
-import { startLoopback } from '../support/loopback';
 import { quiet } from '../workflows/environment';
 
 jest.setTimeout(30 * 60_000);
@@ -19,15 +18,10 @@ const seed = Number(process.env['HOSTS_SEED'] ?? 1);
 
 let between: Between;
 let reference: Report | undefined;
-let closers: (() => Promise<void>)[] = [];
 beforeAll(async () => {
   between = await Between.start();
 }, 120_000);
-afterEach(async () => {
-  between.closeHosts();
-  await Promise.all(closers.map((close) => close()));
-  closers = [];
-});
+afterEach(() => between.closeHosts());
 afterAll(() => between?.close());
 
 /** Ten minutes fast. */
@@ -35,21 +29,6 @@ const wrongClock = {
   NODE_OPTIONS: `--import ${join(repository, 'test/support/shifted-clock.mjs')}`,
   CLOCK_SHIFT_MS: String(10 * 60_000),
 };
-
-/** What a host on AWS has in its environment, and what takes it away. */
-async function onAws(): Promise<{ settings: Record<string, string>; take: () => void }> {
-  let isTaken = false;
-  const { url: address, close } = await startLoopback(({ method, url = '' }, response) => {
-    if (method === 'PUT') return response.end('token');
-    if (isTaken && url.endsWith('/spot/instance-action')) return response.end('{"action":"terminate"}');
-    return response.writeHead(404).end();
-  });
-  closers.push(close);
-  return {
-    settings: { CAMPAIGN_PREEMPTION: 'aws', AWS_EC2_METADATA_SERVICE_ENDPOINT: address },
-    take: () => (isTaken = true),
-  };
-}
 
 interface Lost {
   /** Of a training on a host that was lost. */
@@ -81,13 +60,11 @@ async function expectWhole(scene: Scene, { same = true, lost = [] as Lost[] } = 
 }
 
 const scenarios: Record<string, () => Promise<void>> = {
-  async 'a host leaves after a notice, the next is killed in an update, and a third goes on'() {
-    const { settings, take } = await onAws();
-    const scene = await between.begin({ settings: { one: settings }, more: 'arms: []\n' });
+  async 'a host leaves after SIGTERM, the next is killed in an update, and a third goes on'() {
+    const scene = await between.begin({ more: 'arms: []\n' });
     await scene.gpu(scene.one);
     const first = await scene.trained(scene.one, 1);
-    take();
-    await scene.one.left();
+    await scene.one.leave();
     await scene.gpu(scene.two);
     await scene.trained(scene.two, first.steps + 1);
     const second = await scene.killedInUpdate(scene.two, first.name);
@@ -189,24 +166,21 @@ const scenarios: Record<string, () => Promise<void>> = {
     await expectWhole(scene);
   },
 
-  async 'a notice of preemption: what was trained is handed over'() {
-    const { settings, take } = await onAws();
-    const scene = await between.begin({ settings: { one: settings } });
+  async 'SIGTERM: what was trained is handed over'() {
+    const scene = await between.begin();
     await scene.gpu(scene.one);
     const { name, steps } = await scene.trained(scene.one, 3);
     const begun = performance.now();
-    take();
-    await scene.one.left();
+    await scene.one.leave();
     expect((performance.now() - begun) / 1000).toBeLessThan(30);
     await scene.gpu(scene.two);
-    // Nothing is lost: what it had finished when the notice came is where another goes on.
+    // Nothing is lost: what it had finished by then is where another goes on.
     await expectWhole(scene, { lost: [{ name, steps: steps + 1 }] });
   },
 
   async 'all of it at random'() {
     const random = randomOf('hosts', seed);
-    const { settings, take } = await onAws();
-    const scene = await between.begin({ steps: 12, settings: { one: wrongClock, two: settings } });
+    const scene = await between.begin({ steps: 12, settings: { one: wrongClock } });
     let [here, there] = [scene.one, scene.two];
     const lost: Lost[] = [];
     const move = async () => {
@@ -224,13 +198,9 @@ const scenarios: Record<string, () => Promise<void>> = {
         lost.push(...here.trainings().filter(({ steps }) => steps > 0 && steps < 12));
         await move();
       },
-      async notice() {
-        if (here !== scene.two) return;
-        take();
-        await here.left();
+      async leave() {
+        await here.leave();
         await move();
-        // It is taken away for good.
-        delete disturbances['kill'];
       },
       temporal: () => away(here.temporal, random.between(5, HEARTBEAT_SECONDS + 20)),
       bucket: () => away(here.s3, random.between(5, 30)),

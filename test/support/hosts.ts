@@ -143,11 +143,11 @@ export class Host {
     }
   }
 
-  /** Resolves once all of its workers have ended by themselves; the rest goes with the machine. */
-  async left(): Promise<void> {
-    const ended = this.workers
-      .splice(0)
-      .map((child) => (child.exitCode === null ? new Promise((done) => child.once('exit', done)) : undefined));
+  /** Sends SIGTERM to all of its workers and waits until they have ended; then everything else is killed. */
+  async leave(): Promise<void> {
+    const running = this.workers.splice(0).filter(({ exitCode }) => exitCode === null);
+    const ended = running.map((child) => new Promise((done) => child.once('exit', done)));
+    for (const child of running) child.kill('SIGTERM');
     await Promise.all(ended);
     this.kill();
   }
