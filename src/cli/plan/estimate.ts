@@ -15,7 +15,7 @@ import type { Prepared } from '../../domain/results';
 import { type Purpose, rolloutSchema } from '../../domain/rollout';
 import { compactOne } from '../../domain/transcript';
 import { withPlugins } from '../../plugins';
-import { type Registry, registry } from '../../registry';
+import { registry } from '../../registry';
 import type { Report } from '../../report/model';
 import type { Home } from '../project';
 
@@ -27,17 +27,12 @@ export interface PlannedRollouts {
 }
 
 /** `capabilities`: so many are selected, calibrated and trained. Without one, no arm is trained. */
-export function countWork(o: {
-  campaign: Campaign;
-  tasks: Prepared['tasks'];
-  capabilities: number;
-  kinds?: Pick<Registry, 'arms' | 'routers'>;
-}) {
-  const { campaign, tasks, capabilities: n, kinds = registry } = o;
+export function countWork(o: { campaign: Campaign; tasks: Prepared['tasks']; capabilities: number }) {
+  const { campaign, tasks, capabilities: n } = o;
   const { rollouts, calibration, training, validation, router, evaluation, composites } = campaign;
   const budget = n * training.steps * training.groupsPerStep * training.groupSize;
   const arms = (n > 0 ? campaign.arms : []).map((spec) => {
-    const kind = kindOf(kinds.arms, spec);
+    const kind = kindOf(registry.arms, spec);
     return { spec, kind, ...kind.planned(spec, { campaign, capabilities: n, budget }) };
   });
   const round = calibration.seeds * calibration.rolloutsPerSeed;

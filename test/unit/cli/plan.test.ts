@@ -2,7 +2,6 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { fixedPrompt } from '../../../examples/fixed-prompt';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { loadCampaign } from '../../../src/cli/campaign-file';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
@@ -30,8 +29,7 @@ const demo = shipped('demo');
 const home = homeAt(mkdtempSync(join(tmpdir(), 'plan-')));
 const trajectory = { low: 500, high: 1000, basis: 'assumed', source: 'test' } as const;
 const tasks = { train: 340, validation: 60, router: 200, test: 200 };
-const workOf = (campaign: Campaign, capabilities: number, kinds = registry) =>
-  countWork({ campaign, tasks, capabilities, kinds });
+const workOf = (campaign: Campaign, capabilities: number) => countWork({ campaign, tasks, capabilities });
 const rangesOf = (...o: Parameters<typeof workOf>) =>
   Object.fromEntries(workOf(...o).purposes.map(({ purpose, rollouts }) => [purpose, rollouts]));
 const countsOf = (...o: Parameters<typeof workOf>) =>
@@ -97,11 +95,9 @@ describe('rollouts', () => {
   // That the workflows play what the project's own say, test/workflows/plan.test.ts tells.
   test.each<[string, Campaign['arms'], number[]]>([
     ['two of one kind', [{ kind: 'joint' }, { kind: 'joint', name: 'again' }], [2 * 4608, 2 * 9 * 60, 2 * 200, 0]],
-    ['somebody else’s, routable', [{ kind: 'fixed_prompt' }], [0, 60, 200, 200]],
   ])('of the arms: %s adds what its kind says, within the budget of trace', (_what, arms, added) => {
-    const kinds = { ...registry, arms: [...registry.arms, fixedPrompt] };
     const planned = (some: Campaign['arms']) =>
-      countsOf({ ...demo, training: { ...demo.training, steps: 24 }, arms: some }, 3, kinds);
+      countsOf({ ...demo, training: { ...demo.training, steps: 24 }, arms: some }, 3);
     const [none, all] = [planned([]), planned(arms)];
     expect(none['training']).toBe(4608);
     const columns = ['training', 'held_out', 'test', 'outcome_matrix'];
