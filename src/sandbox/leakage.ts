@@ -1,6 +1,6 @@
 /**
  * No text of a test task gets into a prompt or a synthesized environment, and no identifier of the target's records
- * into a module. Modules are given hashes only; generators/module/text.js computes the same ones.
+ * into a module. Modules are given hashes only; a generated module computes the same ones.
  */
 import { setImmediate } from 'node:timers/promises';
 import type { EnvironmentDescription } from '../domain/environment';
@@ -82,8 +82,8 @@ export async function showable(
 }
 
 /**
- * Of a module's instances, how many may: where it is more, its texts are the target's own. In a language as small as that of `shop` up to
- * a fifth do in modules that talk like its users.
+ * The largest share of a module's instances that may hold a text of the target. Where a target's language is small, up to a fifth do in modules that
+ * talk like its users.
  */
 export const LEAKING_SHARE = 1 / 3;
 

@@ -91,3 +91,14 @@ test('the architecture page shows the table of the rule', () => {
   const told = findings.map(([finding]) => /may import (.*): see/.exec(finding?.message ?? '')?.[1]);
   expect(rows.map(({ may }) => may)).toEqual(told);
 });
+
+test('src names no example: each is a plug-in', () => {
+  const files = readdirSync(resolve(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+    file.endsWith('.ts'),
+  );
+  const named = files.filter((file) =>
+    /\bshop\b|\bgenerators\b|'rules'|examples\/shop/i.test(readFileSync(resolve(root, 'src', file), 'utf8')),
+  );
+  // It names what a field of 0.2 became.
+  expect(named).toEqual(['cli/removed-fields.ts']);
+});

@@ -59,13 +59,18 @@ beforeAll(async () => {
   writeFileSync(file, CAMPAIGN);
 });
 
-test('the schema of the file knows its options, and doctor its kind', async () => {
+test('the schema of the file knows its options, and doctor takes the file', async () => {
   const { properties } = JSON.parse(await command(home, 'schema', file)) as { properties: { router: unknown } };
   expect(JSON.stringify(properties.router)).toContain('"by_length"');
-  const checks = JSON.parse(
-    await command(home, 'doctor', '--json', '--temporal-port', '0', '--ui-port', '0', file),
-  ) as { name: string; ok: boolean }[];
-  expect(checks).toContainEqual(expect.objectContaining({ name: 'router', ok: true }));
+  const ports = ['--temporal-port', '0', '--ui-port', '0'];
+  const checks = JSON.parse(await command(home, 'doctor', '--json', ...ports, file)) as { ok: boolean }[];
+  expect(checks.every(({ ok }) => ok)).toBe(true);
+  writeFileSync(join(folder, 'other.yaml'), CAMPAIGN.replace('campaign-by-length', 'campaign-by-width'));
+  await expect(command(home, 'doctor', join(folder, 'other.yaml'))).rejects.toMatchObject({
+    stderr: expect.stringMatching(
+      /other\.yaml:4 plugins\[1\]: plug-in campaign-by-width is not found .*; install it in/,
+    ),
+  });
 });
 
 test('its router is fitted under its name and version, and plays', async () => {

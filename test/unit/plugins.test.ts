@@ -1,0 +1,111 @@
+/** What plug-ins add to the kinds of the program, and what is refused. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { loadCampaign } from '../../src/cli/campaign-file';
+import { homeAt } from '../../src/cli/project';
+import { keepPlugins, pluginsToLoad } from '../../src/cli/run/plugins';
+import type { ArtifactStore } from '../../src/artifacts/store';
+import { kindOf } from '../../src/domain/kinds';
+import { openEnvironment } from '../../src/environments/open';
+import { pluginPath, withPlugins } from '../../src/plugins';
+import { planBatch } from '../../src/rollout/batch';
+import { shopLines } from '../support/campaign-run';
+import { registry, shopPlugin } from '../support/kinds';
+import { newFolder } from '../support/temporary-folder';
+
+const KIND = `{ kind: 'mine', version: '1', options: {}, paths: [], given: {}, read: (spec) => spec, open: () => ({ identity: {} }) }`;
+
+/** A plug-in of one file that exports these fields. */
+function pluginOf(fields: Record<string, string>): string {
+  const path = join(newFolder(), 'plugin.js');
+  const all = Object.entries({ name: `'mine'`, version: `'1'`, ...fields });
+  writeFileSync(path, all.map(([name, value]) => `exports.${name} = ${value};\n`).join(''));
+  return path;
+}
+
+describe('keys', () => {
+  test('of what its kinds make hold the plug-in', async () => {
+    const { identity } = await kindOf(registry.analysts, { kind: 'rules' }).open({ kind: 'rules' }, undefined);
+    expect(identity).toMatchObject({ kind: 'rules', plugin: 'shop@1' });
+    const context = { store: {} as ArtifactStore, kinds: registry.environments };
+    const environment = await openEnvironment({ kind: 'shop' }, context);
+    expect(await environment.describe()).toMatchObject({ name: 'shop', version: '1', plugin: 'shop@1' });
+  });
+
+  test('of batches change with it, and the random numbers of their rollouts do not', () => {
+    const planned = (plugin?: string) =>
+      planBatch({
+        environment: { name: 'e', version: '1', ...(plugin && { plugin }) },
+        policy: { base: 'b', adapters: [] },
+        sampling: { temperature: 1, topP: 1, maxTokens: 16 },
+        ...{ seed: 1, tasks: ['t'], attempts: 2, shown: new Map() },
+      });
+    const [none, one, other] = [planned(), planned('mine@1'), planned('mine@2')];
+    for (const field of ['key', 'journal', 'setting'] as const)
+      expect(new Set([none[field], one[field], other[field]]).size).toBe(3);
+    expect([one.rollouts, other.rollouts]).toEqual([none.rollouts, none.rollouts]);
+  });
+});
+
+test('a process without the plug-in of a part, or with another version of it, says so', () => {
+  const analyst = { kind: 'rules', plugin: 'shop@1' };
+  const missing = { type: 'PluginMissing', message: expect.stringContaining('start it with --plugin') };
+  const failure = (kinds: Parameters<typeof kindOf>[0], spec: object) => {
+    try {
+      return kindOf(kinds, spec as typeof analyst);
+    } catch (error) {
+      return error;
+    }
+  };
+  expect(failure(registry.analysts, analyst)).toMatchObject(analyst);
+  expect(failure(withPlugins([]).analysts, analyst)).toMatchObject(missing);
+  expect(failure(registry.analysts, { ...analyst, plugin: 'shop@2' })).toMatchObject(missing);
+});
+
+test.each<[what: string, paths: () => string[], problem: RegExp]>([
+  ['without a name', () => [pluginOf({ name: 'undefined' })], /plugin\.js: name: .*docs\/extending\.md/],
+  ['whose kind is none', () => [pluginOf({ routers: `[{ kind: 'mine' }]` })], /routers.* defineKind/],
+  [
+    'with a kind that is there',
+    () => [pluginOf({ analysts: `[${KIND.replace('mine', 'llm')}]` })],
+    /analysts: there is a kind "llm" already/,
+  ],
+  ['under a name that is taken', () => [pluginOf({}), pluginOf({})], /a second plug-in named mine/],
+  ['that is not there', () => ['/no/plugin'], /\/no\/plugin cannot be loaded/],
+  [
+    'that throws',
+    () => [pluginOf({ version: '(() => { throw new Error("broken") })()' })],
+    /cannot be loaded \(broken\)/,
+  ],
+])('a plug-in %s is refused', (_what, paths, problem) => {
+  expect(() => withPlugins(paths())).toThrow(problem);
+});
+
+test('a package is found from the folder that names it, and a path counts from there', () => {
+  const folder = newFolder();
+  const inside = join(folder, 'node_modules', 'campaign-mine');
+  mkdirSync(inside, { recursive: true });
+  writeFileSync(join(inside, 'index.js'), '');
+  expect(pluginPath('campaign-mine', folder)).toBe(join(inside, 'index.js'));
+  expect(pluginPath('../mine', folder)).toBe(join(folder, '..', 'mine'));
+  expect(() => pluginPath('campaign-other', folder)).toThrow(`install it in ${folder}`);
+});
+
+test('a home’s workers load the plug-ins of all its open campaigns, the campaign’s own first', async () => {
+  const home = homeAt(newFolder());
+  const [own, other] = [pluginOf({ name: `'own'` }), pluginOf({ name: `'other'` })];
+  const broken = pluginOf({ name: `'own'` });
+  await keepPlugins(home, { name: 'first', plugins: [other, own, broken] });
+  await keepPlugins(home, { name: 'ended', plugins: [shopPlugin] });
+  writeFileSync(home.allowed, JSON.stringify({ first: { programs: [], variables: [] } }));
+  const notes: string[] = [];
+  expect(pluginsToLoad(home, { plugins: [own] }, (note) => notes.push(note))).toEqual([own, other]);
+  expect(notes).toEqual([expect.stringMatching(/second plug-in named own.*; steps of other campaigns/)]);
+});
+
+test('the campaign file is refused at the line of a plug-in that cannot be loaded', () => {
+  const file = join(newFolder(), 'mine.yaml');
+  const lines = `name: mine\nplugins: [${shopPlugin}, ./none]\nbaseModel: { path: m }\n`;
+  writeFileSync(file, `${lines}${shopLines(lines)}`);
+  expect(() => loadCampaign({ file })).toThrow(/mine\.yaml:2 plugins\[1\]: plug-in .*\/none cannot be loaded/);
+});
