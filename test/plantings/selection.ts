@@ -26,7 +26,7 @@ test.each(plantings)(
   async ({ model, lacks }) => {
     if (!existsSync(join(model, 'config.json'))) {
       const flags = lacks.flatMap((skill) => ['--lack', `${skill}=0.75`]);
-      const command = ['-m', 'trainer.base_model', '--out', model, ...flags];
+      const command = ['-m', 'examples.shop.base_model', '--out', model, ...flags];
       execFileSync(join(repository, '.venv', 'bin', 'python'), command, {
         cwd: repository,
         stdio: ['ignore', 'ignore', 'inherit'],
