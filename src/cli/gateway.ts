@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
 import type { Campaign } from '../domain/campaign';
-import { keyedUrls } from '../domain/endpoints';
+import { policyServerUrl } from '../domain/endpoints';
 import { createGateway, type GatewayLimits } from '../gateway/app';
 import { readServed, ROUTER_FILE } from '../gateway/folder';
 import { recordedOf, routerIn, servedBy, type Served } from '../gateway/served';
@@ -203,7 +203,7 @@ function namedServer({ policyServer, model }: GatewayOptions): string | undefine
   const given = { '--policy-server': policyServer, POLICY_SERVER_URL: process.env['POLICY_SERVER_URL'] };
   const [[name, url] = ['']] = Object.entries(given).filter((one) => one[1]);
   if (!url) return undefined;
-  const schema = z.object({ [name]: keyedUrls('POLICY_SERVER_API_KEY holds the key') });
+  const schema = z.object({ [name]: policyServerUrl });
   const [problem] = parseFields(schema, { [name]: url }).problems ?? [];
   if (problem) throw new UserError(problem.text);
   if (model === undefined) return url;

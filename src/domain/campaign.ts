@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import { approvalRuleSchema } from './approval';
-import { budgetSchema, keyedUrl, keyedUrls, type LanguageModelSpec, trainingPriceField } from './endpoints';
+import { budgetSchema, keyedUrl, type LanguageModelSpec, policyServerUrl, trainingPriceField } from './endpoints';
 import { calibrationBandsSchema } from './calibration';
 import { count, fraction, kindSpecSchema, MOST } from './kinds';
 import { isPolicyName } from './policies';
@@ -201,7 +201,7 @@ export const campaignFields = z.strictObject({
       }),
       z.strictObject({
         kind: z.literal('vllm').describe('A vLLM server that runs already.'),
-        url: keyedUrls('POLICY_SERVER_API_KEY holds the key').describe('URL of the server; of several, with commas.'),
+        url: policyServerUrl.describe('URL of the server.'),
         model: z.string().min(1).optional().describe("The base model's name there; another one is refused."),
         contextTokens: count.default(32_768).describe("The server's --max-model-len; one with another is refused."),
         gpus: count.default(1).describe('GPUs of the server, for `campaign plan`.'),

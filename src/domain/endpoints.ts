@@ -35,17 +35,13 @@ export const keyedUrl = (key: string) =>
         `a URL with another port: ${portOf(String(input))} is of another protocol, and HTTP clients refuse it`,
     });
 
-/** The addresses in a field or a variable that may hold several. */
-export const urlsIn = (text: string): string[] => text.split(',').map((url) => url.trim());
+export const ONE_SERVER = "one URL; for several servers use vLLM's data parallelism or a load balancer";
 
-/** One `keyedUrl`, or several, separated by commas. */
-export const keyedUrls = (key: string) =>
-  z.string().superRefine((text, context) => {
-    const parsed = urlsIn(text).map((url) => keyedUrl(key).safeParse(url));
-    // What is not said in words of its own is said in those of whoever reads the file.
-    for (const issue of parsed.flatMap(({ error }) => error?.issues ?? []))
-      context.addIssue(issue.code === 'custom' ? { ...issue } : { ...issue, message: undefined });
-  });
+/** URL of a policy server. */
+export const policyServerUrl = z
+  .string()
+  .refine((url) => !url.includes(','), { error: ONE_SERVER, abort: true })
+  .pipe(keyedUrl('POLICY_SERVER_API_KEY holds the key'));
 
 /** Of the API, e.g. https://api.example.com/v1. */
 export const urlField = keyedUrl('apiKeyEnv names the variable with the key');

@@ -9,7 +9,7 @@ import { Hono, type Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { ArtifactStore } from '../artifacts/store';
 import { orAborted } from '../domain/concurrency';
-import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
+import { OutsideFailure, reasonOf } from '../domain/failures';
 import type { PolicyClient } from '../policy/client';
 import { createResolver } from '../rollout/resolve';
 import type { RouterKind } from '../routing/router';
@@ -228,17 +228,10 @@ export function createGateway(o: GatewayOptions) {
     signal: AbortSignal,
     onEvent: (event: unknown) => void,
   ): Promise<unknown> {
-    const { policy, affinity, served } = conversation;
+    const { policy, served } = conversation;
     const body = bodyFor(request, policy.prompt, served.sampling);
-    try {
-      const asked = { policy, body, signal, ...(affinity && { conversation: affinity }) };
-      // An adapter's loading goes on when one request is cancelled: others may wait for it.
-      return await orAborted(client.complete({ ...asked, ...(request.stream && { onEvent }) }), signal);
-    } catch (error) {
-      // Its next turn goes to another policy server.
-      if (affinity && isFailure(error, 'PolicyServerUnavailable', 'PolicyServerError')) conversation.affinity = {};
-      throw error;
-    }
+    // An adapter's loading goes on when one request is cancelled: others may wait for it.
+    return orAborted(client.complete({ policy, body, signal, ...(request.stream && { onEvent }) }), signal);
   }
 
   return {

@@ -15,8 +15,6 @@ export interface Conversation {
   /** The name of the policy. */
   chosen: string;
   served: Served;
-  /** By which a group of policy servers knows it; absent where only its opening tells it from others. */
-  affinity?: object;
 }
 
 /** Time to choose a policy. It does not depend on the request: others may wait for the same choice. */
@@ -36,13 +34,12 @@ export function createConversations(o: {
   const { served, resolve, onRouted } = o;
   const conversations = new Map<string, Promise<Conversation>>();
 
-  async function choose(o: { model: string; opening: Context; seed: number; named: boolean }): Promise<Conversation> {
-    const { model, opening, seed, named } = o;
+  async function choose(o: { model: string; opening: Context; seed: number }): Promise<Conversation> {
+    const { model, opening, seed } = o;
     const now = served();
     const policy = now.policies.get(model);
     if (!policy) throw unknownModel(model, now);
-    const about = { served: now, ...(named && { affinity: {} }) };
-    if (!('router' in policy)) return { ...about, policy, chosen: model };
+    if (!('router' in policy)) return { served: now, policy, chosen: model };
     const asked = opening.messages.find(({ role }) => role === 'user');
     if (!asked)
       throw badRequest('messages: a conversation is routed by its first user message, and has none', 'messages');
@@ -55,7 +52,7 @@ export function createConversations(o: {
     const resolved = await resolve(policy, { ...opening, seed, signal: AbortSignal.timeout(ROUTING_MS) });
     const chosen = resolved.routed?.chosen ?? model;
     onRouted?.(chosen, (performance.now() - begun) / 1000);
-    return { ...about, policy: resolved.policy, chosen };
+    return { served: now, policy: resolved.policy, chosen };
   }
 
   return {
@@ -66,7 +63,7 @@ export function createConversations(o: {
       const begins = sha256(JSON.stringify(opening.messages));
       const key = digest({ model, ...(id ? { id } : { user, begins }) });
       const known = conversations.get(key);
-      const conversation = known ?? choose({ model, opening, seed: seedOf(key), named: Boolean(id ?? user) });
+      const conversation = known ?? choose({ model, opening, seed: seedOf(key) });
       conversations.delete(key);
       conversations.set(key, conversation);
       const [oldest] = conversations.size > KNOWN ? conversations.keys() : [];

@@ -1,6 +1,6 @@
 /** Turns of a policy, whatever adapters it is made of. A turn holds the very ids and log-probs that were sampled; nothing is re-tokenized. */
 import type { ArtifactStore } from '../artifacts/store';
-import { urlsIn } from '../domain/endpoints';
+import { ONE_SERVER } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
 import type { Message } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
@@ -9,12 +9,11 @@ import { type Fingerprint, keptAdapter } from './base-model';
 import type { Merge } from './merge';
 import { openPolicyServer, type PolicyServerOptions } from './server';
 import { createProof } from './server-proof';
-import { createServerGroup } from './server-group';
 import { createTurns } from './turns';
 import { likeliestBody, type LikelyToken, parseLikeliest, type Turn, type TurnRequest } from './wire';
 
 export interface PolicyClient {
-  /** Makes the policy servable (loads its adapters), on every server that is there; the model name that serves it. */
+  /** Makes the policy servable (loads its adapters); the model name that serves it. */
   ensurePolicy(policy: FixedPolicy): Promise<string>;
   /** The policy's next message. Throws an OutsideFailure. */
   sample(request: TurnRequest): Promise<Turn>;
@@ -29,7 +28,7 @@ export interface PolicyClient {
   close(): void;
 }
 
-interface CompletionRequest extends Pick<TurnRequest, 'policy' | 'conversation' | 'signal'> {
+interface CompletionRequest extends Pick<TurnRequest, 'policy' | 'signal'> {
   body: object;
   /** Of an answer that the server streams: then nothing is answered besides. */
   onEvent?: ((event: unknown) => void) | undefined;
@@ -38,7 +37,6 @@ interface CompletionRequest extends Pick<TurnRequest, 'policy' | 'conversation' 
 interface PolicyClientOptions extends PolicyServerOptions {
   store: ArtifactStore;
   merge: Merge;
-  /** On each server. */
   maxLoadedAdapters?: number;
   /** What the operator says that the server serves. */
   baseId?: string | undefined;
@@ -46,15 +44,10 @@ interface PolicyClientOptions extends PolicyServerOptions {
   fingerprint?: Fingerprint | undefined;
 }
 
-/** `url`: of several servers, separated by commas. */
-export function createPolicyClient({ url, ...options }: PolicyClientOptions): PolicyClient {
-  const servers = urlsIn(url).map((one) => ({ url: one, client: createServerClient({ ...options, url: one }) }));
-  return servers.length === 1 ? servers[0]!.client : createServerGroup(servers);
-}
-
-/** A client of one policy server. It proves, before and after each answer, that the server serves the policy's base. */
-function createServerClient(o: PolicyClientOptions): PolicyClient {
+/** Returns a client that proves, before and after each answer, that the server serves the policy's base. */
+export function createPolicyClient(o: PolicyClientOptions): PolicyClient {
   const { store, merge, maxLoadedAdapters: capacity, url, baseId, fingerprint } = o;
+  if (url.includes(',')) throw new Error(`POLICY_SERVER_URL has a comma; it must be ${ONE_SERVER}`);
   const server = openPolicyServer(o);
   const turn = createTurns(server);
   const prove = createProof({ url, server, store, baseId, fingerprint });
@@ -94,7 +87,7 @@ function createServerClient(o: PolicyClientOptions): PolicyClient {
   };
 }
 
-/** Loads an adapter that changes nothing from the store on every server, samples a token from it and unloads it. Throws AdapterRefused. */
+/** Loads an adapter that changes nothing from the store, samples a token from it and unloads it. Throws AdapterRefused. */
 export async function tryAdapter(o: {
   store: ArtifactStore;
   client: Pick<PolicyClient, 'ensurePolicy' | 'sample' | 'unload'>;

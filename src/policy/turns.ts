@@ -18,7 +18,7 @@ import {
   type TurnRequest,
 } from './wire';
 
-type Asked = Omit<TurnRequest, 'policy' | 'signal' | 'conversation'> & { model: string };
+type Asked = Omit<TurnRequest, 'policy' | 'signal'> & { model: string };
 type Server = Pick<PolicyServer, 'complete' | 'render' | 'generate' | 'derender' | 'absences'>;
 
 export function createTurns(server: Server) {

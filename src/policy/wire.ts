@@ -37,8 +37,6 @@ export interface TurnRequest {
   seed: number;
   /** The ids of the row that the turn is to continue, the last of them sampled; without it a row begins. */
   before?: readonly number[];
-  /** The same object in all turns of a conversation, of which one server keeps the prefix. */
-  conversation?: object;
   signal?: AbortSignal;
 }
 
@@ -81,9 +79,7 @@ export function toWireTools(tools: ToolSchema[]): object[] {
 export const AS_IT_IS = { top_k: -1, min_p: 0, repetition_penalty: 1, presence_penalty: 0, frequency_penalty: 0 };
 
 /** The body of a chat completion in the dialect. */
-export function completionBody(
-  turn: Omit<TurnRequest, 'policy' | 'signal' | 'conversation' | 'before'> & { model: string },
-) {
+export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal' | 'before'> & { model: string }) {
   const { model, messages, tools, sampling, seed } = turn;
   return {
     model,

@@ -89,7 +89,7 @@ async function converse(o: {
     // An answer of the agent's own making stands after what is known: the ids up to it tell nothing of what follows.
     const goesOn = context.messages.findLastIndex(({ role }) => role === 'assistant') < known.length;
     const seen = goesOn ? known.ids : [];
-    const request = { policy, tools, sampling, signal, conversation: episode, seed: turnSeed({ key, turn: step }) };
+    const request = { policy, tools, sampling, signal, seed: turnSeed({ key, turn: step }) };
     const before = sampling.thinking === 'stripped' ? {} : { before: seen };
     const turn = await sampleWithinContext(client, { ...request, messages: [...shown, ...since], ...before });
     if (!turn) return ended('context_length', step);

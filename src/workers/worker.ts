@@ -59,11 +59,11 @@ async function dependencies(kinds: Registry): Promise<Dependencies> {
 async function policyDependencies(kinds: Registry): Promise<PolicyDependencies & { merge: Merge }> {
   const deps = await dependencies(kinds);
   const merge = createMerger(deps);
-  const apiKey = env['POLICY_SERVER_API_KEY'];
+  const { POLICY_SERVER_URL: url = 'http://127.0.0.1:8000', POLICY_SERVER_API_KEY: apiKey } = env;
   const client = createPolicyClient({
     store: deps.store,
     merge,
-    url: env['POLICY_SERVER_URL'] ?? 'http://127.0.0.1:8000',
+    url,
     baseId,
     concurrency: MAX_CONNECTIONS,
     headers: traceHeaders,

@@ -59,7 +59,7 @@ export async function startEmbeddedServer({
   };
 }
 
-/** As a worker asks policy servers: `url` may name several. */
+/** As a worker asks policy servers. */
 export const policyClient = (o: { url: string; store: ArtifactStore; concurrency?: number }): PolicyClient =>
   createPolicyClient({ concurrency: 8, ...o, merge: createMerger({ store: o.store, python }) });
 

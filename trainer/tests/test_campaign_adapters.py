@@ -1,5 +1,5 @@
-"""Adapters by the hash of their content. The bucket itself is in test/contract/policy-servers.test.ts; vLLM is not
-installed here, so its plugin is held against the interface as vLLM 0.32 has it."""
+"""Adapters by the hash of their content. test/contract/adapters-from-bucket.test.ts covers the bucket itself; vLLM is
+not installed here, so its plugin is held against the interface as vLLM 0.32 has it."""
 
 import asyncio
 import hashlib

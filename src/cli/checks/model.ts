@@ -6,7 +6,6 @@ import { openStore } from '../../artifacts/open-store';
 import { type Check, type CheckItem, Lack, runChecks } from '../../checks/check';
 import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
 import type { Campaign } from '../../domain/campaign';
-import { urlsIn } from '../../domain/endpoints';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import { jsonText } from '../../domain/messages';
@@ -149,14 +148,11 @@ const connection = (url: string, concurrency: number) => {
   return { url, concurrency, ...(apiKey && { apiKey }) };
 };
 
-async function servedText(asked: Extract<Campaign['policyServer'], { kind: 'vllm' }>): Promise<string> {
-  return (await Promise.all(urlsIn(asked.url).map((url) => servedAt(url, asked)))).join('; ');
-}
-
-async function servedAt(
-  url: string,
-  { model, contextTokens }: { model?: string | undefined; contextTokens: number },
-): Promise<string> {
+async function servedText({
+  url,
+  model,
+  contextTokens,
+}: Extract<Campaign['policyServer'], { kind: 'vllm' }>): Promise<string> {
   const server = openPolicyServer(connection(url, 1));
   try {
     await server.health();
@@ -229,20 +225,16 @@ async function adaptersText(trial: Parameters<typeof tryAdapter>[0]) {
   );
 }
 
-/** What each vLLM of a campaign does of all that is asked of one. */
+/** Checks what a campaign needs of its vLLM. */
 export async function probe(campaign: Campaign, home: Home): Promise<Check[]> {
   const { policyServer } = campaign;
   if (policyServer.kind !== 'vllm') return [];
-  const { contextTokens } = policyServer;
-  const checks: Check[] = [];
-  for (const url of urlsIn(policyServer.url)) {
-    const server = openPolicyServer(connection(url, 32));
-    const tried = withClient({ campaign, home, url, python: pythonPath() }, (trial) =>
-      runChecks(conformanceChecks({ ...trial, url, server, contextTokens })),
-    );
-    checks.push(...(await tried.finally(() => server.close())));
-  }
-  return checks;
+  const { contextTokens, url } = policyServer;
+  const server = openPolicyServer(connection(url, 32));
+  const tried = withClient({ campaign, home, url, python: pythonPath() }, (trial) =>
+    runChecks(conformanceChecks({ ...trial, url, server, contextTokens })),
+  );
+  return tried.finally(() => server.close());
 }
 
 async function startText(service: Service, home: Home): Promise<string> {

@@ -1,5 +1,5 @@
 /** Which URLs an endpoint may have. */
-import { blockedPorts, urlField } from '../../../src/domain/endpoints';
+import { blockedPorts, ONE_SERVER, policyServerUrl, urlField } from '../../../src/domain/endpoints';
 
 // eslint-disable-next-line @typescript-eslint/no-require-imports -- has no types
 const { badPorts } = require('undici/lib/web/fetch/constants') as { badPorts: string[] };
@@ -12,4 +12,10 @@ it('no port that fetch refuses', () => {
   for (const url of ['http://[::1]:6000', 'https://host:10080/v1']) expect(urlField.safeParse(url).success).toBe(false);
   for (const url of ['http://[::1]:8000', 'https://host/v1:9', 'http://host:8009'])
     expect(urlField.safeParse(url).success).toBe(true);
+});
+
+it('one policy server: several URLs are refused with what to use instead', () => {
+  const { error } = policyServerUrl.safeParse('http://one:8000,http://two:8000');
+  expect(error?.issues.map(({ message }) => message)).toEqual([ONE_SERVER]);
+  expect(policyServerUrl.safeParse('http://one:8000').success).toBe(true);
 });
