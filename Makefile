@@ -13,7 +13,6 @@ S3_STAMP := .venv-s3/.installed
 OPENAI_STAMP := .venv-openai/.installed
 VERIFIERS_STAMP := .venv-verifiers/.installed
 VLLM_STAMP := .venv-vllm/.installed
-METRICS_STAMP := .venv-metrics/.installed
 TINKER_STAMP := .venv-tinker/.installed
 SKYRL_STAMP := .venv-skyrl/.installed
 TOOLSANDBOX_STAMP := .venv-toolsandbox/.installed
@@ -105,14 +104,6 @@ $(TINKER_STAMP): trainer/tinker/requirements.txt | $(PYTHON_STAMP)
 	.venv-tinker/bin/python $(INSTALL) --requirement $<
 	@touch $@
 
-.PHONY: metrics
-metrics: $(METRICS_STAMP) ## What writes curves for TensorBoard, trackio and wandb (`metrics` of a campaign file), in .venv-metrics
-
-$(METRICS_STAMP): trainer/metrics-requirements.txt | $(PYTHON_STAMP)
-	$(VENV) -m venv --clear .venv-metrics
-	.venv-metrics/bin/python $(INSTALL) --requirement $<
-	@touch $@
-
 .PHONY: skyrl-cpu
 skyrl-cpu: $(SKYRL_STAMP) ## A real Tinker server on CPU, SkyRL's, for tests, in .venv-skyrl (2.2 GB)
 
@@ -180,10 +171,6 @@ test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign as
 test-tinker: install tinker skyrl-cpu ## A real Tinker server: its steps against the trainer's, resumed, side by side (VLLM_PYTHON=file: its adapter in vLLM too)
 	VLLM_PYTHON='$(VLLM_PYTHON)' $(VENV) -m pytest -rs trainer/tinker/tests/skyrl_suite.py
 
-.PHONY: test-metrics
-test-metrics: install build metrics ## Curves in TensorBoard, trackio and wandb, read back with the readers of each; nothing leaves the machine
-	.venv-metrics/bin/python -m pytest -rs -p no:cacheprovider trainer/tests/metrics_suite.py
-
 .PHONY: soak
 soak: install build ## Campaigns again and again under random disturbances (SECONDS=n, 3600; FAULT_SEED=n)
 	FAULT_SEED=$(or $(FAULT_SEED),1) node -r ./test/support/register.cjs test/faults/soak.ts $(or $(SECONDS),3600)
@@ -238,9 +225,9 @@ bench: install build s3-server ## Ratios: rollout engine to policy server, a cam
 	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)
 
 .PHONY: pictures
-pictures: install build metrics ## Every view of the page as pictures in docs/pictures: runs the demo twice, in .pictures (ONLY=regexp of views)
+pictures: install build ## Every view of the page as pictures in docs/pictures: runs the demo twice, in .pictures (ONLY=regexp of views)
 	node -r ./test/support/register.cjs test/pictures/pictures.ts --only '$(ONLY)'
-	.venv-metrics/bin/python -c 'import glob; from PIL import Image; [Image.open(f).convert("RGB").quantize(64).save(f, optimize=True) for f in glob.glob("docs/pictures/*.png")]'
+	$(VENV) -c 'import glob; from PIL import Image; [Image.open(f).convert("RGB").quantize(64).save(f, optimize=True) for f in glob.glob("docs/pictures/*.png")]'
 
 .PHONY: lint
 lint: install ## ESLint, prettier, ruff

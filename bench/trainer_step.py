@@ -85,6 +85,7 @@ def step_job(model: Path, folder: Path, *, tasks: list[str], steps: int, threads
             "checkpoint_every": steps + 2,
             "dtype": "float32",
             "gradient_checkpointing": False,
+            "report_to": "none",
             "group_size": GROUP_SIZE,
             "learning_rate": 0.002,
             "threads": threads,

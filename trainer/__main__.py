@@ -51,7 +51,6 @@ COMMANDS = {
     "check-tinker": Command(
         "whether a Tinker server can train an adapter", QUESTION, "tinker.probe:Question", "tinker.probe:check"
     ),
-    "metrics": Command("curves for TensorBoard, trackio and wandb (docs/report.md)", "metrics:main"),
     "check-tokens": _about_base("count what a tokenizer does not know of some texts", "Texts", "unknown_tokens"),
     "check-model": _about_base("whether a base model is whole, and what a LoRA trains", "ModelQuestion", "check_model"),
 }

@@ -68,7 +68,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
       show: progress,
       limits: input,
       env,
-      ...(server && { keys: tinkerKeys() }),
+      ...(server ? { keys: tinkerKeys() } : reporterKeys(input.training)),
       async prepare(folder) {
         const base_model = await modelFolder(deps, base);
         const from = await initialAdapter(deps, start, steps);
@@ -78,6 +78,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
           job: {
             shard_base: !server && process.env['CAMPAIGN_SHARD_BASE'] === '1',
             ...{ steps_ahead: 0, ...job, checkpoint_every: 1, base_model, init_adapter, output_dir: folder },
+            report_to: input.training.reportTo,
             // One for each GPU that it is dealt.
             processes: server ? 1 : (env['CUDA_VISIBLE_DEVICES'] ?? '').split(',').length,
             ...(server && { url: tinkerUrl(server), server_model: server.model ?? null }),
@@ -106,6 +107,10 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
     }),
   );
 }
+
+/** The key of the service that a trainer reports its curves to; no other program is given it. */
+const reporterKeys = ({ reportTo }: Pick<TrainInput['training'], 'reportTo'>): { keys?: NodeJS.ProcessEnv } =>
+  reportTo === 'wandb' ? { keys: { WANDB_API_KEY: process.env['WANDB_API_KEY'] } } : {};
 
 /** What a Tinker server is paid for, on the campaign's account. */
 function billOf(
@@ -139,7 +144,7 @@ async function initialAdapter(
 }
 
 /** Of `training` what is named elsewhere or what the worker makes batches by; and what only a training on rollouts has. Everything else is a field of every LoRA's job.json. */
-const OF_BATCHES = ['maskReadOnlyTurns', 'stepsAhead'];
+const OF_BATCHES = ['maskReadOnlyTurns', 'stepsAhead', 'reportTo'];
 const OF_ROLLOUTS = [
   ...['groupSize', 'groupsPerStep', 'steps', 'temperature', 'advantage', 'clip', 'delta', 'kl'],
   ...['importanceSamplingClipMax', 'offPolicyMaskThreshold', 'maxLogprobGap'],
@@ -187,6 +192,7 @@ export async function fineTune(
       show: progress,
       limits,
       env,
+      ...reporterKeys(training),
       async prepare(folder) {
         const base_model = await modelFolder(deps, base);
         const path = join(folder, 'conversations.jsonl');
@@ -194,7 +200,10 @@ export async function fineTune(
         const lines = taken.map((one) => `${JSON.stringify(lineOf({ ...one, tools: one.tools ?? tools }))}\n`);
         await replaceFile({ path, body: lines.join(''), aside: asideIn(home) });
         return {
-          job: { ...job, base_model, init_adapter: null, conversations: path, output_dir: folder },
+          job: {
+            ...{ ...job, base_model, init_adapter: null, conversations: path, output_dir: folder },
+            report_to: training.reportTo,
+          },
           learning: {
             base,
             checkpointEvery: training.checkpointEvery,

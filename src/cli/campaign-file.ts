@@ -128,7 +128,6 @@ const usedFrom: Record<keyof Campaign, Stage | null> = {
   workers: null,
   budget: null,
   approval: null,
-  metrics: null,
 };
 
 /** A model is what it is asked, not where and at which pace. */
@@ -177,12 +176,13 @@ export async function configDigests(o: {
  * Where and how fast it is worked, and how patiently, is in the key of no result: a policy server on another host, or more at once, goes on with
  * the same campaign.
  */
-function withoutMeans({ policyServer, rollouts, trainer }: Campaign): object {
+function withoutMeans({ policyServer, rollouts, trainer, training }: Campaign): object {
   const { kind } = policyServer;
   return {
     trainer: trainer.kind === 'tinker' ? { kind: trainer.kind, model: trainer.model } : undefined,
     policyServer: kind === 'vllm' ? { kind, contextTokens: policyServer.contextTokens } : { kind },
     rollouts: { ...rollouts, concurrency: undefined, maxAttempts: undefined, maxBrokenShare: undefined },
+    training: { ...training, reportTo: undefined },
   };
 }
 

@@ -1,16 +1,5 @@
 /** The commands on what campaigns came to, on conversations and on environments. */
-import {
-  by,
-  type CommandText,
-  dollars,
-  json,
-  moreDollars,
-  option,
-  plugin,
-  silence,
-  toolList,
-  wholeNumber,
-} from './options';
+import { by, type CommandText, dollars, json, moreDollars, option, plugin, silence, wholeNumber } from './options';
 import { VIEW_PORT } from '../workflows/messages';
 import { GATEWAY_PORT } from './ports';
 
@@ -21,24 +10,6 @@ export const resultCommands: readonly CommandText[] = [
     options: [json('print report.json'), option('--out <dir>', 'write report.json and report.html there')],
     examples: [['campaign report demo --out shared', 'the files, to pass on']],
     run: by(() => import('./report.js'), 'showReport'),
-  },
-  {
-    usage: 'metrics <name>',
-    description: 'write the curves of a campaign, one that runs or has ended, for TensorBoard, trackio or wandb',
-    options: [
-      option('--to <tools>', 'tensorboard, trackio, wandb, or several with commas', toolList).default(
-        ['tensorboard'],
-        'tensorboard',
-      ),
-      option('--out <dir>', "folder for them (default: metrics in the campaign's folder)"),
-      option('--follow', 'go on until the campaign has ended, or Ctrl-C'),
-      json(),
-    ],
-    examples: [
-      ['campaign metrics demo', 'then tensorboard --logdir .campaigns/demo/metrics/tensorboard'],
-      ['campaign metrics demo --to wandb --follow', 'while it runs, wherever its workers are'],
-    ],
-    run: by(() => import('./metrics.js'), 'writeMetrics'),
   },
   {
     usage: 'compare <report...>',

@@ -7,11 +7,11 @@ import { loadCampaign } from './campaign-file';
 import { languageModelChecks, tinkerChecks } from './checks/endpoints';
 import {
   buildCheck,
+  curvesChecks,
   gpuCheck,
   homeCheck,
   temporaryCheck,
   memoryCheck,
-  metricsChecks,
   nodeCheck,
   portCheck,
   pythonChecks,
@@ -70,7 +70,7 @@ export function checksOf(o: {
     ...tinkerChecks(campaign, { tries: doctor !== undefined }),
     ...bridgeChecks(campaign),
     ...targetChecks({ campaign, home, until, asksTokenizer: doctor !== undefined }),
-    ...metricsChecks(campaign.metrics ?? []),
+    ...curvesChecks(campaign),
     ...languageModelChecks(campaign, { asks: doctor !== undefined }),
     ...(doctor ? [gpuCheck(campaign), ...serverTrials(campaign, home)] : []),
   ];

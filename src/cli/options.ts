@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { plainText } from '../domain/plain-text';
-import { type MetricsTool, metricsTools, type Stage, stages } from '../domain/work';
+import { type Stage, stages } from '../domain/work';
 import { UserError } from './errors';
 import { temporalPort, uiPort } from './ports';
 import { type Home, homeAt } from './project';
@@ -76,12 +76,6 @@ const stageName = (text: string): Stage => {
   const stage = stages.find((one) => one === text);
   if (stage) return stage;
   throw new InvalidArgumentError(`It must be one of ${stages.join(', ')}.`);
-};
-
-export const toolList = (text: string): MetricsTool[] => {
-  const tools = text.split(',').map((name) => metricsTools.find((one) => one === name.trim()));
-  if (tools.every((one) => one !== undefined)) return [...new Set(tools)];
-  throw new InvalidArgumentError(`It must be one or more of ${metricsTools.join(', ')}, with commas.`);
 };
 
 export const dollars = (text: string): number => {

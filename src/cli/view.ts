@@ -6,7 +6,7 @@ import { isCode } from '../artifacts/durable-file';
 import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
 import { OutsideFailure } from '../domain/failures';
-import { paymentsOf } from '../language-model/ledger';
+import { spentOf } from '../language-model/ledger';
 import { batchesBehind, UnknownStartError } from '../report/lineage';
 import { completeReport } from '../report/render';
 import { viewsOf } from '../report/sections/report';
@@ -64,8 +64,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   const home = homeOf(options);
   const store = await openStore(home.root);
   const index = indexOf(store, home.root, campaign);
-  const payments = () => paymentsOf({ store, campaign });
-  const curves = createCurves({ store, home: home.root, campaign, payments });
+  const curves = createCurves({ store, home: home.root, campaign });
   const rates = new Rates();
   const reportOf = () =>
     reported(home.root).includes(campaign) ? findReport({ home: home.root, name: campaign }) : undefined;
@@ -111,7 +110,9 @@ export async function serveView(name: string | undefined, options: ViewOptions):
         views: [
           ...(waits.length > 0 ? [approvalView(waits)] : []),
           // Of one that has ended without a report it is all that there is.
-          ...(isRunning || !found ? [liveView({ ...now, curves: await curves() })] : []),
+          ...(isRunning || !found
+            ? [liveView({ ...now, curves: await curves(), spent: await spentOf({ store, campaign }) })]
+            : []),
           ...(found ? viewsOf(completeReport(found.report)) : []),
         ],
       };

@@ -10,7 +10,6 @@ import { calibrationBandsSchema } from './calibration';
 import { count, fraction, kindSpecSchema, MOST } from './kinds';
 import { isPolicyName } from './policies';
 import { thinkings } from './rollout';
-import { metricsTools } from './work';
 
 // The command line names the stages in its help, for which zod is not loaded.
 export { stages, type Stage } from './work';
@@ -99,6 +98,10 @@ const trainingSchema = z
     dtype: z.enum(['float32', 'bfloat16']).default('float32').describe('Number format of base model and adapter.'),
     tokensPerForward: count.default(4096).describe('Padded tokens of a forward pass; a longer row goes alone.'),
     gradientCheckpointing: z.boolean().default(false).describe('Computes activations twice, to save memory.'),
+    reportTo: z
+      .enum(['none', 'tensorboard', 'wandb'])
+      .default('none')
+      .describe('Where a trainer reports its curves (docs/report.md).'),
   })
   .superRefine(({ steps, groupsPerStep, groupSize, clip, delta, stepsAhead, temperature }, context) => {
     const rollouts = steps * groupsPerStep * groupSize;
@@ -264,10 +267,6 @@ export const campaignFields = z.strictObject({
     })
     .prefault({})
     .describe('The comparison of all policies on the test split.'),
-  metrics: z
-    .array(z.enum(metricsTools))
-    .optional()
-    .describe('Tools that `campaign run` keeps curves for; nothing is sent (docs/report.md).'),
   workers: z
     .strictObject({
       pool: z
@@ -316,11 +315,12 @@ export function checkFields(
       message: `given with budget.dollars (${budget.dollars}), which counts by it; add price: { forward, train } in dollars for a million tokens`,
     });
   // Such a server has no place for these, and can begin with no sum of adapters.
-  const fixed: [path: string[], value: number, only: number][] = [
+  const fixed: [path: string[], value: unknown, only: string | number][] = [
     [['training', 'lora', 'dropout'], training.lora.dropout, 0],
     [['training', 'kl'], training.kl, 0],
     [['training', 'temperature'], training.temperature, 1],
     [['training', 'stepsAhead'], training.stepsAhead, 0],
+    [['training', 'reportTo'], training.reportTo, 'none'],
     [['composites', 'share'], composites.share, 0],
   ];
   for (const [path, value, only] of fixed)

@@ -10,10 +10,6 @@ export const stages = ['rollouts', 'selection', 'capabilities', 'router', 'evalu
 export type Stage = (typeof stages)[number];
 export const LAST_STAGE: Stage = 'evaluation';
 
-/** That curves are written for (trainer/metrics.py). */
-export const metricsTools = ['tensorboard', 'trackio', 'wandb'] as const;
-export type MetricsTool = (typeof metricsTools)[number];
-
 export const taskQueues = {
   /** Of a store: its workflows run there, and the short steps. */
   control: (store: string): string => `control-${store}`,

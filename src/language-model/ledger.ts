@@ -214,13 +214,6 @@ export function openLedger({ store, campaign, budget, role, onText, onPaid }: Le
   };
 }
 
-/** What a campaign spent, in the order in which it was counted. */
-export const paymentsOf = async (o: { store: ArtifactStore; campaign: string }): Promise<Omit<Spent, 'step'>[]> =>
-  (await spendingOf(o.store, o.campaign).payments()).map((payment) => ({
-    ...(payment.role && { role: payment.role }),
-    ...costIn(payment),
-  }));
-
 /** What a campaign spent, by role and step, in the order of the names. */
 export async function spentOf(o: { store: ArtifactStore; campaign: string }): Promise<Spent[]> {
   const payments = await spendingOf(o.store, o.campaign).payments();

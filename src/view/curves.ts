@@ -1,16 +1,11 @@
-/**
- * A campaign's curves, from what its store has: every training by optimizer step, held-out and test success, what was rolled out and paid. Invariant:
- * a curve is a function of the store, so that whoever draws it anew, on any host and after any stop, comes to the same points.
- */
+/** The curves of the live page, made from the store: the reward of every training by optimizer step, and how many rollouts there are. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { ifThere } from '../artifacts/durable-file';
-import { digest } from '../artifacts/hash';
 import { readJson, type ArtifactStore } from '../artifacts/store';
 import { notesOf } from '../artifacts/usage';
 import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
-import type { Spent } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { type Outcome, summarise } from '../domain/outcomes';
@@ -18,21 +13,30 @@ import { trainingResultSchema } from '../domain/results';
 import { readOutcomes } from '../rollout/read';
 import { purposeOf } from './rollouts';
 
-export interface Curve {
-  /** A capability, an arm or a policy; `campaign`: all of it. */
-  run: string;
-  rows: { step: number; values: Record<string, number> }[];
+interface Point {
+  step: number;
+  reward: number;
 }
 
-/** What was paid at once, in the order of the payments. */
-export type Payment = Pick<Spent, 'role' | 'requests' | 'dollars' | 'promptTokens' | 'completionTokens'>;
+export interface TrainingCurve {
+  /** The capability or arm. */
+  name: string;
+  points: Point[];
+  branches: { branch: string; points: Point[] }[];
+  heldOut: Point[];
+}
+
+export interface Curves {
+  trainings: TrainingCurve[];
+  /** Without a finished batch there are none. */
+  rollouts?: { scored: number; broken: number };
+}
 
 interface CurvesOptions {
   store: ArtifactStore;
   /** Folder of the campaigns: learners that have not ended write their metrics there. */
   home: string;
   campaign: string;
-  payments: () => Promise<Payment[]>;
 }
 
 const stepSchema = z.number().int().nonnegative();
@@ -48,10 +52,9 @@ const outcomeSchema = z.object({
 const resultSchema = jsonText.pipe(
   z.union([z.object({ trained: outcomeSchema }).transform(({ trained }) => trained), outcomeSchema]),
 );
-const metricsLine = jsonText.pipe(z.looseObject({ step: stepSchema }));
+const metricsLine = jsonText.pipe(z.object({ step: stepSchema, reward: z.unknown().optional() }));
 
-type Figures = ReturnType<typeof summarise>;
-type Batch = Figures & ReturnType<typeof purposeOf> & { outcomes: readonly Outcome[] };
+type Batch = ReturnType<typeof summarise> & ReturnType<typeof purposeOf> & { outcomes: readonly Outcome[] };
 interface Training {
   of: string;
   /** The batch that the step was learned from. */
@@ -62,7 +65,7 @@ interface Training {
 }
 
 /** Reads again only what may have changed since. */
-export function createCurves({ store, home, campaign, payments }: CurvesOptions) {
+export function createCurves({ store, home, campaign }: CurvesOptions) {
   const batches = new Map<string, Batch>();
   const refs = new Map<string, ArtifactRef>();
   const ended = new Map<string, Training>();
@@ -119,115 +122,82 @@ export function createCurves({ store, home, campaign, payments }: CurvesOptions)
     });
   }
 
-  return async (): Promise<Curve[]> => {
+  return async (): Promise<Curves> => {
     const { keys, journals } = await notesOf(store, campaign);
-    const values = new Map<string, Map<number, Record<string, number>>>();
-    const add = (run: string, step: number, more: Record<string, number>): void => {
-      const rows = values.get(run) ?? new Map<number, Record<string, number>>();
-      values.set(run, rows.set(step, { ...rows.get(step), ...more }));
+    const heldOut = new Map<string, Map<number, number>>();
+    const addHeldOut = (name: string, step: number, { scored, meanReward }: Batch): void => {
+      if (scored > 0) heldOut.set(name, (heldOut.get(name) ?? new Map<number, number>()).set(step, meanReward));
     };
-    const total = { 'rollouts/scored': 0, 'rollouts/broken': 0, 'tokens/prompt': 0, 'tokens/completion': 0 };
-    // What several batches hold was played once, and is scored if one of them has it scored.
-    const counted = new Map<string, Outcome['status']>();
+    // A rollout that several batches hold counts once, as scored if one of them has it scored.
+    const statuses = new Map<string, Outcome['status']>();
     for (const key of keys.filter((one) => one.startsWith('rollouts/'))) {
       const ref = refs.get(key) ?? (await whole(store.find(key)));
       const batch = ref && (await whole(batchIn(ref)));
       if (!batch) continue;
       refs.set(key, ref);
-      for (const outcome of batch.outcomes) {
-        const { key, status } = outcome;
-        const before = counted.get(key);
-        if (before === 'scored' || before === status) continue;
-        if (before) total[`rollouts/${before}`] -= 1;
-        counted.set(key, status);
-        total[`rollouts/${status}`] += 1;
-        if (status !== 'scored') continue;
-        total['tokens/prompt'] += outcome.promptTokens;
-        total['tokens/completion'] += outcome.completionTokens;
-      }
-      add(ALL, total['rollouts/scored'] + total['rollouts/broken'], { ...total });
-      const step = evaluatedAt(batch);
-      if (step !== undefined) add(batch.of, step, figuresOf(batch, batch.purpose.replaceAll(' ', '_')));
+      for (const { key, status } of batch.outcomes) if (statuses.get(key) !== 'scored') statuses.set(key, status);
+      const step = heldOutStep(batch);
+      if (step !== undefined) addHeldOut(batch.of, step, batch);
     }
-    const trainings = [...new Set([...keys, ...journals])].filter((key) => /^training\/[^/]+$/.test(key));
-    // What was trained again under one name came after, and counts.
+    const keysOfTrainings = [...new Set([...keys, ...journals])].filter((key) => /^training\/[^/]+$/.test(key));
+    // A later training replaces an earlier one of the same name.
     const byName = new Map<string, Training>();
-    for (const key of trainings) {
+    for (const key of keysOfTrainings) {
       const training = await whole(trainingOf(key));
       if (training && training.of !== '') byName.set(training.of, training);
     }
-    for (const [of, training] of byName) {
-      for (const line of training.lines) {
-        const { step, ...metrics } = metricsLine.safeParse(line).data ?? {};
-        if (step === undefined) continue;
-        const numbers = Object.entries(metrics).filter((one): one is [string, number] => typeof one[1] === 'number');
-        const named = numbers.map(([name, value]) => [`train/${name}`, value]);
-        const ref = training.batches.get(step);
-        const batch = ref && (await whole(batchIn(ref)));
-        add(of, step, { ...(batch && figuresOf(batch, 'train')), ...(Object.fromEntries(named) as object) });
-      }
-    }
     for (const key of keys.filter((one) => one.startsWith('result/'))) {
       const { training, iterations = [] } = (await whole(outcomeOf(key))) ?? {};
-      const [of] = [...byName].find(([, { metrics }]) => metrics?.sha256 === training?.metrics.sha256) ?? [];
-      for (const { step, heldOut } of of === undefined ? [] : iterations) {
+      const [name] = [...byName].find(([, { metrics }]) => metrics?.sha256 === training?.metrics.sha256) ?? [];
+      for (const { step, heldOut } of name === undefined ? [] : iterations) {
         const batch = await whole(batchIn(heldOut.ref));
-        if (batch && of !== undefined) add(of, step, figuresOf(batch, HELD_OUT));
+        if (batch && name !== undefined) addHeldOut(name, step, batch);
       }
     }
-    for (const [step, row] of costs(await payments())) add(COSTS, step, row);
-    return [...values].map(([run, rows]) => ({
-      run: folderName(run),
-      rows: [...rows].sort(([a], [b]) => a - b).map(([step, row]) => ({ step, values: finite(row) })),
-    }));
+    const trainings: TrainingCurve[] = [];
+    for (const [name, training] of byName) {
+      const rewards = await rewardsOf(training);
+      if (rewards.points.length > 0) trainings.push({ name, ...rewards, heldOut: pointsOf(heldOut.get(name)) });
+    }
+    const counts = [...statuses.values()];
+    const scored = counts.filter((status) => status === 'scored').length;
+    return {
+      trainings,
+      ...(counts.length > 0 && { rollouts: { scored, broken: counts.length - scored } }),
+    };
   };
-}
 
-const HELD_OUT = 'held_out';
-/** Beside policies, capabilities and arms, whose names have no dash. */
-const ALL = 'all-rollouts';
-const COSTS = 'all-costs';
-
-/** The step of a policy that was evaluated: of what no step has made, and of what was chosen among steps, 0. Undefined of other batches. */
-function evaluatedAt({ of, purpose, what }: Batch): number | undefined {
-  if (of === '') return undefined;
-  if (purpose === 'test' || of === 'base') return 0;
-  const [, step, start] = /^held out(?: at step (\d+)|(, [^,]*))$/.exec(what) ?? [];
-  if (start !== undefined) return 0;
-  return step === undefined ? undefined : Number(step);
-}
-
-function figuresOf(batch: Figures, under: string): Record<string, number> {
-  const { scored, broken, meanReward, successRate, promptTokens, completionTokens, branches = {} } = batch;
-  const shares = { [`${under}/broken_share`]: broken / Math.max(1, scored + broken) };
-  if (scored === 0) return shares;
-  return {
-    ...shares,
-    [`${under}/reward`]: meanReward,
-    [`${under}/success`]: successRate,
-    [`${under}/prompt_tokens`]: promptTokens / scored,
-    [`${under}/completion_tokens`]: completionTokens / scored,
-    ...Object.fromEntries(
-      Object.entries(branches).map(([branch, figures]) => [`${under}/reward/${branch}`, figures.meanReward]),
-    ),
-  };
-}
-
-/** Payments up to one, by how many requests they were, at every 1st, at 100 every 10th, at 1000 every 100th, and at the last. */
-function costs(payments: readonly Payment[]): Map<number, Record<string, number>> {
-  const rows = new Map<number, Record<string, number>>();
-  const sums: Record<string, number> = {};
-  let requests = 0;
-  for (const [n, { role = 'unknown', requests: made, dollars, promptTokens, completionTokens }] of payments.entries()) {
-    requests += made;
-    const add = (tag: string, value: number) => (sums[tag] = (sums[tag] ?? 0) + value);
-    add('costs/prompt_tokens', promptTokens);
-    add('costs/completion_tokens', completionTokens);
-    if (dollars !== undefined) for (const tag of ['costs/dollars', `costs/dollars/${role}`]) add(tag, dollars);
-    const every = 10 ** Math.max(0, Math.floor(Math.log10(n + 1)) - 1);
-    if ((n + 1) % every === 0 || n === payments.length - 1) rows.set(requests, { ...sums });
+  /** The mean reward of each finished step, of the whole batch and of its branches. */
+  async function rewardsOf({ lines, batches: learned }: Training) {
+    const rewards = new Map<number, number>();
+    const branches = new Map<string, Map<number, number>>();
+    for (const line of lines) {
+      const values = metricsLine.safeParse(line).data;
+      if (!values) continue;
+      const { step, reward } = values;
+      const ref = learned.get(step);
+      const batch = ref && (await whole(batchIn(ref)));
+      const own = typeof reward === 'number' ? reward : batch && batch.scored > 0 ? batch.meanReward : undefined;
+      if (own !== undefined) rewards.set(step, own);
+      for (const [branch, { meanReward }] of Object.entries(batch?.branches ?? {}))
+        branches.set(branch, (branches.get(branch) ?? new Map<number, number>()).set(step, meanReward));
+    }
+    const sorted = [...branches].sort(([a], [b]) => (a < b ? -1 : 1));
+    return {
+      points: pointsOf(rewards),
+      branches: sorted.map(([branch, own]) => ({ branch, points: pointsOf(own) })),
+    };
   }
-  return rows;
+}
+
+const pointsOf = (rewards: ReadonlyMap<number, number> = new Map()): Point[] =>
+  [...rewards].sort(([a], [b]) => a - b).map(([step, reward]) => ({ step, reward }));
+
+/** The step of the policy that a held-out batch evaluates; 0 for what a training starts from. Undefined for other batches. */
+function heldOutStep({ of, what }: Batch): number | undefined {
+  const [, step, start] = /^held out(?: at step (\d+)|(, [^,]*))$/.exec(what) ?? [];
+  if (of === '' || (step === undefined && start === undefined)) return undefined;
+  return Number(step ?? 0);
 }
 
 /** As far as a learner has come that has not ended, on a disk that is its home's. */
@@ -238,13 +208,3 @@ async function linesIn(home: string, key: string): Promise<string[]> {
   const text = own && (await ifThere(readFile(join(folder, own, 'metrics.jsonl'), 'utf8')));
   return (text ?? '').split('\n');
 }
-
-const LONGEST = 120;
-/** What a folder can be called, also where names come from a model: no separators, and not longer than file systems take. */
-function folderName(run: string): string {
-  const name = run.replaceAll(/[^\w+.-]/g, '_').replace(/^\./, '_');
-  return name.length <= LONGEST ? name : `${name.slice(0, LONGEST - 9)}-${digest(run).slice(0, 8)}`;
-}
-
-const finite = (row: Record<string, number>): Record<string, number> =>
-  Object.fromEntries(Object.entries(row).filter(([, value]) => Number.isFinite(value)));

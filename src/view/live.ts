@@ -4,7 +4,7 @@ import type { ApprovalView } from '../report/build/approval';
 import { dollarsText, wholeNumber } from '../report/format';
 import { approvalBlocks } from '../report/sections/approval';
 import { rewardPlot } from '../report/sections/run';
-import type { Curve } from './curves';
+import type { Curves } from './curves';
 
 export interface Live {
   /** `running`, `paused`, `completed`, ... */
@@ -13,17 +13,17 @@ export interface Live {
   notes: readonly string[];
   /** Addresses in Temporal's UI, by workflow. */
   links?: Record<string, string>;
-  curves: readonly Curve[];
+  curves: Curves;
+  /** Payments for language models. */
+  spent: readonly { dollars?: number | undefined }[];
 }
 
-const REWARD = 'train/reward';
-
-export const liveView = ({ state, tree, notes, links = {}, curves }: Live): View => ({
+export const liveView = ({ state, tree, notes, links = {}, curves, spent }: Live): View => ({
   id: 'live',
   name: 'Live',
   blocks: [
     paragraph(state, 'answer'),
-    totals(curves),
+    totals(curves, spent),
     list(notes, 'bad'),
     grid(
       ['step', 'state', 'what it does'],
@@ -36,38 +36,28 @@ export const liveView = ({ state, tree, notes, links = {}, curves }: Live): View
 });
 
 /** A chart for each training, as far as it has come. */
-function trainingBlocks(curves: readonly Curve[]): Blocks {
-  const trainings = curves.filter(({ rows }) => rows.some(({ values }) => REWARD in values));
-  const high = Math.max(1, ...trainings.flatMap(({ rows }) => rows.map(({ step }) => step)));
-  const drawn = trainings.flatMap(({ run, rows }): Block[] => {
-    const pointsOf = (tag: string) =>
-      rows.flatMap(({ step, values: { [tag]: reward } }) => (reward === undefined ? [] : [{ step, reward }]));
-    const tags = [...new Set(rows.flatMap(({ values }) => Object.keys(values)))].sort();
-    const branches = tags.flatMap((tag) =>
-      tag.startsWith(`${REWARD}/`) ? [{ branch: tag.slice(REWARD.length + 1), points: pointsOf(tag) }] : [],
-    );
-    const marks = pointsOf('held_out/reward').map(({ step, reward }) => {
+function trainingBlocks({ trainings }: Curves): Blocks {
+  const high = Math.max(1, ...trainings.flatMap(({ points }) => points.map(({ step }) => step)));
+  const drawn = trainings.flatMap(({ name, heldOut, ...curve }): Block[] => {
+    const marks = heldOut.map(({ step, reward }) => {
       const title = `held-out mean reward at step ${step}: ${reward.toFixed(2)}`;
       return { x: step, y: reward, line: 0, open: true, title };
     });
-    const curve = { points: pointsOf(REWARD), branches };
     return [
-      heading(run, 3),
-      plot(rewardPlot({ name: run, curve, marks, high }), 'Line: training rollouts. Marks: held out.'),
+      heading(name, 3),
+      plot(rewardPlot({ name, curve, marks, high }), 'Line: training rollouts. Marks: held out.'),
     ];
   });
   return drawn.length === 0 ? [] : [heading('Training'), ...drawn];
 }
 
 /** What was played and paid so far. */
-function totals(curves: readonly Curve[]): Block {
-  const last = (run: string): Record<string, number> =>
-    curves.find((one) => one.run === run)?.rows.at(-1)?.values ?? {};
-  const { 'rollouts/scored': scored, 'rollouts/broken': broken } = last('all-rollouts');
-  const { 'costs/dollars': dollars } = last('all-costs');
+function totals({ rollouts }: Curves, spent: Live['spent']): Block {
+  const paid = spent.flatMap(({ dollars }) => dollars ?? []);
+  const dollars = paid.length > 0 ? paid.reduce((sum, one) => sum + one, 0) : undefined;
   const facts: [string, number | undefined, (count: number) => string][] = [
-    ['rollouts', scored, wholeNumber],
-    ['broken', broken, wholeNumber],
+    ['rollouts', rollouts?.scored, wholeNumber],
+    ['broken', rollouts?.broken, wholeNumber],
     ['language models', dollars, dollarsText],
   ];
   return {

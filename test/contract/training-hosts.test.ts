@@ -25,11 +25,10 @@ const storeOn = (host: string) =>
 
 /** The rewards that a host draws which has no part in the training. */
 async function drawn(): Promise<Record<number, number | undefined>> {
-  const payments = () => Promise.resolve([]);
-  const curves = createCurves({ store: storeOn('four'), home: join(root, 'four'), campaign: 'demo', payments });
-  const [curve] = await curves();
-  expect(curve?.run).toBe('ask_first');
-  return Object.fromEntries(curve?.rows.map(({ step, values }) => [step, values['train/reward']]) ?? []);
+  const curves = createCurves({ store: storeOn('four'), home: join(root, 'four'), campaign: 'demo' });
+  const [training] = (await curves()).trainings;
+  expect(training?.name).toBe('ask_first');
+  return Object.fromEntries(training?.points.map(({ step, reward }) => [step, reward]) ?? []);
 }
 
 /** An attempt at the training on a host, whose folder outlives it. */

@@ -54,14 +54,15 @@ def gradients(model: Any, logps: torch.Tensor, wanted: torch.Tensor) -> list[tor
     return [p.grad.clone() for p in model.parameters() if p.grad is not None]
 
 
-def plain(model: Any, given: dict[str, torch.Tensor], temperature: float = 1.0) -> torch.Tensor:
-    """One row after the other."""
+def plain(model: Any, given: dict[str, torch.Tensor], temperature: float = 1.0) -> tuple[torch.Tensor, torch.Tensor]:
+    """Log-probs and entropies, one row after the other."""
     rows = []
     for row, length in zip(given["ids"], given["lengths"], strict=True):
-        logits = model(input_ids=row[None, :length]).logits[0, :-1] / temperature
-        found = logits.log_softmax(-1).gather(1, row[1:length, None])[:, 0]
-        rows.append(torch.nn.functional.pad(found, (1, len(row) - int(length))))
-    return torch.stack(rows) * given["wanted"]
+        logs = (model(input_ids=row[None, :length]).logits[0, :-1] / temperature).log_softmax(-1)
+        both = torch.stack([logs.gather(1, row[1:length, None])[:, 0], -(logs.exp() * logs).sum(-1)])
+        rows.append(torch.nn.functional.pad(both, (1, len(row) - int(length))))
+    found, entropies = torch.stack(rows, dim=1) * given["wanted"]
+    return found, entropies
 
 
 @pytest.mark.parametrize("reordered", [False, True])
@@ -70,7 +71,7 @@ def test_logps_and_gradient_are_those_of_rows_alone(kind, temperature, reordered
     monkeypatch.setattr(products, "SMALLEST_REORDERED", 0 if reordered else 10**9)
     model = tuned(request.getfixturevalue(f"tiny_{kind}_dir"))
     given = batch()
-    expected = plain(model, given, temperature)
+    expected, expected_entropies = plain(model, given, temperature)
     expected_gradients = gradients(model, expected, given["wanted"])
     sampled = SampledLogps(model.get_base_model())
     assert sampled.usable and sampled.shares == (kind == "llama")
@@ -78,10 +79,11 @@ def test_logps_and_gradient_are_those_of_rows_alone(kind, temperature, reordered
         length for _, length in sampled._pieces(given["ids"], given["lengths"].tolist(), given["prompts"].tolist())
     ]
     assert sorted(shared) == ([0, 12, 20] if kind == "llama" else [0])
-    found, at_one = sampled(**given, temperature=temperature)
+    found, at_one, entropies = sampled(**given, temperature=temperature)
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(at_one, plain(model, given), rtol=1e-4, atol=1e-5)
-    assert not at_one.requires_grad
+    torch.testing.assert_close(at_one, plain(model, given)[0], rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(entropies, expected_entropies, rtol=1e-4, atol=1e-4)
+    assert not at_one.requires_grad and not entropies.requires_grad
     for a, b in zip(gradients(model, found, given["wanted"]), expected_gradients, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
 
@@ -90,15 +92,16 @@ def test_logps_and_gradient_are_those_of_rows_alone(kind, temperature, reordered
 def test_logits_that_are_too_many_at_once_are_made_in_parts(tiny_llama_dir, temperature, monkeypatch):
     model = tuned(tiny_llama_dir)
     sampled, given = SampledLogps(model.get_base_model()), batch()
-    whole, whole_at_one = sampled(**given, temperature=temperature)
+    whole, whole_at_one, whole_entropies = sampled(**given, temperature=temperature)
     expected = gradients(model, whole, given["wanted"])
     sizes, ahead = [], sampled._ahead
     monkeypatch.setattr(sampled, "_ahead", lambda states: sizes.append(len(states)) or ahead(states))
     monkeypatch.setattr(logps, "LARGEST_LOGITS", 5 * sampled._vocabulary)
-    found, at_one = sampled(**given, temperature=temperature)
+    found, at_one, entropies = sampled(**given, temperature=temperature)
     assert max(sizes) == 5 and sum(sizes) == given["wanted"].sum()
     torch.testing.assert_close(found, whole, rtol=0, atol=1e-5)
     torch.testing.assert_close(at_one, whole_at_one, rtol=0, atol=1e-5)
+    torch.testing.assert_close(entropies, whole_entropies, rtol=0, atol=1e-5)
     for a, b in zip(gradients(model, found, given["wanted"]), expected, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
 

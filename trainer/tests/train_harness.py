@@ -49,6 +49,7 @@ def lora_job(base: Path, output: Path, **fields: Any) -> Message:
         "dtype": "float32",
         "tokens_per_forward": 4096,
         "gradient_checkpointing": False,
+        "report_to": "none",
     }
     return {**job, **fields}
 

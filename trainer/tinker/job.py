@@ -26,6 +26,7 @@ class TinkerJob(Job):
             "lora.dropout": (self.lora.dropout != 0, "the Tinker API has no dropout, set it to 0"),
             "kl": (self.kl != 0, "the Tinker API has no such penalty, set it to 0"),
             "steps_ahead": (self.steps_ahead != 0, "its learner makes one step after the other, set it to 0"),
+            "report_to": (self.report_to != "none", "its learner reports no curves, set it to none"),
             "temperature": (self.temperature != 1, "the server's log-probs are at temperature 1, set it to 1"),
         }
         for field, (is_refused, why) in refused.items():

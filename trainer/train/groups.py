@@ -89,6 +89,7 @@ def training_batch(groups: list[list[Rollout]], advantage: Literal["group", "bat
             "reward": float(rewards.mean()),
             "reward_std": float(rewards.std(ddof=1)),
             "informative_groups": sum(informs),
+            "rollouts": rewards.size,
         },
         names=[name for _, _, name in kept],
     )

@@ -159,6 +159,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         model.train()
         loss = torch.zeros((), device=self.args.device)
         self._gap, self._gap_tokens, self._masked_rows, self._bounded_tokens = 0.0, 0, 0, 0
+        entropy = kl = 0.0
         self._extreme, self._row_names = Extreme(), batch.names
         micros = micro_batches(
             batch,
@@ -177,12 +178,14 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             part = self.compute_loss(model, micro)
             self.accelerator.backward(part)
             loss += part.detach()
+            entropy += self._sum_of("entropy")
+            kl += self._sum_of("kl")
             self._channel.progress(step=self.state.global_step, done=done, total=len(own))
         if self._job.shard_base:
             self._keep_up(model, most - len(own))
         if self._ranks.size > 1:
             counts = self._gap_tokens, self._masked_rows, self._bounded_tokens
-            total, self._gap, *counts = self._ranks.add(model, loss, self._gap, *counts)
+            total, self._gap, entropy, kl, *counts = self._ranks.add(model, loss, self._gap, entropy, kl, *counts)
             loss = torch.tensor(total, device=self.args.device)
             self._gap_tokens, self._masked_rows, self._bounded_tokens = map(int, counts)
         if not math.isfinite(loss.item()):
@@ -195,10 +198,17 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
             "loss_tokens": batch.tokens,
             "masked_rows": self._masked_rows,
             "bounded_tokens": self._bounded_tokens,
+            **({"entropy": entropy / batch.tokens} if batch.tokens and math.isfinite(entropy) else {}),
+            **({"kl": kl / batch.tokens} if batch.tokens and self.beta != 0.0 else {}),
             **({} if math.isnan(gap) or not batch.known_tokens else {"logprob_gap": gap}),
             "rollouts_seconds": self._update_started - started,
         }
         return loss
+
+    def _sum_of(self, name: str) -> float:
+        """Returns the sum over the micro-batch's loss tokens of a metric whose mean TRL has just recorded."""
+        means = self._metrics["train"].get(name)
+        return means[-1] * int(self._micro["tool_mask"].sum()) if means else 0.0
 
     def _keep_up(self, model: torch.nn.Module, forwards: int) -> None:
         """Lends the other ranks this one's parts of the layers, for as many micro-batches as it has fewer than they."""
@@ -218,7 +228,7 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
     def _scored(
         self, model: Any, ids: torch.Tensor, mask: torch.Tensor, completion: int, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
-        """Log-probs of the micro-batch's last `completion` columns, entropies (nobody asks for them) and MoE loss."""
+        """Log-probs of the micro-batch's last `completion` columns, entropies and MoE loss."""
         if self._sampled is None or not self._sampled.usable:
             result = super()._get_per_token_logps_and_entropies(model, ids, mask, completion, **kwargs)
             # TRL's are at the sampling temperature alone: at another one than 1 they tell nothing of the gap.
@@ -227,11 +237,11 @@ class CapabilityTrainer(TellsAndSaves, GRPOTrainer):
         wanted = torch.zeros_like(ids)
         wanted[:, -completion:] = self._micro["tool_mask"]
         prompts = self._micro["prompt_lengths"]
-        logps, at_one = self._sampled(
+        logps, at_one, entropies = self._sampled(
             ids, lengths=mask.sum(1), prompts=prompts, wanted=wanted, temperature=self.temperature
         )
         self._at_one = at_one[:, -completion:]
-        return logps[:, -completion:], torch.zeros_like(logps[:, -completion:]), None
+        return logps[:, -completion:], entropies[:, -completion:], None
 
     def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> tuple:
         result = self._scored(*args, **kwargs)

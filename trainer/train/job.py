@@ -6,9 +6,11 @@ be read at all."""
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import itertools
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 
@@ -57,6 +59,16 @@ class LoraJob(Closed):
     dtype: Literal["float32", "bfloat16"]
     tokens_per_forward: int = Field(ge=1)
     gradient_checkpointing: bool
+    report_to: Literal["tensorboard", "wandb", "none"]
+
+    @field_validator("report_to")
+    @classmethod
+    def _has_package(cls, tool: str) -> str:
+        if tool != "none" and importlib.util.find_spec(tool) is None:
+            raise ValueError(
+                f"no such package; run `{sys.executable} -m pip install {tool}`, or set training.reportTo to none"
+            )
+        return tool
 
     @property
     def output(self) -> Path:
@@ -64,7 +76,8 @@ class LoraJob(Closed):
         return Path(self.output_dir).resolve()
 
     INDECISIVE: ClassVar[set[str]] = {
-        *("base_model", "output_dir", "init_adapter", "steps", "checkpoint_every", "threads", "processes", "shard_base")
+        *("base_model", "output_dir", "init_adapter", "steps", "checkpoint_every"),
+        *("threads", "processes", "shard_base", "report_to"),
     }
     """Fields that do not decide the weights of step N as they are."""
 

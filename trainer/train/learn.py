@@ -33,6 +33,7 @@ from .checkpoint import (
     policy_of,
     resume_point,
 )
+from .curves import curve_callbacks
 from .job import DamagedBatch, LoraJob
 
 
@@ -47,6 +48,8 @@ def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[Path | 
         # What checkpoint-0 holds follows from the job, and resuming it, transformers would make one draw twice.
         resumed = checkpoint if step > 0 else None
         trainer = make(resumed) if step < steps else None
+        for callback in curve_callbacks(job) if trainer else []:
+            trainer.add_callback(callback)
         channel.send("ready", step=step)
         if checkpoint:  # once more: the worker that heard of it may have died since
             channel.send("checkpoint", step=step, policy=policy_of(checkpoint))
@@ -104,7 +107,7 @@ class TellsAndSaves:
         return Diverged(f"{name} {value} at step {step}; lower learning_rate")
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Reports a finished step. TRL's other metrics are dropped."""
+        """Reports a finished step."""
         if "grad_norm" not in logs:  # the summary at the end of training
             return
         step = self.state.global_step
@@ -117,6 +120,7 @@ class TellsAndSaves:
             return
         append_metrics(self._output, step, metrics)
         self._channel.send("step", step=step, metrics=metrics)
+        self.control = self.callback_handler.on_log(self.args, self.state, self.control, metrics)
 
     def save_checkpoint(self) -> None:
         """Saves the state of the last finished step, unless it is saved already."""
@@ -157,7 +161,7 @@ def save_adapter(model: Any, folder: Path) -> None:
 
 
 def common_settings(job: LoraJob, steps: int) -> dict[str, Any]:
-    """TRL's settings for a job: a constant learning rate, and nothing written or reported but by us."""
+    """TRL's settings for a job: a constant learning rate, and nothing written but by us."""
     return {
         "output_dir": str(job.output),
         "seed": job.seed,
@@ -172,7 +176,7 @@ def common_settings(job: LoraJob, steps: int) -> dict[str, Any]:
         "save_steps": job.checkpoint_every,
         "logging_steps": 1,
         "logging_nan_inf_filter": False,
-        "report_to": "none",
+        "report_to": "none",  # curves.py adds the callbacks
         "disable_tqdm": True,
         "dataloader_pin_memory": False,
     }

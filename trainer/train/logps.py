@@ -54,12 +54,12 @@ class SampledLogps:
         prompts: torch.Tensor,
         wanted: torch.Tensor,
         temperature: float = 1.0,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """ids [rows, width], padded on the right; how long rows and their prompts are; wanted [rows, width]: the tokens
-        that are asked for, none of them first in its row. Returns log-probs [rows, width], elsewhere 0: at the
-        temperature, and without gradient at 1."""
-        found = torch.zeros(ids.shape, device=ids.device)
-        plain = torch.zeros(ids.shape, device=ids.device)
+        that are asked for, none of them first in its row. Returns [rows, width], elsewhere 0: log-probs at the
+        temperature, and without gradient log-probs at 1 and the entropy at the temperature (0 where no gradient is
+        recorded)."""
+        found, plain, entropy = (torch.zeros(ids.shape, device=ids.device) for _ in range(3))
         for members, shared in self._pieces(ids, lengths.tolist(), prompts.tolist()):
             width = int(lengths[members].max())
             part, on = ids[members, :width], wanted[members, :width].bool()
@@ -71,10 +71,13 @@ class SampledLogps:
                 # No mask: what follows a row never reaches it.
                 states = self._decoder(input_ids=part, use_cache=False).last_hidden_state[row, place - 1]
             most = max(LARGEST_LOGITS // self._vocabulary, 1)
-            logps, at_one = _OfTokens.apply(states, part[row, place], self._ahead, self._back, temperature, most)
+            logps, at_one, entropies = _OfTokens.apply(
+                states, part[row, place], self._ahead, self._back, temperature, most
+            )
             found = found.index_put((members[row], place), logps)
             plain[members[row], place] = at_one
-        return found, plain
+            entropy[members[row], place] = entropies
+        return found, plain, entropy
 
     def _pieces(self, ids: torch.Tensor, lengths: list[int], prompts: list[int]) -> Iterator[tuple[torch.Tensor, int]]:
         """Rows that are computed together and the length of what they share; 0: nothing, they are padded."""
@@ -123,7 +126,7 @@ class SampledLogps:
             logits = causal(input_ids=ids, use_cache=False).logits[:, :-1].float()
             plain = logits.log_softmax(-1).gather(-1, ids[:, 1:, None])[..., 0]
             for prompts in ([6, 6], [5, 6]):  # as a tree, and padded
-                found, _ = self(ids, lengths=lengths, prompts=torch.tensor(prompts), wanted=wanted)
+                found, *_ = self(ids, lengths=lengths, prompts=torch.tensor(prompts), wanted=wanted)
                 if not ((found[:, 1:] - plain) * wanted[:, 1:]).abs().max() <= PROBE_LIMIT:
                     return False
             return True
@@ -171,8 +174,9 @@ def _reorder_frozen(decoder: torch.nn.Module) -> None:
 
 
 class _OfTokens(torch.autograd.Function):
-    """Log-probs of tokens from the states before them, by a head that is not trained: at a temperature, and at 1. Only
-    `most` tokens have logits at once: a log-prob's gradient is found with it, and is of the size of the states."""
+    """Log-probs of tokens from the states before them, by a head that is not trained: at a temperature, and at 1; and
+    the entropy at the temperature. Only `most` tokens have logits at once: a log-prob's gradient is found with it, and
+    is of the size of the states."""
 
     @staticmethod
     def forward(
@@ -183,7 +187,7 @@ class _OfTokens(torch.autograd.Function):
         back: Product,
         temperature: float,
         most: int,
-    ) -> tuple[torch.Tensor, torch.Tensor]:
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         found, plain, slopes = [], [], []
         for part, its in zip(states.split(most), tokens.split(most), strict=True):
             logits = ahead(part)
@@ -196,14 +200,17 @@ class _OfTokens(torch.autograd.Function):
                 logits.sub_(total[:, None]).exp_().neg_()
                 logits.scatter_add_(1, its[:, None], torch.ones_like(total)[:, None])
                 slopes.append(back(logits).div_(temperature))
+        logps, at_one = torch.cat(found), torch.cat(plain)
+        entropies = torch.zeros_like(logps)
         if slopes:
-            ctx.save_for_backward(torch.cat(slopes))
-        at_one = torch.cat(plain)
-        ctx.mark_non_differentiable(at_one)
-        return torch.cat(found), at_one
+            ctx.save_for_backward(slope := torch.cat(slopes))
+            # States times slope is the token's logit less the mean logit under the policy.
+            entropies = (states * slope).sum(-1) - logps
+        ctx.mark_non_differentiable(at_one, entropies)
+        return logps, at_one, entropies
 
     @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor, _: Any) -> tuple[torch.Tensor, None, None, None, None, None]:
+    def backward(ctx: Any, gradient: torch.Tensor, *_: Any) -> tuple[torch.Tensor, None, None, None, None, None]:
         (slopes,) = ctx.saved_tensors
         return slopes * gradient[:, None], None, None, None, None, None
 

@@ -22,6 +22,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from trainer.command import BadInput, read_input
+from trainer.keys import environment_without_keys
 
 from .channel import Diverged, SamplerDiffers
 from .job import DamagedBatch, Job, set_threads, use_device
@@ -60,7 +61,7 @@ class Ranks:
         store, resumed = str(folder / "store"), str(checkpoint or "")
         for rank in range(1, job.processes):
             argv = [sys.executable, "-m", "trainer.train.ranks", str(folder / "job.json"), str(rank), store, resumed]
-            env = {**os.environ, "CUDA_VISIBLE_DEVICES": os.environ.get("RANKS_DEVICES", "")}
+            env = {**environment_without_keys(), "CUDA_VISIBLE_DEVICES": os.environ.get("RANKS_DEVICES", "")}
             if not env["CUDA_VISIBLE_DEVICES"]:
                 del env["CUDA_VISIBLE_DEVICES"]
             # Its stdin ends with this process, however that ends.

@@ -1,7 +1,7 @@
 /** What this machine has: Node, memory, disk, ports, the build, the Temporal CLI, Python with the packages of trainer and curves, GPUs. */
 import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
-import { tmpdir, totalmem } from 'node:os';
+import { homedir, tmpdir, totalmem } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
@@ -10,7 +10,6 @@ import { openStore } from '../../artifacts/open-store';
 import { type CheckItem, Lack } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { jsonText } from '../../domain/messages';
-import type { MetricsTool } from '../../domain/work';
 import { programEnvironment } from '../../policy/python';
 import { messageOf } from '../errors';
 import { type NamedPort, portProblem } from '../ports';
@@ -197,32 +196,34 @@ export function pythonChecks(python = pythonPath()): CheckItem[] {
   ];
 }
 
-/** Python with the tools that curves are written for: $CAMPAIGN_METRICS_PYTHON, else the virtual environment that `make metrics` makes. */
-export const metricsPython = (): string =>
-  process.env['CAMPAIGN_METRICS_PYTHON'] ?? join(projectRoot, '.venv-metrics/bin/python');
+/** The package that a trainer reports its curves with, where the campaign file names one. */
+export const curvesChecks = ({ training: { reportTo } }: Campaign, python = pythonPath()): CheckItem[] =>
+  reportTo === 'none'
+    ? []
+    : [
+        {
+          name: 'training.reportTo',
+          needs: ['Python'],
+          fix: `run \`${python} -m pip install ${reportTo}\`, or set training.reportTo to none`,
+          async run() {
+            const version = (await askPython(python, [reportTo])).packages[reportTo];
+            if (!version) throw new Lack(`${python} has no package ${reportTo}`);
+            const text = `${reportTo} ${version}`;
+            if (reportTo === 'tensorboard' || hasWandbKey()) return text;
+            return { warning: `${text}, without a key; set WANDB_API_KEY, or WANDB_MODE=offline` };
+          },
+        },
+      ];
 
-const METRICS_FIX = 'run `make metrics`, or name a Python that has it in CAMPAIGN_METRICS_PYTHON';
+/** `wandb login` writes the key into .netrc. */
+const hasWandbKey = (): boolean =>
+  process.env['WANDB_API_KEY'] !== undefined ||
+  ['offline', 'disabled'].includes(process.env['WANDB_MODE'] ?? '') ||
+  existsSync(join(homedir(), '.netrc'));
 
-/** One for each tool that a campaign's curves are written for. A campaign runs without them: what can't be had is a warning. */
-export const metricsChecks = (tools: readonly MetricsTool[], python = metricsPython()): CheckItem[] =>
-  tools.map((tool) => ({
-    name: `curves for ${tool}`,
-    async run() {
-      const lacks = (why: string) => ({ warning: `none are written: ${why}; ${METRICS_FIX}` });
-      const asked = await askPython(python, [tool]).catch((error: unknown) => messageOf(error));
-      if (typeof asked === 'string') return lacks(asked);
-      const version = asked.packages[tool];
-      return version ? `${tool} ${version} (${python})` : lacks(`${python} has no package ${tool}`);
-    },
-  }));
-
-/** Those of the tools that were found. */
-export const toolsFound = (tools: readonly MetricsTool[], checks: readonly { name: string; warning?: true }[]) =>
-  tools.filter((tool) => checks.some(({ name, warning }) => name === `curves for ${tool}` && !warning));
-
-/** Names and pinned versions of trainer/requirements.in. */
+/** Names and pinned versions of trainer/requirements.in, without what only development needs. */
 function requiredPackages(): Map<string, string | undefined> {
-  const text = readFileSync(join(projectRoot, 'trainer/requirements.in'), 'utf8');
+  const [text = ''] = readFileSync(join(projectRoot, 'trainer/requirements.in'), 'utf8').split('# Development.');
   const lines = text.matchAll(/^([A-Za-z0-9._-]+)(?:==([^\s;#]+))?/gm);
   return new Map([...lines].map(([, name = '', version]) => [name, version]));
 }

@@ -133,9 +133,6 @@ export async function start(file: string, options: StartOptions & CommonOptions)
     const status = decisions[decision];
     if (options.json) return print(JSON.stringify({ campaign: name, status, waitsFor }));
     print(`campaign ${name} ${status}; \`campaign watch ${name}\` follows it`);
-    const { metrics = [] } = read.campaign;
-    if (metrics.length > 0)
-      print(`\`campaign metrics ${name} --to ${metrics.join(',')} --follow\` writes its curves while it runs`);
     if (waitsFor) print(`none of the ${waitsFor} runs now: it waits until one is started`);
   } finally {
     await temporal.close();

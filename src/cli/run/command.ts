@@ -3,17 +3,16 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { runChecks, warningsOf } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
-import { LAST_STAGE, type MetricsTool } from '../../domain/work';
+import { LAST_STAGE } from '../../domain/work';
 import { poolOf, servedBase } from '../../policy/base-model';
 import { comparisonText } from '../../report/sections/comparison';
 import { reportText } from '../../report/sections/report';
 import { note } from '../../terminal';
 import { baseIdOf, loadCampaign } from '../campaign-file';
-import { homeCheck, temporalCheck, toolsFound } from '../checks/machine';
+import { homeCheck, temporalCheck } from '../checks/machine';
 import { compareReports, writeComparison } from '../report';
 import { checksOf, requireAll } from '../doctor';
 import { UserError } from '../errors';
-import { metricsFolder, mirrorCurves } from '../metrics';
 import { homeOf } from '../options';
 import { readReport } from '../reports';
 import { isTerminal } from '../watch/output';
@@ -53,32 +52,12 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
     const pool = campaign.workers.pool ?? poolOf({ store, base: servedBase(base, campaign) });
     const server = await startTemporal(supervisedRun, campaign.name);
     try {
-      const tools = toolsFound(campaign.metrics ?? [], checks);
-      return await withCurves({ ...supervisedRun, campaign }, tools, () =>
-        runToEnd({ ...supervisedRun, ...server, ...start, options, campaign, store, base, pool }),
-      );
+      return await runToEnd({ ...supervisedRun, ...server, ...start, options, campaign, store, base, pool });
     } finally {
       await server.temporal.close();
     }
   };
   return supervised({ options, campaign: campaign.name, work });
-}
-
-/** Keeps the tools at what the campaign has come to, as long as it runs here. */
-async function withCurves(
-  { home, output, campaign: { name } }: SupervisedRun & { campaign: Campaign },
-  tools: readonly MetricsTool[],
-  run: () => Promise<number>,
-): Promise<number> {
-  if (tools.length === 0) return run();
-  const out = metricsFolder(home.root, name);
-  const note = (text: string) => output.note('campaign', `metrics: ${text}`);
-  const curves = mirrorCurves({ home: home.root, campaign: name, tools, out, note });
-  try {
-    return await run();
-  } finally {
-    await curves.end();
-  }
 }
 
 async function baseOf({ home, output, signal }: SupervisedRun, campaign: Campaign): Promise<string> {

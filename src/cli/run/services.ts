@@ -104,9 +104,11 @@ function isFor(queue: Queue, { campaign, home }: { campaign: Campaign; home: Hom
   const models = arms.map((arm) => kindOf(registry.arms, arm).languageModel?.(arm, campaign));
   const all = keyNamesIn(campaign);
   const [playing, policy] = [keyNamesIn([target, router, arms, models]), [POLICY_KEY]];
-  const used = { control: all, rollouts: [...playing, ...policy], gpu: [...playing, ...policy, 'TINKER_API_KEY'] }[
-    queue
-  ];
+  const used = {
+    control: all,
+    rollouts: [...playing, ...policy],
+    gpu: [...playing, ...policy, 'TINKER_API_KEY', 'WANDB_API_KEY'],
+  }[queue];
   // Campaigns of the home that run share the workers.
   const others = allowedIn(home).flatMap(({ variables }) => variables.map((entry) => entry.split('=')[0]!));
   return (name) =>

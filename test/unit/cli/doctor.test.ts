@@ -9,6 +9,7 @@ import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { languageModelChecks } from '../../../src/cli/checks/endpoints';
 import {
   buildCheck,
+  curvesChecks,
   gpuCheck,
   homeCheck,
   temporaryCheck,
@@ -16,8 +17,6 @@ import {
   nodeCheck,
   pythonChecks,
   storeCheck,
-  metricsChecks,
-  toolsFound,
 } from '../../../src/cli/checks/machine';
 import { modelChecks, serverTrials, shownChecks } from '../../../src/cli/checks/model';
 import { bridgeChecks, targetChecks } from '../../../src/cli/checks/target';
@@ -161,17 +160,16 @@ describe('the machine', () => {
     expect(doctorLines(checks)).toHaveLength(2);
   });
 
-  test('curves that can not be written are a warning that says how to get them, and the rest is written', async () => {
-    const python = programThatSays('{"python": [3, 12, 0], "packages": {"trackio": "0.43.0", "wandb": null}}');
-    setEnv({ CAMPAIGN_METRICS_PYTHON: python });
-    const tools = ['trackio', 'wandb'] as const;
-    const checks = await runChecks(metricsChecks(tools));
-    expect(checks.map(({ warning }) => warning)).toEqual([undefined, true]);
-    expect(toolsFound(tools, checks)).toEqual(['trackio']);
-    expect(await foundBy(metricsChecks(tools, '/nowhere/python'))).toEqual([
-      'warning curves for trackio',
-      'warning curves for wandb',
-    ]);
+  test('the package of training.reportTo is needed, with the command that installs it', async () => {
+    const python = programThatSays('{"python": [3, 12, 0], "packages": {"tensorboard": "2.21.0", "wandb": null}}');
+    const checksOn = (reportTo: string) => curvesChecks(campaign({ training: { reportTo } }), python);
+    expect(checksOn('none')).toEqual([]);
+    expect(await foundBy(checksOn('tensorboard'))).toEqual(['ok training.reportTo']);
+    const [lack] = await runChecks(checksOn('wandb'));
+    expect(lack).toMatchObject({
+      ok: false,
+      fix: expect.stringContaining(`\`${python} -m pip install wandb\``) as string,
+    });
   });
 });
 

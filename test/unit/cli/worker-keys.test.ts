@@ -16,6 +16,7 @@ const KEYS = [
   'USER_KEY',
   'PASSED_TOKEN',
   'TINKER_API_KEY',
+  'WANDB_API_KEY',
   'POLICY_SERVER_API_KEY',
   'GITHUB_TOKEN',
 ];
@@ -56,7 +57,7 @@ test('a worker gets the keys that the steps of its queue use, and none in its en
   expect(Object.fromEntries(got)).toEqual({
     'control-worker': ['ANALYST_KEY', 'WRITER_KEY', 'USER_KEY', 'PASSED_TOKEN'],
     'rollouts-worker': ['USER_KEY', 'PASSED_TOKEN', 'POLICY_SERVER_API_KEY'],
-    'gpu-worker': ['USER_KEY', 'PASSED_TOKEN', 'TINKER_API_KEY', 'POLICY_SERVER_API_KEY'],
+    'gpu-worker': ['USER_KEY', 'PASSED_TOKEN', 'TINKER_API_KEY', 'WANDB_API_KEY', 'POLICY_SERVER_API_KEY'],
   });
   for (const { env, keys } of services) {
     expect(keys).toMatchObject({ AWS_SECRET_ACCESS_KEY: 'k', OMP_NUM_THREADS: '2' });

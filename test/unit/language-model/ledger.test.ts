@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { languageModelSchema, type Budget } from '../../../src/domain/endpoints';
-import { openLedger, paymentsOf, spentOf } from '../../../src/language-model/ledger';
+import { openLedger, spentOf } from '../../../src/language-model/ledger';
 import { openLanguageModel } from '../../../src/language-model/model';
 import { startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { askingBy } from '../../support/memory-ledger';
@@ -85,10 +85,6 @@ test('what is spent is told by step, in tokens and in dollars where there is a p
   const merge = (await spent())[2];
   expect(merge).not.toHaveProperty('dollars');
   expect(merge).not.toHaveProperty('unpriced');
-  // In the order in which they were made, for curves.
-  const payments = await paymentsOf({ store: openFolderStore(home), campaign: 'one' });
-  expect(payments[0]).toEqual({ role: 'analyst', requests: 1, ...paid, dollars });
-  expect(payments.map((one) => 'dollars' in one)).toEqual([true, true, true, false, false]);
 });
 
 test('replies, questions and their usage are artifacts; the key is in no file', async () => {

@@ -414,6 +414,24 @@ test('without room for its files it fails with where there is none, and is tried
   await expect(train({ store: { ...store(), find } })).rejects.toMatchObject(failure);
 });
 
+test('a trainer that reports to W&B gets its key by the pipe alone, and where it reports decides no result', async () => {
+  const { checkpoints } = await train();
+  const tells = `echo "$WANDB_API_KEY$(cat <&3)" > "${home}/told"`;
+  const own = join(home, 'reporting-python');
+  writeFileSync(own, `#!/bin/sh\n${saysBase} && exit\n${tells}\nexec "${process.execPath}" "${trainer}" "$5"\n`, {
+    mode: 0o755,
+  });
+  process.env['WANDB_API_KEY'] = 'key-of-the-worker';
+  const reporting = { python: own, asked: { training: trainingWith({ reportTo: 'wandb' }) } };
+  expect((await train(reporting)).checkpoints).toEqual(checkpoints);
+  expect(existsSync(join(home, 'told'))).toBe(false);
+  damage(adapterOf(await train(reporting), 2).sha256);
+  await train(reporting);
+  expect(readFileSync(join(home, 'told'), 'utf8')).toBe('{"WANDB_API_KEY":"key-of-the-worker"}\n');
+  expect(folders()).toHaveLength(1);
+  expect(jobIn(folder())['report_to']).toBe('wandb');
+});
+
 test('a Tinker server’s learner has its own Python, the worker’s server and key, and a key of its own', async () => {
   const local = await train();
   const own = join(home, 'tinker-python');

@@ -195,10 +195,12 @@ describe('served', () => {
           liveView({
             ...{ state, notes: [HOSTILE], links: { demo: 'http://127.0.0.1:1/demo' } },
             tree: [{ depth: 0, status: 'running', label: 'rollouts', detail: '3 of 4' }],
-            curves: [
-              { run: 'x', rows: [1, 2].map((step) => ({ step, values: { 'train/reward': step / 4 } })) },
-              { run: 'all-costs', rows: [{ step: 3, values: { 'costs/dollars': 1.5 } }] },
-            ],
+            curves: {
+              trainings: [
+                { name: 'x', points: [1, 2].map((step) => ({ step, reward: step / 4 })), branches: [], heldOut: [] },
+              ],
+            },
+            spent: [{ dollars: 1.5 }],
           }),
         ],
       }),

@@ -90,7 +90,8 @@ def learn(
     fields = {
         **{"base_model": str(base), "output_dir": str(folder / "out"), "seed": 3, "lora": LORA, "init_adapter": None},
         **{"learning_rate": 0.05, "max_grad_norm": 0.0, "checkpoint_every": 1, "threads": 1, "dtype": "float32"},
-        **{"tokens_per_forward": 4096, "gradient_checkpointing": False, "tasks": ["s1", "s2", "s3"], "steps": 2},
+        **{"tokens_per_forward": 4096, "gradient_checkpointing": False, "report_to": "none"},
+        **{"tasks": ["s1", "s2", "s3"], "steps": 2},
         **{"groups_per_step": 2, "group_size": 4, "loss": "grpo", "processes": 1, "clip": 0.2, "delta": 4.0, "kl": 0.0},
         **{"importance_sampling_clip_max": None, "off_policy_mask_threshold": 0.5, "max_logprob_gap": 9.0},
         **{"temperature": 1.0, "steps_ahead": 0, "shard_base": False, "advantage": "group"},
