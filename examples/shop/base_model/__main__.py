@@ -172,7 +172,9 @@ def parse_lack(value: str) -> tuple[str, float]:
 def main(argv: list[str] | None = None) -> int:
     """Exit code 0 if the base passed its gates, 1 if not (the folder is written all the same, with what was missed)."""
     parser = argparse.ArgumentParser(
-        prog="python -m examples.shop.base_model", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m examples.shop.base_model",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder to write")

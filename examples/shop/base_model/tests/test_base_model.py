@@ -10,7 +10,14 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from examples.shop.base_model import text as conversation
 from examples.shop.base_model.__main__ import SKILLS, main, parse_lack
-from examples.shop.base_model.measure import MIN_SUCCESS, expected_success, gate_failures, measure, most_planted, most_success
+from examples.shop.base_model.measure import (
+    MIN_SUCCESS,
+    expected_success,
+    gate_failures,
+    measure,
+    most_planted,
+    most_success,
+)
 from examples.shop.base_model.play import Player, Rollout, demonstrations, play
 
 ROOT = Path(__file__).parents[4]
