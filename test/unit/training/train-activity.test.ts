@@ -184,8 +184,9 @@ test('rollouts that are made a step ahead are of the policy from before the upda
   expect(result.checkpoints.map(({ step }) => step)).toEqual([1, 2]);
   const provenance = store().provenance.bind(store());
   const [first, second] = (await provenance(result.metrics)).inputs;
-  const [, policy] = (await provenance(second!)).inputs;
-  expect(await provenance(policy!)).toMatchObject({ key: expect.stringMatching(/\/step-0\//), inputs: [] });
+  // The store orders inputs by their hashes.
+  const madeFrom = await Promise.all((await provenance(second!)).inputs.map(provenance));
+  expect(madeFrom).toContainEqual(expect.objectContaining({ key: expect.stringMatching(/\/step-0\//), inputs: [] }));
   expect((await provenance(adapterOf(result, 2))).inputs).toEqual([first, second]);
   // It is another training than one without.
   await train();
