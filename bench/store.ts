@@ -72,7 +72,6 @@ async function trained(name: string, kept: ArtifactStore): Promise<number> {
     client: countingPolicy(() => sleep(rolloutsMs / 4)),
     environments: poolOf(() => Promise.resolve(countingEnvironment())),
     gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
-    merge: () => Promise.reject(new Error('nothing is merged')),
   });
   const ends: number[] = [];
   const activity = new MockActivityEnvironment();

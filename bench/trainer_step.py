@@ -70,7 +70,6 @@ def step_job(model: Path, folder: Path, *, tasks: list[str], steps: int, threads
             "steps": steps + 1,
             "groups_per_step": len(tasks),
             "lora": {"r": 16, "alpha": 16, "dropout": 0, "target_modules": TARGETS},
-            "init_adapter": None,
             "max_grad_norm": 1.0,
             "clip": 0.2,
             "delta": 4.0,

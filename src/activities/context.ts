@@ -11,7 +11,6 @@ import type { Ledger } from '../language-model/model';
 import { measure } from '../metrics';
 import { baseModelId, hashOf, modelOf } from '../policy/base-model';
 import type { PolicyClient } from '../policy/client';
-import type { Merge } from '../policy/merge';
 import type { Registry } from '../registry';
 import type { GpuGroups } from '../training/learner-process';
 import type { EnvironmentPool } from './environments';
@@ -37,7 +36,6 @@ export type PolicyDependencies = Dependencies & { client: PolicyClient };
 /** Of the activities that train. */
 export type GpuDependencies = PolicyDependencies & {
   gpus: GpuGroups;
-  merge: Merge;
   /** How long Temporal has not answered this worker. */
   silentMs?: () => number;
 };

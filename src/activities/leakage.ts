@@ -107,8 +107,7 @@ export async function checkLeakage(o: {
 }
 
 /** Those that environments were written for. */
-const candidatesIn = ({ selected, composite }: SelectionResult): Candidate[] =>
-  [...selected, ...(composite ? [composite] : [])].map(({ candidate }) => candidate);
+const candidatesIn = ({ selected }: SelectionResult): Candidate[] => selected.map(({ candidate }) => candidate);
 
 interface Played {
   /** Of the capability or the arm. */
@@ -117,7 +116,7 @@ interface Played {
   ranges: { from: number; count: number }[];
 }
 
-/** The modules that were played, each with its tasks: those of the capabilities, as far as these came, then what a mixed composite and arms trained on. */
+/** The modules that were played, each with its tasks: those of the capabilities, as far as these came, then what arms trained on. */
 function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Played[] {
   const { calibration, training, validation } = campaign;
   const own = capabilities.flatMap(({ name, rounds, trained, unvalidated }): Played[] => {
@@ -132,10 +131,10 @@ function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Pla
     ];
     return [{ name, module: round.module, ranges }];
   });
-  const ofOthers = [...capabilities, ...arms].flatMap(({ name, trainedOn = [] }) =>
+  const ofArms = arms.flatMap(({ name, trainedOn = [] }) =>
     trainedOn.map(({ module, seeds }): Played => ({ name, module, ranges: [{ from: TRAINING_SEEDS, count: seeds }] })),
   );
-  return [...own, ...ofOthers];
+  return [...own, ...ofArms];
 }
 
 /** The rollouts of train tasks that stand as examples in the candidates: of them their text is what was read, however a user may word it anew. */

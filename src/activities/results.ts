@@ -81,17 +81,10 @@ export async function readRecord(store: ArtifactStore, ref: ArtifactRef): Promis
     ...record,
     ...(capabilities && {
       capabilities: await Promise.all(
-        capabilities.map(async ({ name, workflowId, status, reason, parts, result }): Promise<CapabilityResult> =>
+        capabilities.map(async ({ name, workflowId, status, reason, result }): Promise<CapabilityResult> =>
           result
             ? readKept<CapabilityResult>(store, result)
-            : {
-                name,
-                workflowId,
-                status,
-                ...(reason !== undefined && { reason }),
-                ...(parts && { parts }),
-                rounds: [],
-              },
+            : { name, workflowId, status, ...(reason !== undefined && { reason }), rounds: [] },
         ),
       ),
     }),

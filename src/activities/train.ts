@@ -10,7 +10,6 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { Trainer } from '../domain/campaign';
 import { type Message, type ToolSchema, messageSchema, toolSchema } from '../domain/messages';
 import type { Purpose } from '../domain/rollout';
-import { contentOf, type Part, partsOf, plainAdapter } from '../policy/merge';
 import { toWireMessage, toWireTools } from '../policy/wire';
 import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
@@ -36,7 +35,6 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
   const read = deps.environments.paidBy({ campaign, budget, step: TEST_TEXTS });
   const tasks = await resolveTasks({ store, environments: read }, input);
   const job = jobOf(input, tasks);
-  const start = partsOf(input.from ?? []);
   const { name, maker, base, maxSteps, maxTokens, thinking, trainer } = input;
   const server = trainer?.kind === 'tinker' ? trainer : undefined;
   const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
@@ -58,7 +56,6 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
     maskReadOnlyTurns,
     // Wherever it is: the same server may move.
     ...(server && { tinker: { model: server.model } }),
-    ...(start.length > 0 && { from: contentOf(start) }),
   });
   return deps.gpus.use((env) =>
     runLearner(deps, {
@@ -71,13 +68,11 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
       ...(server ? { keys: tinkerKeys() } : reporterKeys(input.training)),
       async prepare(folder) {
         const base_model = await modelFolder(deps, base);
-        const from = await initialAdapter(deps, start, steps);
-        const init_adapter = from ? await store.folder(from) : null;
         return {
           // A killed host costs one update: the learner saves every step, of which those at `checkpointEvery` are candidates.
           job: {
             shard_base: !server && process.env['CAMPAIGN_SHARD_BASE'] === '1',
-            ...{ steps_ahead: 0, ...job, checkpoint_every: 1, base_model, init_adapter, output_dir: folder },
+            ...{ steps_ahead: 0, ...job, checkpoint_every: 1, base_model, output_dir: folder },
             report_to: input.training.reportTo,
             // One for each GPU that it is dealt.
             processes: server ? 1 : (env['CUDA_VISIBLE_DEVICES'] ?? '').split(',').length,
@@ -85,7 +80,6 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
           },
           learning: {
             base,
-            from,
             steps,
             checkpointEvery,
             ...(server && { bill: billOf(deps, input, server) }),
@@ -130,17 +124,6 @@ function billOf(
         price: prices,
       }),
   };
-}
-
-/** The adapter that it starts from, merged if there are several; undefined for a fresh one. */
-async function initialAdapter(
-  { merge }: GpuDependencies,
-  parts: readonly Part[],
-  steps: number,
-): Promise<ArtifactRef | undefined> {
-  if (parts.length === 0) return undefined;
-  progress({ kind: 'train', step: 0, steps, waitsFor: 'its adapters to be merged' });
-  return plainAdapter(parts) ?? merge(parts);
 }
 
 /** Of `training` what is named elsewhere or what the worker makes batches by; and what only a training on rollouts has. Everything else is a field of every LoRA's job.json. */
@@ -201,7 +184,7 @@ export async function fineTune(
         await replaceFile({ path, body: lines.join(''), aside: asideIn(home) });
         return {
           job: {
-            ...{ ...job, base_model, init_adapter: null, conversations: path, output_dir: folder },
+            ...{ ...job, base_model, conversations: path, output_dir: folder },
             report_to: training.reportTo,
           },
           learning: {

@@ -4,7 +4,7 @@ import type { Campaign, Trainer, Training } from '../domain/campaign';
 import type { PromptSearch } from '../domain/policies';
 import type { EnvironmentSpec, Identity } from '../domain/kinds';
 import type { Budget, LanguageModelSpec } from '../domain/endpoints';
-import type { FixedPolicy, Policy, Purpose, Sampling } from '../domain/rollout';
+import type { Policy, Purpose, Sampling } from '../domain/rollout';
 import type { Subset } from '../domain/results';
 
 /** Which tasks: a part of the campaign's plan, seeds of a synthesized environment, or seeds of several, as many of each. */
@@ -51,8 +51,6 @@ export interface TrainInput extends Payer, Omit<Making, 'maxBrokenShare'>, Silen
   maker: Identity;
   environment: EnvironmentSpec;
   base: string;
-  /** The adapters whose weighted sum the training starts from; without it a fresh one. */
-  from?: FixedPolicy['adapters'];
   tasks: TaskSet;
   /** Absent where the campaign was begun before it could be chosen. */
   trainer?: Trainer;

@@ -120,7 +120,6 @@ const usedFrom: Record<keyof Campaign, Stage | null> = {
   training: 'capabilities',
   trainingSeed: 'capabilities',
   trainer: 'capabilities',
-  composites: 'capabilities',
   validation: 'capabilities',
   arms: 'capabilities',
   router: 'router',

@@ -33,4 +33,9 @@ export const removed: readonly RemovedField[] = [
   { path: 'router.embeddings', version: '0.3', why: 'similar tasks are found by their words' },
   { path: 'metrics', version: '0.3', why: 'a trainer reports its own curves: set training.reportTo (docs/report.md)' },
   { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it (docs/decisions.md)' },
+  {
+    path: 'composites',
+    version: '0.3',
+    why: 'one adapter trained on all environments is the baseline `joint` of arms',
+  },
 ];

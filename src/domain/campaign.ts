@@ -234,12 +234,6 @@ export const campaignFields = z.strictObject({
   calibration: calibrationBandsSchema.describe('When a synthesized environment is fit to train on.'),
   training: trainingSchema.describe('Training of one adapter with GRPO.'),
   trainer: trainerSchema.describe('What holds an adapter while it is trained, and makes its optimizer steps.'),
-  composites: z
-    .strictObject({
-      share: z.number().min(0).lt(1).default(0).describe('Its share of all training rollouts; 0: there is none.'),
-    })
-    .prefault({})
-    .describe('One more adapter: the sum of the others, trained on their environments mixed.'),
   validation: z
     .strictObject({
       seeds: count.default(100).describe('Held-out instances of the synthesized environment.'),
@@ -307,21 +301,20 @@ export function checkFields(
   campaign: z.infer<typeof campaignFields>,
   context: z.RefinementCtx<z.infer<typeof campaignFields>>,
 ): void {
-  const { arms, trainer, training, composites, budget } = campaign;
+  const { arms, trainer, training, budget } = campaign;
   if (trainer.kind === 'tinker' && budget.dollars !== undefined && !trainer.price)
     context.addIssue({
       code: 'custom',
       path: ['trainer', 'price'],
       message: `given with budget.dollars (${budget.dollars}), which counts by it; add price: { forward, train } in dollars for a million tokens`,
     });
-  // Such a server has no place for these, and can begin with no sum of adapters.
+  // Such a server has no place for these.
   const fixed: [path: string[], value: unknown, only: string | number][] = [
     [['training', 'lora', 'dropout'], training.lora.dropout, 0],
     [['training', 'kl'], training.kl, 0],
     [['training', 'temperature'], training.temperature, 1],
     [['training', 'stepsAhead'], training.stepsAhead, 0],
     [['training', 'reportTo'], training.reportTo, 'none'],
-    [['composites', 'share'], composites.share, 0],
   ];
   for (const [path, value, only] of fixed)
     if (trainer.kind === 'tinker' && value !== only)

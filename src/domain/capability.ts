@@ -1,5 +1,5 @@
 /**
- * Capabilities: candidates, labels, selection, where failures begin, and the composite of all that are selected.
+ * Capabilities: candidates, labels, selection, and where failures begin.
  */
 import { z } from 'zod';
 import { isPolicyName } from './policies';
@@ -23,9 +23,6 @@ const citationSchema = z.object({
 });
 export type Citation = z.infer<typeof citationSchema>;
 
-/** Of a composite: the capabilities whose environments are mixed. */
-const partSchema = z.object({ names: z.array(z.string()).min(2), share: z.number() });
-
 export const candidateSchema = z.object({
   name: capabilityNameSchema,
   definition: z.string(),
@@ -33,10 +30,6 @@ export const candidateSchema = z.object({
   examples: z.array(z.string()),
   /** Steps that show it, of both outcomes; for analysts that cite. */
   citations: z.array(citationSchema).optional(),
-  /** Of a composite. */
-  parts: z.array(partSchema).optional(),
-  /** Of a composite: nothing is written for it, it is trained on its parts' environments in turns. */
-  mixed: z.literal(true).optional(),
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 /** A capability in words. */
@@ -138,56 +131,4 @@ export function beginningOf(origins: readonly FailureOrigin[]): Beginning | unde
 export function commonest(messages: readonly number[]): { message: number; votes: number } | undefined {
   const [first] = [...countsOf(messages)].sort(([a, votesA], [b, votesB]) => votesB - votesA || a - b);
   return first && { message: first[0], votes: first[1] };
-}
-
-export const COMPOSITE = 'combined_capabilities';
-
-export const compositeSchema = z.object({ candidate: candidateSchema });
-export type Composite = z.infer<typeof compositeSchema>;
-
-/** Or why there is none. */
-type Combined = { composite: Composite } | { none: string };
-
-/** Of all of them, where it is trained on their environments mixed: nothing is written for it. */
-export function mixtureOf(selected: readonly Lacking[]): Combined {
-  const unsuited = unsuitedFor(selected);
-  if (unsuited !== undefined) return { none: unsuited };
-  const definitions = selected.map(({ name, definition }) => `${name}: ${definition}`);
-  const candidate: Candidate = {
-    name: COMPOSITE,
-    definition: `Several capabilities, each in conversations of its own. ${definitions.join(' ')}`,
-    examples: [],
-    parts: [{ names: selected.map(({ name }) => name), share: 1 }],
-    mixed: true,
-  };
-  return { composite: { candidate } };
-}
-
-function unsuitedFor(selected: readonly Lacking[]): string | undefined {
-  if (selected.length < 2) return 'fewer than two capabilities are selected';
-  if (selected.some(({ name }) => name === COMPOSITE)) return `a selected capability is called ${COMPOSITE} already`;
-  return undefined;
-}
-
-/** The capabilities of a composite, each once. */
-export const partNames = ({ parts = [] }: Pick<Candidate, 'parts'>): string[] => [
-  ...new Set(parts.flatMap(({ names }) => names)),
-];
-
-/**
- * How the steps of all trainings are shared: what each of the selected capabilities trains for, and the composite. Whole checkpoints where that
- * takes no more than one of them from the capabilities; the composite has what they leave. Without room for a step of each there is no composite.
- */
-export function sharedSteps(o: { steps: number; selected: number; share: number; checkpointEvery: number }): {
-  each: number;
-  composite: number;
-} {
-  const { steps, selected, share, checkpointEvery } = o;
-  const total = steps * selected;
-  const wanted = Math.round(total * share);
-  const equal = Math.floor((total - wanted) / selected);
-  const whole = equal - (equal % checkpointEvery);
-  const each = whole > 0 && selected * (equal - whole) <= checkpointEvery ? whole : equal;
-  if (wanted < 1 || each < 1) return { each: steps, composite: 0 };
-  return { each, composite: total - selected * each };
 }

@@ -36,8 +36,6 @@ export const presets: Record<PresetName, PresetValues> = {
       checkpointEvery: 8,
       threads: 1,
     },
-    // From the sum of its adapters the model tells one thing and refuses another in none of its samples: no composite can be calibrated.
-    composites: { share: 0 },
     validation: { seeds: 48, targetTasks: 60 },
     router: { kind: 'learned', tasks: 200, trials: 1 },
     evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: DEMO_TURN_TOKENS } },
@@ -61,8 +59,6 @@ export const presets: Record<PresetName, PresetValues> = {
       threads: 2,
       tokensPerForward: 1024,
     },
-    // The sum of its adapters did two things at once in none of 96 rollouts: no composite could be calibrated.
-    composites: { share: 0 },
     validation: { seeds: 32, targetTasks: 60 },
     router: { kind: 'learned', tasks: 100, trials: 1 },
     evaluation: {

@@ -8,7 +8,7 @@ import { type ArtifactRef, artifactRefSchema } from './artifacts';
 import type { BaseCheck } from './base-check';
 import type { SynthesisRound } from './calibration';
 import type { Campaign, Stage } from './campaign';
-import type { Candidate, Composite } from './capability';
+import type { Candidate } from './capability';
 import { type FixedPolicy, fixedPolicySchema, type RolloutSummary } from './rollout';
 import { comparable, mean } from './statistics';
 
@@ -42,10 +42,6 @@ export interface SelectionResult {
   selected: SelectedCapability[];
   /** What was decided of them, where somebody was asked: `selected` are those that it left, as it left them. */
   decision?: Decision;
-  /** Of those that failures need together. */
-  composite?: Composite;
-  /** Why there is none, where one was looked for. */
-  noComposite?: string;
 }
 
 interface Trained {
@@ -57,15 +53,11 @@ interface Trained {
 export interface CapabilityResult {
   name: string;
   workflowId: string;
-  status: 'trained' | 'not_synthesized' | 'not_calibrated' | 'not_approved' | 'not_started' | 'failed';
+  status: 'trained' | 'not_synthesized' | 'not_calibrated' | 'not_approved' | 'failed';
   reason?: string;
   rounds: SynthesisRound[];
-  /** Of a composite: its pairs. Its training starts from the sum of their adapters, not from the base model. */
-  parts?: Candidate['parts'];
-  /** Of a composite whose environment is those of its parts. */
-  trainedOn?: TrainedOn[];
   trained?: Trained & {
-    /** Before: what its training starts from, on the same tasks. */
+    /** Before: the base model, on the same tasks. */
     synthesized: { before: RolloutSummary; after: RolloutSummary };
     target: { before: RolloutSummary; after: RolloutSummary };
   };
@@ -76,7 +68,7 @@ export interface CapabilityResult {
 type HeldOut = Pick<RolloutSummary, 'ref' | 'successRate' | 'meanReward'>;
 
 /** A capability that has ended, as its campaign decides on it; all that it came to is in its result. */
-export interface EndedCapability extends Pick<CapabilityResult, 'name' | 'workflowId' | 'status' | 'reason' | 'parts'> {
+export interface EndedCapability extends Pick<CapabilityResult, 'name' | 'workflowId' | 'status' | 'reason'> {
   /** Of the environment that is within the bands, where there is one. */
   module?: ArtifactRef;
   trained?: {

@@ -14,8 +14,6 @@ import type { ExportedRouter } from './folder';
 export interface CardFacts {
   report: Report;
   router: ExportedRouter;
-  /** Capabilities whose environment is in the folder. */
-  environments: ReadonlySet<string>;
   /** The hub's name of the licence. */
   license: string;
   /** Largest rank of an adapter or sum. */
@@ -68,7 +66,7 @@ const armOf = ({ arms = [] }: Report, name: string) => arms.find((arm) => arm.na
 
 /** The card of an adapter, or of a sum of adapters. */
 export function adapterCard(name: string, facts: CardFacts): string {
-  const { report, router, environments } = facts;
+  const { report, router } = facts;
   const { campaign, capabilities = [] } = report;
   const target = escapeMarkdown(campaign.target.name);
   const arm = armOf(report, name);
@@ -94,10 +92,9 @@ export function adapterCard(name: string, facts: CardFacts): string {
     '',
     '## Training',
     '',
-    ...own.map(({ name: of, definition }) => {
-      const environment = environments.has(of) ? ` Trained on \`environments/${of}.js\`.` : '';
-      return `- ${of}: ${escapeMarkdown(definition)}${environment}`;
-    }),
+    ...own.map(
+      ({ name: of, definition }) => `- ${of}: ${escapeMarkdown(definition)} Trained on \`environments/${of}.js\`.`,
+    ),
     ...(own.length === 0 ? [`- Trained on ${target}.`] : []),
     `- No task of ${target}'s test split was trained on.`,
     '',

@@ -84,7 +84,7 @@ async function write(folder: string, o: ExportOptions): Promise<void> {
   await put(ROUTER_FILE, json(exported));
   const fingerprint = await readFingerprint(store, modelOf(base.id));
   if (fingerprint) await put(FINGERPRINT_FILE, json(fingerprint));
-  const environments = await putEnvironments(o, put);
+  await putEnvironments(o, put);
   const shown = reportSchema.parse(JSON.parse(hider(o.paths)(JSON.stringify(report))));
   const pages = renderReport({ report: shown });
   await put('report.json', pages.json);
@@ -92,7 +92,6 @@ async function write(folder: string, o: ExportOptions): Promise<void> {
   const facts: CardFacts = {
     report: shown,
     router: exported,
-    environments,
     license,
     rank: await rankOf(folder, written),
   };
@@ -158,21 +157,18 @@ export async function putPackage(
   await put(`${folder}/environment.js`, module);
 }
 
-/** Writes the last version of each capability's environment, as a file and as a package; returns the capabilities that have one. */
+/** Writes the last version of each capability's environment, as a file and as a package. */
 async function putEnvironments(
   { store, report }: ExportOptions,
   put: (name: string, text: string) => Promise<void>,
-): Promise<Set<string>> {
-  const written = new Set<string>();
+): Promise<void> {
   for (const { name, rounds } of report.capabilities ?? []) {
     const module = rounds?.at(-1)?.module;
     if (!module) continue;
     const text = (await store.read(module)).toString('utf8');
     await put(`environments/${fileName(name)}.js`, text);
     await putPackage({ name: fileName(name), module: text }, put);
-    written.add(name);
   }
-  return written;
 }
 
 /** The largest, which a server has to be started for; undefined without adapters. */

@@ -24,27 +24,23 @@ const phrases: Record<Statement['verdict'], string> = {
 export const CHOSE = 'on the seeds that chose its checkpoint';
 
 /** Of a capability that came to an adapter; undefined of others. */
-export function statementOf({ name, status, validation, onTarget, parts }: CapabilityDraft): Statement | undefined {
-  if (status !== 'trained' || !validation) return undefined;
+export function statementOf({ name, status, validation, onTarget }: CapabilityDraft): Statement | undefined {
+  if (status !== 'trained' || !validation || !onTarget) return undefined;
   const { before, after, difference: own } = validation.synthesized;
-  const { all, batches = [] } = onTarget ?? {};
-  const way = direction(all?.interval);
+  const { all, batches } = onTarget;
+  const way = direction(all.interval);
   const elsewhere = direction(own?.interval) === 'up' ? 'learned' : 'no_gain';
   const verdict = way === 'up' ? 'helps' : way === 'down' ? 'hurts' : elsewhere;
   const each = batches.map(batchText).join(', ');
-  const from = parts === undefined ? '' : ', against the sum of its parts';
-  const target = all
-    ? `${valueText(all)} on its tasks${from} (${differenceText(all)}; ${each})`
-    : `no task of the target can judge it (${each})`;
   const gain = own ? ` (${valueText(own)}, ${differenceText(own)})` : '';
   const inOwn = `in its own environment ${valueText(before)} to ${valueText(after)}${gain}${validation.chose ? `, ${CHOSE}` : ''}`;
-  const apart = batches.filter(({ chose, difference: { interval } }) => {
+  const apart = batches.filter(({ difference: { interval } }) => {
     const alone = direction(interval);
-    return !chose && alone !== undefined && alone !== way;
+    return alone !== undefined && alone !== way;
   });
   const games = gamed(validation.branches);
   const text = [
-    `Adapter ${name} ${phrases[verdict]}: ${target}; ${inOwn}.`,
+    `Adapter ${name} ${phrases[verdict]}: ${valueText(all)} on its tasks (${differenceText(all)}; ${each}); ${inOwn}.`,
     ...apart.map(
       ({ of, difference }) =>
         `The ${difference.n} ${batchNames[of]} tasks alone would say otherwise: ${valueText(difference)}${difference.test ? `, p ${pText(difference.test.p)}` : ''}.`,
@@ -58,8 +54,8 @@ export function statementOf({ name, status, validation, onTarget, parts }: Capab
 }
 
 /** `held-out +16.7 pt, n 60`. */
-const batchText = ({ of, difference, chose, leftOut }: Batch): string =>
-  `${batchNames[of]} ${valueText(difference)}, n ${difference.n}${chose ? ', which chose it and does not count' : ''}${leftOut ? ` without ${leftOut} that chose it` : ''}`;
+const batchText = ({ of, difference }: Batch): string =>
+  `${batchNames[of]} ${valueText(difference)}, n ${difference.n}`;
 
 /** A branch that fell by less has not been paid with. */
 const LEAST_FALL = 0.05;

@@ -128,7 +128,7 @@ const reportedIterationSchema = z.strictObject({
   step,
   /** Training rollouts spent until here. */
   rollouts: figureSchema,
-  /** On held-out seeds of the synthesized environment for a capability; on held-out train tasks of the target for an arm, and for what trained on several environments mixed. */
+  /** On held-out seeds of the synthesized environment for a capability; on held-out train tasks of the target for an arm. */
   successRate: figureSchema,
   meanReward: figureSchema,
   /** Where instances have branches. */
@@ -177,8 +177,6 @@ const branchComparisonSchema = z.strictObject({
 });
 export type BranchComparison = z.infer<typeof branchComparisonSchema>;
 
-const partsSchema = z.array(z.strictObject({ names: z.array(z.string()).min(2), share: z.number() }));
-
 const reportedCandidateSchema = z.strictObject({
   name: z.string(),
   definition: z.string(),
@@ -210,13 +208,6 @@ export type ReportedRound = z.infer<typeof reportedRoundSchema>;
 
 export const reportedCapabilitySchema = z.strictObject({
   ...reportedCandidateSchema.shape,
-  /**
-   * Of a composite: the capabilities on whose environments it trained, from the sum of their adapters, which `before` is of as well. No pass
-   * labels it.
-   */
-  parts: partsSchema.optional(),
-  /** It was trained on its parts' environments in turns: none was written for it, and none calibrated. */
-  mixed: z.literal(true).optional(),
   /** The last one of the last round that was calibrated: the accepted one, if one was. */
   calibration: calibrationFiguresSchema.optional(),
   rounds: z.array(reportedRoundSchema).optional(),
@@ -233,21 +224,12 @@ export const reportedCapabilitySchema = z.strictObject({
       target: beforeAfterSchema,
     })
     .optional(),
-  /** All tasks of the target that it was tried on, against what its training started from. */
+  /** All tasks of the target that it was tried on, against the base. */
   onTarget: z
     .strictObject({
-      batches: z.array(
-        z.strictObject({
-          of: z.enum(['held_out', 'router', 'test']),
-          difference: figureSchema,
-          /** These tasks chose its iteration: they can't judge it as well, and are not among `all`. */
-          chose: z.literal(true).optional(),
-          /** So many more tasks of the batch chose its iteration: they are in neither `difference` nor `all`. */
-          leftOut: count.optional(),
-        }),
-      ),
-      /** A task of several batches counts once. Absent where no batch can judge it. */
-      all: figureSchema.optional(),
+      batches: z.array(z.strictObject({ of: z.enum(['held_out', 'router', 'test']), difference: figureSchema })),
+      /** A task of several batches counts once. */
+      all: figureSchema,
     })
     .optional(),
   /** Of one that came to an adapter: one statement from all that is known of it. */
@@ -265,7 +247,7 @@ export const reportedCapabilitySchema = z.strictObject({
     .optional(),
   adapter: artifactRefSchema.optional(),
   /** Absent while its workflow has not ended. */
-  status: z.enum(['trained', 'not_calibrated', 'not_synthesized', 'not_approved', 'not_started', 'failed']).optional(),
+  status: z.enum(['trained', 'not_calibrated', 'not_synthesized', 'not_approved', 'failed']).optional(),
   reason: z.string().optional(),
   workflowId: z.string().optional(),
 });
@@ -286,8 +268,6 @@ export const reportedSelectionSchema = z.strictObject({
   reason: z.string().optional(),
   /** What was decided of the selected ones, where somebody was asked. */
   decision: z.string().optional(),
-  /** Why there is no composite of them, where one was looked for. */
-  noComposite: z.string().optional(),
   /** Where the analyst cites steps or gives reasons. */
   evidence: z.array(reportedEvidenceSchema).optional(),
   /** Where there are any. */

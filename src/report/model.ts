@@ -33,7 +33,7 @@ const armSchema = z
     role: z.enum(roles),
     /** Of a baseline. */
     kind: z.string().optional(),
-    /** Of a baseline that takes over environments, or of a composite's adapter: the capabilities they are of. */
+    /** Of a baseline that takes over environments: the capabilities they are of. */
     builtOn: z.array(z.string()).optional(),
     /** Of a baseline that learned from conversations that somebody brought: how many. */
     conversations: count.optional(),

@@ -55,8 +55,6 @@ export interface TrainingRecordOptions {
   base: string;
   /** What it learns from, where no step asks for rollouts; without it, every step does. */
   given?: ArtifactRef;
-  /** The adapter that the first step has started from. */
-  from?: ArtifactRef | undefined;
   /** Checkpoints that count: every so many steps, and the last. One that an interruption saved is for resuming alone. */
   checkpointEvery: number;
   /** The most rollouts that it may ask for, over all attempts; beyond that it ends with what it has. */
@@ -169,11 +167,11 @@ export class TrainingRecord {
 
   /** The key holds the weights' hash: a training that is resumed on another machine may come to slightly different ones. */
   private async keepAdapter(step: number, folder: string): Promise<ArtifactRef> {
-    const { store, id, from, given } = this.training;
+    const { store, id, given } = this.training;
     const weights = sha256(await readFile(join(folder, 'adapter_model.safetensors')));
     const key = `adapter/${id}/step-${step}/${weights}`;
     const made = this.batches(step).map((batch) => batch.ref);
-    const inputs = [from, given, ...made].filter((ref) => ref !== undefined);
+    const inputs = [given, ...made].filter((ref) => ref !== undefined);
     return store.putFolder({ key, folder, files: ADAPTER_FILES, producer: 'train', inputs });
   }
 

@@ -20,7 +20,7 @@ import { notingUsage } from '../artifacts/usage';
 import { restrictToAllowed } from '../domain/allowed';
 import { FAULTY, longQueue, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
-import { createMerger, type Merge } from '../policy/merge';
+import { createMerger } from '../policy/merge';
 import { pluginPath, withPlugins } from '../plugins';
 import type { Registry } from '../registry';
 import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
@@ -56,20 +56,19 @@ async function dependencies(kinds: Registry): Promise<Dependencies> {
 }
 
 /** The policy server's key, if it wants one, comes from the environment. */
-async function policyDependencies(kinds: Registry): Promise<PolicyDependencies & { merge: Merge }> {
+async function policyDependencies(kinds: Registry): Promise<PolicyDependencies> {
   const deps = await dependencies(kinds);
-  const merge = createMerger(deps);
   const { POLICY_SERVER_URL: url = 'http://127.0.0.1:8000', POLICY_SERVER_API_KEY: apiKey } = env;
   const client = createPolicyClient({
     store: deps.store,
-    merge,
+    merge: createMerger(deps),
     url,
     baseId,
     concurrency: MAX_CONNECTIONS,
     headers: traceHeaders,
     ...(apiKey && { apiKey }),
   });
-  return { ...deps, client: tracedClient(client), merge };
+  return { ...deps, client: tracedClient(client) };
 }
 
 /** Whose steps this worker takes. */

@@ -7,7 +7,6 @@ import { OF_A_PASS, type FailureType } from '../domain/failures';
 import type { SelectionResult } from '../domain/results';
 import { failedWith, reasonOf } from './failures';
 import { checkAdapters, checkBase, required, rollOutTarget, type Run } from './run';
-import { withComposite } from './children';
 import { approvedSelection } from './approval';
 import { activity, basePolicy, batchOf, part } from './steps';
 
@@ -49,11 +48,8 @@ export async function selectionStage(run: Run): Promise<void> {
   const say = (capabilities: readonly { candidate: Candidate }[]) =>
     status.detail('selection', (capabilities.map((s) => s.candidate.name).join(', ') || 'nothing selected') + failed);
   say(selected);
-  const approved = await approvedSelection(run, { candidates, labels, failedPasses, selection: ref, selected });
-  found.selection = withComposite(run, approved);
-  const { composite } = found.selection;
-  if (composite) requireOtherNames(run, [composite]);
-  say([...approved.selected, ...(composite ? [composite] : [])]);
+  found.selection = await approvedSelection(run, { candidates, labels, failedPasses, selection: ref, selected });
+  say(found.selection.selected);
 }
 
 /** Arms and capabilities are rows of one report. */

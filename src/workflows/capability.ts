@@ -9,20 +9,13 @@ import { bestIteration, type CapabilityResult, type EndedCapability, type Traini
 import type { RolloutSummary } from '../domain/rollout';
 import { ChildStatus, percent, withOutcome } from './status';
 import { childFailure, resultingReason } from './failures';
-import { keep, part, rollOut } from './steps';
+import { basePolicy, keep, part, rollOut } from './steps';
 import { type SynthesisInput, synthesize } from './synthesis';
-import { moduleOf, type Practice, practiceOn, train, type TrainedModules } from './training';
+import { moduleOf, practiceOn, train } from './training';
 
 export interface CapabilityInput extends SynthesisInput {
-  /** Of its training. */
-  steps: number;
-  /**
-   * Of a composite whose environment is those of its parts: these, and the steps of its parts' own trainings on them. It stands for all that the
-   * target asks for, so that held-out tasks of the target choose its iteration, as they choose that of an arm on the same environments.
-   */
-  mixes?: { modules: TrainedModules; afterSteps: number };
-  /** What it starts from on the held-out part of the target's train split, where that is known already. */
-  startHeldOut?: RolloutSummary;
+  /** The base model on the held-out part of the target's train split. */
+  baseHeldOut: RolloutSummary;
 }
 
 export function capability(input: CapabilityInput): Promise<EndedCapability> {
@@ -30,17 +23,14 @@ export function capability(input: CapabilityInput): Promise<EndedCapability> {
 }
 
 async function developed(input: CapabilityInput): Promise<EndedCapability> {
-  const { name, parts } = input.candidate;
+  const { name } = input.candidate;
   const status = new ChildStatus(name);
-  const ended = { name, workflowId: workflowInfo().workflowId, ...(parts && { parts }) };
-  const result: CapabilityResult = { ...ended, status: 'failed', rounds: [] };
+  const result: CapabilityResult = { name, workflowId: workflowInfo().workflowId, status: 'failed', rounds: [] };
   let failure: unknown;
   try {
-    const environment = input.mixes ?? (await synthesize(input, result.rounds, status));
+    const environment = await synthesize(input, result.rounds, status);
     if (!('reason' in environment)) {
-      const practice = practiceFor(input, environment);
-      if (input.mixes) result.trainedOn = practice.trainedOn;
-      result.trained = await trainAndValidate(input, practice, status);
+      result.trained = await trainAndValidate(input, environment.module, status);
       result.status = 'trained';
       const { before, after } = result.trained.synthesized;
       status.set('done', `success ${percent(before.successRate)} -> ${percent(after.successRate)}`);
@@ -63,7 +53,7 @@ async function developed(input: CapabilityInput): Promise<EndedCapability> {
 
 /** What its campaign is told. */
 function decidedOn(all: CapabilityResult, result: ArtifactRef): EndedCapability {
-  const { name, workflowId, status, reason, parts, trained, unvalidated } = all;
+  const { name, workflowId, status, reason, trained, unvalidated } = all;
   const module = moduleOf(all);
   const figures = ({ ref, successRate, meanReward }: RolloutSummary) => ({ ref, successRate, meanReward });
   const change = ({ before, after }: { before: RolloutSummary; after: RolloutSummary }) => ({
@@ -74,7 +64,6 @@ function decidedOn(all: CapabilityResult, result: ArtifactRef): EndedCapability 
   return {
     ...{ name, workflowId, status },
     ...(reason !== undefined && { reason }),
-    ...(parts && { parts }),
     ...(module && { module }),
     ...(trained && {
       trained: {
@@ -89,25 +78,15 @@ function decidedOn(all: CapabilityResult, result: ArtifactRef): EndedCapability 
   };
 }
 
-/** On the environment that was written for it, or on those of its parts. */
-function practiceFor(
-  { campaign, steps }: CapabilityInput,
-  on: { module: ArtifactRef } | NonNullable<CapabilityInput['mixes']>,
-): Practice {
-  const { groupsPerStep } = campaign.training;
-  const count = steps * groupsPerStep;
-  if ('module' in on) return practiceOn(campaign, [on.module], { seen: 0, count });
-  return practiceOn(campaign, on.modules, { seen: on.afterSteps * groupsPerStep, count });
-}
-
 async function trainAndValidate(
-  { campaign, prepared, candidate, start, startHeldOut, steps, mixes }: CapabilityInput,
-  { environment, tasks, heldOut }: Practice,
+  { campaign, prepared, candidate, baseHeldOut }: CapabilityInput,
+  module: ArtifactRef,
   status: ChildStatus,
 ): Promise<NonNullable<CapabilityResult['trained']>> {
-  const { trials } = campaign.validation;
+  const { training: settings, validation, target } = campaign;
+  const { steps, groupsPerStep } = settings;
   const { name } = candidate;
-  const onTarget = part(prepared.plan, 'validation');
+  const { environment, tasks, heldOut } = practiceOn(campaign, [module], steps * groupsPerStep);
   const { training, iterations } = await train({
     campaign,
     prepared,
@@ -116,31 +95,32 @@ async function trainAndValidate(
     maker: { kind: 'capability', version: '1', options: {} },
     environment,
     tasks,
-    ...(mixes ? { heldOut: onTarget, heldOutOn: campaign.target } : { heldOut }),
+    heldOut,
     steps,
-    from: start.adapters,
   });
   const best = bestIteration(iterations);
   if (!best) throw new Error(`the training of ${name} left no checkpoint`);
   status.set('validate', `step ${best.step} is the best iteration`);
-  const startName = start.adapters.length > 0 ? 'the sum of its parts' : 'base';
-  const batch = { purpose: 'held_out', attempts: trials } as const;
-  const own = { ...batch, environment, tasks: heldOut };
-  const target = { ...batch, environment: campaign.target, tasks: onTarget };
+  const batch = { purpose: 'held_out', attempts: validation.trials } as const;
   const title = `${name}: held out`;
-  const [before, after, targetBefore, targetAfter] = await status.gate.step(() =>
+  const onTarget = { ...batch, environment: target, tasks: part(prepared.plan, 'validation') };
+  const [before, targetAfter] = await status.gate.step(() =>
     Promise.all([
-      rollOut(campaign, { ...own, title: `${title}, ${startName}`, policy: start }),
-      mixes ? rollOut(campaign, { ...own, title, policy: best.policy }) : best.heldOut,
-      startHeldOut ?? rollOut(campaign, { ...target, title: `${title} on the target, ${startName}`, policy: start }),
-      mixes ? best.heldOut : rollOut(campaign, { ...target, title: `${title} on the target`, policy: best.policy }),
+      rollOut(campaign, {
+        ...batch,
+        environment,
+        tasks: heldOut,
+        title: `${title}, base`,
+        policy: basePolicy(prepared.base),
+      }),
+      rollOut(campaign, { ...onTarget, title: `${title} on the target`, policy: best.policy }),
     ]),
   );
   return {
     training,
     iterations,
     best,
-    synthesized: { before, after },
-    target: { before: targetBefore, after: targetAfter },
+    synthesized: { before, after: best.heldOut },
+    target: { before: baseHeldOut, after: targetAfter },
   };
 }

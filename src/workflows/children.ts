@@ -1,6 +1,6 @@
 /**
- * The capability stage: one child per selected capability and per arm, side by side, and one for a composite after its parts. Invariants: one that fails for good is a row of the
- * report; when the stage fails, all of them have ended, so that the campaign that is started again does not meet them.
+ * The capability stage: one child per selected capability and per arm, side by side. Invariants: a child that fails for good is a row of the report;
+ * when the stage fails, all children have ended, so that a restarted campaign does not find them running.
  */
 import {
   defineSearchAttributeKey,
@@ -9,10 +9,10 @@ import {
 } from '@temporalio/common';
 import { CancellationScope, ParentClosePolicy, sleep, startChild, workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
-import { type Candidate, type Lacking, mixtureOf, partNames, sharedSteps } from '../domain/capability';
+import type { Lacking } from '../domain/capability';
 import { kindOf } from '../domain/kinds';
 import { escapeMarkdown } from '../domain/plain-text';
-import { type EndedArm, type EndedCapability, rolloutsOfTrace, type SelectionResult } from '../domain/results';
+import { type EndedArm, type EndedCapability, rolloutsOfTrace } from '../domain/results';
 import type { ArmInput } from './arm';
 import type { ArmKind } from './arms/arm';
 import type { CapabilityInput } from './capability';
@@ -20,11 +20,10 @@ import { endedIn, reasonOf, resultingReason } from './failures';
 import { searchAttributeNames, workflowIds } from './messages';
 import { checkAdapters, required, rollOutTarget, type Run } from './run';
 import { activity, basePolicy } from './steps';
-import type { TrainedModules } from './training';
 
 export async function capabilitiesStage(run: Run): Promise<void> {
   const { config: campaign, prepared, found } = run;
-  const { selected, candidates, composite } = required(found.selection);
+  const { selected, candidates } = required(found.selection);
   found.capabilities = [];
   found.arms = [];
   if (selected.length === 0) return;
@@ -39,11 +38,9 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     attempts: campaign.validation.trials,
   });
   found.baseHeldOut = baseHeldOut;
-  const { steps, groupsPerStep, groupSize, checkpointEvery } = campaign.training;
-  const share = composite ? campaign.composites.share : 0;
-  const shared = sharedSteps({ steps, selected: selected.length, share, checkpointEvery });
-  const common = { campaign, prepared, baseRollouts, candidates };
-  // What trace spends if every selected capability comes to an adapter, and so does the composite where there is one.
+  const { steps, groupsPerStep, groupSize } = campaign.training;
+  const common = { campaign, prepared, baseRollouts, candidates, baseHeldOut };
+  // What trace spends if every selected capability comes to an adapter.
   const most = steps * groupsPerStep * groupSize * selected.length;
   const children = new CancellationScope();
   const begun: Promise<unknown>[] = [];
@@ -56,15 +53,12 @@ export async function capabilitiesStage(run: Run): Promise<void> {
       .filter((spec) => kindOf(run.arms, spec).starts === when)
       .map((spec) => begin(startArm(run, { campaign, prepared, spec, budget, capabilities })));
   const sideBySide = () => {
-    const parts = selected.map(({ candidate }) => {
-      const others = selected.flatMap(({ candidate: other }) => (other === candidate ? [] : [wordsOf(other)]));
-      const start = { start: basePolicy(prepared.base), startHeldOut: baseHeldOut, steps: shared.each };
-      return { candidate, ended: begin(startCapability(run, { ...common, candidate, others, ...start })) };
-    });
-    const combined = composite
-      ? [begin(startComposite(run, { ...common, candidate: composite.candidate, parts, steps: shared.composite }))]
-      : [];
-    const running = Promise.all([...parts.map(({ ended }) => ended), ...combined]);
+    const running = Promise.all(
+      selected.map(({ candidate }) => {
+        const others = selected.flatMap(({ candidate: other }) => (other === candidate ? [] : [wordsOf(other)]));
+        return begin(startCapability(run, { ...common, candidate, others }));
+      }),
+    );
     return Promise.all([
       running,
       Promise.all(armsThatStart('beside', most, [])),
@@ -106,9 +100,9 @@ const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign
 const capabilityAttribute = defineSearchAttributeKey(searchAttributeNames.capability, 'KEYWORD');
 
 export async function startCapability(run: Run, input: CapabilityInput): Promise<EndedCapability> {
-  const { name, parts } = input.candidate;
+  const { name } = input.candidate;
   const failed = (reason: string, workflowId: string): EndedCapability => {
-    return { name, workflowId, status: 'failed', ...(parts && { parts }), reason };
+    return { name, workflowId, status: 'failed', reason };
   };
   return child(run, { kind: 'capability', name, args: [input], failed });
 }
@@ -180,73 +174,3 @@ const childOptions = (campaign: Campaign, o: { workflowId: string; kind: string;
     { key: capabilityAttribute, value: o.name },
   ]),
 });
-
-/** The selection with the composite of what was selected, or with why there is none; as it is where none is wanted. */
-export function withComposite(run: Run, selection: SelectionResult): SelectionResult {
-  const { selected } = selection;
-  if (run.config.composites.share === 0 || selected.length === 0) return selection;
-  const combined = mixtureOf(selected.map(({ candidate: { name, definition } }) => ({ name, definition })));
-  return 'none' in combined
-    ? { ...selection, noComposite: combined.none }
-    : { ...selection, composite: combined.composite };
-}
-
-interface Part {
-  candidate: Candidate;
-  ended: Promise<EndedCapability>;
-}
-
-/** Waits for its parts, whatever they come to, and trains what is left of it. `parts`: all selected capabilities. */
-export async function startComposite(
-  run: Run,
-  {
-    parts,
-    ...input
-  }: Pick<CapabilityInput, 'campaign' | 'prepared' | 'baseRollouts' | 'candidates' | 'candidate' | 'steps'> & {
-    parts: readonly Part[];
-  },
-): Promise<EndedCapability> {
-  const { candidate: composite, steps, prepared, campaign } = input;
-  const { name } = composite;
-  const workflowId = workflowIds.capability(workflowInfo().workflowId, name);
-  const notStarted = (reason: string): EndedCapability => {
-    run.status.child(workflowId, 'capability', name, 'failed', reason);
-    return { name, workflowId, status: 'not_started', parts: composite.parts, reason };
-  };
-  if (steps === 0)
-    return notStarted(`composites.share (${campaign.composites.share}) leaves no training step for it or its parts`);
-  const names = partNames(composite);
-  run.status.child(workflowId, 'capability', name, 'waiting', `for ${names.join(', ')}`);
-  const own = parts.filter((part) => names.includes(part.candidate.name));
-  const ended = await Promise.all(own.map(async (part) => ({ ...part, ...(await part.ended) })));
-  const known: Lacking[] = ended.flatMap(({ trained, candidate }) => (trained ? [candidate] : []));
-  const candidate = mixtureWith(known);
-  if (!candidate) {
-    const missing = ended.filter(({ trained }) => !trained).map((part) => part.name);
-    return notStarted(`fewer than two of it have an adapter: ${missing.join(', ')} ended without one`);
-  }
-  const needed = ended.filter((part) => partNames(candidate).includes(part.name));
-  const adapters = needed.flatMap((part) => part.trained?.best.policy.adapters ?? []);
-  const others = parts.flatMap(({ candidate: { name: other, definition } }) =>
-    needed.some((part) => part.name === other) ? [] : [{ name: other, definition }],
-  );
-  return startCapability(run, {
-    ...input,
-    candidate,
-    others,
-    start: { base: prepared.base, adapters },
-    mixes: mixedFrom(needed),
-  });
-}
-
-function mixtureWith(known: readonly Lacking[]): Candidate | undefined {
-  const combined = mixtureOf(known);
-  return 'composite' in combined ? combined.composite.candidate : undefined;
-}
-
-/** The environments of its parts, and how many steps these have trained on them. */
-function mixedFrom(parts: readonly EndedCapability[]): NonNullable<CapabilityInput['mixes']> {
-  const modules = parts.flatMap(({ module }) => module ?? []);
-  const steps = Math.max(...parts.map(({ trained }) => trained?.training.steps ?? 0));
-  return { modules: modules as unknown as TrainedModules, afterSteps: steps };
-}

@@ -8,7 +8,7 @@ import { policyNames, sumName, sumOptions, sumsToTry } from '../domain/policies'
 import type { EvaluationResult, RouterResult } from '../domain/results';
 import type { Policy, RolloutSummary } from '../domain/rollout';
 import { resultingReason } from './failures';
-import { type Option, options, required, rollOutTarget, type Run, singleAdapters, sumOption } from './run';
+import { adapters, type Option, options, required, rollOutTarget, type Run, sumOption } from './run';
 import { activity } from './steps';
 
 type Outcome = Option & { rollouts: RolloutSummary };
@@ -51,19 +51,19 @@ async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | u
     before: before.ref,
     after: after.ref,
   });
-  const adapters = singleAdapters(run).flatMap((name) => {
+  const tried = adapters(run).flatMap(({ name }) => {
     const trained = found.capabilities?.find((one) => one.name === name)?.trained;
     const after = outcomes.get(name);
     if (!trained || !after) return [];
     return [{ name, own: refs(trained.synthesized), target: [refs(trained.target), { before: base, after }] }];
   });
-  if (adapters.length < 2) return undefined;
+  if (tried.length < 2) return undefined;
   const { gaining } = await status.gate.step(() =>
-    activity(config, 'which adapters gain').findGains({ adapters, confidence, seed: config.seed }),
+    activity(config, 'which adapters gain').findGains({ adapters: tried, confidence, seed: config.seed }),
   );
   if (gaining.length > 0) return undefined;
   return (
-    `when the router was fitted, none of the ${adapters.length} adapters had gained beyond chance, on held-out seeds of its own environment or on ` +
+    `when the router was fitted, none of the ${tried.length} adapters had gained beyond chance, on held-out seeds of its own environment or on ` +
     "the target's train tasks; if these are too few to show it, raise validation.seeds"
   );
 }
@@ -71,15 +71,15 @@ async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | u
 /** Sums of adapters as options of their own. One that can't be rolled out alone can't be in a sum either. */
 async function trySums(run: Run, single: readonly Ended[]): Promise<{ sums: string[][]; tried: Ended[] }> {
   const played = new Set(single.flatMap((one) => ('rollouts' in one ? [one.name] : [])));
-  const adapters = singleAdapters(run).filter((name) => played.has(name));
+  const names = adapters(run).flatMap(({ name }) => (played.has(name) ? [name] : []));
   const tried = await outcomesOf(
     run,
-    sumsToTry(adapters).map((parts) => sumOption(run, parts)),
+    sumsToTry(names).map((parts) => sumOption(run, parts)),
   );
   const rates = new Map(
     [...single, ...tried].flatMap((one) => ('rollouts' in one ? [[one.name, one.rollouts.successRate] as const] : [])),
   );
-  return { sums: sumOptions(adapters, rates), tried };
+  return { sums: sumOptions(names, rates), tried };
 }
 
 const outcomesOf = (run: Run, all: readonly Option[]): Promise<Ended[]> =>

@@ -60,18 +60,12 @@ export function options(run: Run): Option[] {
   ];
 }
 
-/** Of what can be added up: a composite holds the sum of others already. */
-export const singleAdapters = (run: Run): string[] => {
-  const composites = (run.found.capabilities ?? []).flatMap(({ name, parts }) => (parts ? [name] : []));
-  return adapters(run).flatMap(({ name }) => (composites.includes(name) ? [] : [name]));
-};
-
 export function sumOption(run: Run, parts: readonly string[]): Option {
   const policies = parts.map((part) => required(adapters(run).find(({ name }) => name === part)).policy);
   return { name: sumName(parts), policy: sumPolicy(run.prepared.base, policies), routable: true };
 }
 
-const adapters = ({ found }: Run): Option[] =>
+export const adapters = ({ found }: Run): Option[] =>
   (found.capabilities ?? []).flatMap(({ name, trained }) =>
     trained ? [{ name, policy: trained.best.policy, routable: true }] : [],
   );

@@ -6,13 +6,13 @@ import type { Candidate, Lacking } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
 import { sandboxSpec } from '../domain/kinds';
 import type { CapabilityResult, Prepared } from '../domain/results';
-import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
+import type { RolloutSummary } from '../domain/rollout';
 import { CALIBRATION_SEEDS } from '../domain/seeds';
 import { environmentVerdict, rejectionText } from './approval';
 import { failedWith } from './failures';
 import type { ChildProgress } from './messages';
 import { type ChildStatus, percent } from './status';
-import { activity, rollOut, seeds } from './steps';
+import { activity, basePolicy, rollOut, seeds } from './steps';
 
 export interface SynthesisInput {
   campaign: Campaign;
@@ -20,12 +20,10 @@ export interface SynthesisInput {
   /** Holds the candidate's citations. */
   candidates: ArtifactRef;
   candidate: Candidate;
-  /** The other selected capabilities, without a composite of them. */
+  /** The other selected capabilities. */
   others: Lacking[];
   /** The base model's rollouts on the train split: user wording and failures for the synthesizer. */
   baseRollouts: ArtifactRef;
-  /** What training starts from and calibration is with: the base model, or the sum of a composite's parts. */
-  start: FixedPolicy;
 }
 
 /** What a rollout breaks with where the module throws or does not keep its contract. */
@@ -164,7 +162,7 @@ export async function calibrate(input: SynthesisInput, record: SynthesisRound, s
 }
 
 function rolledOut(
-  { campaign, candidate, start }: SynthesisInput,
+  { campaign, prepared, candidate }: SynthesisInput,
   { round, module }: SynthesisRound,
 ): Promise<RolloutSummary> {
   const { calibration: bands } = campaign;
@@ -172,7 +170,7 @@ function rolledOut(
     purpose: 'calibration',
     title: `${candidate.name}: calibration, round ${round}`,
     environment: sandboxSpec(module),
-    policy: start,
+    policy: basePolicy(prepared.base),
     tasks: seeds(campaign, { from: CALIBRATION_SEEDS, count: bands.seeds }),
     attempts: bands.rolloutsPerSeed,
     sampling: { ...campaign.rollouts.sampling, temperature: bands.temperature },

@@ -5,7 +5,6 @@ import { isCalibrated } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
 import { type EnvironmentSpec, type Identity, mixtureSpec, sandboxSpec } from '../domain/kinds';
 import type { CapabilityResult, Checkpoint, Iteration, Prepared, TrainedOn, TrainingSummary } from '../domain/results';
-import type { FixedPolicy } from '../domain/rollout';
 import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../domain/seeds';
 import type { ChildStatus } from './status';
 import { activity, makingOf, rollOut, seeds as seedsOf, silenceOf } from './steps';
@@ -23,19 +22,13 @@ export interface TrainInput {
   /** Where the held-out tasks are, if elsewhere than what it trains on. */
   heldOutOn?: EnvironmentSpec;
   steps: number;
-  /**
-   * The adapters whose weighted sum it starts from; without it a fresh one. A step changes each of them as much as it would change one adapter,
-   * and their sum by as much as all of these together: so the learning rate is divided by their number.
-   */
-  from?: FixedPolicy['adapters'] | undefined;
 }
 
 /** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
 export async function train(input: TrainInput): Promise<{ training: TrainingSummary; iterations: Iteration[] }> {
-  const { campaign, prepared, status, name, maker, environment, tasks, steps, from } = input;
+  const { campaign, prepared, status, name, maker, environment, tasks, steps } = input;
   const { heldOutOn = environment } = input;
-  const learningRate = campaign.training.learningRate / Math.max(1, from?.length ?? 0);
-  const settings = { ...campaign.training, learningRate, steps };
+  const settings = { ...campaign.training, steps };
   status.set('train', `${steps} steps`);
   const training = await status.gate.interruptible(() =>
     activity(campaign, `train a LoRA: ${name}`).train({
@@ -43,7 +36,6 @@ export async function train(input: TrainInput): Promise<{ training: TrainingSumm
       maker,
       environment,
       base: prepared.base,
-      ...(from && from.length > 0 && { from }),
       tasks,
       trainer: campaign.trainer,
       training: settings,
@@ -122,15 +114,14 @@ export interface Practice {
   trainedOn: TrainedOn[];
 }
 
-/** `count` training seeds, after the `seen` first ones of each: of several, two of one in a row. */
-export function practiceOn(campaign: Campaign, modules: TrainedModules, o: { seen: number; count: number }): Practice {
-  const { seen, count } = o;
+/** Returns `count` training seeds of the modules. Of several, two seeds of one follow two of another. */
+export function practiceOn(campaign: Campaign, modules: TrainedModules, count: number): Practice {
   const [module, ...others] = modules;
-  const training = { from: TRAINING_SEEDS + seen, count };
+  const training = { from: TRAINING_SEEDS, count };
   const held = { from: HELD_OUT_SEEDS, count: campaign.validation.seeds };
   const trainedOn = modules.map((one) => ({
     module: one,
-    seeds: seen + seedsOfEach(modules.length, count),
+    seeds: seedsOfEach(modules.length, count),
   }));
   if (others.length === 0)
     return {

@@ -8,7 +8,6 @@ import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Answer, Decision } from '../../src/domain/approval';
-import { COMPOSITE } from '../../src/domain/capability';
 import { languageModelSchema } from '../../src/domain/endpoints';
 import type { FailureType } from '../../src/domain/failures';
 import { devServer, quiet, start, withWorkers } from '../workflows/environment';
@@ -125,8 +124,7 @@ const recordings: Record<string, Recording> = {
     },
   },
   sums: {
-    keep: ['', `/capability/${COMPOSITE}`],
-    fields: { composites: { share: 1 / 3 }, training: { steps: 12, checkpointEvery: 6 } },
+    keep: [''],
     // The more an option adds up, the better it is.
     replaced: () => ({
       rollOut: async (input) =>

@@ -1,14 +1,12 @@
-/** The arms that spend the budget otherwise, and the composite: on what they train, where they start, what their iterations count, how they end. */
+/** The arms that spend the budget otherwise: on what they train, what their iterations count, how they end. */
 import type { TrainInput } from '../../src/activities/types';
-import { COMPOSITE } from '../../src/domain/capability';
 import { languageModelSchema } from '../../src/domain/endpoints';
 import { mixtureSpec, sandboxSpec } from '../../src/domain/kinds';
-import type { ArmResult, EndedCapability } from '../../src/domain/results';
-import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../../src/domain/seeds';
-import { singles } from '../../src/workflows/arms/grpo';
+import type { ArmResult } from '../../src/domain/results';
+import { TRAINING_SEEDS } from '../../src/domain/seeds';
 import { campaignsOn, type Played } from './campaigns';
 import { timeSkipping } from './environment';
-import { type Activities, artifact, calibration, REFUSE, selecting, summary, TELL } from './fake-activities';
+import { type Activities, artifact, calibration, REFUSE, summary, TELL } from './fake-activities';
 
 jest.setTimeout(120_000);
 const { play } = campaignsOn(timeSkipping, 'arms');
@@ -59,7 +57,6 @@ test('grpo_single trains on the environment of the capability that gains most on
   ]);
   expect(record.router?.options).not.toContain('grpo_single');
   for (const { name, iterations } of record.arms!) {
-    expect(trainingOf(played, name)?.from).toBeUndefined();
     expect(iterations?.map(({ rollouts }) => rollouts)).toEqual([2, 4, 6, 8].map((at) => at * STEP));
     // Both are held out on the target.
     const own = asked('rollOut').filter(({ title }) => title.startsWith(`${name}: held out`));
@@ -137,95 +134,4 @@ test('what there is nothing to build on for, or is unfit or incomplete, ends as 
     ['failed', expect.stringMatching(/arms\.gepa\.reflection is missing/)],
   ]);
   expect(seen.searches).toEqual([]);
-});
-
-describe('a composite', () => {
-  const ASK = 'ask_when_unclear';
-  const all = [REFUSE, TELL, ASK];
-  const mixed = { composites: { share: 1 / 3 }, training: { steps: 12, checkpointEvery: 2 } };
-  const three = selecting(...all);
-  const stepsOf = ({ asked }: Played) =>
-    Object.fromEntries(asked('train').map(({ name, training }) => [name, training.steps]));
-  const resultOf = ({ record }: Played) => record.capabilities!.at(-1)!;
-
-  test('takes turns in what its parts have trained on, on the seeds after theirs; nothing is written or calibrated for it', async () => {
-    const played = await play(mixed, three);
-    const { record, asked, campaign } = played;
-    expect(asked('synthesize').map(({ candidate }) => candidate.name)).not.toContain(COMPOSITE);
-    const parts = [{ names: all, share: 1 }];
-    expect(record.selection?.composite?.candidate).toMatchObject({ name: COMPOSITE, parts, mixed: true });
-
-    expect(stepsOf(played)).toEqual({ [REFUSE]: 8, [TELL]: 8, [ASK]: 8, [COMPOSITE]: 12 });
-    const { groupsPerStep, learningRate } = campaign.training;
-    const modules = all.map((name) => artifact(`${name}-1`));
-    const environment = mixtureSpec(modules);
-    const tasks = { kind: 'mixed', unlike: campaign.target };
-    expect(trainingOf(played, COMPOSITE)).toMatchObject({
-      environment,
-      tasks: { ...tasks, from: TRAINING_SEEDS + 8 * groupsPerStep, count: 12 * groupsPerStep },
-      from: all.map((name) => ({ ref: artifact(`${name}-2`), weight: 1 })),
-      training: { learningRate: learningRate / 3 },
-    });
-    const batches = (title: string) => asked('rollOut').filter((one) => one.title.startsWith(title));
-    const [heldOut] = batches(`${COMPOSITE}: held out, the sum of its parts`);
-    const { seeds } = campaign.validation;
-    expect(heldOut).toMatchObject({ environment, tasks: { ...tasks, from: HELD_OUT_SEEDS, count: seeds } });
-    const result = resultOf(played);
-    expect(result).toMatchObject({ name: COMPOSITE, status: 'trained', rounds: [], parts });
-    // It stands for the whole target, whose held-out tasks choose its iteration.
-    const iterations = batches(`${COMPOSITE}: held out at step`);
-    expect(iterations.length).toBeGreaterThan(1);
-    const [baseHeldOut] = batches('base on the held-out');
-    for (const one of iterations) {
-      expect(one.environment).toEqual(campaign.target);
-      expect(one.tasks).toEqual(baseHeldOut!.tasks);
-    }
-    const { best, synthesized, target } = result.trained!;
-    expect(target.after).toEqual(best.heldOut);
-    const own = asked('rollOut').find(({ title }) => title === `${COMPOSITE}: held out`);
-    expect(own).toMatchObject({ environment, policy: best.policy });
-    expect(synthesized.after).not.toEqual(best.heldOut);
-    // Two of each in a row: its own, after those that each part has trained on.
-    const each = 8 * groupsPerStep + seedsOfEach(3, 12 * groupsPerStep);
-    expect(result.trainedOn).toEqual(modules.map((module) => ({ module, seeds: each })));
-    expect(record.router?.options).toContain(COMPOSITE);
-  });
-
-  test('leaves out a part that came to no adapter, its environment too; with one that did it is not trained', async () => {
-    const once = { ...mixed, calibration: { maxRounds: 1 } };
-    expect(resultOf(await play(once, { ...three, ...unfit(ASK) }))).toMatchObject({
-      status: 'trained',
-      parts: [{ names: [REFUSE, TELL], share: 1 }],
-      trainedOn: [{ module: artifact(`${REFUSE}-1`) }, { module: artifact(`${TELL}-1`) }],
-    });
-    expect(resultOf(await play(once, { ...three, ...unfit(REFUSE, ASK) }))).toMatchObject({
-      status: 'not_started',
-      reason: `fewer than two of it have an adapter: ${REFUSE}, ${ASK} ended without one`,
-    });
-  });
-
-  test('is not looked for where its share is 0 or one capability is selected, and has no step where its share is too small', async () => {
-    const whole = { [REFUSE]: 12, [TELL]: 12, [ASK]: 12 };
-    const off = await play({ ...mixed, composites: { share: 0 } }, three);
-    expect(stepsOf(off)).toEqual(whole);
-    expect(off.record.selection).not.toHaveProperty('noComposite');
-    const single = await play(mixed, selecting(REFUSE));
-    expect(stepsOf(single)).toEqual({ [REFUSE]: 12 });
-    expect(single.record.selection).toMatchObject({ noComposite: 'fewer than two capabilities are selected' });
-    const small = await play({ ...mixed, composites: { share: 0.001 } }, three);
-    expect(stepsOf(small)).toEqual(whole);
-    const reason = expect.stringContaining('composites.share (0.001)') as string;
-    expect(resultOf(small)).toMatchObject({ name: COMPOSITE, status: 'not_started', reason });
-  });
-
-  test('is no capability alone: it starts from adapters of others', () => {
-    const trained = {} as NonNullable<EndedCapability['trained']>;
-    const result = (name: string, more: Partial<EndedCapability>): EndedCapability => {
-      return { name, workflowId: name, status: 'trained', ...more };
-    };
-    const composite = result(COMPOSITE, { trained, parts: [{ names: [REFUSE, TELL], share: 1 }] });
-    const ended = [result(REFUSE, {}), result(TELL, { trained }), composite];
-    expect(singles(ended).map(({ name }) => name)).toEqual([TELL]);
-    expect(() => singles([composite])).toThrow('no capability came to an adapter');
-  });
 });

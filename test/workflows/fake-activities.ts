@@ -121,8 +121,8 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
     train: async (input) => {
       const { steps, groupsPerStep, groupSize, checkpointEvery } = input.training;
       Context.current().heartbeat({ kind: 'train', step: 1, steps });
-      const { name, from } = input;
-      seen.trainings.push({ name, steps, ...(from && { from }) });
+      const { name } = input;
+      seen.trainings.push({ name, steps });
       const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
         (step) => step % checkpointEvery === 0 || step === steps,
       );

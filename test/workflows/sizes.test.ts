@@ -91,7 +91,6 @@ const campaign = config({
   approval: { capabilities: true, environments: true },
   calibration: { maxRounds: 5 },
   training: { steps: STEPS, checkpointEvery: 1 },
-  composites: { share: 0 },
   arms: [
     ...['grpo_target', 'joint', 'grpo_single'].map((kind) => ({ kind })),
     { kind: 'environments', modules: '/modules' },

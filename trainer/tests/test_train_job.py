@@ -1,27 +1,19 @@
-"""Bad jobs, initial adapters and batches: one line that names the field, the value and the fix."""
+"""Bad jobs and batches: one line that names the field, the value and the fix."""
 
 import json
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from trainer.command import BadInput
-from trainer.tests.conftest import save_adapter, save_tiny_model
 from trainer.tests.train_harness import (
-    CONFIG,
     LORA,
     ROOT,
-    TARGETS,
-    WEIGHTS,
     Message,
     as_lines,
-    changed_weights,
-    copy_of,
     make_job,
     parse_job,
 )
@@ -84,32 +76,9 @@ def test_a_bad_job_is_one_error_line_and_exit_code_1(tmp_path, text, said):
     assert said in message["error"]["message"]
 
 
-def test_dropout_is_the_jobs_and_bad_initial_adapters_are_refused(tiny_model_dir, tmp_path):
-    def build(adapter: Path, **changes: object) -> Any:
-        return build_model(parse_job(make_job(tiny_model_dir, tmp_path, init_adapter=str(adapter), **changes)))
-
-    good = save_adapter(tmp_path / "good", tiny_model_dir, 1, TARGETS, rank=6)
-    model = build(good, lora={**LORA, "dropout": 0.25})
+def test_dropout_is_the_jobs(tiny_model_dir, tmp_path):
+    model = build_model(parse_job(make_job(tiny_model_dir, tmp_path, lora={**LORA, "dropout": 0.25})))
     assert {module.p for module in model.modules() if isinstance(module, torch.nn.Dropout)} == {0.25}
-    assert model.peft_config["default"].lora_dropout == 0.25
-
-    def spoiled(name: str, change: Callable[[Path], Any]) -> Path:
-        return copy_of(good, tmp_path / name, change)
-
-    few = save_adapter(tmp_path / "few", tiny_model_dir, 1, TARGETS[:-1])
-    foreign = save_adapter(tmp_path / "foreign", save_tiny_model(tmp_path / "wide", size="bench"), 1, TARGETS)
-    other = r'".*: no PEFT adapter folder \({}\) there; name one, or null'
-    for adapter, said in (
-        (spoiled("bare", lambda f: (f / WEIGHTS).unlink()), other.format(WEIGHTS)),
-        (tmp_path / "nowhere", other.format(CONFIG)),
-        (spoiled("nan", lambda f: changed_weights(f, lambda _, t: t / 0)), r".*: .* holds values that are not finite"),
-        (few, r".*: it has no factors for .*w3, which .* names; name an adapter"),
-        (foreign, r".*: .*; name an adapter of this base"),
-    ):
-        with pytest.raises(BadInput, match=f"^init_adapter {said}"):
-            build(adapter)
-    with pytest.raises(BadInput, match=r"init_adapter .*: .*w3 is none of the modules that lora.target_modules names"):
-        build(good, lora={**LORA, "target_modules": TARGETS[:-1]})
 
 
 def test_tasks_come_as_given_then_shuffled_by_the_seed_and_never_twice_in_a_step(tiny_model_dir, tmp_path):

@@ -1,4 +1,4 @@
-"""The trainer as a process: protocol, checkpoints, kill -9, SIGTERM, end of file, initial adapters, errors."""
+"""The trainer as a process: protocol, checkpoints, kill -9, SIGTERM, end of file, errors."""
 
 import fcntl
 import json
@@ -12,24 +12,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from safetensors.torch import load_file
 
-from trainer.merge import MergeJob, Part, merge
-from trainer.peft_folder import read_peft_folder
-from trainer.tests.conftest import save_adapter as random_adapter
 from trainer.tests.train_harness import (
     CONFIG,
     ROOT,
-    TARGETS,
     WEIGHTS,
     Learner,
     Message,
     OnMessage,
     Worker,
     at,
-    changed_weights,
-    copy_of,
     make_job,
     parse_job,
     rollouts_of,
@@ -42,29 +35,8 @@ STEPS = 5  # with a checkpoint every 2, the last one is not at a multiple
 
 
 @pytest.fixture(scope="module")
-def parts_sum(tiny_model_dir, tmp_path_factory):
-    """The sum of two adapters: of rank 6, where the job says 4."""
-    folder = tmp_path_factory.mktemp("parts")
-    parts = [random_adapter(folder / f"{n}", tiny_model_dir, n, TARGETS, rank=2 * n, spread=0.05) for n in (1, 2)]
-    merge(MergeJob(adapters=[Part(path=str(part), weight=1) for part in parts], output_dir=str(folder / "sum")))
-    return folder / "sum"
-
-
-@pytest.fixture(scope="module")
 def uninterrupted(tiny_model_dir, tmp_path_factory):
     return worker(tiny_model_dir, tmp_path_factory.mktemp("uninterrupted")).run()
-
-
-@pytest.fixture(scope="module")
-def continued(tiny_model_dir, parts_sum, tmp_path_factory):
-    """A whole training that begins with an adapter; keeps what it asked with, which is gone at the next request."""
-    run = worker(tiny_model_dir, tmp_path_factory.mktemp("continued"), init_adapter=str(parts_sum))
-
-    def keep(message: Message, learner: Learner) -> None:
-        if message["type"] == "rollouts" and message["step"] == 0:
-            shutil.copytree(message["policy"]["adapter"], run.folder / "step-0")
-
-    return run.run(keep)
 
 
 def worker(base: Path, folder: Path, **changes: Any) -> Worker:
@@ -206,41 +178,14 @@ def test_a_job_that_is_done_is_done(uninterrupted):
     ]
 
 
-def test_another_job_does_not_continue_a_checkpoint(continued, parts_sum, tmp_path):
-    other = copy_of(parts_sum, tmp_path / "other", lambda copy: changed_weights(copy, lambda _, tensor: tensor * 2))
-    for changes in ({"learning_rate": 0.5}, {"init_adapter": str(other)}, {"init_adapter": None}):
-        refused = Worker(continued.folder, {**continued.job, **changes}).run()
-        assert refused.exit_code == 1
-        error = refused.messages[-1]["error"]
-        assert error["type"] == "BadJob" and "output_dir" in error["message"]
+def test_another_job_does_not_continue_a_checkpoint(uninterrupted):
+    refused = Worker(uninterrupted.folder, {**uninterrupted.job, "learning_rate": 0.5}).run()
+    assert refused.exit_code == 1
+    error = refused.messages[-1]["error"]
+    assert error["type"] == "BadJob" and "output_dir" in error["message"]
 
 
-def test_step_0_is_the_initial_adapter_and_training_moves_it(continued, parts_sum):
-    assert continued.exit_code == 0, continued.stderr
-    initial, first = load_file(parts_sum / WEIGHTS), load_file(continued.folder / "step-0" / WEIGHTS)
-    assert initial.keys() == first.keys()
-    assert all(torch.equal(initial[name], first[name]) for name in initial)
-    # The rollouts of step 0 were sampled by the worker with that adapter: the trainer's log-probs are theirs.
-    assert continued.of_type("step")[0]["metrics"]["logprob_gap"] < 1e-5
-    # What is saved holds the sum and what was learned, and needs no other adapter.
-    before, after = (read_peft_folder(folder) for folder in (parts_sum, continued.output / f"checkpoint-{STEPS}"))
-    assert after.factors.keys() == before.factors.keys()
-    assert (after.config.r, after.config.lora_alpha) == (6, 6)
-    for name, (a, b) in before.factors.items():
-        new_a, new_b = after.factors[name]
-        assert 0 < (new_b @ new_a - b @ a).norm() < (b @ a).norm()
-
-
-def test_killed_it_goes_on_though_its_initial_adapter_has_moved(start, parts_sum, tmp_path, continued):
-    here, there = copy_of(parts_sum, tmp_path / "here"), tmp_path / "there"
-    run = start(init_adapter=str(here)).run(at(3, Learner.kill))
-    assert run.exit_code == -9
-    here.rename(there)
-    moved = Worker(tmp_path, {**run.job, "init_adapter": str(there)})
-    assert_goes_on_to_the_same_end(moved, continued, ready=2)
-
-
-def test_what_is_saved_is_the_same_bytes_in_every_process(tiny_model_dir, parts_sum, tmp_path):
+def test_what_is_saved_is_the_same_bytes_in_every_process(tiny_model_dir, tmp_path):
     program = """
 import sys
 from pathlib import Path
@@ -249,7 +194,7 @@ from trainer.train.learn import save_adapter
 from trainer.train.model import build_model
 save_adapter(build_model(Job.model_validate_json(sys.argv[1])), Path(sys.argv[2]))
 """
-    job = make_job(tiny_model_dir, tmp_path / "out", init_adapter=str(parts_sum))
+    job = make_job(tiny_model_dir, tmp_path / "out")
     save_adapter(build_model(parse_job(job)), tmp_path / "here")
     command = [sys.executable, "-c", program, json.dumps(job), str(tmp_path / "there")]
     subprocess.run(command, cwd=ROOT, env={**os.environ, "PYTHONHASHSEED": "1"}, check=True)

@@ -41,7 +41,6 @@ def lora_job(base: Path, output: Path, **fields: Any) -> Message:
         "output_dir": str(output),
         "seed": 3,
         "lora": LORA,
-        "init_adapter": None,
         "learning_rate": 0.01,
         "max_grad_norm": 1.0,
         "checkpoint_every": 2,

@@ -22,7 +22,6 @@ class TinkerJob(Job):
     @model_validator(mode="after")
     def _is_possible(self) -> TinkerJob:
         refused = {
-            "init_adapter": (self.init_adapter is not None, "the Tinker API takes no adapter, set it to null"),
             "lora.dropout": (self.lora.dropout != 0, "the Tinker API has no dropout, set it to 0"),
             "kl": (self.kl != 0, "the Tinker API has no such penalty, set it to 0"),
             "steps_ahead": (self.steps_ahead != 0, "its learner makes one step after the other, set it to 0"),

@@ -16,20 +16,12 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from trainer.adapter_config import ADAPTER_FILES
-from trainer.command import BadInput, Closed, Strict, first_problem, sha256
+from trainer.command import BadInput, Closed, Strict, first_problem
 
 
 def _is_a_model(folder: str) -> str:
     if not (Path(folder) / "config.json").is_file():
         raise ValueError("no model folder (config.json) there; build the base model or name its folder")
-    return folder
-
-
-def _is_an_adapter(folder: str) -> str:
-    for name in ADAPTER_FILES:
-        if not (Path(folder) / name).is_file():
-            raise ValueError(f"no PEFT adapter folder ({name}) there; name one, or null for a fresh LoRA")
     return folder
 
 
@@ -50,7 +42,6 @@ class LoraJob(Closed):
     output_dir: str = Field(min_length=1)
     seed: int = Field(ge=0)
     lora: Lora
-    init_adapter: Annotated[str, AfterValidator(_is_an_adapter)] | None
     learning_rate: float = Field(ge=0)
     max_grad_norm: float = Field(ge=0)
     """0: gradients are not clipped."""
@@ -76,7 +67,7 @@ class LoraJob(Closed):
         return Path(self.output_dir).resolve()
 
     INDECISIVE: ClassVar[set[str]] = {
-        *("base_model", "output_dir", "init_adapter", "steps", "checkpoint_every"),
+        *("base_model", "output_dir", "steps", "checkpoint_every"),
         *("threads", "processes", "shard_base", "report_to"),
     }
     """Fields that do not decide the weights of step N as they are."""
@@ -84,13 +75,10 @@ class LoraJob(Closed):
     def fingerprint(self) -> str:
         """Digest of what decides the weights of step N: a checkpoint of a job with another one cannot be continued.
 
-        Not the base model's folder, which may move: the worker gives another base another output_dir. Nor the initial
-        adapter's: what lies there counts."""
+        Not the base model's folder, which may move: the worker gives another base another output_dir."""
         decisive = self.model_dump(exclude=self.INDECISIVE)
         if decisive.get("steps_ahead") == 0:  # a checkpoint from before there was the field is of the same job
             del decisive["steps_ahead"]
-        if self.init_adapter is not None:
-            decisive["init_adapter"] = [sha256(Path(self.init_adapter) / name) for name in ADAPTER_FILES]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 

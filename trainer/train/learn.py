@@ -96,7 +96,7 @@ class TellsAndSaves:
         self.remove_callback(PrinterCallback)
         self.processing_class = None  # checkpoints hold no tokenizer
         self._job, self._channel, self._output = job, channel, job.output
-        self._fingerprint = job.fingerprint()  # its initial adapter may be gone later
+        self._fingerprint = job.fingerprint()
 
     def metrics_of_step(self) -> dict[str, float]:
         """Of the step that has just been finished, beside loss, grad_norm and learning_rate."""

@@ -42,7 +42,7 @@ def divergence(name: str, value: float, step: int, extreme: Extreme, rows: list[
     if math.isfinite(extreme.own) and math.isfinite(extreme.base) and extreme.distance > LOG_RATIO_LIMIT:
         advice = "check the log-probs that the policy server reports"
     elif step == 1:
-        advice = "no update has been made yet: check base_model and init_adapter, or set dtype to float32"
+        advice = "no update has been made yet: check base_model, or set dtype to float32"
     else:
         advice = "lower learning_rate"
     return Diverged(f"{name} {value} at step {step}: {row} token {extreme.token} has log-prob {logprobs}; {advice}")

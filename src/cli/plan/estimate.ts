@@ -1,11 +1,9 @@
 /**
- * What a campaign will make, by stage and purpose: the same arithmetic as the workflows, with what an arm's kind says of it; the lower ends are without
- * a composite. And what a rollout costs: every rate says whether it was measured in an earlier campaign, read from a file, or assumed on which grounds.
+ * What a campaign will make, by stage and purpose: the same arithmetic as the workflows, with what an arm's kind says of it. And what a rollout costs: every rate says whether it was measured in an earlier campaign, read from a file, or assumed on which grounds.
  */
 import { z } from 'zod';
 import { openStore } from '../../artifacts/open-store';
 import { type Campaign, type Stage, stages } from '../../domain/campaign';
-import { sharedSteps } from '../../domain/capability';
 import { tokensOf } from '../../domain/endpoints';
 import { kindOf } from '../../domain/kinds';
 import { jsonText } from '../../domain/messages';
@@ -29,7 +27,7 @@ export interface PlannedRollouts {
 /** `capabilities`: so many are selected, calibrated and trained. Without one, no arm is trained. */
 export function countWork(o: { campaign: Campaign; tasks: Prepared['tasks']; capabilities: number }) {
   const { campaign, tasks, capabilities: n } = o;
-  const { rollouts, calibration, training, validation, router, evaluation, composites } = campaign;
+  const { rollouts, calibration, training, validation, router, evaluation } = campaign;
   const budget = n * training.steps * training.groupsPerStep * training.groupSize;
   const arms = (n > 0 ? campaign.arms : []).map((spec) => {
     const kind = kindOf(registry.arms, spec);
@@ -37,34 +35,28 @@ export function countWork(o: { campaign: Campaign; tasks: Prepared['tasks']; cap
   });
   const round = calibration.seeds * calibration.rolloutsPerSeed;
   // A trainer saves every so many steps and at its end; the start is evaluated beside every checkpoint.
-  const evaluated = (steps: number) => Math.ceil(steps / training.checkpointEvery) + 1;
+  const evaluated = Math.ceil(training.steps / training.checkpointEvery) + 1;
   const onTarget = (n > 0 ? 1 : 0) + n + arms.reduce((all, { heldOut }) => all + heldOut, 0);
-  const heldOut = (steps: number, more = 0) =>
-    (n * evaluated(steps) * validation.seeds + onTarget * tasks.validation + more) * validation.trials;
-  const shared = sharedSteps({ ...training, selected: n, share: composites.share });
-  // Whether there is one is known after the selection.
-  const composite = n > 1 && shared.composite > 0 ? 1 : 0;
-  // The target's tasks choose the iteration of a composite.
-  const compositeHeldOut = 2 * validation.seeds + evaluated(shared.composite) * tasks.validation;
+  const heldOut = (n * evaluated * validation.seeds + onTarget * tasks.validation) * validation.trials;
   const sums = countSums(n);
   const routed = 1 + n + sums.tried + arms.filter(({ kind }) => kind.routable).length;
   // Every policy alone, every sum, every arm, and trace.
   const alone = 1 + n + arms.length + 1;
-  const tested = { low: alone + sums.options.low, high: alone + sums.options.high + composite };
+  const tested = { low: alone + sums.options.low, high: alone + sums.options.high };
   const [routerTasks, testTasks] = [tasks.router * router.trials, tasks.test * evaluation.trials];
   const rows: [Stage, Purpose, low: number, high?: number][] = [
     ['rollouts', 'base_rollouts', tasks.train * rollouts.perTask],
     ['capabilities', 'calibration', n * round, n * round * calibration.maxRounds],
     ['capabilities', 'training', budget + arms.reduce((all, arm) => all + arm.training, 0)],
-    ['capabilities', 'held_out', heldOut(training.steps), composite * heldOut(shared.each, compositeHeldOut)],
-    ['router', 'outcome_matrix', routed * routerTasks, (routed + composite) * routerTasks],
+    ['capabilities', 'held_out', heldOut],
+    ['router', 'outcome_matrix', routed * routerTasks],
     ['evaluation', 'test', tested.low * testTasks, tested.high * testTasks],
   ];
   const purposes = rows.map(([stage, purpose, low, high = low]): PlannedRollouts => {
     const kind = purpose === 'training' ? 'training' : 'rollout';
-    return { stage, purpose, kind, rollouts: { low, high: Math.max(low, high) } };
+    return { stage, purpose, kind, rollouts: { low, high } };
   });
-  return { capabilities: n, tasks, arms, composite, purposes: purposes.filter((one) => one.rollouts.high > 0) };
+  return { capabilities: n, tasks, arms, purposes: purposes.filter((one) => one.rollouts.high > 0) };
 }
 
 export type PlannedWork = ReturnType<typeof countWork>;

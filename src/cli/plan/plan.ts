@@ -9,7 +9,7 @@ import { type Subset, subsets } from '../../domain/results';
 import { purposeNames } from '../../domain/rollout';
 import { loraModules } from '../../policy/base-model';
 import { withPlugins } from '../../plugins';
-import { duration, MISSING, shortPercent, wholeNumber } from '../../report/format';
+import { duration, MISSING, wholeNumber } from '../../report/format';
 import type { Report } from '../../report/model';
 import { alignColumns, print, wrapText } from '../../terminal';
 import { loadCampaign } from '../campaign-file';
@@ -62,7 +62,7 @@ export async function plan(path: string, options: PlanOptions): Promise<number> 
   if (options.json)
     print(JSON.stringify({ campaign: campaign.name, target: name, note, parts, ...counted, disk, languageModels }));
   else {
-    const text = planText({ campaign, target, parts, work, plan: counted, disk, given, languageModels });
+    const text = planText({ campaign, target, parts, plan: counted, disk, given, languageModels });
     print(wrapText(text, process.stdout.columns));
   }
   return parts.every(({ ok }) => ok) ? 0 : 1;
@@ -219,17 +219,10 @@ function diskLines(disk: DiskPlan | undefined): string[] {
   return [bytes > freeBytes ? `warning: ${text}; free some, or choose another folder with --home` : text];
 }
 
-function notes(
-  { arms, calibration, composites, trainer }: Campaign,
-  { composite }: Pick<PlannedWork, 'composite'>,
-): string[] {
+function notes({ arms, calibration, trainer }: Campaign): string[] {
   const lines = [
     `calibration takes ${calibration.maxRounds === 1 ? '1 round' : `1 to ${calibration.maxRounds} rounds`} a capability; what is not calibrated is not trained`,
   ];
-  if (composite > 0)
-    lines.push(
-      `composite: one more adapter, on the environments mixed, in the upper ends; it takes about ${shortPercent(composites.share)} of their training rollouts (composites.share, to whole checkpoints)`,
-    );
   if (arms.length > 0)
     lines.push(
       `arms (${arms.map(armName).join(', ')}): each is planned with the budget of trace, all capabilities trained to their last step`,
@@ -246,14 +239,13 @@ export function planText(o: {
   target: TargetTasks;
   /** Analyst and synthesizer, held against the target. */
   parts: readonly Check[];
-  work: Pick<PlannedWork, 'composite'>;
   plan: CampaignPlan;
   disk?: DiskPlan | undefined;
   /** Capabilities that are selected whatever the rollouts show. */
   given?: number | undefined;
   languageModels: LanguageModelPlan;
 }): string {
-  const { campaign, target, parts, work, plan, given, languageModels } = o;
+  const { campaign, target, parts, plan, given, languageModels } = o;
   const { gpus, tasks, rates, purposes, stages, total, capabilities } = plan;
   const withGpus = gpus.policyServer + gpus.trainers > 0;
   const selected = `${capabilities} ${capabilities === 1 ? 'capability' : 'capabilities'}`;
@@ -280,7 +272,7 @@ export function planText(o: {
       spent.slice(0, 1),
       purposes.map(({ purpose, rollouts }) => [purposeNames[purpose], { rollouts }]),
     ),
-    ...notes(campaign, work),
+    ...notes(campaign),
     ...diskLines(o.disk),
     ...languageModelLines(languageModels),
     '',

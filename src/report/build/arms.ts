@@ -4,7 +4,6 @@
  */
 import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
-import { partNames } from '../../domain/capability';
 import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/statistics';
 import { policyNames, sumName, sumPolicy } from '../../domain/policies';
@@ -84,11 +83,10 @@ export async function armsOf(o: {
       heldOut: record.baseHeldOut,
     }),
     ...capabilities.flatMap((capability) => {
-      const { name, trained, parts } = capability;
+      const { name, trained } = capability;
       if (!trained) return [];
-      const builtOn = parts && partNames({ parts });
       const spent = spending.adapter(capability);
-      return [arm(name, 'adapter', { spent, builtOn, policy: trained.best.policy, heldOut: trained.target.after })];
+      return [arm(name, 'adapter', { spent, policy: trained.best.policy, heldOut: trained.target.after })];
     }),
     ...(router?.sums ?? []).map((parts) => {
       const name = sumName(parts);

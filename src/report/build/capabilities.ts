@@ -2,9 +2,8 @@
 import { decisionText } from '../../domain/approval';
 import type { Figure } from '../../domain/artifacts';
 import type { Measures, SynthesisRound } from '../../domain/calibration';
-import { partNames } from '../../domain/capability';
 import { type TaskMeans, together } from '../../domain/statistics';
-import { policyNames, sumName } from '../../domain/policies';
+import { policyNames } from '../../domain/policies';
 import type { CampaignRecord, CapabilityResult } from '../../domain/results';
 import type {
   BandFigures,
@@ -15,7 +14,7 @@ import type {
 } from '../capability-model';
 import type { ReportDraft } from '../model';
 import type { Evidence } from './evidence';
-import { branchesOf, differenceFigure, nothing, ofBranch, only, rateFigure, slug } from './figures';
+import { branchesOf, differenceFigure, nothing, ofBranch, rateFigure, slug } from './figures';
 import { reportedTraining } from './training';
 
 interface Sources {
@@ -29,22 +28,13 @@ export function capabilitiesOf(
   const { record, candidates } = o;
   const { selection, campaign, capabilities: results = [] } = record;
   if (!selection) return {};
-  const composite = selection.composite?.candidate;
-  const known: CapabilityDraft[] = [
-    ...selection.selected.map(({ candidate: { name, definition } }) => {
-      const candidate = candidates.find((one) => one.name === name);
-      if (!candidate) throw new Error(`capability ${name} is selected but not in the selection`);
-      // As it was approved.
-      return { ...candidate, definition };
-    }),
-    ...(composite
-      ? [{ ...unlabeled(composite, 0), selected: true, parts: composite.parts, mixed: composite.mixed }]
-      : []),
-  ];
   const capabilities: CapabilityDraft[] = [];
-  for (const one of known) {
-    const result = results.find(({ name }) => name === one.name);
-    capabilities.push({ ...one, ...(result && reportedResult(o, result)) });
+  for (const { candidate: approved } of selection.selected) {
+    const { name, definition } = approved;
+    const candidate = candidates.find((one) => one.name === name);
+    if (!candidate) throw new Error(`capability ${name} is selected but not in the selection`);
+    const result = results.find((one) => one.name === name);
+    capabilities.push({ ...candidate, definition, ...(result && reportedResult(o, result)) });
   }
   return { capabilities, bands: campaign.calibration };
 }
@@ -63,7 +53,7 @@ export function unlabeled(
 
 function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDraft, keyof ReportedCandidate> {
   const { record, evidence } = o;
-  const { name, status, workflowId, reason, parts, trained, unvalidated } = result;
+  const { name, status, workflowId, reason, trained, unvalidated } = result;
   const id = `capabilities.${slug(name)}`;
   const rounds = result.rounds.map((round) => reportedRound(id, round));
   const { groupSize } = record.campaign.training;
@@ -71,8 +61,6 @@ function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDr
   return {
     status,
     workflowId,
-    // Without the pairs of which a part came to no adapter.
-    ...(parts && { parts }),
     reason,
     rounds: rounds.length > 0 ? rounds : undefined,
     calibration: rounds.findLast((round) => round.calibration)?.calibration,
@@ -145,10 +133,10 @@ function calibrationFigures(
   };
 }
 
-/** On held-out seeds of its own environment, and on all tasks of the target that it was tried on, each against what its training started from. */
+/** Compares the adapter with the base on held-out seeds of its own environment and on all tasks of the target that it was tried on. */
 function validated(
   { record, evidence }: Sources,
-  { name, parts, trained }: CapabilityResult & { trained: NonNullable<CapabilityResult['trained']> },
+  { name, trained }: CapabilityResult & { trained: NonNullable<CapabilityResult['trained']> },
 ): Pick<CapabilityDraft, 'validation' | 'onTarget'> {
   const { level, means, test } = evidence;
   const id = `capabilities.${slug(name)}`;
@@ -160,19 +148,11 @@ function validated(
       difference: differenceFigure({ id: `${at}.difference`, treatment, control, level }),
     };
   };
-  const { synthesized, target, best, iterations } = trained;
+  const { synthesized, target, iterations } = trained;
   const seeds = [means(synthesized.before.ref), means(synthesized.after.ref)] as const;
   const onTasks = [means(target.before.ref), means(target.after.ref)] as const;
-  const several = iterations.length > 1;
-  const chosenOn = means(best.heldOut.ref);
-  /** Tasks of the target that chose its iteration: in whatever batch they are, they can't judge it as well. */
-  const choosing = new Set(
-    several && onTasks[1] === chosenOn
-      ? iterations.flatMap(({ heldOut }) => [...means(heldOut.ref).success.keys()])
-      : [],
-  );
   const validation = {
-    chose: several && seeds[1] === chosenOn ? (true as const) : undefined,
+    chose: iterations.length > 1 ? (true as const) : undefined,
     synthesized: compared('synthesized', ...seeds),
     branches: branchesOf(...seeds).map((branch) => {
       const [before, after] = seeds.map((side) => ofBranch(side, branch)) as [TaskMeans, TaskMeans];
@@ -181,38 +161,24 @@ function validated(
     target: compared('target', ...onTasks),
   };
 
-  // A composite began as the sum of its parts, the others as the base.
-  const partsOf = partNames({ parts: parts ?? [] });
-  const inOrder = (record.capabilities ?? []).map((one) => one.name).filter((one) => partsOf.includes(one));
-  const start = parts ? sumName(inOrder) : policyNames.base;
+  const { base } = policyNames;
   const matrix = new Map(record.router?.outcomes.map(({ option, rollouts }) => [option, means(rollouts.ref)]));
   const tried = (
     [
       ['held_out', ...onTasks],
-      ['router', matrix.get(start), matrix.get(name)],
-      ['test', test.get(start), test.get(name)],
+      ['router', matrix.get(base), matrix.get(name)],
+      ['test', test.get(base), test.get(name)],
     ] as const
   ).flatMap(([of, control, treatment]) => {
     if (!control || !treatment) return [];
-    const tasks = [...treatment.success.keys()].filter((task) => control.success.has(task));
-    const leftOut = tasks.filter((task) => choosing.has(task)).length;
-    const chose = leftOut > 0 && leftOut === tasks.length ? (true as const) : undefined;
-    const judged = chose ? treatment : only(treatment, (task) => !choosing.has(task));
     const difference =
       of === 'held_out'
         ? validation.target.difference
-        : differenceFigure({ id: `${id}.on_target.${of}`, treatment: judged, control, level });
-    return [
-      {
-        batch: { of, difference, chose, leftOut: chose ? undefined : leftOut || undefined },
-        treatment: judged,
-        control,
-      },
-    ];
+        : differenceFigure({ id: `${id}.on_target.${of}`, treatment, control, level });
+    return [{ batch: { of, difference }, treatment, control }];
   });
-  const judging = tried.filter(({ batch }) => !batch.chose);
-  const sides = together(judging);
-  const from = judging.flatMap(({ treatment, control }) => [...treatment.from, ...control.from]);
+  const sides = together(tried);
+  const from = tried.flatMap(({ treatment, control }) => [...treatment.from, ...control.from]);
   const all = differenceFigure({
     id: `${id}.on_target`,
     treatment: { ...sides.treatment, from },
@@ -221,6 +187,6 @@ function validated(
   });
   return {
     validation: { ...validation, branches: validation.branches.length > 0 ? validation.branches : undefined },
-    onTarget: { batches: tried.map(({ batch }) => batch), all: judging.length > 0 ? all : undefined },
+    onTarget: { batches: tried.map(({ batch }) => batch), all },
   };
 }

@@ -55,11 +55,11 @@ export function batchesOf(record: CampaignRecord): Batch[] {
         name,
       ),
     ),
-    ...capabilities.flatMap(({ name, parts, trained: work }) => {
+    ...capabilities.flatMap(({ name, trained: work }) => {
       if (!work) return [];
       const { synthesized, target } = work;
-      // What the base does on the target is held out for all capabilities at once.
-      return rows('held_out', [synthesized.before, synthesized.after, parts && target.before, target.after], name);
+      // The base on the target is one batch for all capabilities.
+      return rows('held_out', [synthesized.before, synthesized.after, target.after], name);
     }),
     ...rows('outcome_matrix', router?.outcomes.map(({ rollouts }) => rollouts) ?? []),
     ...rows('test', evaluation?.policies.map(({ rollouts }) => rollouts) ?? []),

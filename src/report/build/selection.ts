@@ -44,7 +44,6 @@ export async function selectionOf(o: Sources & { rule: SelectionRule }): Promise
     passes: passesOf(result),
     failedPasses: result.failedPasses,
     reason: read.selection.reason,
-    noComposite: result.noComposite,
     decision: result.decision && decisionText(result.decision),
     evidence: read.evidence.length > 0 ? read.evidence : undefined,
     faults: read.faults,

@@ -3,7 +3,6 @@
  * held-out tasks, the outcome matrix) is the routed policy's alone; what a baseline trained beyond the rollouts of trace counts for nothing.
  */
 import type { ArtifactRef, Figure } from '../../domain/artifacts';
-import { partNames } from '../../domain/capability';
 import { policyNames } from '../../domain/policies';
 import {
   type ArmResult,
@@ -97,15 +96,9 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
 
   return {
     base: (): Spent => spentOn(policyNames.base, together([])),
-    /** Of a composite with what its parts have cost, which it was trained from. */
     adapter(capability: CapabilityResult): Spent {
-      const { name, parts = [], trained } = capability;
-      const before = together(
-        capabilities.filter((one) => partNames({ parts }).includes(one.name)).map(capabilityWork),
-      );
-      const work = together([before, capabilityWork(capability)]);
-      const spent = spentOn(name, work, trained && rolloutsOf(before) + trained.best.rollouts);
-      return { ...spent, step: trained?.best.step };
+      const { name, trained } = capability;
+      return { ...spentOn(name, capabilityWork(capability), trained?.best.rollouts), step: trained?.best.step };
     },
     /** Adding costs nothing but what the parts have cost. */
     sum: (name: string, parts: readonly CapabilityResult[]): Spent =>

@@ -1,12 +1,11 @@
 /** The sections on the capabilities and the rounds of their synthesis. */
-import { partNames } from '../../domain/capability';
 import { capabilitySentence } from '../adapters';
 import type { CalibrationFigures, ReportedCapability, ReportedRound } from '../capability-model';
 import type { Report } from '../model';
 import { type Block, type Blocks, details, heading, type Line, list, note, paragraph, table } from '../blocks';
 
 const BRANCHES =
-  'Success of what the training starts from (the base, or a composite’s sum) and of the best iteration on the same seeds of the synthesized environment. Where these seeds chose it, as its sentence above says, it stands a little too high. An adapter that rises on one branch and falls on another significantly is gamed: it does the same everywhere. The router may choose it all the same, if that pays on the target.';
+  'Success of the base and of the best iteration on the same seeds of the synthesized environment. Where these seeds chose it, as its sentence above says, it stands a little too high. An adapter that rises on one branch and falls on another significantly is gamed: it does the same everywhere. The router may choose it all the same, if that pays on the target.';
 
 export function capabilityBlocks({ capabilities = [], bands, selection }: Report): Blocks {
   const none = ['no capability was selected', selection?.reason].filter(Boolean).join(': ');
@@ -49,15 +48,9 @@ export function capabilityBlocks({ capabilities = [], bands, selection }: Report
   ];
 }
 
-const nameLine = ({ name, adapter, parts }: ReportedCapability): Line => [
+const nameLine = ({ name, adapter }: ReportedCapability): Line => [
   name,
   ...(adapter ? ['\n', 'adapter', { lineage: [adapter] }] : []),
-  ...(parts
-    ? [
-        '\n',
-        `of ${partNames({ parts }).join(', ')}: on their environments in turns, trained from the sum of their adapters`,
-      ]
-    : []),
 ];
 
 /** `helps`, `no gain`, `helps, gamed`. */

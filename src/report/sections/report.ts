@@ -144,7 +144,7 @@ const ROLLOUTS =
   'Training: rollouts spent to choose what is evaluated from, for a baseline within what the adapters spent together. All rollouts: whatever was rolled out to come to it, without test rollouts.';
 const TRIALS = 'Tasks: test tasks × trials of each.';
 const HELD_OUT =
-  'Held out: train tasks of the target that nothing trained on; of a baseline, and of what trains on several environments mixed, they chose the iteration. All rollouts of the routed policy hold base rollouts and the router’s outcome matrix as well.';
+  'Held out: train tasks of the target that nothing trained on; of a baseline they chose the iteration. All rollouts of the routed policy hold base rollouts and the router’s outcome matrix as well.';
 const BOUND = 'The open mark of a bound is no policy: tasks that any of the router’s options alone solves.';
 
 function armsBlocks({ arms, budget, comparisons = [] }: Report): Blocks {

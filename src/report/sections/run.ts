@@ -11,7 +11,7 @@ import { type Block, type Blocks, details, grid, heading, type Line, note, parag
 
 const CURVES =
   'Lines: mean reward of the training rollouts by step, and the same by branch of the instances, where there are branches. Marks: held-out mean reward of the iterations, with its interval; the large filled one is the best and was kept. ' +
-  `What picks it: ${BEST_BY}; of a baseline, among those within its budget. Held out are seeds of a capability’s own environment, and train tasks of the target for a baseline or what trains on several environments mixed. Rewards of different environments do not compare.`;
+  `What picks it: ${BEST_BY}; of a baseline, among those within its budget. Held out are seeds of a capability’s own environment, and train tasks of the target for a baseline. Rewards of different environments do not compare.`;
 
 const IN_PIECES =
   'training rows a rollout, where one is enough: the chat template renders earlier turns otherwise than they were sampled, and each row computes all before it again. A vLLM that is started with --enable-scale-out continues them as they were sampled.';

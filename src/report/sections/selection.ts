@@ -25,7 +25,7 @@ const candidatesTable = (candidates: readonly ReportedCandidate[]): Block =>
 
 export function selectionBlocks({ selection }: Pick<Report, 'selection'>): Blocks {
   if (selection === undefined) return [];
-  const { candidates, rule, passes, reason, decision, noComposite, failed, passed } = selection;
+  const { candidates, rule, passes, reason, decision, failed, passed } = selection;
   return [
     heading('Selection'),
     ...details(paragraph(['Labeled conversations: failed', failed, 'passed', passed])),
@@ -33,7 +33,6 @@ export function selectionBlocks({ selection }: Pick<Report, 'selection'>): Block
     paragraph(failedPassesText(selection), 'bad'),
     paragraph(reason, 'bad'),
     decision !== undefined && paragraph(`The selected ones were ${decision}.`),
-    noComposite !== undefined && paragraph(`No composite: ${noComposite}.`),
     candidatesTable(candidates),
     ...details(heading('What was seen', 3), ...evidenceBlocks(selection)),
     ...details(heading('Faults of the environment or the user'), ...faultBlocks(selection)),

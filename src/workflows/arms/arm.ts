@@ -102,10 +102,8 @@ export async function trainOnModules(
   const steps = stepsWithin(campaign, budget);
   const [first, ...others] = modules;
   if (!first) throw new Error('there is no module to train on');
-  const { environment, tasks, trainedOn } = practiceOn(campaign, [first, ...others], {
-    seen: 0,
-    count: steps * campaign.training.groupsPerStep,
-  });
+  const count = steps * campaign.training.groupsPerStep;
+  const { environment, tasks, trainedOn } = practiceOn(campaign, [first, ...others], count);
   const trained = await train({
     campaign,
     prepared,

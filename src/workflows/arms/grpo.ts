@@ -51,9 +51,9 @@ export const grpoSingle: ArmKind = {
 
 type Trained = EndedCapability & Required<Pick<EndedCapability, 'trained'>>;
 
-/** Those with an adapter that was trained from the base model: a composite's holds others already. Throws if there is none. */
+/** Those with an adapter. Throws if there is none. */
 export function singles(capabilities: readonly EndedCapability[]): [Trained, ...Trained[]] {
-  const [first, ...others] = capabilities.filter((one): one is Trained => one.trained !== undefined && !one.parts);
+  const [first, ...others] = capabilities.filter((one): one is Trained => one.trained !== undefined);
   if (!first) throw new Error('no capability came to an adapter');
   return [first, ...others];
 }

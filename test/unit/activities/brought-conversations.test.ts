@@ -124,7 +124,6 @@ describe('the training on them', () => {
       ...dependencies(),
       client: countingPolicy(),
       gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
-      merge: async () => Promise.reject(new Error('nothing is merged')),
     });
     return withCheckpoints(dependencies().store, await run(fineTune, input));
   }
@@ -138,7 +137,6 @@ describe('the training on them', () => {
       epochs: 2,
       steps: null,
       rows_per_step: 4,
-      init_adapter: null,
       conversations: join(folder(), 'conversations.jsonl'),
     });
     const { tools } = await countingEnvironment().describe();

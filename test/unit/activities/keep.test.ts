@@ -70,20 +70,19 @@ test('the record has what its children came to, and of one that came to nothing 
   const whole = { workflowId: 'c', startedAt: 1, finishedAt: 2, stageSeconds: { router: 1 } };
   const trained = { name: 'a', workflowId: 'c/a', status: 'not_calibrated', reason: 'too hard', rounds: [] } as const;
   const failed = { name: 'b', workflowId: 'c/b', status: 'failed', reason: 'its code' } as const;
-  const parts = [{ names: ['x', 'y'], share: 1 }];
   const arm = { name: 'arm', kind: 'joint', workflowId: 'c/arm', status: 'failed', routable: false, rollouts: 30 };
   const kept = {
     ...whole,
     capabilities: [
       { ...trained, rounds: undefined, result: await inPieces({ ...trained, rounds: [{ round: 1 }] }) },
-      { ...failed, parts },
+      failed,
     ],
     arms: [{ ...arm, reason: 'none within', result: await inPieces(outcome) }],
   };
   const record = await results.readRecord(opened(), await inPieces(kept as unknown as KeptRecord));
   expect(record).toEqual({
     ...whole,
-    capabilities: [{ ...trained, rounds: [{ round: 1 }] }, { ...failed, rounds: [], parts } satisfies CapabilityResult],
+    capabilities: [{ ...trained, rounds: [{ round: 1 }] }, { ...failed, rounds: [] } satisfies CapabilityResult],
     arms: [{ ...arm, reason: 'none within', iterations: outcome.iterations }],
   });
 });

@@ -81,8 +81,6 @@ test('seeds count as far as the capability came', async () => {
   expect(await texts({ rounds: [passed(module)] })).toBe(1);
   expect(await texts({ rounds: [calibrated(module)] })).toBe(1 + 1 + 3);
   expect(await texts({ rounds: [calibrated(module)], trained })).toBe(1 + 1 + 3 + 2 * 2 + 5);
-  // A composite trained on the environments of its parts.
-  expect(await texts({ rounds: [], trained, trainedOn: [{ module, seeds: 7 }] })).toBe(1 + 1 + 7);
   // An example is compared by what its rollout began with.
   expect(await check({ task: 'some task' })).toMatchObject({ passed: true, textsChecked: 2 });
 });

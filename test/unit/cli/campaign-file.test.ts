@@ -185,8 +185,8 @@ describe('files that are shipped', () => {
     expect(flag('generation-config')).toBe('vllm');
     expect(flag('lora-target-modules')!.split(/\s+/)).toEqual(training.lora.targetModules);
     expect([1, 8, 16, 32, 64, 128, 256, 320, 512]).toContain(Number(flag('max-lora-rank')));
-    // Four capabilities, and a composite that begins as their sum.
-    expect(Number(flag('max-lora-rank'))).toBeGreaterThanOrEqual(8 * training.lora.r);
+    // Four capabilities, added up.
+    expect(Number(flag('max-lora-rank'))).toBeGreaterThanOrEqual(4 * training.lora.r);
     // In a mixture of experts there are no others.
     if (/A\d+B/.test(policyServer.model!))
       expect(training.lora.targetModules).toEqual(['q_proj', 'k_proj', 'v_proj', 'o_proj']);
@@ -339,7 +339,6 @@ training:
   kl: 0.1  #! training.kl is 0.1; it must be 0 with trainer.kind tinker; set it to that
   temperature: 0.7  #! training.temperature is 0.7; it must be 1 with trainer.kind tinker; set it to that
   lora: { dropout: 0.1 }  #! training.lora.dropout is 0.1; it must be 0 with trainer.kind tinker; set it to that
-composites: { share: 0.2 }  #! composites.share is 0.2; it must be 0 with trainer.kind tinker; set it to that
 arms: [{ kind: sft, conversations: c }]  #! arms[0].kind is "sft"; it must be another kind with trainer.kind tinker, which trains on no conversations; change it
 budget: { dollars: 5 }
 `,
@@ -347,7 +346,6 @@ budget: { dollars: 5 }
     [
       'not in what others can',
       `${base}training: { kl: 0.1, temperature: 0.7, lora: { dropout: 0.1 } }
-composites: { share: 0.2 }
 arms: [{ kind: sft, conversations: c }]
 `,
     ],

@@ -79,19 +79,6 @@ describe('rollouts', () => {
 
   test('of the demo are at most as many as it made', () => expect(rangesOf(demo, 3)['test']!.high).toBe(2000));
 
-  test('of a composite are in the upper ends, with the training rollouts of trace as they are', () => {
-    const ranges = (share: number, capabilities = 3) => rangesOf({ ...demo, composites: { share } }, capabilities);
-    const [without, third] = [ranges(0), ranges(1 / 3)];
-    for (const [purpose, { low }] of Object.entries(without)) expect(third[purpose]!.low).toBe(low);
-    expect(third['training']).toEqual(without['training']);
-    const more = (purpose: string) => third[purpose]!.high - without[purpose]!.high;
-    // On environments that are there nothing is calibrated; the router's tasks and the test's come once.
-    expect(['calibration', 'outcome_matrix', 'test'].map(more)).toEqual([0, 200, 200]);
-    // The composite's four iterations and what it starts from on the target; the best and that on the environments' seeds.
-    expect(more('held_out')).toBe((3 * 3 - 3 * 4 + 2) * 48 + (3 + 1) * 60);
-    expect(ranges(1 / 3, 1)).toEqual(ranges(0, 1));
-  });
-
   // That the workflows play what the project's own say, test/workflows/plan.test.ts tells.
   test.each<[string, Campaign['arms'], number[]]>([
     ['two of one kind', [{ kind: 'joint' }, { kind: 'joint', name: 'again' }], [2 * 4608, 2 * 9 * 60, 2 * 200, 0]],
@@ -261,7 +248,7 @@ describe('the text', () => {
   const plan = estimate(campaign, work, ratesOf({ campaign, reports: [], gigabytes: 0 }));
   const languageModels = plannedQuestions({ campaign, work, trajectory });
   const textOf = (o: Partial<Parameters<typeof planText>[0]> = {}) =>
-    planText({ campaign, target, parts: [], work, plan, languageModels, ...o });
+    planText({ campaign, target, parts: [], plan, languageModels, ...o });
 
   test.each([
     /^target\.user: rollouts .* no price$/m,

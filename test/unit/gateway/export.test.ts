@@ -267,7 +267,7 @@ test('a card shows what models and environments said, and obeys nothing in it', 
   const folder = await exported();
   const report = reportSchema.parse(JSON.parse(text(folder, 'report.json')));
   const router = JSON.parse(text(folder, 'router.json')) as ExportedRouter;
-  const facts = { report, router, environments: new Set<string>(), license: 'mit', rank: 4 };
+  const facts = { report, router, license: 'mit', rank: 4 };
   const cards = () => [adapterCard('books', facts), folderCard(facts)];
   const lines = cards().map((card) => card.split('\n').length);
   const [capability] = report.capabilities!;

@@ -1,7 +1,6 @@
 /** A report from a campaign's record and the artifacts behind it: what each figure is of, and what each arm has cost. */
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { figuresIn } from '../../../src/domain/artifacts';
-import type { Candidate } from '../../../src/domain/capability';
 import { calibrate } from '../../../src/domain/calibration';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { FixedPolicy, Purpose, Rollout, RolloutSummary } from '../../../src/domain/rollout';
@@ -21,7 +20,6 @@ import { reportText, viewsOf } from '../../../src/report/sections/report';
 import { readOutcomes, readRecords } from '../../../src/rollout/read';
 import { groupByTask } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
-import { wordsOf } from '../../support/browser';
 import { brokenRollout, campaignStore, startedCampaign } from './stored';
 
 const { store, put, json, batch: summaryOf } = campaignStore();
@@ -306,116 +304,6 @@ test.each<[string, (arm: ArmResult) => ArmResult, object]>([
   expect(armOf(draft, 'theirs')).toMatchObject({ allRollouts: { value: own }, ...expected });
   const heldOut = new Set(changed.arms![0]!.iterations!.map((each) => each.heldOut.ref.sha256)).size;
   expect(rowOf(draft, 'held_out').scored.value).toBe(rowOf(report, 'held_out').scored.value! - 5 * (2 - heldOut));
-});
-
-describe('a composite', () => {
-  const name = 'combined_capabilities';
-  const parts: NonNullable<Candidate['parts']> = [{ names: [one, two], share: 1 }];
-  const candidate = { name, definition: 'Both.', examples: [], parts };
-  let sumOnTarget: RolloutSummary;
-  let combined: CampaignRecord;
-  beforeAll(async () => {
-    const trainedOn = async (of: string, targetBefore: RolloutSummary) => {
-      const { training, iterations } = await trained(of, [3, 4]);
-      const best = iterations[1]!;
-      const before = await batch('held_out', `${of}: before on seeds`, [0, 1]);
-      const after = await batch('held_out', `${of} on target`, [1, 1, 0, 0, 0]);
-      const target = { before: targetBefore, after };
-      return { training, iterations, best, synthesized: { before, after: best.heldOut }, target };
-    };
-    sumOnTarget = await batch('held_out', 'the sum on the target', [1, 0, 0, 1]);
-    const second = await trainedOn(two, record.baseHeldOut!);
-    const third = await trainedOn(name, sumOnTarget);
-    combined = {
-      ...record,
-      selection: { ...record.selection!, composite: { candidate } },
-      capabilities: [
-        record.capabilities![0]!,
-        { name: two, workflowId: 'w2', status: 'trained', rounds: [], trained: second },
-        { name, workflowId: 'w5', status: 'trained', rounds: [], parts, trained: third },
-      ],
-    };
-  });
-  /** Trained from the sum of its parts' adapters. */
-  const mixed = () => ({ ...record.selection!, composite: { candidate: { ...candidate, mixed: true as const } } });
-  const lastOf = ({ capabilities }: ReportDraft) => capabilities!.at(-1)!;
-
-  test('says of which capabilities it is and from what it started; its row counts what its parts took, the routed policy each once', async () => {
-    const draft = await draftOf(combined);
-    expect(lastOf(draft)).toMatchObject({
-      ...{ name, parts, status: 'trained', coverage: { value: null, n: 0 } },
-      validation: { target: { before: { value: 0.5, from: [sumOnTarget.ref] }, after: { value: 0.4 } } },
-    });
-    const spent = (of: string) => [armOf(draft, of).trainingRollouts.value, armOf(draft, of).allRollouts.value];
-    // Training 40, held out 5 + 5, before 2, itself on the target 5; of the composite the sum on the target, 4, as well.
-    const [ofOne, ofTwo, ofBoth] = [armOf(draft, one).allRollouts.value!, own + 2 + 5, own + 2 + 5 + 4];
-    expect(spent(two)).toEqual([40, ofTwo]);
-    expect(spent(name)).toEqual([120, ofOne + ofTwo + ofBoth]);
-    expect(spent('trace')).toEqual([120, 7 + 5 + ofOne + ofTwo + ofBoth + 6]);
-    expect(draft.budget!.value).toBe(120);
-    expect(armOf(draft, name).builtOn).toEqual([one, two]);
-
-    const html = wordsOf(renderReport({ report: draft }).html);
-    expect(html).toContain(`of ${one}, ${two}: on their environments in turns`);
-    expect(html).toContain(`adapter, of ${one}, ${two}`);
-    expect(textsOf(completeReport(draft))).toContain('against the sum of its parts');
-    const fromSum = await draftOf({ ...combined, selection: mixed() });
-    expect(lastOf(fromSum)).toMatchObject({ mixed: true, parts });
-    expect(lastOf(fromSum).onTarget).toHaveProperty('all');
-    expect(renderReport({ report: fromSum }).html).toContain(
-      `of ${one}, ${two}: on their environments in turns, trained from the sum of their adapters`,
-    );
-  });
-
-  test('is not judged by what chose its iteration', async () => {
-    const capabilities = structuredClone(combined.capabilities!);
-    const { target, best, synthesized } = capabilities.at(-1)!.trained!;
-    target.after = best.heldOut;
-    synthesized.after = synthesized.before;
-    const chosen = await built({ ...combined, capabilities, selection: mixed() });
-    expect(lastOf(chosen).onTarget).toMatchObject({ batches: [{ of: 'held_out', chose: true }] });
-    expect(lastOf(chosen).onTarget!.all).toBeUndefined();
-    expect(textsOf(chosen)).toMatch(
-      /Adapter combined_capabilities .*: no task of the target can judge it \(held-out .*, which chose it and does not count\)/,
-    );
-    // Seeds of its own environment did not.
-    expect(lastOf(chosen).validation!.chose).toBeUndefined();
-
-    // Five of these tasks are those that chose it.
-    const outcome = async (option: string, rewards: number[]) => {
-      return { option, rollouts: await batch('outcome_matrix', `eight of ${option}`, rewards) };
-    };
-    const outcomes = [
-      ...record.router!.outcomes,
-      await outcome(`${one}+${two}`, [0, 0, 0, 0, 0, 1, 0, 0]),
-      await outcome(name, [1, 1, 1, 1, 1, 0, 1, 0]),
-    ];
-    const router = { ...record.router!, outcomes };
-    const { capabilities: judged } = await built({ ...combined, capabilities, selection: mixed(), router });
-    const { onTarget, statement } = judged!.at(-1)!;
-    const { batches, all } = onTarget!;
-    expect(batches[1]).toMatchObject({ of: 'router', leftOut: 5, difference: { value: 0, n: 3 } });
-    expect(batches[1]!.chose).toBeUndefined();
-    expect(all).toMatchObject({ value: 0, n: 3 });
-    expect(statement!.text).toMatch(/router’s .*, n 3 without 5 that chose it\)/);
-
-    // A single checkpoint is not chosen: there are no others.
-    capabilities.at(-1)!.trained!.iterations = [best];
-    const single = lastOf(await built({ ...combined, capabilities, selection: mixed(), router }));
-    expect(single.onTarget!.batches.map(({ chose, leftOut }) => chose ?? leftOut)).toEqual([undefined, undefined]);
-    expect(single.onTarget!.all!.n).toBe(8);
-  });
-
-  test('that was not started, or is none, is said with the reason', async () => {
-    const reason = `no pair of it has two adapters: ${two} ended without one`;
-    const last: CapabilityResult = { name, workflowId: 'w5', status: 'not_started', rounds: [], parts, reason };
-    const without = await built({ ...combined, capabilities: [...record.capabilities!, last] });
-    expect(lastOf(without)).toMatchObject({ name, status: 'not_started', reason });
-    expect(textsOf(without)).toContain(`${name} has no adapter (not started): ${reason}.`);
-    const none = await built({ ...record, selection: { ...record.selection!, noComposite: 'too few failures' } });
-    for (const said of [renderReport({ report: none }).html, reportText(none)])
-      expect(said).toContain('No composite: too few failures.');
-  });
 });
 
 test('a rollout that batches share is counted once, for what it was first for, and the purposes add up', async () => {

@@ -4,16 +4,7 @@
  */
 import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import {
-  appendFileSync,
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { appendFileSync, chmodSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGpuActivities } from '../../../src/activities';
@@ -24,7 +15,6 @@ import { OutsideFailure } from '../../../src/domain/failures';
 import type { TrainingResult, TrainingSummary } from '../../../src/domain/results';
 import type { TrainHeartbeat } from '../../../src/domain/work';
 import type { PolicyClient } from '../../../src/policy/client';
-import type { Merge } from '../../../src/policy/merge';
 import { spentOf } from '../../../src/language-model/ledger';
 import { registry, shopParts } from '../../support/kinds';
 import { dealGpus } from '../../../src/training/learner-process';
@@ -100,7 +90,6 @@ async function begin({ asked, ...deps }: Begin = {}) {
     kinds: registry,
     environments: poolOf(async () => countingEnvironment()),
     gpus: dealGpus({ slots: 1, perTrainer: 0, visible: undefined }),
-    merge: async () => Promise.reject(new Error('nothing is merged')),
     ...deps,
   });
   const activity = new MockActivityEnvironment();
@@ -191,38 +180,6 @@ test('rollouts that are made a step ahead are of the policy from before the upda
   // It is another training than one without.
   await train();
   expect(folders()).toHaveLength(2);
-});
-
-test('a training that starts from adapters starts from their sum, merged once, which its own adapters lead back to', async () => {
-  const adapter = (name: string) => {
-    const made = mkdtempSync(join(home, name));
-    writeFileSync(join(made, 'adapter_model.safetensors'), name);
-    return store().putFolder({ key: name, producer: 'test', inputs: [], folder: made });
-  };
-  const [a, b, sum] = [await adapter('a'), await adapter('b'), await adapter('sum')];
-  const merged: string[][] = [];
-  const merge: Merge = async (parts) => {
-    merged.push(parts.map(({ ref }) => ref.sha256).sort());
-    return sum;
-  };
-  const [one, other] = [a, b].map((ref) => ({ ref, weight: 1 }));
-  const { ended, beats } = await begin({ merge, asked: { from: [one!, other!] } });
-  const result = await ended;
-  expect(merged).toEqual([[a.sha256, b.sha256].sort()]);
-  expect(beats).toContainEqual({ kind: 'train', step: 0, steps: 2, waitsFor: 'its adapters to be merged' });
-  expect(beats.at(-1)?.waitsFor).toBeUndefined();
-  expect(folders().map((path) => jobIn(path)['init_adapter'])).toEqual([await store().folder(sum)]);
-  for (const step of [1, 2])
-    expect((await store().provenance(adapterOf(result, step))).inputs[0]?.sha256).toBe(sum.sha256);
-
-  // The same sum is the same training, whatever the order; another one, and none, are others.
-  expect(await train({ merge, asked: { from: [other!, one!] } })).toEqual(result);
-  expect(folders()).toHaveLength(1);
-  for (const asked of [{ from: [one!] }, { from: [] }, {}]) await train({ merge, asked });
-  // One adapter as it is needs no merging.
-  expect(merged).toHaveLength(1);
-  const starts = folders().map((path) => jobIn(path)['init_adapter'] ?? 'fresh');
-  expect(starts.sort()).toEqual([await store().folder(a), await store().folder(sum), 'fresh'].sort());
 });
 
 test('what is half-written lies nowhere but in the store, where it is removed after a kill', async () => {

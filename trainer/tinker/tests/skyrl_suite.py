@@ -127,9 +127,30 @@ def worker(server: SimpleNamespace, base: Path, folder: Path, **changes: Any) ->
 
 
 def local(of: Worker, folder: Path) -> Worker:
-    """The trainer on the same job and rollouts, from the LoRA that the server began with."""
+    """The trainer on the same job and rollouts."""
     job: Message = {name: value for name, value in of.job.items() if name not in ("url", "server_model")}
-    return Worker(folder, {**job, "output_dir": str(folder / "out"), "init_adapter": str(of.output / "checkpoint-0")})
+    return Worker(folder, {**job, "output_dir": str(folder / "out")})
+
+
+def starts_as(of: Worker) -> str:
+    """Returns Python after which the trainer's LoRA starts with the weights that the server's LoRA started with."""
+    weights = str(of.output / "checkpoint-0" / WEIGHTS)
+    return f"""
+from peft import set_peft_model_state_dict
+from safetensors.torch import load_file
+from trainer.train import grpo
+
+build = grpo.build_model
+
+
+def build_started(job):
+    model = build(job)
+    set_peft_model_state_dict(model, load_file({weights!r}))
+    return model
+
+
+grpo.build_model = build_started
+"""
 
 
 def distance(one: Worker, other: Worker, step: int) -> float:
@@ -168,7 +189,8 @@ def test_one_step_is_the_trainers(server, base, tmp_path, truncated):
     one.__class__ = Noisy
     other = local(one, tmp_path / "local")
     other.__class__ = Noisy
-    ended(one.run()), ended(other.run())
+    ended(one.run())
+    ended(other.run(before=starts_as(one)))
     assert distance(one, other, 1) < 1e-6
     ours, theirs = one.metrics()[0], other.metrics()[0]
     for name in ("loss", "grad_norm", "reward", "logprob_gap"):

@@ -88,7 +88,7 @@ def learn(
     """Trains two steps; returns what the worker was told."""
     folder.mkdir(exist_ok=True)
     fields = {
-        **{"base_model": str(base), "output_dir": str(folder / "out"), "seed": 3, "lora": LORA, "init_adapter": None},
+        **{"base_model": str(base), "output_dir": str(folder / "out"), "seed": 3, "lora": LORA},
         **{"learning_rate": 0.05, "max_grad_norm": 0.0, "checkpoint_every": 1, "threads": 1, "dtype": "float32"},
         **{"tokens_per_forward": 4096, "gradient_checkpointing": False, "report_to": "none"},
         **{"tasks": ["s1", "s2", "s3"], "steps": 2},
