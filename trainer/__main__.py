@@ -28,9 +28,6 @@ def _about_base(help: str, model: str, run: str) -> Command:
 
 COMMANDS = {
     "train": Command("one LoRA on rollouts (docs/learner-protocol.md)", LEARNER, "train.job:Job", "train.grpo:run"),
-    "sft": Command(
-        "one LoRA on conversations; the same protocol", LEARNER, "train.conversations:SftJob", "train.sft:run"
-    ),
     "tinker": Command(
         "one LoRA on rollouts, held by a server of the Tinker API; the same protocol",
         LEARNER,

@@ -1,7 +1,7 @@
 /** The activities by task queue, each a function of the worker's dependencies and its input. */
 import type { ActivityOn } from '../domain/work';
 import { discover, label, select } from './analyse';
-import { takeConversations, takeModules, fineTune, train } from './train';
+import { takeModules, train } from './train';
 import { checkAdapters, checkBase, rollOut } from './roll-out';
 import type { Dependencies, GpuDependencies, PolicyDependencies } from './context';
 import { mapped } from './failures';
@@ -38,7 +38,6 @@ export const createControlActivities = (deps: Dependencies) =>
     selfTest,
     calibrate,
     takeModules,
-    takeConversations,
     recallDecision,
     keepDecision,
     findGains,
@@ -56,7 +55,7 @@ export const createRolloutActivities = (deps: PolicyDependencies) =>
   >);
 
 export const createGpuActivities = (deps: GpuDependencies) =>
-  bound(deps, { train, fineTune } satisfies Record<ActivityOn<'gpu'>, Step>);
+  bound(deps, { train } satisfies Record<ActivityOn<'gpu'>, Step>);
 
 type ControlActivities = ReturnType<typeof createControlActivities>;
 type RolloutActivities = ReturnType<typeof createRolloutActivities>;

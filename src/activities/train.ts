@@ -1,27 +1,20 @@
 /**
- * Trains one LoRA: with GRPO on rollouts, or supervised on conversations; and puts the files that an arm trains on into the store. A training that has
- * ended is found by its key.
+ * Trains one LoRA with GRPO on rollouts, and puts the modules that an arm trains on into the store. A training that has ended is found by its key.
  */
 import { Context } from '@temporalio/activity';
 import { join } from 'node:path';
-import { asideIn, replaceFile } from '../artifacts/durable-file';
 import { digest, sha256 } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Trainer } from '../domain/campaign';
-import { type Message, type ToolSchema, messageSchema, toolSchema } from '../domain/messages';
 import type { Purpose } from '../domain/rollout';
-import { toWireMessage, toWireTools } from '../policy/wire';
 import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import { tinkerKeys, tinkerPython, tinkerUrl } from '../policy/tinker';
 import { type GpuDependencies, ledgerOf, modelFolder, progress, type Dependencies } from './context';
-import { readJson } from '../artifacts/store';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
-import type { FineTuneInput, TrainInput } from './types';
+import type { TrainInput } from './types';
 import type { TrainingSummary } from '../domain/results';
 import { readFile } from 'node:fs/promises';
-import { z } from 'zod';
-import { takeConversations as readConversations } from '../conversations/read';
 import { moduleFiles } from '../sandbox/source';
 
 const TRAINING: Purpose = 'training';
@@ -126,12 +119,8 @@ function billOf(
   };
 }
 
-/** Of `training` what is named elsewhere or what the worker makes batches by; and what only a training on rollouts has. Everything else is a field of every LoRA's job.json. */
+/** Fields of `training` that are no fields of job.json, or do not decide the weights. */
 const OF_BATCHES = ['maskReadOnlyTurns', 'stepsAhead', 'reportTo'];
-const OF_ROLLOUTS = [
-  ...['groupSize', 'groupsPerStep', 'steps', 'temperature', 'advantage', 'clip', 'delta', 'kl'],
-  ...['importanceSamplingClipMax', 'offPolicyMaskThreshold', 'maxLogprobGap'],
-];
 
 /** Fields as job.json calls them, `tokensPerForward` as tokens_per_forward. */
 const jobFields = (fields: object, without: readonly string[] = []): Record<string, unknown> =>
@@ -155,57 +144,6 @@ const jobOf = ({ training, seed }: TrainInput, tasks: string[]): object => ({
   ...(training.stepsAhead > 0 && { steps_ahead: training.stepsAhead }),
 });
 
-/** Changes whenever the same job would come to other weights. */
-const SFT_VERSION = '2';
-
-export async function fineTune(
-  deps: GpuDependencies,
-  { name, maker, base, environment, conversations, training, seed, ...limits }: FineTuneInput,
-): Promise<TrainingSummary> {
-  const { store, home } = deps;
-  const { tools } = await (await deps.environments.get(environment)).describe();
-  const { steps } = training;
-  const job = { ...jobFields(training, [...OF_BATCHES, ...OF_ROLLOUTS]), seed, steps: steps ?? null };
-  const id = digest({ version: SFT_VERSION, maker, job, base, conversations: conversations.sha256, tools });
-  return deps.gpus.use((env) =>
-    runLearner(deps, {
-      name,
-      id,
-      program: 'sft',
-      show: progress,
-      limits,
-      env,
-      ...reporterKeys(training),
-      async prepare(folder) {
-        const base_model = await modelFolder(deps, base);
-        const path = join(folder, 'conversations.jsonl');
-        const taken = await readJson(store, conversations, conversationsSchema);
-        const lines = taken.map((one) => `${JSON.stringify(lineOf({ ...one, tools: one.tools ?? tools }))}\n`);
-        await replaceFile({ path, body: lines.join(''), aside: asideIn(home) });
-        return {
-          job: {
-            ...{ ...job, base_model, conversations: path, output_dir: folder },
-            report_to: training.reportTo,
-          },
-          learning: {
-            base,
-            checkpointEvery: training.checkpointEvery,
-            ...(steps !== undefined && { steps }),
-            given: conversations,
-          },
-        };
-      },
-    }),
-  );
-}
-
-/** As the policy server is sent them. */
-const lineOf = ({ id, messages, tools }: { id: string; messages: Message[]; tools: ToolSchema[] }): object => ({
-  id,
-  messages: messages.map(toWireMessage),
-  tools: tools.length > 0 ? toWireTools(tools) : null,
-});
-
 /** The modules of a folder, by the names of their files. */
 export async function takeModules(
   { store }: Pick<Dependencies, 'store'>,
@@ -218,22 +156,4 @@ export async function takeModules(
     taken.push({ file, module: await store.put({ key: `module/${sha256(body)}`, ...about, body }) });
   }
   return taken;
-}
-
-/** The artifact. */
-const conversationsSchema = z.array(
-  z.object({ id: z.string(), messages: z.array(messageSchema), tools: z.array(toolSchema).optional() }),
-);
-
-/** The conversations of a file (docs/conversations.md) with at least this reward, and how many they are. */
-export async function takeConversations(
-  { store }: Pick<Dependencies, 'store'>,
-  input: { file: string; minReward: number },
-): Promise<{ conversations: ArtifactRef; count: number }> {
-  const taken = await readConversations(input);
-  // Not canonical: a call's arguments stay in the order in which they were written.
-  const body = JSON.stringify(taken.map(({ id, messages, tools }) => ({ id, messages, ...(tools && { tools }) })));
-  const about = { producer: 'takeConversations', inputs: [], mediaType: 'application/json' };
-  const conversations = await store.put({ key: `conversations/${sha256(body)}`, ...about, body });
-  return { conversations, count: taken.length };
 }

@@ -61,20 +61,6 @@ export interface TrainInput extends Payer, Omit<Making, 'maxBrokenShare'>, Silen
   maxSteps: number;
 }
 
-export interface FineTuneInput extends Silence {
-  /** What is trained, for people; names the trainer's folder. */
-  name: string;
-  /** What asked for it: part of the training's key. */
-  maker: Identity;
-  /** Whose tools a conversation was offered that does not tell. */
-  environment: EnvironmentSpec;
-  base: string;
-  conversations: ArtifactRef;
-  /** `steps` in place of `epochs`, if it is given. */
-  training: Omit<Training, 'steps'> & { epochs: number; steps: number | undefined; rowsPerStep: number };
-  seed: number;
-}
-
 export interface WrittenReport {
   report: ArtifactRef;
   html: ArtifactRef;

@@ -5,7 +5,6 @@
  */
 import { type Stage, armName, type Campaign, type SelectionRule } from '../domain/campaign';
 import { reasonOf } from '../domain/failures';
-import { takeConversations } from '../conversations/read';
 import type { EnvironmentDescription } from '../domain/environment';
 import { kindOf } from '../domain/kinds';
 import type { Registry } from '../registry';
@@ -150,18 +149,14 @@ function armChecks(spec: Campaign['arms'][number], campaign: Campaign, registry:
     fix: 'correct it in the campaign file',
     run: () => void kindOf(registry.arms, spec).languageModel?.(spec, campaign),
   };
-  const file = registry.arms.find(({ kind }) => kind === spec.kind)?.reads?.(spec);
-  if (!file) return [asks];
-  const { field, path } = file;
+  const folder = registry.arms.find(({ kind }) => kind === spec.kind)?.reads?.(spec);
+  if (!folder) return [asks];
+  const { field, path } = folder;
   const reads: CheckItem = {
     name: field,
     afterRollouts: true,
     fix: `correct ${field} in the campaign file, or what it names`,
-    async run() {
-      if (file.holds === 'modules') return `${(await moduleFiles(path)).length} modules in ${path}`;
-      const conversations = await takeConversations({ file: path, minReward: file.minReward });
-      return `${conversations.length} conversations in ${path}`;
-    },
+    run: async () => `${(await moduleFiles(path)).length} modules in ${path}`,
   };
   return [asks, reads];
 }

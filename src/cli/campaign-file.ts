@@ -283,9 +283,16 @@ export function changePaths<Spec extends KindSpec>(
   { paths, given: files }: Pick<Kind<unknown>, 'paths' | 'given'>,
   change: PathChange,
 ): Spec {
-  const entries = paths.map((option) => [option, spec[option]] as const);
-  const given = entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string');
-  return { ...spec, ...Object.fromEntries(given.map(([option, path]) => [option, change(path, files[option])])) };
+  const changed: KindSpec = { ...spec };
+  for (const path of paths) {
+    const [option = '', field] = path.split('.');
+    const value = changed[option];
+    if (field === undefined) {
+      if (typeof value === 'string') changed[option] = change(value, files[path]);
+    } else if (isFields(value) && typeof value[field] === 'string')
+      changed[option] = { ...value, [field]: change(value[field], files[path]) };
+  }
+  return changed as Spec;
 }
 
 /**
@@ -337,7 +344,6 @@ export function withPlaces(campaign: Campaign, change: (path: string) => string 
 
 async function filesAt(path: string, given: Given): Promise<Record<string, Uint8Array | string>> {
   if (typeof given === 'function') return given(path);
-  if (given === '') return { [basename(path)]: await readFile(path) };
   const files = (await readdir(path)).filter((file) => file.endsWith(given));
   const bodies = await Promise.all(files.map((file) => readFile(join(path, file))));
   return Object.fromEntries(files.map((file, n) => [`${basename(path)}/${file}`, bodies[n]!]));

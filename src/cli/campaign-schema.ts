@@ -28,21 +28,10 @@ export function campaignFileSchema(registry: Registry) {
       z.array(specSchemaOf(registry.arms, { name: armNameSchema.optional() })).default([{ kind: 'grpo_target' }]),
     ),
   });
-  return (withKinds as unknown as typeof campaignFields)
-    .superRefine(checkFields)
-    .superRefine(({ trainer, arms }, context) => {
-      const n = arms.findIndex((arm) => kindOf(registry.arms, arm).trainsOnConversations);
-      if (trainer.kind === 'tinker' && n >= 0)
-        context.addIssue({
-          code: 'custom',
-          path: ['arms', n, 'kind'],
-          message: 'another kind with trainer.kind tinker, which trains on no conversations; change it',
-        });
-    })
-    .transform((campaign): Campaign => ({
-      ...withPluginNames(campaign, registry),
-      parts: factsOf(campaign, registry),
-    }));
+  return (withKinds as unknown as typeof campaignFields).superRefine(checkFields).transform((campaign): Campaign => ({
+    ...withPluginNames(campaign, registry),
+    parts: factsOf(campaign, registry),
+  }));
 }
 
 /** Names the plug-in beside each kind that is of one: a worker is asked for the same. */
@@ -92,9 +81,9 @@ export function findRemoved(fields: unknown, path: PropertyKey[] = []): Problem[
     const name = dotted(here, () => '[]');
     const gone = removed.find((one) => one.path === name && (one.value ?? value) === value);
     const what = [dotted(here), ...(gone?.value === undefined ? [] : [gone.value])].join(' ');
-    const fix = here[0] === 'arms' ? 'delete the arm' : 'delete the line';
+    const fix = gone?.value === undefined ? '; delete the line' : '';
     return [
-      ...(gone ? [{ path: here, text: `${what}: removed in ${gone.version}: ${gone.why}; ${fix}` }] : []),
+      ...(gone ? [{ path: here, text: `${what}: removed in ${gone.version}: ${gone.why}${fix}` }] : []),
       ...findRemoved(value, here),
     ];
   });

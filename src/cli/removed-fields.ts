@@ -6,7 +6,7 @@ export interface RemovedField {
   /** The only refused value of the field. Without it every value is refused. */
   value?: string;
   version: '0.3';
-  /** The replacement or the reason; follows the path in the error. */
+  /** The replacement or the reason; follows the path in the error. Of a `value` it says what to write or delete. */
   why: string;
 }
 
@@ -33,9 +33,19 @@ export const removed: readonly RemovedField[] = [
   { path: 'router.embeddings', version: '0.3', why: 'similar tasks are found by their words' },
   { path: 'metrics', version: '0.3', why: 'a trainer reports its own curves: set training.reportTo (docs/report.md)' },
   { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it (docs/decisions.md)' },
+  { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it; delete the line' },
   {
     path: 'composites',
     version: '0.3',
-    why: 'one adapter trained on all environments is the baseline `joint` of arms',
+    why: 'the baseline `kind: environments` of arms trains one adapter on all environments',
   },
+  { path: 'arms[].kind', value: 'joint', version: '0.3', why: 'write kind: environments, name: joint' },
+  {
+    path: 'arms[].kind',
+    value: 'grpo_single',
+    version: '0.3',
+    why: 'write kind: environments, name: grpo_single, from: { capability: NAME }',
+  },
+  { path: 'arms[].modules', version: '0.3', why: 'write from: { folder: PATH }' },
+  { path: 'arms[].kind', value: 'sft', version: '0.3', why: 'no baseline learns from conversations; delete the arm' },
 ];

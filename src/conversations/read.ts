@@ -5,7 +5,6 @@
 import { isUtf8 } from 'node:buffer';
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { checkFile } from '../domain/allowed';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { countsOf } from '../domain/statistics';
 import { conversionOf } from './convert';
@@ -146,19 +145,4 @@ function* linesOf(body: Buffer): Generator<{ line: number; text: string }> {
     if (text !== '') yield { line, text };
     start = end + 1;
   }
-}
-
-/** Those of a file with at least this reward. @throws BadInput where the file can't be used, or has none. */
-export async function takeConversations(o: { file: string; minReward: number }): Promise<Conversation[]> {
-  const { file, minReward } = o;
-  checkFile('conversations', file);
-  const { conversations } = await readConversations({ files: [file] });
-  const taken = conversations.filter(({ reward }) => reward >= minReward);
-  if (taken.length > 0) return taken;
-  const best = Math.max(...conversations.map(({ reward }) => reward));
-  throw new OutsideFailure(
-    'BadInput',
-    `${file}: none of its ${conversations.length} conversations has a reward of ${minReward} or more (the best has ${best}); ` +
-      'lower minReward, or name a file of successful ones',
-  );
 }

@@ -30,7 +30,7 @@ export const identitySchema = z.object({
 });
 export type Identity = z.infer<typeof identitySchema>;
 
-/** Which files: those of the named folder that end so, with an empty text the named one itself; or texts by their paths, which begin with the name of what is named. */
+/** Which files: those of the named folder that end so; or texts by their paths, which begin with the name of what is named. */
 export type Given = string | ((path: string) => Promise<Record<string, string>>);
 
 export interface Kind<Made, Context = unknown, Options = unknown> {
@@ -41,7 +41,7 @@ export interface Kind<Made, Context = unknown, Options = unknown> {
   readonly version: string;
   /** Fields beside `kind` in the campaign file. */
   readonly options: z.ZodRawShape;
-  /** Options that are paths, relative to the campaign file. What they name has to be on every machine that opens the part, unless they are `given`. */
+  /** Options that are paths, relative to the campaign file; `a.b` is field b of option a. What they name has to be on every machine that opens the part, unless they are `given`. */
   readonly paths: readonly string[];
   /** Those of `paths` whose files go into the store when a campaign starts. */
   readonly given: Readonly<Record<string, Given>>;
@@ -50,20 +50,26 @@ export interface Kind<Made, Context = unknown, Options = unknown> {
   open(spec: KindSpec, context: Context): Made;
 }
 
+type OptionPath<Shape> = (keyof Shape & string) | `${keyof Shape & string}.${string}`;
+
 /** Describes one way: `open` is given the options as the schema parses them, and who it is for keys. */
 export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>(definition: {
   kind: string;
   version: string;
   options: Shape;
-  paths?: readonly (keyof Shape & string)[];
-  given?: Partial<Record<keyof Shape & string, Given>>;
+  paths?: readonly OptionPath<Shape>[];
+  given?: Partial<Record<OptionPath<Shape>, Given>>;
   open(options: z.infer<z.ZodObject<Shape>>, identity: Identity, context: Context): Made;
 }): Kind<Made, Context, z.infer<z.ZodObject<Shape>>> {
   const { kind, version, options, open } = definition;
   const given = { ...definition.given } as Record<string, Given>;
   const paths = [...(definition.paths ?? []), ...Object.keys(given)];
   // A campaign that travels has places there, which activities see as paths and workflows as they are.
-  const places = paths.map((option) => [option, z.union([options[option] as z.ZodType, placeSchema])]);
+  const places = paths.map((path) => {
+    const [option = '', field] = path.split('.');
+    const place = field === undefined ? placeSchema : z.strictObject({ [field]: placeSchema });
+    return [option, z.union([options[option] as z.ZodType, place])];
+  });
   const schema = z.object({ ...options, ...(Object.fromEntries(places) as Shape) });
   return {
     kind,

@@ -97,8 +97,6 @@ export interface ArmOutcome {
   /** Capabilities whose environments it takes over. */
   builtOn?: string[];
   trainedOn?: TrainedOn[];
-  /** How many conversations that somebody brought it trained on. */
-  conversations?: number;
 }
 
 /** An arm that has ended, as its campaign decides on it; all that it came to is in its result. */

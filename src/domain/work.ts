@@ -81,7 +81,6 @@ export const activities = {
   selfTest: { queue: 'control', doing: 'testing the environment' },
   calibrate: { queue: 'control', doing: 'holding the rewards against the bands' },
   takeModules: { queue: 'control', doing: 'taking over the environments' },
-  takeConversations: { queue: 'control', doing: 'reading the conversations' },
   recallDecision: { queue: 'control', doing: 'looking for an earlier decision' },
   keepDecision: { queue: 'control', doing: 'keeping the decision' },
   findGains: { queue: 'control', doing: 'comparing the adapters' },
@@ -102,7 +101,6 @@ export const activities = {
   // A router may ask the policy.
   fitRouter: { queue: 'rollouts', first: true, doing: 'fitting the router' },
   train: { queue: 'gpu', doing: 'beginning to train' },
-  fineTune: { queue: 'gpu', doing: 'beginning to train on conversations' },
 } as const satisfies Record<string, ActivityEntry>;
 
 /** Of batches of rollouts: those over all of the target's tasks are long, and a training waits for a calibration. */

@@ -35,8 +35,6 @@ const armSchema = z
     kind: z.string().optional(),
     /** Of a baseline that takes over environments: the capabilities they are of. */
     builtOn: z.array(z.string()).optional(),
-    /** Of a baseline that learned from conversations that somebody brought: how many. */
-    conversations: count.optional(),
     /** Another row of which it is the very policy: the two are samples of one. */
     sameAs: z.string().optional(),
     /** Of a baseline that the router may give conversations to. */

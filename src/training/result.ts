@@ -53,8 +53,6 @@ export interface TrainingRecordOptions {
   /** The learner's own folder. */
   folder: string;
   base: string;
-  /** What it learns from, where no step asks for rollouts; without it, every step does. */
-  given?: ArtifactRef;
   /** Checkpoints that count: every so many steps, and the last. One that an interruption saved is for resuming alone. */
   checkpointEvery: number;
   /** The most rollouts that it may ask for, over all attempts; beyond that it ends with what it has. */
@@ -76,11 +74,11 @@ export class TrainingRecord {
   /** Puts into the learner's folder what it goes on from. A step of which no rollouts are recorded is done again. */
   async restore(): Promise<void> {
     await this.state.restore();
-    const { folder, given } = this.training;
+    const { folder } = this.training;
     const recorded = this.latest(batchSchema);
     let whole = 0;
     while (recorded.has(whole)) whole += 1;
-    if (!given) await removeCheckpoints(folder, (step) => step > whole);
+    await removeCheckpoints(folder, (step) => step > whole);
   }
 
   /**
@@ -136,9 +134,9 @@ export class TrainingRecord {
 
   /** `steps` is where it ended: a learner may be done before its last step. */
   async result(steps: number): Promise<TrainingResult> {
-    const { store, id, folder, given } = this.training;
+    const { store, id, folder } = this.training;
     const batches = this.batches(steps);
-    const lost = (given ? [] : stepsTo(steps)).find((step) => !batches.some((batch) => batch.step === step - 1));
+    const lost = stepsTo(steps).find((step) => !batches.some((batch) => batch.step === step - 1));
     if (lost !== undefined) await this.redo(lost, 'what was rolled out');
     const checkpoints = await this.checkpoints(steps);
     const body = withBranches(await metricsIn(folder), batches);
@@ -146,7 +144,7 @@ export class TrainingRecord {
       // A learner whose worker stops answering ends early, and may go further another time; one that is made anew comes to others.
       key: `training/${id}/metrics/${steps}/${sha256(body)}`,
       producer: 'train',
-      inputs: [...(given ? [given] : []), ...batches.map((batch) => batch.ref)],
+      inputs: batches.map((batch) => batch.ref),
       mediaType: 'application/jsonl',
       body,
     });
@@ -167,11 +165,10 @@ export class TrainingRecord {
 
   /** The key holds the weights' hash: a training that is resumed on another machine may come to slightly different ones. */
   private async keepAdapter(step: number, folder: string): Promise<ArtifactRef> {
-    const { store, id, given } = this.training;
+    const { store, id } = this.training;
     const weights = sha256(await readFile(join(folder, 'adapter_model.safetensors')));
     const key = `adapter/${id}/step-${step}/${weights}`;
-    const made = this.batches(step).map((batch) => batch.ref);
-    const inputs = [given, ...made].filter((ref) => ref !== undefined);
+    const inputs = this.batches(step).map((batch) => batch.ref);
     return store.putFolder({ key, folder, files: ADAPTER_FILES, producer: 'train', inputs });
   }
 

@@ -1,5 +1,5 @@
 /**
- * Runs a learner (a training on rollouts, fine-tuning on conversations, a search for a prompt) as a subprocess with a job file, and makes the
+ * Runs a learner (a training on rollouts, a search for a prompt) as a subprocess with a job file, and makes the
  * rollouts that it asks for. Invariant: whatever is killed, the next attempt continues from the last whole checkpoint, and no finished
  * rollout is made again; a run that has ended is found by its key.
  */
@@ -37,8 +37,8 @@ interface LearnerDependencies {
 
 /** How a learner's rollouts are made, and what of it is kept. */
 export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | 'journal' | 'id' | 'folder'> {
-  /** How every batch is made; absent where it learns from what it was given, and no step has rollouts. */
-  batch?: Pick<
+  /** How every batch is made. */
+  batch: Pick<
     RollOutOptions,
     'campaign' | 'environment' | 'sampling' | 'seed' | 'concurrency' | 'maxAttempts' | 'inputs'
   > & {
@@ -65,7 +65,7 @@ interface LearnerRun {
   /** Digest of what decides the result. */
   id: string;
   /** Of `python -m trainer`. */
-  program: 'train' | 'sft' | 'gepa' | 'tinker';
+  program: 'train' | 'gepa' | 'tinker';
   /** Its own interpreter, where the trainer's does not have what it needs. */
   python?: string;
   limits: Pick<LearnerLimits, 'heartbeatSeconds' | 'stallSeconds'>;
@@ -243,7 +243,6 @@ export class Learning {
   private async rollouts(request: RolloutsRequest): Promise<object> {
     const { folder, batch, deps, name } = this.o;
     const { step, tasks, group_size: groupSize, content, ahead = 0 } = request;
-    if (!batch) throw died('asks for rollouts, and it learns from what it was given');
     if (!(await this.patiently(() => this.o.record.permit(request)))) return { type: 'spent' };
     const { maskReadOnlyTurns, everyStepAnew, ...options } = batch;
     const file = join(folder, 'batch.jsonl');

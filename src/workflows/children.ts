@@ -14,7 +14,6 @@ import { kindOf } from '../domain/kinds';
 import { escapeMarkdown } from '../domain/plain-text';
 import { type EndedArm, type EndedCapability, rolloutsOfTrace } from '../domain/results';
 import type { ArmInput } from './arm';
-import type { ArmKind } from './arms/arm';
 import type { CapabilityInput } from './capability';
 import { endedIn, reasonOf, resultingReason } from './failures';
 import { searchAttributeNames, workflowIds } from './messages';
@@ -48,10 +47,11 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     begun.push(child);
     return child;
   };
-  const armsThatStart = (when: ArmKind['starts'], budget: number, capabilities: EndedCapability[]) =>
-    campaign.arms
-      .filter((spec) => kindOf(run.arms, spec).starts === when)
-      .map((spec) => begin(startArm(run, { campaign, prepared, spec, budget, capabilities })));
+  const startArms = (specs: Campaign['arms'], budget: number, capabilities: EndedCapability[]) =>
+    Promise.all(specs.map((spec) => begin(startArm(run, { campaign, prepared, spec, budget, capabilities }))));
+  const isLater = (spec: Campaign['arms'][number]) => kindOf(run.arms, spec).buildsOnCapabilities?.(spec) ?? false;
+  const later = campaign.arms.filter(isLater);
+  const atOnce = campaign.arms.filter((spec) => !isLater(spec));
   const sideBySide = () => {
     const running = Promise.all(
       selected.map(({ candidate }) => {
@@ -61,17 +61,17 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     );
     return Promise.all([
       running,
-      Promise.all(armsThatStart('beside', most, [])),
-      running.then((done) => Promise.all(armsThatStart('after', rolloutsOfTrace({ capabilities: done }), done))),
+      startArms(atOnce, most, []),
+      running.then((done) => startArms(later, rolloutsOfTrace({ capabilities: done }), done)),
     ]);
   };
-  const [capabilities, beside, after] = await children.run(sideBySide).catch(async (error: unknown) => {
+  const [capabilities, ...arms] = await children.run(sideBySide).catch(async (error: unknown) => {
     children.cancel();
     await Promise.allSettled(begun);
     throw error;
   });
   found.capabilities = capabilities;
-  found.arms = await compared(run, [...beside, ...after]);
+  found.arms = await compared(run, arms.flat());
 }
 
 /** At what trace really spent, in the order of the campaign file. */

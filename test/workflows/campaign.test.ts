@@ -87,8 +87,10 @@ test('`campaign plan` counts the rollouts that the workflows ask for, of every p
     router: { trials: 2 },
     evaluation: { trials: 4 },
     arms: [
-      ...['grpo_target', 'grpo_single', 'joint'].map((kind) => ({ kind })),
-      { kind: 'environments', modules: '/somewhere' },
+      { kind: 'grpo_target' },
+      { kind: 'environments' },
+      { kind: 'environments', name: 'one', from: { capability: TELL } },
+      { kind: 'environments', name: 'brought', from: { folder: '/somewhere' } },
     ],
   };
   const { campaign } = await play(fields, ({ prepare, train }) => ({

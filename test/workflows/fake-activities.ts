@@ -110,7 +110,6 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
     synthesize: async ({ candidate, round }) => artifact(`${candidate.name}-${round}`),
     selfTest: async () => ({ passed: true, findings: [] }),
     takeModules: async () => ['one', 'two'].map((name) => ({ file: `${name}.js`, module: artifact(name) })),
-    takeConversations: async () => ({ conversations: artifact('conversations'), count: 40 }),
     calibrate: async () => calibration(true),
     checkAdapters: async () => {},
     checkBase: async () => ({ rollouts: artifact('base check'), problems: [], warnings: [] }),
@@ -134,14 +133,6 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
         completionTokens: 1,
         metrics: artifact('metrics'),
         checkpoints: saved.map((step) => ({ step, policy: adapter(`${input.name}-${step}`) })),
-      });
-    },
-    fineTune: async ({ name, training: { checkpointEvery } }) => {
-      Context.current().heartbeat({ kind: 'train', step: 1 });
-      return summaryOf(store, {
-        ...{ steps: 2 * checkpointEvery, rollouts: 0, brokenRollouts: 0, promptTokens: 0, completionTokens: 0 },
-        metrics: artifact('fine-tuning'),
-        checkpoints: [1, 2].map((n) => ({ step: n * checkpointEvery, policy: adapter(`${name}-${n}`) })),
       });
     },
     searchPrompt: async ({ name, rollouts, base, seed, searchSeed }) => {

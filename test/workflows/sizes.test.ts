@@ -92,9 +92,11 @@ const campaign = config({
   calibration: { maxRounds: 5 },
   training: { steps: STEPS, checkpointEvery: 1 },
   arms: [
-    ...['grpo_target', 'joint', 'grpo_single'].map((kind) => ({ kind })),
-    { kind: 'environments', modules: '/modules' },
-    { kind: 'environments', name: 'unfit_environments', modules: '/unfit' },
+    { kind: 'grpo_target' },
+    { kind: 'environments' },
+    { kind: 'environments', name: 'one', from: { capability: names[0] } },
+    { kind: 'environments', name: 'brought', from: { folder: '/modules' } },
+    { kind: 'environments', name: 'unfit', from: { folder: '/unfit' } },
     { kind: 'gepa', reflection: languageModelSchema.parse({ url: 'http://127.0.0.1:2/v1', model: 'm' }) },
     { kind: 'grpo_target', name: 'failing_on_the_target' },
   ],
@@ -246,10 +248,10 @@ test('no payload of a campaign at full size is large, and it ends', async () => 
   expect(rows[0]!.trained!.iterations).toHaveLength(STEPS);
   expect(arms.map(({ name, iterations }) => [name, iterations?.length])).toEqual([
     ['grpo_target', (CAPABILITIES + 1) * STEPS],
-    ['joint', CAPABILITIES * STEPS],
-    ['grpo_single', CAPABILITIES * STEPS],
-    ['environments', (CAPABILITIES + 1) * STEPS],
-    ['unfit_environments', undefined],
+    ['environments', CAPABILITIES * STEPS],
+    ['one', CAPABILITIES * STEPS],
+    ['brought', (CAPABILITIES + 1) * STEPS],
+    ['unfit', undefined],
     ['gepa', PROMPTS],
     ['failing_on_the_target', undefined],
   ]);

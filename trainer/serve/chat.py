@@ -51,15 +51,6 @@ class ChatFormat:
             raise BadRequest(f"chat_template_kwargs: {problem}", "chat_template_kwargs")
         return self._ids(self._rendered(messages, tools, ends=ends, variables=variables))
 
-    def answer_ids(self, messages: list[dict], answer: dict, tools: list[dict] | None) -> list[int]:
-        """Token ids that the assistant's message is written with after `prompt_ids` of those before it, its end and
-        whatever the template puts after it included."""
-        prompt = self._rendered(messages, tools, ends=False)
-        whole = self._rendered([*messages, answer], tools, ends=True)
-        if not whole.startswith(prompt):
-            raise BadRequest("messages: the model's chat template changes what was before an answer", "messages")
-        return self._ids(whole[len(prompt) :])
-
     def text(self, ids: list[int]) -> str:
         """Text of sampled ids, without the end-of-turn token."""
         return self._tokenizer.decode(ids[:-1] if ids and ids[-1] in self.eos else ids, skip_special_tokens=False)

@@ -31,7 +31,7 @@ WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 Message = dict[str, Any]
 
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["trainer.train.grpo", "trainer.train.sft", "trainer.gepa"])
+FORKS.set_forkserver_preload(["trainer.train.grpo", "trainer.gepa"])
 
 
 def lora_job(base: Path, output: Path, **fields: Any) -> Message:

@@ -1,12 +1,9 @@
 /** An arm: one way to spend as many training rollouts as `trace`. It runs as a child workflow and comes to policies to be evaluated. */
 import { armName, type Campaign } from '../../domain/campaign';
-import type { ArtifactRef } from '../../domain/artifacts';
 import type { LanguageModelSpec } from '../../domain/endpoints';
-import type { Identity, Kind } from '../../domain/kinds';
+import type { Kind } from '../../domain/kinds';
 import type { ArmOutcome, EndedCapability, Prepared } from '../../domain/results';
 import type { ChildStatus } from '../status';
-import { part } from '../steps';
-import { practiceOn, train } from '../training';
 
 export interface ArmContext {
   campaign: Campaign;
@@ -31,24 +28,15 @@ export interface ArmKind extends Kind<Arm> {
   readonly routable: boolean;
   /** A step takes `training.groupsPerStep` different tasks of the target's train tasks: so many there must be. */
   readonly trainsOnTarget?: true;
-  /** It is trained on conversations, which trainer.kind local alone does. */
-  readonly trainsOnConversations?: true;
-  /** Beside the capabilities, or after them where it builds on what they made. */
-  readonly starts: 'beside' | 'after';
+  /** Whether it builds on what the capabilities made, and so starts after them. The others start beside them. */
+  readonly buildsOnCapabilities?: (spec: ArmSpec) => boolean;
   /** What `campaign plan` counts of one. */
   readonly planned: (spec: ArmSpec, plan: PlanContext) => PlannedArm;
-  /** What of it is on the disk: looked at before any work starts. */
-  readonly reads?: (spec: ArmSpec) => FileToRead;
+  /** The folder of modules that it reads, which is checked before any work starts. `field` is the campaign file's field that names the folder. */
+  readonly reads?: (spec: ArmSpec) => { field: string; path: string } | undefined;
   /** Of one that asks a language model: which, and the campaign file's field that names it. Throws BadInput where there is none. */
   readonly languageModel?: (spec: ArmSpec, campaign: Campaign) => { field: string; model: LanguageModelSpec };
 }
-
-/** Modules (docs/synthesis.md) in a folder, or a file of conversations (docs/conversations.md). */
-type FileToRead = {
-  /** Of the campaign file. */
-  field: string;
-  path: string;
-} & ({ holds: 'modules' } | { holds: 'conversations'; minReward: number });
 
 /** An option of an arm, as messages name it. */
 export const fieldOf = (spec: ArmSpec, option: string): string => `arms.${armName(spec)}.${option}`;
@@ -88,41 +76,3 @@ function plannedTraining(campaign: Campaign, rollouts: number): PlannedArm {
 
 /** Of one that trains one LoRA with its whole budget. */
 export const plannedWhole: ArmKind['planned'] = (_spec, { campaign, budget }) => plannedTraining(campaign, budget);
-
-interface OnModules {
-  modules: readonly ArtifactRef[];
-  maker: Identity;
-}
-
-/** One LoRA on all of them, with the whole budget: as many seeds of each, two in a row. */
-export async function trainOnModules(
-  { campaign, prepared, name, budget, status }: ArmContext,
-  { modules, maker }: OnModules,
-): Promise<ArmOutcome> {
-  const steps = stepsWithin(campaign, budget);
-  const [first, ...others] = modules;
-  if (!first) throw new Error('there is no module to train on');
-  const count = steps * campaign.training.groupsPerStep;
-  const { environment, tasks, trainedOn } = practiceOn(campaign, [first, ...others], count);
-  const trained = await train({
-    campaign,
-    prepared,
-    status,
-    name,
-    maker,
-    environment,
-    tasks,
-    heldOut: part(prepared.plan, 'validation'),
-    heldOutOn: campaign.target,
-    steps,
-  });
-  return { ...trained, trainedOn };
-}
-
-/** The same on the environments of all capabilities that have a calibrated one. Throws if none has. */
-export async function trainOnCapabilities(context: ArmContext, rest: Omit<OnModules, 'modules'>): Promise<ArmOutcome> {
-  const calibrated = context.capabilities.flatMap(({ name, module }) => (module ? [{ module, capability: name }] : []));
-  if (calibrated.length === 0) throw new Error('no capability has a calibrated environment to train on');
-  const outcome = await trainOnModules(context, { ...rest, modules: calibrated.map(({ module }) => module) });
-  return { ...outcome, builtOn: calibrated.map(({ capability }) => capability) };
-}

@@ -1,53 +1,109 @@
-/** One LoRA on a ready set of environments that somebody brings, mixed: what environments made for no capability in particular come to. */
+/** One adapter, trained with GRPO on a set of environments that take turns: those of the campaign, that of one capability, or those of a folder. */
 import { z } from 'zod';
+import type { ArtifactRef } from '../../domain/artifacts';
 import { defineKind } from '../../domain/kinds';
 import { fileNameOf } from '../../domain/places';
-import { activity } from '../steps';
-import { type Arm, type ArmKind, fieldOf, plannedWhole, trainOnModules } from './arm';
+import type { ArmOutcome } from '../../domain/results';
+import { activity, part } from '../steps';
+import { practiceOn, train } from '../training';
+import { type Arm, type ArmContext, type ArmKind, fieldOf, plannedWhole, stepsWithin } from './arm';
 
-const options = {
-  modules: z.string().min(1).describe('Folder of modules (docs/synthesis.md): every .js file is one.'),
-};
+const from = z
+  .union(
+    [
+      z.literal('synthesized'),
+      z.strictObject({ capability: z.string().min(1).describe('Name of the capability.') }),
+      z.strictObject({ folder: z.string().min(1).describe('Folder of modules.') }),
+    ],
+    { error: 'synthesized, { capability: NAME } or { folder: PATH }' },
+  )
+  .default('synthesized')
+  .describe(
+    'What it trains on: `synthesized`, all accepted environments of the campaign; `{ capability: NAME }`, that of one; `{ folder: PATH }`, every .js module there (docs/synthesis.md).',
+  );
 
-const kind = defineKind<typeof options, Arm>({
+interface Set {
+  modules: ArtifactRef[];
+  /** The capabilities whose environments these are. */
+  builtOn?: string[];
+}
+
+const kind = defineKind<{ from: typeof from }, Arm>({
   kind: 'environments',
-  version: '1',
-  options,
-  given: { modules: '.js' },
+  version: '2',
+  options: { from },
+  given: { 'from.folder': '.js' },
   open:
-    ({ modules: folder }, { kind, version }) =>
+    ({ from: source }, { kind: name, version }) =>
     async (context) => {
-      const { campaign, name, status } = context;
-      status.set('self-test', fileNameOf(folder));
-      const taken = await status.gate.step(() =>
-        activity(campaign, `take the modules of ${name}`).takeModules({ folder }),
-      );
-      const tested = await status.gate.step(() =>
-        Promise.all(
-          taken.map(async ({ file, module }) => {
-            const { passed, findings } = await activity(campaign, `self-test ${file}`).selfTest({
-              module,
-              unlike: campaign.target,
-              campaign: campaign.name,
-              budget: campaign.budget,
-            });
-            return passed ? [] : [`${file}: ${findings.join('; ')}`];
-          }),
-        ),
-      );
-      const unfit = tested.flat();
-      if (unfit.length > 0)
-        throw new Error(`modules of ${fileNameOf(folder)} fail the self-test: ${unfit.join(' | ')}`);
-      const modules = taken.map(({ module }) => module);
-      // Its texts, wherever they lay: they are part of the training's environment.
-      return trainOnModules(context, { modules, maker: { kind, version, options: {} } });
+      const { modules, builtOn } =
+        typeof source === 'object' && 'folder' in source
+          ? await readFolder(source.folder, context)
+          : takeOver(source === 'synthesized' ? undefined : source.capability, context);
+      const { campaign, prepared, status } = context;
+      const steps = stepsWithin(campaign, context.budget);
+      const [first, ...others] = modules;
+      if (!first) throw new Error('there is no module to train on');
+      const count = steps * campaign.training.groupsPerStep;
+      const { environment, tasks, trainedOn } = practiceOn(campaign, [first, ...others], count);
+      const trained = await train({
+        ...{ campaign, prepared, status, name: context.name, environment, tasks, steps },
+        // The key of the training holds the modules, not where they were found.
+        maker: { kind: name, version, options: {} },
+        heldOut: part(prepared.plan, 'validation'),
+        heldOutOn: campaign.target,
+      });
+      return { ...trained, trainedOn, ...(builtOn && { builtOn }) } satisfies ArmOutcome;
     },
 });
+
+/** Returns the accepted environments of the campaign, or that of one capability. Throws if there is none. */
+function takeOver(capability: string | undefined, { capabilities }: ArmContext): Set {
+  const accepted = capabilities.flatMap(({ name, module }) => (module ? [{ name, module }] : []));
+  const names = accepted.map(({ name }) => name);
+  if (names.length === 0) throw new Error('no capability has an accepted environment to train on');
+  const taken = accepted.filter(({ name }) => capability === undefined || name === capability);
+  if (taken.length === 0)
+    throw new Error(
+      `from.capability is ${capability}, which has no accepted environment; name one of ${names.join(', ')}`,
+    );
+  return { modules: taken.map(({ module }) => module), builtOn: taken.map(({ name }) => name) };
+}
+
+/** Returns the modules of a folder. Throws if one fails its self-test. */
+async function readFolder(folder: string, { campaign, name, status }: ArmContext): Promise<Set> {
+  status.set('self-test', fileNameOf(folder));
+  const taken = await status.gate.step(() => activity(campaign, `take the modules of ${name}`).takeModules({ folder }));
+  const tested = await status.gate.step(() =>
+    Promise.all(
+      taken.map(async ({ file, module }) => {
+        const { passed, findings } = await activity(campaign, `self-test ${file}`).selfTest({
+          module,
+          unlike: campaign.target,
+          campaign: campaign.name,
+          budget: campaign.budget,
+        });
+        return passed ? [] : [`${file}: ${findings.join('; ')}`];
+      }),
+    ),
+  );
+  const unfit = tested.flat();
+  if (unfit.length > 0) throw new Error(`modules of ${fileNameOf(folder)} fail the self-test: ${unfit.join(' | ')}`);
+  return { modules: taken.map(({ module }) => module) };
+}
+
+const folderOf = (spec: Parameters<typeof kind.read>[0]): string | undefined => {
+  const { from: source } = kind.read(spec);
+  return typeof source === 'object' && 'folder' in source ? source.folder : undefined;
+};
 
 export const environments: ArmKind = {
   ...kind,
   routable: false,
-  starts: 'beside',
+  buildsOnCapabilities: (spec) => folderOf(spec) === undefined,
   planned: plannedWhole,
-  reads: (spec) => ({ field: fieldOf(spec, 'modules'), path: kind.read(spec).modules, holds: 'modules' }),
+  reads(spec) {
+    const path = folderOf(spec);
+    return path === undefined ? undefined : { field: fieldOf(spec, 'from.folder'), path };
+  },
 };

@@ -2,7 +2,6 @@
 import type { ArmKind } from './arm';
 import { environments } from './environments';
 import { gepa } from './gepa';
-import { grpoSingle, grpoTarget, joint } from './grpo';
-import { sft } from './sft';
+import { grpoTarget } from './grpo-target';
 
-export const arms: readonly ArmKind[] = [grpoTarget, grpoSingle, joint, sft, environments, gepa];
+export const arms: readonly ArmKind[] = [grpoTarget, environments, gepa];

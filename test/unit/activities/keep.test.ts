@@ -70,7 +70,14 @@ test('the record has what its children came to, and of one that came to nothing 
   const whole = { workflowId: 'c', startedAt: 1, finishedAt: 2, stageSeconds: { router: 1 } };
   const trained = { name: 'a', workflowId: 'c/a', status: 'not_calibrated', reason: 'too hard', rounds: [] } as const;
   const failed = { name: 'b', workflowId: 'c/b', status: 'failed', reason: 'its code' } as const;
-  const arm = { name: 'arm', kind: 'joint', workflowId: 'c/arm', status: 'failed', routable: false, rollouts: 30 };
+  const arm = {
+    name: 'arm',
+    kind: 'environments',
+    workflowId: 'c/arm',
+    status: 'failed',
+    routable: false,
+    rollouts: 30,
+  };
   const kept = {
     ...whole,
     capabilities: [

@@ -105,12 +105,12 @@ test('what an arm trained on is compared, too, and what a capability was trained
   const capability = { rounds: [calibrated(own)], trained };
   const alone = (await check(capability)).textsChecked;
   // Four seeds are the capability's; two more are this arm's.
-  const single = { name: 'grpo_single', trainedOn: [{ module: own, seeds: 6 }] };
+  const single = { name: 'single', trainedOn: [{ module: own, seeds: 6 }] };
   expect((await check({ ...capability, arms: [single] })).textsChecked).toBe(alone + 2);
   const says = `seed === ${TRAINING_SEEDS + 1} ? ${JSON.stringify(text)} : 'another ' + seed`;
   const brought = await moduleOf({ text: says });
-  const joint = { name: 'environments', trainedOn: [{ module: brought, seeds: 3 }] };
-  const found = await check({ ...capability, arms: [single, joint] });
+  const folder = { name: 'environments', trainedOn: [{ module: brought, seeds: 3 }] };
+  const found = await check({ ...capability, arms: [single, folder] });
   // And its code.
   expect(found.textsChecked).toBe(alone + 2 + 1 + 3);
   expect(found.seedsLeftOut).toBe(2);

@@ -127,7 +127,7 @@ describe('tasks', () => {
   });
 });
 
-describe('modules that somebody brings', () => {
+describe('modules of a folder', () => {
   const takeModules = ({ folder }: { folder: string }) => arm.takeModules({ store }, { folder });
 
   test('are the .js files of a folder, by name', async () => {

@@ -123,7 +123,7 @@ describe('with kinds of somebody else', () => {
     analysts: [...registry.analysts, kind],
     synthesizers: [...registry.synthesizers, kind],
     routers: [...registry.routers, kind],
-    arms: [{ ...kind, routable: false, starts: 'beside' as const, planned: () => ({ training: 0, heldOut: 0 }) }],
+    arms: [{ ...kind, routable: false, planned: () => ({ training: 0, heldOut: 0 }) }],
   };
   const text = `name: mine
 plugins: []
@@ -339,14 +339,12 @@ training:
   kl: 0.1  #! training.kl is 0.1; it must be 0 with trainer.kind tinker; set it to that
   temperature: 0.7  #! training.temperature is 0.7; it must be 1 with trainer.kind tinker; set it to that
   lora: { dropout: 0.1 }  #! training.lora.dropout is 0.1; it must be 0 with trainer.kind tinker; set it to that
-arms: [{ kind: sft, conversations: c }]  #! arms[0].kind is "sft"; it must be another kind with trainer.kind tinker, which trains on no conversations; change it
 budget: { dollars: 5 }
 `,
     ],
     [
       'not in what others can',
       `${base}training: { kl: 0.1, temperature: 0.7, lora: { dropout: 0.1 } }
-arms: [{ kind: sft, conversations: c }]
 `,
     ],
     ['not in dollars that a price counts', `${tinker(', price: { forward: 0.1, train: 0.4 }')}budget: { dollars: 5 }`],
@@ -367,7 +365,7 @@ arms: [{ kind: sft, conversations: c }]
       'in what went, all of it at once',
       `${named}arms: [{ kind: grpo_target }]
 target: { kind: agent, maxProcesses: 5 }  #! target.maxProcesses: removed in 0.3: limit the processes of the worker's container instead (docs/machines.md); delete the line
-router: { kind: moe_gate }  #! router.kind moe_gate: removed in 0.3: vLLM cannot serve it (docs/decisions.md); delete the line
+router: { kind: moe_gate }  #! router.kind moe_gate: removed in 0.3: vLLM cannot serve it; delete the line
 `,
     ],
     [
@@ -404,11 +402,11 @@ describe('what campaign files could say before', () => {
     ({ path, value, version, why }) => {
       const file = fileWith(path, value ?? true);
       const name = path.replaceAll('[]', '[0]') + (value === undefined ? '' : ` ${value}`);
-      const fix = path.startsWith('arms') ? 'delete the arm' : 'delete the line';
+      const fix = value === undefined ? '; delete the line' : '';
       const [[field, inner]] = Object.entries(file) as [[string, unknown]];
       const others = base.replace(new RegExp(`^${field}:.*\n`, 'm'), '');
       expect(problems(`${others}${field}: ${JSON.stringify(inner)}\n`)).toEqual([
-        `mine.yaml:${others.split('\n').length} ${name}: removed in ${version}: ${why}; ${fix}`,
+        `mine.yaml:${others.split('\n').length} ${name}: removed in ${version}: ${why}${fix}`,
       ]);
       expect(campaignFileSchema(registry).safeParse({ ...load(base), ...file }).success).toBe(false);
       for (const page of why.match(/docs\/\S+\.md/g) ?? []) expect(existsSync(join(repository, page))).toBe(true);

@@ -40,13 +40,12 @@ test('what is given is read from the store when its folder has gone; what is not
   const folder = newFolder();
   cpSync(fixtures, folder, { recursive: true });
   const file = join(folder, 'mine.yaml');
-  writeFileSync(join(folder, 'lines.jsonl'), '{}');
   cpSync(join(repository, 'prompts'), join(folder, 'prompts'), { recursive: true });
   writeFileSync(
     file,
     `name: mine\ntarget: { kind: process, command: [./play], cwd: ${join(repository, 'examples')} }\nbaseModel: { path: model, id: ${base} }\n` +
       'analyst: { kind: given, capabilities: tau2-mock.yaml }\nsynthesizer: { kind: llm, url: http://127.0.0.1:8000, model: m, prompts: prompts }\n' +
-      'arms: [{ kind: sft, conversations: lines.jsonl }, { kind: environments, modules: tau2-mock }]\n',
+      'arms: [{ kind: environments, from: { folder: tau2-mock } }]\n',
   );
   const campaign = loadCampaign({ file });
   expect(await baseIdOf(campaign, home)).toBe(base);
@@ -65,12 +64,11 @@ test('what is given is read from the store when its folder has gone; what is not
   expect(target['cwd']).toBe(join(repository, 'examples'));
   expect(await readGivenFile(String(analyst['capabilities']))).toMatchObject({ capabilities: before.capabilities });
   expect(readdirSync(String(synthesizer['prompts']))).toContain('environment.md');
-  const modules = String(arms[1]?.['modules']);
+  const { folder: modules } = arms[0]!['from'] as { folder: string };
   const names = readdirSync(join(fixtures, 'tau2-mock')).filter((name) => name.endsWith('.js'));
   expect(readdirSync(modules).sort()).toEqual(names.sort());
   for (const name of names)
     expect(readFileSync(join(modules, name))).toEqual(readFileSync(join(fixtures, 'tau2-mock', name)));
-  expect(String(arms[0]?.['conversations'])).toMatch(/\/lines\.jsonl$/);
   await store.forget(`given/${(sent.synthesizer['prompts'] as { $given: string }).$given}`);
   await expect(atHand(store, sent.synthesizer)).rejects.toMatchObject({ type: 'ArtifactDamaged' });
 });

@@ -81,7 +81,11 @@ describe('rollouts', () => {
 
   // That the workflows play what the project's own say, test/workflows/plan.test.ts tells.
   test.each<[string, Campaign['arms'], number[]]>([
-    ['two of one kind', [{ kind: 'joint' }, { kind: 'joint', name: 'again' }], [2 * 4608, 2 * 9 * 60, 2 * 200, 0]],
+    [
+      'two of one kind',
+      [{ kind: 'environments' }, { kind: 'environments', name: 'again' }],
+      [2 * 4608, 2 * 9 * 60, 2 * 200, 0],
+    ],
   ])('of the arms: %s adds what its kind says, within the budget of trace', (_what, arms, added) => {
     const planned = (some: Campaign['arms']) =>
       countsOf({ ...demo, training: { ...demo.training, steps: 24 }, arms: some }, 3);

@@ -15,8 +15,7 @@ import type {
 import { normalQuantile } from '../../../src/domain/statistics';
 import { buildReport } from '../../../src/report/build/report';
 import { lineage } from '../../../src/report/lineage';
-import { completeReport, renderReport } from '../../../src/report/render';
-import { reportText, viewsOf } from '../../../src/report/sections/report';
+import { completeReport } from '../../../src/report/render';
 import { readOutcomes, readRecords } from '../../../src/rollout/read';
 import { groupByTask } from '../../../src/domain/outcomes';
 import { scoredRollout } from '../../support/scored-rollout';
@@ -177,8 +176,6 @@ const built = async (of: CampaignRecord): Promise<Report> => completeReport(awai
 const armOf = ({ arms }: ReportDraft, name: string) => arms!.find((arm) => arm.name === name)!;
 const rowOf = ({ rollouts }: ReportDraft, purpose: Purpose) =>
   rollouts!.byPurpose.find((row) => row.purpose === purpose)!;
-/** What the page and the terminal are made of. */
-const textsOf = (report: Report): string => JSON.stringify(viewsOf(report)).replaceAll('\\"', '"');
 
 /** The record with another baseline. */
 const withBaseline = (change: (arm: ArmResult) => ArmResult): CampaignRecord => ({

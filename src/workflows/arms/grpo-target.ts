@@ -1,0 +1,30 @@
+/** One adapter, trained with GRPO on the target itself. */
+import { defineKind } from '../../domain/kinds';
+import { part } from '../steps';
+import { train } from '../training';
+import { type Arm, type ArmKind, plannedWhole, stepsWithin } from './arm';
+
+export const grpoTarget: ArmKind = {
+  ...defineKind<Record<never, never>, Arm>({
+    kind: 'grpo_target',
+    version: '1',
+    options: {},
+    open:
+      (_options, maker) =>
+      ({ campaign, prepared, status, name, budget }) =>
+        train({
+          campaign,
+          prepared,
+          status,
+          name,
+          maker,
+          environment: campaign.target,
+          tasks: part(prepared.plan, 'train'),
+          heldOut: part(prepared.plan, 'validation'),
+          steps: stepsWithin(campaign, budget),
+        }),
+  }),
+  routable: false,
+  trainsOnTarget: true,
+  planned: plannedWhole,
+};
