@@ -76,7 +76,6 @@ def step_job(model: Path, folder: Path, *, tasks: list[str], steps: int, threads
             "importance_sampling_clip_max": None,
             "off_policy_mask_threshold": 0.5,
             "max_logprob_gap": 1e3,
-            "loss": "grpo",
             "kl": 0,
             "temperature": 1,
             "steps_ahead": 0,

@@ -65,7 +65,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
           // A killed host costs one update: the learner saves every step, of which those at `checkpointEvery` are candidates.
           job: {
             shard_base: !server && process.env['CAMPAIGN_SHARD_BASE'] === '1',
-            ...{ steps_ahead: 0, ...job, checkpoint_every: 1, base_model, output_dir: folder },
+            ...{ ...job, checkpoint_every: 1, base_model, output_dir: folder },
             report_to: input.training.reportTo,
             // One for each GPU that it is dealt.
             processes: server ? 1 : (env['CUDA_VISIBLE_DEVICES'] ?? '').split(',').length,
@@ -120,7 +120,7 @@ function billOf(
 }
 
 /** Fields of `training` that are no fields of job.json, or do not decide the weights. */
-const OF_BATCHES = ['maskReadOnlyTurns', 'stepsAhead', 'reportTo'];
+const OF_BATCHES = ['maskReadOnlyTurns', 'reportTo'];
 
 /** Fields as job.json calls them, `tokensPerForward` as tokens_per_forward. */
 const jobFields = (fields: object, without: readonly string[] = []): Record<string, unknown> =>
@@ -139,9 +139,6 @@ const jobOf = ({ training, seed }: TrainInput, tasks: string[]): object => ({
   ...jobFields(training, OF_BATCHES),
   seed,
   tasks,
-  loss: 'grpo',
-  // Without it a training has the name that it had before there was the field.
-  ...(training.stepsAhead > 0 && { steps_ahead: training.stepsAhead }),
 });
 
 /** The modules of a folder, by the names of their files. */

@@ -34,35 +34,21 @@ FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["trainer.train.grpo", "trainer.gepa"])
 
 
-def lora_job(base: Path, output: Path, **fields: Any) -> Message:
-    """What every job of one LoRA says, and `fields`."""
+def make_job(base: Path, output: Path, **changes: Any) -> Message:
+    """A job of 4 steps of 2 groups of 4 rollouts."""
     job = {
         "base_model": str(base),
         "output_dir": str(output),
         "seed": 3,
-        "lora": LORA,
-        "learning_rate": 0.01,
-        "max_grad_norm": 1.0,
-        "checkpoint_every": 2,
-        "threads": 1,
-        "dtype": "float32",
-        "tokens_per_forward": 4096,
-        "gradient_checkpointing": False,
-        "report_to": "none",
-    }
-    return {**job, **fields}
-
-
-def make_job(base: Path, output: Path, **changes: Any) -> Message:
-    """A job of 4 steps of 2 groups of 4 rollouts."""
-    fields = {
         "processes": 1,
         "shard_base": False,
         "tasks": ["s1", "s2", "s3"],
         "steps": 4,
         "groups_per_step": 2,
         "group_size": 4,
-        "loss": "grpo",
+        "lora": LORA,
+        "learning_rate": 0.01,
+        "max_grad_norm": 1.0,
         "clip": 0.2,
         "delta": 4.0,
         "importance_sampling_clip_max": None,
@@ -72,8 +58,14 @@ def make_job(base: Path, output: Path, **changes: Any) -> Message:
         "temperature": 1,
         "steps_ahead": 0,
         "advantage": "group",
+        "checkpoint_every": 2,
+        "threads": 1,
+        "dtype": "float32",
+        "tokens_per_forward": 4096,
+        "gradient_checkpointing": False,
+        "report_to": "none",
     }
-    return lora_job(base, output, **{**fields, **changes})
+    return {**job, **changes}
 
 
 def parse_job(job: Message) -> Job:

@@ -60,7 +60,7 @@ def run(job: TinkerJob, channel: Channel) -> None:
 class _Training:
     def __init__(self, job: TinkerJob, channel: Channel) -> None:
         self._job, self._channel, self._output = job, channel, job.output
-        self.step, self._checkpoint = resume_point(job, job.steps)
+        self.step, self._checkpoint = resume_point(job)
         self._server: Server | None = None
         self._adapter: Adapter | None = None
         self._reduction = "sum"
@@ -107,7 +107,7 @@ class _Training:
             # Of later steps the rollouts are in the store, and their updates are made again.
             for later in [path for number, path in whole_ones(self._output) if number > step]:
                 shutil.rmtree(later)
-            self.step, self._checkpoint = resume_point(job, job.steps)
+            self.step, self._checkpoint = resume_point(job)
             return
         if lost:
             why = f"{'; '.join(lost)}; a Tinker server takes no adapter, so that nothing can be gone on with"

@@ -19,7 +19,7 @@ from typing import Any
 
 from trainer.command import BadInput, sha256, write_whole
 
-from .job import LoraJob
+from .job import Job
 
 MANIFEST, METRICS = "manifest.json", "metrics.jsonl"
 
@@ -124,15 +124,15 @@ def policy_of(adapter: Path) -> dict[str, str]:
     return {"adapter": str(adapter)}
 
 
-def resume_point(job: LoraJob, steps: int) -> tuple[int, Path | None]:
-    """(finished steps, folder) of the checkpoint that a training of so many steps goes on from, or (0, None); its
-    metrics end there. Raises BadInput for one of another job."""
+def resume_point(job: Job) -> tuple[int, Path | None]:
+    """(finished steps, folder) of the checkpoint that a training goes on from, or (0, None); its metrics end there.
+    Raises BadInput for one of another job."""
     output = job.output
     step, checkpoint = last_whole(output)
     if checkpoint and fingerprint_of(checkpoint) != job.fingerprint():
         raise BadInput(f"output_dir {job.output_dir}: holds {checkpoint.name} of another job; name an empty folder")
-    if step > steps:
-        raise BadInput(f"steps {steps}: {checkpoint} is already past it; raise steps or name an empty folder")
+    if step > job.steps:
+        raise BadInput(f"steps {job.steps}: {checkpoint} is already past it; raise steps or name an empty folder")
     cut_metrics(output, step)
     return step, checkpoint
 

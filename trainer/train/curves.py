@@ -14,7 +14,7 @@ from transformers.integrations import TensorBoardCallback, WandbCallback
 from trainer.command import BadInput
 
 from .checkpoint import METRICS
-from .job import LoraJob
+from .job import Job
 
 TENSORBOARD = "tensorboard"
 """The folder of event files in the training's folder."""
@@ -22,7 +22,7 @@ STEP = "train/global_step"
 """The metric that WandbCallback draws all others by."""
 
 
-def curve_callbacks(job: LoraJob) -> list[TrainerCallback]:
+def curve_callbacks(job: Job) -> list[TrainerCallback]:
     """Returns the callbacks that report to `job.report_to`. The training's folder must be locked, and its metrics.jsonl
     cut to the finished steps. Raises BadInput if wandb refuses its settings or key."""
     if job.report_to == "none":

@@ -29,7 +29,7 @@ from .channel import Channel, Diverged
 from .checkpoint import policy_of
 from .groups import Batch, check_gap, tasks_of_all_steps, training_batch
 from .job import Job, read_groups
-from .learn import TellsAndSaves, common_settings, learn, save_adapter
+from .learn import TellsAndSaves, learn, save_adapter
 from .logps import SampledLogps
 from .model import build_model
 from .outliers import LOG_RATIO_LIMIT, NO_LOGPROB, Extreme, divergence, mean_gap
@@ -42,9 +42,7 @@ ahead. So deep that transformers does not take it for an adapter to load."""
 
 def run(job: Job, channel: Channel) -> None:
     """Trains until done or interrupted and says so. Raises what `learn` does."""
-    learn(
-        job, channel, steps=job.steps, make=lambda checkpoint: make_trainer(job, channel, Ranks.start(job, checkpoint))
-    )
+    learn(job, channel, lambda checkpoint: make_trainer(job, channel, Ranks.start(job, checkpoint)))
 
 
 def make_trainer(job: Job, channel: Channel, ranks: Ranks | None = None) -> CapabilityTrainer:
@@ -62,8 +60,25 @@ def make_trainer(job: Job, channel: Channel, ranks: Ranks | None = None) -> Capa
 
 
 def grpo_config(job: Job, **changes: Any) -> GRPOConfig:
-    """TRL's settings for a job: one optimizer step per rollout batch."""
+    """TRL's settings for a job: one optimizer step per rollout batch, a constant learning rate, and nothing written or
+    reported but by us."""
     settings = {
+        "output_dir": str(job.output),
+        "seed": job.seed,
+        "max_steps": job.steps,
+        "router_aux_loss_coef": 0.0,  # the method's loss has no load-balancing term
+        "learning_rate": job.learning_rate,
+        "lr_scheduler_type": "constant",
+        "max_grad_norm": job.max_grad_norm,
+        "use_cpu": not torch.cuda.is_available(),
+        "bf16": job.dtype == "bfloat16",
+        "gradient_checkpointing": job.gradient_checkpointing,
+        "save_steps": job.checkpoint_every,
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,
+        "report_to": "none",  # curves.py adds the callbacks
+        "disable_tqdm": True,
+        "dataloader_pin_memory": False,
         "per_device_train_batch_size": job.groups_per_step * job.group_size,
         "num_generations": job.group_size,
         "gradient_accumulation_steps": 1,
@@ -76,7 +91,7 @@ def grpo_config(job: Job, **changes: Any) -> GRPOConfig:
         "beta": job.kl,
         "temperature": job.temperature,
     }
-    return GRPOConfig(**{**common_settings(job, job.steps), **settings, **changes})
+    return GRPOConfig(**{**settings, **changes})
 
 
 def _no_rewards(**_: Any) -> list[float]:

@@ -35,8 +35,8 @@ class Lora(Closed):
     target_modules: list[str] = Field(min_length=1)
 
 
-class LoraJob(Closed):
-    """What every job of one LoRA says. None has a default: the values are the campaign's to choose."""
+class Job(Closed):
+    """No field has a default: the values are the campaign's to choose."""
 
     base_model: ModelFolder
     output_dir: str = Field(min_length=1)
@@ -51,15 +51,26 @@ class LoraJob(Closed):
     tokens_per_forward: int = Field(ge=1)
     gradient_checkpointing: bool
     report_to: Literal["tensorboard", "wandb", "none"]
-
-    @field_validator("report_to")
-    @classmethod
-    def _has_package(cls, tool: str) -> str:
-        if tool != "none" and importlib.util.find_spec(tool) is None:
-            raise ValueError(
-                f"no such package; run `{sys.executable} -m pip install {tool}`, or set training.reportTo to none"
-            )
-        return tool
+    processes: int = Field(ge=1)
+    """One a device; each computes a part of every step."""
+    shard_base: bool
+    """Whether each holds a part of the base model's weights alone."""
+    tasks: list[str] = Field(min_length=1)
+    steps: int = Field(ge=1)
+    groups_per_step: int = Field(ge=1)
+    group_size: int = Field(ge=2)
+    """A group of one has no contrast."""
+    clip: float = Field(gt=0)
+    delta: float = Field(gt=0)
+    importance_sampling_clip_max: float | None = Field(gt=0)
+    off_policy_mask_threshold: float = Field(gt=0)
+    max_logprob_gap: float = Field(gt=0)
+    kl: float = Field(ge=0)
+    temperature: float = Field(gt=0)
+    """Greedy rollouts of a group are all the same."""
+    steps_ahead: int = Field(ge=0, le=1)
+    """1: a step's rollouts are made while the step before is trained, by the policy from before it."""
+    advantage: Literal["group", "batch"]
 
     @property
     def output(self) -> Path:
@@ -77,33 +88,16 @@ class LoraJob(Closed):
 
         Not the base model's folder, which may move: the worker gives another base another output_dir."""
         decisive = self.model_dump(exclude=self.INDECISIVE)
-        if decisive.get("steps_ahead") == 0:  # a checkpoint from before there was the field is of the same job
-            del decisive["steps_ahead"]
         return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
-
-class Job(LoraJob):
-    processes: int = Field(ge=1)
-    """One a device; each computes a part of every step."""
-    shard_base: bool
-    """Whether each holds a part of the base model's weights alone."""
-    tasks: list[str] = Field(min_length=1)
-    steps: int = Field(ge=1)
-    groups_per_step: int = Field(ge=1)
-    group_size: int = Field(ge=2)
-    """A group of one has no contrast."""
-    loss: Literal["grpo"]
-    clip: float = Field(gt=0)
-    delta: float = Field(gt=0)
-    importance_sampling_clip_max: float | None = Field(gt=0)
-    off_policy_mask_threshold: float = Field(gt=0)
-    max_logprob_gap: float = Field(gt=0)
-    kl: float = Field(ge=0)
-    temperature: float = Field(gt=0)
-    """Greedy rollouts of a group are all the same."""
-    steps_ahead: int = Field(ge=0, le=1)
-    """1: a step's rollouts are made while the step before is trained, by the policy from before it."""
-    advantage: Literal["group", "batch"]
+    @field_validator("report_to")
+    @classmethod
+    def _has_package(cls, tool: str) -> str:
+        if tool != "none" and importlib.util.find_spec(tool) is None:
+            raise ValueError(
+                f"no such package; run `{sys.executable} -m pip install {tool}`, or set training.reportTo to none"
+            )
+        return tool
 
     @field_validator("steps_ahead")
     @classmethod

@@ -1,4 +1,4 @@
-"""A LoRA's way from its first step, or the last whole checkpoint, to its end, whatever it is trained on.
+"""A LoRA's way from its first step, or the last whole checkpoint, to its end.
 
 Invariants: whatever ends the training (done, interrupted, failed rollouts, a bad batch), the state of the last finished
 step is on disk before the worker hears of it; a checkpoint is known to nobody before it has its final name, and one
@@ -34,20 +34,20 @@ from .checkpoint import (
     resume_point,
 )
 from .curves import curve_callbacks
-from .job import DamagedBatch, LoraJob
+from .job import DamagedBatch, Job
 
 
-def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[Path | None], TellsAndSaves]) -> None:
+def learn(job: Job, channel: Channel, make: Callable[[Path | None], TellsAndSaves]) -> None:
     """Trains until done or interrupted and says so. `make` is given the checkpoint that is gone on from.
 
     Raises FolderBusy, BadInput, DamagedBatch, RolloutsFailed, ProtocolError or Diverged."""
     set_up(job)
     output = job.output
     with only_trainer(output):
-        step, checkpoint = resume_point(job, steps)
+        step, checkpoint = resume_point(job)
         # What checkpoint-0 holds follows from the job, and resuming it, transformers would make one draw twice.
         resumed = checkpoint if step > 0 else None
-        trainer = make(resumed) if step < steps else None
+        trainer = make(resumed) if step < job.steps else None
         for callback in curve_callbacks(job) if trainer else []:
             trainer.add_callback(callback)
         channel.send("ready", step=step)
@@ -60,12 +60,12 @@ def learn(job: LoraJob, channel: Channel, *, steps: int, make: Callable[[Path | 
                 channel.send("interrupted", step=trainer.state.global_step)
                 return
         shutil.rmtree(output / "weights", ignore_errors=True)
-        channel.send("done", step=steps)
+        channel.send("done", step=job.steps)
 
 
-def set_up(job: LoraJob) -> None:
+def set_up(job: Job) -> None:
     """Of this process, before its model is loaded. Raises BadInput where it was given a GPU that is not there."""
-    torch.set_num_threads(max(1, job.threads // getattr(job, "processes", 1)))
+    torch.set_num_threads(max(1, job.threads // job.processes))
     transformers_logging.disable_progress_bar()
     if torch.cuda.is_available():  # what has no deterministic kernel says so in the log
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
@@ -91,7 +91,7 @@ class TellsAndSaves:
     leads = True
     """Whether this process tells and saves: of several that train together, one does."""
 
-    def __init__(self, *, job: LoraJob, channel: Channel, **kwargs: Any) -> None:
+    def __init__(self, *, job: Job, channel: Channel, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.remove_callback(PrinterCallback)
         self.processing_class = None  # checkpoints hold no tokenizer
@@ -104,7 +104,7 @@ class TellsAndSaves:
 
     def divergence(self, name: str, value: float, step: int) -> Diverged:
         """Returns the error for a loss or gradient that is not finite."""
-        return Diverged(f"{name} {value} at step {step}; lower learning_rate")
+        raise NotImplementedError
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Reports a finished step."""
@@ -158,25 +158,3 @@ def save_adapter(model: Any, folder: Path) -> None:
     if isinstance(config.target_parameters, set):
         config.target_parameters = sorted(config.target_parameters)
     config.save_pretrained(str(folder))
-
-
-def common_settings(job: LoraJob, steps: int) -> dict[str, Any]:
-    """TRL's settings for a job: a constant learning rate, and nothing written but by us."""
-    return {
-        "output_dir": str(job.output),
-        "seed": job.seed,
-        "max_steps": steps,
-        "router_aux_loss_coef": 0.0,  # the method's loss has no load-balancing term
-        "learning_rate": job.learning_rate,
-        "lr_scheduler_type": "constant",
-        "max_grad_norm": job.max_grad_norm,
-        "use_cpu": not torch.cuda.is_available(),
-        "bf16": job.dtype == "bfloat16",
-        "gradient_checkpointing": job.gradient_checkpointing,
-        "save_steps": job.checkpoint_every,
-        "logging_steps": 1,
-        "logging_nan_inf_filter": False,
-        "report_to": "none",  # curves.py adds the callbacks
-        "disable_tqdm": True,
-        "dataloader_pin_memory": False,
-    }

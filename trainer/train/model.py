@@ -12,14 +12,14 @@ from transformers import AutoModelForCausalLM
 from trainer.command import BadInput, blaming
 from trainer.model_folder import Experts, check_files, lora_modules
 
-from .job import LoraJob
+from .job import Job
 
 
-def build_model(job: LoraJob) -> Any:
+def build_model(job: Job) -> Any:
     """The base model with its LoRA. Raises BadInput."""
     with blaming("base_model"):
         check_files(Path(job.base_model))
-    base = load_base(job.base_model, job.dtype, whole=not getattr(job, "shard_base", False))
+    base = load_base(job.base_model, job.dtype, whole=not job.shard_base)
     targets, unknown, choices = lora_modules(base, job.lora.target_modules)
     if unknown:
         names = ", ".join(map(repr, unknown))

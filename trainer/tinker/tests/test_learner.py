@@ -92,7 +92,7 @@ def learn(
         **{"learning_rate": 0.05, "max_grad_norm": 0.0, "checkpoint_every": 1, "threads": 1, "dtype": "float32"},
         **{"tokens_per_forward": 4096, "gradient_checkpointing": False, "report_to": "none"},
         **{"tasks": ["s1", "s2", "s3"], "steps": 2},
-        **{"groups_per_step": 2, "group_size": 4, "loss": "grpo", "processes": 1, "clip": 0.2, "delta": 4.0, "kl": 0.0},
+        **{"groups_per_step": 2, "group_size": 4, "processes": 1, "clip": 0.2, "delta": 4.0, "kl": 0.0},
         **{"importance_sampling_clip_max": None, "off_policy_mask_threshold": 0.5, "max_logprob_gap": 9.0},
         **{"temperature": 1.0, "steps_ahead": 0, "shard_base": False, "advantage": "group"},
         **{"url": fake.url, "server_model": None},
