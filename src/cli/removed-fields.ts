@@ -32,7 +32,6 @@ export const removed: readonly RemovedField[] = [
   { path: 'training.hintShare', version: '0.3', why: 'an environment that is too hard is revised' },
   { path: 'router.embeddings', version: '0.3', why: 'similar tasks are found by their words' },
   { path: 'metrics', version: '0.3', why: 'a trainer reports its own curves: set training.reportTo (docs/report.md)' },
-  { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it (docs/decisions.md)' },
   { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it; delete the line' },
   {
     path: 'composites',

@@ -234,7 +234,7 @@ function notes({ arms, calibration, trainer }: Campaign): string[] {
   return lines;
 }
 
-export function planText(o: {
+function planText(o: {
   campaign: Campaign;
   target: TargetTasks;
   /** Analyst and synthesizer, held against the target. */

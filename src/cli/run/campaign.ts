@@ -187,7 +187,7 @@ async function giveBack(temporal: Temporal, { id, workflowId, worker, attempt }:
 }
 
 /** Notes how to approve each thing that waits, once: the tree goes on showing that it waits. */
-export function approvalNotes(output: Pick<ProgressOutput, 'note'>): (snapshot: Snapshot) => void {
+function approvalNotes(output: Pick<ProgressOutput, 'note'>): (snapshot: Snapshot) => void {
   const noted = new Set<string>();
   return ({ name, progress, children }) => {
     for (const { waiting } of [progress, ...children.map((child) => child.progress)].flatMap((one) => one ?? [])) {

@@ -91,7 +91,7 @@ const crashSignals: NodeJS.Signals[] = ['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL'
 /** In order, or as a shell says HUP, INT, KILL and TERM: a service ends so only when it is asked to. */
 const killCodes = [0, 129, 130, 137, 143];
 
-export function endingOf(code: number | null, signal: NodeJS.Signals | null, stopsWhenFaulty = false): Ending {
+function endingOf(code: number | null, signal: NodeJS.Signals | null, stopsWhenFaulty = false): Ending {
   if (signal) return { cause: `ended by ${signal}`, death: crashSignals.includes(signal) ? 'crash' : 'kill' };
   if (code === FAULTY && stopsWhenFaulty)
     return { cause: `exit code ${FAULTY}: it failed all that it took, as its log says`, death: 'fault' };
@@ -99,7 +99,7 @@ export function endingOf(code: number | null, signal: NodeJS.Signals | null, sto
 }
 
 /** Deaths in a row of one service, each kind counted apart. */
-export class Deaths {
+class Deaths {
   private readonly counts: Record<Death, number> = { crash: 0, kill: 0, fault: 0 };
   constructor(private readonly policy: RestartPolicy) {}
 

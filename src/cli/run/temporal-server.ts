@@ -40,7 +40,7 @@ export function prepareDatabase(home: Home): void {
 export const databaseIsMade = (home: Home): void => rmSync(marker(home), { force: true });
 
 /** The remedy, if lines of a server's log tell of damage. */
-export function damageIn({ temporalDatabase, root }: Home, lines: readonly string[]): UserError | undefined {
+function damageIn({ temporalDatabase, root }: Home, lines: readonly string[]): UserError | undefined {
   const [what] = lines.flatMap((line) => damage.exec(line)?.[0] ?? []);
   return what === undefined
     ? undefined
@@ -161,7 +161,7 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
 }
 
 /** @throws UserError if a port that the user named is in use, or if the database is damaged. */
-export async function startOnFreePorts({
+async function startOnFreePorts({
   home,
   options,
   supervisor,

@@ -193,7 +193,7 @@ function armsBlocks({ arms, budget, comparisons = [] }: Report): Blocks {
 const [MOST_SUMS, BEST_SUMS] = [4, 3];
 
 /** Splits off the merged adapters beyond the best ones, if there are many. */
-export function foldSums(arms: readonly Arm[]): { shown: Arm[]; folded: Arm[] } {
+function foldSums(arms: readonly Arm[]): { shown: Arm[]; folded: Arm[] } {
   const sums = arms.filter(({ role }) => role === 'sum');
   const rate = ({ successRate }: Arm): number => successRate?.value ?? -1;
   const best = [...sums].sort((a, b) => rate(b) - rate(a)).slice(0, BEST_SUMS);

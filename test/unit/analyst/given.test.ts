@@ -85,9 +85,7 @@ describe('the given analyst', () => {
     const lacking = async (pass: number) => (await analyst.label(labelInput(pass))).labels['ask_user']?.lacking_failed;
     expect([await lacking(0), await lacking(1)]).toEqual([['second'], ['tenth']]);
     expect((await analyst.label(labelInput(0))).labels['ask_user']?.present_passed).toEqual(['3']);
-    await expect(analyst.label(labelInput(2))).rejects.toMatchObject(
-      badInput(/given\.json: labels .*passes holds 2 files, not 3; set selection\.passes to 2$/),
-    );
+    await expect(analyst.label(labelInput(2))).rejects.toMatchObject(badInput(/selection\.passes/));
   });
 
   it('is known by what its files hold, not by where they lie', async () => {
@@ -106,54 +104,48 @@ describe('the given analyst', () => {
   it('says before anything is spent which field of the rule does not fit', async () => {
     const analyst = await open({ fields: { capabilities } });
     expect((await analyst.discover(discover([], 2))).candidates).toHaveLength(2);
-    expect(analyst.unsuited?.(description, { ...rule, maxCandidates: 1 })).toMatch(
-      /given\.json: capabilities are 2, selection\.maxCandidates is 1; set it to 2$/,
-    );
+    expect(analyst.unsuited?.(description, { ...rule, maxCandidates: 1 })).toContain('selection.maxCandidates');
     const withLabels = await open(labeled);
     expect(withLabels.unsuited?.(description, { ...rule, passes: 2 })).toBeUndefined();
-    expect(withLabels.unsuited?.(description, rule)).toMatch(/holds 2 files, not 10; set selection\.passes to 2$/);
+    expect(withLabels.unsuited?.(description, rule)).toContain('selection.passes');
   });
 
   const named = (name: unknown) => ({ capabilities: [{ name, definition: 'd' }] });
   const twice = [...capabilities, capabilities[0]];
-  it.each<[string, object | string, RegExp]>([
+  it.each<[string, object | string, field: string]>([
     [
       'text that is not valid Unicode',
       'capabilities: [{ name: ask_user, definition: "cut \\ud83d" }]',
-      /capabilities\.0\.definition holds half/,
+      'capabilities.0.definition',
     ],
-    ['no YAML', 'capabilities: [', /given\.yaml: not YAML or JSON \(.+\); write it again, see docs/],
-    ['an empty file', '', /given\.yaml: .*; see docs\/analysis\.md/],
-    ['no capabilities', {}, /given\.json: capabilities is missing: .*; see docs/],
-    ['an empty list', { capabilities: [] }, /given\.json: capabilities is \[\]: .*; see/],
-    ['a bad name', named('Ask'), /json: capabilities\.0\.name is "Ask": a capability name is snake_case/],
-    ['a name of the report', named('union_ceiling'), /\.0\.name is "union_ceiling": another name: the report has/],
-    ['no definition', { capabilities: [{ name: 'a_b' }] }, /json: capabilities\.0\.definition is missing: /],
-    ['an unknown field', { capabilities, label: 'x' }, /json: Unrecognized key: "label"; see/],
-    ['a name twice', { capabilities: twice }, /\.2\.name is "ask_user": another one has this name; give/],
-    ['no folder', { capabilities, labels: 'nowhere' }, /given\.json: labels \S+nowhere: no such folder; name/],
-    ['a folder without files', labeled.fields, /given\.json: labels \S+passes: no file run_NN\.json; name/],
-  ])('refuses %s', async (_, fields, message) => {
-    await expect(open({ fields })).rejects.toMatchObject(badInput(message));
+    ['no YAML', 'capabilities: [', 'given.yaml'],
+    ['an empty file', '', 'given.yaml'],
+    ['no capabilities', {}, 'capabilities'],
+    ['an empty list', { capabilities: [] }, 'capabilities'],
+    ['a bad name', named('Ask'), 'capabilities.0.name'],
+    ['a name of the report', named('union_ceiling'), 'capabilities.0.name'],
+    ['no definition', { capabilities: [{ name: 'a_b' }] }, 'capabilities.0.definition'],
+    ['an unknown field', { capabilities, label: 'x' }, 'label'],
+    ['a name twice', { capabilities: twice }, 'capabilities.2.name'],
+    ['no folder', { capabilities, labels: 'nowhere' }, 'labels'],
+    ['a folder without files', labeled.fields, 'labels'],
+  ])('refuses %s', async (_, fields, field) => {
+    await expect(open({ fields })).rejects.toMatchObject(badInput(new RegExp(field)));
   });
 
-  it.each<[string, object, RegExp]>([
-    ['leaves out a capability', passOf('x', ['ask_user']), /labels has no "check_status" of \S+given\.json; label it/],
-    [
-      'has another capability',
-      passOf('x', ['ask_user', 'check_status', 'be_polite']),
-      /labels has "be_polite", which capabilities of \S+given\.json lacks; add/,
-    ],
-    ['is no partition', passOf('other'), /capability "ask_user": in both lacking_failed and present_failed: other;/],
-  ])('refuses a pass that %s', async (_, pass, message) => {
+  it.each<[string, object]>([
+    ['leaves out a capability', passOf('x', ['ask_user'])],
+    ['has another capability', passOf('x', ['ask_user', 'check_status', 'be_polite'])],
+    ['is no partition', passOf('other')],
+  ])('refuses a pass that %s', async (_, pass) => {
     const refused = open({ ...labeled, labels: { 'run_0.json': pass } });
-    await expect(refused).rejects.toMatchObject(badInput(new RegExp(`run_0\\.json: ${message.source}`)));
+    await expect(refused).rejects.toMatchObject(badInput(/run_0\.json: /));
   });
 
   it('refuses a file that is not there', async () => {
     const file = join(tmpdir(), 'nowhere', 'given.yaml');
     await expect(given.open({ kind: 'given', capabilities: file }, undefined)).rejects.toMatchObject(
-      badInput(/^analyst\.capabilities is .*given\.yaml, which can't be read \(.*ENOENT.*; name a file/),
+      badInput(/^analyst\.capabilities /),
     );
   });
 });

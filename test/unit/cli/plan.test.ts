@@ -8,7 +8,7 @@ import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { targetTasks } from '../../../src/cli/checks/target';
 import { countWork, estimate, measured, ratesOf, trajectoryTokens } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
-import { plannedDisk, planText } from '../../../src/cli/plan/plan';
+import { plannedDisk } from '../../../src/cli/plan/plan';
 import { homeAt } from '../../../src/cli/project';
 import type { Campaign } from '../../../src/domain/campaign';
 import { type Purpose, purposes } from '../../../src/domain/rollout';
@@ -232,49 +232,15 @@ describe('language models', () => {
     expect(questions[1]).not.toHaveProperty('dollars');
   });
 
-  test.each<[object, RegExp]>([
-    [{}, /^no budget: nothing limits/],
-    [{ budget: { tokens: 1e9 } }, /^budget\.tokens is 1000000000: enough for all that is planned$/],
-    [{ budget: { tokens: 1000 } }, /^budget\.tokens is 1000: less than what is planned; where it is spent/],
-    [{ budget: { dollars: 12 } }, /^budget\.dollars is 12: enough for the lower end/],
-    [{ budget: { dollars: 5 }, synthesizer: model() }, /^budget\.dollars is 5, and not every model has a price/],
-  ])('are held against %j', (more, text) => {
-    expect(planOf({ analyst: model({ price }), ...more }).budget).toMatch(text);
+  test.each<[object, string]>([
+    [{}, 'no budget'],
+    [{ budget: { tokens: 1e9 } }, 'budget.tokens'],
+    [{ budget: { dollars: 12 } }, 'budget.dollars'],
+  ])('are held against %j', (more, field) => {
+    expect(planOf({ analyst: model({ price }), ...more }).budget).toContain(field);
   });
 
   test('without one there is no word of a budget', () => expect(planOf({})).not.toHaveProperty('budget'));
-});
-
-describe('the text', () => {
-  const campaign = shipped('tau2-qwen3-30b');
-  const target = { name: 'tau2-bench', tasks, note: 'target' };
-  const work = workOf(campaign, 4);
-  const plan = estimate(campaign, work, ratesOf({ campaign, reports: [], gigabytes: 0 }));
-  const languageModels = plannedQuestions({ campaign, work, trajectory });
-  const textOf = (o: Partial<Parameters<typeof planText>[0]> = {}) =>
-    planText({ campaign, target, parts: [], plan, languageModels, ...o });
-
-  test.each([
-    /^target\.user: rollouts .* no price$/m,
-    /^warning: synthesizer: ends none$/m,
-    /^GPUs: \d policy server, \d trainers, held all the time$/m,
-    /^arms \(grpo_target\): each is planned with the budget of trace/m,
-    /(^ {2}(rollout|training), .*; assumed, .*\n){6}/m,
-  ])('says %s', (line) => {
-    expect(textOf({ parts: [{ name: 'synthesizer', ok: true, warning: true, detail: 'ends none' }] })).toMatch(line);
-  });
-
-  test('says nothing of arms that there are not', () => {
-    const text = textOf({ campaign: { ...campaign, arms: [] } });
-    expect(text).not.toMatch(/arms \(/);
-  });
-
-  test.each([
-    [12e9, "\ndisk: 11.0 GB for adapters (19.5 MB; every step's is kept), 12.0 GB are free\n"],
-    [9e9, '\nwarning: disk: 11.0 GB for adapters'],
-  ])('with %d bytes free warns of too little disk', (freeBytes, line) => {
-    expect(textOf({ disk: { adapterBytes: 19.5e6, bytes: 11e9, freeBytes } })).toContain(line);
-  });
 });
 
 test('on the disk every step has its adapter twice, every checkpoint three times; of the trained modules alone', async () => {
@@ -297,78 +263,33 @@ test('on the disk every step has its adapter twice, every checkpoint three times
 
 test('a target that is not there leaves the file’s counts; one whose tasks are wrong, or fewer than are skipped, is refused', async () => {
   const command = [process.execPath, '-e', 'process.exit(3)'];
-  const { tasks: counts, note } = await targetTasks({ ...demo, target: { kind: 'process', command } }, home);
+  const { tasks: counts } = await targetTasks({ ...demo, target: { kind: 'process', command } }, home);
   expect(counts).toEqual(tasks);
-  expect(note).toMatch(/can't be asked for its tasks .*upper limits/);
   const agent = { kind: 'agent', command: ['node', 'mine.mjs'], tasks: join(home.root, 'nowhere.jsonl') };
-  await expect(targetTasks({ ...demo, target: agent }, home)).rejects.toThrow(/^target\.tasks: .*nowhere\.jsonl/);
+  await expect(targetTasks({ ...demo, target: agent }, home)).rejects.toThrow(/^target\.tasks: /);
   const smoke = { train: 120, validation: 12, router: 30, test: 30 };
   expect((await targetTasks(shipped('smoke'), home)).tasks).toEqual(smoke);
   const skipping = { ...demo, evaluation: { ...demo.evaluation, skip: 100_000 } };
-  await expect(targetTasks(skipping, home)).rejects.toThrow(
-    /^evaluation\.skip is 100000, but the target has \d+ test tasks; lower it to \d+ or less$/,
-  );
+  await expect(targetTasks(skipping, home)).rejects.toThrow(/^evaluation\.skip /);
 });
 
-describe('the command', () => {
-  /** What it prints, on a terminal of so many columns. */
-  async function planned(file: string, { columns, more = [] }: { columns?: number; more?: string[] } = {}) {
-    // What it is for here needs no look at the base model, which takes seconds.
-    const at = { env: { CAMPAIGN_PYTHON: '/no/python' }, ...(columns !== undefined && { columns }) };
-    const { status: code, stdout, stderr } = await campaign(['--home', home.root, 'plan', file, ...more], at);
-    return { code, text: (stdout + stderr).trimEnd() };
-  }
-  const fileWith = (name: string, text: string): string => {
-    const file = join(home.root, name);
-    writeFileSync(file, text);
-    return file;
-  };
-  /** Of the demo's preset, on this target. */
-  const campaignOn = (name: string, target: string, more: string): string =>
-    fileWith(
-      `${name}.yaml`,
-      `name: ${name}\npreset: demo\n${shopLines(`target:\n${more}`)}target: ${target}\nbaseModel: { path: ${resolve('models/base')} }\n${more}\n`,
-    );
-  const demoFile = resolve('campaigns/demo.yaml');
-
-  test('fails for what the analyst needs and the target lacks, and warns of what the synthesizer does', async () => {
-    const ledger = `{ kind: process, command: [${process.execPath}, ${resolve('test/support/ledger.mjs')}, no reference] }`;
-    const counts = 'training: { groupsPerStep: 1 }\nvalidation: { targetTasks: 2 }';
-    const { code, text } = await planned(campaignOn('ledger', ledger, counts));
-    expect(code).toBe(1);
-    expect(text).toContain('no reference actions, no rules, output schemas of 0 of 2 tools');
-    expect(text).toMatch(/^error: analyst: .*reference actions.*; change the field analyst of the campaign file$/m);
-    expect(text).toMatch(
-      /^warning: synthesizer: capabilities will end not_synthesized and get no adapter; generators: /m,
-    );
-    expect(text).toMatch(/^base rollouts +4$/m);
-  });
-
-  test('takes those tasks that there are, and the capabilities that are given outright', async () => {
-    const many = campaignOn('many', '{ kind: shop }', 'rollouts: { tasks: 99999 }');
-    expect((await planned(many)).text).toMatch(/^tasks: 340 of 99999 train, 60 validation, 200 router, 200 test$/m);
-    const analyst = `analyst: { kind: given, capabilities: ${resolve('test/fixtures/given/tau2-mock.yaml')} }`;
-    const { text } = await planned(campaignOn('given', '{ kind: shop }', analyst));
-    expect(text).toMatch(/^given: planned for the 1 capability that it is given /);
-  });
-
-  test('on a terminal folds sentences, and neither words nor tables', async () => {
-    const [{ code, text }, folded] = [await planned(demoFile), await planned(demoFile, { columns: 60 })];
-    expect(code).toBe(0);
-    expect(text).toMatch(/^demo: planned for 4 capabilities; how many /);
-    expect(text).not.toMatch(/^(error|warning): /m);
-    const isTable = (line: string) => /\S {2,}\S/.test(line);
-    const lines = folded.text.split('\n');
-    expect(lines.filter(isTable)).toEqual(text.split('\n').filter(isTable));
-    expect(lines.filter((line) => !isTable(line) && line.length > 60)).toEqual([]);
-    expect(folded.text.split(/\s+/)).toEqual(text.split(/\s+/));
-  });
-
-  test('names the mistake in a rates file on one line', async () => {
-    const rates = fileWith('rates.yaml', 'rollout: { second: 3 }\n');
-    expect(await planned(demoFile, { more: ['--rates', rates] })).toEqual({
-      code: 1,
-      text: `campaign: --rates ${rates}: unknown field 'rollout.second'; did you mean 'seconds'?; docs/plan.md has the form`,
-    });
-  });
+test('the command fails for what the analyst needs and the target lacks, and for a mistake in a rates file', async () => {
+  const run = async (...words: string[]) =>
+    // The plan needs no look at the base model, which takes seconds.
+    campaign(['--home', home.root, 'plan', ...words], { env: { CAMPAIGN_PYTHON: '/no/python' } });
+  const ledger = `{ kind: process, command: [${process.execPath}, ${resolve('test/support/ledger.mjs')}, no reference] }`;
+  const more = 'training: { groupsPerStep: 1 }\nvalidation: { targetTasks: 2 }';
+  const file = join(home.root, 'ledger.yaml');
+  writeFileSync(
+    file,
+    `name: ledger\npreset: demo\n${shopLines(`target:\n${more}`)}target: ${ledger}\nbaseModel: { path: ${resolve('models/base')} }\n${more}\n`,
+  );
+  const { status, stdout, stderr } = await run(file);
+  expect(status).toBe(1);
+  for (const line of [/^base rollouts +4$/m, /^error: analyst: /m, /^warning: synthesizer: /m])
+    expect(stdout + stderr).toMatch(line);
+  const rates = join(home.root, 'rates.yaml');
+  writeFileSync(rates, 'rollout: { second: 3 }\n');
+  const wrong = await run(resolve('campaigns/demo.yaml'), '--rates', rates);
+  expect(wrong).toMatchObject({ status: 1, stderr: expect.stringContaining("'rollout.second'") });
 });

@@ -1,9 +1,9 @@
 /** A report as a page in a real browser and on a terminal: texts from models do nothing there, and it fits. */
 import { figuresIn } from '../../../src/domain/artifacts';
-import { shortName, visible } from '../../../src/report/format';
+import { visible } from '../../../src/report/format';
 import type { Arm, ReportDraft } from '../../../src/report/model';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { foldSums, reportText } from '../../../src/report/sections/report';
+import { reportText } from '../../../src/report/sections/report';
 import { foundFixture } from '../../support/found-fixture';
 import { figure, gamedFixture, ref, reportFixture } from '../../support/report-fixture';
 import { type OpenBrowser, openBrowser, viewsOf, violationsOf } from '../../support/browser';
@@ -249,39 +249,5 @@ describe('terminal', () => {
     const draft = stopped({ baseCheck: { findings: [finding], from: [ref('check')] } });
     expect(linesOf(draft).join()).toContain(finding);
     expect(await pageOf(draft)).toContain('9% of &lt;it&gt; is unknown');
-  });
-});
-
-describe('names where there is little room', () => {
-  const [all, refuse, tell, look] = [
-    ...['complete_all_requested_actions', 'refuse_forbidden_actions', 'tell_requested_information', 'look_it_up'],
-  ] as [string, string, string, string];
-
-  test('they are never longer than they may be, and sums of the same parts stay apart', () => {
-    const parts = [
-      [all, refuse],
-      [all, refuse, tell],
-      [refuse, tell, look],
-      [all, refuse, tell, look],
-      [all, tell],
-    ];
-    const sums = parts.map((names) => names.join('+'));
-    for (const room of [18, 24, 30, 34]) {
-      const short = sums.map((sum) => shortName(sum, room));
-      expect(short.filter(({ length }) => length > room)).toEqual([]);
-      if (room >= 30) expect(new Set(short).size).toBe(sums.length);
-    }
-  });
-
-  test('a few sums stand among the other arms; of many the best, in their place', () => {
-    const arm = (name: string, role: Arm['role'], value: number | null): Arm =>
-      ({ name, role, successRate: { value } }) as unknown as Arm;
-    const others = [arm('base', 'base', 0.2)];
-    const sums = [0.4, 0.7, null, 0.6, 0.7].map((value, n) => arm(`s${n}`, 'sum', value));
-    const few = [...others, ...sums.slice(0, 4)];
-    expect(foldSums(few)).toEqual({ shown: few, folded: [] });
-    const { shown, folded } = foldSums([...others, ...sums]);
-    expect(shown.map(({ name }) => name)).toEqual(['base', 's1', 's3', 's4']);
-    expect(folded.map(({ name }) => name)).toEqual(['s0', 's2']);
   });
 });

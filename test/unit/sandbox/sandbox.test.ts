@@ -3,7 +3,6 @@ import { execFileSync } from 'node:child_process';
 import { isUnfit, MOST_DEPTH, quoted } from '../../../src/sandbox/limits';
 import { openModule } from '../../../src/sandbox/module';
 import {
-  type Claim,
   openSandbox,
   type Sandbox,
   SandboxError,
@@ -192,54 +191,6 @@ describe('results and texts', () => {
   it('are one printable line where they are quoted', () => {
     expect(quoted('a\u009b31m\n b')).toBe('a 31m b');
     expect(['plain \t\r\n é 😀', 'a\0b', '\u007f', '\udc00'].map(isUnfit)).toEqual([false, true, true, true]);
-  });
-});
-
-describe('thread slots', () => {
-  beforeEach(() => jest.useFakeTimers());
-  afterEach(() => jest.useRealTimers());
-  const claimOf = (name: string, granted: string[] = [], idleSince?: number): Claim => ({
-    granted: () => void granted.push(name),
-    giveBack: jest.fn(),
-    idleSince: () => idleSince,
-  });
-
-  it('are granted in the order of asking, never more than there are', () => {
-    const slots = threadSlots({ most: 2, idleMs: 10, turnMs: 10_000 });
-    const granted: string[] = [];
-    const claims = ['a', 'b', 'c', 'd'].map((name) => claimOf(name, granted));
-    for (const claim of claims) slots.claim(claim);
-    slots.claim(claims[2]!);
-    expect(granted).toEqual(['a', 'b']);
-    slots.release(claims[1]!);
-    expect(granted).toEqual(['a', 'b', 'c']);
-    for (const claim of claims) slots.release(claim);
-    expect(granted).toEqual(['a', 'b', 'c', 'd']);
-  });
-
-  it('are asked back from the one that has been idle longest, where others wait', () => {
-    const slots = threadSlots({ most: 2, idleMs: 10, turnMs: 10_000 });
-    const [busy, idle, third] = [claimOf('busy'), claimOf('idle', [], performance.now()), claimOf('third')];
-    slots.claim(busy);
-    slots.claim(idle);
-    jest.advanceTimersByTime(150);
-    expect(idle.giveBack).not.toHaveBeenCalled();
-    slots.claim(third);
-    jest.advanceTimersByTime(200);
-    expect(idle.giveBack).toHaveBeenCalled();
-    expect(busy.giveBack).not.toHaveBeenCalled();
-  });
-
-  it('are given on after a turn, and kept where nobody waits', () => {
-    const slots = threadSlots({ most: 1, idleMs: 10_000, turnMs: 50 });
-    const [first, second] = [claimOf('first'), claimOf('second')];
-    slots.claim(first);
-    jest.advanceTimersByTime(80);
-    expect(slots.turnIsOver(first)).toBe(false);
-    slots.claim(second);
-    expect(slots.turnIsOver(first)).toBe(false);
-    jest.advanceTimersByTime(80);
-    expect(slots.turnIsOver(first)).toBe(true);
   });
 });
 
