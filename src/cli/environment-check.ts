@@ -203,7 +203,7 @@ export async function checkAloud(o: {
   }
 }
 
-export const isModuleFile = (args: readonly string[]): boolean =>
+const isModuleFile = (args: readonly string[]): boolean =>
   args.length === 1 && /\.[mc]?[jt]s$/.test(args[0] ?? '');
 
 interface ModuleCheck {

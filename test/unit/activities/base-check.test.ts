@@ -131,8 +131,11 @@ describe('the step', () => {
 
   test('a worker with another base model, or none, plays nothing and leaves the step to others', async () => {
     const client = countingPolicy();
-    for (const of of [home, undefined])
-      await expect(step(client, { model: of })).rejects.toMatchObject({ type: 'WrongBaseModel', nonRetryable: false });
+    for (const given of [home, undefined])
+      await expect(step(client, { model: given })).rejects.toMatchObject({
+        type: 'WrongBaseModel',
+        nonRetryable: false,
+      });
     expect(client.turns).toBe(0);
   });
 

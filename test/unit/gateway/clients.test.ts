@@ -343,23 +343,22 @@ describe('a stream', () => {
 describe('an error', () => {
   const picture = user([{ type: 'image_url' }]);
   const deepOf = (levels: number): unknown => JSON.parse('['.repeat(levels) + ']'.repeat(levels));
-  test.each<[string, object, number, string, RegExp]>([
-    ['an unknown model', { model: 'gpt-4' }, 404, 'model', /"gpt-4".*trace, base/],
-    ['no model', { model: undefined }, 400, 'model', /name one that GET/],
-    ['no user message', { messages: [{ role: 'system', content: 'x' }] }, 400, 'messages', /first user message/],
-    ['a picture', { messages: [picture] }, 400, 'messages.0.content.0.type', /only text can be read/],
-    ['two choices', { n: 2 }, 400, 'n', /leave n out/],
-    ['no messages', { messages: [] }, 400, 'messages', /./],
-    ['more to route by than can be read', { messages: [user('a'.repeat(1e6 + 1))] }, 400, 'messages', /over 1000000/],
-    ['too many values', { stop: Array(1e5).fill('x') }, 400, 'stop', /over 100000 values/],
-    ['what is too deep', { response_format: deepOf(129) }, 400, 'response_format', /over 128 levels/],
-    ['weights of ids', { logit_bias: { 5: 1 } }, 400, 'logit_bias', /leave it out/],
-    ['tools of old', { functions: [looking] }, 400, 'functions', /send tools/],
-  ])('for %s is in OpenAI’s shape', async (_, body, status, param, said) => {
-    const failure = (await chat(body).catch((thrown: unknown) => thrown)) as InstanceType<typeof OpenAI.APIError>;
+  test.each<[string, object, number, string]>([
+    ['an unknown model', { model: 'gpt-4' }, 404, 'model'],
+    ['no model', { model: undefined }, 400, 'model'],
+    ['no user message', { messages: [{ role: 'system', content: 'x' }] }, 400, 'messages'],
+    ['a picture', { messages: [picture] }, 400, 'messages.0.content.0.type'],
+    ['two choices', { n: 2 }, 400, 'n'],
+    ['no messages', { messages: [] }, 400, 'messages'],
+    ['more to route by than can be read', { messages: [user('a'.repeat(1e6 + 1))] }, 400, 'messages'],
+    ['too many values', { stop: Array(1e5).fill('x') }, 400, 'stop'],
+    ['what is too deep', { response_format: deepOf(129) }, 400, 'response_format'],
+    ['weights of ids', { logit_bias: { 5: 1 } }, 400, 'logit_bias'],
+    ['tools of old', { functions: [looking] }, 400, 'functions'],
+  ])('for %s is in OpenAI’s shape', async (_, body, status, param) => {
+    const failure = await chat(body).catch((thrown: unknown) => thrown);
     const code = status === 404 ? 'model_not_found' : null;
     expect(failure).toMatchObject({ status, error: { type: 'invalid_request_error', param, code } });
-    expect(failure.message).toMatch(said);
     expect(completions()).toEqual([]);
   });
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/artifacts/open-store';
+import { UserError } from '../../../src/cli/errors';
 import { type GatewayOptions, serveGateway } from '../../../src/cli/gateway';
 import { type Snapshot, writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
@@ -42,33 +43,23 @@ const ask = (url: string, content: string) =>
   });
 
 test('what can’t be served is refused with what mends it', async () => {
-  await expect(serveGateway('demo', options)).rejects.toThrow(/campaign 'demo' has no report in .*no campaign there/);
+  await expect(serveGateway('demo', options)).rejects.toThrow(UserError);
   const snapshot: Snapshot = {
     ...{ name: 'runs', runId: 'r', status: 'RUNNING', paused: false, startedAt: 0 },
     activities: [],
     children: [],
   };
   await writeStatus({ home, snapshot });
-  await expect(serveGateway('runs', options)).rejects.toThrow(
-    /'runs' has no report in .* yet: .*`campaign status runs`/,
-  );
-  await expect(serveGateway('./nothing', options)).rejects.toThrow(/there is no folder .*\/nothing; name one that/);
-  await expect(serveGateway(home, options)).rejects.toThrow(/router.json: is missing; name a folder that/);
-  await expect(serveGateway('demo', { ...options, host: '0.0.0.0' })).rejects.toThrow(
-    /--host 0.0.0.0 is beyond this machine: set CAMPAIGN_GATEWAY_API_KEY/,
-  );
+  for (const name of ['runs', './nothing', home]) await expect(serveGateway(name, options)).rejects.toThrow(UserError);
+  await expect(serveGateway('demo', { ...options, host: '0.0.0.0' })).rejects.toThrow('CAMPAIGN_GATEWAY_API_KEY');
   await report('base');
-  await expect(serveGateway('demo', { ...options, policyServer: 'notaurl' })).rejects.toThrow(
-    '--policy-server is "notaurl"; it must be a URL such as http://127.0.0.1:8000',
-  );
-  await expect(serveGateway('demo', { ...options, model: home })).rejects.toThrow(/--model is .* and --policy-server/);
+  for (const more of [{ policyServer: 'notaurl' }, { model: home }])
+    await expect(serveGateway('demo', { ...options, ...more })).rejects.toThrow('--policy-server');
   delete options.policyServer;
   // Before anything is started, which here could not be.
   const port = Number(new URL(server.url).port);
-  await expect(serveGateway('demo', { ...options, port })).rejects.toThrow(/nothing can listen on .*--port/);
-  await expect(serveGateway('demo', options)).rejects.toThrow(
-    /base model base@0123456789ab is in no folder .*--model.*--policy-server/,
-  );
+  await expect(serveGateway('demo', { ...options, port })).rejects.toThrow('--port');
+  await expect(serveGateway('demo', options)).rejects.toThrow('--model');
 });
 
 test('a newer report is taken up; what is being answered keeps its policy, and the end waits for it', async () => {

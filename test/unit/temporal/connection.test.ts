@@ -92,9 +92,7 @@ it('an API key does, and a worker that is refused says so at once', async () => 
   set({ ...trusted(), TEMPORAL_API_KEY: 'secret', TEMPORAL_ADDRESS: proxies.keyed.address });
   await expect(reaches(proxies.keyed.address)).resolves.toBe(true);
   expect(await worker({})).toBe('was ready');
-  expect(await worker({ TEMPORAL_API_KEY: 'wrong' })).toMatch(
-    /Temporal at localhost:\d+ refuses who asks \(.*unauthorized.*\); put a key that is valid there into TEMPORAL_API_KEY/,
-  );
+  expect(await worker({ TEMPORAL_API_KEY: 'wrong' })).toContain('TEMPORAL_API_KEY');
 });
 
 it('loopback is reached without the proxies of the user, and an error beyond it names the variable', async () => {
@@ -103,7 +101,7 @@ it('loopback is reached without the proxies of the user, and an error beyond it 
   await expect(reaches(env.address)).resolves.toBe(true);
   expect(await worker({ TEMPORAL_ADDRESS: env.address })).toBe('was ready');
   const { port } = new URL(`tcp://${env.address}`);
-  await expect(reaches(`0.0.0.0:${port}`)).rejects.toThrow(/proxy of grpc_proxy .*; add its host to no_proxy/);
+  await expect(reaches(`0.0.0.0:${port}`)).rejects.toThrow('no_proxy');
 });
 
 it.each([
@@ -144,14 +142,9 @@ it('the proxy of the tests passes on headers alone, and goes on when callers lea
   await temporal.close();
 });
 
-it.each<[string, RegExp, string[], RegExp | undefined]>([
+it.each<[string, RegExp, string[], string | undefined]>([
   ['all are there', /AddSearchAttributes/, [], undefined],
-  [
-    'one is missing',
-    /AddSearchAttributes/,
-    ['CampaignStage'],
-    /cannot register .*; have an operator add CampaignStage \(/,
-  ],
+  ['one is missing', /AddSearchAttributes/, ['CampaignStage'], 'CampaignStage'],
   ['none can be seen', /OperatorService/, [], undefined],
 ])('an operator makes search attributes: %s', async (_what, refuses, removed, said) => {
   const proxy = await startTemporalProxy({ address: env.address, server: of('server'), refuses });
@@ -174,44 +167,23 @@ it.each<[string, RegExp, string[], RegExp | undefined]>([
   }
 });
 
-type Case = [what: string, at: () => string, settings: () => Record<string, string>, said: RegExp];
-const cases: Case[] = [
-  [
-    'a wrong key',
-    () => proxies.keyed.address,
-    () => ({ ...trusted(), TEMPORAL_API_KEY: 'wrong' }),
-    /refuses who asks \(16 UNAUTHENTICATED.*put a key that is valid there into TEMPORAL_API_KEY/,
-  ],
-  [
-    'no client certificate',
-    () => proxies.mutual.address,
-    trusted,
-    /refuses this client's certificate \(.*\); name one .* TEMPORAL_TLS_CLIENT_CERT_PATH/,
-  ],
+const cases: [what: string, at: () => string, settings: () => Record<string, string>, fix: string][] = [
+  ['a wrong key', () => proxies.keyed.address, () => ({ ...trusted(), TEMPORAL_API_KEY: 'wrong' }), 'TEMPORAL_API_KEY'],
+  ['no client certificate', () => proxies.mutual.address, trusted, 'TEMPORAL_TLS_CLIENT_CERT_PATH'],
   [
     'an unknown authority',
     () => proxies.keyed.address,
     () => ({ TEMPORAL_TLS: 'true' }),
-    /certificate that is not accepted \(.*\); name its authority in TEMPORAL_TLS_SERVER_CA_CERT_PATH/,
+    'TEMPORAL_TLS_SERVER_CA_CERT_PATH',
   ],
-  ['no TLS', () => proxies.keyed.address, () => ({}), /is no Temporal without TLS \(.*\); set TEMPORAL_TLS=true/],
-  [
-    'TLS that is not there',
-    () => env.address,
-    () => ({ TEMPORAL_TLS: 'true' }),
-    /speaks no TLS \(.*TEMPORAL_TLS=false/,
-  ],
-  ['nobody there', () => '127.0.0.1:1', () => ({}), /no Temporal server answers at 127.0.0.1:1 \(.*ECONNREFUSED/],
-  [
-    'a profile that is not there',
-    () => env.address,
-    () => ({ TEMPORAL_PROFILE: 'production' }),
-    /the Temporal profile can't be used: Profile 'production' not found .*; correct the file \(TEMPORAL_CONFIG_FILE\)/,
-  ],
+  ['no TLS', () => proxies.keyed.address, () => ({}), 'TEMPORAL_TLS=true'],
+  ['TLS that is not there', () => env.address, () => ({ TEMPORAL_TLS: 'true' }), 'TEMPORAL_TLS=false'],
+  ['nobody there', () => '127.0.0.1:1', () => ({}), '127.0.0.1:1'],
+  ['a missing profile', () => env.address, () => ({ TEMPORAL_PROFILE: 'production' }), 'TEMPORAL_CONFIG_FILE'],
 ];
-it.each(cases)('%s is told apart, with its fix', async (_what, at, settings, said) => {
+it.each(cases)('%s is told apart, with its fix', async (_what, at, settings, fix) => {
   set(settings());
-  await expect(reaches(at())).rejects.toThrow(said);
+  await expect(reaches(at())).rejects.toThrow(fix);
 });
 
 it("a home's own server and its workers are given nothing of a cluster's profile", async () => {
