@@ -203,8 +203,7 @@ export async function checkAloud(o: {
   }
 }
 
-const isModuleFile = (args: readonly string[]): boolean =>
-  args.length === 1 && /\.[mc]?[jt]s$/.test(args[0] ?? '');
+const isModuleFile = (args: readonly string[]): boolean => args.length === 1 && /\.[mc]?[jt]s$/.test(args[0] ?? '');
 
 interface ModuleCheck {
   passed: boolean;
