@@ -11,8 +11,10 @@ import { fileURLToPath, URL } from 'node:url';
 
 const counts = process.argv[2] === 'counts what is open';
 const greeting = process.argv[2] === 'says' ? readFileSync(process.argv[3], 'utf8') : '';
-const program = fileURLToPath(new URL('../../bin/campaign', import.meta.url));
-const shop = spawn(process.execPath, [program, 'env', 'serve', 'shop'], { stdio: ['pipe', 'pipe', 'inherit'] });
+const [register, program] = ['register.cjs', '../contract/serve-shop.ts'].map((path) =>
+  fileURLToPath(new URL(path, import.meta.url)),
+);
+const shop = spawn(process.execPath, ['-r', register, program], { stdio: ['pipe', 'pipe', 'inherit'] });
 /** The shop's ids by ours, and what is asked by the number of the request. */
 const episodes = new Map();
 const asked = new Map();
