@@ -235,7 +235,7 @@ export interface Reading {
 }
 
 const labelLists = { LACKING: 'lacking', PRESENT: 'present', NA: 'na' } as const;
-export const labelNames = Object.keys(labelLists) as (keyof typeof labelLists)[];
+const labelNames = Object.keys(labelLists) as (keyof typeof labelLists)[];
 
 /** By capability and trajectory, in the order of the passes; one that did not look at a trajectory says nothing of it. */
 export function readingsOf(passes: readonly LabelPass[]): Map<string, Map<string, Reading[]>> {

@@ -39,7 +39,7 @@ export async function shownRollout(
       { name: 'id', value: one.id },
       { name: 'batch', value: `${one.batch.title} (${one.batch.ref.sha256})` },
       ...(await madeOf(store, one.batch)),
-      { name: 'seed of the first answer', value: String(seedOf(one.id)) },
+      { name: 'seed of the first answer', value: String(turnSeed({ key: one.id, turn: 0 })) },
     ],
     messages:
       rollout.status === 'scored' ? rollout.messages.map((message, n) => quotedMessage(message, n, LONGEST)) : [],
@@ -91,9 +91,6 @@ async function madeOf(store: ArtifactStore, { inputs }: IndexedRollout['batch'])
   );
   return made.flat();
 }
-
-/** Of its first answer; the others follow from the rollout's id too. */
-const seedOf = (id: string): number => turnSeed({ key: id, turn: 0 });
 
 /** As `campaign show` prints it. */
 export function shownText({ task, attempt, outcome, ...shown }: ShownRollout, columns = 60): string {
