@@ -25,16 +25,16 @@ export type Asked = Readonly<Record<string, string | undefined>>;
 
 /** Returns a page of the rollouts that all filters keep, and only those of `batches` where it is given. */
 export async function pageOf(index: RolloutIndex, asked: Asked, batches?: ReadonlySet<string>): Promise<RolloutPage> {
-  const kept = await saying(index, asked, once(index.all().filter(keeping(asked, batches))));
+  const kept = await keptOf(index, asked, batches);
   const pages = Math.max(1, Math.ceil(kept.length / PAGE));
   const page = Math.min(pages - 1, Math.max(0, Math.floor(Number(asked['page'] ?? 0)) || 0));
   const rollouts = kept.slice(page * PAGE, (page + 1) * PAGE).map(listed);
   return { total: kept.length, page, pages, rollouts, facets: facetsOf(index) };
 }
 
-/** All that the filters keep, in each batch that holds it. */
+/** All that the filters keep, each once. */
 export const keptOf = (index: RolloutIndex, asked: Asked, batches?: ReadonlySet<string>): Promise<IndexedRollout[]> =>
-  saying(index, asked, index.all().filter(keeping(asked, batches)));
+  saying(index, asked, once(index.all().filter(keeping(asked, batches))));
 
 async function saying(index: RolloutIndex, { said }: Asked, kept: IndexedRollout[]): Promise<IndexedRollout[]> {
   if (!said) return kept;
