@@ -47,7 +47,7 @@ export function inputsOf({ environment, tasks }: Of): ArtifactRef[] {
 }
 
 /** Changes whenever other seeds would be left out. */
-const EXCLUDED_VERSION = '2'; // A seed is no longer left out for its easier instance.
+const EXCLUDED_VERSION = '2';
 
 export interface Range {
   from: number;

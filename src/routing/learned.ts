@@ -37,7 +37,7 @@ type Ridge = z.output<typeof ridgeSchema>;
 
 export const learned: RouterKind = defineKind({
   kind: 'learned',
-  // 5: one cross-validation and a paired test decide; labels and gates are kinds of their own.
+  // 5: one cross-validation and a paired test decide.
   version: '5',
   options: { folds: foldsField },
   open(options, identity, context: RouterContext) {

@@ -27,7 +27,7 @@ const MAX_TOOLS = 5;
 
 export const generators: SynthesizerKind = defineKind({
   kind: 'generators',
-  version: '9', // The module's text lost the code of hints; its instances are the same.
+  version: '9',
   options: {},
   open: (_, identity) => openGenerators(identity),
 });

@@ -10,6 +10,7 @@ import { languageModelChecks } from '../../../src/cli/checks/endpoints';
 import { countWork } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { languageModelSchema } from '../../../src/domain/endpoints';
+import type { RolloutSummary } from '../../../src/domain/rollout';
 import { registry, shopParts } from '../../support/kinds';
 import { TrainingRecord } from '../../../src/training/result';
 import { gepa } from '../../../src/workflows/arms/gepa';
@@ -89,14 +90,18 @@ test('the cap holds over attempts: what was permitted is permitted again, and ne
   });
   const attempt = async (work: (record: TrainingRecord) => Promise<void>): Promise<void> => {
     const journal = await store.journal('spent');
-    const about = { store, journal, id: 'spent', folder: home, base: 'base@1', checkpointEvery: 1, given: plan };
+    const about = { store, journal, id: 'spent', folder: home, base: 'base@1', checkpointEvery: 1 };
     await work(new TrainingRecord({ ...about, maxRollouts: 5 }));
     await journal.close();
   };
   const plan = await put(store, 'given', '');
   writeFileSync(join(home, 'metrics.jsonl'), '');
+  const batch = { ref: plan, scored: 2, broken: 0, promptTokens: 0, completionTokens: 0 } as RolloutSummary;
   const spentIn = async (record: TrainingRecord, steps: number) => {
-    for (let step = 1; step <= steps; step++) await record.addCheckpoint({ step, policy: { base: true } });
+    for (let step = 1; step <= steps; step++) {
+      await record.addBatch(step - 1, batch);
+      await record.addCheckpoint({ step, policy: { base: true } });
+    }
     return (await record.result(steps)).checkpoints.map(({ rollouts }) => rollouts);
   };
   await attempt(async (cap) => {
