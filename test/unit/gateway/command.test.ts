@@ -50,7 +50,8 @@ test('what can’t be served is refused with what mends it', async () => {
     children: [],
   };
   await writeStatus({ home, snapshot });
-  for (const name of ['runs', './nothing', home]) await expect(serveGateway(name, options)).rejects.toThrow(UserError);
+  for (const name of ['runs', './nothing']) await expect(serveGateway(name, options)).rejects.toThrow(UserError);
+  await expect(serveGateway(home, options)).rejects.toMatchObject({ type: 'BadInput' });
   await expect(serveGateway('demo', { ...options, host: '0.0.0.0' })).rejects.toThrow('CAMPAIGN_GATEWAY_API_KEY');
   await report('base');
   for (const more of [{ policyServer: 'notaurl' }, { model: home }])
