@@ -11,6 +11,8 @@ import { age } from '../../support/aged';
 import { closedAfterwards } from '../../support/opened';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
+jest.setTimeout(2 * 60_000);
+
 let root: string;
 let store: ArtifactStore;
 eachTemporaryFolder((folder) => {
