@@ -35,9 +35,12 @@ export async function rolloutsIn(home: Home): Promise<Map<string, boolean>> {
   return new Map((await scoredIn(home)).map((rollout) => [rollout.key, isSuccess(rollout)]));
 }
 
+/** Returns the scored rollouts of all whole batches. */
 export async function scoredIn(home: Home): Promise<ScoredRollout[]> {
   const store = openFolderStore(artifacts(home));
-  const batches = new StoredKeys(home).matching(/^rollouts\/[0-9a-f]{64}$/);
+  const batches = new StoredKeys(home)
+    .matching(/^rollouts\/[0-9a-f]{64}$/)
+    .filter(({ ref }) => wholeObject(home, ref.sha256) !== undefined);
   return (await Promise.all(batches.map(({ ref }) => readScored({ store, ref })))).flat();
 }
 
