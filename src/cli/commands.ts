@@ -78,14 +78,7 @@ const campaignCommands: readonly CommandText[] = [
   {
     usage: 'doctor [file]',
     description: 'check this machine, or everything that a campaign file needs',
-    options: [
-      option(
-        '--probe',
-        "try all that a campaign asks of a vLLM, against the trainer's own log-probs; minutes on a CPU",
-      ),
-      ...portOptions,
-      json(),
-    ],
+    options: [...portOptions, json()],
     examples: [['campaign doctor campaigns/mine.yaml', 'missing parts, each with its fix']],
     run: by(() => import('./doctor.js'), 'doctor'),
   },

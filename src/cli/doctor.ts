@@ -18,23 +18,19 @@ import {
   storeCheck,
   temporalCheck,
 } from './checks/machine';
-import { modelChecks, probe, serverTrials } from './checks/model';
+import { modelChecks, serverTrials } from './checks/model';
 import { bridgeChecks, targetChecks } from './checks/target';
 import { UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { type PortOptions, temporalPort, uiPort } from './ports';
 import type { Home } from './project';
 
-export type DoctorOptions = CommonOptions & PortOptions & { probe?: boolean };
+export type DoctorOptions = CommonOptions & PortOptions;
 
 /** @returns the exit code. */
 export async function doctor(file: string | undefined, options: DoctorOptions): Promise<number> {
   const campaign = file === undefined ? undefined : loadCampaign({ file });
-  if (options.probe && campaign?.policyServer.kind !== 'vllm')
-    throw new UserError('--probe asks a vLLM that runs; name a campaign file whose policyServer.kind is vllm');
-  const home = homeOf(options);
-  const checks = await runChecks(checksOf({ home, doctor: options, campaign }));
-  if (options.probe && campaign && checks.every(({ ok }) => ok)) checks.push(...(await probe(campaign, home)));
+  const checks = await runChecks(checksOf({ home: homeOf(options), doctor: options, campaign }));
   print(options.json ? JSON.stringify(checks) : doctorLines(checks, process.stdout.columns).join('\n'));
   return checks.every(({ ok }) => ok) ? 0 : 1;
 }

@@ -16,6 +16,7 @@ export const removed: readonly RemovedCommand[] = [
     version: '0.3',
     why: "Temporal holds references, no texts; use a payload codec and its server of Temporal's samples for more",
   },
+  { command: 'doctor', option: '--probe', version: '0.3', why: 'use `make test-vllm`, which tries the real vLLM' },
   { command: 'metrics', version: '0.3', why: 'set training.reportTo to tensorboard or wandb (docs/report.md)' },
   { command: 'schema', option: '--markdown', version: '0.3', why: 'read docs/campaign-file.md' },
   { command: 'export', option: '--conversations', version: '0.3', why: 'use --rollouts, which writes JSON lines' },

@@ -8,7 +8,7 @@ import type { Environment } from '../../src/domain/environment';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';
 import { createShop } from '../../examples/shop/target/shop';
 import type { PolicyClient } from '../../src/policy/client';
-import { conformanceChecks } from '../../src/cli/checks/conformance';
+import { conformanceChecks } from '../support/policy-conformance';
 import type { Rendered, TurnRequest } from '../../src/policy/wire';
 import { openPolicyServer, type PolicyServer } from '../../src/policy/server';
 import { atEnd } from '../support/opened';
@@ -106,7 +106,7 @@ test('what a policy server does otherwise is found', async () => {
   });
   const checks = await checked({ server, client, limits, wrong });
   const found = checks.filter(({ ok, warning }) => !ok || warning);
-  expect(Object.fromEntries(found.map(({ name, detail }) => [name.slice('probe: '.length), detail]))).toEqual({
+  expect(Object.fromEntries(found.map(({ name, detail }) => [name, detail]))).toEqual({
     ids: expect.stringMatching(/^a turn of the ids [\d ]+ is not continued$/),
     turns: 'another seed gives the same tokens',
     'log-probs': expect.stringMatching(/^log-probs are off by 1\.0e-1 nats in the mean/),
@@ -150,7 +150,7 @@ test('it does what a campaign asks of a policy server; turns that render otherwi
   });
   const checks = await checked({ server: second, client: asked, limits, wrong: counting });
   expect(checks.filter(({ ok, warning }) => !ok || warning)).toEqual([]);
-  expect(checks.find(({ name }) => name === 'probe: ids')?.detail).toMatch(/^19 turns/);
+  expect(checks.find(({ name }) => name === 'ids')?.detail).toMatch(/^19 turns/);
   expect(generated).toBeGreaterThan(8);
   const text = '<tool_call>\n{"name": "get_account", "arguments": {"user": "mia"}}\n</tool_call>';
   const idsOf = async (...messages: object[]) =>

@@ -8,7 +8,7 @@ import OpenAI from 'openai';
 import { openS3Store } from '../../src/artifacts/s3-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { runChecks } from '../../src/checks/check';
-import { conformanceChecks } from '../../src/cli/checks/conformance';
+import { conformanceChecks } from '../support/policy-conformance';
 import { freePort } from '../../src/cli/ports';
 import { baseModelId, keepFingerprint, servedBase, writeAdapter } from '../../src/policy/base-model';
 import type { PolicyClient } from '../../src/policy/client';

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { openStore } from '../../artifacts/open-store';
-import { type Check, type CheckItem, Lack, runChecks } from '../../checks/check';
+import { type CheckItem, Lack } from '../../checks/check';
 import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
 import type { Campaign } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
@@ -18,7 +18,6 @@ import { baseIdOf } from '../campaign-file';
 import { type Home, pythonPath } from '../project';
 import { Service } from '../run/service';
 import { policyServerService } from '../run/services';
-import { conformanceChecks } from './conformance';
 
 const CORRECT = 'correct baseModel.path in the campaign file';
 /** Of what asks the trainer's Python about the base model. */
@@ -223,18 +222,6 @@ async function adaptersText(trial: Parameters<typeof tryAdapter>[0]) {
       warning: `of rank ${rank} are taken, sums of ${LIKELY_SUMMED} of them are not: ${messageOf(error)}`,
     }),
   );
-}
-
-/** Checks what a campaign needs of its vLLM. */
-export async function probe(campaign: Campaign, home: Home): Promise<Check[]> {
-  const { policyServer } = campaign;
-  if (policyServer.kind !== 'vllm') return [];
-  const { contextTokens, url } = policyServer;
-  const server = openPolicyServer(connection(url, 32));
-  const tried = withClient({ campaign, home, url, python: pythonPath() }, (trial) =>
-    runChecks(conformanceChecks({ ...trial, url, server, contextTokens })),
-  );
-  return tried.finally(() => server.close());
 }
 
 async function startText(service: Service, home: Home): Promise<string> {

@@ -51,7 +51,6 @@ describe('a failure is one line and an exit code:', () => {
   ];
   const report = `--home ${reports} report --out`;
   const refused = [
-    'doctor campaigns/demo.yaml --probe',
     '--temporal-address h:7233 serve',
     `--home ${newHome()} status demo`,
     'run x.yaml',

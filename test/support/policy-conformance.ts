@@ -1,22 +1,22 @@
 /**
- * What a policy server has to do for a campaign (docs/policy-server.md), tried on one that runs: by `campaign doctor --probe`, and by the tests of the
- * embedded server and of vLLM. Some minutes on a CPU, and some thousand tokens. What is loaded is unloaded; the adapters stay in the store.
+ * Checks what a campaign needs of a policy server (docs/policy-server.md), on one that runs: the embedded server or vLLM. Takes minutes on a CPU and
+ * some thousand tokens. Unloads what it loads; the adapters stay in the store.
  */
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type CheckItem, Lack } from '../../checks/check';
-import type { ArtifactRef } from '../../domain/artifacts';
-import { createLimit } from '../../domain/concurrency';
-import { type FailureType, isFailure, reasonOf } from '../../domain/failures';
-import type { Message } from '../../domain/messages';
-import type { FixedPolicy } from '../../domain/rollout';
-import { keptAdapter, scoreRows } from '../../policy/base-model';
-import type { tryAdapter } from '../../policy/client';
-import { createMerger } from '../../policy/merge';
-import type { PolicyServer } from '../../policy/server';
-import { checkSampling } from '../../policy/server-proof';
-import { createTurns, startsWith } from '../../policy/turns';
+import { type CheckItem, Lack } from '../../src/checks/check';
+import type { ArtifactRef } from '../../src/domain/artifacts';
+import { createLimit } from '../../src/domain/concurrency';
+import { type FailureType, isFailure, reasonOf } from '../../src/domain/failures';
+import type { Message } from '../../src/domain/messages';
+import type { FixedPolicy } from '../../src/domain/rollout';
+import { keptAdapter, scoreRows } from '../../src/policy/base-model';
+import type { tryAdapter } from '../../src/policy/client';
+import { createMerger } from '../../src/policy/merge';
+import type { PolicyServer } from '../../src/policy/server';
+import { checkSampling } from '../../src/policy/server-proof';
+import { createTurns, startsWith } from '../../src/policy/turns';
 import {
   completionBody,
   derenderBody,
@@ -26,7 +26,7 @@ import {
   parseRendered,
   type Turn,
   type TurnRequest,
-} from '../../policy/wire';
+} from '../../src/policy/wire';
 
 /** What adapters are tried with, on the store of the server's client; and the server itself. */
 export interface Probed extends Omit<Parameters<typeof tryAdapter>[0], 'signal'> {
@@ -267,7 +267,7 @@ export function conformanceChecks(o: Probed): CheckItem[] {
     }
   }
 
-  return Object.entries(items).map(([name, run]) => ({ name: `probe: ${name}`, run: () => inTurn(run) }));
+  return Object.entries(items).map(([name, run]) => ({ name, run: () => inTurn(run) }));
 }
 
 async function firstOf<Item>(
