@@ -74,7 +74,7 @@ const READ_FIELDS = new Map(
   ),
 );
 
-/** What is nested deeper can't be written again. */
+/** Values that are nested deeper cannot be written as JSON again. */
 export const DEEPEST = 200;
 
 export const rawMessagesSchema = z

@@ -43,7 +43,7 @@ const firstProblems = (problems: readonly string[]): string[] =>
 
 const badInput = (problems: readonly string[]) => new OutsideFailure('BadInput', firstProblems(problems).join('\n'));
 
-/** What one file holds. If it has problems, nothing of it is used. */
+/** The contents of one file. A file with problems is not used at all. */
 interface FileContents {
   file: string;
   conversations: Conversation[];

@@ -296,5 +296,5 @@ export interface RoundFeedback {
   calibration?: CalibrationReport;
 }
 
-/** Whether a round's environment is within the bands. */
+/** Returns whether a round's environment is within the bands. */
 export const isCalibrated = ({ calibration }: SynthesisRound): boolean => calibration?.accepted === true;

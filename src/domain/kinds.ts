@@ -21,7 +21,7 @@ export const kindSpecSchema = z.looseObject({
 });
 export type KindSpec = z.infer<typeof kindSpecSchema>;
 
-/** Who made an artifact. Options that are files stand here as digests of their contents. `plugin`: NAME@VERSION of the plug-in that has the kind. */
+/** Names the maker of an artifact. Options that are files are digests of their contents. `plugin` is NAME@VERSION of the plug-in that has the kind. */
 export const identitySchema = z.object({
   kind: z.string(),
   version: z.string(),

@@ -1,5 +1,5 @@
 /**
- * What a campaign will make, by stage and purpose: the same arithmetic as the workflows, with what an arm's kind says of it. And what a rollout costs: every rate says whether it was measured in an earlier campaign, read from a file, or assumed on which grounds.
+ * Counts the rollouts of a campaign by stage and purpose, with the arithmetic of the workflows, and estimates what a rollout costs. Every rate says whether it was measured in an earlier campaign, read from a file, or assumed.
  */
 import { z } from 'zod';
 import { openStore } from '../../artifacts/open-store';

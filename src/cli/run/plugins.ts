@@ -25,7 +25,7 @@ export function pluginsOf(home: Home, name: string): string[] {
   }
 }
 
-/** Returns the plug-ins of a campaign, then those of the home's other open campaigns, which share its workers. `note` is told of one that can't be loaded beside the others. */
+/** Returns the plug-ins of a campaign, then those of the home's other open campaigns, which share its workers. Calls `note` for each one that cannot be loaded beside the others. */
 export function pluginsToLoad(
   home: Home,
   { plugins }: Pick<Campaign, 'plugins'>,
