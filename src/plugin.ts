@@ -1,5 +1,5 @@
 /**
- * What plug-ins import: `import { defineKind, z } from 'campaign/plugin'` (docs/extending.md). A plug-in is a module that exports its name, its
+ * The module that plug-ins import: `import { defineKind, z } from 'campaign/plugin'` (docs/extending.md). A plug-in is a module that exports its name, its
  * version and kinds.
  */
 import type { AnalystKind } from './analyst/analyst';

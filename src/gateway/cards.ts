@@ -111,7 +111,7 @@ export function folderCard(facts: CardFacts): string {
   const target = escapeMarkdown(campaign.target.name);
   const names = [policyNames.routed, ...[...router.options, ...router.baselines].map(({ name }) => name)];
   const context = /, (\d+) tokens$/.exec(router.base.id)?.[1];
-  // Where the folder of a base model lies that the hub does not have is not known.
+  // A base model that the hub does not have lies in a folder of this machine, which readers of the card cannot reach.
   const served = isOnHub(router) ? router.base.name : '../base';
   const lora = rank === undefined ? '' : ` \\\n  --enable-lora --max-lora-rank ${rankFor(rank) ?? rank}`;
   return [

@@ -5,7 +5,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Whether a Host header names this machine itself: a page can make a name of its own lead here (DNS rebinding). */
+/** Returns whether a Host header names this machine itself. A page can make a name of its own lead here (DNS rebinding). */
 export const namesThisMachine = (host = ''): boolean => /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(host);
 
 /** Whether a client's address is of this machine; a socket that listens for IPv6 writes those of IPv4 in its own form. */

@@ -33,7 +33,7 @@ const armSchema = z
     role: z.enum(roles),
     /** Of a baseline. */
     kind: z.string().optional(),
-    /** Of a baseline that takes over environments: the capabilities they are of. */
+    /** Capabilities whose environments the baseline trains on. */
     builtOn: z.array(z.string()).optional(),
     /** Another row of which it is the very policy: the two are samples of one. */
     sameAs: z.string().optional(),

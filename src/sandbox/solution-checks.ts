@@ -1,4 +1,4 @@
-/** What the reference solutions show of a module: each check gives its findings. */
+/** Checks of a module by its reference solutions. Each check returns its findings. */
 import { createHash } from 'node:crypto';
 import type { ToolSchema } from '../domain/messages';
 import { isSuccess } from '../domain/rollout';

@@ -29,7 +29,7 @@ export interface EnvironmentView {
   module: ArtifactRef;
   /** The text of the module. */
   source: string;
-  /** What the bands were held against. */
+  /** The success rates that were compared with the bands. */
   calibration: CalibrationReport | undefined;
   /** The rollouts of the calibration. */
   rollouts: ArtifactRef | undefined;
