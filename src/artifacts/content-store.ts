@@ -19,7 +19,7 @@ import { groupBy } from '../domain/statistics';
 import { digest, sha256 } from './hash';
 import { type Guard, openOwned } from './journal';
 import { filesIn, isInside } from './objects';
-import type { ArtifactStore, Journal, Provenance, Contents, StoredEntry, Swept } from './store';
+import type { ArtifactStore, Journal, Provenance, Contents, RecordFiles, StoredEntry, Swept } from './store';
 import { ifThere } from './durable-file';
 
 /** Changes whenever keys change: what another version made would be looked for in vain, and pay for its room. */
@@ -267,6 +267,16 @@ export function openContentStore(backend: Backend): ArtifactStore {
 
   const contents = () => contentsOf({ backend, entryAt, partsOf });
 
+  const files: RecordFiles = {
+    create: (path, text) => backend.create(checkedPath(path), text),
+    read: async (path) => (await backend.read(checkedPath(path)))?.text,
+    async list(prefix) {
+      const found = (await backend.list(prefix)).filter(({ path, isFolder }) => !isFolder && path.startsWith(prefix));
+      return found.map(({ path, changedMs }) => ({ path, changedMs })).sort((a, b) => (a.path < b.path ? -1 : 1));
+    },
+    remove: (path) => backend.remove(checkedPath(path)),
+  };
+
   return {
     id,
     checkFormat,
@@ -284,9 +294,15 @@ export function openContentStore(backend: Backend): ArtifactStore {
         : openOwned((guard) => backend.journal(sha256(key), guard), owner),
     records: (key) => backend.records(sha256(key)),
     removeJournal: (key) => backend.removeJournal(sha256(key)),
+    files,
     contents,
     sweep: async ({ dryRun }) => sweep({ backend, contents: await contents(), dryRun }),
   };
+}
+
+function checkedPath(path: string): string {
+  if (isInside(path)) return path;
+  throw new Error(`${JSON.stringify(path)} is no path in the store; join names with single slashes, without . and ..`);
 }
 
 const isFolder = ({ uri }: ArtifactRef): boolean => uri.startsWith('artifact-tree:');

@@ -45,6 +45,8 @@ export interface ArtifactStore {
   records(key: string): Promise<ReadonlyMap<string, unknown>>;
   /** Deletes a journal that may be there still, where a run ended between storing what it led to and removing it. */
   removeJournal(key: string): Promise<void>;
+  /** Small records beside the artifacts, each written once. */
+  readonly files: RecordFiles;
   /** Of a store that other hosts have in common, and that is no disk of theirs. */
   readonly snapshots?: Snapshots;
   /** Of one that notes who uses what after it has answered: resolves once all that the campaign of this step was given is noted. */
@@ -53,6 +55,25 @@ export interface ArtifactStore {
   contents(): Promise<Contents>;
   /** Removes what no entry refers to and what dead processes have left; `dryRun`: only counts it. */
   sweep(o: { dryRun: boolean }): Promise<Swept>;
+}
+
+/** Files at fixed paths (`budget/NAME/7`), by which workers agree: a file is created once and is never changed. */
+export interface RecordFiles {
+  /**
+   * Writes the text, durably, unless the path is taken; returns whether this call wrote it. Of several writers exactly one succeeds, if their texts
+   * differ: a bucket can't tell a request that was sent twice from two writers of the same text. The text must not be empty.
+   */
+  create(path: string, text: string): Promise<boolean>;
+  read(path: string): Promise<string | undefined>;
+  /** The files whose paths begin with the prefix, sorted by path. */
+  list(prefix: string): Promise<RecordFile[]>;
+  remove(path: string): Promise<void>;
+}
+
+export interface RecordFile {
+  path: string;
+  /** Time of writing by the store's clock. */
+  changedMs: number;
 }
 
 /** Folders of unfinished work, from which another host goes on. What they are is told by a journal; they go with the work. */

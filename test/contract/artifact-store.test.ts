@@ -140,6 +140,30 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     await expect(put('nested')).rejects.toThrow('not a plain file');
     expect(await store.find('none')).toBeUndefined();
   });
+
+  test('creates each record file once, whoever writes at the same moment', async () => {
+    const writers = Array.from({ length: 8 }, () => open().files);
+    const created = await Promise.all(writers.map((files, n) => files.create('budget/one/0', `writer ${n}`)));
+    expect(created.filter(Boolean)).toHaveLength(1);
+    expect(await open().files.read('budget/one/0')).toBe(`writer ${created.indexOf(true)}`);
+    expect(await open().files.read('budget/one/1')).toBeUndefined();
+  });
+
+  test('lists record files by prefix and removes them', async () => {
+    const { files } = open();
+    for (const path of ['budget/one/10', 'budget/one/2', 'budget/one2/0']) await files.create(path, path);
+    const listed = await files.list('budget/one/');
+    expect(listed.map(({ path }) => path)).toEqual(['budget/one/10', 'budget/one/2']);
+    for (const { changedMs } of listed) expect(Math.abs(Date.now() - changedMs)).toBeLessThan(60_000);
+    expect(await files.list('budget/one/2')).toHaveLength(1);
+    expect(await files.list('chunks/')).toEqual([]);
+    await files.remove('budget/one/10');
+    await files.remove('budget/one/10');
+    expect((await open().files.list('budget/')).map(({ path }) => path)).toEqual(['budget/one/2', 'budget/one2/0']);
+    expect(await files.create('budget/one/10', 'again')).toBe(true);
+    expect(() => files.create('budget/../keys/x', 'x')).toThrow('no path in the store');
+  });
+
   test('a journal can be read without being made', async () => {
     const store = open();
     expect((await store.records('nobody wrote')).size).toBe(0);
