@@ -184,9 +184,9 @@ test-toolsandbox: install build bridges-toolsandbox ## ToolSandbox (TOOLSANDBOX=
 	.venv-toolsandbox/bin/python -m pytest bridges/tests/test_toolsandbox.py bridges/tests/test_toolsandbox_scores.py
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/bridges/toolsandbox*.ts'
 
-.PHONY: test-elsewhere
-test-elsewhere: install build $(VERIFIERS_STAMP) ## verifiers: an exported environment played by it, and one of its environments as a target
-	npx jest --ci --runInBand --testMatch '<rootDir>/test/environments-elsewhere/*.ts'
+.PHONY: test-verifiers
+test-verifiers: install build $(VERIFIERS_STAMP) ## verifiers: an exported environment played by it, and one of its environments as a target
+	npx jest --ci --runInBand --testMatch '<rootDir>/test/verifiers/suite.ts'
 
 $(VERIFIERS_STAMP): test/support/verifiers-requirements.txt | $(PYTHON_STAMP)
 	$(VENV) -m venv --clear .venv-verifiers

@@ -2,8 +2,8 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 /**
- * What each folder of src may import besides itself: another folder, or one file of it; `type` where only its types. docs/architecture.md
- * shows the same table. Whoever runs a part of the method (activities, workflows, report) knows its interface, never one of its kinds.
+ * Lists what each folder of src may import besides itself: a folder, one file of it, or only its types (`type`). Folders that run a part of
+ * the method (activities, workflows, report) import its interface, never one of its kinds.
  */
 const mayImport = {
   domain: [],

@@ -20,7 +20,7 @@ export const removed: readonly RemovedField[] = [
     path: 'target.kind',
     value,
     version: '0.3' as const,
-    why: 'use kind verifiers instead (docs/targets.md)',
+    why: 'use kind verifiers instead (docs/agents.md)',
   })),
   {
     path: 'target.kind',

@@ -1,6 +1,6 @@
 /**
  * verifiers both ways, with the real base model: an exported environment is loaded and played by verifiers and has the engine's rewards, and an
- * environment that comes with verifiers (TextArena's) is a target (`make test-elsewhere`).
+ * environment that comes with verifiers (TextArena's) is a target (`make test-verifiers`).
  */
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
