@@ -7,7 +7,7 @@ import tseslint from 'typescript-eslint';
  */
 const mayImport = {
   domain: [],
-  artifacts: ['domain', 'metrics'],
+  artifacts: ['domain'],
   policy: ['domain', 'artifacts', 'language-model/endpoint', 'language-model/reply'],
   'language-model': ['domain', 'artifacts'],
   partners: ['domain', 'policy', 'language-model'],
@@ -24,7 +24,7 @@ const mayImport = {
     'gateway/respond',
   ],
   routing: ['domain', 'artifacts', 'policy'],
-  rollout: ['domain', 'artifacts', 'policy', 'routing/router'],
+  rollout: ['domain', 'artifacts', 'metrics', 'policy', 'routing/router'],
   conversations: ['domain', 'artifacts/hash'],
   analyst: ['domain', 'artifacts', 'language-model'],
   synthesis: ['domain', 'artifacts', 'language-model', 'sandbox'],
@@ -55,12 +55,10 @@ const mayImport = {
   gateway: ['domain', 'artifacts', 'language-model/endpoint', 'policy', 'rollout', 'routing/router', 'report'],
   workers: [
     'domain/allowed',
+    'domain/failures',
     'domain/secrets',
-    'domain/plain-text',
     'domain/work',
     'artifacts',
-    'metrics',
-    'tracing',
     'plugins',
     'policy',
     'type registry',
@@ -89,7 +87,6 @@ const mayImport = {
     'temporal',
     'workflows/messages',
     'terminal',
-    'tracing',
   ],
 };
 const pluginsMayImport = ['artifacts', 'domain', 'type environments/kinds', 'type plugin', 'registry'];
@@ -155,18 +152,14 @@ export default tseslint.config(
     rules: importRule({ regex: '(src|dist)/', message: 'A plug-in imports campaign/plugin.' }),
   },
   { files: ['src/registry.ts'], rules: importRule(...importPatterns('registry.ts', registryMayImport, './')) },
-  {
-    files: ['src/metrics.ts'],
-    rules: importRule(...importPatterns('metrics.ts', ['domain', 'tracing'], './')),
-  },
-  { files: ['src/tracing.ts'], rules: importRule(...importPatterns('tracing.ts', [], './')) },
+  { files: ['src/metrics.ts'], rules: importRule(...importPatterns('metrics.ts', [], './')) },
   { files: ['src/terminal.ts'], rules: importRule(...importPatterns('terminal.ts', ['domain'], './')) },
   // Commands print by src/terminal.ts, which lets no text of others move the cursor.
   { files: ['src/cli/**/*.ts', 'src/view/*.ts', 'src/gateway/*.ts'], rules: { 'no-console': 'error' } },
   {
     // The rules above see import declarations only. The command line loads what it needs when it needs it, a store in a bucket its client, and tracing its SDK.
     files: ['src/**/*.ts'],
-    ignores: ['src/cli/**', 'src/artifacts/open-store.ts', 'src/tracing.ts'],
+    ignores: ['src/cli/**', 'src/artifacts/open-store.ts', 'src/temporal/tracing.ts'],
     rules: { 'no-restricted-syntax': ['error', 'ImportExpression'] },
   },
 );

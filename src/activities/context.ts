@@ -8,7 +8,7 @@ import { showLife, whileAlive } from '../domain/concurrency';
 import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat, Work } from '../domain/work';
 import { openLedger, type LedgerOptions } from '../language-model/ledger';
 import type { Ledger } from '../language-model/model';
-import { measure } from '../metrics';
+import { count } from '../metrics';
 import { baseModelId, hashOf, modelOf } from '../policy/base-model';
 import type { PolicyClient } from '../policy/client';
 import type { Registry } from '../registry';
@@ -69,9 +69,9 @@ export const working = (title: string): Work => ({
   progress: (done, total) => progress({ kind: 'analysis', title, done, total }),
 });
 
-/** The ledger of a step, whose payments are counted for those who watch. */
+/** Opens a ledger whose payments are counted as metrics. */
 export const ledgerOf = (o: LedgerOptions): Ledger =>
-  openLedger({ ...o, onPaid: (dollars) => measure('campaign_spent_microdollars', dollars * 1e6, { role: o.role }) });
+  openLedger({ ...o, onPaid: (dollars) => count('campaign_spent_microdollars', dollars * 1e6, { role: o.role }) });
 
 /** The folder of a base on this machine. Throws WrongBaseModel where there is another one, or none: another worker may have it. */
 export async function modelFolder({ model, python, home }: Dependencies, base: string): Promise<string> {

@@ -8,7 +8,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffMs, BATCH_ATTEMPTS } from '../domain/failures';
 import { brokenFailure, type RolloutSummary } from '../domain/rollout';
 import { limited } from '../domain/concurrency';
-import { observing } from '../metrics';
 import { rollOut as playBatch } from '../rollout/engine';
 import { createResolver, type Resolve } from '../rollout/resolve';
 import { type PolicyDependencies, progress, modelFolder } from './context';
@@ -52,7 +51,6 @@ export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Pr
       store,
       client,
       signal,
-      observe: observing(purpose, input.policy),
       onProgress: ({ done, total, broken }) => progress({ kind: 'rollouts', title, done, total, broken }),
     });
     if (time === BATCH_ATTEMPTS || !brokenFailure(outcomes, title)?.retryable) return summary;
@@ -127,7 +125,6 @@ function firstRollouts(
     store,
     client,
     signal: Context.current().cancellationSignal,
-    observe: observing(input.purpose, input.policy),
     onProgress: (done) => progress({ kind: 'rollouts', title: TITLE, ...done }),
   });
 }

@@ -18,7 +18,6 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { limited, showLife } from '../domain/concurrency';
-import { measure } from '../metrics';
 import type { StoredFile } from './content-store';
 import { flush } from './durable-file';
 
@@ -41,9 +40,6 @@ export function parseS3(url: string): BucketAddress {
     throw new OutsideFailure('BadInput', `CAMPAIGN_STORE: ${url} is no address of a bucket; write s3://BUCKET/PREFIX`);
   return { bucket, prefix: prefix.replace(/^\/+|\/+$/g, '') };
 }
-
-const bytesOf = (told: unknown): number =>
-  Number((told as { headers?: Record<string, string> }).headers?.['content-length'] ?? 0);
 
 const statusOf = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
@@ -73,15 +69,6 @@ export class Bucket {
       maxAttempts: 3,
       requestHandler: { connectionTimeout: CONNECT_MS, socketTimeout: SILENCE_MS },
     });
-    this.client.middlewareStack.add(
-      (next) => async (asked) => {
-        const answer = await next(asked);
-        measure('campaign_store_bytes', bytesOf(asked.request), { direction: 'put' });
-        measure('campaign_store_bytes', bytesOf(answer.response), { direction: 'fetched' });
-        return answer;
-      },
-      { step: 'deserialize' },
-    );
   }
 
   address = (path: string): string => `s3://${this.name}/${this.prefix}${path}`;

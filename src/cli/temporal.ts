@@ -6,7 +6,7 @@ import { LAST_STAGE, type Stage } from '../domain/work';
 import { searchAttributeNames } from '../workflows/messages';
 import { clusterAt, whyNot, type TemporalAddress } from '../temporal/connection';
 import { isLoopback } from '../temporal/loopback';
-import { tracedStarts } from '../tracing';
+import { loadTracing } from '../temporal/tracing';
 import { UserError, messageOf } from './errors';
 import { homeOf, namespace, type CommonOptions } from './options';
 import { serverOf } from './run/processes';
@@ -22,6 +22,8 @@ export interface Temporal {
   close(): Promise<void>;
 }
 
+let tracing: ReturnType<typeof loadTracing> | undefined;
+
 /** @throws UserError if nothing answers there, or refuses. */
 export async function connect({ namespace, ...at }: TemporalAddress): Promise<Temporal> {
   try {
@@ -30,9 +32,9 @@ export async function connect({ namespace, ...at }: TemporalAddress): Promise<Te
       connectTimeout: CONNECT_TIMEOUT,
       ...(isLoopback(at.address) && { channelArgs: { 'grpc.enable_http_proxy': 0 } }),
     });
-    const { interceptors, flush } = await tracedStarts();
+    const { plugins, flush } = await (tracing ??= loadTracing('campaign'));
     const close = () => connection.close().finally(flush);
-    return { client: new Client({ connection, namespace, interceptors }), close };
+    return { client: new Client({ connection, namespace, plugins }), close };
   } catch (error) {
     throw new UserError(await whyNot({ namespace, ...at }, error));
   }

@@ -116,9 +116,6 @@ export interface Group {
 /** The method's threshold of success: a reward of 1. */
 export const isSuccess = ({ reward }: { reward: number }): boolean => roundReward(reward) === 1;
 
-/** Looks on while a rollout is played; what `play` comes to is what it comes to. */
-export type Observe = <Played extends { rollout: Rollout }>(play: () => Promise<Played>) => Promise<Played>;
-
 export const purposes = ['base_rollouts', 'calibration', 'training', 'held_out', 'outcome_matrix', 'test'] as const;
 export const purposeSchema = z.enum(purposes);
 export type Purpose = z.infer<typeof purposeSchema>;

@@ -84,13 +84,7 @@ export interface Endpoint {
 const shared = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
 
 /** `url`: of which paths are the rest. */
-export function openEndpoint(o: {
-  url: string;
-  key?: string | undefined;
-  dispatcher?: Dispatcher;
-  /** Of every request, beside its own. */
-  headers?: (() => Record<string, string>) | undefined;
-}): Endpoint {
+export function openEndpoint(o: { url: string; key?: string | undefined; dispatcher?: Dispatcher }): Endpoint {
   const { key, dispatcher = shared } = o;
   const { origin, pathname } = new URL(o.url);
   const prefix = pathname.replace(/\/+$/, '');
@@ -104,7 +98,7 @@ export function openEndpoint(o: {
         origin,
         path: prefix + path,
         method,
-        headers: { ...headers, ...o.headers?.() },
+        headers,
         body: body ? JSON.stringify(body) : null,
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,

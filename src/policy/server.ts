@@ -16,8 +16,6 @@ export interface PolicyServerOptions {
   concurrency: number;
   /** For one completion, from sending to the last byte. */
   requestTimeoutMs?: number;
-  /** Of every request, beside its own. */
-  headers?: () => Record<string, string>;
   /** Sent as a bearer token; taken from the environment by the caller. */
   apiKey?: string;
 }
@@ -43,7 +41,7 @@ export function openPolicyServer(options: PolicyServerOptions) {
   const url = options.url.replace(/\/+$/, '');
   // One connection more than asked for: a health check must not wait behind completions.
   const pool = new Pool(new URL(url).origin, { connections: concurrency + 1 });
-  const endpoint = openEndpoint({ url, key: apiKey, dispatcher: pool, headers: options.headers });
+  const endpoint = openEndpoint({ url, key: apiKey, dispatcher: pool });
   let losses = 0;
   let absences = 0;
   pool.on('disconnect', (_origin, _targets, error) => {

@@ -8,6 +8,7 @@ import type { Journal } from '../artifacts/store';
 import { forEachBounded, limited } from '../domain/concurrency';
 import { type FailureType, isFailure, OutsideFailure, rolloutDelayMs } from '../domain/failures';
 import { type BrokenRollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
+import { count } from '../metrics';
 import type { PolicyClient } from '../policy/client';
 import type { RollOutOptions } from './engine';
 import type { BatchPlan, PlannedRollout } from './batch';
@@ -36,8 +37,7 @@ export async function makeMissing({
   held,
   onPlayed,
 }: MakeMissing): Promise<Map<string, BrokenRollout>> {
-  const { concurrency, onProgress, title, maxBrokenShare: share = 1, pauseMs = PAUSE_MS } = options;
-  const { observe = (play) => play() } = options;
+  const { concurrency, onProgress, purpose, title, maxBrokenShare: share = 1, pauseMs = PAUSE_MS } = options;
   const total = plan.rollouts.length;
   const before = held.size;
   const broken = new Map<string, BrokenRollout>();
@@ -58,6 +58,8 @@ export async function makeMissing({
   const batchFailure = () => tooManyFailure([...broken.values()], { what: title, scored: scored(), total, share });
 
   function keep({ planned: { key }, rollout }: Attempted): void {
+    const cause = rollout.status === 'broken' ? rollout.error.type : '';
+    count('campaign_rollouts', 1, { purpose, outcome: rollout.status, cause });
     if (rollout.status === 'broken') {
       broken.set(key, rollout);
       return report();
@@ -84,7 +86,7 @@ export async function makeMissing({
     if (spent) return;
     let tried: Attempted;
     try {
-      tried = await observe(() => attempt(planned, { ...options, onTurn, signal: stopped }));
+      tried = await attempt(planned, { ...options, onTurn, signal: stopped });
     } catch (error) {
       if (!isFailure(error, 'BudgetSpent')) throw error;
       // Those under way are paid for already: they go on to their ends.

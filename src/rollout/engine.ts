@@ -9,7 +9,7 @@ import type { Environment } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';
 import type { ToolSchema } from '../domain/messages';
 import { summarise } from '../domain/outcomes';
-import type { Observe, Policy, Purpose, Rollout, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
+import type { Policy, Purpose, Rollout, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 import {
   findBatch,
@@ -58,8 +58,6 @@ export interface RollOutOptions {
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
   /** What the batch derives from besides the policy's adapters or its router. */
   inputs?: ArtifactRef[];
-  /** Plays a rollout, and may look at it. */
-  observe?: Observe;
   /**
    * Told the records of a batch that is complete once all are played: whoever goes on with them has to see that the batch that is stored in the end
    * holds the same.

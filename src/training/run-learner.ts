@@ -17,7 +17,7 @@ import type { Outcome } from '../domain/outcomes';
 import { brokenFailure, type Rollout } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
 import { limited } from '../domain/concurrency';
-import { measureStep, observing } from '../metrics';
+import { count } from '../metrics';
 import type { PolicyClient } from '../policy/client';
 import { rollOut, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
@@ -205,7 +205,7 @@ export class Learning {
           delete this.progress.update;
           this.progress.step = message.step;
           if (typeof message.metrics['reward'] === 'number') this.progress.reward = message.metrics['reward'];
-          measureStep(message.metrics);
+          count('campaign_optimizer_steps', 1);
           await this.pay(message.metrics);
           break;
         case 'checkpoint':
@@ -275,7 +275,6 @@ export class Learning {
         store: deps.store,
         client: deps.client,
         signal: this.o.signal,
-        observe: observing('training', policy),
         onPlayed: (records) => void give(records).catch(() => undefined), // it is given once more
         onProgress: ({ done, total, broken, turns }) => {
           this.progress.rollouts = { done, total };

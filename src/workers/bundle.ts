@@ -6,6 +6,12 @@ import { sha256 } from '../artifacts/hash';
 
 export const bundlePath = join(__dirname, '..', 'workflow-bundle.js');
 
+/** The workflow part of Temporal's OpenTelemetry plug-in, which a bundle that is built ahead has to contain. */
+export const interceptorModules = [require.resolve('@temporalio/interceptors-opentelemetry/lib/workflow-interceptors')];
+
+/** Discards the spans of workflows where nothing is traced. */
+export const noSpans = { exporter: { export: { fn: () => undefined } } };
+
 /** Of a control worker beside others with other code: a campaign and its children stay with the version that they began with. */
 export const pinnedTo = (code: string, taskQueue: string): WorkerDeploymentOptions => ({
   useWorkerVersioning: true,
@@ -16,7 +22,7 @@ export const pinnedTo = (code: string, taskQueue: string): WorkerDeploymentOptio
 async function main(): Promise<void> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: require.resolve('../workflows'),
-    workflowInterceptorModules: [require.resolve('../workflows/tracing')],
+    workflowInterceptorModules: interceptorModules,
   });
   await writeFile(bundlePath, code);
 }

@@ -4,7 +4,7 @@
  */
 import './keys';
 import { asyncLocalStorage } from '@temporalio/activity';
-import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { fstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -25,10 +25,10 @@ import { pluginPath, withPlugins } from '../plugins';
 import type { Registry } from '../registry';
 import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { bypassProxiesOnLoopback } from '../temporal/loopback';
-import { traceHeaders } from '../tracing';
+import { loadTracing } from '../temporal/tracing';
 import { dealGpus } from '../training/learner-process';
-import { bundlePath, pinnedTo } from './bundle';
-import { say, startTelemetry, telemetry, tracedClient, watch } from './telemetry';
+import { bundlePath, noSpans, pinnedTo } from './bundle';
+import { installRuntime } from './telemetry';
 
 /** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
 const MAX_CONNECTIONS = 256;
@@ -65,10 +65,9 @@ async function policyDependencies(kinds: Registry): Promise<PolicyDependencies> 
     url,
     baseId,
     concurrency: MAX_CONNECTIONS,
-    headers: traceHeaders,
     ...(apiKey && { apiKey }),
   });
-  return { ...deps, client: tracedClient(client) };
+  return { ...deps, client };
 }
 
 /** Whose steps this worker takes. */
@@ -169,7 +168,7 @@ async function connected({ namespace, ...at }: TemporalAddress): Promise<NativeC
 
 /** Runs until it is asked to stop. */
 export async function runWorker(
-  deps: Pick<PolicyDependencies, 'store' | 'environments' | 'home'> & Partial<Pick<PolicyDependencies, 'client'>>,
+  deps: Pick<PolicyDependencies, 'store' | 'environments'>,
   { activities, longSlots, stopsWhenFaulty, onConnected, ...options }: Options,
 ): Promise<void> {
   restrictToAllowed();
@@ -177,12 +176,13 @@ export async function runWorker(
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   };
   const onFaulty = (why: string): void => {
-    say('WARN', `this worker takes no more, and ends with exit code ${FAULTY}: ${why}`);
+    Runtime.instance().logger.warn(`this worker takes no more, and ends with exit code ${FAULTY}: ${why}`);
     process.exitCode = FAULTY;
     stop();
   };
   const cluster = clusterAt();
   const connection = await connected(cluster);
+  const { plugins, flush } = await loadTracing('campaign-worker');
   onConnected?.(connection);
   const common = {
     connection,
@@ -196,7 +196,8 @@ export async function runWorker(
     maxHeartbeatThrottleInterval: '2s',
     // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
     stickyQueueScheduleToStartTimeout: '500ms',
-    ...telemetry(),
+    plugins,
+    sinks: noSpans,
     activities: stopsWhenFaulty ? stoppingWhenFaulty(activities, { onFaulty }) : activities,
   };
   const { taskQueue } = options;
@@ -205,12 +206,6 @@ export async function runWorker(
     const long = { taskQueue: longQueue(taskQueue), maxConcurrentActivityTaskExecutions: longSlots };
     workers.push(await Worker.create({ ...common, ...long }));
   }
-  watch({
-    ...deps,
-    connection,
-    namespace: cluster.namespace,
-    taskQueues: workers.map(({ options }) => options.taskQueue),
-  });
   // A parent holds the other end of a pipe. A service manager gives /dev/null, whose end says nothing.
   if (!fstatSync(0).isCharacterDevice()) process.stdin.once('end', stop).resume();
   // One that breaks takes the other with it: the connection closes once nobody holds it.
@@ -225,6 +220,7 @@ export async function runWorker(
     await Promise.allSettled(running);
     await deps.environments.close();
     await connection.close();
+    await flush();
     process.stdin.destroy();
   }
 }
@@ -233,7 +229,7 @@ export async function runWorker(
 export function main(run: () => Promise<void>): void {
   bypassProxiesOnLoopback();
   run().catch((error: unknown) => {
-    say('ERROR', error instanceof Error ? (error.stack ?? error.message) : String(error));
+    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
     process.exit(1);
   });
 }
@@ -245,9 +241,11 @@ if (require.main === module) {
     const [queue = ''] = positionals;
     if (!(queue in queues)) throw new Error(`no task queue "${queue}": name one of ${Object.keys(queues).join(', ')}`);
     const kinds = withPlugins((values.plugin ?? []).map((named) => pluginPath(named, process.cwd())));
-    const flush = await startTelemetry(queue);
+    installRuntime();
     if (!hasNamespaces())
-      say('WARN', 'no PID namespace can be made here: programs of targets see the processes of this user');
-    await queues[queue as keyof typeof queues](kinds).finally(flush);
+      Runtime.instance().logger.warn(
+        'no PID namespace can be made here: programs of targets see the processes of this user',
+      );
+    await queues[queue as keyof typeof queues](kinds);
   });
 }
