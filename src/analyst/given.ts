@@ -152,10 +152,7 @@ export const given = defineKind({
   kind: 'given',
   version: '1',
   options: {
-    capabilities: z
-      .string()
-      .min(1)
-      .describe('File with the capabilities, and labels if there are any (docs/analysis.md).'),
+    capabilities: z.string().min(1).describe('File with capabilities, and optionally labels (docs/analysis.md).'),
   },
   given: { capabilities: filesOf },
   open: ({ capabilities }, identity) => openGiven(capabilities, identity),

@@ -8,17 +8,13 @@ import { artifactRefSchema } from './artifacts';
 export const approvalRuleSchema = z
   .strictObject({
     capabilities: z.boolean().default(false).describe('Wait for approval of the selected capabilities.'),
-    environments: z.boolean().default(false).describe('Wait for approval of every environment within the bands.'),
-    remindHours: z.number().positive().default(24).describe('Hours after which what waits says so again.'),
-    timeoutHours: z
-      .number()
-      .positive()
-      .optional()
-      .describe('Hours after which it is decided without anybody; else never.'),
+    environments: z.boolean().default(false).describe('Wait for approval of every accepted environment.'),
+    remindHours: z.number().positive().default(24).describe('Hours between reminders.'),
+    timeoutHours: z.number().positive().optional().describe('Hours until `onTimeout` decides; default: never.'),
     onTimeout: z
       .enum(['approve', 'reject', 'fail'])
       .default('fail')
-      .describe('What is decided then; `fail` fails what waits: the campaign or the capability.'),
+      .describe('`fail` fails the campaign or the capability.'),
   })
   .prefault({});
 

@@ -20,18 +20,13 @@ const positive = z.number().positive();
 /** Training rollouts of one adapter. */
 const MOST_TRAINING_ROLLOUTS = 10 * MOST;
 
-const maxSteps = count.default(50).describe("Answers of the policy in a rollout; the environment's limit holds too.");
+const maxSteps = count.default(50).describe("Most answers of the policy in a rollout, within the environment's limit.");
 
 const sampling = (temperature: number) =>
   z
     .strictObject({
       temperature: z.number().min(0).max(2).default(temperature).describe('Sampling temperature; 0 is greedy.'),
-      topP: z
-        .number()
-        .gt(0)
-        .max(1)
-        .default(1)
-        .describe('Nucleus sampling: share of the probability that is drawn from.'),
+      topP: z.number().gt(0).max(1).default(1).describe('Nucleus sampling.'),
       maxTokens: count.default(512).describe('Most tokens of one answer of the policy.'),
       thinking: z
         .enum(thinkings)
@@ -50,7 +45,7 @@ const loraSchema = z
     targetModules: z
       .array(z.string())
       .default(['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'])
-      .describe('Modules that are adapted; `campaign doctor` names those of the base model.'),
+      .describe('Adapted modules; `campaign doctor` lists those of the base model.'),
   })
   .prefault({});
 
@@ -59,13 +54,11 @@ const trainingSchema = z
     lora: loraSchema.describe('The adapter that is trained.'),
     learningRate: z.number().min(0).default(1e-5).describe('Learning rate of Adam.'),
     maxGradNorm: z.number().min(0).default(1).describe('Norm to which gradients are clipped; 0: never.'),
-    groupSize: from(2).default(16).describe('Rollouts of one task, compared with one another.'),
+    groupSize: from(2).default(16).describe('Rollouts of one task in a step.'),
     groupsPerStep: count.default(32).describe('Tasks of one optimizer step.'),
     steps: count.default(20).describe('Optimizer steps of one training.'),
-    clip: positive.default(0.2).describe('How far the ratio of new to old probability may leave 1 (epsilon).'),
-    delta: positive
-      .default(4)
-      .describe('Bound of that ratio at negative advantages, where clip sets none (two-sided GRPO).'),
+    clip: positive.default(0.2).describe('Epsilon: most distance of the probability ratio from 1.'),
+    delta: positive.default(4).describe('Bound of that ratio at negative advantages (two-sided GRPO).'),
     importanceSamplingClipMax: positive
       .optional()
       .describe(
@@ -87,11 +80,11 @@ const trainingSchema = z
       .min(0)
       .max(1)
       .default(0)
-      .describe("1: a step's rollouts are made during the update before, by the policy from before it (docs/gpu.md)."),
+      .describe('1: rollouts are sampled during the previous update (docs/gpu.md).'),
     advantage: z
       .enum(['group', 'batch'])
       .default('group')
-      .describe("Whose standard deviation normalizes rewards: the group's or the batch's."),
+      .describe('Normalizes rewards by the standard deviation of group or batch.'),
     maskReadOnlyTurns: z.boolean().default(true).describe('Turns that only call read-only tools carry no loss.'),
     checkpointEvery: count.default(5).describe('Steps between candidates for the best iteration.'),
     threads: count.default(8).describe('Torch threads of one trainer.'),
@@ -134,10 +127,8 @@ const trainerSchema = z
     z.strictObject({
       kind: z.literal('tinker').describe('A server of the Tinker API; TINKER_API_KEY holds its key.'),
       url: keyedUrl('TINKER_API_KEY holds the key').describe('URL of the server.'),
-      model: z.string().min(1).optional().describe("The base model's name there; without it the only one it has."),
-      price: trainingPriceField.describe(
-        'Dollars for a million tokens. Without it tokens are counted and money is not.',
-      ),
+      model: z.string().min(1).optional().describe('Name of the base model there; default: its only one.'),
+      price: trainingPriceField.describe('Dollars per million tokens; without it no cost is counted.'),
     }),
   ])
   .prefault({ kind: 'local' });
@@ -149,7 +140,7 @@ export const selectionRuleSchema = z
     passes: count.default(10).describe('Labeling passes over all base rollouts.'),
     rho: fraction.default(0.1).describe('Lowest coverage: share of failures that lack it.'),
     delta: fraction.default(0.2).describe('Lowest contrast between failures and successes.'),
-    votes: count.default(8).describe('Passes in which both must be reached.'),
+    votes: count.default(8).describe('Passes in which both hold.'),
     evidence: count.default(8).describe('Failures kept as evidence of each.'),
   })
   .prefault({});
@@ -165,7 +156,7 @@ export const armNameSchema = z
   .string()
   .regex(/^[a-z][a-z0-9_]{0,62}$/, 'a name of lower-case letters, digits and underscores')
   .refine((name) => !isPolicyName(name), 'another name: the report has this one already')
-  .describe('Its row in the report; without it the kind. Two arms of one kind need two names.');
+  .describe('Row in the report; default: the kind. Names must differ.');
 
 /** What an arm is called: its kind unless the file says otherwise. */
 export const armName = ({ kind, name }: { kind: string; name?: string | undefined }): string => name ?? kind;
@@ -175,24 +166,22 @@ export const campaignFields = z.strictObject({
   name: z
     .string()
     .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes')
-    .describe('Its name in commands, folders and Temporal.'),
-  seed: whole.default(1).describe('Seed of all that is drawn.'),
-  trainingSeed: whole.optional().describe('Seed of trainings alone; all before them is shared.'),
+    .describe('Name in commands, folders and Temporal.'),
+  seed: whole.default(1).describe('Seed of all random draws.'),
+  trainingSeed: whole.optional().describe('Replaces `seed` in trainings only.'),
   plugins: z
     .array(z.string().min(1))
     .default([])
-    .describe(
-      'Packages, or paths that begin with ./ or ../ and count from this file, which add kinds (docs/extending.md).',
-    ),
-  target: kindSpecSchema.describe('The environment in which the agent is to become better.'),
+    .describe('Packages, or paths (./ or ../) relative to this file, that add kinds (docs/extending.md).'),
+  target: kindSpecSchema.describe('The environment that the agent is trained for.'),
   baseModel: z
     .strictObject({
-      path: z.string().describe('Folder with weights and tokenizer; counts from this file.'),
+      path: z.string().describe('Folder with weights and tokenizer, relative to this file.'),
       id: z
         .string()
         .regex(/^[^@\s,]+@[0-9a-f]{12}$/, 'NAME@HASH, as `campaign doctor` says where the folder is')
         .optional()
-        .describe('Its identity, as `campaign doctor` says, to start a campaign without the folder.'),
+        .describe('Its hash (`campaign doctor` prints it), to start without the folder.'),
     })
     .describe('The model that is trained.'),
   policyServer: z
@@ -205,8 +194,8 @@ export const campaignFields = z.strictObject({
       z.strictObject({
         kind: z.literal('vllm').describe('A vLLM server that runs already.'),
         url: policyServerUrl.describe('URL of the server.'),
-        model: z.string().min(1).optional().describe("The base model's name there; another one is refused."),
-        contextTokens: count.default(32_768).describe("The server's --max-model-len; one with another is refused."),
+        model: z.string().min(1).optional().describe('Required name of the base model there.'),
+        contextTokens: count.default(32_768).describe('Required --max-model-len of the server.'),
         gpus: count.default(1).describe('GPUs of the server, for `campaign plan`.'),
       }),
     ])
@@ -214,26 +203,24 @@ export const campaignFields = z.strictObject({
     .describe('The server that samples from the base model and its adapters.'),
   rollouts: z
     .strictObject({
-      tasks: count.default(400).describe('Train tasks that the base model plays for the analysis.'),
+      tasks: count.default(400).describe('Train tasks for the analysis.'),
       perTask: count.default(1).describe('Base rollouts of each task.'),
-      concurrency: count.default(64).describe('Rollouts that are played at once.'),
-      sampling: sampling(0.7).describe('How answers are sampled in base rollouts.'),
+      concurrency: count.default(64).describe('Parallel rollouts.'),
+      sampling: sampling(0.7).describe('Sampling of base rollouts.'),
       maxSteps,
-      maxAttempts: count.default(3).describe('Attempts at a rollout that breaks.'),
-      maxBrokenShare: fraction.default(0.1).describe('A batch stops where a larger share breaks.'),
+      maxAttempts: count.default(3).describe('Attempts at a rollout that fails (infrastructure).'),
+      maxBrokenShare: fraction.default(0.1).describe('Share of such failures at which a batch stops.'),
     })
     .prefault({})
     .describe('Rollouts of the base model, and how all rollouts are made.'),
   selection: selectionRuleSchema.describe('Which capabilities are selected for training.'),
   analyst: kindSpecSchema.describe('Proposes what the agent lacks, and labels the rollouts.'),
   synthesizer: kindSpecSchema.describe('Writes an environment for each selected capability.'),
-  budget: budgetSchema
-    .prefault({})
-    .describe('Limit for all language models together, simulated users and judges among them.'),
-  approval: approvalRuleSchema.describe("What waits for a person's approval."),
-  calibration: calibrationBandsSchema.describe('When a synthesized environment is fit to train on.'),
+  budget: budgetSchema.prefault({}).describe('Limit for all language models together.'),
+  approval: approvalRuleSchema.describe('Steps that wait for a person.'),
+  calibration: calibrationBandsSchema.describe('When a synthesized environment is accepted for training.'),
   training: trainingSchema.describe('Training of one adapter with GRPO.'),
-  trainer: trainerSchema.describe('What holds an adapter while it is trained, and makes its optimizer steps.'),
+  trainer: trainerSchema.describe('Holds adapters during training and makes optimizer steps.'),
   validation: z
     .strictObject({
       seeds: count.default(100).describe('Held-out instances of the synthesized environment.'),
@@ -241,7 +228,7 @@ export const campaignFields = z.strictObject({
       trials: count.default(1).describe('Rollouts of each of them.'),
     })
     .prefault({})
-    .describe('How the best iteration of a training is chosen and validated.'),
+    .describe('Choice and validation of the best iteration.'),
   router: kindSpecSchema
     .extend({ kind: z.string().default('learned'), ...outcomeMatrixFields })
     .prefault({})
@@ -249,13 +236,13 @@ export const campaignFields = z.strictObject({
   arms: z
     .array(kindSpecSchema.extend({ name: armNameSchema.optional() }))
     .default([{ kind: 'grpo_target' }])
-    .describe('Baselines at as many training rollouts as the adapters get together.'),
+    .describe('Baselines with as many training rollouts as all adapters together.'),
   evaluation: z
     .strictObject({
       tasks: count.default(200).describe('Tasks of the test split.'),
-      skip: whole.default(0).describe('First test tasks that are left out, such as those read before.'),
+      skip: whole.default(0).describe('Test tasks to skip from the first, such as those read before.'),
       trials: count.default(1).describe('Rollouts of each task and policy.'),
-      sampling: sampling(0).describe('How answers are sampled in all evaluations.'),
+      sampling: sampling(0).describe('Sampling of all evaluations.'),
       maxSteps,
       confidence: z.number().gt(0).lt(1).default(0.95).describe('Level of all intervals.'),
     })
@@ -267,9 +254,9 @@ export const campaignFields = z.strictObject({
         .string()
         .regex(/^[a-z0-9][a-z0-9-]{0,62}$/, 'lower-case letters, digits and dashes')
         .optional()
-        .describe('CAMPAIGN_POOL of the workers; without it those of `campaign run`.'),
+        .describe('CAMPAIGN_POOL of the workers; default: those of `campaign run`.'),
       gpuSlots: count.default(1).describe('Trainers that run at once.'),
-      gpusPerTrainer: whole.default(0).describe('GPUs of one trainer, a process on each; 0: the first that it sees.'),
+      gpusPerTrainer: whole.default(0).describe('GPUs of one trainer, one process each; 0: the first visible one.'),
       shardBase: z.boolean().default(false).describe('Each GPU of a trainer holds a part of the base model.'),
       heartbeatSeconds: from(20)
         .default(90)
@@ -293,7 +280,7 @@ export const campaignFields = z.strictObject({
         });
     })
     .prefault({})
-    .describe('Workers, and for how long steps may be silent.'),
+    .describe('Workers and timeouts.'),
 });
 
 /** What has to hold between fields, whatever the kinds of the parts. */

@@ -59,30 +59,30 @@ export const apiKeyEnvField = variableName.optional();
 const count = z.number().int().positive();
 const dollars = z.number().min(0);
 
-/** Dollars for a million tokens. Without it tokens are counted and money is not. */
+/** Dollars per million tokens; without it no cost is counted. */
 const priceField = z
   .strictObject({
-    input: dollars.describe('Of prompts.'),
-    cachedInput: dollars.optional().describe("Of prompts in the endpoint's cache; without it as of others."),
-    output: dollars.describe('Of replies.'),
+    input: dollars.describe('Prompt tokens.'),
+    cachedInput: dollars.optional().describe('Cached prompt tokens; default: `input`.'),
+    output: dollars.describe('Reply tokens.'),
   })
   .optional();
 export type Price = NonNullable<z.infer<typeof priceField>>;
 
 const endpointFields = {
-  url: urlField.describe('URL of the API, such as https://api.example.com/v1.'),
-  model: z.string().min(1).describe('Name of the model at the endpoint.'),
-  apiKeyEnv: apiKeyEnvField.describe('Variable with the API key, where one is needed.'),
-  price: priceField.describe('Dollars for a million tokens; without it no money is counted.'),
+  url: urlField.describe('URL, such as https://api.example.com/v1.'),
+  model: z.string().min(1).describe('Name of the model there.'),
+  apiKeyEnv: apiKeyEnvField.describe('Variable with the API key.'),
+  price: priceField.describe('Dollars per million tokens; without it no cost is counted.'),
 };
 
 /** A model that plays a user or a judge. */
 export const chatModelSchema = z.strictObject({
   ...endpointFields,
   temperature: z.number().min(0).max(2).default(0).describe('Sampling temperature.'),
-  topP: z.number().gt(0).max(1).default(1).describe('Nucleus sampling: share of the probability that is drawn from.'),
+  topP: z.number().gt(0).max(1).default(1).describe('Nucleus sampling.'),
   maxTokens: count.default(1024).describe('Most tokens of one reply.'),
-  concurrency: count.default(32).describe('Requests at once.'),
+  concurrency: count.default(32).describe('Parallel requests.'),
   timeoutSeconds: silenceField.default(120).describe('Seconds for a reply.'),
 });
 export type ChatModel = z.infer<typeof chatModelSchema>;
@@ -91,16 +91,16 @@ export type ChatModel = z.infer<typeof chatModelSchema>;
 export const languageModelFields = {
   ...endpointFields,
   temperature: z.number().min(0).max(2).default(1).describe('Sampling temperature.'),
-  maxTokens: count.default(32_000).describe('Most tokens of one reply, its reasoning included.'),
-  contextTokens: count.default(128_000).describe('Tokens of request and reply; what is longer is cut into chunks.'),
+  maxTokens: count.default(32_000).describe('Most tokens of one reply, with its reasoning.'),
+  contextTokens: count.default(128_000).describe('Most tokens of request and reply; longer input is chunked.'),
   parameters: z
     .record(z.string(), z.unknown())
     .default({})
-    .describe('More fields of requests, such as reasoning_effort; null leaves one out.'),
-  concurrency: count.default(8).describe('Requests of one worker at once.'),
-  requestsPerMinute: count.optional().describe('Requests that one worker begins within a minute.'),
+    .describe('More fields of requests, such as reasoning_effort; null omits one.'),
+  concurrency: count.default(8).describe('Parallel requests of one worker.'),
+  requestsPerMinute: count.optional().describe('Requests per minute of one worker.'),
   timeoutSeconds: silenceField.default(300).describe('Seconds of silence that end a request.'),
-  prompts: z.string().min(1).optional().describe('Folder of prompts; NAME.md replaces the one of that name.'),
+  prompts: z.string().min(1).optional().describe('Folder of prompts; each NAME.md replaces the default.'),
   repairs: z.number().int().min(0).default(3).describe('How often an unusable answer is sent back.'),
 };
 export const languageModelSchema = z.strictObject(languageModelFields);
@@ -119,8 +119,8 @@ export type ModelUsage = z.infer<typeof modelUsageSchema>;
 /** Of a Tinker server. A step's rows go through it twice: forward, and forward and backward. */
 export const trainingPriceField = z
   .strictObject({
-    forward: dollars.describe('Of rows whose log-probs are asked for.'),
-    train: dollars.describe('Of rows that are trained on.'),
+    forward: dollars.describe('Rows of forward passes.'),
+    train: dollars.describe('Rows of training passes.'),
   })
   .optional();
 
@@ -134,7 +134,7 @@ export const payingRoleSchema = z.enum(payingRoles);
 
 /** What language models and a Tinker server may cost a campaign in all; without a limit where none is given. */
 export const budgetSchema = z.strictObject({
-  tokens: count.optional().describe('Tokens of prompts and replies, and of the rows of a Tinker server.'),
+  tokens: count.optional().describe("Tokens of prompts, replies and a Tinker server's rows."),
   dollars: z.number().positive().optional().describe('Dollars, by the prices of models and trainer.'),
 });
 export type Budget = z.infer<typeof budgetSchema>;

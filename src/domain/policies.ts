@@ -54,28 +54,21 @@ export function countSums(adapters: number): { tried: number; options: { low: nu
 
 /** How GEPA searches for a prompt; the defaults are GEPA's own, but for the number of validation tasks, which it leaves to its user. */
 export const promptSearchFields = {
-  prompt: z
-    .string()
-    .default('')
-    .describe("Where the search begins; empty: no prompt, with `instead` the target's policy."),
+  prompt: z.string().default('').describe("First prompt; empty: none, with `instead` the target's policy."),
   place: z
     .enum(['before', 'instead'])
     .default('before')
-    .describe("Before the environment's system message, or in its place."),
-  validationTasks: z
-    .int()
-    .positive()
-    .default(50)
-    .describe('Train tasks by which prompts are chosen; others write them.'),
-  minibatchSize: z.int().positive().default(3).describe('Rollouts that one reflection reads.'),
+    .describe("Before or instead of the environment's system message."),
+  validationTasks: z.int().positive().default(50).describe('Train tasks that choose among prompts.'),
+  minibatchSize: z.int().positive().default(3).describe('Rollouts for one reflection.'),
   candidateSelection: z
     .enum(['pareto', 'current_best', 'epsilon_greedy', 'top_k_pareto'])
     .default('pareto')
-    .describe('How the next prompt to rewrite is chosen.'),
+    .describe('Choice of the next prompt to rewrite.'),
   acceptance: z
     .enum(['strict_improvement', 'improvement_or_equal'])
     .default('strict_improvement')
-    .describe('When a new prompt is kept: if better than its parent on the minibatch, or as good.'),
-  merges: z.number().int().min(0).default(0).describe('How often two prompts are merged at most.'),
+    .describe('When a new prompt is kept, by the minibatch.'),
+  merges: z.number().int().min(0).default(0).describe('Most merges of two prompts.'),
 };
 export type PromptSearch = z.infer<z.ZodObject<typeof promptSearchFields>>;

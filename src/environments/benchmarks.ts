@@ -32,8 +32,8 @@ export const tau2: EnvironmentKind = {
   ...programKind({
     kind: 'tau2',
     options: {
-      domains: z.array(domainSchema).min(1).describe('Domains of the benchmark that are played.'),
-      checkout: z.string().optional().describe('Folder of a newer checkout, in place of the installed package.'),
+      domains: z.array(domainSchema).min(1).describe('Domains of the benchmark.'),
+      checkout: z.string().optional().describe('Folder of a checkout that replaces the installed package.'),
       ...processOptions,
     },
     paths: ['checkout'],
@@ -56,7 +56,7 @@ export const toolsandbox: EnvironmentKind = {
         .min(0)
         .lt(1)
         .default(0)
-        .describe('Share of families that only `test` has; 0: as published (docs/benchmarks.md).'),
+        .describe('Share of families only in `test`; 0: as published (docs/benchmarks.md).'),
       processes: processOptions.processes,
       silenceSeconds: processOptions.silenceSeconds,
       passEnv: processOptions.passEnv,

@@ -34,13 +34,11 @@ import {
 
 /** How the processes of an environment are run, and models that play other parties of an episode: not the policy, and never trained. */
 export const processOptions = {
-  processes: z.number().int().positive().default(1).describe('Processes side by side; episodes are spread over them.'),
-  silenceSeconds: silenceField
-    .default(SILENCE_SECONDS)
-    .describe('Seconds without an answer; then it is started again.'),
-  passEnv: z.array(variableName).optional().describe('Variables that it is given beside PATH, HOME and the like.'),
-  user: chatModelSchema.optional().describe('Model that plays the user, where the environment wants one.'),
-  judge: chatModelSchema.optional().describe('Model that answers the questions of the evaluation.'),
+  processes: z.number().int().positive().default(1).describe('Parallel processes, among which episodes are divided.'),
+  silenceSeconds: silenceField.default(SILENCE_SECONDS).describe('Seconds without an answer before a restart.'),
+  passEnv: z.array(variableName).optional().describe('Variables passed to it besides PATH, HOME and the like.'),
+  user: chatModelSchema.optional().describe('Model that plays the user.'),
+  judge: chatModelSchema.optional().describe('Model that answers questions of the evaluation.'),
 };
 const processSchema = z.object(processOptions);
 export type ProcessOptions = z.infer<typeof processSchema>;
@@ -79,8 +77,8 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
 const kind = programKind({
   kind: 'process',
   options: {
-    command: z.array(z.string()).min(1).describe('Program and arguments; it speaks the environment protocol.'),
-    cwd: z.string().default('.').describe('Its working directory; counts from this file.'),
+    command: z.array(z.string()).min(1).describe('Program that speaks the environment protocol, with arguments.'),
+    cwd: z.string().default('.').describe('Working directory, relative to this file.'),
     ...processOptions,
   },
   paths: ['cwd'],

@@ -5,10 +5,9 @@ import { campaignJsonSchema, type JsonSchemaNode, openJsonSchema } from '../../s
 
 const HEAD = `# Campaign files
 
-A campaign file is YAML. \`name\`, \`target\`, \`analyst\`, \`synthesizer\` and \`baseModel\` are needed. In brackets stand what a field takes and its default, that of the published method
-(preset \`paper\`). A count is an integer from 1, a share a number from 0 to 1. Each part is picked by \`kind\`, whose options stand beside it.
+A campaign file is YAML. \`name\`, \`target\`, \`analyst\`, \`synthesizer\` and \`baseModel\` are required. Brackets hold the type and the default, which is the published method's (preset \`paper\`). A count is an integer from 1, a share a number from 0 to 1. Options of a \`kind\` stand beside it.
 
-\`make reference\` makes this page; editors read \`campaigns/campaign.schema.json\`.`;
+\`make reference\` writes this page and \`campaigns/campaign.schema.json\` for editors.`;
 
 /** One section for each field of the file, one list for each group of fields, or for each kind of a part and for what all its kinds have. */
 export function campaignReference(schema: JsonSchemaNode): string {
@@ -47,9 +46,9 @@ function sectionOf(name: string, node: JsonSchemaNode, told: Told): string[] {
     `## ${name}`,
     [
       textOf(node),
-      ...(kind === undefined ? [] : [`Left out it is \`kind: ${kind}\`.`]),
+      ...(kind === undefined ? [] : [`Default: \`kind: ${kind}\`.`]),
       ...(bare.length > 0 ? [`Without ${common.length > 0 ? 'more ' : ''}options: ${bare.join(', ')}.`] : []),
-      ...(common.length > 0 ? ['Of every kind:'] : []),
+      ...(common.length > 0 ? ['All kinds have:'] : []),
     ].join(' '),
     listOf(
       rowsOf(
@@ -117,7 +116,7 @@ function rowsOf(fields: readonly Field[], group: JsonSchemaNode, place: string, 
 function rowOf(name: string, node: JsonSchemaNode, parent: JsonSchemaNode): Row {
   const isNeeded = (parent['required'] as string[] | undefined)?.includes(name) ?? false;
   const value = groupsOf(node).length > 0 ? undefined : node['default'];
-  const fallback = isNeeded ? '; needed' : value === undefined ? '' : `; ${code(JSON.stringify(value))}`;
+  const fallback = isNeeded ? '; required' : value === undefined ? '' : `; ${code(JSON.stringify(value))}`;
   return { fields: [name], value: `${typeOf(node)}${fallback}`, text: textOf(node) };
 }
 

@@ -23,8 +23,8 @@ const kind = defineKind({
     ...languageModelFields,
     chunkTokens: count.default(60_000).describe('Most tokens of trajectories in one request.'),
     labelsPerChunk: count.default(40).describe('Trajectories that one request labels.'),
-    messageChars: count.default(LENGTHS.message).describe('Characters of a message that are shown.'),
-    argumentChars: count.default(LENGTHS.arguments).describe("Characters of a call's arguments that are shown."),
+    messageChars: count.default(LENGTHS.message).describe('Characters shown of a message.'),
+    argumentChars: count.default(LENGTHS.arguments).describe("Characters shown of a call's arguments."),
   },
   given: { prompts: '.md' },
   open({ chunkTokens, labelsPerChunk, messageChars, argumentChars, ...spec }, identity) {

@@ -20,19 +20,16 @@ import { readTasks, type TaskList } from './tasks';
 const commandSchema = z.array(z.string()).min(1);
 /** Of the program that is the agent. */
 const commandOptions = {
-  command: commandSchema.describe('Program and arguments; files among them count from `folder`.'),
-  folder: z.string().default('.').describe('Where the files are that the commands name; counts from this file.'),
+  command: commandSchema.describe('Program and arguments; files are relative to `folder`.'),
+  folder: z.string().default('.').describe('Folder of these files, relative to this file.'),
 };
 /** Of all kinds of agents. */
 export const agentOptions = {
-  version: z.string().default('1').describe('Change it whenever the program or its tools change.'),
-  readOnlyTools: z
-    .array(z.string())
-    .default([])
-    .describe('Names of tools that change nothing, as `readOnlyHint` says.'),
-  maxSteps: z.number().int().positive().default(50).describe('Requests to the model, after which a rollout ends.'),
-  silenceSeconds: silenceField.default(600).describe('Seconds without a request or an end that kill it.'),
-  passEnv: z.array(variableName).optional().describe('Variables that it is given beside PATH, HOME and the like.'),
+  version: z.string().default('1').describe('Change it when the program or its tools change.'),
+  readOnlyTools: z.array(z.string()).default([]).describe('Tools that change nothing (`readOnlyHint`).'),
+  maxSteps: z.number().int().positive().default(50).describe('Most requests to the model in a rollout.'),
+  silenceSeconds: silenceField.default(600).describe('Seconds without a request before it is killed.'),
+  passEnv: z.array(variableName).optional().describe('Variables passed to it besides PATH, HOME and the like.'),
 };
 
 interface AgentOptions extends z.infer<z.ZodObject<typeof agentOptions>> {
@@ -101,11 +98,11 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
 export const agent = agentKind({
   kind: 'agent',
   options: {
-    name: z.string().min(1).optional().describe("What it is called in reports; without it, its program's file."),
+    name: z.string().min(1).optional().describe("Name in reports; default: the program's file."),
     ...commandOptions,
-    tasks: z.string().describe('JSON lines, a task each (docs/agents.md); counts from this file, not from `folder`.'),
-    grader: commandSchema.optional().describe('Program that tells the reward, run where the agent was.'),
-    rewardFile: z.string().optional().describe('File of the working folder that holds the reward; without it, stdout.'),
+    tasks: z.string().describe('JSON lines, one per task (docs/agents.md), relative to this file.'),
+    grader: commandSchema.optional().describe("Program that prints the reward, run in the agent's folder."),
+    rewardFile: z.string().optional().describe('File with the reward in the working folder; default: stdout.'),
   },
   paths: ['tasks', 'folder'],
   runs: ['command', 'folder', 'tasks', 'grader', 'rewardFile'],

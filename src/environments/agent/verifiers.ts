@@ -13,16 +13,14 @@ export const verifiers = agentKind({
   kind: 'verifiers',
   options: {
     environment: z.string().describe('Id of an installed taskset, as `vf-eval` takes it.'),
-    venv: z.string().describe('Folder of the Python environment that verifiers and the taskset are installed in.'),
-    arguments: configSchema.default({}).describe("Verifiers' `env` config, but for the taskset's id."),
+    venv: z.string().describe('Python environment with verifiers and the taskset.'),
+    arguments: configSchema.default({}).describe("Verifiers' `env` config without the taskset's id."),
     testArguments: configSchema
       .optional()
-      .describe(
-        'Taken for `test` in place of `arguments`; without it, `test` has the tasks that follow those of `train`.',
-      ),
+      .describe('Replaces `arguments` for `test`; without it, `test` has the tasks after those of `train`.'),
     trainTasks: taskCount.min(2).default(400).describe('Tasks of the train split.'),
     testTasks: taskCount.default(200).describe('Tasks of the test split.'),
-    rewards: z.tuple([z.number(), z.number()]).default([0, 1]).describe('The least and the most reward that there is.'),
+    rewards: z.tuple([z.number(), z.number()]).default([0, 1]).describe('Lowest and highest reward.'),
   },
   paths: ['venv'],
   runs: ['environment', 'venv', 'arguments', 'testArguments'],

@@ -35,7 +35,7 @@ const kind = defineKind({
   version: '1',
   options: {
     ...languageModelFields,
-    attacks: z.number().int().min(0).max(5).default(5).describe('Attacks on each module that it is asked for.'),
+    attacks: z.number().int().min(0).max(5).default(5).describe('Attacks on each module to ask for.'),
   },
   given: { prompts: '.md' },
   open({ attacks, ...spec }, identity) {

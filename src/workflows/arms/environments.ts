@@ -19,7 +19,7 @@ const from = z
   )
   .default('synthesized')
   .describe(
-    'What it trains on: `synthesized`, all accepted environments of the campaign; `{ capability: NAME }`, that of one; `{ folder: PATH }`, every .js module there (docs/synthesis.md).',
+    'Environments to train on: `synthesized` (all accepted ones), `{ capability: NAME }` (that of one), or `{ folder: PATH }` (all .js modules there).',
   );
 
 interface Set {

@@ -13,7 +13,7 @@ const options = {
   reflection: languageModelSchema
     .omit({ prompts: true })
     .optional()
-    .describe("Model that writes prompts; without it the analyst's."),
+    .describe("Model that writes prompts; default: the analyst's."),
 };
 
 /** Of the policies that a search comes to: how many new best ones there are, nobody knows before. */
