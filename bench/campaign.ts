@@ -78,7 +78,7 @@ async function loop(env: TestWorkflowEnvironment): Promise<void> {
         ...{ attempts: ATTEMPTS, concurrency: CONCURRENCY, sampling: { temperature: 1, topP: 1, maxTokens: 48 } },
         // Each batch of its own: none finds the rollouts of another.
         ...{ seed: [...title].reduce((sum, c) => (sum * 31 + c.charCodeAt(0)) % 1e6, 7), purpose: 'test', title },
-        maxAttempts: 1,
+        ...{ maxAttempts: 1, campaign: 'bench' },
       });
       return batch.summary;
     };

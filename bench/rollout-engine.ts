@@ -60,6 +60,7 @@ function engine({ server, from, count, name }: { server: EmbeddedServer; from: n
     sampling,
     seed: 1,
     concurrency,
+    campaign: 'bench',
     purpose: 'test',
     title: 'bench',
     maxAttempts: 1,

@@ -275,6 +275,11 @@ export function openContentStore(backend: Backend): ArtifactStore {
       return found.map(({ path, changedMs }) => ({ path, changedMs })).sort((a, b) => (a.path < b.path ? -1 : 1));
     },
     remove: (path) => backend.remove(checkedPath(path)),
+    async removeFolder(path) {
+      const work = (file: { path: string }) => backend.remove(file.path);
+      await forEachBounded({ items: await files.list(`${checkedPath(path)}/`), concurrency: CONCURRENCY, work });
+      await backend.remove(path);
+    },
   };
 
   return {

@@ -30,10 +30,11 @@ export async function flush(path: string): Promise<void> {
   }
 }
 
-/** Makes a folder and those above it. (With `recursive`, Node reports a full disk as ENOENT.) */
+/** Makes a folder and those above it, durably. (With `recursive`, Node reports a full disk as ENOENT.) */
 export async function makeFolder(path: string): Promise<void> {
   try {
     await mkdir(path);
+    await flush(dirname(path));
   } catch (error) {
     if (isCode(error, 'EEXIST')) return;
     if (!isCode(error, 'ENOENT') || dirname(path) === path) throw error;
@@ -43,6 +44,7 @@ export async function makeFolder(path: string): Promise<void> {
       if (isCode(again, 'ENOENT')) throw new Error(`no folder can be made at ${path}`, { cause: again });
       if (!isCode(again, 'EEXIST')) throw again;
     });
+    await flush(dirname(path));
   }
 }
 
@@ -101,6 +103,8 @@ export interface DurableWrite {
   mode?: number;
 }
 
+const NAME_ATTEMPTS = 5;
+
 /** Makes a temporary file with `make` and gives it the name `path` with `name`. Whatever fails, the temporary file goes. */
 export async function viaAside(o: {
   path: string;
@@ -115,13 +119,18 @@ export async function viaAside(o: {
     const temporary = asidePath(aside);
     try {
       await make(temporary);
-      await makeFolder(dirname(path));
-      await name(temporary, path);
+      for (let attempt = 1; ; attempt++) {
+        await makeFolder(dirname(path));
+        const error = await name(temporary, path).then(() => undefined, (reason: unknown) => reason); // prettier-ignore
+        if (error === undefined) break;
+        // Another process may have removed the folder in between.
+        if (!isCode(error, 'ENOENT') || attempt === NAME_ATTEMPTS) throw error;
+      }
     } finally {
       await rm(temporary, { recursive: true, force: true });
     }
     // Also for one who lost a race: the winner may not have flushed the name yet, and our caller goes on relying on it.
-    await flush(dirname(path));
+    await ifThere(flush(dirname(path)));
   });
 }
 
@@ -150,9 +159,10 @@ export const replaceFile = (write: DurableWrite): Promise<void> => viaAside(writ
 export async function createFile(write: DurableWrite): Promise<boolean> {
   let created = true;
   const name = async (temporary: string, path: string) => {
-    await link(temporary, path).catch((error: unknown) => {
+    await link(temporary, path).catch(async (error: unknown) => {
       if (!isCode(error, 'EEXIST')) throw error;
-      created = false;
+      // NFS may carry out a request twice: the second one fails, though the first has made the link.
+      created = (await stat(temporary)).nlink > 1;
     });
   };
   await viaAside({ ...written(write), name });

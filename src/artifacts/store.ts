@@ -68,6 +68,8 @@ export interface RecordFiles {
   /** The files whose paths begin with the prefix, sorted by path. */
   list(prefix: string): Promise<RecordFile[]>;
   remove(path: string): Promise<void>;
+  /** Removes all files below the path. */
+  removeFolder(path: string): Promise<void>;
 }
 
 export interface RecordFile {

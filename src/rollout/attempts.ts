@@ -4,7 +4,6 @@
  * last times with no other rollout of the batch running: one crash of a process that many episodes share breaks them all.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Journal } from '../artifacts/store';
 import { forEachBounded, limited } from '../domain/concurrency';
 import { type FailureType, isFailure, OutsideFailure, rolloutDelayMs } from '../domain/failures';
 import { type BrokenRollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
@@ -12,6 +11,7 @@ import { count } from '../metrics';
 import type { PolicyClient } from '../policy/client';
 import type { RollOutOptions } from './engine';
 import type { BatchPlan, PlannedRollout } from './batch';
+import type { Chunks } from './chunks';
 import { play, type PlayOptions } from './play';
 
 /** More rollouts than this that died in every attempt broke in an outage, and are for the next run. */
@@ -22,7 +22,7 @@ const PAUSE_MS = 5_000;
 interface MakeMissing {
   options: RollOutOptions;
   plan: BatchPlan;
-  journal: Journal;
+  chunks: Chunks;
   /** What is scored and durable, by key: what is played is added. */
   held: Map<string, ScoredRollout>;
   /** Told all of them, once all are scored and before the last are durable. */
@@ -33,7 +33,7 @@ interface MakeMissing {
 export async function makeMissing({
   options,
   plan,
-  journal,
+  chunks,
   held,
   onPlayed,
 }: MakeMissing): Promise<Map<string, BrokenRollout>> {
@@ -65,9 +65,9 @@ export async function makeMissing({
       return report();
     }
     // Not waited for here: the slot goes on while the record is flushed. If it can't be, the rest would be lost as well.
-    const done = journal.append(key, rollout).then(() => {
+    const done = chunks.append(rollout).then((counting) => {
       broken.delete(key);
-      held.set(key, rollout);
+      held.set(key, counting);
       report();
     });
     done.catch((error: unknown) => flushing.abort(error));

@@ -1,15 +1,15 @@
 /**
  * Batches: the keys of their rollouts, and batches as artifacts. Two rollouts have the same key exactly if the same thing was asked for; whatever can
  * change a record's content is in its key. What is under a batch's key is complete; a batch with broken rollouts is stored under a key of its own, and
- * its journal stays, so that the next run tries only the broken ones again. A setting's index names every stored batch, complete or not, and is never
+ * its chunks stay, so that the next run tries only the broken ones again. A setting's index names every stored batch, complete or not, and is never
  * taken back.
  */
 import { sha256, digest, seedOf } from '../artifacts/hash';
-import type { ArtifactStore, Journal } from '../artifacts/store';
+import type { ArtifactStore } from '../artifacts/store';
 import { artifactRefSchema, type ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
-import type { ToolSchema } from '../domain/messages';
+import { jsonText, type ToolSchema } from '../domain/messages';
 import type { Outcome } from '../domain/outcomes';
 import type { Policy, Rollout, ScoredRollout, Sampling } from '../domain/rollout';
 import { keepOutcomes, readOutcomes, readRecords, readRollouts, ROLLOUTS_MEDIA_TYPE } from './read';
@@ -21,6 +21,8 @@ import type { Shown } from './shown';
 const ENGINE_FORMAT = 4;
 
 interface BatchInputs {
+  /** Part of no key. */
+  campaign: string;
   /** A synthesized environment's version is its module's sha256. */
   environment: Pick<EnvironmentDescription, 'name' | 'version' | 'plugin'>;
   policy: Policy;
@@ -41,8 +43,11 @@ export interface PlannedRollout {
 
 export interface BatchPlan {
   key: string;
-  /** Of what is played before the batch is whole: also of tasks that could not be opened, or show something else by now, under their own keys. */
-  journal: string;
+  /**
+   * Path of the chunks in which rollouts are stored until the batch is complete: also of tasks that could not be opened, or show something else by
+   * now, under their own keys.
+   */
+  chunks: string;
   /** Digest of all but the tasks and the attempts: batches of one setting may hold the same rollouts. */
   setting: string;
   /** By task (as text), then by attempt. */
@@ -55,7 +60,7 @@ export function planBatch({
   shown,
   ...inputs
 }: BatchInputs & { tasks: string[]; attempts: number; shown: Shown }): BatchPlan {
-  const { environment, policy, sampling, seed, maxSteps, step } = inputs;
+  const { campaign, environment, policy, sampling, seed, maxSteps, step } = inputs;
   const played = digest({
     format: ENGINE_FORMAT,
     environment: [environment.name, environment.version],
@@ -77,8 +82,8 @@ export function planBatch({
   const owner = environment.plugin === undefined ? [] : [environment.plugin];
   const setting = digest([...owner, played]);
   const key = `rollouts/${digest([...owner, ...rollouts.map(({ key }) => key)])}`;
-  const journal = `unfinished/${digest([setting, rollouts.map(({ task, attempt }) => [task, attempt])])}`;
-  return { key, journal, setting, rollouts };
+  const chunks = `chunks/${campaign}/${digest([setting, rollouts.map(({ task, attempt }) => [task, attempt])])}`;
+  return { key, chunks, setting, rollouts };
 }
 
 const thinkingOf = ({ thinking = 'kept' }: Sampling) => (thinking === 'kept' ? [] : [thinking]);
@@ -102,16 +107,11 @@ export interface StoredBatch {
   records: () => Promise<Rollout[]>;
 }
 
-/** What is stored already. Noted once more and without its journal, since a run may have ended before it did either. */
+/** Finds the complete batch. Adds it to the index and removes its chunks once more, since a run may have ended before it did either. */
 export async function findBatch(store: ArtifactStore, plan: BatchPlan): Promise<StoredBatch | undefined> {
   const ref = plan.rollouts.some(({ isNew }) => isNew) ? undefined : await store.find(plan.key);
   if (!ref) return undefined;
-  const index = await indexOf(store, plan);
-  try {
-    await Promise.all([index.append(ref.sha256, ref), store.removeJournal(plan.journal)]);
-  } finally {
-    await index.close();
-  }
+  await Promise.all([addToIndex(store, plan, ref), store.files.removeFolder(plan.chunks)]);
   return { ref, outcomes: await keepOutcomes({ store, ref }), records: () => readRecords({ store, ref }) };
 }
 
@@ -125,10 +125,8 @@ export async function storeBatch(o: {
   plan: BatchPlan;
   records: Rollout[];
   isComplete: boolean;
-  index: Journal;
-  journal: Journal;
 }): Promise<StoredBatch> {
-  const { store, title, policy, inputs, plan, records, isComplete, index, journal } = o;
+  const { store, title, policy, inputs, plan, records, isComplete } = o;
   const body = await jsonLines(records);
   const sha = sha256(body);
   const ref = await store.put({
@@ -140,9 +138,8 @@ export async function storeBatch(o: {
   });
   const [outcomes] = await Promise.all([
     keepOutcomes({ store, ref }, ref.sha256 === sha ? records : undefined),
-    // By content: a batch that was damaged and made anew is another entry.
-    index.append(ref.sha256, ref),
-    isComplete && journal.remove(),
+    addToIndex(store, plan, ref),
+    isComplete && store.files.removeFolder(plan.chunks),
   ]);
   return { ref, outcomes, records: async () => (ref.sha256 === sha ? records : readRecords({ store, ref })) };
 }
@@ -165,9 +162,21 @@ async function jsonLines(records: readonly Rollout[]): Promise<Buffer> {
   return Buffer.concat(lines);
 }
 
-/** Stored batches by setting, for whoever asks for some of the same rollouts. */
-export const indexOf = (store: ArtifactStore, { setting }: BatchPlan): Promise<Journal> =>
-  store.journal(`batches/${setting}`);
+const indexPath = ({ setting }: BatchPlan): string => `batches/${setting}/`;
+
+/** Notes the batch under its setting, by its content: one that was damaged and made again is another entry. */
+async function addToIndex(store: ArtifactStore, plan: BatchPlan, ref: ArtifactRef): Promise<void> {
+  await store.files.create(indexPath(plan) + ref.sha256, JSON.stringify(ref));
+}
+
+/** The stored batches of the plan's setting. */
+async function readIndex({ files }: ArtifactStore, plan: BatchPlan): Promise<ArtifactRef[]> {
+  const listed = (await files.list(indexPath(plan))).sort((a, b) => a.changedMs - b.changedMs);
+  const texts = await Promise.all(listed.map(({ path }) => files.read(path)));
+  return texts.flatMap((text) => refText.safeParse(text).data ?? []);
+}
+
+const refText = jsonText.pipe(artifactRefSchema);
 
 interface Taken {
   /** By key. */
@@ -177,12 +186,11 @@ interface Taken {
 }
 
 /** What stored batches hold of the plan; where several hold a rollout, the first that was stored. */
-export async function takeStored(store: ArtifactStore, plan: BatchPlan, index: Journal): Promise<Taken> {
+export async function takeStored(store: ArtifactStore, plan: BatchPlan): Promise<Taken> {
   const wanted = new Set(plan.rollouts.flatMap(({ key, isNew }) => (isNew ? [] : [key])));
   const taken: Taken = { rollouts: new Map(), from: [] };
-  for (const entry of index.records().values()) {
+  for (const ref of await readIndex(store, plan)) {
     if (wanted.size === 0) break;
-    const ref = artifactRefSchema.parse(entry);
     const held = await heldBy(store, ref, wanted);
     if (held.length > 0) taken.from.push(ref);
     for (const rollout of held) {

@@ -1,6 +1,6 @@
 /**
  * The rollout engine: makes every rollout there is. A rollout that was scored is never made again, whatever batch asks for it: batches are found by key,
- * take what stored ones of their setting hold, and go on from their journal. A broken one has no reward and is tried again by the next run.
+ * take what stored ones of their setting hold, and go on from their chunks. A broken one has no reward and is tried again by the next run.
  */
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -11,16 +11,8 @@ import type { ToolSchema } from '../domain/messages';
 import { summarise } from '../domain/outcomes';
 import type { Policy, Purpose, Rollout, RolloutSummary, Sampling, ScoredRollout } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
-import {
-  findBatch,
-  indexOf,
-  storeBatch,
-  type StoredBatch,
-  storeTools,
-  takeStored,
-  type BatchPlan,
-  planBatch,
-} from './batch';
+import { Chunks } from './chunks';
+import { findBatch, storeBatch, type StoredBatch, storeTools, takeStored, type BatchPlan, planBatch } from './batch';
 import { makeMissing } from './attempts';
 import type { Resolve } from './resolve';
 import { lookAt } from './shown';
@@ -43,7 +35,7 @@ export interface RollOutOptions {
   /** Rollouts at once. */
   concurrency: number;
   /** Whose batch it is: no part of its key. */
-  campaign?: string;
+  campaign: string;
   /** What the batch is for: no part of its key. */
   purpose: Purpose;
   /** What the batch is, for people: no part of its key. */
@@ -120,29 +112,19 @@ async function findWhole(store: ArtifactStore, plan: BatchPlan): Promise<Made | 
 
 async function makeBatch(options: RollOutOptions, plan: BatchPlan, tools: ToolSchema[]): Promise<Made> {
   const { store, title, policy, inputs = [] } = options;
-  const opening = [indexOf(store, plan), store.journal(plan.journal)] as const;
-  try {
-    const [index, journal, found] = await Promise.all([...opening, findWhole(store, plan)]);
-    if (found) {
-      await journal.remove();
-      return found;
-    }
-    const taken = await takeStored(store, plan, index);
-    const isNew = new Set(plan.rollouts.flatMap((planned) => (planned.isNew ? [planned.key] : [])));
-    const written = [...(journal.records() as Map<string, ScoredRollout>)].filter(([key]) => !isNew.has(key));
-    const held = new Map([...written, ...taken.rollouts]);
-    const reused = held.size;
-    let records: Rollout[] | undefined;
-    const inOrder = (made: ReadonlyMap<string, Rollout>, rest?: ReadonlyMap<string, Rollout>) =>
-      plan.rollouts.map(({ key }) => (made.get(key) ?? rest?.get(key))!);
-    const onPlayed = (played: ReadonlyMap<string, ScoredRollout>) => options.onPlayed?.((records = inOrder(played)));
-    const broken = await makeMissing({ options, plan, journal, held, onPlayed });
-    records ??= inOrder(held, broken);
-    const from = [...inputs, ...taken.from, ...(await storeTools(store, tools))];
-    const stored = { store, title, policy, inputs: from, plan, records, index, journal };
-    return { ...(await storeBatch({ ...stored, isComplete: broken.size + isNew.size === 0 })), reused };
-  } finally {
-    for (const opened of await Promise.allSettled(opening))
-      if (opened.status === 'fulfilled') await opened.value.close();
-  }
+  const chunks = new Chunks(store, plan.chunks);
+  const [written, found] = await Promise.all([chunks.read(), findWhole(store, plan)]);
+  if (found) return found;
+  const taken = await takeStored(store, plan);
+  const isNew = new Set(plan.rollouts.flatMap((planned) => (planned.isNew ? [planned.key] : [])));
+  const held = new Map([...[...written].filter(([key]) => !isNew.has(key)), ...taken.rollouts]);
+  const reused = held.size;
+  const inOrder = (made: ReadonlyMap<string, Rollout>, rest?: ReadonlyMap<string, Rollout>) =>
+    plan.rollouts.map(({ key }) => (made.get(key) ?? rest?.get(key))!);
+  const onPlayed = (played: ReadonlyMap<string, ScoredRollout>) => options.onPlayed?.(inOrder(played));
+  const broken = await makeMissing({ options, plan, chunks, held, onPlayed }).finally(() => chunks.close());
+  const records = inOrder(held, broken);
+  const from = [...inputs, ...taken.from, ...(await storeTools(store, tools))];
+  const stored = { store, title, policy, inputs: from, plan, records };
+  return { ...(await storeBatch({ ...stored, isComplete: broken.size + isNew.size === 0 })), reused };
 }

@@ -7,6 +7,7 @@ import { sha256 } from '../../src/artifacts/hash';
 import { Bucket, parseS3 } from '../../src/artifacts/s3-bucket';
 import { LogReader, openLog } from '../../src/artifacts/s3-log';
 import { openS3Store } from '../../src/artifacts/s3-store';
+import { Sequence } from '../../src/artifacts/sequence';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { startLoopback } from '../support/loopback';
 import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
@@ -162,6 +163,38 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     expect((await open().files.list('budget/')).map(({ path }) => path)).toEqual(['budget/one/2', 'budget/one2/0']);
     expect(await files.create('budget/one/10', 'again')).toBe(true);
     expect(() => files.create('budget/../keys/x', 'x')).toThrow('no path in the store');
+  });
+
+  test('removes the record files below a path', async () => {
+    const { files } = open();
+    for (const path of ['chunks/one/1', 'chunks/one/2/3', 'chunks/one2']) await files.create(path, path);
+    await files.removeFolder('chunks/one');
+    await files.removeFolder('chunks/none');
+    expect((await open().files.list('chunks/')).map(({ path }) => path)).toEqual(['chunks/one2']);
+  });
+
+  test('writers of one sequence see the same texts in the same order, and each number once', async () => {
+    const writers = Array.from({ length: 4 }, () => new Sequence(open().files, 'line'));
+    const seen = await Promise.all(
+      writers.map(async (sequence, writer) => {
+        const texts: (string | undefined)[] = [];
+        for (let n = 0; n < 5;) {
+          const own = `${n} of ${writer}`;
+          const added = await sequence.add(own);
+          texts.push(added.isOwn ? own : added.text);
+          if (added.isOwn) n += 1;
+        }
+        return texts;
+      }),
+    );
+    const all = await new Sequence(open().files, 'line').read();
+    expect(new Set(all).size).toBe(20);
+    for (const texts of seen) expect(all.slice(0, texts.length)).toEqual(texts);
+    const late = new Sequence(open().files, 'line');
+    expect(await late.read()).toEqual(all);
+    expect(await late.read()).toEqual([]);
+    expect(await late.add('last')).toEqual({ isOwn: true });
+    expect(await writers[0]!.read()).toEqual([...all.slice(seen[0]!.length), 'last']);
   });
 
   test('a journal can be read without being made', async () => {

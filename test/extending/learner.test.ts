@@ -50,6 +50,7 @@ function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journ
     }),
     ...kept,
     batch: {
+      campaign: 'one',
       environment,
       sampling: { temperature: 1, topP: 1, maxTokens: 16 },
       seed: 1,

@@ -1,5 +1,5 @@
 /** Options of a small batch over the counting environment, six rollouts of three tasks, and what can be made to go wrong with it. */
-import type { ArtifactStore, Journal } from '../../src/artifacts/store';
+import type { ArtifactStore, RecordFiles } from '../../src/artifacts/store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { OutsideFailure } from '../../src/domain/failures';
 import type { RollOutOptions } from '../../src/rollout/engine';
@@ -37,8 +37,8 @@ export const damagedIn = (store: ArtifactStore, { sha256 }: Pick<ArtifactRef, 's
   },
 });
 
-/** The store where journals, or those whose keys begin so, do something otherwise. */
-export const withJournals = (store: ArtifactStore, otherwise: Partial<Journal>, begins = ''): ArtifactStore => ({
+/** The store with other functions for its record files. */
+export const withFiles = (store: ArtifactStore, otherwise: Partial<RecordFiles>): ArtifactStore => ({
   ...store,
-  journal: async (key) => ({ ...(await store.journal(key)), ...(key.startsWith(begins) && otherwise) }),
+  files: { ...store.files, ...otherwise },
 });

@@ -1,6 +1,6 @@
 /** A home as the disk shows it, read without the program's own readers: they are what is tested. */
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, type Dirent } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, type Dirent } from 'node:fs';
 import { join } from 'node:path';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { Home } from '../../src/cli/project';
@@ -78,8 +78,5 @@ export function stepsOf(training: string): { step: number }[] {
   return lines.map((line) => JSON.parse(line) as { step: number });
 }
 
-/** Whether any journal holds a record. */
-export const hasJournalLines = (home: Home): boolean =>
-  namesIn(artifacts(home, 'journals')).some(
-    (name) => (statSync(artifacts(home, 'journals', name), { throwIfNoEntry: false })?.size ?? 0) > 0,
-  );
+/** Whether there is a chunk of an unfinished batch. */
+export const hasChunks = (home: Home): boolean => filesBelow(artifacts(home, 'chunks')).length > 0;

@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Home } from '../../src/cli/project';
 import { CampaignRun } from './campaign-run';
-import { hasJournalLines, StoredKeys, stepsOf, trainingsOf } from './faults-home';
+import { hasChunks, StoredKeys, stepsOf, trainingsOf } from './faults-home';
 import { processesOf, serviceOf, services, signal, trainersOf, type ServiceName } from './faults-processes';
 import type { Random } from './faults-random';
 
@@ -97,7 +97,7 @@ export class Session {
   private hasBegun(phase: Phase): boolean {
     switch (phase) {
       case 'base rollouts':
-        return hasJournalLines(this.home) || this.hasBegun('selection');
+        return hasChunks(this.home) || this.hasBegun('selection');
       case 'selection':
         return this.keys.matching(/^rollouts\//).length > 0;
       case 'synthesis':

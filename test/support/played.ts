@@ -8,6 +8,7 @@ type Batch = Pick<RollOutOptions, Needed> & Partial<RollOutOptions>;
 
 /** One attempt at each task, sampled as it comes, unless told otherwise. */
 export const batchOf = (o: Batch): RollOutOptions => ({
+  campaign: 'one',
   attempts: 1,
   sampling: { temperature: 1, topP: 1, maxTokens: 48 },
   seed: 1,

@@ -35,13 +35,14 @@ describe('keys', () => {
   test('of batches change with it, and the random numbers of their rollouts do not', () => {
     const planned = (plugin?: string) =>
       planBatch({
+        campaign: 'one',
         environment: { name: 'e', version: '1', ...(plugin && { plugin }) },
         policy: { base: 'b', adapters: [] },
         sampling: { temperature: 1, topP: 1, maxTokens: 16 },
         ...{ seed: 1, tasks: ['t'], attempts: 2, shown: new Map() },
       });
     const [none, one, other] = [planned(), planned('mine@1'), planned('mine@2')];
-    for (const field of ['key', 'journal', 'setting'] as const)
+    for (const field of ['key', 'chunks', 'setting'] as const)
       expect(new Set([none[field], one[field], other[field]]).size).toBe(3);
     expect([one.rollouts, other.rollouts]).toEqual([none.rollouts, none.rollouts]);
   });

@@ -87,9 +87,9 @@ async function refusesTheBase({ home }: Session): Promise<boolean> {
   return steps.some(({ lastFailureType }) => lastFailureType === 'WrongBaseModel');
 }
 
-/** The texts that occur in an artifact or a journal of the campaign. */
+/** The texts that occur in an artifact or a chunk of the campaign. */
 function recorded({ home }: Session, texts: readonly string[]): string[] {
-  const files = ['objects', 'journals'].flatMap((folder) => filesBelow(artifacts(home, folder)));
+  const files = ['objects', 'chunks'].flatMap((folder) => filesBelow(artifacts(home, folder)));
   const bodies = files.map((file) => readFileSync(file, 'utf8'));
   return texts.filter((text) => bodies.some((body) => body.includes(text)));
 }

@@ -1,7 +1,5 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sha256 } from '../../../src/artifacts/hash';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
@@ -13,7 +11,8 @@ import { OutsideFailure } from '../../../src/domain/failures';
 import { planBatch } from '../../../src/rollout/batch';
 import { readOutcomes, readRollouts } from '../../../src/rollout/read';
 import { outcomeOf } from '../../../src/domain/outcomes';
-import { countingBatch, failingEnvironment, withJournals } from '../../support/counting-batch';
+import { countingBatch, failingEnvironment, withFiles } from '../../support/counting-batch';
+import { namesIn } from '../../support/faults-home';
 import { temporaryStore } from '../../support/temporary-store';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 
@@ -31,10 +30,8 @@ async function records(ref: ArtifactRef): Promise<Rollout[]> {
   for await (const rollout of readRollouts({ store, ref })) all.push(rollout);
   return all;
 }
-const { setting } = planBatch({ ...options(), environment: { name: 'counting', version: '1' }, shown: new Map() });
-/** Of unfinished batches: the index of the finished ones stays. */
-const journals = () =>
-  readdirSync(join(root, 'journals')).filter((name) => !name.startsWith(sha256(`batches/${setting}`)));
+/** Unfinished batches that have chunks. */
+const unfinished = () => namesIn(join(root, 'chunks', 'one'));
 
 test('a batch holds every rollout, sorted by task and attempt, and its figures', async () => {
   const { summary, records: made, reused } = await played(options());
@@ -81,15 +78,15 @@ test('a finished batch is found and not made again, whatever the order of its ta
   expect(again).toMatchObject({ reused: 6, summary: { ref: first.summary.ref, title: 'again', scored: 6 } });
   expect(again.records).toEqual(first.records);
   expect(client.turns).toBe(0);
-  expect(journals()).toEqual([]);
+  expect(unfinished()).toEqual([]);
 });
 
-test('a run that ended before its journal was removed leaves none to the next', async () => {
-  const killed = withJournals(store, { remove: () => Promise.reject(new Error('killed')) });
+test('a run that ended before it removed the chunks leaves them to the next, which removes them', async () => {
+  const killed = withFiles(store, { removeFolder: () => Promise.reject(new Error('killed')) });
   await expect(played(options({ store: killed }))).rejects.toThrow('killed');
-  expect(journals()).toHaveLength(1);
+  expect(unfinished()).toHaveLength(1);
   expect((await played(options())).reused).toBe(6);
-  expect(journals()).toEqual([]);
+  expect(unfinished()).toEqual([]);
 });
 
 test('reading a large batch leaves the event loop its turns', async () => {
@@ -115,6 +112,7 @@ test('reading a large batch leaves the event loop its turns', async () => {
 
 test('whatever determines a rollout is in its key', () => {
   const inputs = {
+    campaign: 'one',
     environment: { name: 'e', version: '1' },
     shown: new Map([['t', 'one']]),
     policy: { base: 'b', adapters: [] },
@@ -173,7 +171,7 @@ test('broken rollouts are recorded by type; the next run makes only them', async
   expect(second).toMatchObject({ reused: 4, summary: { scored: 6, broken: 0 } });
   expect(client.turns).toBe(6);
   expect(second.summary.ref).not.toEqual(first.summary.ref);
-  expect(journals()).toEqual([]);
+  expect(unfinished()).toEqual([]);
 });
 
 test('a reward that misses 0 or 1 by rounding is 0 or 1', async () => {
@@ -224,9 +222,9 @@ test('an abort stops the batch; the next run goes on from what was scored', asyn
   expect(client.turns).toBeLessThan(140);
 });
 
-test('a journal that can not be written stops the batch at once, and leaves no rejection unhandled', async () => {
+test('a chunk that can not be written stops the batch at once, and leaves no rejection unhandled', async () => {
   const full = new Error('ENOSPC: no space left on device');
-  const broken = withJournals(store, { append: () => Promise.reject(full) });
+  const broken = withFiles(store, { create: () => Promise.reject(full) });
   const client = countingPolicy(() => sleep(1));
   await expect(played(options({ store: broken, client, attempts: 100, concurrency: 2 }))).rejects.toBe(full);
   expect(client.turns).toBeLessThan(30);

@@ -5,7 +5,7 @@ import { type ArtifactStore, readJson } from '../../../src/artifacts/store';
 import type { RollOutOptions, RolloutBatch } from '../../../src/rollout/engine';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { played } from '../../support/played';
-import { countingBatch, damagedIn, failingEnvironment, withJournals } from '../../support/counting-batch';
+import { countingBatch, damagedIn, failingEnvironment, withFiles } from '../../support/counting-batch';
 import { temporaryStore } from '../../support/temporary-store';
 import { countingPolicy } from '../../support/counting-environment';
 
@@ -61,7 +61,10 @@ test('a batch that is damaged is passed over, and one that was cut off before it
   expect((await played(options({ store: damaged, tasks: ['n-1', 'n-3'], client }))).reused).toBe(0);
   expect(client.turns).toBe(turnsOf(2, 1, 3));
 
-  const unnoted = withJournals(store, { append: () => Promise.reject(new Error('killed')) }, 'batches/');
+  const unnoted = withFiles(store, {
+    create: (path, text) =>
+      path.startsWith('batches/') ? Promise.reject(new Error('killed')) : store.files.create(path, text),
+  });
   await expect(played(options({ store: unnoted, tasks: ['n-5'] }))).rejects.toThrow('killed');
   await played(options({ tasks: ['n-5'] }));
   expect((await played(options({ tasks: ['n-5', 'n-6'] }))).reused).toBe(2);

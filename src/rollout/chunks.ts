@@ -1,0 +1,84 @@
+/** The rollouts of an unfinished batch, in chunks that are created once: workers that play one batch agree on which record of a rollout counts. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Sequence } from '../artifacts/sequence';
+import type { ArtifactStore } from '../artifacts/store';
+import { breathing } from '../domain/concurrency';
+import type { ScoredRollout } from '../domain/rollout';
+
+/** Rollouts that end within this time share a chunk, or within the time of the last write where that was longer. */
+const GROUP_MS = 4;
+const CHUNK_BYTES = 8 * 1024 ** 2;
+
+interface Group {
+  rollouts: Map<string, ScoredRollout>;
+  written: Promise<void>;
+}
+
+export class Chunks {
+  private readonly sequence: Sequence;
+  private readonly durable = new Map<string, ScoredRollout>();
+  /** Collects rollouts until it is written. */
+  private group: Group | undefined;
+  private lastWrite = Promise.resolve();
+  private groupMs = GROUP_MS;
+
+  /** `path`: of the batch, in the store. */
+  constructor(store: Pick<ArtifactStore, 'files'>, path: string) {
+    this.sequence = new Sequence(store.files, path);
+  }
+
+  /** Reads what is durable by now, by key. */
+  async read(): Promise<ReadonlyMap<string, ScoredRollout>> {
+    for (const text of await this.sequence.read()) await this.addChunk(text);
+    return this.durable;
+  }
+
+  /** Resolves when the rollout is durable, with the record that counts: that of another worker where it was first. */
+  async append(rollout: ScoredRollout): Promise<ScoredRollout> {
+    if (!this.group) {
+      const rollouts: Group['rollouts'] = new Map();
+      this.group = { rollouts, written: this.write(this.lastWrite, rollouts) };
+      this.lastWrite = this.group.written;
+    }
+    this.group.rollouts.set(rollout.key, rollout);
+    await this.group.written;
+    return this.durable.get(rollout.key)!;
+  }
+
+  /** Waits until nothing is being written. */
+  async close(): Promise<void> {
+    await this.lastWrite.catch(() => undefined); // a failed write has rejected its appends
+  }
+
+  private async write(previous: Promise<void>, rollouts: Group['rollouts']): Promise<void> {
+    await previous.catch(() => undefined);
+    await sleep(this.groupMs);
+    this.group = undefined; // later appends go into the next group
+    for (;;) {
+      const chunk: ScoredRollout[] = [];
+      const lines: string[] = [];
+      let bytes = 0;
+      for (const rollout of rollouts.values()) {
+        if (this.durable.has(rollout.key) || bytes >= CHUNK_BYTES) continue;
+        bytes += lines[lines.push(JSON.stringify(rollout)) - 1]!.length;
+        chunk.push(rollout);
+      }
+      if (chunk.length === 0) return;
+      const begun = performance.now();
+      const added = await this.sequence.add(lines.join('\n'));
+      this.groupMs = Math.max(GROUP_MS, performance.now() - begun);
+      if (added.isOwn) for (const rollout of chunk) this.durable.set(rollout.key, rollout);
+      else await this.addChunk(added.text);
+    }
+  }
+
+  /** Adds the rollouts of a chunk. Of one that several chunks hold the first counts. */
+  private async addChunk(text = ''): Promise<void> {
+    const breathe = breathing();
+    for (const line of text.split('\n').filter(Boolean)) {
+      const rollout = JSON.parse(line) as ScoredRollout;
+      if (!this.durable.has(rollout.key)) this.durable.set(rollout.key, rollout);
+      await breathe(line.length);
+    }
+  }
+}
