@@ -198,10 +198,10 @@ test('an abort stops the batch; the next run goes on from what was scored', asyn
   const abort = new AbortController();
   const environment = countingEnvironment();
   const tasks = ['n-0', 'n-1', 'n-2', 'n-3'];
-  // From the moment the first records are durable, the policy waits for the abort.
-  let durable = 0;
+  // After enough turns for more than ten rollouts the policy waits for the abort.
+  let turns = 0;
   const waitForAbort = ({ signal }: TurnRequest) =>
-    durable < 10 ? sleep(1) : sleep(60_000, undefined, { signal: signal! });
+    turns++ < 70 ? sleep(1) : sleep(60_000, undefined, { signal: signal! });
   const run = played(
     options({
       environment,
@@ -209,7 +209,7 @@ test('an abort stops the batch; the next run goes on from what was scored', asyn
       attempts: 10,
       client: countingPolicy(waitForAbort),
       signal: abort.signal,
-      onProgress: ({ done }) => (durable = done) >= 10 && abort.abort(new Error('enough')),
+      onProgress: ({ done }) => done >= 10 && abort.abort(new Error('enough')),
     }),
   );
   await expect(run).rejects.toThrow('enough');
