@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { plainLine } from '../domain/plain-text';
 import { alignColumns, wrapText } from '../terminal';
-import { type Memo, searchAttributeNames } from '../workflows/messages';
+import { searchAttributeNames } from '../workflows/messages';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { readReport, reported } from './reports';
@@ -70,7 +70,6 @@ function readFromFiles({ home, name }: { home: string; name: string }): (Snapsho
     name,
     runId: '',
     status: 'COMPLETED',
-    paused: false,
     startedAt: Date.parse(startedAt),
     closedAt,
     stage,
@@ -98,11 +97,10 @@ export async function listCampaigns({ client }: Temporal): Promise<CampaignRow[]
   const query = "WorkflowType = 'campaign'";
   for await (const { workflowId: name, status, ...run } of client.workflow.list({ query })) {
     if (listed.has(name)) continue;
-    const { paused = false }: Memo = run.memo ?? {};
     const stopped = status.name === 'COMPLETED' ? stoppedAfter(run.memo) : undefined;
     listed.set(name, {
       name,
-      status: stateOf({ status: status.name, paused, stoppedAfter: stopped }),
+      status: stateOf({ status: status.name, stoppedAfter: stopped }),
       startedAt: run.startTime.getTime(),
       attention: status.name === 'RUNNING' ? run.typedSearchAttributes.get(attention) : undefined,
     });
@@ -151,7 +149,7 @@ const noCampaigns = (options: CommonOptions): string =>
 /** The campaign that runs, if there is one only; else the only one there is. */
 async function onlyCampaign(temporal: Temporal | undefined, options: CommonOptions): Promise<string> {
   const campaigns = await campaignsOf(temporal, options);
-  const running = campaigns.filter(({ status }) => /running|paused/.test(status));
+  const running = campaigns.filter(({ status }) => status.endsWith('running'));
   const [only, another] = running.length > 0 ? running : campaigns;
   if (!only) throw new UserError(noCampaigns(options));
   if (another)

@@ -134,18 +134,6 @@ const campaignCommands: readonly CommandText[] = [
     run: by(() => import('./home.js'), 'prune'),
   },
   {
-    usage: 'pause <name>',
-    description: 'let a campaign finish its running steps and begin no other',
-    examples: [['campaign pause demo']],
-    run: by(() => import('./control.js'), 'pause'),
-  },
-  {
-    usage: 'resume <name>',
-    description: 'go on with a paused campaign',
-    examples: [['campaign resume demo']],
-    run: by(() => import('./control.js'), 'resume'),
-  },
-  {
     usage: 'cancel <name>',
     description: 'end a campaign; finished work stays, for it or another one to go on from',
     examples: [['campaign cancel demo']],

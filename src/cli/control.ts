@@ -1,5 +1,5 @@
 /**
- * What is done to a campaign that a server knows, or is to know: it is started, here as by `campaign run`, paused, ended, started again. Whatever is
+ * What is done to a campaign that a server knows, or is to know: it is started, here as by `campaign run`, ended, started again. Whatever is
  * finished is found in the store by its key.
  */
 import {
@@ -14,7 +14,6 @@ import { LAST_STAGE, taskQueues, type Stage } from '../domain/work';
 import {
   childFailureIn,
   searchAttributeNames,
-  signalNames,
   workflowIds,
   type CampaignInput,
   type CampaignResult,
@@ -44,7 +43,7 @@ interface StartMemo {
   until?: Stage | null | undefined;
 }
 
-/** What the memo says: `paused`, and whose workers it waits for once it is prepared (`pool`) too. */
+/** What the memo says: also whose workers it waits for once it is prepared (`pool`). */
 export interface CampaignState extends Memo, Omit<StartMemo, 'until'> {
   status: WorkflowExecutionDescription['status']['name'];
   runId: string;
@@ -66,8 +65,7 @@ export async function campaignState({ client }: Temporal, name: string): Promise
 }
 
 /**
- * Starts a campaign's workflow, or takes up the one that runs under its name. One that was paused when it failed starts paused. `store`: the
- * id of the store that it works in.
+ * Starts a campaign's workflow, or takes up the one that runs under its name. `store`: the id of the store that it works in.
  * @throws UserError if another home has just started one of this name.
  */
 export async function startCampaign(
@@ -78,16 +76,9 @@ export async function startCampaign(
   const configDigest = configDigests[until ?? LAST_STAGE];
   const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
   const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms, contents });
-  const before = await campaignState(temporal, campaign.name);
-  const paused = before?.status === 'FAILED' && before.paused;
-  await begin(temporal, { ...options, workflowIdConflictPolicy: 'USE_EXISTING' }, paused);
+  await temporal.client.workflow.start('campaign', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' });
   const now = await campaignState(temporal, campaign.name);
   if (now && now.taskQueue !== options.taskQueue) throw ofAnotherHome(campaign.name, now);
-}
-
-async function begin({ client: { workflow } }: Temporal, options: WorkflowStartOptions, paused = false): Promise<void> {
-  if (paused) await workflow.signalWithStart('campaign', { ...options, signal: signalNames.pause });
-  else await workflow.start('campaign', options);
 }
 
 function startOptions(
@@ -163,7 +154,7 @@ export async function restartCampaign(temporal: Temporal, name: string): Promise
   const state = await campaignState(temporal, name);
   if (!state) throw new UnknownCampaign(name);
   const options = startOptions(await inputOf(temporal, name, state), state);
-  await begin(temporal, { ...options, workflowIdConflictPolicy: 'TERMINATE_EXISTING' }, state.paused);
+  await workflow.start('campaign', { ...options, workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
   const runId = (await campaignState(temporal, name))?.runId;
   const query = `${searchAttributeNames.campaign} = ${JSON.stringify(name)} AND ExecutionStatus = 'Running'`;
   for await (const one of workflow.list({ query })) {
@@ -217,31 +208,15 @@ export const restart = (name: string, options: CommonOptions): Promise<string> =
     return `campaign ${name}: starts again; \`campaign watch\` follows it`;
   });
 
-/** A command to the workflow of a campaign that runs; through it, its children hear of it. */
-const told =
-  (command: keyof typeof signalNames | 'cancel', done: string) =>
-  (name: string, options: CommonOptions): Promise<string> =>
-    withTemporal(options, async ({ client }) => {
-      const handle = client.workflow.getHandle(workflowIds.campaign(name));
-      try {
-        if (command !== 'cancel') await handle.signal(signalNames[command]);
-        else {
-          // To cancel what has ended is no error for the server.
-          const { status } = await handle.describe();
-          if (status.name !== 'RUNNING')
-            throw new UserError(
-              `campaign ${name} is not running: it has ended (${stateOf({ status: status.name, paused: false })})`,
-            );
-          await handle.cancel();
-        }
-      } catch (error) {
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-        throw new UserError(`no campaign ${name} is running here; \`campaign status\` lists those that are`);
-      }
-      return `campaign ${name}: ${done}`;
-    });
-
-/** `campaign pause`, `resume` and `cancel`. */
-export const pause = told('pause', 'pausing after the running steps');
-export const resume = told('resume', 'goes on');
-export const cancel = told('cancel', 'ends as soon as a worker hears of it; finished work stays');
+/** `campaign cancel`: cancels the workflow and, with it, its children. */
+export const cancel = (name: string, options: CommonOptions): Promise<string> =>
+  withTemporal(options, async (temporal) => {
+    const state = await campaignState(temporal, name);
+    if (!state) throw new UnknownCampaign(name);
+    // The server accepts a cancellation of an ended workflow.
+    const { status } = state;
+    if (status !== 'RUNNING')
+      throw new UserError(`campaign ${name} is not running: it has ended (${stateOf({ status })})`);
+    await temporal.client.workflow.getHandle(workflowIds.campaign(name)).cancel();
+    return `campaign ${name}: cancelling; running trainings save their state, and the same run continues from it`;
+  });

@@ -30,6 +30,8 @@ export const removed: readonly RemovedCommand[] = [
     version: '0.3',
     why: 'compare labels/run_NN.json of an analysis with labels by people in a program of yours, such as scikit-learn',
   },
+  { command: 'pause', version: '0.3', why: 'cancel NAME, then run FILE again' },
+  { command: 'resume', version: '0.3', why: 'run FILE again' },
 ];
 
 const USAGE = { exitCode: 2 };

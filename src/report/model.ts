@@ -250,7 +250,7 @@ const reportShape = z.strictObject({
     .optional(),
   cost: z
     .strictObject({
-      /** Time between start and end of each stage, with all pauses, outages, approvals and queues in it. */
+      /** Time between start and end of each stage, with all outages, approvals and queues in it. */
       wallSeconds: z.array(z.strictObject({ stage: z.enum(stages), seconds })),
       /** Seconds of one rollout, without and with its gradient, while it was played; absent where that was not measured. */
       secondsPerRollout: z.strictObject({ rollout: seconds.optional(), training: seconds.optional() }).optional(),

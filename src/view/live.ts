@@ -7,7 +7,7 @@ import { rewardPlot } from '../report/sections/run';
 import type { Curves } from './curves';
 
 export interface Live {
-  /** `running`, `paused`, `completed`, ... */
+  /** `running`, `completed`, ... */
   state: string;
   tree: readonly { depth: number; status: string; label: string; detail: string }[];
   notes: readonly string[];

@@ -33,15 +33,16 @@ export async function selectionStage(run: Run): Promise<void> {
   const { config, status, found } = run;
   const { name: campaign, budget, target, analyst, selection: rule, seed } = config;
   const rollouts = required(found.baseRollouts).ref;
-  const { ref: candidates, selects } = await status.gate.step(() =>
-    activity(config, 'discover candidate capabilities').discover({
-      ...{ campaign, budget, target, analyst, rule, rollouts, seed },
-    }),
-  );
+  const { ref: candidates, selects } = await activity(config, 'discover candidate capabilities').discover({
+    ...{ campaign, budget, target, analyst, rule, rollouts, seed },
+  });
   const passes = selects === 'outright' ? undefined : await label(run, { rollouts, candidates });
-  const { ref, selected } = await status.gate.step(() =>
-    activity(config, 'select').select({ rule, rollouts, candidates, ...(passes && { labels: passes.labels }) }),
-  );
+  const { ref, selected } = await activity(config, 'select').select({
+    rule,
+    rollouts,
+    candidates,
+    ...(passes && { labels: passes.labels }),
+  });
   requireOtherNames(run, selected);
   const { labels = [], failedPasses = [] } = passes ?? {};
   const failed = failedPassesText(failedPasses, rule.passes);
@@ -74,22 +75,20 @@ function failedPassesText(failed: SelectionResult['failedPasses'], passes: numbe
  * meet every pass (an endpoint that is away, an analyst's options that are wrong) fails the campaign.
  */
 async function label(
-  { config, status }: Run,
+  { config }: Run,
   { rollouts, candidates }: { rollouts: ArtifactRef; candidates: ArtifactRef },
 ): Promise<Pick<SelectionResult, 'labels' | 'failedPasses'>> {
   const { name: campaign, budget, target, analyst, selection: rule, seed } = config;
-  const ended = await status.gate.step(() =>
-    Promise.all(
-      Array.from({ length: rule.passes }, async (_, pass) => {
-        try {
-          const step = activity(config, `labeling pass ${pass + 1} of ${rule.passes}`);
-          return await step.label({ campaign, budget, target, analyst, rollouts, candidates, pass, seed });
-        } catch (error) {
-          if (failedWith(error, ...OF_A_PASS) === undefined) throw error;
-          return { pass, reason: reasonOf(error) };
-        }
-      }),
-    ),
+  const ended = await Promise.all(
+    Array.from({ length: rule.passes }, async (_, pass) => {
+      try {
+        const step = activity(config, `labeling pass ${pass + 1} of ${rule.passes}`);
+        return await step.label({ campaign, budget, target, analyst, rollouts, candidates, pass, seed });
+      } catch (error) {
+        if (failedWith(error, ...OF_A_PASS) === undefined) throw error;
+        return { pass, reason: reasonOf(error) };
+      }
+    }),
   );
   return {
     labels: ended.flatMap((one) => ('uri' in one ? [one] : [])),

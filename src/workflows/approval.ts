@@ -26,7 +26,6 @@ import type { Candidate } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
 import type { SelectedCapability, SelectionResult } from '../domain/results';
 import { type Asked, queryNames, updateNames } from './messages';
-import type { PauseGate } from './failures';
 import { required, type Run } from './run';
 import type { ChildStatus } from './status';
 import { activity } from './steps';
@@ -55,11 +54,11 @@ export class Approvals {
   }
 
   /** Waits until somebody decides, or the time for it is over. @throws NotApproved if that fails it. */
-  async ask(o: { campaign: Campaign; gate: PauseGate; subject: Subject }): Promise<Decision> {
-    const { campaign, gate, subject } = o;
+  async ask(o: { campaign: Campaign; subject: Subject }): Promise<Decision> {
+    const { campaign, subject } = o;
     const { of } = subject.asked.waiting;
     const about = { about: workflowInfo().workflowId, of };
-    const kept = await gate.step(() => activity(campaign, 'look for an earlier decision').recallDecision(about));
+    const kept = await activity(campaign, 'look for an earlier decision').recallDecision(about);
     if (kept) {
       this.decided.set(of, kept);
       return kept;
@@ -67,7 +66,7 @@ export class Approvals {
     const decision = await this.wait({ campaign, subject });
     // That nobody answered is no reason to leave something out for ever.
     if (decision.by === 'person' || decision.kind === 'approve')
-      await gate.step(() => activity(campaign, 'keep the decision').keepDecision({ ...about, decision }));
+      await activity(campaign, 'keep the decision').keepDecision({ ...about, decision });
     return decision;
   }
 
@@ -154,7 +153,6 @@ export async function approvedSelection(run: Run, selection: SelectionResult): P
   const rollouts = required(found.baseRollouts).ref;
   const decision = await status.approvals.ask({
     campaign: config,
-    gate: status.gate,
     subject: { asked: { waiting, capabilities: { rollouts, selection } }, refuse: capabilitiesRefusal(names) },
   });
   if (decision.kind === 'approve') return { ...selection, decision, selected: edited(selected, decision.capabilities) };
@@ -203,7 +201,6 @@ export async function environmentVerdict(o: {
   const waiting = { what: 'environment' as const, of: module.sha256, names: [candidate.name], round };
   const decision = await status.approvals.ask({
     campaign,
-    gate: status.gate,
     subject: {
       asked: { waiting, environment: { candidate, rounds: [...rounds] } },
       refuse: environmentRefusal(module),

@@ -33,7 +33,7 @@ async function developed(kinds: readonly ArmKind[], { spec, ...input }: ArmInput
     const kind = kindOf(kinds, spec);
     const outcome = await kind.open(spec, undefined)({ ...input, name, status });
     const { iterations } = outcome;
-    const result = await status.gate.step(() => keep(input.campaign, `what ${name} came to`, outcome));
+    const result = await keep(input.campaign, `what ${name} came to`, outcome);
     status.set('done', `${iterations.length} iterations`);
     const [first, best] = [iterations[0]?.heldOut.successRate, bestIteration(iterations)?.heldOut.successRate];
     return {

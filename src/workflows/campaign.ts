@@ -36,9 +36,10 @@ async function toReport(
 ): Promise<CampaignResult> {
   const startedAt = Date.now();
   const status = new CampaignStatus(given);
-  const prepared = await status.gate.step(() =>
-    activity(given, 'check the parts and split the tasks').prepare({ campaign: given, ...(until && { until }) }),
-  );
+  const prepared = await activity(given, 'check the parts and split the tasks').prepare({
+    campaign: given,
+    ...(until && { until }),
+  });
   const { pool } = prepared;
   // Whoever starts workers later has to know it.
   upsertMemo({ pool } satisfies Memo);

@@ -45,7 +45,7 @@ async function developed(input: CapabilityInput): Promise<EndedCapability> {
     if (status.work && patched('what a failed capability trained')) result.unvalidated = status.work;
     status.set('failed', result.reason);
   }
-  const kept = await status.gate.step(() => keep(input.campaign, `what ${name} came to`, result));
+  const kept = await keep(input.campaign, `what ${name} came to`, result);
   const decided = decidedOn(result, kept);
   if (failure !== undefined) throw childFailure(decided, failure);
   return decided;
@@ -104,18 +104,16 @@ async function trainAndValidate(
   const batch = { purpose: 'held_out', attempts: validation.trials } as const;
   const title = `${name}: held out`;
   const onTarget = { ...batch, environment: target, tasks: part(prepared.plan, 'validation') };
-  const [before, targetAfter] = await status.gate.step(() =>
-    Promise.all([
-      rollOut(campaign, {
-        ...batch,
-        environment,
-        tasks: heldOut,
-        title: `${title}, base`,
-        policy: basePolicy(prepared.base),
-      }),
-      rollOut(campaign, { ...onTarget, title: `${title} on the target`, policy: best.policy }),
-    ]),
-  );
+  const [before, targetAfter] = await Promise.all([
+    rollOut(campaign, {
+      ...batch,
+      environment,
+      tasks: heldOut,
+      title: `${title}, base`,
+      policy: basePolicy(prepared.base),
+    }),
+    rollOut(campaign, { ...onTarget, title: `${title} on the target`, policy: best.policy }),
+  ]);
   return {
     training,
     iterations,

@@ -85,12 +85,10 @@ async function compared(run: Run, arms: EndedArm[]): Promise<EndedArm[]> {
 const wordsOf = ({ name, definition }: Lacking): Lacking => ({ name, definition });
 
 /** An arm is compared at what trace really spent: its best iteration among those within so many training rollouts. */
-async function within({ config, status }: Run, arm: EndedArm, spent: number): Promise<EndedArm> {
+async function within({ config }: Run, arm: EndedArm, spent: number): Promise<EndedArm> {
   const { name, result } = arm;
   if (!result) return arm;
-  const best = await status.gate.step(() =>
-    activity(config, `the best iteration of ${name}`).bestIteration({ result, rollouts: spent }),
-  );
+  const best = await activity(config, `the best iteration of ${name}`).bestIteration({ result, rollouts: spent });
   if (best) return { ...arm, best };
   const reason = `none of its iterations is within the ${spent} training rollouts that trace spent`;
   return { ...arm, status: 'failed', reason };
@@ -141,8 +139,7 @@ async function ended<R>({ config, status }: Run, workflowId: string, o: Child<R>
   const { kind, name, args, failed } = o;
   try {
     const options = { ...childOptions(config, { workflowId, kind, name }), args };
-    const started = await afterItsEarlierRun(() => status.gate.step(() => startChild(kind, options)));
-    // Not sooner: a pause reaches children that run, and there is none before this.
+    const started = await afterItsEarlierRun(() => startChild(kind, options));
     status.child(workflowId, kind, name, 'running', '');
     return (await started.result()) as R;
   } catch (error) {

@@ -1,6 +1,5 @@
 /**
- * How a step is held up and tried again, and what its failure says in results, reports and the UI. While paused no step starts, and a running training
- * saves a checkpoint and hands its slot back.
+ * Retries of a step, and how its failure reads in results, reports and the UI.
  */
 import {
   ApplicationFailure,
@@ -9,71 +8,10 @@ import {
   sleep,
   TemporalFailure,
   TimeoutFailure,
-  condition,
-  defineSignal,
-  setHandler,
 } from '@temporalio/workflow';
 import { type FailureType, type Retry, retryOf as retryOfType, backoffMs, ROUND, ROUND_MS } from '../domain/failures';
 import type { EndedArm, EndedCapability } from '../domain/results';
-import { CHILD_FAILED, childFailureIn, type Trouble, signalNames } from './messages';
-
-export const pauseSignal = defineSignal(signalNames.pause);
-export const resumeSignal = defineSignal(signalNames.resume);
-
-export class PauseGate {
-  paused = false;
-
-  /** `onChange` hears of every change, to pass it on and to show it. */
-  constructor(onChange: (paused: boolean) => void) {
-    const set = (paused: boolean) => () => {
-      if (this.paused === paused) return;
-      this.paused = paused;
-      onChange(paused);
-    };
-    setHandler(pauseSignal, set(true));
-    setHandler(resumeSignal, set(false));
-  }
-
-  /** Resolves at once while nothing is paused. */
-  open(): Promise<void> {
-    return condition(() => !this.paused);
-  }
-
-  /** Runs a step once the gate is open; a step that has begun is finished. */
-  async step<T>(run: () => Promise<T>): Promise<T> {
-    await this.open();
-    return run();
-  }
-
-  /** Runs a step that can be cancelled and run again without losing work: a pause cancels it, resuming starts it anew. */
-  async interruptible<T>(run: () => Promise<T>): Promise<T> {
-    for (;;) {
-      await this.open();
-      const scope = new CancellationScope();
-      const watch = new CancellationScope();
-      let interrupted = false;
-      const paused = watch
-        .run(() => condition(() => this.paused))
-        .then(
-          () => {
-            interrupted = true;
-            scope.cancel();
-          },
-          () => undefined,
-        );
-      try {
-        return await scope.run(run);
-      } catch (error) {
-        if (!interrupted || CancellationScope.current().consideredCancelled) throw error;
-        // A step that was told to stop is not retried, whatever became of it: its worker may have been lost before it could say so.
-        if (!isCancellation(error) && retryOf(error) === 'never') throw error;
-      } finally {
-        watch.cancel();
-        await paused;
-      }
-    }
-  }
-}
+import { CHILD_FAILED, childFailureIn, type Trouble } from './messages';
 
 /** What an activity threw or ran into, whatever activity or child it came through. */
 function causeOf(error: unknown): unknown {
@@ -154,7 +92,6 @@ const LONGEST_MS = 60_000;
 const CALM_MS = 2 * ROUND_MS;
 
 export interface StepWatch {
-  gate: PauseGate;
   /** Hears of what keeps a step from its result, and of its end. `step`: which one. */
   onTrouble: (step: object, trouble: Trouble | undefined) => void;
 }
@@ -205,7 +142,6 @@ export async function untilDone<R>(title: string, run: () => Promise<R>): Promis
         ...(retry !== 'own' && now - since >= ROUND_MS && { needsPerson: true }),
       });
       await sleep(waitMs);
-      await watch?.gate.open();
     } finally {
       running.cancel();
     }

@@ -63,7 +63,6 @@ export interface Need {
 export interface CampaignProgress {
   campaign: string;
   seed: number;
-  paused: boolean;
   stages: { name: Stage; status: StepStatus; detail: string }[];
   /** Children, in the order of selection; their own `progress` query tells more. */
   children: (ChildRef & { status: StepStatus; detail: string })[];
@@ -83,7 +82,6 @@ export interface ChildProgress {
   phase: 'synthesize' | 'self-test' | 'calibrate' | 'approval' | 'train' | 'validate' | 'done' | 'failed';
   round: number;
   detail: string;
-  paused: boolean;
   /** Of this round: "18%". */
   calibration?: string;
   /** Its environment, while that waits for approval. */
@@ -98,7 +96,6 @@ export interface Asked {
   environment?: { candidate: Candidate; rounds: SynthesisRound[] };
 }
 
-export const signalNames = { pause: 'pause', resume: 'resume' } as const;
 /** Of a child to its campaign: its workflow id, and what it needs a person for; nothing once that is over. */
 export const CHILD_NEEDS = 'childNeeds';
 export const updateNames = { decide: 'decide' } as const;
@@ -117,7 +114,6 @@ export const searchAttributeNames = {
 
 /** What can be read of a campaign's workflow without a worker, beside what `campaign run` put there when it started it. */
 export interface Memo {
-  paused?: boolean;
   /** Whose workers make its rollouts and trainings, once it is prepared. */
   pool?: string;
 }

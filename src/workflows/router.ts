@@ -43,7 +43,7 @@ export async function routerStage(run: Run): Promise<void> {
  * solves more on the router's tasks says nothing of the capabilities: then there are none. Nothing is said of one adapter or none.
  */
 async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | undefined> {
-  const { config, status, found } = run;
+  const { config, found } = run;
   const { confidence } = config.evaluation;
   const outcomes = new Map(single.flatMap((one) => ('rollouts' in one ? [[one.name, one.rollouts.ref] as const] : [])));
   const base = required(outcomes.get(policyNames.base));
@@ -58,9 +58,11 @@ async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | u
     return [{ name, own: refs(trained.synthesized), target: [refs(trained.target), { before: base, after }] }];
   });
   if (tried.length < 2) return undefined;
-  const { gaining } = await status.gate.step(() =>
-    activity(config, 'which adapters gain').findGains({ adapters: tried, confidence, seed: config.seed }),
-  );
+  const { gaining } = await activity(config, 'which adapters gain').findGains({
+    adapters: tried,
+    confidence,
+    seed: config.seed,
+  });
   if (gaining.length > 0) return undefined;
   return (
     `when the router was fitted, none of the ${tried.length} adapters had gained beyond chance, on held-out seeds of its own environment or on ` +
@@ -99,20 +101,18 @@ async function outcomeOf(run: Run, option: Option): Promise<Ended> {
 }
 
 async function fit(
-  { config, status, found }: Run,
+  { config, found }: Run,
   outcomes: readonly Outcome[],
 ): Promise<Pick<RouterResult, 'router' | 'reason'>> {
   try {
-    return await status.gate.step(() =>
-      activity(config, 'fit the router').fitRouter({
-        router: config.router,
-        definitions: Object.fromEntries(
-          (found.selection?.selected ?? []).map(({ candidate }) => [candidate.name, candidate.definition]),
-        ),
-        seed: config.seed,
-        outcomes: outcomes.map(({ name, policy, rollouts: batch }) => ({ option: name, policy, rollouts: batch.ref })),
-      }),
-    );
+    return await activity(config, 'fit the router').fitRouter({
+      router: config.router,
+      definitions: Object.fromEntries(
+        (found.selection?.selected ?? []).map(({ candidate }) => [candidate.name, candidate.definition]),
+      ),
+      seed: config.seed,
+      outcomes: outcomes.map(({ name, policy, rollouts: batch }) => ({ option: name, policy, rollouts: batch.ref })),
+    });
   } catch (error) {
     return { reason: `the router was not fitted: ${resultingReason(error)}` };
   }

@@ -44,7 +44,7 @@ export async function rollOutTarget(
     Partial<Omit<RollOutInput, 'tasks'>> & { tasks: Subset },
 ): Promise<RolloutSummary> {
   const batch = { environment: config.target, tasks: part(prepared.plan, tasks), ...input };
-  return status.count(await status.gate.step(() => rollOut(config, batch)));
+  return status.count(await rollOut(config, batch));
 }
 
 /** Base, every trained adapter, what the arms came to, and the sums that the router may choose, once these are known. */
@@ -77,22 +77,18 @@ export function required<T>(value: T | undefined): T {
 }
 
 /** `batch`: the base rollouts. */
-export async function checkBase({ config, prepared, status, force }: Run, batch: RollOutInput): Promise<BaseCheck> {
-  const found = await status.gate.step(() =>
-    activity(config, 'check the base model').checkBase({ base: prepared.base, rollouts: batch }),
-  );
+export async function checkBase({ config, prepared, force }: Run, batch: RollOutInput): Promise<BaseCheck> {
+  const found = await activity(config, 'check the base model').checkBase({ base: prepared.base, rollouts: batch });
   if (found.problems.length > 0 && !force)
     throw ApplicationFailure.nonRetryable(unsuitedText(found), 'BaseUnsuited' satisfies FailureType);
   return found;
 }
 
 /** Of vLLM, which is told its ranks, modules and folders as it is started: the embedded server takes what the trainer makes. `summed`: so many as one. */
-export async function checkAdapters({ config, prepared, status }: Run, summed: number): Promise<void> {
+export async function checkAdapters({ config, prepared }: Run, summed: number): Promise<void> {
   if (config.policyServer.kind !== 'vllm') return;
   const { r, targetModules } = config.training.lora;
-  await status.gate.step(() =>
-    activity(config, summed === 1 ? 'try an adapter' : `try a sum of ${summed} adapters`).checkAdapters({
-      ...{ base: prepared.base, lora: { r, targetModules }, summed },
-    }),
-  );
+  await activity(config, summed === 1 ? 'try an adapter' : `try a sum of ${summed} adapters`).checkAdapters({
+    ...{ base: prepared.base, lora: { r, targetModules }, summed },
+  });
 }

@@ -2,15 +2,15 @@
  * What a campaign and its children show of themselves: progress query, current details, search attributes, memo. Temporal's UI renders details as
  * Markdown: reasons quote environments, servers and models, and are escaped.
  */
-import { defineSearchAttributeKey } from '@temporalio/common';
+import { CancelledFailure, defineSearchAttributeKey } from '@temporalio/common';
 import {
+  CancellationScope,
   defineQuery,
   defineSignal,
   getExternalWorkflowHandle,
   isCancellation,
   setCurrentDetails,
   setHandler,
-  upsertMemo,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -20,12 +20,11 @@ import type { CapabilityResult } from '../domain/results';
 import { escapeMarkdown } from '../domain/plain-text';
 import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
-import { watchSteps, PauseGate, pauseSignal, resumeSignal } from './failures';
+import { watchSteps } from './failures';
 import {
   type CampaignProgress,
   CHILD_NEEDS,
   type ChildProgress,
-  type Memo,
   type Need,
   queryNames,
   searchAttributeNames,
@@ -39,9 +38,8 @@ const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attenti
 const outcomeAttribute = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
 const childNeedsSignal = defineSignal<[string, Need?]>(CHILD_NEEDS);
 
-/** What any workflow of a campaign shows, and its gate: it hears of a pause, of what waits for approval and of all its steps. */
-abstract class Status<Progress extends Pick<ChildProgress, 'paused' | 'waiting' | 'troubles'>> {
-  gate!: PauseGate;
+/** What any workflow of a campaign shows: it hears of what waits for approval and of all its steps. */
+abstract class Status<Progress extends Pick<ChildProgress, 'waiting' | 'troubles'>> {
   approvals!: Approvals;
   private readonly troubles = new Map<object, Trouble>();
   private needed: string | null = null;
@@ -52,18 +50,12 @@ abstract class Status<Progress extends Pick<ChildProgress, 'paused' | 'waiting' 
   protected listen(): void {
     const { progress } = this;
     setHandler(defineQuery<Progress>(queryNames.progress), () => progress);
-    this.gate = new PauseGate((paused) => {
-      progress.paused = paused;
-      this.onPause?.(paused);
-      void this.show();
-    });
     this.approvals = new Approvals((waiting) => {
       if (waiting) progress.waiting = waiting;
       else delete progress.waiting;
       return this.show();
     });
     watchSteps({
-      gate: this.gate,
       onTrouble: (step, trouble) => {
         if (trouble) this.troubles.set(step, trouble);
         else this.troubles.delete(step);
@@ -73,7 +65,6 @@ abstract class Status<Progress extends Pick<ChildProgress, 'paused' | 'waiting' 
   }
 
   protected abstract show(): void | Promise<void>;
-  protected onPause?(paused: boolean): void;
 
   /** The oldest of what its steps, its approval and `others` need a person for, which Temporal shows from now on. */
   protected need(campaign: string, others: Iterable<Need> = []): Need | undefined {
@@ -101,7 +92,6 @@ export class CampaignStatus extends Status<CampaignProgress> {
     super({
       campaign: name,
       seed,
-      paused: false,
       stages: stages.map((stage) => ({ name: stage, status: 'waiting', detail: '' })),
       children: [],
       rollouts: { scored: 0, broken: 0 },
@@ -115,13 +105,6 @@ export class CampaignStatus extends Status<CampaignProgress> {
       else this.needs.delete(workflowId);
       this.show();
     });
-  }
-
-  protected override onPause(paused: boolean): void {
-    // Readable while no worker answers.
-    upsertMemo({ paused } satisfies Memo);
-    for (const { status, workflowId } of this.progress.children)
-      if (status === 'running') void signalChild(workflowId, paused);
   }
 
   /** Runs a stage, and shows when it begins, what it is about, how it ended and how long it took. */
@@ -151,8 +134,6 @@ export class CampaignStatus extends Status<CampaignProgress> {
     this.needs.delete(workflowId);
     if (known) Object.assign(known, { status, detail });
     else children.push({ workflowId, kind, name, status, detail });
-    // One that begins to run has heard nothing yet.
-    if (status === 'running' && this.gate.paused) void signalChild(workflowId, true);
     this.show();
   }
 
@@ -178,7 +159,7 @@ export class CampaignStatus extends Status<CampaignProgress> {
   }
 
   protected override show(): void {
-    const { stages: all, children, rollouts, paused, campaign } = this.progress;
+    const { stages: all, children, rollouts, campaign } = this.progress;
     const need = this.need(campaign, this.needs.values());
     if (need) this.progress.need = need;
     else delete this.progress.need;
@@ -190,20 +171,10 @@ export class CampaignStatus extends Status<CampaignProgress> {
     const broke = rollouts.causes ? ['', escapeMarkdown(causesText(rollouts.causes, rollouts.broken))] : [];
     const head = [
       ...(this.verdict ? [escapeMarkdown(this.verdict), ''] : []),
-      ...(paused ? ['**paused**', ''] : []),
       ...(need ? [`**${escapeMarkdown(needText(need))}**`, ''] : []),
     ];
     const page = `All of it, with its conversations: [the campaign's page](http://127.0.0.1:${VIEW_PORT}) while \`campaign view ${campaign}\` runs.`;
     setCurrentDetails([...head, ...all.map(line), ...below, '', counts, ...broke, '', page].join('\n'));
-  }
-}
-
-/** A child that ended meanwhile cannot be signalled, and need not be. */
-async function signalChild(workflowId: string, paused: boolean): Promise<void> {
-  try {
-    await getExternalWorkflowHandle(workflowId).signal(paused ? pauseSignal : resumeSignal);
-  } catch {
-    // The child is closed.
   }
 }
 
@@ -214,7 +185,7 @@ export class ChildStatus extends Status<ChildProgress> {
   private told: Need | undefined;
 
   constructor(name: string) {
-    super({ name, phase: 'synthesize', round: 0, detail: '', paused: false });
+    super({ name, phase: 'synthesize', round: 0, detail: '' });
     this.listen();
   }
 
@@ -233,9 +204,9 @@ export class ChildStatus extends Status<ChildProgress> {
 
   /** Resolves when the campaign has heard of what is needed: a workflow does not end with a signal under way. */
   protected override async show(): Promise<void> {
-    const { name, phase, detail, paused, calibration } = this.progress;
+    const { name, phase, detail, calibration } = this.progress;
     const need = this.need(workflowInfo().parent?.workflowId ?? '');
-    const now = `${paused ? 'paused, ' : ''}${phase}${detail ? ` (${detail})` : ''}`;
+    const now = `${phase}${detail ? ` (${detail})` : ''}`;
     const lines = [`**${escapeMarkdown(name)}**: ${escapeMarkdown(now)}`];
     if (calibration) lines.push(`Success in calibration: ${escapeMarkdown(calibration)}`);
     setCurrentDetails([...lines, ...(need ? [`**${escapeMarkdown(needText(need))}**`] : [])].join('\n\n'));
@@ -269,8 +240,10 @@ export async function withOutcome<R extends { status: string }>(run: () => Promi
     show(result.status);
     return result;
   } catch (error) {
-    show(isCancellation(error) ? 'cancelled' : 'failed');
-    throw error;
+    // A step may fail instead of confirming its cancellation.
+    const { consideredCancelled } = CancellationScope.current();
+    show(consideredCancelled || isCancellation(error) ? 'cancelled' : 'failed');
+    throw consideredCancelled && !isCancellation(error) ? new CancelledFailure('cancelled') : error;
   }
 }
 

@@ -36,7 +36,7 @@ const optionsOf: Record<keyof typeof taskQueues, ActivityOptions> = {
   gpu: { startToCloseTimeout: '72 hours', cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED },
 };
 
-/** A cancelled learner saves a checkpoint and hands back, which the workflow waits for: a pause loses no step. So does a search, which holds no GPU. */
+/** A cancelled learner saves a checkpoint and hands back, which the workflow waits for: no step is lost. So does a search, which holds no GPU. */
 const isLearner = (name: ActivityName): boolean => activities[name].queue === 'gpu' || name === 'searchPrompt';
 
 /** `prepare` finds the pool of a campaign that names none. */

@@ -45,14 +45,17 @@ export async function synthesize(
     show('synthesize');
     const own = edited;
     edited = undefined;
-    const written = own ? { module: own } : await write(input, rounds, status);
+    const written = own ? { module: own } : await write(input, rounds);
     if ('cannot' in written) return endedWithout(rounds, written.cannot);
     show('self-test');
     const { module } = written;
     const { name: campaign, budget, target: unlike } = input.campaign;
-    const selfTest = await status.gate.step(() =>
-      activity(input.campaign, 'self-test the environment').selfTest({ module, unlike, campaign, budget }),
-    );
+    const selfTest = await activity(input.campaign, 'self-test the environment').selfTest({
+      module,
+      unlike,
+      campaign,
+      budget,
+    });
     const record: SynthesisRound = { round, module, selfTest };
     rounds.push(record);
     if (!selfTest.passed) continue;
@@ -90,27 +93,24 @@ async function brokeInPlay(
 async function write(
   { campaign, candidates, candidate, others, baseRollouts }: SynthesisInput,
   rounds: readonly SynthesisRound[],
-  status: ChildStatus,
 ): Promise<{ module: ArtifactRef } | { cannot: string }> {
   const { name, budget, target, synthesizer, seed } = campaign;
   const round = rounds.length + 1;
   const last = rounds.at(-1);
   try {
-    const module = await status.gate.step(() =>
-      activity(campaign, `synthesize an environment, round ${round}`).synthesize({
-        campaign: name,
-        budget,
-        target,
-        synthesizer,
-        rollouts: baseRollouts,
-        candidates,
-        candidate,
-        others,
-        round,
-        seed,
-        ...(last && { previous: previousOf(last) }),
-      }),
-    );
+    const module = await activity(campaign, `synthesize an environment, round ${round}`).synthesize({
+      campaign: name,
+      budget,
+      target,
+      synthesizer,
+      rollouts: baseRollouts,
+      candidates,
+      candidate,
+      others,
+      round,
+      seed,
+      ...(last && { previous: previousOf(last) }),
+    });
     return { module };
   } catch (error) {
     // An answer that can't be used would be the same again: equal questions have one reply.
@@ -149,15 +149,13 @@ function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): Ended
 /** Puts what it finds into the round's record. */
 export async function calibrate(input: SynthesisInput, record: SynthesisRound, status: ChildStatus): Promise<void> {
   const { calibration: bands, evaluation } = input.campaign;
-  record.calibrationRollouts = await status.gate.step(() => rolledOut(input, record));
+  record.calibrationRollouts = await rolledOut(input, record);
   const { ref: rollouts } = record.calibrationRollouts;
-  record.calibration = await status.gate.step(() =>
-    activity(input.campaign, 'hold the rewards against the bands').calibrate({
-      bands,
-      rollouts,
-      confidence: evaluation.confidence,
-    }),
-  );
+  record.calibration = await activity(input.campaign, 'hold the rewards against the bands').calibrate({
+    bands,
+    rollouts,
+    confidence: evaluation.confidence,
+  });
   status.calibrated(percent(record.calibration.successRate));
 }
 

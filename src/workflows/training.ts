@@ -30,23 +30,21 @@ export async function train(input: TrainInput): Promise<{ training: TrainingSumm
   const { heldOutOn = environment } = input;
   const settings = { ...campaign.training, steps };
   status.set('train', `${steps} steps`);
-  const training = await status.gate.interruptible(() =>
-    activity(campaign, `train a LoRA: ${name}`).train({
-      name,
-      maker,
-      environment,
-      base: prepared.base,
-      tasks,
-      trainer: campaign.trainer,
-      training: settings,
-      seed: campaign.trainingSeed ?? campaign.seed,
-      maxTokens: campaign.rollouts.sampling.maxTokens,
-      thinking: campaign.rollouts.sampling.thinking,
-      maxSteps: campaign.rollouts.maxSteps,
-      ...makingOf(campaign),
-      ...silenceOf(campaign),
-    }),
-  );
+  const training = await activity(campaign, `train a LoRA: ${name}`).train({
+    name,
+    maker,
+    environment,
+    base: prepared.base,
+    tasks,
+    trainer: campaign.trainer,
+    training: settings,
+    seed: campaign.trainingSeed ?? campaign.seed,
+    maxTokens: campaign.rollouts.sampling.maxTokens,
+    thinking: campaign.rollouts.sampling.thinking,
+    maxSteps: campaign.rollouts.maxSteps,
+    ...makingOf(campaign),
+    ...silenceOf(campaign),
+  });
   const { groupsPerStep, groupSize } = settings;
   const rolloutsAt = (step: number) => step * groupsPerStep * groupSize;
   return { training, iterations: await iterationsOf({ ...input, heldOutOn, rolloutsAt }, training) };
@@ -63,24 +61,22 @@ export async function iterationsOf(
 ): Promise<Iteration[]> {
   const { campaign, status, name, heldOut, heldOutOn, rolloutsAt = () => 0 } = o;
   status.work = { training, iterations: [] };
-  const checkpoints = await status.gate.step(() => checkpointsOf(campaign, name, training));
+  const checkpoints = await checkpointsOf(campaign, name, training);
   status.set('validate', `${checkpoints.length} checkpoints on held-out tasks`);
-  const iterations = await status.gate.step(() =>
-    Promise.all(
-      checkpoints.map(async ({ step, policy, rollouts = rolloutsAt(step) }) => ({
-        step,
-        rollouts,
+  const iterations = await Promise.all(
+    checkpoints.map(async ({ step, policy, rollouts = rolloutsAt(step) }) => ({
+      step,
+      rollouts,
+      policy,
+      heldOut: await rollOut(campaign, {
+        purpose: 'held_out',
+        title: `${name}: held out at step ${step}`,
+        environment: heldOutOn,
         policy,
-        heldOut: await rollOut(campaign, {
-          purpose: 'held_out',
-          title: `${name}: held out at step ${step}`,
-          environment: heldOutOn,
-          policy,
-          tasks: heldOut,
-          attempts: campaign.validation.trials,
-        }),
-      })),
-    ),
+        tasks: heldOut,
+        attempts: campaign.validation.trials,
+      }),
+    })),
   );
   status.work = { training, iterations };
   return iterations;

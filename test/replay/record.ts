@@ -42,7 +42,8 @@ const decide = async (handle: WorkflowHandle, answer: Answer) =>
   handle.executeUpdate<Decision, [Answer]>('decide', { args: [{ ...answer, of: await waiting(handle) }] });
 
 let calibrations = 0;
-let [faults, begun] = [0, 0];
+let faults = 0;
+let begun = false;
 const recordings: Record<string, Recording> = {
   recorded: {
     keep: ['', OWN, '/arm/grpo_target'],
@@ -80,26 +81,22 @@ const recordings: Record<string, Recording> = {
     fields: { approval: { capabilities: true } },
     drive: (campaign) => decide(campaign, { kind: 'reject', reason: 'no skills' }),
   },
-  paused: {
+  cancelled: {
     keep: ['', OWN],
-    replaced: ({ train }) => ({
+    replaced: () => ({
       select: one,
-      train: async (input) => {
-        if (++begun > 1) return train(input);
+      train: async () => {
+        begun = true;
         for (;;) {
           Context.current().heartbeat({ kind: 'train', step: 1, steps: 4 });
           await sleep(50);
         }
       },
     }),
-    drive: async (campaign, child) => {
-      const until = async (holds: () => boolean | Promise<boolean>) => {
-        while (!(await holds())) await new Promise((next) => setTimeout(next, 100));
-      };
-      await until(() => begun === 1);
-      await campaign.signal('pause');
-      await until(async () => (await child.query<{ paused: boolean }>('progress')).paused);
-      await campaign.signal('resume');
+    drive: async (campaign) => {
+      while (!begun) await new Promise((next) => setTimeout(next, 100));
+      await campaign.cancel();
+      await campaign.result().catch(() => undefined);
     },
   },
   budget: {
@@ -156,7 +153,7 @@ async function main(): Promise<void> {
       await withWorkers(env, activities, async () => {
         const handle = await start(env, { campaign });
         await drive?.(handle, env.client.workflow.getHandle(`${name}${OWN}`));
-        await handle.result();
+        if (name !== 'cancelled') await handle.result();
         console.log(name);
         for (const suffix of keep) {
           const id = `${name}${suffix}`;

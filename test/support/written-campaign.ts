@@ -80,7 +80,7 @@ export async function writtenCampaign(): Promise<string> {
     });
   await store.noted();
   await store.close();
-  const snapshot = { name: CAMPAIGN, runId: '1', status: 'COMPLETED', paused: false, startedAt: 1 };
+  const snapshot = { name: CAMPAIGN, runId: '1', status: 'COMPLETED', startedAt: 1 };
   await writeStatus({ home, snapshot: { ...snapshot, activities: [], children: [] } });
   return home;
 }

@@ -38,17 +38,13 @@ function keeping() {
 }
 
 describe('of capabilities', () => {
-  test('nothing begins before somebody approves; what waits is told; while it is paused, what follows waits for resume', async () => {
+  test('nothing begins before somebody approves; what waits is told', async () => {
     const { handle, progress, seen } = await begin(capabilities());
     const { waiting, capabilities: shown } = await asked(handle);
     expect(waiting).toMatchObject({ what: 'capabilities', of: 'selection', reminded: false });
     expect(shown).toMatchObject({ rollouts: artifact('base rollouts'), selection: { labels: { length: 2 } } });
     expect(await progress()).toMatchObject({ waiting: { names: [REFUSE, TELL] }, children: [] });
-    await handle.signal('pause');
     expect(await approve(handle, { of: 'selection' })).toMatchObject({ kind: 'approve', by: 'person' });
-    await new Promise((resolve) => setTimeout(resolve, 50));
-    expect(await progress()).toMatchObject({ paused: true, children: [] });
-    await handle.signal('resume');
     await handle.result();
     expect((await progress()).waiting).toBeUndefined();
     expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained', 'trained']);

@@ -441,32 +441,6 @@ test('the best iteration by held-out success is kept, the first of equals; of an
   expect(record.arms?.[0]?.best).toMatchObject({ step: 6, rollouts: 6 * 32 * 16 });
 });
 
-test('children wait while the campaign is paused', async () => {
-  const [held, atHeldOut] = [latch(), latch()];
-  const { handle, progress, asked } = await begin(onTarget, ({ rollOut }) => ({
-    rollOut: async (input) => {
-      if (input.title === 'base on the held-out train tasks') {
-        atHeldOut.open();
-        await held.opened;
-      }
-      return rollOut(input);
-    },
-  }));
-  await atHeldOut.opened;
-  await handle.signal('pause');
-  held.open();
-  const { children } = await until(async () => {
-    const now = await progress();
-    return now.children.length === 3 && now;
-  });
-  expect(children.map(({ status }) => status)).toEqual(['waiting', 'waiting', 'waiting']);
-  await new Promise((resolve) => setTimeout(resolve, 1000));
-  expect([...asked('synthesize'), ...asked('train')]).toEqual([]);
-  await handle.signal('resume');
-  await handle.result();
-  expect(asked('synthesize')).toHaveLength(2);
-});
-
 test('a child of an earlier run that is still ending is waited for', async () => {
   const name = 'still-ending';
   const workflowId = `${name}/capability/${TELL}`;

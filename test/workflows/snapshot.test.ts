@@ -11,7 +11,7 @@ import { acquireLock } from '../../src/cli/run/processes';
 import type { Temporal } from '../../src/cli/temporal';
 import type { ProgressOutput } from '../../src/cli/watch/output';
 import { takeSnapshot, type Snapshot, writeStatus } from '../../src/cli/watch/snapshot';
-import { searchAttributeNames, signalNames } from '../../src/workflows/messages';
+import { searchAttributeNames } from '../../src/workflows/messages';
 import { type AnnouncedServer, announcedServer } from '../support/announced-server';
 import { campaignCommand } from '../support/campaign-command';
 import { temporaryFolder } from '../support/temporary-folder';
@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterEach(async () => {
   for (const { name, status } of await listCampaigns(temporal))
     // It may have ended since.
-    if (['running', 'paused'].includes(status))
+    if (status === 'running')
       await env.client.workflow
         .getHandle(name)
         .terminate()
@@ -70,7 +70,7 @@ const listed = async (name: string) => (await listCampaigns(temporal)).find((one
 test('a campaign that no worker answers for is shown by what the server knows', async () => {
   await start(env, { campaign: config({ name: 'alone' }) });
   const snapshot = await takeSnapshot(temporal, 'alone');
-  expect(snapshot).toMatchObject({ status: 'RUNNING', paused: false, children: [], activities: [] });
+  expect(snapshot).toMatchObject({ status: 'RUNNING', children: [], activities: [] });
   expect(snapshot.progress).toBeUndefined();
   await expect(takeSnapshot(temporal, 'nobody')).rejects.toThrow(UserError);
 });
@@ -124,22 +124,6 @@ test('stage, children and their activities are known without a worker', async ()
     'capability refuse_what_is_forbidden',
     'capability tell_what_is_asked',
   ]);
-});
-
-test('a paused campaign is paused wherever it is looked at, also without a worker', async () => {
-  const handle = await start(env, { campaign: config({ name: 'held' }) });
-  // Before its first task, which hears of it while it is being made.
-  await handle.signal(signalNames.pause);
-  await beside(['control'], {}, () => seen('held', ({ paused }) => paused));
-  const paused = await takeSnapshot(temporal, 'held');
-  expect(paused.progress).toBeUndefined();
-  expect(paused.paused).toBe(true);
-  await until(async () => (await listed('held'))?.status === 'paused');
-  await beside(['control'], {}, async () => {
-    await handle.signal(signalNames.resume);
-    await seen('held', (snapshot) => !snapshot.paused);
-  });
-  expect((await takeSnapshot(temporal, 'held')).paused).toBe(false);
 });
 
 test('what needs a person is told by the server alone, and with workers in words', async () => {

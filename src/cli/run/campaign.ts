@@ -174,7 +174,7 @@ async function giveBack(temporal: Temporal, { id, workflowId, worker, attempt }:
       const steps = await activitiesOf(temporal, await client.workflow.getHandle(workflowId).describe());
       const now = steps.find((one) => one.id === id);
       if (now?.worker !== worker || now?.attempt !== attempt || !isLost(now)) return false;
-      // Whoever cancelled it (a pause) waits for its end; else the workflow begins it again.
+      // A cancelled campaign waits for its end; else the workflow begins it again.
       if (now.state === 'cancelling') await client.activity.reportCancellation(at);
       else
         await client.activity.fail(at, ApplicationFailure.nonRetryable(`the worker ${worker} was killed`, WORKER_DIED));

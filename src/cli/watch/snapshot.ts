@@ -19,7 +19,6 @@ import {
   childOf,
   type ChildProgress,
   type ChildRef,
-  type Memo,
   queryNames,
   searchAttributeNames,
   workflowIds,
@@ -67,7 +66,6 @@ export interface Snapshot {
   runId: string;
   /** Temporal's status of the workflow: RUNNING, COMPLETED, FAILED, ... */
   status: string;
-  paused: boolean;
   startedAt: number;
   closedAt?: number | undefined;
   /** Why a closed campaign did not complete. */
@@ -119,7 +117,6 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     name,
     runId,
     status: status.name,
-    paused: progress?.paused ?? (memo as Memo | undefined)?.paused ?? false,
     startedAt: startTime.getTime(),
     closedAt: closeTime?.getTime(),
     ...failure,

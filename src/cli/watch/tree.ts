@@ -41,11 +41,11 @@ const waitsFor = (campaign: string, waiting: Waiting | undefined, now: number): 
   waiting ? waitingText({ waiting, campaign, since: sinceText(now - waiting.since) }) : '';
 
 /** How a campaign stands, in a word or two. */
-export function stateOf(o: Pick<Snapshot, 'status' | 'paused' | 'asOf' | 'stoppedAfter'>): string {
-  const { status, paused, asOf, stoppedAfter } = o;
+export function stateOf(o: Pick<Snapshot, 'status' | 'asOf' | 'stoppedAfter'>): string {
+  const { status, asOf, stoppedAfter } = o;
   if (stoppedAfter) return `stopped after ${stoppedAfter}`;
   if (status !== 'RUNNING') return status.toLowerCase().replaceAll('_', ' ');
-  return `${asOf === undefined ? '' : 'was '}${paused ? 'paused' : 'running'}`;
+  return `${asOf === undefined ? '' : 'was '}running`;
 }
 
 /**
@@ -238,11 +238,7 @@ function childLine({ snapshot, rates, now }: Tree, child: CampaignProgress['chil
     depth: 1,
     status,
     label: kind === 'arm' ? `${name} (arm)` : name,
-    detail: joined([
-      progress?.paused ? 'paused' : '',
-      ...(waits ? [waits] : does),
-      progress?.calibration ? `calibration ${progress.calibration}` : '',
-    ]),
+    detail: joined([...(waits ? [waits] : does), progress?.calibration ? `calibration ${progress.calibration}` : '']),
   };
 }
 

@@ -84,8 +84,8 @@ export function rolloutsAndCost(o: {
 }
 
 /**
- * Base rollouts are alone on the policy server, and their seconds are those of the attempt that finished the batch: pauses, approvals and outages
- * ended earlier attempts. Where that attempt played less than half of the batch, the rest of it is no measure of the rate.
+ * Base rollouts are alone on the policy server, and their seconds are those of the attempt that finished the batch: outages ended earlier
+ * attempts. Where that attempt played less than half of the batch, the rest of it is no measure of the rate.
  */
 function secondsPerRollout(record: CampaignRecord, evidence: Evidence): Cost['secondsPerRollout'] {
   const { scored, broken, reused = 0, seconds } = record.baseRollouts;

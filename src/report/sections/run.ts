@@ -141,7 +141,7 @@ function costTable({ wallSeconds, secondsPerRollout = {}, rollouts }: Cost): Blo
   const all = wallSeconds.reduce((sum, { seconds }) => sum + seconds, 0);
   const rows: Line[][] = [
     ...wallSeconds.map(({ stage, seconds }) => [`elapsed, ${stage}`, duration(seconds)]),
-    ['elapsed in this run, with pauses and outages', duration(all)],
+    ['elapsed in this run, with outages', duration(all)],
     ['seconds a base rollout, while played', secondsText(rollout)],
     ['seconds a training rollout and its update', secondsText(training)],
     ['rollouts', rollouts],

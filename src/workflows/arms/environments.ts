@@ -73,19 +73,17 @@ function takeOver(capability: string | undefined, { capabilities }: ArmContext):
 /** Returns the modules of a folder. Throws if one fails its self-test. */
 async function readFolder(folder: string, { campaign, name, status }: ArmContext): Promise<Set> {
   status.set('self-test', fileNameOf(folder));
-  const taken = await status.gate.step(() => activity(campaign, `take the modules of ${name}`).takeModules({ folder }));
-  const tested = await status.gate.step(() =>
-    Promise.all(
-      taken.map(async ({ file, module }) => {
-        const { passed, findings } = await activity(campaign, `self-test ${file}`).selfTest({
-          module,
-          unlike: campaign.target,
-          campaign: campaign.name,
-          budget: campaign.budget,
-        });
-        return passed ? [] : [`${file}: ${findings.join('; ')}`];
-      }),
-    ),
+  const taken = await activity(campaign, `take the modules of ${name}`).takeModules({ folder });
+  const tested = await Promise.all(
+    taken.map(async ({ file, module }) => {
+      const { passed, findings } = await activity(campaign, `self-test ${file}`).selfTest({
+        module,
+        unlike: campaign.target,
+        campaign: campaign.name,
+        budget: campaign.budget,
+      });
+      return passed ? [] : [`${file}: ${findings.join('; ')}`];
+    }),
   );
   const unfit = tested.flat();
   if (unfit.length > 0) throw new Error(`modules of ${fileNameOf(folder)} fail the self-test: ${unfit.join(' | ')}`);

@@ -28,24 +28,22 @@ const kind = defineKind<typeof options, Arm>({
     async ({ campaign, prepared, name, budget, status }) => {
       const reflection = reflectionOf(name, own, campaign);
       status.set('train', `a prompt, within ${budget} rollouts`);
-      const training = await status.gate.interruptible(() =>
-        activity(campaign, `search for a prompt: ${name}`).searchPrompt({
-          name,
-          environment: campaign.target,
-          base: prepared.base,
-          tasks: part(prepared.plan, 'train'),
-          rollouts: budget,
-          search,
-          reflection,
-          sampling: campaign.rollouts.sampling,
-          // Rollouts of the base model are shared by all training seeds.
-          seed: campaign.seed,
-          searchSeed: campaign.trainingSeed ?? campaign.seed,
-          maxSteps: campaign.rollouts.maxSteps,
-          ...makingOf(campaign),
-          ...silenceOf(campaign),
-        }),
-      );
+      const training = await activity(campaign, `search for a prompt: ${name}`).searchPrompt({
+        name,
+        environment: campaign.target,
+        base: prepared.base,
+        tasks: part(prepared.plan, 'train'),
+        rollouts: budget,
+        search,
+        reflection,
+        sampling: campaign.rollouts.sampling,
+        // Rollouts of the base model are shared by all training seeds.
+        seed: campaign.seed,
+        searchSeed: campaign.trainingSeed ?? campaign.seed,
+        maxSteps: campaign.rollouts.maxSteps,
+        ...makingOf(campaign),
+        ...silenceOf(campaign),
+      });
       const heldOut = part(prepared.plan, 'validation');
       const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
       return { training, iterations: await iterationsOf(evaluated, training) };

@@ -2,8 +2,6 @@
 import { existsSync, watch } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { command } from '../../support/campaign-run';
-import { CAMPAIGN } from '../../support/faults-checks';
 import { namesIn, trainingsOf } from '../../support/faults-home';
 import { serviceOf, services, signal, trainersOf } from '../../support/faults-processes';
 import type { Scenario, Time } from '../../support/faults-scenario';
@@ -116,31 +114,10 @@ const everything: Scenario = {
   judge: costOfKills,
 };
 
-const pause: Scenario = {
-  name: 'kill: everything while the campaign is paused',
-  file: 'small',
-  async act(session) {
-    session.start();
-    await session.phase('training');
-    await command(session.home, 'pause', CAMPAIGN);
-    await session.until(() => trainersOf(session.home).length === 0, 'the trainers to leave');
-    await session.killEverything();
-    const steps = session.steps();
-    const run = session.start();
-    const says = () => run.lines().some((line) => line.stage === 'campaign' && line.status === 'paused');
-    await session.until(says, 'the campaign to be paused still');
-    await sleep(10_000);
-    const found = session.steps() > steps ? ['it trained although it was paused'] : [];
-    await command(session.home, 'resume', CAMPAIGN);
-    return found;
-  },
-};
-
 export const kills: Scenario[] = [
   ...([...services, 'supervisor'] as const).map(eachPhase),
   trainers,
   renames,
   firstStart,
   everything,
-  pause,
 ];

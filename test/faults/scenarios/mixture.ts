@@ -56,11 +56,15 @@ const damageSomething: Disturb = async (session) => {
   return missing.length > 0 ? 'everything' : `everything, ${name} ${way}`;
 };
 
-const pauseAndResume: Disturb = async (session) => {
-  for (const word of ['pause', 'resume'])
-    // It may be too early for it, or too late.
-    await command(session.home, word, CAMPAIGN).catch(() => '');
-  return 'pause and resume';
+const cancel: Disturb = async (session) => {
+  // The command fails before the campaign starts and after it ends.
+  const isCancelled = await command(session.home, 'cancel', CAMPAIGN).then(
+    () => true,
+    () => false,
+  );
+  if (isCancelled) await session.run.exit;
+  session.start();
+  return 'cancel';
 };
 
 async function disturb(session: Session, ways: readonly Disturb[]): Promise<void> {
@@ -88,11 +92,11 @@ export const mixtureOfKills: Scenario = {
 };
 
 export const mixtureOfAll: Scenario = {
-  name: 'mixture: kills, stops, Ctrl-C, damage, pauses',
+  name: 'mixture: kills, stops, Ctrl-C, damage, cancels',
   file: 'small',
   allow: { madeAgain: true },
   act: (session) =>
-    disturb(session, [killOne, killOne, killAll, holdSomething, interruptOnce, damageSomething, pauseAndResume]),
+    disturb(session, [killOne, killOne, killAll, holdSomething, interruptOnce, damageSomething, cancel]),
 };
 
 export const mixtures: Scenario[] = [mixtureOfKills, mixtureOfAll];

@@ -98,7 +98,7 @@ it('output is whole however late it is read', async () => {
   const home = newHome();
   mkdirSync(join(home, 'big'), { recursive: true });
   const [stages, children] = [[], []];
-  const seen = { name: 'big', runId: 'run', status: 'RUNNING', paused: false, startedAt: 0, activities: [], children };
+  const seen = { name: 'big', runId: 'run', status: 'RUNNING', startedAt: 0, activities: [], children };
   const child = {
     workflowId: 'big/arm/a',
     kind: 'arm',
@@ -107,7 +107,7 @@ it('output is whole however late it is read', async () => {
     detail: 'x'.repeat(300_000),
   } as const;
   const rollouts = { scored: 0, broken: 0 };
-  const progress = { campaign: 'big', seed: 1, paused: false, stages, rollouts, children: [child] };
+  const progress = { campaign: 'big', seed: 1, stages, rollouts, children: [child] };
   await writeStatus({ home, snapshot: { ...seen, progress } });
   const main = join(repository, 'src/cli/main.ts');
   const command = [process.execPath, '-r', preload, main, '--home', home, 'status', 'big'];

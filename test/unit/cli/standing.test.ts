@@ -24,13 +24,11 @@ const snapshot = (over: Partial<Snapshot> = {}): Snapshot => ({
   name: 'demo',
   runId: 'run',
   status: 'RUNNING',
-  paused: false,
   startedAt,
   stage: 'selection',
   progress: {
     campaign: 'demo',
     seed: 1,
-    paused: false,
     stages: [
       { name: 'rollouts', status: 'done', detail: '340 train tasks, base model' },
       { name: 'selection', status: 'running', detail: '' },
@@ -133,7 +131,7 @@ describe('without a server', () => {
 
   it('status without a name lists what the files tell; a home without any says so', async () => {
     expect(await json('status')).toMatchObject({ campaigns: [] });
-    await writeStatus({ home, snapshot: snapshot({ name: 'late', paused: true, startedAt: Date.now() }) });
+    await writeStatus({ home, snapshot: snapshot({ name: 'late', startedAt: Date.now() }) });
     writeReport('early');
     mkdirSync(join(home, 'logs'));
     expect(await json('status')).toMatchObject({ campaigns: [{ name: 'late' }, { name: 'early' }] });

@@ -11,7 +11,6 @@ import { campaignToEnd, decide } from '../../../src/cli/run/campaign';
 import { readStatus } from '../../../src/cli/watch/snapshot';
 import { taskQueues } from '../../../src/domain/work';
 import { renderReport } from '../../../src/report/render';
-import { signalNames } from '../../../src/workflows/messages';
 import { reportFixture } from '../../support/report-fixture';
 import { devServer, quiet } from '../../workflows/environment';
 
@@ -78,18 +77,6 @@ it('a damaged artifact is made anew by another start, which names it', async () 
   expect(notes.filter((note) => note.includes('adapter of dates'))).toHaveLength(2);
   // What the last look saw is on the disk.
   expect(readStatus({ home: home.root, name: 'healed' })?.snapshot.status).toBe('COMPLETED');
-});
-
-it('one that was paused when it failed is paused when it starts again', async () => {
-  const handle = env.client.workflow.getHandle('held');
-  const paused = async () => (await handle.describe()).memo?.['paused'];
-  const seen: unknown[] = [];
-  const { starts } = await run('held', async (start) => {
-    if (start > 1) return void seen.push(await paused());
-    await handle.signal(signalNames.pause);
-    return damaged();
-  });
-  expect({ starts, seen }).toEqual({ starts: 2, seen: [true] });
 });
 
 const matching = (text: RegExp) => expect.stringMatching(text) as string;

@@ -23,14 +23,12 @@ const campaign = () => ({
   name: 'demo',
   runId: 'run',
   status: 'RUNNING',
-  paused: false,
   stage: 'capabilities' as Snapshot['stage'],
   startedAt: now - 192_000,
   activities: [] as ActivitySnapshot[],
   progress: {
     campaign: 'demo',
     seed: 1,
-    paused: false,
     stages: [
       { name: 'rollouts', status: 'done', detail: '340 train tasks, base model' },
       { name: 'selection', status: 'done', detail: 'ask_for_missing_identifier' },
@@ -52,7 +50,7 @@ const campaign = () => ({
 });
 const trains = (child: typeof ask | typeof grpo, ...activities: ActivitySnapshot[]): Snapshot['children'][number] => ({
   ...child,
-  progress: { name: child.name, phase: 'train', round: 1, detail: 'waiting for a gpu slot', paused: false },
+  progress: { name: child.name, phase: 'train', round: 1, detail: 'waiting for a gpu slot' },
   activities,
 });
 const silent = (over: Partial<Snapshot> = {}): Snapshot => ({ ...campaign(), progress: undefined, ...over });

@@ -83,14 +83,14 @@ it('a step of a killed worker begins again within seconds', () =>
     expect(await giveBackLostWork(temporal(), { activities: steps, children: [] })).toBe(0);
   }));
 
-it('a step that a pause cancels, and whose worker is killed before it has saved, counts as cancelled', () =>
-  withWorkflow('paused', async (run) => {
+it('a cancelled step whose worker is killed before it has saved counts as cancelled', () =>
+  withWorkflow('cancelled', async (run) => {
     const child = await stuck();
-    await run.signal('pause');
-    const cancelling = async () => (await look('paused')).activities[0]?.state === 'cancelling';
+    await run.cancel();
+    const cancelling = async () => (await look('cancelled')).activities[0]?.state === 'cancelling';
     while (!(await cancelling())) await new Promise((resolve) => setTimeout(resolve, 100));
     await kill(child);
-    expect(await give('paused')).toBe(1);
+    expect(await give('cancelled')).toBe(1);
     expect(await run.result()).toBe('cancelled');
   }));
 

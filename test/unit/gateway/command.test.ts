@@ -45,7 +45,7 @@ const ask = (url: string, content: string) =>
 test('what can’t be served is refused with what mends it', async () => {
   await expect(serveGateway('demo', options)).rejects.toThrow(UserError);
   const snapshot: Snapshot = {
-    ...{ name: 'runs', runId: 'r', status: 'RUNNING', paused: false, startedAt: 0 },
+    ...{ name: 'runs', runId: 'r', status: 'RUNNING', startedAt: 0 },
     activities: [],
     children: [],
   };

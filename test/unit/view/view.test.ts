@@ -240,8 +240,8 @@ describe('served', () => {
       expect(await page.locator('main').innerText()).toContain('<script>alert(1)</script> \\u{202e}evil');
       await page.waitForSelector('svg path', { state: 'attached' });
       expect(await page.locator('.facts').innerText()).toContain('$1.50');
-      state = 'paused';
-      await page.waitForSelector('.answer:text-is("paused")');
+      state = 'cancelled';
+      await page.waitForSelector('.answer:text-is("cancelled")');
 
       // From the first screen to a conversation: a number, what is behind it, one of these.
       const first = await browser.open({ url: addressOf() });
@@ -419,7 +419,6 @@ test('`campaign show` prints a conversation, none of whose lines is wider than 6
     name: 'demo',
     runId: '1',
     status: 'COMPLETED',
-    paused: false,
     startedAt: 1,
     activities: [],
     children: [],
