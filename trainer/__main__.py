@@ -43,8 +43,7 @@ COMMANDS = {
         "fit the router from an outcome matrix", QUESTION, "fit_router.fit:Question", "fit_router.fit:fit_router"
     ),
     "base-id": _about_base("which base model a folder holds: its name and a hash", "Question", "answer_base_id"),
-    "fingerprint": _about_base("log-probs by which a policy server proves its base", "Question", "fingerprint"),
-    "score": _about_base("log-probs of rows of ids, by the base or an adapter on it", "Scores", "score"),
+    "fingerprint": _about_base("log-probs by which a policy server is compared with its base", "Question", "fingerprint"),
     "check-tinker": Command(
         "whether a Tinker server can train an adapter", QUESTION, "tinker.probe:Question", "tinker.probe:check"
     ),

@@ -1,5 +1,5 @@
 """What a base model's folder holds: which model that is, whether its files are whole, which modules a LoRA would train,
-what its tokenizer does not know, and by which log-probs a policy server proves that it serves this model.
+what its tokenizer does not know, and the log-probs that a policy server of this model returns.
 
 Invariants: nothing heavy is imported before a function needs it (torch and transformers take seconds); modules are
 those of the model as transformers builds it, never a checkpoint's names (experts that are listed one by one there are
@@ -297,57 +297,21 @@ STRIDE = 7919
 
 
 def fingerprint(question: Question) -> dict[str, Any]:
-    """{"ids", "logprobs"}, of each id but the first, given those before it. The same folder gives the same ids, and
-    log-probs up to round-off. Raises BadInput."""
-    model = _computed(question.model)
+    """{"ids", "logprobs"}: fixed ids, and the log-prob of each but the first, in the precision of the files. Raises
+    BadInput."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    try:
+        model = AutoModelForCausalLM.from_pretrained(question.model, dtype="auto").eval()
+    except (OSError, ValueError) as error:
+        raise BadInput(f"base model {question.model}: {error}") from error
     ids = unlikely_ids(FINGERPRINT_IDS, model.config.get_text_config().vocab_size)
-    return {"ids": ids, "logprobs": _logprobs(model, ids)}
+    with torch.inference_mode():
+        logps = model(input_ids=torch.tensor([ids])).logits[0].float().log_softmax(-1)
+    return {"ids": ids, "logprobs": [logps[n, token].item() for n, token in enumerate(ids[1:])]}
 
 
 def unlikely_ids(count: int, vocabulary: int) -> list[int]:
     """Special tokens stand at an end of the vocabulary, and what no tokenizer gives behind it: none of either."""
     return [STRIDE * (n + 1) % (vocabulary // 2) for n in range(count)]
-
-
-class Scored(Closed):
-    """`adapter`: a PEFT folder on the base, if any."""
-
-    rows: list[list[int]]
-    adapter: str | None = None
-
-
-class Scores(Question):
-    of: list[Scored]
-
-
-def score(question: Scores) -> dict[str, Any]:
-    """{"logprobs"}: of each row of each, of each id but the first, given those before it. Raises BadInput."""
-    base, logprobs = _computed(question.model), []
-    for one in question.of:
-        model = base
-        if one.adapter:
-            from peft import PeftModel
-
-            model = PeftModel.from_pretrained(base, one.adapter, autocast_adapter_dtype=False)
-        logprobs.append([_logprobs(model, row) for row in one.rows])
-        if one.adapter:
-            base = model.unload()
-    return {"logprobs": logprobs}
-
-
-def _computed(folder: str) -> Any:
-    """The model in the precision of its files, as servers compute it. Raises BadInput."""
-    from transformers import AutoModelForCausalLM
-
-    try:
-        return AutoModelForCausalLM.from_pretrained(folder, dtype="auto").eval()
-    except (OSError, ValueError) as error:
-        raise BadInput(f"base model {folder}: {error}") from error
-
-
-def _logprobs(model: Any, ids: list[int]) -> list[float]:
-    import torch
-
-    with torch.inference_mode():
-        logps = model(input_ids=torch.tensor([ids])).logits[0].float().log_softmax(-1)
-    return [logps[n, token].item() for n, token in enumerate(ids[1:])]

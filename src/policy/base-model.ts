@@ -83,15 +83,6 @@ export async function readFingerprint(store: ArtifactStore, model: string): Prom
   return ref && readJson(store, ref, fingerprintSchema);
 }
 
-/** Of each row of ids, of each id but the first, in nats: by the trainer's own forward pass. `adapter`: a PEFT folder. */
-export async function scoreRows(
-  o: Asked & { of: readonly { adapter?: string; rows: readonly (readonly number[])[] }[] },
-): Promise<number[][][]> {
-  const { of: scored, ...of } = o;
-  const answer = z.object({ logprobs: z.array(z.array(z.array(z.number()))) });
-  return (await ask({ command: 'score', question: { of: scored }, answer, of })).logprobs;
-}
-
 /** What its tokenizer does not know of some texts, in well under a second. Throws BadInput if it holds a tokenizer that can't be read. */
 export const checkTokens = ({ texts, ...of }: Asked & { texts: readonly string[] }): Promise<TokenCounts> =>
   ask({ command: 'check-tokens', question: { texts }, answer: tokenCountsSchema, of });

@@ -5,10 +5,10 @@ import { isFailure } from '../domain/failures';
 import type { Message } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
 import { createAdapters } from './adapters';
-import { type Fingerprint, keptAdapter } from './base-model';
+import { keptAdapter } from './base-model';
 import type { Merge } from './merge';
+import { createProbe, type ProbedServer } from './probe';
 import { openPolicyServer, type PolicyServerOptions } from './server';
-import { createProof } from './server-proof';
 import { createTurns } from './turns';
 import { likeliestBody, type LikelyToken, parseLikeliest, type Turn, type TurnRequest } from './wire';
 
@@ -34,41 +34,36 @@ interface CompletionRequest extends Pick<TurnRequest, 'policy' | 'signal'> {
   onEvent?: ((event: unknown) => void) | undefined;
 }
 
-interface PolicyClientOptions extends PolicyServerOptions {
-  store: ArtifactStore;
+interface PolicyClientOptions extends PolicyServerOptions, Omit<ProbedServer, 'url' | 'server'> {
   merge: Merge;
   maxLoadedAdapters?: number;
-  /** What the operator says that the server serves. */
-  baseId?: string | undefined;
-  /** The base model's, where the store has none. */
-  fingerprint?: Fingerprint | undefined;
 }
 
-/** Returns a client that proves, before and after each answer, that the server serves the policy's base. */
+/** Returns a client that checks, before and after each answer, that the server serves the policy's base. */
 export function createPolicyClient(o: PolicyClientOptions): PolicyClient {
   const { store, merge, maxLoadedAdapters: capacity, url, baseId, fingerprint } = o;
   if (url.includes(',')) throw new Error(`POLICY_SERVER_URL has a comma; it must be ${ONE_SERVER}`);
   const server = openPolicyServer(o);
   const turn = createTurns(server);
-  const prove = createProof({ url, server, store, baseId, fingerprint });
+  const probe = createProbe({ url, server, store, baseId, fingerprint });
   const adapters = createAdapters({ server, store, merge, ...(capacity && { capacity }) });
 
   async function answered<Answer>(policy: FixedPolicy, work: (model: string) => Promise<Answer>): Promise<Answer> {
-    await prove(policy.base);
+    await probe(policy.base);
     try {
       const answer = await adapters.withModel(policy, work);
-      await prove(policy.base);
+      await probe(policy.base);
       return answer;
     } catch (error) {
       // The end of the context ends a rollout well.
-      if (isFailure(error, 'ContextLengthExceeded')) await prove(policy.base);
+      if (isFailure(error, 'ContextLengthExceeded')) await probe(policy.base);
       throw error;
     }
   }
 
   return {
     async ensurePolicy(policy) {
-      await prove(policy.base);
+      await probe(policy.base);
       return adapters.ensurePolicy(policy);
     },
     sample: ({ policy, signal, ...asked }) => answered(policy, (model) => turn({ model, ...asked }, signal)),
@@ -77,10 +72,9 @@ export function createPolicyClient(o: PolicyClientOptions): PolicyClient {
         onEvent ? server.stream({ ...body, model }, { signal, onEvent }) : server.complete({ ...body, model }, signal),
       ),
     likeliest: ({ policy, messages, signal }) =>
-      answered(policy, async (model) => {
-        const [first] = parseLikeliest(await server.complete(likeliestBody({ model, messages }), signal));
-        return first!.likeliest;
-      }),
+      answered(policy, async (model) =>
+        parseLikeliest(await server.complete(likeliestBody(model, messages), signal)),
+      ),
     unload: adapters.unload,
     reachable: server.reachable,
     close: server.close,

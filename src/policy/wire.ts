@@ -262,17 +262,18 @@ function parseAnswer<Schema extends z.ZodType>(schema: Schema, body: unknown, ho
 
 const invalid = (problem: string) => new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);
 
-/** The body of a chat completion of one token, which nobody wants. */
+const ONE_TOKEN: Sampling = { temperature: 0, topP: 1, maxTokens: 1 };
+
+/** The body of a chat completion of one token, for requests whose answer is not used. */
 export const tokenBody = (model: string) =>
   completionBody({ model, messages: [{ role: 'user', content: 'hello' }], tools: [], sampling: ONE_TOKEN, seed: 0 });
 
-/** The body of a completion that samples one token, which nobody wants, and tells the log-probs of its prompt. */
+/** The body of a completion that returns the log-probs of its prompt. The one token that it samples is not used. */
 export const scoreBody = ({ model, ids }: { model: string; ids: readonly number[] }) => ({
   model,
   prompt: ids,
-  max_tokens: 1,
-  temperature: 0,
-  /** vLLM's, not OpenAI's: of each id of the prompt, and of no other. */
+  ...sampledAs(ONE_TOKEN),
+  /** A field of vLLM: 0 asks for each id of the prompt and no alternatives. */
   prompt_logprobs: 0,
 });
 export type ScoreBody = ReturnType<typeof scoreBody>;
@@ -294,16 +295,14 @@ export function parseScores(body: unknown, ids: readonly number[]): number[] {
   });
 }
 
-/** The most that vLLM tells unless it is started with --max-logprobs. */
-const MOST = 20;
-/** Samples one token, which nobody wants. */
-const ONE_TOKEN: Sampling = { temperature: 0, topP: 1, maxTokens: 1 };
+/** The most alternatives that vLLM returns unless it is started with --max-logprobs. */
+const MAX_ALTERNATIVES = 20;
 
-/** The body of a chat completion that tells what each sampled token might have been. */
-export function likeliestBody(o: { model: string; messages: Message[]; sampling?: Sampling; seed?: number }) {
-  const { model, messages, sampling = ONE_TOKEN, seed = 0 } = o;
-  return { ...completionBody({ model, messages, tools: [], sampling, seed }), top_logprobs: MOST };
-}
+/** The body of a chat completion that returns the likeliest first tokens. */
+export const likeliestBody = (model: string, messages: Message[]) => ({
+  ...completionBody({ model, messages, tools: [], sampling: ONE_TOKEN, seed: 0 }),
+  top_logprobs: MAX_ALTERNATIVES,
+});
 
 const likelySchema = z.object({
   token: z.string(),
@@ -311,13 +310,11 @@ const likelySchema = z.object({
   logprob: z.number(),
 });
 export type LikelyToken = z.infer<typeof likelySchema>;
-const sampledSchema = likelySchema.extend({ top_logprobs: z.array(likelySchema).min(1) });
+const alternativesSchema = z.object({ top_logprobs: z.array(likelySchema).min(1) });
 const likeliestSchema = z.object({
-  choices: z.tuple([z.object({ logprobs: z.object({ content: z.array(sampledSchema).min(1) }) })]),
+  choices: z.tuple([z.object({ logprobs: z.object({ content: z.tuple([alternativesSchema]).rest(z.unknown()) }) })]),
 });
 
-/** Of each token that was sampled, in order: itself, and what was likeliest there. */
-export function parseLikeliest(body: unknown): (LikelyToken & { likeliest: LikelyToken[] })[] {
-  const parsed = parseAnswer(likeliestSchema, body, 'top_logprobs');
-  return parsed.choices[0].logprobs.content.map(({ top_logprobs: likeliest, ...own }) => ({ ...own, likeliest }));
-}
+/** Returns the likeliest first tokens of an answer. */
+export const parseLikeliest = (body: unknown): LikelyToken[] =>
+  parseAnswer(likeliestSchema, body, 'top_logprobs').choices[0].logprobs.content[0].top_logprobs;

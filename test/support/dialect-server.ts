@@ -39,8 +39,6 @@ export interface DialectServer {
   load?: (body: Record<string, unknown>, response: ServerResponse) => unknown;
   /** It takes from somewhere, under its name, what it is asked for and has not loaded. */
   fetches: boolean;
-  /** Answers the requests that tell how a server samples: by itself as one that samples from all of its distribution. */
-  probe: (body: Record<string, unknown>) => unknown;
   /** What /health answers. */
   health: number;
   close(): Promise<void>;
@@ -62,17 +60,6 @@ export function completion(message: object, finish_reason = 'stop') {
   };
 }
 
-/** A completion of tokens of which half the probability has the likeliest one; each is that one, or one that is not told otherwise. */
-export function drawn(isLikeliest: readonly boolean[]): unknown {
-  const likeliest = Array.from({ length: 20 }, (_, n) => ({ token: `t${n}`, logprob: n === 0 ? Math.log(0.5) : -12 }));
-  const content = isLikeliest.map((first) => ({
-    ...(first ? likeliest[0]! : { token: 'x', logprob: -13 }),
-    top_logprobs: likeliest,
-  }));
-  const choice = { message: { content: 'x' }, finish_reason: 'length', token_ids: content.map(() => 5) };
-  return { choices: [{ ...choice, logprobs: { content } }], prompt_token_ids: [1] };
-}
-
 export async function startDialectServer({ port = 0 } = {}): Promise<DialectServer> {
   let connections = 0;
   const { url, server, close } = await startLoopback((request, response) => void handle(request, response), port);
@@ -86,8 +73,6 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
     fetches: false,
     score: (ids) => ids.slice(1).map(() => -1),
     complete: () => completion({ role: 'assistant', content: 'hello' }),
-    probe: ({ seed, max_tokens: tokens }) =>
-      drawn(Array.from({ length: Number(tokens) }, () => Number(seed) % 2 === 0)),
     health: 200,
     close,
   };
@@ -121,8 +106,7 @@ export async function startDialectServer({ port = 0 } = {}): Promise<DialectServ
         const model = String(body['model']);
         if (model !== 'base' && self.fetches) self.adapters.set(model, 'fetched');
         if (model !== 'base' && !self.adapters.has(model)) return void send(response, vllmAnswer('unknown model'));
-        const isProbe = body['top_logprobs'] !== undefined && Number(body['max_tokens']) > 1;
-        const answer = await (isProbe ? self.probe(body) : self.complete(body, response));
+        const answer = await self.complete(body, response);
         return answer === undefined ? undefined : void send(response, { status: 200, body: answer });
       }
       case '/v1/completions': {

@@ -1,6 +1,6 @@
 /**
- * Checks what a campaign needs of a policy server (docs/policy-server.md), on one that runs: the embedded server or vLLM. Takes minutes on a CPU and
- * some thousand tokens. Unloads what it loads; the adapters stay in the store.
+ * Checks what a campaign needs of a policy server (docs/policy-server.md), on one that runs: the embedded server or vLLM. Unloads what it loads; the
+ * adapters stay in the store.
  */
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,11 +11,10 @@ import { createLimit } from '../../src/domain/concurrency';
 import { type FailureType, isFailure, reasonOf } from '../../src/domain/failures';
 import type { Message } from '../../src/domain/messages';
 import type { FixedPolicy } from '../../src/domain/rollout';
-import { keptAdapter, scoreRows } from '../../src/policy/base-model';
+import { keptAdapter } from '../../src/policy/base-model';
 import type { tryAdapter } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
 import type { PolicyServer } from '../../src/policy/server';
-import { checkSampling } from '../../src/policy/server-proof';
 import { createTurns, startsWith } from '../../src/policy/turns';
 import {
   completionBody,
@@ -30,11 +29,8 @@ import {
 
 /** What adapters are tried with, on the store of the server's client; and the server itself. */
 export interface Probed extends Omit<Parameters<typeof tryAdapter>[0], 'signal'> {
-  url: string;
   server: PolicyServer;
   contextTokens: number;
-  /** How far log-probs may be from the trainer's, in nats and in the mean: kernels and bfloat16 come to 0.05. */
-  tolerance?: number;
 }
 
 const TOOL = {
@@ -65,7 +61,7 @@ const SHAPES = [
 
 /** One after the other: what a server does in a batch is up to rounding. */
 export function conformanceChecks(o: Probed): CheckItem[] {
-  const { url, server, client, store, python, base, model, targetModules, rank, contextTokens, tolerance = 0.25 } = o;
+  const { server, client, store, python, base, model, targetModules, rank, contextTokens } = o;
   const inTurn = createLimit(1);
   const ask = (changes: Partial<TurnRequest> = {}): Promise<Turn> =>
     client.sample({
@@ -76,24 +72,6 @@ export function conformanceChecks(o: Probed): CheckItem[] {
       seed: 1,
       ...changes,
     });
-
-  /** The log-probs of turns against the trainer's, in words. `adapter`: a folder. */
-  async function compared(sampled: readonly { adapter?: string; turns: readonly Turn[] }[]): Promise<string> {
-    const of = sampled.map(({ turns, ...by }) => ({
-      ...by,
-      rows: turns.map(({ promptIds, tokenIds }) => [...promptIds, ...tokenIds]),
-    }));
-    const scores = await scoreRows({ python, model, of });
-    const gaps = sampled.flatMap(({ turns }, n) =>
-      turns.flatMap(({ promptIds, logprobs }, row) =>
-        logprobs.map((logprob, at) => Math.abs(logprob - scores[n]![row]![promptIds.length - 1 + at]!)),
-      ),
-    );
-    const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length;
-    const told = `off by ${mean.toExponential(1)} nats in the mean and ${Math.max(...gaps).toExponential(1)} at most, of ${gaps.length} tokens`;
-    if (mean <= tolerance) return told;
-    throw new Lack(`log-probs are ${told}; ${tolerance} may be`, 'serve the same weights in the same precision');
-  }
 
   const adapterOf = (seed: number): Promise<ArtifactRef> =>
     keptAdapter({ store, python, base, model, targetModules, rank, noise: { deviation: NOISE, seed } });
@@ -111,13 +89,6 @@ export function conformanceChecks(o: Probed): CheckItem[] {
       wanted(cut.tokenIds.length === 1, `max_tokens 1 gives ${cut.tokenIds.length} tokens`);
       const reasons = [one, other, cut].map(({ finishReason }) => finishReason);
       return `ids and log-probs of what was sampled; finish reasons ${[...new Set(reasons)].join(', ')}`;
-    },
-    async 'log-probs'() {
-      return compared([{ turns: await Promise.all([1, 2, 3, 4].map((seed) => ask({ seed }))) }]);
-    },
-    async sampling() {
-      await checkSampling({ url, server, model: (await server.models()).base });
-      return 'of the whole distribution';
     },
     async tools() {
       // Some templates show them beside what the system says.
@@ -223,12 +194,10 @@ export function conformanceChecks(o: Probed): CheckItem[] {
         const turns = await Promise.all(policies.map((policy) => ask({ policy, sampling: GREEDY })));
         const firsts = new Set([plain, ...turns].map(({ logprobs }) => logprobs[0]));
         wanted(firsts.size === 4, 'adapters answer like one another, or like the base');
-        const folders = await Promise.all([...refs, sum].map((ref) => store.folder(ref)));
-        const told = await compared(folders.map((adapter, n) => ({ adapter, turns: [turns[n]!] })));
         for (const policy of policies) await client.unload(policy);
         const again = await ask({ policy: policies[0]!, sampling: GREEDY });
         wanted(isEqual(again.tokenIds, turns[0]!.tokenIds), 'an adapter answers otherwise once it is loaded again');
-        return `of rank ${rank} and their sum: ${told}`;
+        return `of rank ${rank} and their sum`;
       } finally {
         for (const policy of policies) await client.unload(policy);
       }

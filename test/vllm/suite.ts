@@ -136,9 +136,9 @@ const ask = (policy: Parameters<PolicyClient['sample']>[0]['policy']) =>
 test('it does what a campaign asks of a policy server, by requests that undo what the model sets', async () => {
   const server = openPolicyServer({ url: vllm.url, concurrency: 32 });
   try {
-    const asked = { url: vllm.url, server, client, store, python, base, model, targetModules };
+    const asked = { server, client, store, python, base, model, targetModules };
     const checks = await runChecks(
-      conformanceChecks({ ...asked, contextTokens: CONTEXT, rank: RANK, tolerance: 1e-4 }),
+      conformanceChecks({ ...asked, contextTokens: CONTEXT, rank: RANK }),
     );
     console.log(checks.map(({ name, detail }) => `${name}: ${detail}`).join('\n'));
     expect(checks.filter(({ ok, warning }) => !ok || warning)).toEqual([]);
@@ -258,7 +258,7 @@ test('its answers are those that the server of `make test` has been given (RECOR
   const plain = await Vllm.start({ plain: true });
   const found: Recorded = {
     chat: await chat(),
-    'the likeliest': await call(CHAT, { ...likeliestBody({ model, messages }), top_logprobs: 2 }),
+    'the likeliest': await call(CHAT, { ...likeliestBody(model, messages), top_logprobs: 2 }),
     'scored ids': await call('/v1/completions', scoreBody({ model, ids: ids.slice(0, 3) })),
     rendered,
     generated,

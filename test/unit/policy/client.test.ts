@@ -15,7 +15,6 @@ import {
   BASE,
   completion,
   type DialectServer,
-  drawn,
   refuse,
   startDialectServer,
   vllmAnswer,
@@ -414,7 +413,7 @@ describe('the base model', () => {
   test('is asked for once of a server that says that it serves it, however much it answers', async () => {
     for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 8 }, () => ask()));
     expect(asked('chat/completions')).toBe(160);
-    // Once for its proof, once for the name that it has for the base.
+    // The probe asks once, and the adapters' table once for the name of the base.
     expect(calls().filter((call) => call === 'GET models')).toHaveLength(2);
     expect(asked('completions')).toBe(0);
   });
@@ -470,11 +469,28 @@ describe('the base model', () => {
       });
     });
 
-    test('is proven by log-probs, once: those of another precision will do', async () => {
-      server.score = () => [-2.05, -7.4, -0.26, -13];
-      for (let n = 0; n < 5; n++) await ask();
-      const scored = server.requests.filter(({ call }) => call === 'POST /v1/completions');
-      expect(scored).toMatchObject([{ body: { model: 'base', prompt: ids } }]);
+    const untruncated = {
+      ...{ temperature: 0, top_p: 1, top_k: -1, min_p: 0 },
+      ...{ repetition_penalty: 1, presence_penalty: 0, frequency_penalty: 0 },
+    };
+
+    test('is compared by log-probs, again after a minute: those of another precision are accepted', async () => {
+      const now = jest.spyOn(performance, 'now');
+      try {
+        server.score = () => [-2.05, -7.4, -0.26, -13];
+        for (let n = 0; n < 5; n++) await ask();
+        const scored = () => server.requests.filter(({ call }) => call === 'POST /v1/completions');
+        expect(scored()).toMatchObject([{ body: { model: 'base', prompt: ids, ...untruncated } }]);
+        const later = performance.now() + 60_000;
+        now.mockImplementation(() => later);
+        await Promise.all([ask(), ask()]);
+        expect(scored()).toHaveLength(2);
+        server.score = () => [-9, -1, -9, -1];
+        now.mockImplementation(() => later + 60_000);
+        await expect(ask()).rejects.toMatchObject({ type: 'WrongBaseModel' });
+      } finally {
+        now.mockRestore();
+      }
     });
 
     const unknown = () => {
@@ -501,32 +517,6 @@ describe('the base model', () => {
       expect(asked('completions')).toBe(0);
       server.root = OTHER;
       await expect(ask(connect({ baseId: BASE }))).rejects.toMatchObject(wrong(OTHER));
-    });
-
-    test('samples from all of its distribution, which is seen once, and again after it was away', async () => {
-      const worker = connect({ baseId: BASE });
-      const probes = () => server.requests.filter(({ body }) => 'top_logprobs' in body).length;
-      for (let n = 0; n < 3; n++) await ask(worker);
-      const once = probes();
-      expect(once).toBeGreaterThan(0);
-      server.complete = refuse(502, { message: 'bad gateway' });
-      await expect(ask(worker)).rejects.toMatchObject({ type: 'PolicyServerError' });
-      server.complete = () => completion({ content: 'hello' });
-      await ask(worker);
-      expect(probes()).toBe(once);
-      const { port } = new URL(server.url);
-      await server.close();
-      await expect(ask(worker)).rejects.toMatchObject({ type: 'PolicyServerUnavailable' });
-      server = await startDialectServer({ port: Number(port) });
-      server.root = '/models/somebody/else';
-      server.probe = ({ max_tokens: tokens }) => drawn(Array.from({ length: Number(tokens) }, () => true));
-      await expect(ask(worker)).rejects.toMatchObject({
-        type: 'PolicyServerWrong',
-        message: expect.stringMatching(
-          /of 1024 tokens 0 are beyond the 19 likeliest, .* 512 should be; .*--generation-config/,
-        ) as string,
-      });
-      expect(server.requests.filter(({ body }) => 'max_tokens' in body && !('top_logprobs' in body))).toEqual([]);
     });
   });
 });

@@ -84,7 +84,7 @@ test('the tokens that an answer might have begun with', () => {
   const top_logprobs = [{ token: 'A', logprob: -0.5 }];
   const sampled = { token: 'B', logprob: -1.5 };
   const body = { choices: [{ logprobs: { content: [{ ...sampled, top_logprobs }] } }] };
-  expect(parseLikeliest(body)).toEqual([{ ...sampled, likeliest: top_logprobs }]);
+  expect(parseLikeliest(body)).toEqual(top_logprobs);
   const without = { choices: [{ logprobs: { content: [{ ...sampled, top_logprobs: [] }] } }] };
   expect(() => parseLikeliest(without)).toThrow(/honour top_logprobs/);
 });

@@ -26,9 +26,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
+from peft import PeftModel
 from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
 
-from trainer.model_folder import Scored, Scores, score
 from trainer.tests.conftest import TARGETS, save_tiny_model
 from trainer.tests.train_harness import ROOT, WEIGHTS, Message, Worker, at, make_job
 
@@ -222,11 +224,18 @@ def test_stopped_and_resumed(server, base, tmp_path, undisturbed):
     assert ended(one.again()).adapter_bytes(3) == undisturbed.adapter_bytes(3)
 
 
+def prompt_logprobs(model: Any) -> list[float]:
+    with torch.inference_mode():
+        logps = model(input_ids=torch.tensor([IDS])).logits[0].float().log_softmax(-1)
+    return [logps[n, token].item() for n, token in enumerate(IDS[1:])]
+
+
 @pytest.mark.skipif(not os.environ.get("VLLM_PYTHON"), reason="VLLM_PYTHON names no Python with vLLM")
 def test_the_adapter_is_the_servers_in_vllm(base, tmp_path, undisturbed):
     adapter = undisturbed.output / "checkpoint-3"
-    request = Scores(model=str(base), of=[Scored(rows=[IDS], adapter=str(adapter)), Scored(rows=[IDS])])
-    (expected,), (without,) = score(request)["logprobs"]
+    without = prompt_logprobs(AutoModelForCausalLM.from_pretrained(base, dtype="auto").eval())
+    model = AutoModelForCausalLM.from_pretrained(base, dtype="auto").eval()
+    expected = prompt_logprobs(PeftModel.from_pretrained(model, adapter, autocast_adapter_dtype=False))
     port = free_port()
     options = ["--dtype", "float32", "--max-model-len", "128", "--enforce-eager", "--generation-config", "vllm"]
     options += ["--enable-lora", "--max-lora-rank", "8", "--lora-modules", f"ours={adapter}"]
