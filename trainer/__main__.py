@@ -43,11 +43,10 @@ COMMANDS = {
         "fit the router from an outcome matrix", QUESTION, "fit_router.fit:Question", "fit_router.fit:fit_router"
     ),
     "base-id": _about_base("which base model a folder holds: its name and a hash", "Question", "answer_base_id"),
-    "fingerprint": _about_base("log-probs by which a policy server is compared with its base", "Question", "fingerprint"),
+    "fingerprint": _about_base("log-probs that a policy server of a base must have", "Question", "fingerprint"),
     "check-tinker": Command(
         "whether a Tinker server can train an adapter", QUESTION, "tinker.probe:Question", "tinker.probe:check"
     ),
-    "check-tokens": _about_base("count what a tokenizer does not know of some texts", "Texts", "unknown_tokens"),
     "check-model": _about_base("whether a base model is whole, and what a LoRA trains", "ModelQuestion", "check_model"),
 }
 """What they name stands in this package."""

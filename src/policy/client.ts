@@ -72,9 +72,7 @@ export function createPolicyClient(o: PolicyClientOptions): PolicyClient {
         onEvent ? server.stream({ ...body, model }, { signal, onEvent }) : server.complete({ ...body, model }, signal),
       ),
     likeliest: ({ policy, messages, signal }) =>
-      answered(policy, async (model) =>
-        parseLikeliest(await server.complete(likeliestBody(model, messages), signal)),
-      ),
+      answered(policy, async (model) => parseLikeliest(await server.complete(likeliestBody(model, messages), signal))),
     unload: adapters.unload,
     reachable: server.reachable,
     close: server.close,

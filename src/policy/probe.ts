@@ -29,7 +29,13 @@ export interface ProbedServer {
 }
 
 /** Returns a function that throws WrongBaseModel unless the server serves this base. It asks again after 60 s, and after a lost connection. */
-export function createProbe({ url, server, store, baseId, fingerprint }: ProbedServer): (base: string) => Promise<void> {
+export function createProbe({
+  url,
+  server,
+  store,
+  baseId,
+  fingerprint,
+}: ProbedServer): (base: string) => Promise<void> {
   const probes = new Map<string, { losses: number; startedAt: number; result: Promise<void> }>();
 
   async function probe(base: string): Promise<void> {
@@ -48,11 +54,15 @@ export function createProbe({ url, server, store, baseId, fingerprint }: ProbedS
     }
     const known = (await readFingerprint(store, model)) ?? fingerprint;
     if (!known)
-      throw wrong(`${served.base}, does not say which model that is, and no log-probs of the model are stored (or set CAMPAIGN_BASE_ID)`);
+      throw wrong(
+        `${served.base}, does not say which model that is, and no log-probs of the model are stored (or set CAMPAIGN_BASE_ID)`,
+      );
     const { ids, logprobs } = known;
     const answer = await server.score(scoreBody({ model: served.base, ids })).catch((error: unknown) => {
       // A server with a smaller vocabulary rejects the ids.
-      throw isFailure(error, 'PolicyRequestRejected') ? wrong(`another model as ${served.base} (${error.message})`) : error;
+      throw isFailure(error, 'PolicyRequestRejected')
+        ? wrong(`another model as ${served.base} (${error.message})`)
+        : error;
     });
     const gaps = parseScores(answer, ids).map((score, n) => Math.abs(score - logprobs[n]!));
     const gap = gaps.sort((a, b) => a - b)[gaps.length >> 1] ?? NaN;

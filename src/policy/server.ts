@@ -105,8 +105,9 @@ export function openPolicyServer(options: PolicyServerOptions) {
     /** The body that samples the answer to a chat request, unchecked; undefined of a server that renders for nobody. */
     render: (body: object, signal?: AbortSignal): Promise<unknown> =>
       post(`${CHAT}/render`, body, requestTimeoutMs, signal).catch((error: unknown) => {
-        const { status = 0, body: told = '' } = (error as OutsideFailure).cause as Partial<ApiError>;
-        if (status === 403 || status === 405 || (status === 404 && !told.includes('"error"'))) return undefined;
+        const answer = error instanceof OutsideFailure && error.cause instanceof ApiError ? error.cause : undefined;
+        const { status, body = '' } = answer ?? {};
+        if (status === 403 || status === 405 || (status === 404 && !body.includes('"error"'))) return undefined;
         throw error;
       }),
     /** A sample after token ids, unchecked. */

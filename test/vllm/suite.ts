@@ -137,9 +137,7 @@ test('it does what a campaign asks of a policy server, by requests that undo wha
   const server = openPolicyServer({ url: vllm.url, concurrency: 32 });
   try {
     const asked = { server, client, store, python, base, model, targetModules };
-    const checks = await runChecks(
-      conformanceChecks({ ...asked, contextTokens: CONTEXT, rank: RANK }),
-    );
+    const checks = await runChecks(conformanceChecks({ ...asked, contextTokens: CONTEXT, rank: RANK }));
     console.log(checks.map(({ name, detail }) => `${name}: ${detail}`).join('\n'));
     expect(checks.filter(({ ok, warning }) => !ok || warning)).toEqual([]);
   } finally {

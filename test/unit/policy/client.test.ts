@@ -10,6 +10,7 @@ import type { FixedPolicy } from '../../../src/domain/rollout';
 import { modelName } from '../../../src/policy/adapters';
 import { createPolicyClient, type PolicyClient, tryAdapter } from '../../../src/policy/client';
 import { type Merge, type Part, weightsOf } from '../../../src/policy/merge';
+import { openPolicyServer } from '../../../src/policy/server';
 import type { TurnRequest } from '../../../src/policy/wire';
 import {
   BASE,
@@ -19,6 +20,7 @@ import {
   startDialectServer,
   vllmAnswer,
 } from '../../support/dialect-server';
+import { startLoopback } from '../../support/loopback';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const OTHER = 'base@ba9876543210';
@@ -217,6 +219,18 @@ describe('an answer that is none', () => {
     const abort = new AbortController();
     server.complete = () => abort.abort();
     await expect(client.sample(request({ signal: abort.signal }))).rejects.toThrow('abort');
+  });
+
+  test('rejects an aborted request to render with the reason of the abort', async () => {
+    const abort = new AbortController();
+    const hanging = await startLoopback(() => abort.abort(new Error('cancelled')));
+    const direct = openPolicyServer({ url: hanging.url, concurrency: 1 });
+    try {
+      await expect(direct.render({}, abort.signal)).rejects.toThrow('cancelled');
+    } finally {
+      direct.close();
+      await hanging.close();
+    }
   });
 });
 
