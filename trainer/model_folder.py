@@ -1,5 +1,5 @@
 """What a base model's folder holds: which model that is, whether its files are whole, which modules a LoRA would train,
-what its tokenizer does not know, and the log-probs that a policy server of this model returns.
+and the log-probs that a policy server of this model returns.
 
 Invariants: nothing heavy is imported before a function needs it (torch and transformers take seconds); modules are
 those of the model as transformers builds it, never a checkpoint's names (experts that are listed one by one there are
@@ -9,7 +9,6 @@ import contextlib
 import hashlib
 import json
 import os
-from collections import Counter
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -250,45 +249,6 @@ def _fused(name: str, module: Any) -> dict[str, Experts]:
     if any(getattr(one, "ndim", 0) != 3 for one in parameters.values()) or getattr(module, "is_transposed", False):
         return {}
     return {f"{name}.{one}": Experts(*parameter.shape) for one, parameter in parameters.items()}
-
-
-UNKNOWN_WORDS = 10
-"""So many of the most frequent ones are told."""
-
-
-class Texts(Question):
-    texts: list[str]
-
-
-def unknown_tokens(question: Texts) -> dict[str, Any]:
-    """{"tokens", "unknown", "words": [{"word", "count"}]}: the words are the most frequent of the unknown ones. Nothing
-    is unknown to a tokenizer without an unknown token, or without a tokenizer.json. Raises BadInput."""
-    from tokenizers import Tokenizer
-
-    file = Path(question.model) / "tokenizer.json"
-    if not file.is_file():
-        return {"tokens": 0, "unknown": 0, "words": []}
-    try:
-        tokenizer = Tokenizer.from_file(str(file))
-        model = json.loads(file.read_bytes())["model"]
-        # Unigram models name it by its place in the vocabulary, the others by its text.
-        unknown = model.get("unk_id")
-        if unknown is None:
-            unknown = tokenizer.token_to_id(model.get("unk_token") or "")
-        encodings = tokenizer.encode_batch(question.texts, add_special_tokens=False)
-    except Exception as error:  # whatever the library's Rust side raises
-        raise BadInput(f"{file}: {error}; name a base model with a whole tokenizer.json") from error
-    words = Counter(
-        text[start:end]
-        for text, encoding in zip(question.texts, encodings, strict=True)
-        for token, (start, end) in zip(encoding.ids, encoding.offsets, strict=True)
-        if token == unknown
-    )
-    return {
-        "tokens": sum(len(encoding.ids) for encoding in encodings),
-        "unknown": words.total(),
-        "words": [{"word": word, "count": count} for word, count in words.most_common(UNKNOWN_WORDS)],
-    }
 
 
 FINGERPRINT_IDS = 64

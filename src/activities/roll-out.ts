@@ -15,8 +15,6 @@ import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { RollOutInput } from './types';
 import { CHECKED_TASKS, judgeBase, type BaseCheck } from '../domain/base-check';
 import type { Environment } from '../domain/environment';
-import { openingsOf } from '../environments/open';
-import { checkTokens } from '../policy/base-model';
 import { tryAdapter } from '../policy/client';
 import type { Training } from '../domain/campaign';
 
@@ -78,11 +76,9 @@ export async function checkAdapters(
 
 /** `rollouts`: the base rollouts, of which the first few are made and looked at. */
 export async function checkBase(
-  deps: PolicyDependencies,
-  { base, rollouts: input }: { base: string; rollouts: RollOutInput },
+  { store, environments, client }: PolicyDependencies,
+  { rollouts: input }: { rollouts: RollOutInput },
 ): Promise<BaseCheck> {
-  const { store, environments, client, python } = deps;
-  const model = await modelFolder(deps, base);
   const { campaign, budget, purpose } = input;
   const paid = environments.paidBy({ campaign, budget, step: purpose });
   const [environment, all] = await Promise.all([
@@ -90,25 +86,10 @@ export async function checkBase(
     resolveTasks({ store, environments: paid }, input),
   ]);
   const tasks = all.slice(0, CHECKED_TASKS);
-  const looking = unknownTokens({ python, environment, input, tasks, model });
-  looking.catch(() => undefined); // told once the rollouts have ended: none goes on when the activity has
   const { summary, records } = await firstRollouts({ store, client, environment, input, tasks });
-  const { tokens, tools } = await looking;
-  const scored = (await records()).filter((rollout) => rollout.status === 'scored');
-  return { rollouts: summary.ref, ...judgeBase({ tokens, rollouts: scored, tools }) };
-}
-
-async function unknownTokens(o: {
-  python: string;
-  environment: Environment;
-  input: RollOutInput;
-  tasks: string[];
-  model: string;
-}) {
-  const { python, environment, input, tasks, model } = o;
-  const { cancellationSignal: signal } = Context.current();
-  const { texts, tools } = await openingsOf({ environment, tasks, seed: input.seed, signal });
-  return { tools, tokens: await checkTokens({ python, model, texts, signal }) };
+  const rollouts = (await records()).filter((rollout) => rollout.status === 'scored');
+  const { tools } = await environment.describe();
+  return { rollouts: summary.ref, ...judgeBase({ rollouts, tools: tools.map(({ name }) => name) }) };
 }
 
 function firstRollouts(

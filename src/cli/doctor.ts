@@ -36,8 +36,8 @@ export async function doctor(file: string | undefined, options: DoctorOptions): 
 }
 
 /**
- * What has to be there: on the machine, and for a campaign where there is one. A doctor looks closer: it asks language models and the base's
- * tokenizer, tries the policy server's adapters, and starts an embedded server once.
+ * What has to be there: on the machine, and for a campaign where there is one. A doctor looks closer: it asks language models, tries the
+ * policy server's adapters, and starts an embedded server once.
  */
 export function checksOf(o: {
   home: Home;
@@ -65,7 +65,7 @@ export function checksOf(o: {
     ...modelChecks(campaign, undefined, home.root),
     ...tinkerChecks(campaign, { tries: doctor !== undefined }),
     ...bridgeChecks(campaign),
-    ...targetChecks({ campaign, home, until, asksTokenizer: doctor !== undefined }),
+    ...targetChecks({ campaign, home, until }),
     ...curvesChecks(campaign),
     ...languageModelChecks(campaign, { asks: doctor !== undefined }),
     ...(doctor ? [gpuCheck(campaign), ...serverTrials(campaign, home)] : []),

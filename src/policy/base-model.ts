@@ -6,7 +6,6 @@ import { z } from 'zod';
 import { digest } from '../artifacts/hash';
 import { keptJson, readJson, type ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { tokenCountsSchema, type TokenCounts } from '../domain/base-check';
 import type { Campaign } from '../domain/campaign';
 import { askPython, type Program } from './python';
 
@@ -82,10 +81,6 @@ export async function readFingerprint(store: ArtifactStore, model: string): Prom
   const ref = await store.find(fingerprintKey(model));
   return ref && readJson(store, ref, fingerprintSchema);
 }
-
-/** What its tokenizer does not know of some texts, in well under a second. Throws BadInput if it holds a tokenizer that can't be read. */
-export const checkTokens = ({ texts, ...of }: Asked & { texts: readonly string[] }): Promise<TokenCounts> =>
-  ask({ command: 'check-tokens', question: { texts }, answer: tokenCountsSchema, of });
 
 /**
  * The modules that a LoRA trains, by the trainer's own rule, in some seconds; at once where `home`, of the campaigns, has kept it. Throws BadInput where

@@ -77,8 +77,8 @@ export function required<T>(value: T | undefined): T {
 }
 
 /** `batch`: the base rollouts. */
-export async function checkBase({ config, prepared, force }: Run, batch: RollOutInput): Promise<BaseCheck> {
-  const found = await activity(config, 'check the base model').checkBase({ base: prepared.base, rollouts: batch });
+export async function checkBase({ config, force }: Run, batch: RollOutInput): Promise<BaseCheck> {
+  const found = await activity(config, 'check the base model').checkBase({ rollouts: batch });
   if (found.problems.length > 0 && !force)
     throw ApplicationFailure.nonRetryable(unsuitedText(found), 'BaseUnsuited' satisfies FailureType);
   return found;

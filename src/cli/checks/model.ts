@@ -1,15 +1,14 @@
-/** The base model's folder, its tokenizer and chat template on the target's texts, and the policy server that serves it. No weights are read. */
+/** The base model's folder, its chat template, and the policy server that serves it. No weights are read. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { openStore } from '../../artifacts/open-store';
 import { type CheckItem, Lack } from '../../checks/check';
-import { isUnknown, TOKENS_FIX, tokensText } from '../../domain/base-check';
 import type { Campaign } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import { jsonText } from '../../domain/messages';
-import { checkTokens, loraModules, servedBase } from '../../policy/base-model';
+import { loraModules, servedBase } from '../../policy/base-model';
 import { createPolicyClient, tryAdapter } from '../../policy/client';
 import { createMerger } from '../../policy/merge';
 import { openPolicyServer } from '../../policy/server';
@@ -87,17 +86,12 @@ function hubFix(path: string): string | undefined {
   );
 }
 
-/** What the target shows, held against the base's chat template and, where `texts` are given, its tokenizer. */
-export function shownChecks(o: {
-  campaign: Campaign;
-  describe: () => Promise<EnvironmentDescription | undefined>;
-  texts?: (() => Promise<readonly string[] | undefined>) | undefined;
-  python?: string | undefined;
-}): CheckItem[] {
-  const { describe, texts, python = pythonPath() } = o;
-  const { baseModel, policyServer } = o.campaign;
-  const { path } = baseModel;
-  const template: CheckItem = {
+/** Compares the tools of the target with the base's chat template. */
+export function templateCheck(
+  { baseModel: { path }, policyServer }: Campaign,
+  describe: () => Promise<EnvironmentDescription | undefined>,
+): CheckItem {
+  return {
     name: 'chat template',
     async run() {
       const description = await describe();
@@ -106,20 +100,6 @@ export function shownChecks(o: {
       return templateText(path, description.tools.length);
     },
   };
-  if (!texts) return [template];
-  const tokenizer: CheckItem = {
-    name: 'base tokenizer',
-    needs: [...askable, 'LoRA modules'],
-    fix: CORRECT,
-    async run() {
-      const shown = await texts();
-      if (!shown) return undefined;
-      const tokens = await checkTokens({ python, model: path, texts: shown });
-      if (isUnknown(tokens)) throw new Lack(tokensText(tokens), `${TOKENS_FIX}, or run with --force`);
-      return tokensText(tokens);
-    },
-  };
-  return [template, tokenizer];
 }
 
 const tokenizerConfigSchema = jsonText.pipe(

@@ -9,11 +9,11 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
 import { kindOf } from '../../domain/kinds';
 import type { Prepared } from '../../domain/results';
-import { describeSpec, openEnvironment, openingsOf } from '../../environments/open';
+import { describeSpec, openEnvironment } from '../../environments/open';
 import { splitTasks } from '../../environments/split';
 import { withPlugins } from '../../plugins';
 import type { Registry } from '../../registry';
-import { shownChecks } from './model';
+import { templateCheck } from './model';
 import { messageOf, UserError } from '../errors';
 import type { Home } from '../project';
 
@@ -23,19 +23,15 @@ export function targetChecks(o: {
   registry?: Registry;
   /** The stage that the campaign stops after. */
   until?: Stage | undefined;
-  /** Whether the base's tokenizer is asked about the target's texts. */
-  asksTokenizer?: boolean;
-  python?: string;
 }): CheckItem[] {
-  const { campaign, home, registry = withPlugins(o.campaign.plugins), until, asksTokenizer = false, python } = o;
+  const { campaign, home, registry = withPlugins(o.campaign.plugins), until } = o;
   const { target } = campaign;
   const kinds = registry.environments;
   let asked: ReturnType<typeof askTarget> | undefined;
-  const ask = () => (asked ??= askTarget({ campaign, home, kinds, withTexts: asksTokenizer }));
+  const ask = () => (asked ??= askTarget({ campaign, home, kinds }));
   /** Undefined where it can't be asked, which a check of its own says. */
   const answer = () => ask().catch(() => undefined);
   const describe = async () => (await answer())?.description;
-  const texts = asksTokenizer ? async () => (await answer())?.texts : undefined;
   return [
     {
       name: 'target environment',
@@ -57,7 +53,7 @@ export function targetChecks(o: {
         return notes.length > 0 ? { warning: notes.join('; ') } : undefined;
       },
     },
-    ...shownChecks({ campaign, describe, texts, python }),
+    templateCheck(campaign, describe),
     ...partChecks({ campaign, describe, registry }),
   ];
 }
@@ -100,31 +96,23 @@ interface OpenedTarget {
   /** Ids of its tasks. */
   train: string[];
   test: string[];
-  /** What it shows a policy before the first answer; absent unless it was asked for, and where it can't be had. */
-  texts?: readonly string[] | undefined;
 }
 
 /** Opens the target, asks it, and closes it. The models that play its other parties are not asked. */
 async function askTarget(o: {
-  campaign: Pick<Campaign, 'target' | 'seed'>;
+  campaign: Pick<Campaign, 'target'>;
   home: Home;
   kinds: Registry['environments'];
-  withTexts?: boolean;
 }): Promise<OpenedTarget> {
-  const { campaign, home, kinds, withTexts = false } = o;
-  const { target, seed } = campaign;
+  const { home, kinds } = o;
+  const { target } = o.campaign;
   const store = await openStore(home.root);
   const environment = await openEnvironment(target, { store, partners: {}, kinds });
   try {
     const description = await environment.describe();
     const idsOf = async (split: 'train' | 'test') => (await environment.tasks(split)).map(({ id }) => id);
     const [train, test] = await Promise.all([idsOf('train'), idsOf('test')]);
-    if (!withTexts) return { description, train, test };
-    // Where a model plays the user there is nobody here to say its first words: the written policy has to do.
-    const openings = await openingsOf({ environment, tasks: train, seed })
-      .catch(() => openingsOf({ environment, tasks: [], seed }))
-      .catch(() => undefined);
-    return { description, train, test, texts: openings?.texts };
+    return { description, train, test };
   } finally {
     await environment.close().catch(() => undefined);
   }

@@ -1,9 +1,9 @@
 /** Whether a base can work on a target: the judgement, and the step that asks for it with rollouts that are made once. */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { openFolderStore } from '../../../src/artifacts/open-store';
-import { judgeBase, unsuitedText, type TokenCounts } from '../../../src/domain/base-check';
+import { judgeBase, unsuitedText } from '../../../src/domain/base-check';
 import { defineKind } from '../../../src/domain/kinds';
 import type { Message } from '../../../src/domain/messages';
 import type { RolloutHeartbeat } from '../../../src/domain/work';
@@ -17,9 +17,6 @@ import { scriptedPolicy } from '../../support/scripted-policy';
 import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
 
-const known: TokenCounts = { tokens: 100, unknown: 0, words: [] };
-// Python takes seconds where the machine is busy.
-jest.setTimeout(120_000);
 const tools = ['look', 'add'];
 const call = (name: string, given = {}): Message => ({
   role: 'assistant',
@@ -41,29 +38,14 @@ const six = (of: (n: number) => Message[], reward = (n: number) => n % 2): Score
 const sound = six((n) => [call('look'), call('add', { n }), text('done')]);
 
 describe('the judgement', () => {
-  const unknown = (count: number): TokenCounts => {
-    const words = [
-      { word: 'You', count: 9 },
-      { word: 'would', count: 2 },
-    ];
-    return { tokens: 110, unknown: count, words };
-  };
   const all = (content: string) => () => [text(content)];
-  const same = six((n) => [call('look'), text(n % 2 ? 'sorry  .' : ' sorry .')]);
   const silent = six((n) => [text(`sorry ${n}`)]);
   const hard = sound.map((one) => ({ ...one, reward: 0 }));
   type Case = [what: string, given: Partial<Parameters<typeof judgeBase>[0]>, problems?: number, warnings?: number];
   test.each<Case>([
     ['acts on the target', {}],
-    ['knows nine tenths of its tokens', { tokens: unknown(11) }],
-    ['knows fewer of them', { tokens: unknown(12) }, 1],
-    ['has no tokenizer.json', { tokens: { tokens: 0, unknown: 0, words: [] } }],
-    ['says the same in every task, whatever its ids and white space', { rollouts: same }, 1],
-    [
-      'says something else in one',
-      { rollouts: [...same.slice(1), rollout(0, 0, call('look', { n: 1 }), text('sorry .'))] },
-    ],
     ['calls no tool that is offered', { rollouts: silent }, 1],
+    ['calls none and gets no reward', { rollouts: silent.map((one) => ({ ...one, reward: 0 })) }, 1],
     ['calls another instead', { rollouts: six((n) => [call('lookup'), text(`sorry ${n}`)]) }, 1],
     ['talks where there are no tools', { rollouts: silent, tools: [] }],
     ['solves all tasks by what it likes', { rollouts: six(all('no'), () => 1) }],
@@ -72,7 +54,7 @@ describe('the judgement', () => {
     ['gets some reward once', { rollouts: hard.map((one, n) => ({ ...one, reward: n === 3 ? 0.1 : 0 })) }],
     ['has no rollouts', { rollouts: [] }],
   ])('of a base that %s', (_, given, problems = 0, warnings = 0) => {
-    const judged = judgeBase({ tokens: known, rollouts: sound, tools, ...given });
+    const judged = judgeBase({ rollouts: sound, tools, ...given });
     expect([judged.problems.length, judged.warnings.length]).toEqual([problems, warnings]);
   });
 
@@ -88,26 +70,23 @@ describe('the step', () => {
     ...{ kind: 'counting', version: '1', options: {} },
     open: () => countingEnvironment({ maxSteps: 40 }),
   });
-  const model = resolve(__dirname, '../../..', 'models', 'base');
-  const base = 'base@8facfb00a73e';
-  const python = resolve(__dirname, '../../..', '.venv', 'bin', 'python');
   let opened = 0;
 
-  async function step(client: ReturnType<typeof scriptedPolicy>, over: { model?: string | undefined } = { model }) {
+  async function step(client: ReturnType<typeof scriptedPolicy>) {
     const store = openFolderStore(join(home, `${opened++}`));
     const kinds = { ...registry, environments: [counting] };
     const environments = new EnvironmentPool(store, kinds.environments);
-    const activities = createRolloutActivities({ store, environments, kinds, home, python, client, ...over });
+    const activities = createRolloutActivities({ store, environments, kinds, home, python: '', client });
     const plan = await putPlan(
       store,
       Array.from({ length: 20 }, (_, n) => `n-${n + 1}`),
     );
     const rollouts = rollOutInput(plan, {
-      ...{ environment: { kind: 'counting' }, policy: { base, adapters: [] } },
+      ...{ environment: { kind: 'counting' }, policy: { base: 'base@8facfb00a73e', adapters: [] } },
       ...{ attempts: 2, maxSteps: 40, concurrency: 8, maxBrokenShare: 0.1 },
     });
     const beats: RolloutHeartbeat[] = [];
-    const found = await run(activities.checkBase, { base, rollouts }, { beats });
+    const found = await run(activities.checkBase, { rollouts }, { beats });
     return { found, beats, store, rollOut: () => run(activities.rollOut, rollouts) };
   }
 
@@ -125,22 +104,11 @@ describe('the step', () => {
     expect((await store.provenance(ref)).inputs).toContainEqual(found.rollouts);
     const steps = (of: ScoredRollout[]) => of.reduce((sum, one) => sum + one.steps, 0);
     expect([turns, client.turns]).toEqual([steps(first), steps(all)]);
-    // The counting environment's words are no words of the base.
-    expect(found.problems).toHaveLength(1);
-  });
-
-  test('a worker with another base model, or none, plays nothing and leaves the step to others', async () => {
-    const client = countingPolicy();
-    for (const given of [home, undefined])
-      await expect(step(client, { model: given })).rejects.toMatchObject({
-        type: 'WrongBaseModel',
-        nonRetryable: false,
-      });
-    expect(client.turns).toBe(0);
+    expect(found.problems).toEqual([]);
   });
 
   test('a policy that says one sentence is found out', async () => {
     const { found } = await step(scriptedPolicy(() => ({ role: 'assistant', content: 'sorry .' })));
-    expect([found.problems.length, found.warnings.length]).toEqual([3, 1]);
+    expect([found.problems.length, found.warnings.length]).toEqual([1, 0]);
   });
 });

@@ -18,7 +18,7 @@ import {
   pythonChecks,
   storeCheck,
 } from '../../../src/cli/checks/machine';
-import { modelChecks, serverTrials, shownChecks } from '../../../src/cli/checks/model';
+import { modelChecks, serverTrials, templateCheck } from '../../../src/cli/checks/model';
 import { bridgeChecks, targetChecks } from '../../../src/cli/checks/target';
 import { doctorLines, requireAll } from '../../../src/cli/doctor';
 import { freePort } from '../../../src/cli/ports';
@@ -226,22 +226,8 @@ describe('a base model', () => {
     ])('%j with tools %j, %j', async (files, tools, over, ...lines) => {
       const describe = async () => ({ tools }) as EnvironmentDescription;
       const asked = campaign(over, folderOf(files));
-      expect(await foundBy(shownChecks({ campaign: asked, describe }))).toEqual(lines);
+      expect(await foundBy([templateCheck(asked, describe)])).toEqual(lines);
     });
-  });
-
-  const shop = { kind: 'shop' };
-  test.each<[string, model: string, target: object, ...lines: string[]]>([
-    ['it was made for', base, shop, 'ok base tokenizer'],
-    ['in English', base, supported('library.mjs'), 'missing base tokenizer'],
-    // The written policy is enough where the user has no model here.
-    ['with a user', base, supported('two-party.mjs'), 'missing base tokenizer'],
-    ['and it is missing', newFolder(), shop, 'ok base tokenizer'],
-    ['and it is broken', folderOf({ 'tokenizer.json': '{' }), shop, 'missing base tokenizer'],
-    ['that is not there', base, program('/no/target')],
-  ])('its tokenizer is asked about the words of a target %s', async (_what, model, target, ...lines) => {
-    const items = targetChecks({ campaign: campaign({ target }, model), home, asksTokenizer: true });
-    expect(await foundBy(items, { only: 'base tokenizer' })).toEqual(lines);
   });
 });
 
