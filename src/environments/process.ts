@@ -101,7 +101,7 @@ export interface ProcessEnvironmentOptions extends ProcessCommand, Partners {
   idleMs?: number;
 }
 
-/** A worker outlives its campaigns, whose environments are closed with it. */
+/** A worker outlives its campaigns: their processes end this long after their last step. */
 const IDLE_MS = 10 * 60_000;
 
 interface Slot {
@@ -119,13 +119,12 @@ export function openProcessEnvironment({
   ...command
 }: ProcessEnvironmentOptions): Environment {
   const slots = Array.from({ length: processes }, (): Slot => ({ episodes: 0 }));
-  const freest = (): Slot => slots.reduce((least, slot) => (slot.episodes < least.episodes ? slot : least));
 
   // A process that is started may show something else than those before it.
   let appearance: Appearance = { task: lookAtTask };
 
   function take(): Slot {
-    const slot = freest();
+    const slot = slots.reduce((least, one) => (one.episodes < least.episodes ? one : least));
     clearTimeout(slot.idle);
     slot.episodes++;
     return slot;
@@ -156,14 +155,13 @@ export function openProcessEnvironment({
 
   /** What the simulated user is given stands for its words, which nobody asks for and pays. */
   async function lookAtTask(task: { id: string; seed: number }): Promise<object> {
-    const slot = freest();
-    slot.episodes++;
+    const slot = take();
     try {
       const { close, start, user, userTools } = await openEpisode(connectionOf(slot), task);
       await close();
       return { ...start, user, userTools };
     } finally {
-      slot.episodes--;
+      release(slot);
     }
   }
 

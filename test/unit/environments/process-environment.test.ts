@@ -237,6 +237,16 @@ test('a process that nothing needs for a while ends, and is started again', asyn
   expect((await (await environment.reset(task)).step(message)).messages[0]!.content).toBe('1');
 });
 
+test('a process that only shows its tasks ends after a while, and not while it shows one', async () => {
+  const environment = bridge("setTimeout(() => send(id, { episode: 'own', ...start }), 400);", { idleMs: 200 });
+  const show = environment.appearance!.task as (of: typeof own) => Promise<object>;
+  await (await environment.reset(task)).close();
+  expect(await show(own)).toMatchObject({ maxSteps: 3 });
+  while (processesWith(join(folder, 'bridge-0.js')).length > 0) await sleep(50);
+  expect(await show(task)).toMatchObject({ maxSteps: 3 });
+  while (processesWith(join(folder, 'bridge-0.js')).length > 0) await sleep(50);
+});
+
 describe('serveEnvironment', () => {
   function served(environment: Environment) {
     const [input, output] = [new PassThrough(), new PassThrough()];
