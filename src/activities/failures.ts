@@ -16,6 +16,7 @@ import { workerIdentity } from '../artifacts/place';
 import { isFailure, OutsideFailure, retryOf, type FailureType, backoffMs } from '../domain/failures';
 import { plainText } from '../domain/plain-text';
 import { taskQueues } from '../domain/work';
+import { settleSpending } from '../language-model/spending';
 import { type Dependencies, withHeartbeats } from './context';
 
 /** Temporal tries again what is outside; the rest goes to the workflow at once, which knows what to do with it. */
@@ -108,10 +109,11 @@ export const mapped = <A extends object>(activities: A, { home, store }: Pick<De
       if (queue !== undefined) await checkStore(String(queue), { home, store });
       return await withHeartbeats(async () => {
         const result = await run(await atHand(store, input));
-        await store.noted?.();
+        await Promise.all([store.noted?.(), settleSpending(store)]);
         return result;
       });
     } catch (error) {
+      await settleSpending(store).catch(() => undefined);
       throw await toFailure(error, home);
     }
   });

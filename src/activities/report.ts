@@ -7,7 +7,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { Work } from '../domain/work';
 import { REPORT_VERSION } from '../report/model';
 import type { CampaignRecord } from '../domain/results';
-import { spentOf } from '../language-model/ledger';
+import { spentOf } from '../language-model/spending';
 import { batchesOf, refsOf } from '../report/build/evidence';
 import { buildReport } from '../report/build/report';
 import { renderReport } from '../report/render';

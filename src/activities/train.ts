@@ -109,9 +109,8 @@ function billOf(
   const prices = price && { input: price.forward, output: price.train };
   return {
     permit: (ended) => ledger.permit({ ended, field: 'trainer', price: prices }),
-    count: ({ id, forward, trained }) =>
+    count: ({ forward, trained }) =>
       ledger.count({
-        id,
         step: `training: ${name}`,
         usage: { promptTokens: forward, cachedTokens: 0, completionTokens: trained },
         price: prices,

@@ -152,7 +152,7 @@ export type Cost = z.infer<typeof costSchema>;
 /** Spent by one step of a campaign, such as `discovery`, `environment: ask_for_missing_identifiers` or, of rollouts, `held_out`. */
 export const spentSchema = costSchema.extend({
   step: z.string(),
-  /** Absent of what was paid before roles were told apart. */
+  /** Absent in the row of reservations. */
   role: payingRoleSchema.optional(),
 });
 export type Spent = z.infer<typeof spentSchema>;

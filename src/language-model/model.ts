@@ -33,22 +33,20 @@ export interface Question {
 /** Replies that were paid for, of all campaigns of a home, and what one campaign spent. */
 export interface Ledger {
   find(key: string): Promise<ModelReply | undefined>;
-  /** Throws BudgetSpent where nothing may be asked any more; its message says what was spent and how to go on. */
+  /** Throws BudgetSpent where the request's expected cost does not fit the budget. */
   permit(request: PermitRequest): Promise<void>;
-  /** The reply is durable and counted once this resolves. Where it can't be written, it is held: the next `find` of the process writes it. */
+  /** Counts the payment and stores the reply. Where it can't be stored, it is held: the next `find` of the process stores it. */
   keep(
     key: string,
     kept: { reply: ModelReply; question: Question; step: string; price?: Price | undefined },
   ): Promise<void>;
-  /** Counts what was paid for and is kept nowhere: a request that brought no reply, or those of one rollout. Where it can't be written, it is held. */
+  /** Counts what was paid for and is stored nowhere: a request that brought no reply, or those of one rollout. Never fails. */
   count(paid: Paid): Promise<void>;
   /** A piece of some reply has come. */
   onText?(piece: string): void;
 }
 
 export interface Paid {
-  /** Of one that is counted again since it could not be written: it counts once. */
-  id?: string;
   usage: ModelUsage;
   /** One, unless it is said. */
   requests?: number;
@@ -197,8 +195,8 @@ async function request(
       : endpointFailure(caller, error);
     const lost = { usage: partial.usage(), step: asking.step, price };
     if (asking.signal.aborted) {
-      // It was asked, and is paid for, whoever wants the answer. That it could not be counted is no reason to go on.
-      if (failure.type === failures.failed) await asking.ledger.count(lost).catch(() => undefined);
+      // The request was sent, so it is paid for.
+      if (failure.type === failures.failed) await asking.ledger.count(lost);
       asking.signal.throwIfAborted();
     }
     if (error instanceof ApiError && error.isCrowded) limiter.refused(failure.retryAfterMs);

@@ -4,7 +4,6 @@
  * rollout is made again; a run that has ended is found by its key.
  */
 import { Context } from '@temporalio/activity';
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asideIn, folderIn, replaceFile } from '../artifacts/durable-file';
@@ -55,7 +54,7 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
   bill?: {
     /** Throws BudgetSpent where nothing may be spent any more. `ended` aborts when the step has ended. */
     permit(ended: AbortSignal): Promise<void>;
-    count(paid: { id: string; forward: number; trained: number }): Promise<void>;
+    count(paid: { forward: number; trained: number }): Promise<void>;
   };
 }
 
@@ -233,9 +232,7 @@ export class Learning {
     trained_tokens: trained,
   }: Record<string, number | null>): Promise<void> {
     const { bill } = this.o;
-    const id = randomUUID();
-    if (bill && typeof forward === 'number' && typeof trained === 'number')
-      await this.patiently(() => bill.count({ id, forward, trained }));
+    if (bill && typeof forward === 'number' && typeof trained === 'number') await bill.count({ forward, trained });
     this.paying.abort();
   }
 

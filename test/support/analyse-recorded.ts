@@ -14,7 +14,8 @@ import { selectionRuleSchema } from '../../src/domain/campaign';
 import type { Discovery, LabelPass, Selection } from '../../src/domain/capability';
 import { kindOf } from '../../src/domain/kinds';
 import { selectCapabilities } from '../../src/domain/selection';
-import { openLedger, spentOf } from '../../src/language-model/ledger';
+import { openLedger } from '../../src/language-model/ledger';
+import { settleSpending, spentOf } from '../../src/language-model/spending';
 import type { Ledger } from '../../src/language-model/model';
 import type { Spent } from '../../src/domain/endpoints';
 import { readFixtureRollouts, type FixtureRollouts } from './fixture-rollouts';
@@ -104,6 +105,7 @@ function analyse({ most, ...o }: { set: string; record?: string; most: number })
       Array.from({ length: Math.min(most, rule.passes) }, (_, pass) => analyst.label({ ...input, candidates, pass })),
     );
     const selection = selectCapabilities({ passes, rule });
+    await settleSpending(store);
     const spent = await spentOf({ store, campaign: o.set });
     return { rollouts, description, discovery, passes, selection, requests, spent };
   });

@@ -1,13 +1,14 @@
 /**
  * A process that asks a language model questions, for tests of what outlives it: `--url URL --home FOLDER --campaign NAME --ask N[,N...]
- * [--tokens BUDGET] [--die put|count]`. It is killed right before the reply is stored, or between storing and counting it; else it prints
- * the replies or the type of what was thrown, a line each.
+ * [--tokens BUDGET] [--die put]`. With --die it is killed right before the reply is stored; else it prints the replies or the type of what was
+ * thrown, a line each.
  */
 import { parseArgs } from 'node:util';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { languageModelSchema } from '../../src/domain/endpoints';
 import { openLedger } from '../../src/language-model/ledger';
+import { settleSpending } from '../../src/language-model/spending';
 import { openLanguageModel } from '../../src/language-model/model';
 
 const option = { type: 'string' } as const;
@@ -21,15 +22,11 @@ const killed = (): never => {
   throw new Error('killed');
 };
 
-function mortal(store: ArtifactStore): ArtifactStore {
-  if (die === 'put') return { ...store, put: async () => killed() };
-  if (die === 'count') return { ...store, journal: async () => killed() };
-  return store;
-}
-
 async function main(): Promise<void> {
   const budget = tokens === undefined ? {} : { tokens: Number(tokens) };
-  const ledger = openLedger({ store: mortal(openFolderStore(home)), campaign, budget, role: 'analyst' });
+  const stored = openFolderStore(home);
+  const store: ArtifactStore = die === 'put' ? { ...stored, put: async () => killed() } : stored;
+  const ledger = openLedger({ store, campaign, budget, role: 'analyst' });
   const model = openLanguageModel('analyst', languageModelSchema.parse({ url, model: 'm' }));
   for (const seed of ask.split(',').map(Number)) {
     const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed };
@@ -40,6 +37,7 @@ async function main(): Promise<void> {
     );
     process.stdout.write(`${line}\n`);
   }
+  await settleSpending(store);
 }
 
 void main();

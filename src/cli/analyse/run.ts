@@ -12,7 +12,8 @@ import { type Budget, costOf, type LanguageModelSpec } from '../../domain/endpoi
 import { OutsideFailure } from '../../domain/failures';
 import { type KindSpec, specSchemaOf } from '../../domain/kinds';
 import { keyOf } from '../../language-model/endpoint';
-import { openLedger, spentOf } from '../../language-model/ledger';
+import { openLedger } from '../../language-model/ledger';
+import { settleSpending, spentOf } from '../../language-model/spending';
 import { registry } from '../../registry';
 import { dollarsText, wholeNumber } from '../../report/format';
 import { note, print } from '../../terminal';
@@ -150,6 +151,7 @@ async function run({ name, budget, store, analysis, rule }: Plan, signal: AbortS
     return result;
   } finally {
     progress.close();
+    await settleSpending(store);
   }
 }
 

@@ -1,11 +1,12 @@
 /**
  * kill -9 of the worker that asks a language model, time after time while it is asked. What has to hold: no question whose reply was kept is
- * asked again, no kill costs more than the request that was under way, and each reply is counted once.
+ * asked again, no kill costs more than the request that was under way, and with the slices of killed workers nothing is spent uncounted.
  */
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/artifacts/open-store';
-import { spentOf } from '../../../src/language-model/ledger';
+import { total, type ModelUsage } from '../../../src/domain/endpoints';
+import { spentOf } from '../../../src/language-model/spending';
 import { CAMPAIGN } from '../../support/faults-checks';
 import { artifacts, wholeObject } from '../../support/faults-home';
 import type { Scenario } from '../../support/faults-scenario';
@@ -21,12 +22,21 @@ type Kills = Record<PaidStep, { after: number; times: number }>;
 
 const REPLY_MS = 1000;
 
-/** When the reply to each question was kept. */
-function keptIn({ home, keys }: Session): Map<string, number> {
+interface KeptReply {
+  at: number;
+  tokens: number;
+}
+
+/** Kept replies by their questions. */
+function keptIn({ home, keys }: Session): Map<string, KeptReply> {
   return new Map(
     keys.matching(/^reply\//).map(({ file, ref }) => {
-      const { question } = JSON.parse(String(wholeObject(home, ref.sha256))) as { question: unknown };
-      return [questionHash(questionSchema.parse(question)), statSync(file).mtimeMs];
+      const { question, reply } = JSON.parse(String(wholeObject(home, ref.sha256))) as {
+        question: unknown;
+        reply: { usage: ModelUsage };
+      };
+      const tokens = reply.usage.promptTokens + reply.usage.completionTokens;
+      return [questionHash(questionSchema.parse(question)), { at: statSync(file).mtimeMs, tokens }];
     }),
   );
 }
@@ -50,21 +60,25 @@ async function killAll(session: Session, { requests, replyMs }: PaidEndpoint, ki
   return done;
 }
 
-/** What was asked again although it was kept, paid beyond what was under way, or counted twice or never. */
+/** What was asked again although it was kept, paid beyond what was under way, or not counted. */
 async function overpaid(session: Session, { requests }: PaidEndpoint, kills: number): Promise<string[]> {
   const questions = new Set(requests.map(({ question }) => question));
   const kept = keptIn(session);
   const extra = requests.length - questions.size;
   const store = openFolderStore(artifacts(session.home));
-  const counted = (await spentOf({ store, campaign: CAMPAIGN })).reduce((sum, one) => sum + one.requests, 0);
+  const counted = total(await spentOf({ store, campaign: CAMPAIGN }));
+  const keptTokens = [...kept.values()].reduce((sum, { tokens }) => sum + tokens, 0);
   session.notes.push(`${questions.size} questions, ${extra} of them once more, ${kills} kills`);
   return [
     ...requests
-      .filter(({ question, at }) => at > (kept.get(question) ?? Infinity))
+      .filter(({ question, at }) => at > (kept.get(question)?.at ?? Infinity))
       .map(({ step, question }) => `${step}: ${question} was asked again when its reply was kept`),
     ...(extra <= kills ? [] : [`${kills} kills cost ${extra} requests: one each was under way`]),
     ...[...questions].filter((one) => !kept.has(one)).map((one) => `the reply to ${one} was not kept`),
-    ...(counted === kept.size ? [] : [`${kept.size} replies were kept, and ${counted} requests are counted as paid`]),
+    ...(counted.requests <= requests.length
+      ? []
+      : [`${requests.length} requests came, ${counted.requests} are counted`]),
+    ...(counted.tokens >= keptTokens ? [] : [`kept replies have ${keptTokens} tokens, ${counted.tokens} are counted`]),
   ];
 }
 
@@ -80,7 +94,7 @@ function paid(name: string, kills: Kills): Scenario {
       session.cleanups.push(() => endpoint.close());
       // One at a time: a kill meets one request.
       const model = `kind: llm, url: '${endpoint.url}', model: slow, concurrency: 1`;
-      return `analyst: { ${model}, labelsPerChunk: 12 }\nsynthesizer: { ${model}, attacks: 1 }\n`;
+      return `analyst: { ${model}, labelsPerChunk: 12 }\nsynthesizer: { ${model}, attacks: 1 }\nbudget: { tokens: 1000000 }\n`;
     },
     async act(session) {
       const endpoint = endpoints.get(session)!;

@@ -5,7 +5,7 @@ import { createRolloutActivities } from '../../../src/activities';
 import { TEST_TEXTS, testTexts } from '../../../src/activities/tasks';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { chatModelSchema, type Budget, type Price } from '../../../src/domain/endpoints';
-import { spentOf } from '../../../src/language-model/ledger';
+import { spentOf } from '../../../src/language-model/spending';
 import type { PolicyClient } from '../../../src/policy/client';
 import { registry } from '../../support/kinds';
 import { call, recorded, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
@@ -110,13 +110,13 @@ test('a budget stops base rollouts; with a larger one they go on, and nothing is
   const stopped = {
     type: 'BudgetSpent',
     nonRetryable: true,
-    message: expect.stringMatching(/^budget\.tokens is 771: campaign one has spent 1155 tokens on 12 requests; raise/),
+    message: expect.stringMatching(/^budget\.tokens is 771: campaign one has spent 770 tokens on 8 requests; raise/),
   };
   await expect(baseRollouts(batch)).rejects.toMatchObject(stopped);
-  expect(requests()).toEqual([9, 3]);
+  expect(requests()).toEqual([6, 2]);
   await expect(baseRollouts(batch)).rejects.toMatchObject(stopped);
-  expect(requests()).toEqual([9, 3]);
-  expect(await baseRollouts({ ...batch, budget: { tokens: 100 * ROLLOUT } })).toMatchObject({ scored: 6, reused: 3 });
+  expect(requests()).toEqual([6, 2]);
+  expect(await baseRollouts({ ...batch, budget: { tokens: 100 * ROLLOUT } })).toMatchObject({ scored: 6, reused: 2 });
   expect(requests()).toEqual([18, 6]);
   expect(await spent()).toMatchObject([
     { role: 'judge', requests: 6 },

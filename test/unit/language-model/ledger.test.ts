@@ -7,7 +7,8 @@ import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { languageModelSchema, type Budget } from '../../../src/domain/endpoints';
-import { openLedger, spentOf } from '../../../src/language-model/ledger';
+import { openLedger } from '../../../src/language-model/ledger';
+import { settleSpending, spentOf } from '../../../src/language-model/spending';
 import { openLanguageModel } from '../../../src/language-model/model';
 import { startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { askingBy } from '../../support/memory-ledger';
@@ -56,11 +57,20 @@ interface Asked {
   over?: object;
   signal?: AbortSignal;
 }
-const ask = (seed: number, o: Asked = {}) => {
-  const { budget = {}, priced = false, step = 'discovery', ledger = ledgerOf('one', budget), over, signal } = o;
+const ask = async (seed: number, o: Asked = {}) => {
+  const { budget = {}, priced = false, step = 'discovery', over, signal } = o;
+  const store = openFolderStore(home);
+  const ledger = o.ledger ?? openLedger({ store, campaign: 'one', budget, role: 'analyst' });
   const spec = languageModelSchema.parse({ url: server.url, model: 'm', ...(priced && { price }), ...over });
   const question = { messages: [{ role: 'user' as const, content: 'again?' }], seed };
-  return openLanguageModel('analyst', spec).ask(question, askingBy(ledger, { step, ...(signal && { signal }) }));
+  try {
+    return await openLanguageModel('analyst', spec).ask(
+      question,
+      askingBy(ledger, { step, ...(signal && { signal }) }),
+    );
+  } finally {
+    await settleSpending(store);
+  }
 };
 /** What `requests` requests at a step cost. */
 const line = (usage: object, { step = 'discovery', requests = 1 } = {}) => ({
@@ -97,49 +107,50 @@ test('replies, questions and their usage are artifacts; the key is in no file', 
 });
 
 describe('a full disk', () => {
-  /** A store that has no room for what is put under a key, or for what is appended to a journal, as long as `full` says so. */
+  /** A store without room for replies and records as long as `isFull` is set. */
   function tight() {
     const store = openFolderStore(home);
-    const disk: { full: 'put' | 'count' | undefined } = { full: 'put' };
-    const check = (what: 'put' | 'count') => {
-      if (disk.full === what) throw new OutsideFailure('DiskFull', 'no room');
+    const disk = { isFull: true };
+    const check = () => {
+      if (disk.isFull) throw new OutsideFailure('DiskFull', 'no room');
     };
-    const put: typeof store.put = async (artifact) => (check('put'), store.put(artifact));
-    const journal: typeof store.journal = async (key) => (check('count'), store.journal(key));
-    const shared = { ...store, put, journal };
+    const put: typeof store.put = async (artifact) => (check(), store.put(artifact));
+    const create: typeof store.files.create = async (path, text) => (check(), store.files.create(path, text));
+    const shared = { ...store, put, files: { ...store.files, create } };
     const ledger = (campaign = 'one', budget: Budget = {}) =>
       openLedger({ store: shared, campaign, budget, role: 'analyst' });
-    return { disk, ledger };
+    return { disk, ledger, settle: () => settleSpending(shared) };
   }
 
-  test.each(['put', 'count'] as const)(
-    'in the way of a %s: the reply waits for room and is not paid for again',
-    async (full) => {
-      const { disk, ledger } = tight();
-      disk.full = full;
-      await expect(ask(1, { ledger: ledger() })).rejects.toMatchObject({ type: 'DiskFull' });
-      await expect(ask(1, { ledger: ledger() })).rejects.toMatchObject({ type: 'DiskFull' });
-      disk.full = undefined;
-      expect(await ask(1, { ledger: ledger() })).toMatchObject({ text: 'reply 0' });
-      expect(await ask(1)).toMatchObject({ text: 'reply 0' });
-      expect(server.requests).toHaveLength(1);
-      expect(await spent()).toEqual([line(paid)]);
-    },
-  );
+  test('in the way of a reply: it waits for room and is not paid for again', async () => {
+    const { disk, ledger, settle } = tight();
+    await expect(ask(1, { ledger: ledger() })).rejects.toMatchObject({ type: 'DiskFull' });
+    await expect(ask(1, { ledger: ledger() })).rejects.toMatchObject({ type: 'DiskFull' });
+    await expect(settle()).rejects.toMatchObject({ type: 'DiskFull' });
+    disk.isFull = false;
+    expect(await ask(1, { ledger: ledger() })).toMatchObject({ text: 'reply 0' });
+    await settle();
+    expect(await ask(1)).toMatchObject({ text: 'reply 0' });
+    expect(server.requests).toHaveLength(1);
+    expect(await spent()).toEqual([line(paid)]);
+  });
 
   test('does not hide what was spent from the budget', async () => {
-    const { ledger } = tight();
+    const { disk, ledger } = tight();
     const budget = { tokens: 120 };
-    await expect(ask(1, { ledger: ledger('one', budget) })).rejects.toMatchObject({ type: 'DiskFull' });
+    await expect(ask(1, { ledger: ledger('one') })).rejects.toMatchObject({ type: 'DiskFull' });
+    await expect(ask(2, { ledger: ledger('one', budget) })).rejects.toMatchObject({ type: 'DiskFull' });
+    disk.isFull = false;
     await expect(ask(2, { ledger: ledger('one', budget) })).rejects.toMatchObject({ type: 'BudgetSpent' });
     expect(server.requests).toHaveLength(1);
   });
 
   test('of one campaign: what it paid stays its own, whoever keeps the reply', async () => {
-    const { disk, ledger } = tight();
+    const { disk, ledger, settle } = tight();
     await expect(ask(1, { ledger: ledger('one') })).rejects.toMatchObject({ type: 'DiskFull' });
-    disk.full = undefined;
+    disk.isFull = false;
     expect(await ask(1, { ledger: ledger('two') })).toMatchObject({ text: 'reply 0' });
+    await settle();
     expect([await spent('one'), await spent('two')]).toEqual([[line(paid)], []]);
   });
 });
@@ -155,8 +166,8 @@ describe('a request that brings no reply', () => {
     server.play = inOrder(written(half), counting());
     await expect(ask(1)).rejects.toMatchObject(failed);
     expect(await spent()).toEqual(lost(3));
-    await expect(ask(1, { budget: { tokens: 5 } })).rejects.toMatchObject({ type: 'BudgetSpent' });
-    await ask(1, { budget: { tokens: 6 } });
+    await expect(ask(1, { budget: { tokens: 9 } })).rejects.toMatchObject({ type: 'BudgetSpent' });
+    await ask(1, { budget: { tokens: 10 } });
     const both = { promptTokens: 102, cachedTokens: 40, completionTokens: 23 };
     expect(await spent()).toEqual([line(both, { requests: 2 })]);
   });
@@ -205,7 +216,7 @@ describe('a budget', () => {
     );
     expect(server.requests).toHaveLength(2);
     expect(await ask(1, { budget })).toEqual(first);
-    await ask(3, { budget: { tokens: 241 } });
+    await ask(3, { budget: { tokens: 360 } });
     expect(server.requests).toHaveLength(3);
   });
 
@@ -220,23 +231,20 @@ describe('a budget', () => {
     await expect(ask(2, { budget })).rejects.toMatchObject(refused);
   });
 
-  test('counts what is being asked as what a request cost so far, until it has ended', async () => {
+  test('counts a request under way as what requests cost so far, until it has ended', async () => {
     const ledger = ledgerOf('one', { tokens: 350 });
     await ask(1, { ledger });
-    const ended = [new AbortController(), new AbortController()];
-    const permit = (n: number) => ledger.permit({ ended: ended[n]!.signal, field: 'analyst' });
-    await permit(0);
-    await permit(1);
+    const ended = new AbortController();
+    await ledger.permit({ ended: ended.signal, field: 'analyst' });
     await expect(ask(2, { ledger })).rejects.toMatchObject(
-      broke(/spent 120 tokens on 1 requests, and 2 more are under way/),
+      broke(/spent 120 tokens on 1 requests and reserved 120 for requests under way/),
     );
-    ended[0]!.abort();
+    ended.abort();
     await expect(ask(2, { ledger })).resolves.toMatchObject({ text: 'reply 1' });
-    ended[1]!.abort();
   });
 
   test('is not used up by requests that fail', async () => {
-    const ledger = ledgerOf('one', { tokens: 200 });
+    const ledger = ledgerOf('one', { tokens: 240 });
     await ask(1, { ledger });
     server.play = inOrder(answered(500, 'no'), answered(500, 'no'), counting());
     await expect(ask(2, { ledger })).rejects.toMatchObject({ type: 'LanguageModelFailed' });
@@ -251,37 +259,13 @@ describe('a budget', () => {
   });
 });
 
-test('killed before a reply is kept: it is asked again, and kept and counted once', async () => {
+test('killed before a reply is kept: it is asked again, and both payments are counted', async () => {
   expect(await process({ ask: '1', die: 'put' })).toEqual({ lines: [], signal: 'SIGKILL' });
-  expect([server.requests.length, await spent()]).toEqual([1, []]);
+  expect(await spent()).toEqual([line(paid, { step: 'step 1' })]);
   expect((await process({ ask: '1,1' })).lines).toEqual(['reply 1', 'reply 1']);
   expect(server.requests).toHaveLength(2);
-  expect(await spent()).toEqual([line(paid, { step: 'step 1' })]);
-});
-
-test('killed between keeping a reply and counting it: it is not asked again, and is counted once', async () => {
-  expect((await process({ ask: '1', die: 'count' })).signal).toBe('SIGKILL');
-  expect(await spent()).toEqual([]);
-  expect((await process({ ask: '1,1', campaign: 'two' })).lines).toEqual(['reply 0', 'reply 0']);
-  expect([await spent(), await spent('two')]).toEqual([[], []]);
-  expect((await process({ ask: '1,1' })).lines).toEqual(['reply 0', 'reply 0']);
-  expect(server.requests).toHaveLength(1);
-  expect(await spent()).toEqual([line(paid, { step: 'step 1' })]);
-});
-
-test('a payment that could not be written is counted once, however often it is told', async () => {
-  const kept = openFolderStore(join(home, 'artifacts'));
-  let isAway = true;
-  const away = Object.assign(Object.create(kept) as typeof kept, {
-    journal: (key: string) => (isAway ? Promise.reject(new Error('away')) : kept.journal(key)),
-  });
-  const ledger = openLedger({ store: away, campaign: 'paid', budget: {}, role: 'trainer' });
-  const usage = { promptTokens: 3, cachedTokens: 0, completionTokens: 2 };
-  const paid = { id: 'one', step: 'training: x', usage };
-  await expect(ledger.count(paid)).rejects.toThrow('away');
-  isAway = false;
-  await ledger.count(paid);
-  expect(await spentOf({ store: kept, campaign: 'paid' })).toMatchObject([{ role: 'trainer', requests: 1, ...usage }]);
+  const twice = { promptTokens: 200, cachedTokens: 80, completionTokens: 40 };
+  expect(await spent()).toEqual([line(twice, { step: 'step 1', requests: 2 })]);
 });
 
 test('a reply that another campaign paid for costs nothing', async () => {

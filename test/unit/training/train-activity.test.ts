@@ -15,7 +15,7 @@ import { OutsideFailure } from '../../../src/domain/failures';
 import type { TrainingResult, TrainingSummary } from '../../../src/domain/results';
 import type { TrainHeartbeat } from '../../../src/domain/work';
 import type { PolicyClient } from '../../../src/policy/client';
-import { spentOf } from '../../../src/language-model/ledger';
+import { spentOf } from '../../../src/language-model/spending';
 import { registry, shopParts } from '../../support/kinds';
 import { dealGpus } from '../../../src/training/learner-process';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
@@ -403,7 +403,7 @@ test('a Tinker server’s learner has its own Python, the worker’s server and 
   });
   // A step costs 1.5 dollars.
   const server = { kind: 'tinker', url: 'http://named:2', price: { forward: 1, train: 4 } } as const;
-  const poor = { asked: { trainer: server, budget: { dollars: 2 } } };
+  const poor = { asked: { trainer: server, budget: { dollars: 3 } } };
   const paid = await train(poor);
   expect(paid.steps).toBe(local.steps);
   rmSync(
@@ -413,7 +413,7 @@ test('a Tinker server’s learner has its own Python, the worker’s server and 
   damage(paid.metrics.sha256);
   await expect(train(poor)).rejects.toMatchObject({
     type: 'BudgetSpent',
-    message: expect.stringContaining('budget.dollars is 2: campaign one has spent 3.00 dollars on 2') as string,
+    message: expect.stringContaining('budget.dollars is 3: campaign one has spent 3.00 dollars on 2') as string,
   });
   expect((await train({ asked: { trainer: server } })).steps).toBe(local.steps);
   expect(await spentOf({ store: store(), campaign: 'one' })).toEqual([
