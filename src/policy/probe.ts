@@ -1,6 +1,6 @@
 /**
- * Checks that a policy server serves the base model of a policy. The id that the server or the operator states is compared where there is one; of any other
- * server the log-probs of fixed token ids are compared with those that the trainer has computed from the base model's files.
+ * Checks that a policy server serves the base model of a policy. It compares the id that the server or the operator states; without one it compares the
+ * log-probs of fixed token ids with those that the trainer computed from the base model's files.
  */
 import type { ArtifactStore } from '../artifacts/store';
 import { limited } from '../domain/concurrency';
@@ -29,13 +29,8 @@ export interface ProbedServer {
 }
 
 /** Returns a function that throws WrongBaseModel unless the server serves this base. It asks again after 60 s, and after a lost connection. */
-export function createProbe({
-  url,
-  server,
-  store,
-  baseId,
-  fingerprint,
-}: ProbedServer): (base: string) => Promise<void> {
+export function createProbe(o: ProbedServer): (base: string) => Promise<void> {
+  const { url, server, store, baseId, fingerprint } = o;
   const probes = new Map<string, { losses: number; startedAt: number; result: Promise<void> }>();
 
   async function probe(base: string): Promise<void> {
