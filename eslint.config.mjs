@@ -85,6 +85,7 @@ const mayImport = {
     'analyst/analyst',
     'analyst/steps',
     'temporal',
+    'workers/worker',
     'workflows/messages',
     'terminal',
   ],

@@ -11,7 +11,9 @@ import {
   examplesText,
   json,
   option,
+  plugin,
   portOptions,
+  queueList,
   recover,
   seedList,
   wholeNumber,
@@ -191,6 +193,16 @@ const campaignCommands: readonly CommandText[] = [
     options: [...campaignOptions, json()],
     examples: [['campaign --temporal-address temporal:7233 start campaigns/mine.yaml', 'on a cluster of your own']],
     run: by(() => import('./run/campaign.js'), 'start'),
+  },
+  {
+    usage: 'worker',
+    description: 'take steps of campaigns from task queues (docs/machines.md); `run` starts its own workers',
+    options: [
+      option('--queues <list>', 'control, rollouts, gpu: one or more', queueList).makeOptionMandatory(),
+      plugin('plug-in to load'),
+    ],
+    examples: [['campaign worker --queues rollouts,gpu', 'on a host with GPUs; settings are variables']],
+    run: by(() => import('./worker.js'), 'worker'),
   },
 ];
 

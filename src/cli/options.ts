@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { plainText } from '../domain/plain-text';
-import { type Stage, stages } from '../domain/work';
+import { type QueueName, type Stage, stages, taskQueues } from '../domain/work';
 import { UserError } from './errors';
 import { temporalPort, uiPort } from './ports';
 import { type Home, homeAt } from './project';
@@ -93,6 +93,13 @@ export const moreDollars = (text: string): number => {
 export const option = (flags: string, description: string, parse?: (text: string) => unknown): Option => {
   const made = new Option(flags, description);
   return parse ? made.argParser(parse) : made;
+};
+/** One or more task queues. */
+export const queueList = (text: string): QueueName[] => {
+  const names = Object.keys(taskQueues);
+  const queues = text.split(',').map((name) => name.trim());
+  if (queues.every((name) => names.includes(name))) return queues as QueueName[];
+  throw new InvalidArgumentError(`It must be one or more of ${names.join(', ')}, between commas.`);
 };
 /** May be given several times. */
 export const plugin = (description: string): Option =>

@@ -17,6 +17,7 @@ export const taskQueues = {
   rollouts: (pool: string): string => `rollouts-${pool}`,
   gpu: (pool: string): string => `gpu-${pool}`,
 } as const;
+export type QueueName = keyof typeof taskQueues;
 
 /** Of the steps that may take hours: its workers take them beside those of the other queue, so that none of minutes waits for one of them. */
 export const longQueue = (queue: string): string => `long-${queue}`;
@@ -68,7 +69,7 @@ export interface ActivityOrder {
 }
 
 export interface ActivityEntry extends ActivityOrder {
-  queue: keyof typeof taskQueues;
+  queue: QueueName;
   doing: string;
 }
 

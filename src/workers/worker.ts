@@ -1,15 +1,12 @@
 /**
- * A worker of one task queue: `node dist/workers/worker.js control|rollouts|gpu [--plugin PACKAGE|PATH]...`. Asked to stop (SIGTERM, SIGINT, or the end of a pipe as stdin, by
- * which it notices that its parent is gone) it cancels its activities, which save what they have, before it leaves.
+ * The worker program (`campaign worker --queues LIST`): one process with a connection to Temporal and a worker for each task queue. It stops at
+ * SIGTERM, SIGINT or the end of its stdin, which a parent holds open: it cancels its activities, waits until they have saved, and returns.
  */
-import './keys';
 import { asyncLocalStorage } from '@temporalio/activity';
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { fstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import { createControlActivities, createGpuActivities, createRolloutActivities } from '../activities';
 import type { Dependencies, PolicyDependencies } from '../activities/context';
 import { EnvironmentPool, hasNamespaces } from '../activities/environments';
@@ -18,13 +15,11 @@ import { openStore } from '../artifacts/open-store';
 import { workerIdentity } from '../artifacts/place';
 import { notingUsage } from '../artifacts/usage';
 import { restrictToAllowed } from '../domain/allowed';
-import { FAULTY, longQueue, taskQueues } from '../domain/work';
+import { FAULTY, longQueue, type QueueName, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
 import { createMerger } from '../policy/merge';
 import { pluginPath, withPlugins } from '../plugins';
-import type { Registry } from '../registry';
-import { clusterAt, isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
-import { bypassProxiesOnLoopback } from '../temporal/loopback';
+import { isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
 import { loadTracing } from '../temporal/tracing';
 import { dealGpus } from '../training/learner-process';
 import { bundlePath, noSpans, pinnedTo } from './bundle';
@@ -34,17 +29,31 @@ import { installRuntime } from './telemetry';
 const MAX_CONNECTIONS = 256;
 
 const { env } = process;
-const baseId = env['CAMPAIGN_BASE_ID'] || undefined;
 
-/** The campaign whose step runs here; undefined outside of steps. Its children's ids begin with its own. */
-const campaignOfStep = (): string | undefined =>
+/** Returns the campaign whose activity is running; undefined outside of activities. Workflow ids of children begin with the campaign's. */
+const runningCampaign = (): string | undefined =>
   asyncLocalStorage.getStore()?.info.workflowExecution?.workflowId.split('/')[0];
 
-async function dependencies(kinds: Registry): Promise<Dependencies> {
-  const home = resolve(env['CAMPAIGN_HOME'] ?? '.campaigns');
-  const store = notingUsage(await openStore(home), campaignOfStep);
-  const python = env['CAMPAIGN_PYTHON'] ?? resolve('.venv/bin/python');
-  return {
+export interface WorkerSettings {
+  home: string;
+  python: string;
+  queues: QueueName[];
+  /** Packages or paths of plug-ins. */
+  plugins: string[];
+  cluster: TemporalAddress;
+}
+
+/** Runs workers of the named queues until they are asked to stop. The other settings are variables (docs/machines.md). */
+export async function runWorkers({ home, python, queues, plugins, cluster }: WorkerSettings): Promise<void> {
+  installRuntime();
+  if (!hasNamespaces())
+    Runtime.instance().logger.warn(
+      'no PID namespace can be made here: programs of targets see the processes of this user',
+    );
+  const kinds = withPlugins(plugins.map((named) => pluginPath(named, process.cwd())));
+  const store = notingUsage(await openStore(home), runningCampaign);
+  const baseId = env['CAMPAIGN_BASE_ID'] || undefined;
+  const deps = {
     store,
     home,
     python,
@@ -53,24 +62,21 @@ async function dependencies(kinds: Registry): Promise<Dependencies> {
     kinds,
     environments: new EnvironmentPool(store, kinds.environments),
   };
-}
-
-/** The policy server's key, if it wants one, comes from the environment. */
-async function policyDependencies(kinds: Registry): Promise<PolicyDependencies> {
-  const deps = await dependencies(kinds);
   const { POLICY_SERVER_URL: url = 'http://127.0.0.1:8000', POLICY_SERVER_API_KEY: apiKey } = env;
   const client = createPolicyClient({
-    store: deps.store,
+    store,
     merge: createMerger(deps),
     url,
     baseId,
     concurrency: MAX_CONNECTIONS,
     ...(apiKey && { apiKey }),
   });
-  return { ...deps, client };
+  restrictToAllowed();
+  const served = await Promise.all(queues.map((queue) => queueOptions[queue]({ ...deps, client })));
+  await serveQueues(deps, served, cluster);
 }
 
-/** Whose steps this worker takes. */
+/** Returns the pool whose activities this worker takes. */
 function pool(): string {
   if (env['CAMPAIGN_POOL']) return env['CAMPAIGN_POOL'];
   throw new Error(
@@ -78,13 +84,21 @@ function pool(): string {
   );
 }
 
-const queues: Record<keyof typeof taskQueues, (kinds: Registry) => Promise<void>> = {
-  /** Workflows, and the short steps between the long ones. */
-  control: async (kinds) => {
-    const deps = await dependencies(kinds);
+interface QueueOptions extends Omit<WorkerOptions, 'connection'> {
+  activities: object;
+  /** Long activities at once, from a queue of their own, besides the others. */
+  longSlots?: number;
+  /** Ends the process with exit code FAULTY once all activities fail. */
+  stopsWhenFaulty?: boolean;
+  onConnected?: (connection: NativeConnection) => void;
+}
+
+const queueOptions: Record<QueueName, (deps: PolicyDependencies) => QueueOptions | Promise<QueueOptions>> = {
+  /** Workflows, and the short activities between the long ones. */
+  control: async (deps) => {
     const taskQueue = taskQueues.control(await deps.store.id());
     const pinned = async () => ({ workerDeploymentOptions: pinnedTo(await readFile(bundlePath, 'utf8'), taskQueue) });
-    return runWorker(deps, {
+    return {
       taskQueue,
       workflowBundle: { codePath: bundlePath },
       ...(env['CAMPAIGN_VERSIONING'] && (await pinned())),
@@ -92,34 +106,30 @@ const queues: Record<keyof typeof taskQueues, (kinds: Registry) => Promise<void>
       maxConcurrentActivityTaskExecutions: 4,
       // Label passes read all rollouts at once: a few at a time keep memory bounded.
       longSlots: 4,
-    });
+    };
   },
   /** Batches of rollouts against the policy server: as many workers as it can feed. */
-  rollouts: async (kinds) => {
-    const deps = await policyDependencies(kinds);
-    return runWorker(deps, {
-      taskQueue: taskQueues.rollouts(pool()),
-      activities: createRolloutActivities(deps),
-      // Each batch brings its own concurrency: two keep the policy server full while one of them drains. A search for a prompt has another
-      // slot: it takes long, and waits for its language model much of the time.
-      maxConcurrentActivityTaskExecutions: 3,
-      longSlots: 3,
-    });
-  },
+  rollouts: (deps) => ({
+    taskQueue: taskQueues.rollouts(pool()),
+    activities: createRolloutActivities(deps),
+    // Each batch brings its own concurrency: two keep the policy server full while one of them drains. A search for a prompt has another
+    // slot: it takes long, and waits for its language model much of the time.
+    maxConcurrentActivityTaskExecutions: 3,
+    longSlots: 3,
+  }),
   /** One trainer at a time per slot. Start one worker per group of GPUs. */
-  gpu: async (kinds) => {
+  gpu: (deps) => {
     const slots = Number(env['CAMPAIGN_GPU_SLOTS'] ?? 1);
     const perTrainer = Number(env['CAMPAIGN_GPUS_PER_TRAINER'] ?? 0);
     const gpus = dealGpus({ slots, perTrainer, visible: env['CUDA_VISIBLE_DEVICES'] });
     const server = serverWatch();
-    const deps = { ...(await policyDependencies(kinds)), gpus, silentMs: server.silentMs };
-    return runWorker(deps, {
+    return {
       taskQueue: taskQueues.gpu(pool()),
-      activities: createGpuActivities(deps),
+      activities: createGpuActivities({ ...deps, gpus, silentMs: server.silentMs }),
       maxConcurrentActivityTaskExecutions: slots,
       stopsWhenFaulty: true,
       onConnected: server.begin,
-    });
+    };
   },
 };
 
@@ -141,19 +151,10 @@ function serverWatch() {
   };
 }
 
-interface Options extends Omit<WorkerOptions, 'connection'> {
-  activities: object;
-  /** How many long steps it takes at once, from the queue of those, beside the others. */
-  longSlots?: number;
-  /** Whether it leaves, with an exit code of its own, once it fails all that it takes. */
-  stopsWhenFaulty?: boolean;
-  onConnected?: (connection: NativeConnection) => void;
-}
-
 /** A server that is just being started again is waited for. */
 const CONNECT_MS = 60_000;
 
-async function connected({ namespace, ...at }: TemporalAddress): Promise<NativeConnection> {
+async function connect({ namespace, ...at }: TemporalAddress): Promise<NativeConnection> {
   const end = performance.now() + CONNECT_MS;
   for (;;) {
     try {
@@ -166,12 +167,15 @@ async function connected({ namespace, ...at }: TemporalAddress): Promise<NativeC
   }
 }
 
-/** Runs until it is asked to stop. */
-export async function runWorker(
-  deps: Pick<PolicyDependencies, 'store' | 'environments'>,
-  { activities, longSlots, stopsWhenFaulty, onConnected, ...options }: Options,
+/** Runs a worker for each queue, and closes the environments at the end. */
+export async function serveQueues(
+  { store, environments, baseId }: Pick<Dependencies, 'store' | 'environments' | 'baseId'>,
+  queues: QueueOptions[],
+  cluster: TemporalAddress,
 ): Promise<void> {
-  restrictToAllowed();
+  const connection = await connect(cluster);
+  const { plugins, flush } = await loadTracing('campaign-worker');
+  const workers: Worker[] = [];
   const stop = (): void => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   };
@@ -180,72 +184,48 @@ export async function runWorker(
     process.exitCode = FAULTY;
     stop();
   };
-  const cluster = clusterAt();
-  const connection = await connected(cluster);
-  const { plugins, flush } = await loadTracing('campaign-worker');
-  onConnected?.(connection);
-  const common = {
-    connection,
-    namespace: cluster.namespace,
-    // By which `campaign run` knows whether its process lives.
-    identity: workerIdentity(),
-    // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.
-    shutdownGraceTime: '100ms',
-    shutdownForceTime: '25s',
-    // Progress is seen in the UI within seconds, whatever the heartbeat timeout.
-    maxHeartbeatThrottleInterval: '2s',
-    // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
-    stickyQueueScheduleToStartTimeout: '500ms',
-    plugins,
-    sinks: noSpans,
-    activities: stopsWhenFaulty ? stoppingWhenFaulty(activities, { onFaulty }) : activities,
-  };
-  const { taskQueue } = options;
-  const workers = [await Worker.create({ ...common, ...options })];
-  if (longSlots !== undefined) {
-    const long = { taskQueue: longQueue(taskQueue), maxConcurrentActivityTaskExecutions: longSlots };
-    workers.push(await Worker.create({ ...common, ...long }));
+  for (const { activities, longSlots = 0, stopsWhenFaulty, onConnected, ...options } of queues) {
+    onConnected?.(connection);
+    const common = {
+      connection,
+      namespace: cluster.namespace,
+      // By which `campaign run` knows whether its process lives.
+      identity: workerIdentity(),
+      // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.
+      shutdownGraceTime: '100ms',
+      shutdownForceTime: '25s',
+      // Progress is seen in the UI within seconds, whatever the heartbeat timeout.
+      maxHeartbeatThrottleInterval: '2s',
+      // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
+      stickyQueueScheduleToStartTimeout: '500ms',
+      plugins,
+      sinks: noSpans,
+      activities: stopsWhenFaulty ? stoppingWhenFaulty(activities, { onFaulty }) : activities,
+    };
+    workers.push(await Worker.create({ ...common, ...options }));
+    const long = { taskQueue: longQueue(options.taskQueue), maxConcurrentActivityTaskExecutions: longSlots };
+    if (longSlots > 0) workers.push(await Worker.create({ ...common, ...long }));
   }
   // A parent holds the other end of a pipe. A service manager gives /dev/null, whose end says nothing.
   if (!fstatSync(0).isCharacterDevice()) process.stdin.once('end', stop).resume();
-  // One that breaks takes the other with it: the connection closes once nobody holds it.
+  // A worker that breaks stops the others: the connection closes once nobody holds it.
   const running = workers.map((worker) => worker.run().finally(stop));
-  const store = await deps.store.id();
-  const { buildId } = options.workerDeploymentOptions?.version ?? {};
-  const ready = { type: 'ready', taskQueue, store, ...(baseId && { baseId }), ...(buildId && { buildId }) };
+  const buildIds = queues.flatMap(({ workerDeploymentOptions }) => workerDeploymentOptions?.version.buildId ?? []);
+  const ready = {
+    type: 'ready',
+    taskQueues: queues.map(({ taskQueue }) => taskQueue),
+    store: await store.id(),
+    ...(baseId && { baseId }),
+    ...(buildIds.length > 0 && { buildId: buildIds[0] }),
+  };
   process.stdout.write(`${JSON.stringify(ready)}\n`);
   try {
     await Promise.all(running);
   } finally {
     await Promise.allSettled(running);
-    await deps.environments.close();
+    await environments.close();
     await connection.close();
     await flush();
     process.stdin.destroy();
   }
-}
-
-/** Ends the process with its error when the worker can't start or breaks. */
-export function main(run: () => Promise<void>): void {
-  bypassProxiesOnLoopback();
-  run().catch((error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
-    process.exit(1);
-  });
-}
-
-if (require.main === module) {
-  main(async () => {
-    const options = { plugin: { type: 'string', multiple: true } } as const;
-    const { positionals, values } = parseArgs({ options, allowPositionals: true });
-    const [queue = ''] = positionals;
-    if (!(queue in queues)) throw new Error(`no task queue "${queue}": name one of ${Object.keys(queues).join(', ')}`);
-    const kinds = withPlugins((values.plugin ?? []).map((named) => pluginPath(named, process.cwd())));
-    installRuntime();
-    if (!hasNamespaces())
-      Runtime.instance().logger.warn(
-        'no PID namespace can be made here: programs of targets see the processes of this user',
-      );
-    await queues[queue as keyof typeof queues](kinds);
-  });
 }

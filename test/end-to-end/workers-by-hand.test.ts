@@ -63,7 +63,7 @@ async function worker(
   options = ['--plugin', shopPlugin],
 ) {
   const port = await freePort();
-  const child = spawn(process.execPath, [join(repository, 'dist/workers/worker.js'), kind, ...options], {
+  const child = spawn(process.execPath, [join(repository, 'bin/campaign'), 'worker', '--queues', kind, ...options], {
     cwd: repository,
     env: {
       ...process.env,
@@ -87,8 +87,8 @@ async function worker(
   atEnd(stop);
   const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
   for await (const line of createInterface({ input: child.stdout })) {
-    const ready = JSON.parse(line) as { taskQueue?: string; store?: string };
-    if (ready.taskQueue !== undefined) return { ready, log: () => log, stop, metrics };
+    const ready = JSON.parse(line) as { taskQueues?: string[]; store?: string };
+    if (ready.taskQueues !== undefined) return { ready, log: () => log, stop, metrics };
   }
   throw new Error(`the ${kind} worker ended before it was ready: ${log}`);
 }
@@ -153,7 +153,7 @@ test('workers that must not play say why and play nothing; operators see what th
   expect(lost.log()).toContain("type: 'PolicyServerUnavailable'");
 
   const stranger = await playing(other, right.url);
-  expect(stranger.ready).toMatchObject({ taskQueue: queue });
+  expect(stranger.ready).toMatchObject({ taskQueues: [queue] });
   expect(await failure('WrongStore')).toContain(`in ${other.root}, is that of control-${stranger.ready.store}`);
   await stranger.stop();
   const misled = await playing(home, wrong.url);
@@ -174,7 +174,7 @@ test('workers that must not play say why and play nothing; operators see what th
   // A workflow whose code fails.
   const bad = await env.client.workflow.start('campaign', {
     workflowId: 'bad',
-    taskQueue: control.ready.taskQueue!,
+    taskQueue: control.ready.taskQueues![0]!,
     args: [{}],
   });
   const ofControl = await until(control.metrics, (seen) => seen.includes('workflow_task_execution_failed'));

@@ -118,7 +118,7 @@ export class Host {
   }
 
   private worker(kind: string, more: NodeJS.ProcessEnv = {}): Promise<string> {
-    const program = [join(repository, 'dist/workers/worker.js'), kind, '--plugin', shopPlugin];
+    const program = [join(repository, 'bin/campaign'), 'worker', '--queues', kind, '--plugin', shopPlugin];
     return this.start(process.execPath, program, /^\{"type":"ready"/, { ...this.env, ...more });
   }
 

@@ -2,7 +2,8 @@
 import { heartbeat } from '@temporalio/activity';
 import type { Dependencies } from '../../src/activities/context';
 import { fail } from '../../src/activities/failures';
-import { main, runWorker } from '../../src/workers/worker';
+import { clusterAt } from '../../src/temporal/connection';
+import { serveQueues } from '../../src/workers/worker';
 
 const nothing = {
   environments: { close: () => Promise.resolve() },
@@ -17,6 +18,5 @@ const steps: Record<string, () => Promise<never>> = {
   },
   failing: () => Promise.reject(fail('TrainerDied', 'no CUDA device')),
 };
-main(() =>
-  runWorker(nothing, { taskQueue: 'steps', activities: { work: steps[process.argv[2] ?? ''] }, stopsWhenFaulty: true }),
-);
+const activities = { work: steps[process.argv[2] ?? ''] };
+void serveQueues(nothing, [{ taskQueue: 'steps', activities, stopsWhenFaulty: true }], clusterAt());

@@ -1,35 +1,14 @@
 /** The images and compose files: no Docker is at hand where tests run, so they are held to the compose schema and to what they say of themselves. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { taskQueues } from '../../src/domain/work';
+import { composeFiles as files, filled, readRepositoryFile as read, servicesOf, VARIABLE } from '../support/compose';
 
 const root = resolve(__dirname, '../..');
-const read = (file: string): string => readFileSync(join(root, file), 'utf8');
-const files = ['docker-compose.yml', 'deploy/workers.yaml'];
 const dockerfile = read('deploy/Dockerfile');
 const stages = [...dockerfile.matchAll(/^FROM .+ AS (\S+)$/gm)].map(([, name]) => name!);
 
-interface Service {
-  image: string;
-  user?: string;
-  build?: { target: string };
-  environment?: Record<string, string | null>;
-  ports?: string[];
-  restart: string;
-  cap_drop?: string[];
-  security_opt?: string[];
-  healthcheck?: { test?: string[]; disable?: boolean };
-  deploy?: { resources: { limits: { memory?: string; pids?: number } } };
-}
-
-const VARIABLE = /(?<!\$)\$\{([A-Z0-9_]+)(?:(:?[-?])([^}]*))?\}/g;
-const servicesOf = (text: string): [string, Service][] =>
-  Object.entries((parse(text, { merge: true }) as { services: Record<string, Service> }).services);
-/** With every variable at its default; one that has none is told in angle brackets. */
-const filled = (text: string): string =>
-  text.replace(VARIABLE, (_, name: string, how = '', rest = '') => (how.endsWith('-') ? rest : `<${name}>`));
 const raw = files.map(read);
 
 test('both compose files keep to the schema of the compose specification', () => {
@@ -40,7 +19,7 @@ test('both compose files keep to the schema of the compose specification', () =>
   expect(results.flatMap(({ messages }) => messages.filter(({ rule }) => rule === 'invalid-schema'))).toEqual([]);
 });
 
-test.each(raw.flatMap((text) => servicesOf(filled(text))))(
+test.each(raw.flatMap((text) => Object.entries(servicesOf(filled(text)))))(
   '%s: loopback, health check, limits, no root, no secret of its own',
   (_, service) => {
     const { image, user, build, environment = {}, ports = [], healthcheck, deploy } = service;
@@ -61,11 +40,9 @@ test.each(raw.flatMap((text) => servicesOf(filled(text))))(
   },
 );
 
-test('each kind of worker has an image, whose program is built and does not run as root', () => {
-  const commands = [...dockerfile.matchAll(/^CMD (.+)$/gm)].map(([, words]) => JSON.parse(words!) as string[]);
-  expect(commands.map((words) => words.at(-1)).sort()).toEqual(Object.keys(taskQueues).sort());
-  for (const words of commands) expect(existsSync(join(root, words.at(-2)!))).toBe(true);
-  expect(stages).toEqual(expect.arrayContaining(Object.keys(taskQueues)));
+test('each task queue has a service, and no image runs as root', () => {
+  const services = Object.keys(servicesOf(raw[1]!));
+  expect(services).toEqual(expect.arrayContaining(Object.keys(taskQueues)));
   expect(dockerfile.match(/^USER .+$/gm)).toEqual(['USER 1000', 'USER 2000']);
 });
 
@@ -78,7 +55,7 @@ test('base images have exact tags, also where compose files name them', () => {
 });
 
 test('what is reached without a password changes nothing, and a policy server has a key', () => {
-  const services = Object.fromEntries(raw.flatMap((text) => servicesOf(text)));
+  const services = { ...servicesOf(raw[0]!), ...servicesOf(raw[1]!) };
   expect(services['temporal-ui']!.environment).toMatchObject({ TEMPORAL_DISABLE_WRITE_ACTIONS: 'true' });
   expect(services['vllm']!.environment!['VLLM_API_KEY']).toMatch(/^\$\{POLICY_SERVER_API_KEY:\?/);
 });
@@ -92,7 +69,7 @@ test('deploy/env.example explains each variable once, with its default, and no o
   }));
   const used = raw.flatMap((text) => [...text.matchAll(VARIABLE)]);
   const handedOn = raw
-    .flatMap((text) => servicesOf(text))
+    .flatMap((text) => Object.entries(servicesOf(text)))
     .flatMap(([, { environment = {} }]) => Object.keys(environment).filter((name) => environment[name] === null));
   const names = new Set([...used.map(([, name]) => name!), ...handedOn, 'COMPOSE_PROFILES']);
   expect(told.map(({ name }) => name).sort()).toEqual([...names].sort());
@@ -106,7 +83,7 @@ test('every variable of a worker that docs/machines.md names reaches one', () =>
   const table = read('docs/machines.md').split('| variable of a worker |')[1]!;
   const rows = table.match(/^\| `[A-Z][^|]+\|/gm) ?? [];
   const named = rows.flatMap((row) => [...row.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name]) => name!));
-  const reaching = servicesOf(raw[1]!).flatMap(([, { environment = {} }]) => Object.keys(environment));
+  const reaching = Object.entries(servicesOf(raw[1]!)).flatMap(([, { environment = {} }]) => Object.keys(environment));
   const ofTheImage = ['CAMPAIGN_HOME', 'CAMPAIGN_PYTHON'];
   expect(named.filter((name) => ![...reaching, ...ofTheImage].includes(name))).toEqual([]);
 });

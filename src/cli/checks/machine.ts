@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { homedir, tmpdir, totalmem } from 'node:os';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { projectRoot } from '../../artifacts/project-root';
@@ -14,7 +14,6 @@ import { programEnvironment } from '../../policy/python';
 import { messageOf } from '../errors';
 import { type NamedPort, portProblem } from '../ports';
 import { type Home, pythonPath, temporalPath } from '../project';
-import { workerProgram } from '../run/services';
 
 const run = promisify(execFile);
 const GiB = 1024 ** 3;
@@ -53,9 +52,9 @@ export const buildCheck = (root = projectRoot): CheckItem => ({
   name: 'build',
   fix: 'run `make build`',
   run() {
-    const program = workerProgram(root);
-    if (existsSync(program)) return 'dist/';
-    throw new Lack(`${relative(root, program)} is missing`);
+    const bundle = 'dist/workflow-bundle.js';
+    if (existsSync(join(root, bundle))) return 'dist/';
+    throw new Lack(`${bundle} is missing`);
   },
 });
 

@@ -5,14 +5,12 @@ import { ALLOWED_FILE } from '../../domain/allowed';
 import type { Campaign } from '../../domain/campaign';
 import { kindOf } from '../../domain/kinds';
 import { isSecret, splitVariables } from '../../domain/secrets';
-import { taskQueues } from '../../domain/work';
+import { type QueueName, taskQueues } from '../../domain/work';
 import { programEnvironment } from '../../policy/python';
 import { registry } from '../../registry';
 import { pythonPath, type Home } from '../project';
 import { allowedIn } from './allowed';
 import type { ServiceSpec } from './service';
-
-export const workerProgram = (root = projectRoot): string => join(root, 'dist/workers/worker.js');
 
 /** The one JSON line that the policy server writes when it listens. */
 const listeningLine = /^\{.*"type"\s*:\s*"listening".*"url"\s*:\s*"([^"]+)"/;
@@ -78,7 +76,7 @@ export function workerServices(o: {
     name: `${queue}-worker`,
     command: process.execPath,
     args: () => [
-      ...['--enable-source-maps', workerProgram(), queue],
+      ...[join(projectRoot, 'bin/campaign'), 'worker', '--queues', queue],
       ...o.plugins.flatMap((path) => ['--plugin', path]),
     ],
     isReady: (output) => output.some((line) => workerReadyLine.test(line)),
@@ -89,8 +87,7 @@ export function workerServices(o: {
   }));
 }
 
-type Queue = keyof typeof taskQueues;
-const queueNames = Object.keys(taskQueues) as Queue[];
+const queueNames = Object.keys(taskQueues) as QueueName[];
 const POLICY_KEY = 'POLICY_SERVER_API_KEY';
 /** Key variables of Temporal, the store and the trace exporter, which every worker uses. */
 const SHARED = /^(TEMPORAL|AWS|OTEL)_|^CAMPAIGN_STORE$/;
@@ -99,7 +96,7 @@ const picked = (chosen: (name: string) => boolean): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => chosen(name)));
 
 /** Returns whether a queue's worker gets a variable: no key that only the steps of other queues use, or none at all. */
-function isFor(queue: Queue, { campaign, home }: { campaign: Campaign; home: Home }): (name: string) => boolean {
+function isFor(queue: QueueName, { campaign, home }: { campaign: Campaign; home: Home }): (name: string) => boolean {
   const { target, router, arms } = campaign;
   const models = arms.map((arm) => kindOf(registry.arms, arm).languageModel?.(arm, campaign));
   const all = keyNamesIn(campaign);

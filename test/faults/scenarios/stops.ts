@@ -32,7 +32,7 @@ const held: Scenario = {
 async function secondWorker(session: Session, kind: 'rollouts' | 'gpu' | 'control'): Promise<void> {
   const first = await session.pidOf(`${kind}-worker`);
   if (first === undefined) throw new Error(`there is no ${kind}-worker`);
-  const program = ['--enable-source-maps', `${repository}/dist/workers/worker.js`, kind, '--plugin', shopPlugin];
+  const program = [`${repository}/bin/campaign`, 'worker', '--queues', kind, '--plugin', shopPlugin];
   const worker = spawn(process.execPath, program, {
     cwd: repository,
     env: environmentOf(first),
