@@ -286,18 +286,6 @@ describe('going on', () => {
     expect(again).not.toContain(seeds()[0]);
   });
 
-  it('waits for an endpoint that has no capacity', async () => {
-    const play = server.play;
-    let refused = 0;
-    server.play = (body, response) => {
-      if (refused++ > 0) return play(body, response);
-      response.writeHead(429, { 'retry-after-ms': '20' }).end('{"error":{"message":"slow down"}}');
-      return undefined;
-    };
-    expect(await run()).toBe(0);
-    expect(refused).toBeGreaterThan(1);
-  });
-
   it('is noted as used: replies that a campaign shares stay when that is deleted', async () => {
     expect(await run()).toBe(0);
     const { shares } = await usageOf(openFolderStore(join(home, 'artifacts')));

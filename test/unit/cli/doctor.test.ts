@@ -154,12 +154,6 @@ describe('the machine', () => {
     expect(await foundBy([items].flat())).toEqual(lines);
   });
 
-  test('what is missing is one line, first in the error', async () => {
-    const checks = await runChecks([nodeCheck('20.19.0'), buildCheck(newFolder())]);
-    expect(() => requireAll(checks)).toThrow(/^build: /);
-    expect(doctorLines(checks)).toHaveLength(2);
-  });
-
   test('the package of training.reportTo is needed, with the command that installs it', async () => {
     const python = programThatSays('{"python": [3, 12, 0], "packages": {"tensorboard": "2.21.0", "wandb": null}}');
     const checksOn = (reportTo: string) => curvesChecks(campaign({ training: { reportTo } }), python);
@@ -258,26 +252,6 @@ describe('the target and the parts that work on it', () => {
   ])('of %j lack until %s', async (over, until, ...lines) => {
     const found = await foundBy(targetChecks({ campaign: campaign(over), home }), until && { until });
     expect(found.filter((line) => !line.startsWith('ok'))).toEqual(lines);
-  });
-
-  test('kinds of somebody else are asked like the project’s own; a warning is none of the lacks', async () => {
-    const analyst = defineKind({
-      kind: 'mine',
-      version: '1',
-      options: {},
-      open: (_, identity) => ({
-        identity,
-        selects: 'outright' as const,
-        unsuited: ({ name }: { name: string }) => `${name} is not for me`,
-        discover: async () => ({ candidates: [], faults: [] }),
-        label: async () => Promise.reject(new Error('not asked')),
-      }),
-    });
-    const kinds = { ...registry, analysts: [analyst] };
-    const asked = { ...campaign({ target: supported('two-party.mjs'), arms: [] }), analyst: { kind: 'mine' } };
-    const checks = await runChecks(targetChecks({ campaign: asked, home, registry: kinds }));
-    expect(checks.filter(({ ok }) => !ok)).toMatchObject([{ name: 'analyst', detail: 'phone is not for me' }]);
-    expect(checks.filter(({ warning }) => warning)).toMatchObject([{ name: 'synthesizer' }]);
   });
 });
 

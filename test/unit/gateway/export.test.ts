@@ -123,43 +123,6 @@ test('the folder holds adapters, sums, prompts, router, environments and report,
   expect(text(await exported({ baseName: 'mine' }), 'README.md')).toMatch(/vllm serve \.\.\/base /);
 });
 
-test('`hf upload` takes the folder as it is: every file, byte for byte', async () => {
-  const folder = await exported();
-  const asked: { url: string; body: string }[] = [];
-  const hub = createServer((request, response) => {
-    void (async () => {
-      const [url, body] = [request.url!, await readText(request)];
-      asked.push({ url, body });
-      const { files = [] } = url.endsWith('/preupload/main')
-        ? (JSON.parse(body) as { files?: { path: string }[] })
-        : {};
-      const regular = files.map(({ path }) => ({ path, uploadMode: 'regular', shouldIgnore: false }));
-      const commit = { commitUrl: `${at}/owner/name/commit/1`, commitOid: '1', hookOutput: '', success: true };
-      const answer = { files: regular, errors: [], warnings: [], id: 'owner/name', url: `${at}/owner/name`, ...commit };
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-    })();
-  }).listen(0, '127.0.0.1');
-  await once(hub, 'listening');
-  const at = `http://127.0.0.1:${(hub.address() as AddressInfo).port}`;
-  try {
-    const env = { PATH: process.env['PATH'], HF_HOME: join(work, 'home'), HF_ENDPOINT: at, HF_TOKEN: 'hf_test' };
-    const hf = resolve('.venv/bin/hf');
-    await promisify(execFile)(hf, ['upload', 'owner/name', 'shared'], { cwd: work, env });
-  } finally {
-    hub.close();
-  }
-  const { body } = asked.find(({ url }) => url === '/api/models/owner/name/commit/main')!;
-  const sent = body
-    .trim()
-    .split('\n')
-    .flatMap((line) => {
-      const { key, value } = JSON.parse(line) as { key: string; value: { path: string; content: string } };
-      return key === 'file' ? [[value.path, value.content]] : [];
-    });
-  const whole = filesIn(folder).map((path) => [path, readFileSync(join(folder, path), 'base64')]);
-  expect(Object.fromEntries(sent)).toEqual(Object.fromEntries(whole));
-}, 60_000);
-
 test('it serves as the campaign does, from another store, and merges nothing', async () => {
   const folder = await exported();
   const other = openFolderStore(join(work, 'other'));

@@ -674,17 +674,6 @@ test('a policy that could not be evaluated is a failed row, and a bound over it 
   expect([part.comparisons, part.router!.choices]).toEqual([[], undefined]);
 });
 
-test('a baseline that the router may choose is in the bound and in what routing has cost', async () => {
-  const { arms } = withBaseline((arm) => ({ ...arm, routable: true, rollouts: arm.iterations!.at(-1)!.rollouts }));
-  const router = { ...record.router!, options: ['base', one, 'theirs'] };
-  const routable = await built({ ...record, arms: arms!, router });
-  expect(armOf(routable, 'theirs').routable).toBe(true);
-  expect(armOf(routable, 'union_ceiling').successRate!.value).toBe(0.75);
-  const more = (name: string) => armOf(routable, name).allRollouts.value! - armOf(report, name).allRollouts.value!;
-  expect([more('trace'), more('union_ceiling'), more('theirs')]).toEqual([50, 50, 0]);
-  expect(armOf(routable, 'trace').trainingRollouts.value).toBe(80);
-});
-
 test('a campaign that was stopped has no arms; an artifact that is something else is an error that names it', async () => {
   const early = earlyOf(record);
   const stopped = await built({ ...early, stoppedAfter: 'rollouts' });

@@ -123,19 +123,6 @@ describe('arguments that are copied', () => {
       return messages.filter((m) => m.role === 'tool' && ids.includes(m.toolCallId) && m.content.startsWith('{'));
     });
 
-  it('come from what the user says by the form of the example, and from JSON by their names', () => {
-    const user = ['I am ann.lee12@example.com, the order is #W1234567.'];
-    expect(callWith(tool('find_user_id_by_email'), user).arguments).toEqual({ email: 'ann.lee12@example.com' });
-    expect(callWith(tool('get_order_details'), user).arguments).toEqual({ order_id: '#W1234567' });
-    const [order] = observations('get_order_details');
-    const { order_id: orderId, items } = JSON.parse(order!.content);
-    const item = recordsIn([order!]).find((record) => record.includes(items[0].item_id))!;
-    expect(callWith(tool('return_delivered_order_items'), [item]).arguments).toMatchObject({
-      order_id: orderId,
-      item_ids: [items[0].item_id],
-    });
-  });
-
   it('are of the type that the schema says, and left out where nothing needs them', () => {
     const types = { n: 'integer', on: 'boolean', note: 'string' };
     const properties = {
