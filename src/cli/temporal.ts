@@ -26,16 +26,19 @@ let tracing: ReturnType<typeof loadTracing> | undefined;
 
 /** @throws UserError if nothing answers there, or refuses. */
 export async function connect({ namespace, ...at }: TemporalAddress): Promise<Temporal> {
+  const connection = Connection.lazy({
+    ...at,
+    connectTimeout: CONNECT_TIMEOUT,
+    ...(isLoopback(at.address) && { channelArgs: { 'grpc.enable_http_proxy': 0 } }),
+  });
   try {
-    const connection = await Connection.connect({
-      ...at,
-      connectTimeout: CONNECT_TIMEOUT,
-      ...(isLoopback(at.address) && { channelArgs: { 'grpc.enable_http_proxy': 0 } }),
-    });
+    await connection.ensureConnected();
     const { plugins, flush } = await (tracing ??= loadTracing('campaign'));
     const close = () => connection.close().finally(flush);
     return { client: new Client({ connection, namespace, plugins }), close };
   } catch (error) {
+    // An open channel would keep trying to connect.
+    await connection.close();
     throw new UserError(await whyNot({ namespace, ...at }, error));
   }
 }

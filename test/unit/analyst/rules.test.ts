@@ -2,13 +2,7 @@
  * The taxonomy on a target that shares nothing with `shop`: flight bookings, JSON observations of one tool and rendered ones of another. One
  * task, one trajectory per error.
  */
-import {
-  capabilities,
-  type ErrorClass,
-  errorClassOf,
-  errorClasses,
-  errorLabels,
-} from '../../../examples/shop/rules/errors';
+import { capabilities, type ErrorClass, errorLabels } from '../../../examples/shop/rules/errors';
 import { rules } from '../../../examples/shop/rules/rules';
 import { toolKnowledge } from '../../../examples/shop/rules/tools';
 import { selectionRuleSchema } from '../../../src/domain/campaign';

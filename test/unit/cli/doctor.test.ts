@@ -20,12 +20,9 @@ import {
 } from '../../../src/cli/checks/machine';
 import { modelChecks, serverTrials, templateCheck } from '../../../src/cli/checks/model';
 import { bridgeChecks, targetChecks } from '../../../src/cli/checks/target';
-import { doctorLines, requireAll } from '../../../src/cli/doctor';
-import { freePort } from '../../../src/cli/ports';
 import { homeAt, pythonPath } from '../../../src/cli/project';
 import type { Campaign } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
-import { defineKind } from '../../../src/domain/kinds';
 import type { Stage } from '../../../src/domain/work';
 import { registry, shopParts } from '../../support/kinds';
 import { startChatServer } from '../../support/chat-server';
@@ -310,10 +307,8 @@ describe('a vLLM server', () => {
   });
 
   test('that does not answer', async () => {
-    const url = `http://127.0.0.1:${await freePort()}`;
-    expect(await foundBy(modelChecks(campaign(vllm(url))), { only: 'policy server' })).toEqual([
-      'missing policy server',
-    ]);
+    const unused = vllm('http://127.0.0.1:2');
+    expect(await foundBy(modelChecks(campaign(unused)), { only: 'policy server' })).toEqual(['missing policy server']);
   });
 });
 
@@ -355,7 +350,7 @@ describe('language models', () => {
       return found({ target: { kind: 'tau2', domains: ['mock'], ...Object.fromEntries(models) } }, false);
     };
     expect(await found({ target: program('x') }, false)).toEqual([]);
-    for (const users of [[], [{ apiKeyEnv: 'NOT_SET' }], [{ url: `http://127.0.0.1:${await freePort()}/v1` }]])
+    for (const users of [[], [{ apiKeyEnv: 'NOT_SET' }], [{ url: 'http://127.0.0.1:2/v1' }]])
       expect(await ofUser(...users)).toEqual(['missing simulated user']);
     server.play = answered(401, '{"error":{"message":"no key"}}');
     expect(await ofUser({})).toEqual(['missing simulated user']);

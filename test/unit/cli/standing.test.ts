@@ -2,7 +2,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../../../src/cli/errors';
-import { freePort } from '../../../src/cli/ports';
 import { readStatus, type Snapshot, writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
 import { announcedServer } from '../../support/announced-server';
@@ -166,7 +165,8 @@ describe('without a server', () => {
 
   it('the address of a server that is gone is no error', async () => {
     await writeStatus({ home, snapshot: snapshot() });
-    const temporalAddress = `127.0.0.1:${await freePort()}`;
+    // Nobody listens on port 1.
+    const temporalAddress = '127.0.0.1:1';
     const server = await announcedServer(home);
     server.isAt(temporalAddress);
     // It hangs, or was killed a moment ago.

@@ -121,8 +121,6 @@ describe('calibrate', () => {
     });
   });
 
-  const fewFlat = [...repeat(3, group(12)), ...repeat(7, group(0))];
-  const manyFlat = [...repeat(2, group(16)), ...repeat(4, group(10)), ...repeat(4, group(0))];
   it.each([
     [[], /no groups/],
     [[[1], []], /group 1 is empty/],

@@ -1,7 +1,5 @@
 /** A campaign as a folder: all that it needs, with cards, and no path of this machine; it is whole or not there; and it serves like the campaign. */
 import OpenAI from 'openai';
-import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import {
   cpSync,
   existsSync,
@@ -14,12 +12,8 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { text as readText } from 'node:stream/consumers';
-import { promisify } from 'node:util';
+import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';

@@ -3,10 +3,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { checkModule } from '../../../src/cli/environment-check';
 import type { AssistantMessage, Message, ToolSchema } from '../../../src/domain/messages';
-import { callWith, recordsIn } from '../../../src/sandbox/conversation';
+import { callWith } from '../../../src/sandbox/conversation';
 import { attackLine, attackPolicies, attacksIn, type Attack } from '../../../src/sandbox/attacks';
 import { selfTest } from '../../../src/sandbox/self-test';
-import { readFixtureRollouts } from '../../support/fixture-rollouts';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(120_000);
@@ -114,15 +113,6 @@ describe('what is found where observations are JSON', () => {
 });
 
 describe('arguments that are copied', () => {
-  const { description, rollouts } = readFixtureRollouts('tau2-retail/rollouts');
-  const tool = (name: string): ToolSchema => description.tools.find((one) => one.name === name)!;
-  const observations = (name: string): Message[] =>
-    rollouts.flatMap(({ messages }) => {
-      const calls = messages.flatMap((m) => (m.role === 'assistant' ? (m.toolCalls ?? []) : []));
-      const ids = calls.filter((call) => call.name === name).map(({ id }) => id);
-      return messages.filter((m) => m.role === 'tool' && ids.includes(m.toolCallId) && m.content.startsWith('{'));
-    });
-
   it('are of the type that the schema says, and left out where nothing needs them', () => {
     const types = { n: 'integer', on: 'boolean', note: 'string' };
     const properties = {
