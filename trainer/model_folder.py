@@ -129,13 +129,10 @@ def check_files(folder: Path) -> None:
 
 
 class NewAdapter(Closed):
-    """An adapter of this rank and the folder that is made for it. It changes nothing, or what `noise`, the deviation of
-    its factors, and a seed come to."""
+    """An adapter of this rank that changes nothing, and the folder that is made for it."""
 
     rank: int = Field(ge=1)
     output_dir: str = Field(min_length=1)
-    noise: float = Field(0.0, ge=0)
-    seed: int = 0
 
 
 class ModelQuestion(Question):
@@ -182,16 +179,11 @@ def write_adapter(new: NewAdapter, *, base: str, modules: dict[str, Any]) -> Non
 
     from trainer.peft_folder import write_peft_folder
 
-    generator = torch.Generator().manual_seed(new.seed)
-
-    def of(one: Any) -> tuple[int, ...]:
-        return (one.experts,) if isinstance(one, Experts) else ()
-
-    def drawn(*shape: int) -> Any:
-        return (new.noise * torch.randn(shape, generator=generator)).to(torch.bfloat16)
+    def zeros(one: Any, *shape: int) -> Any:
+        return torch.zeros((one.experts, *shape) if isinstance(one, Experts) else shape, dtype=torch.bfloat16)
 
     factors = {
-        name: (drawn(*of(one), new.rank, one.in_features), drawn(*of(one), one.out_features, new.rank))
+        name: (zeros(one, new.rank, one.in_features), zeros(one, one.out_features, new.rank))
         for name, one in modules.items()
     }
     write_peft_folder(Path(new.output_dir), base=base, rank=new.rank, factors=factors)

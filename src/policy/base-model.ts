@@ -95,15 +95,12 @@ export const loraModules = (o: Asked & { targetModules: readonly string[]; home?
 interface NewAdapter {
   targetModules: readonly string[];
   rank: number;
-  /** Of its factors, drawn with a seed; without it the adapter changes nothing. */
-  noise?: { deviation: number; seed: number };
 }
 
-/** Writes a LoRA into a folder that is made for it. */
+/** Writes a LoRA that changes nothing into a folder that is made for it. */
 export async function writeAdapter(o: Asked & NewAdapter & { folder: string }): Promise<void> {
-  const { targetModules, rank, folder, noise, ...of } = o;
-  const drawn = noise && { noise: noise.deviation, seed: noise.seed };
-  const question = { target_modules: targetModules, adapter: { rank, output_dir: folder, ...drawn } };
+  const { targetModules, rank, folder, ...of } = o;
+  const question = { target_modules: targetModules, adapter: { rank, output_dir: folder } };
   await ask({ command: 'check-model', question, answer: z.unknown(), of });
 }
 
@@ -112,8 +109,8 @@ export async function keptAdapter(
   o: Asked & NewAdapter & { store: ArtifactStore; base: string },
 ): Promise<ArtifactRef> {
   const { store, base, ...asked } = o;
-  const { targetModules, rank, noise } = asked;
-  const key = `blank-adapter/${digest({ base: hashOf(modelOf(base)), targetModules, rank, noise })}`;
+  const { targetModules, rank } = asked;
+  const key = `blank-adapter/${digest({ base: hashOf(modelOf(base)), targetModules, rank })}`;
   const known = await store.find(key);
   if (known) return known;
   const work = await mkdtemp(join(tmpdir(), 'adapter-'));

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
+import { writeAdapter } from '../../src/policy/base-model';
 import { createMerger } from '../../src/policy/merge';
 
 const root = join(__dirname, '..', '..');
@@ -57,6 +58,22 @@ export async function startEmbeddedServer({
       await ended;
     },
   };
+}
+
+/** Writes a LoRA with random factors: enough to be seen, and little enough for the model to work. */
+export async function writeRandomAdapter({
+  seed,
+  ...o
+}: Parameters<typeof writeAdapter>[0] & { seed: number }): Promise<void> {
+  await writeAdapter(o);
+  const script = `
+import sys, torch
+from safetensors.torch import load_file, save_file
+file = sys.argv[1] + '/adapter_model.safetensors'
+torch.manual_seed(int(sys.argv[2]))
+save_file({name: 0.05 * torch.randn_like(factor) for name, factor in load_file(file).items()}, file, {'format': 'pt'})
+`;
+  runPython(script, o.folder, String(seed));
 }
 
 /** As a worker asks policy servers. */

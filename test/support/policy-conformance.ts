@@ -4,14 +4,13 @@
  */
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type CheckItem, Lack } from '../../src/checks/check';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { createLimit } from '../../src/domain/concurrency';
 import { type FailureType, isFailure, reasonOf } from '../../src/domain/failures';
 import type { Message } from '../../src/domain/messages';
 import type { FixedPolicy } from '../../src/domain/rollout';
-import { keptAdapter } from '../../src/policy/base-model';
 import type { tryAdapter } from '../../src/policy/client';
 import { createMerger } from '../../src/policy/merge';
 import type { PolicyServer } from '../../src/policy/server';
@@ -27,6 +26,8 @@ import {
   type TurnRequest,
 } from '../../src/policy/wire';
 
+import { writeRandomAdapter } from './embedded-server';
+
 /** What adapters are tried with, on the store of the server's client; and the server itself. */
 export interface Probed extends Omit<Parameters<typeof tryAdapter>[0], 'signal'> {
   server: PolicyServer;
@@ -40,8 +41,6 @@ const TOOL = {
 };
 const SAMPLED = { temperature: 1, topP: 1, maxTokens: 24 };
 const GREEDY = { ...SAMPLED, temperature: 0 };
-/** Deviation of an adapter's factors: enough to be seen, and little enough for a model to stay one. */
-const NOISE = 0.05;
 
 /** Turns that come back from text otherwise than they were sampled, in the formats of calls that there are. */
 const SHAPES = [
@@ -73,8 +72,18 @@ export function conformanceChecks(o: Probed): CheckItem[] {
       ...changes,
     });
 
-  const adapterOf = (seed: number): Promise<ArtifactRef> =>
-    keptAdapter({ store, python, base, model, targetModules, rank, noise: { deviation: NOISE, seed } });
+  async function adapterOf(seed: number): Promise<ArtifactRef> {
+    const key = `random-adapter/${base}/${seed}`;
+    const known = await store.find(key);
+    if (known) return known;
+    const folder = join(await mkdtemp(join(tmpdir(), 'probe-')), 'adapter');
+    try {
+      await writeRandomAdapter({ python, model, targetModules, rank, folder, seed });
+      return await store.putFolder({ key, producer: 'test', inputs: [], folder });
+    } finally {
+      await rm(dirname(folder), { recursive: true, force: true });
+    }
+  }
 
   const items: Record<string, () => Promise<string | { warning: string }>> = {
     async turns() {

@@ -22,7 +22,7 @@ import {
   scoreBody,
 } from '../../src/policy/wire';
 import { bodiesFile, type Recorded } from '../support/dialect-server';
-import { makeHermesModel, policyClient, python } from '../support/embedded-server';
+import { makeHermesModel, policyClient, python, writeRandomAdapter } from '../support/embedded-server';
 import { startServing } from '../support/gateway';
 import { bucket, s3ServerForTests } from '../support/s3-server';
 
@@ -149,7 +149,7 @@ test('an adapter comes from the bucket by its content: with no call to load it, 
   const refs = [];
   for (const seed of [7, 8, 9]) {
     const folder = join(root, `adapter-${seed}`);
-    await writeAdapter({ python, model, targetModules, rank: RANK, folder, noise: { deviation: 0.05, seed } });
+    await writeRandomAdapter({ python, model, targetModules, rank: RANK, folder, seed });
     refs.push(await store.putFolder({ key: folder, producer: 'test', inputs: [], folder }));
     // Only the bucket has it.
     rmSync(folder, { recursive: true });
