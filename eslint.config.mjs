@@ -31,7 +31,7 @@ const mayImport = {
   report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
   view: ['domain', 'artifacts', 'gateway/listen', 'report', 'rollout', 'terminal'],
   workflows: ['domain', 'type activities'],
-  temporal: ['domain'],
+  temporal: ['artifacts', 'domain'],
   training: ['domain', 'artifacts', 'metrics', 'policy', 'rollout'],
   activities: [
     'checks',

@@ -24,7 +24,7 @@ import { createShop } from '../examples/shop/target/shop';
 import { rollOut } from '../src/rollout/engine';
 import { scriptedPolicy } from '../test/support/scripted-policy';
 import { shopAgent } from '../test/support/shop-agent';
-import { bothOf, devServer, queues, quiet, start, workflowBundle } from '../test/workflows/environment';
+import { bothOf, dataConverter, devServer, queues, quiet, start, workflowBundle } from '../test/workflows/environment';
 import { type Activities, artifact, config, fakeActivities } from '../test/workflows/fake-activities';
 
 const folder = mkdtempSync(join(tmpdir(), 'bench-campaign-'));
@@ -39,7 +39,7 @@ async function withWorkers<T>(
   body: () => Promise<T>,
 ): Promise<T> {
   const make = (taskQueue: string, more: object) =>
-    Worker.create({ connection: env.nativeConnection, taskQueue, activities, ...more });
+    Worker.create({ connection: env.nativeConnection, dataConverter, taskQueue, activities, ...more });
   const workers = await Promise.all([
     make(queues.control, { workflowBundle: await workflowBundle() }),
     make(longQueue(queues.control), {}),
@@ -156,6 +156,7 @@ async function gpuWorker(address: string): Promise<void> {
   const { activities } = fakeActivities();
   const worker = await Worker.create({
     connection: await NativeConnection.connect({ address }),
+    dataConverter,
     taskQueue: queues.gpu,
     activities: {
       ...activities,

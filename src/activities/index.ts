@@ -8,7 +8,7 @@ import { mapped } from './failures';
 import { findGains, fitRouter } from './router';
 import { prepare } from './prepare';
 import { writeReport } from './report';
-import { bestIteration, keepDecision, keepPiece, keepResult, readCheckpoints, recallDecision } from './results';
+import { keepDecision, recallDecision } from './decisions';
 import { searchPrompt } from './search-prompt';
 import { calibrate, selfTest, synthesize } from './synthesis';
 
@@ -41,10 +41,6 @@ export const createControlActivities = (deps: Dependencies) =>
     recallDecision,
     keepDecision,
     findGains,
-    keepPiece,
-    keepResult,
-    readCheckpoints,
-    bestIteration,
     writeReport,
   } satisfies Record<ActivityOn<'control'>, Step>);
 

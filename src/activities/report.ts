@@ -1,9 +1,9 @@
 /** Writes the report: report.json and report.html as artifacts, and as files in the campaign's folder. */
 import { join } from 'node:path';
 import { folderIn, replaceFile } from '../artifacts/durable-file';
-import { atHand } from '../artifacts/given';
 import { digest } from '../artifacts/hash';
-import type { ArtifactStore } from '../artifacts/store';
+import { type ArtifactStore, keptJson } from '../artifacts/store';
+import { refsIn } from '../domain/artifacts';
 import type { Work } from '../domain/work';
 import { REPORT_VERSION } from '../report/model';
 import type { CampaignRecord } from '../domain/results';
@@ -13,18 +13,14 @@ import { buildReport } from '../report/build/report';
 import { renderReport } from '../report/render';
 import { type Dependencies, working } from './context';
 import { asideIn } from '../artifacts/durable-file';
-import { readRecord } from './results';
 import { checkLeakage } from './leakage';
 import { TEST_TEXTS } from './tasks';
-import type { ArtifactRef } from '../domain/artifacts';
 import type { WrittenReport } from './types';
 
 export async function writeReport(
   { store, environments, home }: Dependencies,
-  { record: kept }: { record: ArtifactRef },
+  { record }: { record: CampaignRecord },
 ): Promise<WrittenReport> {
-  const portable = await readRecord(store, kept);
-  const record = await atHand(store, portable);
   const inputs = inputsOf(record);
   const { progress } = working('read what was found');
   const watched = heard(store, inputs.length, progress);
@@ -41,7 +37,10 @@ export async function writeReport(
   await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
   const file = join(folder, 'report.html');
   await replaceFile({ path: file, body: html, aside });
-  const key = `report/${digest({ version: REPORT_VERSION, record: portable, spent })}`;
+  // `campaign gateway` and `export` read the policies of baselines in it.
+  const kept = { key: `record/${digest(record)}`, producer: 'writeReport', inputs: refsIn(record) };
+  await keptJson(store, kept, () => record);
+  const key = `report/${digest({ version: REPORT_VERSION, record, spent })}`;
   return {
     ...{ verdict, file },
     report: await store.put({

@@ -8,7 +8,7 @@ import { digest, seedOf } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
-import type { Checkpoint, TrainingSummary } from '../domain/results';
+import type { Checkpoint, TrainingResult } from '../domain/results';
 import type { Purpose } from '../domain/rollout';
 import { bareEnvironment } from '../environments/child-process';
 import { answerOf, openPrompts } from '../language-model/answer';
@@ -25,7 +25,7 @@ const TRAINING: Purpose = 'training';
 const SEARCH_VERSION = '2';
 
 /** On this queue because it makes rollouts and needs no GPU. Its checkpoints: the prompts that were the best so far, each once. */
-export async function searchPrompt(deps: PolicyDependencies, input: SearchPromptInput): Promise<TrainingSummary> {
+export async function searchPrompt(deps: PolicyDependencies, input: SearchPromptInput): Promise<TrainingResult> {
   const { store } = deps;
   const { name, base, sampling, maxSteps, seed, concurrency, maxAttempts, rollouts } = input;
   const { campaign, budget } = input;

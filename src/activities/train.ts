@@ -13,7 +13,7 @@ import { tinkerKeys, tinkerPython, tinkerUrl } from '../policy/tinker';
 import { type GpuDependencies, ledgerOf, modelFolder, progress, type Dependencies } from './context';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { TrainInput } from './types';
-import type { TrainingSummary } from '../domain/results';
+import type { TrainingResult } from '../domain/results';
 import { readFile } from 'node:fs/promises';
 import { moduleFiles } from '../sandbox/source';
 
@@ -21,7 +21,7 @@ const TRAINING: Purpose = 'training';
 /** Changes whenever the same job would come to other weights. */
 const TRAINER_VERSION = '5';
 
-export async function train(deps: GpuDependencies, input: TrainInput): Promise<TrainingSummary> {
+export async function train(deps: GpuDependencies, input: TrainInput): Promise<TrainingResult> {
   const { store } = deps;
   progress({ kind: 'train', step: 0, waitsFor: 'its tasks to be looked at' });
   const { campaign, budget } = input;

@@ -9,7 +9,7 @@ import {
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
-import type { EndedArm, EndedCapability } from '../domain/results';
+import type { ArmResult, CapabilityResult } from '../domain/results';
 import { LAST_STAGE, taskQueues, type Stage } from '../domain/work';
 import {
   childFailureIn,
@@ -175,14 +175,14 @@ async function inputOf({ client }: Temporal, name: string, { runId }: CampaignSt
   return valueOf(client, history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads);
 }
 
-type EndedChild = EndedCapability | EndedArm;
+type ChildResult = CapabilityResult | ArmResult;
 
 /** What a child came to, whether it failed or not; undefined of one that was never started. */
-async function resultOfChild({ client }: Temporal, workflowId: string): Promise<EndedChild | undefined> {
+async function resultOfChild({ client }: Temporal, workflowId: string): Promise<ChildResult | undefined> {
   try {
-    return (await client.workflow.getHandle(workflowId).result()) as EndedChild;
+    return (await client.workflow.getHandle(workflowId).result()) as ChildResult;
   } catch (error) {
-    return childFailureIn<EndedChild>((error as Error).cause);
+    return childFailureIn<ChildResult>((error as Error).cause);
   }
 }
 

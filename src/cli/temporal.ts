@@ -2,13 +2,16 @@
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
 import { decodeFromPayloadsAtIndex } from '@temporalio/common/lib/internal-non-workflow';
+import { openStore } from '../artifacts/open-store';
 import { LAST_STAGE, type Stage } from '../domain/work';
 import { searchAttributeNames } from '../workflows/messages';
 import { clusterAt, whyNot, type TemporalAddress } from '../temporal/connection';
 import { isLoopback } from '../temporal/loopback';
+import { createDataConverter } from '../temporal/payload-storage';
 import { loadTracing } from '../temporal/tracing';
 import { UserError, messageOf } from './errors';
 import { homeOf, namespace, type CommonOptions } from './options';
+import type { Home } from './project';
 import { serverOf } from './run/processes';
 
 const CONNECT_TIMEOUT = '3s';
@@ -24,8 +27,8 @@ export interface Temporal {
 
 let tracing: ReturnType<typeof loadTracing> | undefined;
 
-/** @throws UserError if nothing answers there, or refuses. */
-export async function connect({ namespace, ...at }: TemporalAddress): Promise<Temporal> {
+/** `home`: its store holds the large payloads. @throws UserError if nothing answers there, or refuses. */
+export async function connect({ namespace, ...at }: TemporalAddress, home: Home): Promise<Temporal> {
   const connection = Connection.lazy({
     ...at,
     connectTimeout: CONNECT_TIMEOUT,
@@ -35,7 +38,8 @@ export async function connect({ namespace, ...at }: TemporalAddress): Promise<Te
     await connection.ensureConnected();
     const { plugins, flush } = await (tracing ??= loadTracing('campaign'));
     const close = () => connection.close().finally(flush);
-    return { client: new Client({ connection, namespace, plugins }), close };
+    const dataConverter = createDataConverter(() => openStore(home.root));
+    return { client: new Client({ connection, namespace, plugins, dataConverter }), close };
   } catch (error) {
     // An open channel would keep trying to connect.
     await connection.close();
@@ -56,7 +60,7 @@ export function addressOf(options: CommonOptions): TemporalAddress {
 
 /** `work` with a connection to that server. */
 export async function withTemporal<T>(options: CommonOptions, work: (temporal: Temporal) => Promise<T>): Promise<T> {
-  const temporal = await connect(addressOf(options));
+  const temporal = await connect(addressOf(options), homeOf(options));
   try {
     return await work(temporal);
   } finally {
@@ -73,7 +77,7 @@ export async function withServer<T>(
   const address = serverOf(homeOf(options));
   let temporal: Temporal | undefined;
   try {
-    temporal = address ? await connect({ address, namespace: namespace() }) : undefined;
+    temporal = address ? await connect({ address, namespace: namespace() }, homeOf(options)) : undefined;
   } catch (error) {
     if (!(error instanceof UserError)) throw error;
   }

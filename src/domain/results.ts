@@ -45,7 +45,7 @@ export interface SelectionResult {
 }
 
 interface Trained {
-  training: TrainingSummary;
+  training: TrainingResult;
   iterations: Iteration[];
   best: Iteration;
 }
@@ -65,62 +65,32 @@ export interface CapabilityResult {
   unvalidated?: Omit<Trained, 'best'>;
 }
 
-type HeldOut = Pick<RolloutSummary, 'ref' | 'successRate' | 'meanReward'>;
-
-/** A capability that has ended, as its campaign decides on it; all that it came to is in its result. */
-export interface EndedCapability extends Pick<CapabilityResult, 'name' | 'workflowId' | 'status' | 'reason'> {
-  /** Of the environment that is within the bands, where there is one. */
-  module?: ArtifactRef;
-  trained?: {
-    training: Pick<TrainingSummary, 'steps' | 'rollouts'>;
-    best: Pick<Iteration, 'step' | 'policy'>;
-    synthesized: { before: HeldOut; after: HeldOut };
-    target: { before: HeldOut; after: HeldOut };
-  };
-  unvalidated?: { training: Pick<TrainingSummary, 'steps' | 'rollouts'> };
-  /** A CapabilityResult; absent where its workflow came to none. */
-  result?: ArtifactRef;
-}
-
 /** A synthesized environment of others that was trained on, and how many of its training seeds. */
 export interface TrainedOn {
   module: ArtifactRef;
   seeds: number;
 }
 
-/** What an arm came to. */
+/** The result of an arm's work. */
 export interface ArmOutcome {
   /** In the order of rollouts spent; each was evaluated on the held-out train tasks of the target. */
   iterations: Iteration[];
-  /** Where it trained. */
-  training?: TrainingSummary;
+  training: TrainingResult;
   /** Capabilities whose environments it takes over. */
   builtOn?: string[];
   trainedOn?: TrainedOn[];
 }
 
-/** An arm that has ended, as its campaign decides on it; all that it came to is in its result. */
-export interface EndedArm {
+/** An arm that has ended. One that failed after its training has a `training` and no `iterations`. */
+export interface ArmResult extends Partial<ArmOutcome> {
   name: string;
   kind: string;
   workflowId: string;
   status: 'done' | 'failed';
   reason?: string;
-  /** Whether the router may give conversations to it. */
-  routable: boolean;
-  /** Training rollouts until its last iteration. */
-  rollouts?: number;
-  /** Success on the held-out train tasks of the target: of its first iteration, and of the best of all. */
-  heldOut?: { first: number; best: number };
-  /** Of one that failed after its training. */
-  training?: TrainingSummary;
   /** The best iteration among those within the training rollouts that `trace` spent: what is evaluated. */
   best?: Iteration;
-  /** An ArmOutcome; absent where its workflow came to none. */
-  result?: ArtifactRef;
 }
-
-export interface ArmResult extends Omit<EndedArm, 'result'>, Partial<ArmOutcome> {}
 
 export interface RouterResult {
   /** Absent where it could not be fitted: then nothing is routed. */
@@ -168,12 +138,6 @@ export interface CampaignRecord {
   evaluation?: EvaluationResult;
 }
 
-/** As it is kept: of what its children came to it has the references. */
-export type KeptRecord = Omit<CampaignRecord, 'capabilities' | 'arms'> & {
-  capabilities?: EndedCapability[];
-  arms?: EndedArm[];
-};
-
 /** What could not be done, for people: steps that failed, and children that came to nothing. Doing them again may help. */
 export function failedIn({
   selection,
@@ -181,25 +145,21 @@ export function failedIn({
   arms = [],
   router,
   evaluation,
-}: Partial<KeptRecord>): string[] {
+}: Partial<CampaignRecord>): string[] {
   return [
     ...(selection?.failedPasses ?? []).map(({ pass }) => `labeling pass ${pass + 1}`),
     ...capabilities.flatMap(({ name, status }) => (status === 'failed' ? [name] : [])),
     // One that has a result did not fail, but spent too much to be compared.
-    ...arms.flatMap(({ name, status, result }) => (status === 'failed' && !result ? [name] : [])),
+    ...arms.flatMap(({ name, status, iterations }) => (status === 'failed' && !iterations ? [name] : [])),
     ...(router?.reason === undefined ? [] : ['router']),
     ...(router?.failed ?? []).map(({ name }) => `${name} on the router's tasks`),
     ...(evaluation?.failed ?? []).map(({ name }) => `${name} on the test tasks`),
   ];
 }
 
-/** The training rollouts that `trace` spent: those of all capabilities, also of one that failed after its training, and of the arms that it may route to. */
-export function rolloutsOfTrace({ capabilities = [], arms = [] }: Pick<KeptRecord, 'capabilities' | 'arms'>): number {
-  return (
-    capabilities.reduce((sum, one) => sum + ((one.trained ?? one.unvalidated)?.training.rollouts ?? 0), 0) +
-    arms.reduce((sum, { routable, rollouts = 0 }) => sum + (routable ? rollouts : 0), 0)
-  );
-}
+/** The training rollouts that `trace` spent: those of all capabilities, also of one that failed after its training. */
+export const rolloutsOfTrace = (capabilities: readonly CapabilityResult[]): number =>
+  capabilities.reduce((sum, one) => sum + ((one.trained ?? one.unvalidated)?.training.rollouts ?? 0), 0);
 
 const count = z.number().int().nonnegative();
 const checkpointSchema = z.object({
@@ -209,7 +169,6 @@ const checkpointSchema = z.object({
   rollouts: count.optional(),
 });
 export type Checkpoint = z.infer<typeof checkpointSchema>;
-export const checkpointsSchema = z.array(checkpointSchema);
 
 export const trainingResultSchema = z.object({
   steps: count,
@@ -223,12 +182,9 @@ export const trainingResultSchema = z.object({
   superseded: z.object({ rollouts: count, promptTokens: count, completionTokens: count }).optional(),
   /** metrics.jsonl: one line per optimizer step; its provenance names the batches trained on. */
   metrics: artifactRefSchema,
-  checkpoints: checkpointsSchema,
+  checkpoints: z.array(checkpointSchema),
 });
 export type TrainingResult = z.infer<typeof trainingResultSchema>;
-
-/** As steps hand it on: there may be hundreds of checkpoints. */
-export type TrainingSummary = Omit<TrainingResult, 'checkpoints'> & { checkpoints: ArtifactRef };
 
 /** A policy on the way of a training, or of whatever else an arm does. */
 export interface Iteration {

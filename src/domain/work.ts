@@ -85,10 +85,6 @@ export const activities = {
   recallDecision: { queue: 'control', doing: 'looking for an earlier decision' },
   keepDecision: { queue: 'control', doing: 'keeping the decision' },
   findGains: { queue: 'control', doing: 'comparing the adapters' },
-  keepPiece: { queue: 'control', doing: 'keeping what it came to' },
-  keepResult: { queue: 'control', doing: 'keeping what it came to' },
-  readCheckpoints: { queue: 'control', doing: 'reading the checkpoints' },
-  bestIteration: { queue: 'control', doing: 'choosing the best iteration' },
   writeReport: { queue: 'control', doing: 'writing the report' },
   rollOut: { queue: 'rollouts', doing: 'beginning rollouts' },
   // It makes rollouts, and needs no GPU.

@@ -85,9 +85,9 @@ const recordSchema = z.object({
 
 /** Of the campaign's last record, as far as the store has noted what is of which campaign. */
 export async function recordedOf(store: ArtifactStore, name: string): Promise<Recorded> {
-  const results = (await keysNotedBy(store, name)).filter((key) => key.startsWith('result/'));
+  const keys = (await keysNotedBy(store, name)).filter((key) => key.startsWith('record/'));
   const records = await Promise.all(
-    results.map(async (key) => {
+    keys.map(async (key) => {
       const ref = await store.find(key);
       return ref ? (recordSchema.safeParse(JSON.parse(String(await store.read(ref)))).data ?? []) : [];
     }),

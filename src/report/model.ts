@@ -37,8 +37,6 @@ const armSchema = z
     builtOn: z.array(z.string()).optional(),
     /** Another row of which it is the very policy: the two are samples of one. */
     sameAs: z.string().optional(),
-    /** Of a baseline that the router may give conversations to. */
-    routable: z.boolean().optional(),
     /** Training rollouts spent to choose what is evaluated from; of a baseline those within what the routed policy spent. */
     trainingRollouts: figureSchema,
     /** Of the iteration that is evaluated, where it is not the last of these. */

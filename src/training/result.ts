@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { ifThere } from '../artifacts/durable-file';
 import { digest, sha256 } from '../artifacts/hash';
-import { keptJson, readJson, type ArtifactStore, type Journal } from '../artifacts/store';
-import { type ArtifactRef, artifactRefSchema, refsIn } from '../domain/artifacts';
+import { readJson, type ArtifactStore, type Journal } from '../artifacts/store';
+import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import { type Checkpoint, type TrainingResult, type TrainingSummary, trainingResultSchema } from '../domain/results';
+import { type Checkpoint, type TrainingResult, trainingResultSchema } from '../domain/results';
 import { type FixedPolicy, fixedPolicySchema, type RolloutSummary } from '../domain/rollout';
 import type { Learned, RolloutsRequest } from './learner-process';
 import { metricsIn, metricsLine, removeCheckpoints, TrainingState } from './state';
@@ -289,13 +289,4 @@ export async function findResult(store: ArtifactStore, key: string): Promise<Tra
   if (intact.every(Boolean)) return result;
   await store.forget(key);
   return undefined;
-}
-
-/** A training as the workflow is told of it. */
-export async function summaryOf(
-  store: ArtifactStore,
-  { checkpoints, ...training }: TrainingResult,
-): Promise<TrainingSummary> {
-  const kept = { key: `checkpoints/${digest(checkpoints)}`, producer: 'train', inputs: refsIn(checkpoints) };
-  return { ...training, checkpoints: await keptJson(store, kept, (): Checkpoint[] => checkpoints) };
 }

@@ -11,7 +11,7 @@ import { digest } from '../artifacts/hash';
 import { keptJson, type ArtifactStore } from '../artifacts/store';
 import { workerIdentity } from '../artifacts/place';
 import { type FailureType, OF_A_CONVERSATION, OutsideFailure, LEARNER } from '../domain/failures';
-import type { Checkpoint, TrainingResult, TrainingSummary } from '../domain/results';
+import type { Checkpoint, TrainingResult } from '../domain/results';
 import type { Outcome } from '../domain/outcomes';
 import { brokenFailure, type Rollout } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
@@ -21,7 +21,7 @@ import type { PolicyClient } from '../policy/client';
 import { rollOut, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import { type LearnerLimits, LearnerProcess, type ReplyRequest, type RolloutsRequest } from './learner-process';
-import { findResult, refsOf, summaryOf, TrainingRecord, type TrainingRecordOptions } from './result';
+import { findResult, refsOf, TrainingRecord, type TrainingRecordOptions } from './result';
 
 interface LearnerDependencies {
   store: ArtifactStore;
@@ -82,12 +82,12 @@ interface LearnerRun {
   isUnfinished?: () => boolean;
 }
 
-export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Promise<TrainingSummary> {
+export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Promise<TrainingResult> {
   const { store, home } = deps;
   const { name, id, program, limits, show, env = {}, keys, python = deps.python } = run;
   const key = `training/${id}`;
   const known = await findResult(store, key);
-  if (known) return summaryOf(store, known);
+  if (known) return known;
 
   const folder = folderIn(join(home, 'trainings'), `${name}-${id.slice(0, 12)}`);
   const { job, learning } = await run.prepare(folder);
@@ -110,7 +110,7 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
         await keptJson(store, { key, producer: 'train', inputs: refsOf(result) }, () => result);
         await record.state.remove();
       }
-      return await summaryOf(store, result);
+      return result;
     } finally {
       end();
       await process.stop();

@@ -44,14 +44,6 @@ const stepSchema = z.number().int().nonnegative();
 const nameRecord = z.object({ kind: z.literal('name'), name: z.string() });
 const batchRecord = z.object({ kind: z.literal('batch'), step: stepSchema, ref: artifactRefSchema });
 const stateRecord = z.object({ kind: z.literal('state'), step: stepSchema, metrics: z.array(z.string()) });
-/** Of what a capability or an arm came to: steps with the same policy have one batch, which its title can't tell. */
-const outcomeSchema = z.object({
-  training: z.object({ metrics: artifactRefSchema }),
-  iterations: z.array(z.object({ step: stepSchema, heldOut: z.object({ ref: artifactRefSchema }) })),
-});
-const resultSchema = jsonText.pipe(
-  z.union([z.object({ trained: outcomeSchema }).transform(({ trained }) => trained), outcomeSchema]),
-);
 const metricsLine = jsonText.pipe(z.object({ step: stepSchema, reward: z.unknown().optional() }));
 
 type Batch = ReturnType<typeof summarise> & ReturnType<typeof purposeOf> & { outcomes: readonly Outcome[] };
@@ -60,8 +52,6 @@ interface Training {
   /** The batch that the step was learned from. */
   batches: ReadonlyMap<number, ArtifactRef>;
   lines: string[];
-  /** What its metrics are once it has ended. */
-  metrics?: ArtifactRef;
 }
 
 /** Reads again only what may have changed since. */
@@ -69,7 +59,6 @@ export function createCurves({ store, home, campaign }: CurvesOptions) {
   const batches = new Map<string, Batch>();
   const refs = new Map<string, ArtifactRef>();
   const ended = new Map<string, Training>();
-  const outcomes = new Map<string, z.infer<typeof outcomeSchema> | undefined>();
 
   async function batchIn(ref: ArtifactRef): Promise<Batch> {
     const known = batches.get(ref.sha256);
@@ -94,7 +83,7 @@ export function createCurves({ store, home, campaign }: CurvesOptions) {
     if (result) {
       const { metrics } = await readJson(store, result, trainingResultSchema);
       const lines = (await store.read(metrics)).toString('utf8').split('\n');
-      const training = { of: name, batches: learned, lines, metrics };
+      const training = { of: name, batches: learned, lines };
       ended.set(key, training);
       return training;
     }
@@ -105,13 +94,6 @@ export function createCurves({ store, home, campaign }: CurvesOptions) {
     const told = states.flatMap(({ metrics }) => metrics);
     const lines = told.filter((line) => (metricsLine.safeParse(line).data?.step ?? Infinity) <= reached);
     return { of: name, batches: learned, lines };
-  }
-
-  async function outcomeOf(key: string) {
-    if (outcomes.has(key)) return outcomes.get(key);
-    const ref = await store.find(key);
-    if (ref) outcomes.set(key, resultSchema.safeParse((await store.read(ref)).toString('utf8')).data);
-    return outcomes.get(key);
   }
 
   /** Something that is damaged, or gone, is made anew by the campaign: until then it is in no curve. */
@@ -145,14 +127,6 @@ export function createCurves({ store, home, campaign }: CurvesOptions) {
     for (const key of keysOfTrainings) {
       const training = await whole(trainingOf(key));
       if (training && training.of !== '') byName.set(training.of, training);
-    }
-    for (const key of keys.filter((one) => one.startsWith('result/'))) {
-      const { training, iterations = [] } = (await whole(outcomeOf(key))) ?? {};
-      const [name] = [...byName].find(([, { metrics }]) => metrics?.sha256 === training?.metrics.sha256) ?? [];
-      for (const { step, heldOut } of name === undefined ? [] : iterations) {
-        const batch = await whole(batchIn(heldOut.ref));
-        if (batch && name !== undefined) addHeldOut(name, step, batch);
-      }
     }
     const trainings: TrainingCurve[] = [];
     for (const [name, training] of byName) {

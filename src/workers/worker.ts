@@ -20,6 +20,7 @@ import { createPolicyClient } from '../policy/client';
 import { createMerger } from '../policy/merge';
 import { pluginPath, withPlugins } from '../plugins';
 import { isRefusal, whyNot, type TemporalAddress } from '../temporal/connection';
+import { createDataConverter } from '../temporal/payload-storage';
 import { loadTracing } from '../temporal/tracing';
 import { dealGpus } from '../training/learner-process';
 import { bundlePath, noSpans, pinnedTo } from './bundle';
@@ -199,6 +200,7 @@ export async function serveQueues(
       // After a crash the server waits this long for the dead worker's cache before it gives its workflows to another.
       stickyQueueScheduleToStartTimeout: '500ms',
       plugins,
+      dataConverter: createDataConverter(() => store),
       sinks: noSpans,
       activities: stopsWhenFaulty ? stoppingWhenFaulty(activities, { onFaulty }) : activities,
     };

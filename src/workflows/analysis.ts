@@ -8,7 +8,7 @@ import type { SelectionResult } from '../domain/results';
 import { failedWith, reasonOf } from './failures';
 import { checkAdapters, checkBase, required, rollOutTarget, type Run } from './run';
 import { approvedSelection } from './approval';
-import { activity, basePolicy, batchOf, part } from './steps';
+import { activity, basePolicy, batchOf, mapBounded, part } from './steps';
 
 export async function rolloutsStage(run: Run): Promise<void> {
   const { config, prepared, status, found } = run;
@@ -79,17 +79,16 @@ async function label(
   { rollouts, candidates }: { rollouts: ArtifactRef; candidates: ArtifactRef },
 ): Promise<Pick<SelectionResult, 'labels' | 'failedPasses'>> {
   const { name: campaign, budget, target, analyst, selection: rule, seed } = config;
-  const ended = await Promise.all(
-    Array.from({ length: rule.passes }, async (_, pass) => {
-      try {
-        const step = activity(config, `labeling pass ${pass + 1} of ${rule.passes}`);
-        return await step.label({ campaign, budget, target, analyst, rollouts, candidates, pass, seed });
-      } catch (error) {
-        if (failedWith(error, ...OF_A_PASS) === undefined) throw error;
-        return { pass, reason: reasonOf(error) };
-      }
-    }),
-  );
+  const passes = Array.from({ length: rule.passes }, (_, pass) => pass);
+  const ended = await mapBounded(passes, async (pass) => {
+    try {
+      const step = activity(config, `labeling pass ${pass + 1} of ${rule.passes}`);
+      return await step.label({ campaign, budget, target, analyst, rollouts, candidates, pass, seed });
+    } catch (error) {
+      if (failedWith(error, ...OF_A_PASS) === undefined) throw error;
+      return { pass, reason: reasonOf(error) };
+    }
+  });
   return {
     labels: ended.flatMap((one) => ('uri' in one ? [one] : [])),
     failedPasses: ended.flatMap((one) => ('uri' in one ? [] : [one])),

@@ -3,30 +3,28 @@
  * on it and validated. Invariant: every end is a result, a failure too, which holds it; but a cancellation, what is about the campaign as a
  * whole (a damaged artifact, a language model that can't be asked) and a crash of the workflow itself.
  */
-import { patched, workflowInfo } from '@temporalio/workflow';
+import { workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
-import { bestIteration, type CapabilityResult, type EndedCapability, type TrainingSummary } from '../domain/results';
+import { bestIteration, type CapabilityResult } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout';
 import { ChildStatus, percent, withOutcome } from './status';
 import { childFailure, resultingReason } from './failures';
-import { basePolicy, keep, part, rollOut } from './steps';
+import { basePolicy, part, rollOut } from './steps';
 import { type SynthesisInput, synthesize } from './synthesis';
-import { moduleOf, practiceOn, train } from './training';
+import { practiceOn, train } from './training';
 
 export interface CapabilityInput extends SynthesisInput {
   /** The base model on the held-out part of the target's train split. */
   baseHeldOut: RolloutSummary;
 }
 
-export function capability(input: CapabilityInput): Promise<EndedCapability> {
-  return withOutcome(() => developed(input));
-}
+export const capability = (input: CapabilityInput): Promise<CapabilityResult> =>
+  withOutcome(() => runCapability(input));
 
-async function developed(input: CapabilityInput): Promise<EndedCapability> {
+async function runCapability(input: CapabilityInput): Promise<CapabilityResult> {
   const { name } = input.candidate;
   const status = new ChildStatus(name);
   const result: CapabilityResult = { name, workflowId: workflowInfo().workflowId, status: 'failed', rounds: [] };
-  let failure: unknown;
   try {
     const environment = await synthesize(input, result.rounds, status);
     if (!('reason' in environment)) {
@@ -39,43 +37,12 @@ async function developed(input: CapabilityInput): Promise<EndedCapability> {
       status.set('failed', `${environment.status}: ${environment.reason}`);
     }
   } catch (error) {
-    failure = error;
     result.reason = resultingReason(error);
-    // What is kept may have one more piece by it.
-    if (status.work && patched('what a failed capability trained')) result.unvalidated = status.work;
+    if (status.work) result.unvalidated = status.work;
     status.set('failed', result.reason);
+    throw childFailure(result, error);
   }
-  const kept = await keep(input.campaign, `what ${name} came to`, result);
-  const decided = decidedOn(result, kept);
-  if (failure !== undefined) throw childFailure(decided, failure);
-  return decided;
-}
-
-/** What its campaign is told. */
-function decidedOn(all: CapabilityResult, result: ArtifactRef): EndedCapability {
-  const { name, workflowId, status, reason, trained, unvalidated } = all;
-  const module = moduleOf(all);
-  const figures = ({ ref, successRate, meanReward }: RolloutSummary) => ({ ref, successRate, meanReward });
-  const change = ({ before, after }: { before: RolloutSummary; after: RolloutSummary }) => ({
-    before: figures(before),
-    after: figures(after),
-  });
-  const spent = ({ training: { steps, rollouts } }: { training: TrainingSummary }) => ({ steps, rollouts });
-  return {
-    ...{ name, workflowId, status },
-    ...(reason !== undefined && { reason }),
-    ...(module && { module }),
-    ...(trained && {
-      trained: {
-        training: spent(trained),
-        best: { step: trained.best.step, policy: trained.best.policy },
-        synthesized: change(trained.synthesized),
-        target: change(trained.target),
-      },
-    }),
-    ...(unvalidated && { unvalidated: { training: spent(unvalidated) } }),
-    result,
-  };
+  return result;
 }
 
 async function trainAndValidate(

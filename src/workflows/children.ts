@@ -12,13 +12,14 @@ import { armName, type Campaign } from '../domain/campaign';
 import type { Lacking } from '../domain/capability';
 import { kindOf } from '../domain/kinds';
 import { escapeMarkdown } from '../domain/plain-text';
-import { type EndedArm, type EndedCapability, rolloutsOfTrace } from '../domain/results';
+import { type ArmResult, bestIteration, type CapabilityResult, rolloutsOfTrace, withinBudget } from '../domain/results';
 import type { ArmInput } from './arm';
+import { arms } from './arms';
 import type { CapabilityInput } from './capability';
 import { endedIn, reasonOf, resultingReason } from './failures';
 import { searchAttributeNames, workflowIds } from './messages';
 import { checkAdapters, required, rollOutTarget, type Run } from './run';
-import { activity, basePolicy } from './steps';
+import { basePolicy } from './steps';
 
 export async function capabilitiesStage(run: Run): Promise<void> {
   const { config: campaign, prepared, found } = run;
@@ -47,9 +48,9 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     begun.push(child);
     return child;
   };
-  const startArms = (specs: Campaign['arms'], budget: number, capabilities: EndedCapability[]) =>
+  const startArms = (specs: Campaign['arms'], budget: number, capabilities: CapabilityResult[]) =>
     Promise.all(specs.map((spec) => begin(startArm(run, { campaign, prepared, spec, budget, capabilities }))));
-  const isLater = (spec: Campaign['arms'][number]) => kindOf(run.arms, spec).buildsOnCapabilities?.(spec) ?? false;
+  const isLater = (spec: Campaign['arms'][number]) => kindOf(arms, spec).buildsOnCapabilities?.(spec) ?? false;
   const later = campaign.arms.filter(isLater);
   const atOnce = campaign.arms.filter((spec) => !isLater(spec));
   const sideBySide = () => {
@@ -62,54 +63,48 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     return Promise.all([
       running,
       startArms(atOnce, most, []),
-      running.then((done) => startArms(later, rolloutsOfTrace({ capabilities: done }), done)),
+      running.then((done) => startArms(later, rolloutsOfTrace(done), done)),
     ]);
   };
-  const [capabilities, ...arms] = await children.run(sideBySide).catch(async (error: unknown) => {
+  const [capabilities, ...ended] = await children.run(sideBySide).catch(async (error: unknown) => {
     children.cancel();
     await Promise.allSettled(begun);
     throw error;
   });
   found.capabilities = capabilities;
-  found.arms = await compared(run, arms.flat());
+  found.arms = comparedArms(run, ended.flat(), rolloutsOfTrace(capabilities));
 }
 
-/** At what trace really spent, in the order of the campaign file. */
-async function compared(run: Run, arms: EndedArm[]): Promise<EndedArm[]> {
-  const { config, found } = run;
-  const spent = rolloutsOfTrace({ ...found, arms });
+/** The arms in the order of the campaign file, each with its best iteration within the training rollouts that trace really spent. */
+function comparedArms({ config }: Run, arms: ArmResult[], spent: number): ArmResult[] {
   const inOrder = config.arms.flatMap((spec) => arms.find(({ name }) => name === armName(spec)) ?? []);
-  return Promise.all(inOrder.map((arm) => within(run, arm, spent)));
+  return inOrder.map((arm) => {
+    if (!arm.iterations) return arm;
+    const best = bestIteration(withinBudget(arm.iterations, spent));
+    if (best) return { ...arm, best };
+    const reason = `none of its iterations is within the ${spent} training rollouts that trace spent`;
+    return { ...arm, status: 'failed', reason };
+  });
 }
 
 const wordsOf = ({ name, definition }: Lacking): Lacking => ({ name, definition });
 
-/** An arm is compared at what trace really spent: its best iteration among those within so many training rollouts. */
-async function within({ config }: Run, arm: EndedArm, spent: number): Promise<EndedArm> {
-  const { name, result } = arm;
-  if (!result) return arm;
-  const best = await activity(config, `the best iteration of ${name}`).bestIteration({ result, rollouts: spent });
-  if (best) return { ...arm, best };
-  const reason = `none of its iterations is within the ${spent} training rollouts that trace spent`;
-  return { ...arm, status: 'failed', reason };
-}
-
 const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
 const capabilityAttribute = defineSearchAttributeKey(searchAttributeNames.capability, 'KEYWORD');
 
-export async function startCapability(run: Run, input: CapabilityInput): Promise<EndedCapability> {
+export async function startCapability(run: Run, input: CapabilityInput): Promise<CapabilityResult> {
   const { name } = input.candidate;
-  const failed = (reason: string, workflowId: string): EndedCapability => {
-    return { name, workflowId, status: 'failed', reason };
+  const failed = (reason: string, workflowId: string): CapabilityResult => {
+    return { name, workflowId, status: 'failed', reason, rounds: [] };
   };
   return child(run, { kind: 'capability', name, args: [input], failed });
 }
 
-export async function startArm(run: Run, input: ArmInput): Promise<EndedArm> {
+export async function startArm(run: Run, input: ArmInput): Promise<ArmResult> {
   const { kind } = input.spec;
   const name = armName(input.spec);
-  const failed = (reason: string, workflowId: string): EndedArm => {
-    return { name, kind, workflowId, status: 'failed', routable: false, reason };
+  const failed = (reason: string, workflowId: string): ArmResult => {
+    return { name, kind, workflowId, status: 'failed', reason };
   };
   return child(run, { kind: 'arm', name, args: [input], failed });
 }
@@ -123,19 +118,19 @@ interface Child<R> {
 }
 
 /** Runs a child to its result, or makes one of its failure; one whose result is kept is not run. */
-async function child<R extends EndedCapability | EndedArm>(run: Run, o: Child<R>): Promise<R> {
+async function child<R extends CapabilityResult | ArmResult>(run: Run, o: Child<R>): Promise<R> {
   const { kind, name } = o;
   const { status, kept } = run;
   const workflowId = workflowIds[kind](workflowInfo().workflowId, name);
   status.child(workflowId, kind, name, 'waiting', '');
   const known = kept.find((one) => one.workflowId === workflowId) as R | undefined;
-  const result = known ?? (await ended(run, workflowId, o));
+  const result = known ?? (await runChild(run, workflowId, o));
   const done = result.status === 'trained' || result.status === 'done';
   status.child(workflowId, kind, name, done ? 'done' : 'failed', result.reason ?? '');
   return result;
 }
 
-async function ended<R>({ config, status }: Run, workflowId: string, o: Child<R>): Promise<R> {
+async function runChild<R>({ config, status }: Run, workflowId: string, o: Child<R>): Promise<R> {
   const { kind, name, args, failed } = o;
   try {
     const options = { ...childOptions(config, { workflowId, kind, name }), args };

@@ -10,7 +10,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/workflow';
 import { type FailureType, type Retry, retryOf as retryOfType, backoffMs, ROUND, ROUND_MS } from '../domain/failures';
-import type { EndedArm, EndedCapability } from '../domain/results';
+import type { ArmResult, CapabilityResult } from '../domain/results';
 import { CHILD_FAILED, childFailureIn, type Trouble } from './messages';
 
 /** What an activity threw or ran into, whatever activity or child it came through. */
@@ -74,9 +74,9 @@ export function resultingReason(error: unknown, ...others: FailureType[]): strin
  * What a child ends with that has failed: a failure wherever workflows are listed or watched, which holds what the child came to for its
  * campaign. One that could not be calibrated or approved has not failed: it came to that.
  */
-export const childFailure = (ended: EndedCapability | EndedArm, cause: unknown): ApplicationFailure =>
+export const childFailure = (result: CapabilityResult | ArmResult, cause: unknown): ApplicationFailure =>
   ApplicationFailure.create({
-    ...{ type: CHILD_FAILED, message: ended.reason ?? reasonOf(cause), nonRetryable: true, details: [ended] },
+    ...{ type: CHILD_FAILED, message: result.reason ?? reasonOf(cause), nonRetryable: true, details: [result] },
     ...(cause instanceof Error && { cause }),
   });
 

@@ -1,5 +1,4 @@
 /** What the control worker registers. */
-import { arms } from './arms';
-import { createWorkflows } from './campaign';
-
-export const { campaign, capability, arm } = createWorkflows(arms);
+export { arm } from './arm';
+export { campaign } from './campaign';
+export { capability } from './capability';

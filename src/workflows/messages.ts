@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { BrokenCause } from '../domain/rollout';
 import type { Campaign, Stage } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
-import type { EndedArm, EndedCapability, SelectionResult } from '../domain/results';
+import type { ArmResult, CapabilityResult, SelectionResult } from '../domain/results';
 import type { SynthesisRound } from '../domain/calibration';
 import type { Retry } from '../domain/failures';
 
@@ -18,7 +18,7 @@ export interface CampaignInput {
   /** Go on with a base model that can't work on the target. */
   force?: boolean;
   /** Of an earlier start: children that are not to be done again. */
-  kept?: (EndedCapability | EndedArm)[];
+  kept?: (CapabilityResult | ArmResult)[];
 }
 
 export interface CampaignResult {

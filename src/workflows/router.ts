@@ -8,18 +8,15 @@ import { policyNames, sumName, sumOptions, sumsToTry } from '../domain/policies'
 import type { EvaluationResult, RouterResult } from '../domain/results';
 import type { Policy, RolloutSummary } from '../domain/rollout';
 import { resultingReason } from './failures';
-import { adapters, type Option, options, required, rollOutTarget, type Run, sumOption } from './run';
-import { activity } from './steps';
+import { adapters, type Option, options, required, rollOutTarget, routerOptions, type Run, sumOption } from './run';
+import { activity, mapBounded } from './steps';
 
 type Outcome = Option & { rollouts: RolloutSummary };
 type Failed = { name: string; reason: string };
 type Ended = Outcome | Failed;
 
 export async function routerStage(run: Run): Promise<void> {
-  const single = await outcomesOf(
-    run,
-    options(run).filter((option) => option.routable),
-  );
+  const single = await outcomesOf(run, routerOptions(run));
   const noSums = await whyNoSums(run, single);
   const { sums, tried } = noSums === undefined ? await trySums(run, single) : { sums: [], tried: [] };
   const ended = [...single, ...tried];
@@ -85,7 +82,7 @@ async function trySums(run: Run, single: readonly Ended[]): Promise<{ sums: stri
 }
 
 const outcomesOf = (run: Run, all: readonly Option[]): Promise<Ended[]> =>
-  Promise.all(all.map((option) => outcomeOf(run, option)));
+  mapBounded(all, (option) => outcomeOf(run, option));
 
 /** One option on the router's tasks. One that fails for good can't be chosen; what every router falls back to, base, has to be there. */
 async function outcomeOf(run: Run, option: Option): Promise<Ended> {
@@ -120,15 +117,17 @@ async function fit(
 
 export async function evaluationStage(run: Run): Promise<void> {
   const { router, reason = '' } = required(run.found.router);
-  const routed = router ? evaluate(run, { name: policyNames.routed, policy: { router } }) : unfitted(reason);
-  const ended = await Promise.all([...options(run).map((option) => evaluate(run, option)), routed]);
+  const policies: { name: string; policy: Policy }[] = [...options(run)];
+  if (router) policies.push({ name: policyNames.routed, policy: { router } });
+  const ended = await mapBounded(policies, (one) => evaluate(run, one));
   run.found.evaluation = {
     policies: ended.flatMap((one) => ('rollouts' in one ? [one] : [])),
-    failed: ended.flatMap((one) => ('reason' in one ? [one] : [])),
+    failed: [
+      ...ended.flatMap((one) => ('reason' in one ? [one] : [])),
+      ...(router ? [] : [{ name: policyNames.routed, reason }]),
+    ],
   };
 }
-
-const unfitted = (reason: string): Failed => ({ name: policyNames.routed, reason });
 
 /** One policy on the test tasks. All others are compared with base: without it there is no evaluation. */
 async function evaluate(

@@ -5,33 +5,28 @@ import { type BaseCheck, unsuitedText } from '../domain/base-check';
 import type { Campaign } from '../domain/campaign';
 import type { FailureType } from '../domain/failures';
 import { policyNames, sumName, sumPolicy } from '../domain/policies';
-import type { EndedArm, EndedCapability, KeptRecord, Subset, Prepared } from '../domain/results';
+import type { ArmResult, CampaignRecord, CapabilityResult, Subset, Prepared } from '../domain/results';
 import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
-import type { ArmKind } from './arms/arm';
 import type { CampaignStatus } from './status';
 import { activity, basePolicy, part, rollOut } from './steps';
 
 export interface Run {
   config: Campaign;
-  /** The kinds of arms that there are. */
-  arms: readonly ArmKind[];
   prepared: Prepared;
   /** Go on with a base model that can't work on the target. */
   force: boolean;
   /** Whether it goes on to the stages that train. */
   trains: boolean;
   /** Children of an earlier start whose results stay as they are. */
-  kept: readonly (EndedCapability | EndedArm)[];
+  kept: readonly (CapabilityResult | ArmResult)[];
   status: CampaignStatus;
-  found: Partial<KeptRecord>;
+  found: Partial<CampaignRecord>;
 }
 
 /** A policy that every conversation of a batch is given to. */
 export interface Option {
   name: string;
   policy: FixedPolicy;
-  /** Whether the router may choose it. */
-  routable: boolean;
 }
 
 /** A counted batch of rollouts on a part of the target's tasks. */
@@ -47,28 +42,26 @@ export async function rollOutTarget(
   return status.count(await rollOut(config, batch));
 }
 
-/** Base, every trained adapter, what the arms came to, and the sums that the router may choose, once these are known. */
-export function options(run: Run): Option[] {
-  const { prepared, found } = run;
-  return [
-    { name: policyNames.base, policy: basePolicy(prepared.base), routable: true },
-    ...adapters(run),
-    ...(found.router?.sums ?? []).map((parts) => sumOption(run, parts)),
-    ...(found.arms ?? []).flatMap(({ name, best, routable }) =>
-      best ? [{ name, policy: best.policy, routable }] : [],
-    ),
-  ];
-}
+/** What the router may choose: base, every trained adapter, and the sums, once these are known. */
+export const routerOptions = (run: Run): Option[] => [
+  { name: policyNames.base, policy: basePolicy(run.prepared.base) },
+  ...adapters(run),
+  ...(run.found.router?.sums ?? []).map((parts) => sumOption(run, parts)),
+];
+
+/** The policies that are evaluated beside the routed one. */
+export const options = (run: Run): Option[] => [
+  ...routerOptions(run),
+  ...(run.found.arms ?? []).flatMap(({ name, best }) => (best ? [{ name, policy: best.policy }] : [])),
+];
 
 export function sumOption(run: Run, parts: readonly string[]): Option {
   const policies = parts.map((part) => required(adapters(run).find(({ name }) => name === part)).policy);
-  return { name: sumName(parts), policy: sumPolicy(run.prepared.base, policies), routable: true };
+  return { name: sumName(parts), policy: sumPolicy(run.prepared.base, policies) };
 }
 
 export const adapters = ({ found }: Run): Option[] =>
-  (found.capabilities ?? []).flatMap(({ name, trained }) =>
-    trained ? [{ name, policy: trained.best.policy, routable: true }] : [],
-  );
+  (found.capabilities ?? []).flatMap(({ name, trained }) => (trained ? [{ name, policy: trained.best.policy }] : []));
 
 /** A stage reads what earlier stages left; the campaign runs them in order. */
 export function required<T>(value: T | undefined): T {

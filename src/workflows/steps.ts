@@ -119,11 +119,25 @@ export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({
 export const rollOut = (campaign: Campaign, batch: Batch) =>
   activity(campaign, batch.title).rollOut(batchOf(campaign, batch));
 
-/** As a payload each takes 120 KB at most, where every character is one of three bytes; mostly 35 KB. */
-const PIECE = /.{1,30000}/gsu;
+/** Most steps of one stage that are scheduled at once. Temporal refuses more than 2,000 open ones per workflow, and no pool takes so many. */
+const MOST_AT_ONCE = 200;
 
-export async function keep(campaign: Campaign, what: string, result: object): Promise<ArtifactRef> {
-  const { keepPiece, keepResult } = activity(campaign, `keep ${what}`);
-  const texts = JSON.stringify(result).match(PIECE) ?? [];
-  return keepResult({ pieces: await Promise.all(texts.map((text) => keepPiece({ text }))) });
+/** Runs `work` on all items, in their order; returns the results. After a failure no more is begun. */
+export async function mapBounded<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const left = [...items.entries()];
+  const run = async (): Promise<void> => {
+    for (let next = left.shift(); next; next = left.shift()) {
+      const [n, item] = next;
+      results[n] = await work(item).catch((error: unknown) => {
+        left.length = 0;
+        throw error;
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(MOST_AT_ONCE, items.length) }, run));
+  return results;
 }

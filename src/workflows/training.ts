@@ -1,13 +1,13 @@
 /** Trains one LoRA and evaluates its checkpoints: shared by capabilities and by arms that train. */
 import type { TaskSet } from '../activities/types';
 import type { ArtifactRef } from '../domain/artifacts';
-import { isCalibrated } from '../domain/calibration';
+import { isCalibrated, type SynthesisRound } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
 import { type EnvironmentSpec, type Identity, mixtureSpec, sandboxSpec } from '../domain/kinds';
-import type { CapabilityResult, Checkpoint, Iteration, Prepared, TrainedOn, TrainingSummary } from '../domain/results';
+import type { Iteration, Prepared, TrainedOn, TrainingResult } from '../domain/results';
 import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../domain/seeds';
 import type { ChildStatus } from './status';
-import { activity, makingOf, rollOut, seeds as seedsOf, silenceOf } from './steps';
+import { activity, makingOf, mapBounded, rollOut, seeds as seedsOf, silenceOf } from './steps';
 
 export interface TrainInput {
   campaign: Campaign;
@@ -25,7 +25,7 @@ export interface TrainInput {
 }
 
 /** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
-export async function train(input: TrainInput): Promise<{ training: TrainingSummary; iterations: Iteration[] }> {
+export async function train(input: TrainInput): Promise<{ training: TrainingResult; iterations: Iteration[] }> {
   const { campaign, prepared, status, name, maker, environment, tasks, steps } = input;
   const { heldOutOn = environment } = input;
   const settings = { ...campaign.training, steps };
@@ -57,47 +57,31 @@ export async function iterationsOf(
     /** Training rollouts spent until a step, of a checkpoint that does not say it. */
     rolloutsAt?: (step: number) => number;
   },
-  training: TrainingSummary,
+  training: TrainingResult,
 ): Promise<Iteration[]> {
   const { campaign, status, name, heldOut, heldOutOn, rolloutsAt = () => 0 } = o;
   status.work = { training, iterations: [] };
-  const checkpoints = await checkpointsOf(campaign, name, training);
+  const { checkpoints } = training;
   status.set('validate', `${checkpoints.length} checkpoints on held-out tasks`);
-  const iterations = await Promise.all(
-    checkpoints.map(async ({ step, policy, rollouts = rolloutsAt(step) }) => ({
-      step,
-      rollouts,
+  const iterations = await mapBounded(checkpoints, async ({ step, policy, rollouts = rolloutsAt(step) }) => ({
+    step,
+    rollouts,
+    policy,
+    heldOut: await rollOut(campaign, {
+      purpose: 'held_out',
+      title: `${name}: held out at step ${step}`,
+      environment: heldOutOn,
       policy,
-      heldOut: await rollOut(campaign, {
-        purpose: 'held_out',
-        title: `${name}: held out at step ${step}`,
-        environment: heldOutOn,
-        policy,
-        tasks: heldOut,
-        attempts: campaign.validation.trials,
-      }),
-    })),
-  );
+      tasks: heldOut,
+      attempts: campaign.validation.trials,
+    }),
+  }));
   status.work = { training, iterations };
   return iterations;
 }
 
-async function checkpointsOf(
-  campaign: Campaign,
-  name: string,
-  { checkpoints }: Pick<TrainingSummary, 'checkpoints'>,
-): Promise<Checkpoint[]> {
-  const read: Checkpoint[] = [];
-  for (;;) {
-    const step = activity(campaign, `read the checkpoints of ${name}`);
-    const next = await step.readCheckpoints({ checkpoints, from: read.length });
-    read.push(...next.checkpoints);
-    if (read.length >= next.total) return read;
-  }
-}
-
 /** The version of a capability's environment that is within the bands, if one is. */
-export const moduleOf = ({ rounds }: Pick<CapabilityResult, 'rounds'>): ArtifactRef | undefined =>
+export const acceptedModule = (rounds: readonly SynthesisRound[]): ArtifactRef | undefined =>
   rounds.findLast(isCalibrated)?.module;
 
 export type TrainedModules = readonly [ArtifactRef, ...ArtifactRef[]];

@@ -3,7 +3,7 @@ import { DeterminismViolationError } from '@temporalio/workflow';
 import { Worker } from '@temporalio/worker';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { quiet, workflowBundle } from '../workflows/environment';
+import { dataConverter, quiet, workflowBundle } from '../workflows/environment';
 
 jest.setTimeout(120_000);
 quiet();
@@ -14,7 +14,7 @@ const ids = readdirSync(folder, { recursive: true, encoding: 'utf8' }).flatMap((
 );
 const read = (id: string): string => readFileSync(join(folder, `${id}.json`), 'utf8');
 const replay = async (id: string, history = read(id)): Promise<void> =>
-  Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, JSON.parse(history), id);
+  Worker.runReplayHistory({ workflowBundle: await workflowBundle(), dataConverter }, JSON.parse(history), id);
 
 test.each(ids)('%s replays', (id) => replay(id));
 

@@ -94,8 +94,6 @@ export const places = {
   },
   'training result': object(/^training\/[0-9a-f]+$/),
   'training metrics': object(/^training\/[0-9a-f]+\/metrics\//),
-  checkpoints: object(/^checkpoints\//),
-  'result of a child': object(/^result\//),
   router: object(/^router\//),
   journal: ({ home, random }) => {
     const files = filesBelow(artifacts(home, 'journals')).filter((file) => statSync(file).size > 0);

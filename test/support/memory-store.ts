@@ -2,7 +2,6 @@
 import { sha256 } from '../../src/artifacts/hash';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
-import { checkpointsSchema, type TrainingResult, type TrainingSummary } from '../../src/domain/results';
 
 export function memoryStore(): ArtifactStore {
   const kept = new Map<string, { ref: ArtifactRef; body: Buffer }>();
@@ -21,13 +20,4 @@ export function memoryStore(): ArtifactStore {
     },
   };
   return store as ArtifactStore;
-}
-
-/** A training as its trainer's worker had it before it told the workflow. */
-export async function withCheckpoints(
-  store: Pick<ArtifactStore, 'read'>,
-  { checkpoints, ...training }: TrainingSummary,
-): Promise<TrainingResult> {
-  const read = JSON.parse((await store.read(checkpoints)).toString('utf8')) as unknown;
-  return { ...training, checkpoints: checkpointsSchema.parse(read) };
 }

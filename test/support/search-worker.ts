@@ -12,11 +12,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createRolloutActivities } from '../../src/activities';
 import type { SearchPromptInput } from '../../src/activities/types';
 import { openFolderStore } from '../../src/artifacts/open-store';
-import type { TrainingSummary } from '../../src/domain/results';
 import { languageModelSchema, type Budget } from '../../src/domain/endpoints';
 import { registry } from './kinds';
 import { countingEnvironment } from './counting-environment';
-import { withCheckpoints } from './memory-store';
 import { scriptedPolicy, turnOf } from './scripted-policy';
 import { poolOf } from './environment-pool';
 
@@ -61,8 +59,7 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
     sampling: { temperature: 1, topP: 1, maxTokens: 16 },
     ...{ maxSteps: 12, concurrency: 1, maxAttempts: 1, heartbeatSeconds: 60, stallSeconds: 60 },
   };
-  const result = await (new MockActivityEnvironment().run(searchPrompt, input) as Promise<TrainingSummary>);
-  process.stdout.write(JSON.stringify(await withCheckpoints(store, result)));
+  process.stdout.write(JSON.stringify(await new MockActivityEnvironment().run(searchPrompt, input)));
 }
 
 if (require.main === module) {

@@ -15,8 +15,10 @@ import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { longQueue, taskQueues } from '../../src/domain/work';
+import { createDataConverter } from '../../src/temporal/payload-storage';
 import { type CampaignInput, searchAttributeNames } from '../../src/workflows/messages';
 import type { campaign } from '../../src/workflows';
+import { memoryStore } from '../support/memory-store';
 import { POOL, type Activities } from './fake-activities';
 
 const repository = resolve(__dirname, '..', '..');
@@ -25,6 +27,10 @@ const venv = join(repository, '.venv', 'bin');
 export function quiet(): void {
   Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR' } } });
 }
+
+const payloads = memoryStore();
+/** That of all clients, workers and replayers of tests. */
+export const dataConverter = createDataConverter(() => payloads);
 
 /** Id of a store that nobody opens. */
 export const STORE = 'store';
@@ -55,7 +61,9 @@ async function started(create: () => Promise<TestWorkflowEnvironment>): Promise<
 
 export const timeSkipping = async (): Promise<TestWorkflowEnvironment> => {
   const server = { executable: { type: 'existing-path' as const, path: resolve(venv, 'temporal-test-server') } };
-  return withAttributes(await started(() => TestWorkflowEnvironment.createTimeSkipping({ server })));
+  return withAttributes(
+    await started(() => TestWorkflowEnvironment.createTimeSkipping({ server, client: { dataConverter } })),
+  );
 };
 
 /** The dev server that campaigns run on, in real time: it tells of pending activities what the other one does not. */
@@ -63,6 +71,7 @@ export const devServer = async (): Promise<TestWorkflowEnvironment> =>
   withAttributes(
     await started(() =>
       TestWorkflowEnvironment.createLocal({
+        client: { dataConverter },
         server: {
           executable: { type: 'existing-path', path: resolve(venv, 'temporal') },
           log: { format: 'pretty', level: 'error' },
@@ -123,7 +132,7 @@ export async function withWorkers<T>(
   body: () => Promise<T>,
   bundle: Promise<WorkflowBundleOption> = workflowBundle(),
 ): Promise<T> {
-  const options = { connection: env.nativeConnection, namespace: env.namespace ?? 'default' };
+  const options = { connection: env.nativeConnection, namespace: env.namespace ?? 'default', dataConverter };
   const control = await Worker.create({
     ...options,
     taskQueue: queues.control,

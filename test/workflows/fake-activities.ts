@@ -1,17 +1,13 @@
 /** Activities of a campaign that runs in no time: what each returns can be replaced by a test. The real ones are tested end to end. */
 import type { Activities } from '../../src/activities';
 import { ApplicationFailure, Context } from '@temporalio/activity';
-import { bestIteration, keepPiece, keepResult, readCheckpoints, readRecord } from '../../src/activities/results';
-import { summaryOf } from '../../src/training/result';
 import type { RollOutInput } from '../../src/activities/types';
-import type { ArtifactStore } from '../../src/artifacts/store';
 import { campaignSchema, type Campaign } from '../../src/domain/campaign';
 import type { CalibrationReport } from '../../src/domain/calibration';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { FailureType } from '../../src/domain/failures';
 import type { CampaignRecord } from '../../src/domain/results';
 import type { FixedPolicy, RolloutSummary } from '../../src/domain/rollout';
-import { memoryStore } from '../support/memory-store';
 import { shopParts } from '../support/kinds';
 
 /** Whose workers the fake `prepare` names. */
@@ -92,10 +88,8 @@ export interface Seen {
 export function fakeActivities(replaced: Partial<Activities> = {}): {
   activities: Activities;
   seen: Seen;
-  store: ArtifactStore;
 } {
   const seen: Seen = { rollOuts: [], trainings: [], searches: [] };
-  const store = memoryStore();
   const activities: Activities = {
     prepare: async () => ({
       base: 'base@1',
@@ -125,7 +119,7 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
       const saved = Array.from({ length: steps }, (_, n) => n + 1).filter(
         (step) => step % checkpointEvery === 0 || step === steps,
       );
-      return summaryOf(store, {
+      return {
         steps,
         rollouts: steps * groupsPerStep * groupSize,
         brokenRollouts: 0,
@@ -133,31 +127,27 @@ export function fakeActivities(replaced: Partial<Activities> = {}): {
         completionTokens: 1,
         metrics: artifact('metrics'),
         checkpoints: saved.map((step) => ({ step, policy: adapter(`${input.name}-${step}`) })),
-      });
+      };
     },
     searchPrompt: async ({ name, rollouts, base, seed, searchSeed }) => {
       Context.current().heartbeat({ kind: 'train', step: 1 });
       seen.searches.push({ name, rollouts, seed, searchSeed });
       const policy = (text: string) => ({ base, adapters: [], prompt: { text, place: 'before' as const } });
       const found = [1, 2].map((step) => ({ step, rollouts: (step * rollouts) / 2, policy: policy(`prompt ${step}`) }));
-      return summaryOf(store, {
+      return {
         ...{ steps: 2, rollouts, brokenRollouts: 0, promptTokens: 1, completionTokens: 1 },
         ...{ metrics: artifact('search'), checkpoints: found },
-      });
+      };
     },
     findGains: async ({ adapters }) => ({ gaining: adapters.map(({ name }) => name) }),
     fitRouter: async () => ({ router: artifact('router') }),
     recallDecision: async () => null,
     keepDecision: async () => undefined,
     writeReport: async ({ record }) => {
-      seen.record = await readRecord(store, record);
+      seen.record = record;
       return { report: artifact('report'), html: artifact('html'), verdict: 'Ship trace.', file: '/home/report.html' };
     },
-    keepPiece: (input) => keepPiece({ store }, input),
-    keepResult: (input) => keepResult({ store }, input),
-    readCheckpoints: (input) => readCheckpoints({ store }, input),
-    bestIteration: (input) => bestIteration({ store }, input),
     ...replaced,
   };
-  return { activities, seen, store };
+  return { activities, seen };
 }

@@ -5,7 +5,7 @@ import { CancelledFailure as Cancelled, type WorkflowHandle } from '@temporalio/
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { type Asked, searchAttributeNames } from '../../src/workflows/messages';
 import { latch, until } from './campaigns';
-import { devServer, quiet, start, withWorkers, workflowBundle } from './environment';
+import { dataConverter, devServer, quiet, start, withWorkers, workflowBundle } from './environment';
 import { type Activities, config, failure, fakeActivities, selecting, TELL } from './fake-activities';
 
 jest.setTimeout(120_000);
@@ -109,6 +109,10 @@ test('a worker that ends while a campaign waits for approval is nothing to the w
   expect(statuses()).toEqual(['trained']);
   // And so does one that replays the whole, the decision too.
   const history = await handle.fetchHistory();
-  const replayed = Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history, handle.workflowId);
+  const replayed = Worker.runReplayHistory(
+    { workflowBundle: await workflowBundle(), dataConverter },
+    history,
+    handle.workflowId,
+  );
   await expect(replayed).resolves.toBeUndefined();
 });

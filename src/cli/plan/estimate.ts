@@ -39,7 +39,7 @@ export function countWork(o: { campaign: Campaign; tasks: Prepared['tasks']; cap
   const onTarget = (n > 0 ? 1 : 0) + n + arms.reduce((all, { heldOut }) => all + heldOut, 0);
   const heldOut = (n * evaluated * validation.seeds + onTarget * tasks.validation) * validation.trials;
   const sums = countSums(n);
-  const routed = 1 + n + sums.tried + arms.filter(({ kind }) => kind.routable).length;
+  const routed = 1 + n + sums.tried;
   // Every policy alone, every sum, every arm, and trace.
   const alone = 1 + n + arms.length + 1;
   const tested = { low: alone + sums.options.low, high: alone + sums.options.high };

@@ -115,7 +115,7 @@ export async function start(file: string, options: StartOptions & CommonOptions)
   const read = await readStart({ file, home, options });
   const { name } = read.campaign;
   const input = { ...read, store: await read.store(), until, force };
-  const temporal = await connect(at);
+  const temporal = await connect(at, home);
   try {
     await registerSearchAttributes(temporal, at, note);
     const decision = decide(await campaignState(temporal, name), { ...input, name });

@@ -140,7 +140,7 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
         `--recover is about the database of the server that a run starts itself; leave it out with --temporal-address ${cluster}`,
       );
     const at = clusterAt(cluster);
-    const temporal = await connect(at);
+    const temporal = await connect(at, home);
     await registerSearchAttributes(temporal, at, (text) => output.note('services', text));
     return { temporal, variables: { TEMPORAL_ADDRESS: at.address }, link: undefined };
   }
@@ -151,7 +151,7 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
   const at = { address: `127.0.0.1:${port}`, namespace: namespace() };
   const ui = `http://localhost:${uiPort}`;
   announceServer(home, at.address, ui);
-  const temporal = await connect(at);
+  const temporal = await connect(at, home);
   await keepFinished(temporal, at.namespace);
   const workflow = campaign ? `/${encodeURIComponent(campaign)}` : '';
   const link = `${ui}/namespaces/${at.namespace}/workflows${workflow}`;

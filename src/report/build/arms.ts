@@ -17,7 +17,7 @@ import { type Spent, spendingOf } from './spending';
 import { reportedTraining } from './training';
 
 /** What is known of an arm beside its test rollouts. */
-type Known = Pick<Arm, 'kind' | 'builtOn' | 'routable' | 'training' | 'reason'> & {
+type Known = Pick<Arm, 'kind' | 'builtOn' | 'training' | 'reason'> & {
   spent: Spent;
   /** Where it is one for all conversations, without the router's choice. */
   policy?: FixedPolicy | undefined;
@@ -96,12 +96,11 @@ export async function armsOf(o: {
     }),
     arm(policyNames.routed, 'routed', { spent: spending.routed() }),
     ...(record.arms ?? []).map((one) => {
-      const { name, kind, builtOn, routable, best, training, iterations = [], reason } = one;
+      const { name, kind, builtOn, best, training, iterations = [], reason } = one;
       const isTrained = training !== undefined || iterations.length > 0;
       const work = { training, iterations, best };
       return arm(name, 'baseline', {
         ...{ kind, builtOn, reason },
-        routable: routable || undefined,
         spent: spending.baseline(one),
         policy: best?.policy,
         heldOut: best?.heldOut,

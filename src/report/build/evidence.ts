@@ -11,7 +11,7 @@ import { jsonText } from '../../domain/messages';
 import { type Outcome, taskMeans } from '../../domain/outcomes';
 import type { TaskMeans } from '../../domain/statistics';
 import { policyNames } from '../../domain/policies';
-import type { CampaignRecord, TrainingSummary } from '../../domain/results';
+import type { CampaignRecord, TrainingResult } from '../../domain/results';
 import { type BrokenCause, causesIn, causesOf, type Purpose, type RolloutSummary } from '../../domain/rollout';
 import { readOutcomes } from '../../rollout/read';
 import type { Level } from './figures';
@@ -66,7 +66,7 @@ export function batchesOf(record: CampaignRecord): Batch[] {
   ];
 }
 
-const countsOf = ({ shared, brokenRollouts, ...all }: TrainingSummary): Counts => ({
+const countsOf = ({ shared, brokenRollouts, ...all }: TrainingResult): Counts => ({
   scored: all.rollouts - (shared?.rollouts ?? 0),
   broken: brokenRollouts,
   promptTokens: all.promptTokens - (shared?.promptTokens ?? 0),

@@ -42,8 +42,8 @@ const rolloutsOf = ({ trainings }: Work, field: 'rollouts' | 'trainedTo' = 'roll
 
 /** By role; and `budget`, the training rollouts that the iterations of baselines were held to. */
 export function spendingOf(record: CampaignRecord, evidence: Evidence) {
-  const { capabilities = [], arms = [], router } = record;
-  const budget = rolloutsOfTrace(record);
+  const { capabilities = [] } = record;
+  const budget = rolloutsOfTrace(capabilities);
   const batches = batchesOf(record);
   const batchesFor = (owner: string | undefined, purpose?: Purpose) =>
     batches.filter((one) => one.owner === owner && (purpose === undefined || one.purpose === purpose));
@@ -73,11 +73,9 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
     };
   };
 
-  const routable = arms.filter(({ name, best }) => best && router?.options.includes(name));
   const routing = together([
     { trainings: [], batches: [...batchesFor(undefined, 'base_rollouts'), ...batchesFor(undefined, 'held_out')] },
     ...capabilities.map(capabilityWork),
-    ...routable.map(armWork),
   ]);
 
   const spentOn = (arm: string, work: Work, evaluated?: number): Spent => {
@@ -124,8 +122,7 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
       };
     },
     budget: (): Figure => {
-      const owners = [...capabilities, ...routable].map(({ name }) => name);
-      const from = owners.flatMap((name) => batchesFor(name, 'training').map(({ ref }) => ref));
+      const from = capabilities.flatMap(({ name }) => batchesFor(name, 'training').map(({ ref }) => ref));
       return countFigure('budget.training_rollouts', budget, from);
     },
   };

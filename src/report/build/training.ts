@@ -1,6 +1,6 @@
 /** A training in the report: the reward of every step, and the held-out figures that picked the best iteration. */
 import type { ArtifactRef, Figure } from '../../domain/artifacts';
-import type { Iteration, TrainingSummary } from '../../domain/results';
+import type { Iteration, TrainingResult } from '../../domain/results';
 import type { ReportedTraining } from '../capability-model';
 import type { Evidence, MetricsLine } from './evidence';
 import { branchesOf, countFigure, ofBranch, rateFigure, rewardFigure } from './figures';
@@ -9,7 +9,7 @@ export function reportedTraining(o: {
   evidence: Evidence;
   /** Begins the ids of its figures. */
   id: string;
-  work: { iterations: Iteration[]; best?: Iteration | undefined; training?: TrainingSummary | undefined };
+  work: { iterations: Iteration[]; best?: Iteration | undefined; training?: TrainingResult | undefined };
   /** Rollouts of a group. */
   groupSize: number;
 }): ReportedTraining {

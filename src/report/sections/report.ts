@@ -218,10 +218,9 @@ const armsTable = (arms: readonly Arm[]): Block =>
     ],
   ]);
 
-const whatIs = ({ role, kind, routable, sameAs, builtOn = [] }: Arm): string =>
+const whatIs = ({ role, kind, sameAs, builtOn = [] }: Arm): string =>
   [
     role === 'baseline' ? `baseline ${kind}` : role,
-    routable && 'routable',
     builtOn.length > 0 && `of ${builtOn.join(', ')}`,
     sameAs !== undefined && `the same policy as ${sameAs}`,
   ]

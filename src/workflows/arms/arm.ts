@@ -2,7 +2,7 @@
 import { armName, type Campaign } from '../../domain/campaign';
 import type { LanguageModelSpec } from '../../domain/endpoints';
 import type { Kind } from '../../domain/kinds';
-import type { ArmOutcome, EndedCapability, Prepared } from '../../domain/results';
+import type { ArmOutcome, CapabilityResult, Prepared } from '../../domain/results';
 import type { ChildStatus } from '../status';
 
 export interface ArmContext {
@@ -13,7 +13,7 @@ export interface ArmContext {
   /** Training rollouts: the most that `trace` may spend (all selected capabilities trained to their last step), or, `after`, what it spent. */
   budget: number;
   /** Of an arm that starts after them; empty otherwise. */
-  capabilities: readonly EndedCapability[];
+  capabilities: readonly CapabilityResult[];
   status: ChildStatus;
 }
 
@@ -24,8 +24,6 @@ export type Arm = (context: ArmContext) => Promise<ArmOutcome>;
 type ArmSpec = Campaign['arms'][number];
 
 export interface ArmKind extends Kind<Arm> {
-  /** Whether the router may give conversations to it. */
-  readonly routable: boolean;
   /** A step takes `training.groupsPerStep` different tasks of the target's train tasks: so many there must be. */
   readonly trainsOnTarget?: true;
   /** Whether it builds on what the capabilities made, and so starts after them. The others start beside them. */

@@ -4,8 +4,8 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import { defineKind } from '../../domain/kinds';
 import { fileNameOf } from '../../domain/places';
 import type { ArmOutcome } from '../../domain/results';
-import { activity, part } from '../steps';
-import { practiceOn, train } from '../training';
+import { activity, mapBounded, part } from '../steps';
+import { acceptedModule, practiceOn, train } from '../training';
 import { type Arm, type ArmContext, type ArmKind, fieldOf, plannedWhole, stepsWithin } from './arm';
 
 const from = z
@@ -59,7 +59,10 @@ const kind = defineKind<{ from: typeof from }, Arm>({
 
 /** Returns the accepted environments of the campaign, or that of one capability. Throws if there is none. */
 function takeOver(capability: string | undefined, { capabilities }: ArmContext): Set {
-  const accepted = capabilities.flatMap(({ name, module }) => (module ? [{ name, module }] : []));
+  const accepted = capabilities.flatMap(({ name, rounds }) => {
+    const module = acceptedModule(rounds);
+    return module ? [{ name, module }] : [];
+  });
   const names = accepted.map(({ name }) => name);
   if (names.length === 0) throw new Error('no capability has an accepted environment to train on');
   const taken = accepted.filter(({ name }) => capability === undefined || name === capability);
@@ -74,17 +77,15 @@ function takeOver(capability: string | undefined, { capabilities }: ArmContext):
 async function readFolder(folder: string, { campaign, name, status }: ArmContext): Promise<Set> {
   status.set('self-test', fileNameOf(folder));
   const taken = await activity(campaign, `take the modules of ${name}`).takeModules({ folder });
-  const tested = await Promise.all(
-    taken.map(async ({ file, module }) => {
-      const { passed, findings } = await activity(campaign, `self-test ${file}`).selfTest({
-        module,
-        unlike: campaign.target,
-        campaign: campaign.name,
-        budget: campaign.budget,
-      });
-      return passed ? [] : [`${file}: ${findings.join('; ')}`];
-    }),
-  );
+  const tested = await mapBounded(taken, async ({ file, module }) => {
+    const { passed, findings } = await activity(campaign, `self-test ${file}`).selfTest({
+      module,
+      unlike: campaign.target,
+      campaign: campaign.name,
+      budget: campaign.budget,
+    });
+    return passed ? [] : [`${file}: ${findings.join('; ')}`];
+  });
   const unfit = tested.flat();
   if (unfit.length > 0) throw new Error(`modules of ${fileNameOf(folder)} fail the self-test: ${unfit.join(' | ')}`);
   return { modules: taken.map(({ module }) => module) };
@@ -97,7 +98,6 @@ const folderOf = (spec: Parameters<typeof kind.read>[0]): string | undefined => 
 
 export const environments: ArmKind = {
   ...kind,
-  routable: false,
   buildsOnCapabilities: (spec) => folderOf(spec) === undefined,
   planned: plannedWhole,
   reads(spec) {

@@ -52,7 +52,6 @@ const kind = defineKind<typeof options, Arm>({
 
 export const gepa: ArmKind = {
   ...kind,
-  routable: false,
   planned: (spec, { budget }) => ({ training: budget, heldOut: EXPECTED_BEST, reflection: kind.read(spec) }),
   languageModel: (spec, campaign) => reflectionOf(armName(spec), kind.read(spec).reflection, campaign),
 };

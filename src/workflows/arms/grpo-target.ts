@@ -24,7 +24,6 @@ export const grpoTarget: ArmKind = {
           steps: stepsWithin(campaign, budget),
         }),
   }),
-  routable: false,
   trainsOnTarget: true,
   planned: plannedWhole,
 };

@@ -8,7 +8,6 @@ const groups: Record<string, PlaceName[]> = {
   'what was found out': ['batch', 'labels', 'candidates', 'key entry', 'provenance'],
   environments: ['module', 'calibration'],
   adapters: ['adapter listing', 'adapter file', 'materialised folder', 'training result', 'training metrics'],
-  'results of children': ['checkpoints', 'result of a child'],
   'router and records': ['router', 'status.json', 'report.json'],
 };
 
@@ -57,7 +56,7 @@ const whileRunning = (way: Way): Scenario => ({
     const found = damageAll(session, ['batch', 'module', 'adapter file', 'materialised folder'], way);
     await session.phase('evaluation');
     await sleep(500);
-    return [...found, ...damageAll(session, ['candidates', 'training result', 'result of a child', 'router'], way)];
+    return [...found, ...damageAll(session, ['candidates', 'training result', 'router'], way)];
   },
 });
 

@@ -19,7 +19,7 @@ import type { RolloutSummary } from '../../../src/domain/rollout';
 import { poolOf } from '../../../src/policy/base-model';
 import { registry, shopParts } from '../../support/kinds';
 import { python } from '../../support/embedded-server';
-import { put, putModule, putRollouts, run as runActivity } from '../../support/activity-inputs';
+import { putModule, putRollouts, run as runActivity } from '../../support/activity-inputs';
 import { namesIn } from '../../support/names-in';
 import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -164,8 +164,7 @@ test('the report: every batch that was read; its files are whole and nothing is 
   };
   mkdirSync(join(home, 'told'));
   const beside = namesIn(join(home, 'told'));
-  const kept = await put(store, 'record', JSON.stringify(record));
-  await run(activities.writeReport, { record: kept });
+  await run(activities.writeReport, { record });
   expect(beats).toContainEqual({ kind: 'analysis', title: 'read what was found', done: 1, total: 1 });
   const files = ['report.html', 'report.json'];
   expect(readdirSync(join(home, 'told')).sort()).toEqual(files);

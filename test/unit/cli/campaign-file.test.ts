@@ -123,7 +123,7 @@ describe('with kinds of somebody else', () => {
     analysts: [...registry.analysts, kind],
     synthesizers: [...registry.synthesizers, kind],
     routers: [...registry.routers, kind],
-    arms: [{ ...kind, routable: false, planned: () => ({ training: 0, heldOut: 0 }) }],
+    arms: [{ ...kind, planned: () => ({ training: 0, heldOut: 0 }) }],
   };
   const text = `name: mine
 plugins: []

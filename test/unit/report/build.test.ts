@@ -10,7 +10,7 @@ import type {
   CampaignRecord,
   CapabilityResult,
   Iteration,
-  TrainingSummary,
+  TrainingResult,
 } from '../../../src/domain/results';
 import { normalQuantile } from '../../../src/domain/statistics';
 import { buildReport } from '../../../src/report/build/report';
@@ -39,10 +39,10 @@ async function trained(name: string, heldOut: [number, number]) {
   // The first step waits for what is done before it.
   const times = (step: number) => ({ rollouts_seconds: step === 1 ? 60 : 6, update_seconds: 4 });
   const lines = [1, 2, 3, 4].map((step) => JSON.stringify({ step, reward: step / 10, name, ...times(step) }));
-  const training: TrainingSummary = {
+  const training: TrainingResult = {
     ...{ steps: 4, rollouts: 40, brokenRollouts: 2, promptTokens: 400, completionTokens: 80 },
     metrics: await metricsOf(`${lines.join('\n')}\n`),
-    checkpoints: await json([]),
+    checkpoints: [],
   };
   const policy: FixedPolicy = { base: 'base@1', adapters: [{ ref: await json(name), weight: 1 }] };
   const iterations: Iteration[] = [];
@@ -149,10 +149,10 @@ async function fullRecord(): Promise<CampaignRecord> {
     ],
     arms: [
       {
-        ...{ name: 'theirs', kind: 'grpo_target', workflowId: 'w3', status: 'done', routable: false },
+        ...{ name: 'theirs', kind: 'grpo_target', workflowId: 'w3', status: 'done' },
         ...{ ...baseline, best: baseline.iterations[0]! },
       },
-      { name: 'other', kind: 'other', workflowId: 'w4', status: 'failed', routable: false, reason: 'no such option' },
+      { name: 'other', kind: 'other', workflowId: 'w4', status: 'failed', reason: 'no such option' },
     ],
     router: {
       router: await json(fittedRouter()),
@@ -247,7 +247,7 @@ test('what failed after its training has spent it, is no arm for that, and is sa
   const [{ trained: work, ...capability }, second] = record.capabilities as [CapabilityResult, CapabilityResult];
   const { training, iterations } = work!;
   const changed = withBaseline(({ name, kind, workflowId }) => {
-    return { name, kind, workflowId, status: 'failed', routable: false, training: record.arms![0]!.training! };
+    return { name, kind, workflowId, status: 'failed', training: record.arms![0]!.training! };
   });
   const unvalidated = { training, iterations };
   const failed: CapabilityResult = { ...capability, status: 'failed', reason: 'RolloutsBroken: many', unvalidated };

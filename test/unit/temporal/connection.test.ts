@@ -7,6 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { homeAt } from '../../../src/cli/project';
 import { startTemporal } from '../../../src/cli/run/temporal-server';
 import type { SupervisedRun } from '../../../src/cli/run/supervisor';
 import { connect, registerSearchAttributes } from '../../../src/cli/temporal';
@@ -59,7 +60,7 @@ test('a key of 0.2 that would encrypt nothing is refused', () => {
 /** Whether the command line reaches it. */
 async function reaches(address: string): Promise<true> {
   const at = clusterAt(address);
-  const temporal = await connect(at);
+  const temporal = await connect(at, homeAt(folder));
   await registerSearchAttributes(temporal, at, () => undefined);
   await temporal.close();
   return true;
@@ -117,7 +118,7 @@ it.each([
 
 it('the proxy of the tests passes on headers alone, and goes on when callers leave', async () => {
   set({ ...trusted(), TEMPORAL_API_KEY: 'secret' });
-  const temporal = await connect(clusterAt(proxies.keyed.address));
+  const temporal = await connect(clusterAt(proxies.keyed.address), homeAt(folder));
   const { connection, workflow, options } = temporal.client;
   const { namespace } = options;
   const unknown = workflow.getHandle('unknown');
@@ -150,7 +151,7 @@ it.each<[string, RegExp, string[], string | undefined]>([
   const proxy = await startTemporalProxy({ address: env.address, server: of('server'), refuses });
   set(trusted());
   const at = clusterAt(proxy.address);
-  const temporal = await connect(at);
+  const temporal = await connect(at, homeAt(folder));
   const notes: string[] = [];
   const { operatorService } = env.connection;
   const { namespace } = at;

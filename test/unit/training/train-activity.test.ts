@@ -12,7 +12,7 @@ import type { TrainInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { campaignSchema } from '../../../src/domain/campaign';
 import { OutsideFailure } from '../../../src/domain/failures';
-import type { TrainingResult, TrainingSummary } from '../../../src/domain/results';
+import type { TrainingResult } from '../../../src/domain/results';
 import type { TrainHeartbeat } from '../../../src/domain/work';
 import type { PolicyClient } from '../../../src/policy/client';
 import { spentOf } from '../../../src/language-model/spending';
@@ -20,7 +20,6 @@ import { registry, shopParts } from '../../support/kinds';
 import { dealGpus } from '../../../src/training/learner-process';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { poolOf } from '../../support/environment-pool';
-import { withCheckpoints } from '../../support/memory-store';
 import { namesIn } from '../../support/names-in';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
@@ -95,8 +94,8 @@ async function begin({ asked, ...deps }: Begin = {}) {
   const activity = new MockActivityEnvironment();
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push(beat));
-  const ended = activity.run(run, { ...(await input()), ...asked }) as Promise<TrainingSummary>;
-  return { ended: ended.then((trained) => withCheckpoints(store(), trained)), beats, activity };
+  const ended = activity.run(run, { ...(await input()), ...asked }) as Promise<TrainingResult>;
+  return { ended, beats, activity };
 }
 const train = async (o: Begin = {}): Promise<TrainingResult> => (await begin(o)).ended;
 

@@ -1,0 +1,29 @@
+/** What people decided, so that a campaign that is started again does not ask again. */
+import { canonical, digest } from '../artifacts/hash';
+import { readJson } from '../artifacts/store';
+import { decisionSchema, type Decision } from '../domain/approval';
+import type { Dependencies } from './context';
+
+/** What was decided before of this thing of this workflow; null if nothing was. */
+export async function recallDecision(
+  { store }: Pick<Dependencies, 'store'>,
+  { about, of }: { about: string; of: string },
+): Promise<Decision | null> {
+  const ref = await store.find(keyOf({ about, of }));
+  return ref ? readJson(store, ref, decisionSchema) : null;
+}
+
+export async function keepDecision(
+  { store }: Pick<Dependencies, 'store'>,
+  { about, of, decision }: { about: string; of: string; decision: Decision },
+): Promise<void> {
+  await store.put({
+    key: keyOf({ about, of }),
+    producer: 'keepDecision',
+    inputs: [],
+    mediaType: 'application/json',
+    body: canonical(decision),
+  });
+}
+
+const keyOf = (of: { about: string; of: string }) => `approval/${digest(of)}`;
