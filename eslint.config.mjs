@@ -8,8 +8,8 @@ import tseslint from 'typescript-eslint';
 const mayImport = {
   domain: [],
   artifacts: ['domain'],
-  policy: ['domain', 'artifacts', 'language-model/endpoint', 'language-model/reply'],
-  'language-model': ['domain', 'artifacts'],
+  policy: ['domain', 'artifacts'],
+  'language-model': ['domain', 'artifacts', 'policy/wire'],
   partners: ['domain', 'policy', 'language-model'],
   sandbox: ['domain', 'artifacts'],
   environments: [
@@ -52,7 +52,7 @@ const mayImport = {
     'type registry',
   ],
   checks: ['domain', 'conversations', 'sandbox', 'type registry'],
-  gateway: ['domain', 'artifacts', 'language-model/endpoint', 'policy', 'rollout', 'routing/router', 'report'],
+  gateway: ['domain', 'artifacts', 'policy', 'rollout', 'routing/router', 'report'],
   workers: [
     'domain/allowed',
     'domain/failures',
@@ -102,7 +102,22 @@ const pluginMayImport = [
 ];
 const registryMayImport = ['analyst', 'synthesis', 'routing', 'environments', 'workflows/arms'];
 
-const importRule = (...patterns) => ({ '@typescript-eslint/no-restricted-imports': ['error', { patterns }] });
+/** Other folders ask neither a language model nor a policy server by themselves. */
+const httpClients = {
+  regex: '^(undici|openai)(/|$)',
+  message: 'src/language-model asks language models through openai, src/policy the policy server through undici.',
+};
+/** The client of language models takes the connections of undici, and no more. */
+const connectionsOnly = {
+  regex: '^undici(/|$)',
+  allowImportNamePattern: '^(Agent|fetch)$',
+  message: httpClients.message,
+};
+const clientPatterns = { policy: [], 'language-model': [connectionsOnly] };
+
+const importRule = (patterns, clients = [httpClients]) => ({
+  '@typescript-eslint/no-restricted-imports': ['error', { patterns: [...patterns, ...clients] }],
+});
 
 /** For imports that begin with `up`: the way from a file to src. */
 function importPatterns(folder, allowed, up) {
@@ -127,8 +142,8 @@ const importRules = Object.entries(mayImport).flatMap(([folder, allowed]) =>
   Array.from({ length: DEEPEST }, (_, n) => ({
     files: [`src/${folder}/${'*/'.repeat(n)}*.{ts,js}`],
     rules: importRule(
-      ...importPatterns(folder, allowed, '../'.repeat(n + 1)),
-      ...(folder === 'workflows' ? [nodeAsTypes] : []),
+      [...importPatterns(folder, allowed, '../'.repeat(n + 1)), ...(folder === 'workflows' ? [nodeAsTypes] : [])],
+      clientPatterns[folder],
     ),
   })),
 );
@@ -144,17 +159,17 @@ export default tseslint.config(
   {
     // The one step that builds the report; what a step decides is judged by domain.
     files: ['src/activities/report.ts'],
-    rules: importRule(...importPatterns('activities/report.ts', [...mayImport.activities, 'report'], '../')),
+    rules: importRule(importPatterns('activities/report.ts', [...mayImport.activities, 'report'], '../')),
   },
-  { files: ['src/plugins.ts'], rules: importRule(...importPatterns('plugins.ts', pluginsMayImport, './')) },
-  { files: ['src/plugin.ts'], rules: importRule(...importPatterns('plugin.ts', pluginMayImport, './')) },
+  { files: ['src/plugins.ts'], rules: importRule(importPatterns('plugins.ts', pluginsMayImport, './')) },
+  { files: ['src/plugin.ts'], rules: importRule(importPatterns('plugin.ts', pluginMayImport, './')) },
   {
     files: ['examples/shop/**/*.{ts,js}', 'examples/plugin-minimal/*.js'],
-    rules: importRule({ regex: '(src|dist)/', message: 'A plug-in imports campaign/plugin.' }),
+    rules: importRule([{ regex: '(src|dist)/', message: 'A plug-in imports campaign/plugin.' }]),
   },
-  { files: ['src/registry.ts'], rules: importRule(...importPatterns('registry.ts', registryMayImport, './')) },
-  { files: ['src/metrics.ts'], rules: importRule(...importPatterns('metrics.ts', [], './')) },
-  { files: ['src/terminal.ts'], rules: importRule(...importPatterns('terminal.ts', ['domain'], './')) },
+  { files: ['src/registry.ts'], rules: importRule(importPatterns('registry.ts', registryMayImport, './')) },
+  { files: ['src/metrics.ts'], rules: importRule(importPatterns('metrics.ts', [], './')) },
+  { files: ['src/terminal.ts'], rules: importRule(importPatterns('terminal.ts', ['domain'], './')) },
   // Commands print by src/terminal.ts, which lets no text of others move the cursor.
   { files: ['src/cli/**/*.ts', 'src/view/*.ts', 'src/gateway/*.ts'], rules: { 'no-console': 'error' } },
   {

@@ -130,7 +130,7 @@ const usedFrom: Record<keyof Campaign, Stage | null> = {
 };
 
 /** A model is what it is asked, not where and at which pace. */
-const ENDPOINT_FIELDS = ['url', 'apiKeyEnv', 'concurrency', 'requestsPerMinute', 'timeoutSeconds', 'price'];
+const ENDPOINT_FIELDS = ['url', 'apiKeyEnv', 'concurrency', 'timeoutSeconds', 'price'];
 
 /** By stage: what a campaign that ends after it depends on. A part that can't be opened leaves out its stage and those after it. */
 export type ConfigDigests = Partial<Record<Stage, string>>;

@@ -31,6 +31,11 @@ export const removed: readonly RemovedField[] = [
   { path: 'calibration.hintShare', version: '0.3', why: 'an environment that is too hard is revised' },
   { path: 'training.hintShare', version: '0.3', why: 'an environment that is too hard is revised' },
   { path: 'router.embeddings', version: '0.3', why: 'similar tasks are found by their words' },
+  ...['analyst', 'synthesizer', 'arms[].reflection'].map((part) => ({
+    path: `${part}.requestsPerMinute`,
+    version: '0.3' as const,
+    why: 'lower concurrency; the endpoint says when to ask again',
+  })),
   { path: 'metrics', version: '0.3', why: 'a trainer reports its own curves: set training.reportTo (docs/report.md)' },
   { path: 'router.kind', value: 'moe_gate', version: '0.3', why: 'vLLM cannot serve it; delete the line' },
   {

@@ -53,18 +53,37 @@ export async function whileAlive<Result>(
   }
 }
 
-export function createLimit(slots: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
+/** Runs so much work at once, in the order of the calls. An abort ends the wait. */
+export function createLimit(
+  slots: number,
+): <Result>(work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result> {
   const waiting: (() => void)[] = [];
   let free = slots;
-  return async (work) => {
+  const release = (): void => {
+    const next = waiting.shift();
+    if (next) next();
+    else free++;
+  };
+  async function waitForSlot(signal: AbortSignal | undefined): Promise<void> {
+    let begin = (): void => undefined;
+    const turn = new Promise<void>((resolve) => (begin = resolve));
+    waiting.push(begin);
+    try {
+      await orAborted(turn, signal);
+    } catch (aborted) {
+      const place = waiting.indexOf(begin);
+      if (place < 0) release();
+      else waiting.splice(place, 1);
+      throw aborted;
+    }
+  }
+  return async (work, signal) => {
     if (free > 0) free--;
-    else await limited(new Promise<void>((begin) => waiting.push(begin)));
+    else await limited(waitForSlot(signal));
     try {
       return await work();
     } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else free++;
+      release();
     }
   };
 }

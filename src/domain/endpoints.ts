@@ -83,7 +83,7 @@ export const chatModelSchema = z.strictObject({
   topP: z.number().gt(0).max(1).default(1).describe('Nucleus sampling.'),
   maxTokens: count.default(1024).describe('Most tokens of one reply.'),
   concurrency: count.default(32).describe('Parallel requests.'),
-  timeoutSeconds: silenceField.default(120).describe('Seconds for a reply.'),
+  timeoutSeconds: silenceField.default(120).describe('Seconds for a whole reply.'),
 });
 export type ChatModel = z.infer<typeof chatModelSchema>;
 
@@ -98,8 +98,9 @@ export const languageModelFields = {
     .default({})
     .describe('More fields of requests, such as reasoning_effort; null omits one.'),
   concurrency: count.default(8).describe('Parallel requests of one worker.'),
-  requestsPerMinute: count.optional().describe('Requests per minute of one worker.'),
-  timeoutSeconds: silenceField.default(300).describe('Seconds of silence that end a request.'),
+  timeoutSeconds: silenceField
+    .default(300)
+    .describe('Seconds without data that end a request; a whole reply may take twelve times as long.'),
   prompts: z.string().min(1).optional().describe('Folder of prompts; each NAME.md replaces the default.'),
   repairs: z.number().int().min(0).default(3).describe('How often an unusable answer is sent back.'),
 };

@@ -62,7 +62,7 @@ export const failureTypes = {
   EnvironmentMissing: 'outside',
   /** The environment does not keep its contract. */
   BadEnvironment: 'never',
-  /** The model that plays the user, or the one that judges, gave an answer that can't be used, in every attempt at the rollout. */
+  /** The model that plays the user, or the one that judges, gave an answer that can't be used: the rollout is not tried again. */
   UserSimulatorFailed: 'never',
   JudgeFailed: 'never',
   /** Its endpoint refuses the request: a wrong key or model, or a conversation that is too long for it. */
@@ -72,14 +72,12 @@ export const failureTypes = {
   PartnerUnavailable: 'outside',
   /** Its endpoint did not answer in time. The question may be too long for it, so that this is bounded. */
   PartnerTimeout: 'own',
-  /** The analyst's or synthesizer's language model: no connection, or no capacity (429 names when to come back). */
+  /** The analyst's or synthesizer's language model: no connection, no capacity (429 names when to come back), or 5xx. */
   LanguageModelUnavailable: 'outside',
-  /** 5xx, a reply that broke off, or something that is no chat completion. */
-  LanguageModelFailed: 'outside',
+  /** No data for too long, a reply that broke off, or no chat completion. Each try may be billed, so that this is bounded. */
+  LanguageModelFailed: 'own',
   /** Its endpoint refuses the request: a wrong key or model, or a prompt that is too long for it; or there is no key to send. */
   LanguageModelRejected: 'never',
-  /** Its replies to one question broke off or never came, time after time, and each was paid for: a person sees to it before it is asked again. */
-  RepliesLost: 'never',
   /** Its answer could not be used, nor could those to the repairs that were asked for. */
   AnswerInvalid: 'never',
   /** What the campaign may spend on language models is spent. */

@@ -2,7 +2,7 @@
 import type { Context } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import { isFailure, OutsideFailure, type FailureType } from '../domain/failures';
-import { ApiError } from '../language-model/endpoint';
+import { ApiError } from '../policy/http';
 import { refusedField } from '../policy/server';
 
 export class GatewayError extends Error {

@@ -3,13 +3,12 @@
  * once than the file allows; an answer holds words or calls, never nothing; whatever goes wrong leaves as an OutsideFailure, so that the rollout is
  * broken and never scored.
  */
-import { createLimit } from '../domain/concurrency';
-import { type ChatModel, type ModelUsage, tokensOf } from '../domain/endpoints';
+import { createLimit, limited } from '../domain/concurrency';
+import type { ChatModel, ModelUsage } from '../domain/endpoints';
 import type { PartnerRole } from '../domain/environment';
 import type { OutsideFailure } from '../domain/failures';
 import type { Message, ToolSchema, UserMessage } from '../domain/messages';
-import { type Caller, callerFailure, endpointFailure, keyOf, openEndpoint } from '../language-model/endpoint';
-import { parseCompletion } from '../language-model/reply';
+import { type Answer, openModelClient } from '../language-model/client';
 import { numbered, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 
 interface Outside {
@@ -53,10 +52,10 @@ export function openPartners(models: { user?: ChatModel | undefined; judge?: Cha
   if (models.user) {
     const { id, ask, unusable } = openChatModel('user', models.user);
     const speak = async (turn: UserTurn): Promise<UserMessage> => {
-      const reply = await ask(turn);
-      const { content, toolCalls = [] } = toAssistantMessage(reply.content, reply.calls);
+      const { text, calls } = await ask(turn);
+      const { content, toolCalls = [] } = toAssistantMessage(text, calls);
       // To the policy a malformed call is a mistake of its own; from the user it would be nonsense that the agent has to hear.
-      if (toolCalls.length < reply.calls.length)
+      if (toolCalls.length < calls.length)
         throw unusable('a call with arguments that are no JSON object; take another model');
       if (toolCalls.length === 0) return { role: 'user', content };
       // The agent's calls are named `call_n` in the same conversation.
@@ -67,9 +66,9 @@ export function openPartners(models: { user?: ChatModel | undefined; judge?: Cha
   if (models.judge) {
     const { id, ask, unusable } = openChatModel('judge', models.judge);
     const answer: Judge['answer'] = async (messages, outside) => {
-      const { content } = await ask({ messages, tools: [], seed: JUDGE_SEED, ...outside });
-      if (!content.trim()) throw unusable(NOTHING);
-      return content;
+      const { text } = await ask({ messages, tools: [], seed: JUDGE_SEED, ...outside });
+      if (!text.trim()) throw unusable(NOTHING);
+      return text;
     };
     partners.judge = { id, answer };
   }
@@ -78,26 +77,21 @@ export function openPartners(models: { user?: ChatModel | undefined; judge?: Cha
 
 const NOTHING = 'an empty answer: no words and no calls; take another model';
 
-const outage = { unavailable: 'PartnerUnavailable', failed: 'PartnerUnavailable' } as const;
+const outage = { unavailable: 'PartnerUnavailable', lost: 'PartnerUnavailable', late: 'PartnerTimeout' } as const;
 const failures = {
   user: { ...outage, unusable: 'UserSimulatorFailed', rejected: 'UserSimulatorRejected' },
   judge: { ...outage, unusable: 'JudgeFailed', rejected: 'JudgeRejected' },
 } as const;
 
 function openChatModel(role: PartnerRole, spec: ChatModel) {
-  const { model, url, temperature, topP, maxTokens, concurrency, timeoutSeconds } = spec;
+  const { model, temperature, topP, maxTokens, concurrency, timeoutSeconds } = spec;
   const field = `target.${role}`;
-  const caller: Caller = { field, spec, failures: failures[role] };
-  /** What makes an answer unusable, as a failure. */
-  const unusable = (problem: string): OutsideFailure =>
-    callerFailure(caller, { type: failures[role].unusable, problem });
-  const endpoint = openEndpoint({ url, key: keyOf(`${field}.apiKeyEnv`, spec) });
-  // Not left to the connections: a request that waits for one is on the clock already.
-  const limited = createLimit(concurrency);
+  const client = openModelClient({ field, spec, failures: failures[role], totalSeconds: timeoutSeconds });
+  const unusable = (problem: string): OutsideFailure => client.fail(failures[role].unusable, problem);
+  // Not left to the connections: the deadline of a request runs from its start.
+  const inLimit = createLimit(concurrency);
 
-  async function request({ messages, tools, seed, signal, onUsage }: UserTurn) {
-    signal?.throwIfAborted();
-    const deadline = AbortSignal.timeout(timeoutSeconds * 1000);
+  async function request({ messages, tools, seed, signal, onUsage }: UserTurn): Promise<Answer> {
     const body = {
       model,
       messages: messages.map(toWireMessage),
@@ -107,41 +101,18 @@ function openChatModel(role: PartnerRole, spec: ChatModel) {
       top_p: topP,
       seed,
     };
-    let answer: unknown;
-    let completion: ReturnType<typeof parseCompletion> | undefined;
-    try {
-      const own = AbortSignal.any(signal ? [signal, deadline] : [deadline]);
-      answer = await endpoint.json({ path: '/chat/completions', body, signal: own });
-      completion = parseCompletion(answer);
-      if (completion.finish === 'length')
-        throw unusable(`an answer cut off at ${maxTokens} tokens: raise ${field}.maxTokens`);
-      const { content, tool_calls: calls } = completion.message;
-      if (!content?.trim() && !calls?.length) throw unusable(NOTHING);
-      return { content: content ?? '', calls: calls ?? [] };
-    } catch (error) {
-      signal?.throwIfAborted();
-      if (deadline.aborted) {
-        const problem = `no answer within ${timeoutSeconds} s; raise ${field}.timeoutSeconds or lower ${field}.maxTokens`;
-        throw callerFailure(caller, { type: 'PartnerTimeout', problem });
-      }
-      throw endpointFailure(caller, error);
-    } finally {
-      // Once it was asked it is paid for, whoever still wants the answer.
-      if (answer !== undefined || signal?.aborted || deadline.aborted)
-        onUsage?.(completion?.usage ?? estimate(body, completion?.message));
-    }
+    const answer = await client.ask(body, { signal, onLost: onUsage });
+    onUsage?.(answer.usage);
+    if (answer.finish === 'length')
+      throw unusable(`an answer cut off at ${maxTokens} tokens: raise ${field}.maxTokens`);
+    if (!answer.text.trim() && answer.calls.length === 0) throw unusable(NOTHING);
+    return answer;
   }
   return {
     // Without the address: a server that moves to another port must not make every rollout anew. Two models of one name are told apart by
     // serving them under different names.
     id: `${model} (temperature ${temperature}, top-p ${topP}, ${maxTokens} tokens)`,
     unusable,
-    ask: (turn: UserTurn) => limited(() => request(turn)),
+    ask: (turn: UserTurn) => inLimit(() => limited(request(turn)), turn.signal),
   };
-}
-
-/** By what was asked and answered, where the endpoint does not tell it. */
-function estimate(asked: object, answered: object | undefined): ModelUsage {
-  const tokens = (value: object) => tokensOf(JSON.stringify(value).length);
-  return { promptTokens: tokens(asked), cachedTokens: 0, completionTokens: answered ? tokens(answered) : 0 };
 }

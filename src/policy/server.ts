@@ -4,9 +4,9 @@
  */
 import { errors, Pool } from 'undici';
 import { z } from 'zod';
-import { type FailureType, isFailure, OutsideFailure, reasonOf } from '../domain/failures';
+import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
-import { ApiError, openEndpoint } from '../language-model/endpoint';
+import { ApiError, openHttpServer } from './http';
 import { type ScoreBody, tokenBody } from './wire';
 
 export interface PolicyServerOptions {
@@ -41,7 +41,7 @@ export function openPolicyServer(options: PolicyServerOptions) {
   const url = options.url.replace(/\/+$/, '');
   // One connection more than asked for: a health check must not wait behind completions.
   const pool = new Pool(new URL(url).origin, { connections: concurrency + 1 });
-  const endpoint = openEndpoint({ url, key: apiKey, dispatcher: pool });
+  const endpoint = openHttpServer({ url, key: apiKey, dispatcher: pool });
   let losses = 0;
   let absences = 0;
   pool.on('disconnect', (_origin, _targets, error) => {
@@ -88,17 +88,12 @@ export function openPolicyServer(options: PolicyServerOptions) {
       const streamed = { ...body, stream: true, stream_options: { include_usage: true } };
       try {
         if (streams)
-          return await endpoint.stream(
-            { path: CHAT, body: streamed, timeoutMs: requestTimeoutMs, signal },
-            { onEvent },
-          );
+          return await endpoint.stream({ path: CHAT, body: streamed, timeoutMs: requestTimeoutMs, signal }, onEvent);
       } catch (error) {
-        if (signal?.aborted) throw signal.reason;
-        if (error instanceof OutsideFailure) throw error; // of onEvent
-        const told = error instanceof ApiError ? error : new ApiError(reasonOf(error), { cause: error });
-        // The embedded one says so before anything else.
-        streams = !(told.status === 400 && refusedField(told.body) === 'stream');
-        if (streams) failing(CHAT)(told);
+        if (!(error instanceof ApiError)) throw error;
+        // The embedded server refuses it before anything else.
+        streams = !(error.status === 400 && refusedField(error.body) === 'stream');
+        if (streams) failing(CHAT)(error);
       }
       return complete(body, signal);
     },

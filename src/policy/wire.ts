@@ -14,7 +14,6 @@ import {
 } from '../domain/messages';
 import { toWellFormed } from '../domain/plain-text';
 import type { FixedPolicy, Sampling } from '../domain/rollout';
-import { callSchema } from '../language-model/reply';
 
 /** One answer of a policy. */
 export interface Turn {
@@ -102,6 +101,7 @@ export const sampledAs = ({ maxTokens, temperature, topP, thinking }: Sampling) 
   ...(thinking === 'off' && { chat_template_kwargs: { enable_thinking: false } }),
 });
 
+export const callSchema = z.object({ id: z.string(), function: z.object({ name: z.string(), arguments: z.string() }) });
 type WireCall = z.infer<typeof callSchema>;
 
 const wordsSchema = z.object({ content: z.string().nullish(), tool_calls: z.array(callSchema).nullish() });

@@ -166,8 +166,7 @@ async function attempt(planned: PlannedRollout, options: AttemptOptions, delayMs
       failures.push(error);
       // What is gone, or answers nobody, would break all the rest one by one: the batch stops, and whoever asked for it tries again later.
       if (isFailure(error, 'PolicyServerUnavailable', 'PolicyServerError') && !(await client.reachable())) throw error;
-      const isTriedAgain = error.retryable || isFailure(error, 'UserSimulatorFailed', 'JudgeFailed');
-      if (!isTriedAgain || failures.length >= maxAttempts) {
+      if (!error.retryable || failures.length >= maxAttempts) {
         if (error.type === 'PartnerUnavailable') throw error;
         const { type, message } = error;
         const { key, task, attempt } = planned;

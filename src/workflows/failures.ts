@@ -56,7 +56,7 @@ const OF_THE_CAMPAIGN = [
   'AdapterRefused',
   'PolicyServerWrong',
   'LanguageModelRejected',
-  'RepliesLost',
+  'LanguageModelFailed',
   'BudgetSpent',
 ] as const satisfies FailureType[];
 

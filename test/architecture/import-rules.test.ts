@@ -44,6 +44,21 @@ test('every folder of src has an import rule that rejects other imports, and a r
   expect(folders.filter((_, i) => findings[i]?.length !== 1)).toEqual([]);
 });
 
+test('language models are asked through openai, the policy server through undici', () => {
+  const importing = (file: string, name: string, from: string) => ({
+    filePath: resolve(root, 'src', file),
+    code: `import { ${name} } from '${from}';\nexport default ${name};\n`,
+  });
+  const findings = lint([
+    importing('rollout/x.ts', 'Agent', 'undici'),
+    importing('analyst/llm/x.ts', 'OpenAI', 'openai'),
+    importing('language-model/x.ts', 'request', 'undici'),
+    importing('language-model/x.ts', 'Agent', 'undici'),
+    importing('policy/x.ts', 'Pool', 'undici'),
+  ]);
+  expect(findings.map(({ length }) => length)).toEqual([1, 1, 1, 0, 0]);
+});
+
 test('src names no example: each is a plug-in', () => {
   const files = readdirSync(resolve(root, 'src'), { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.endsWith('.ts'),

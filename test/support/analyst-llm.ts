@@ -73,6 +73,7 @@ export function analystAsking(
       prompts: openPrompts(),
       contextTokens: 128_000,
       maxTokens: 32_000,
+      concurrency: 8,
       chunkTokens: 60_000,
       labelsPerChunk: 40,
       lengths: LENGTHS,

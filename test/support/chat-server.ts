@@ -1,5 +1,5 @@
 /** A small HTTP server of the OpenAI dialect that plays recorded replies: the simulated user or the judge of a test. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { startLoopback } from './loopback';
 
@@ -10,7 +10,7 @@ export type Play = (body: Body, response: ServerResponse) => object | undefined 
 export interface ChatServer {
   /** Of the API, with /v1. */
   url: string;
-  requests: { body: Body; authorization: string | undefined }[];
+  requests: { body: Body; authorization: string | undefined; headers: IncomingHttpHeaders }[];
   /** Requests that were open side by side. */
   atOnce: number;
   play: Play;
@@ -60,7 +60,8 @@ export async function startChatServer(play: Play = recorded(say('hello'))): Prom
     self.atOnce = Math.max(self.atOnce, ++open);
     response.on('close', () => open--);
     const body = (await json(request)) as Body;
-    self.requests.push({ body, authorization: request.headers.authorization });
+    const { headers } = request;
+    self.requests.push({ body, authorization: headers.authorization, headers });
     const message = await self.play(body, response);
     if (message === undefined) return;
     const finish_reason = 'tool_calls' in message ? 'tool_calls' : 'stop';

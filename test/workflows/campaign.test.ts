@@ -326,7 +326,6 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
     ['label', 'ArtifactDamaged', second],
     // As they would be of the other pass.
     ['label', 'LanguageModelRejected', second],
-    ['label', 'RepliesLost', second],
     ['label', 'BadInput', second],
     ['rollOut', 'BudgetSpent', titled('base rollouts')],
     ['rollOut', 'ArtifactDamaged', titled(`outcome matrix: ${TELL}`)],
@@ -352,7 +351,7 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
     expect(isTested).toBe(type === 'PolicyServerWrong');
   });
 
-  test.each<FailureType>(['LanguageModelRejected', 'RepliesLost'])(
+  test.each<FailureType>(['LanguageModelRejected', 'LanguageModelFailed'])(
     '%s in a synthesis, and the same campaign started again ends',
     async (type) => {
       let away = true;

@@ -28,11 +28,11 @@ const kind = defineKind({
   },
   given: { prompts: '.md' },
   open({ chunkTokens, labelsPerChunk, messageChars, argumentChars, ...spec }, identity) {
-    const { contextTokens, maxTokens, repairs } = spec;
+    const { contextTokens, maxTokens, concurrency, repairs } = spec;
     const model = openLanguageModel('analyst', spec);
     const prompts = openPrompts({ folder: spec.prompts });
     const lengths = { message: messageChars, arguments: argumentChars };
-    const limits = { contextTokens, maxTokens, chunkTokens, labelsPerChunk, lengths, repairs };
+    const limits = { contextTokens, maxTokens, concurrency, chunkTokens, labelsPerChunk, lengths, repairs };
     return analystWith({ model, prompts, ...limits }, identity);
   },
 });

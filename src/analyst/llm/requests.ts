@@ -2,6 +2,7 @@
  * The requests of the analyst that asks a language model: what they show, the room that they have, and what they will cost. What stays the same
  * from request to request stands first, byte for byte; an estimate counts the prompts that are asked, and guesses the replies alone.
  */
+import { forEachBounded } from '../../domain/concurrency';
 import { tokensOf } from '../../domain/endpoints';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { OutsideFailure } from '../../domain/failures';
@@ -20,6 +21,7 @@ export interface Config {
   prompts: Prompts;
   contextTokens: number;
   maxTokens: number;
+  concurrency: number;
   chunkTokens: number;
   labelsPerChunk: number;
   lengths: Lengths;
@@ -137,7 +139,7 @@ const emptyValues = ({ values, lists }: Request): Record<string, string> => ({
 export const roomFor = (config: Config, request: Request): number =>
   roomIn(config, request.prompt, emptyValues(request));
 
-/** Questions of one step, all at once; each one that is answered is progress, beside those answered `before` and to come `after`. */
+/** Asks the questions of one step; each answer is progress, beside those answered `before` and to come `after`. */
 export async function askAll<Item, Answer>(o: {
   config: Config;
   step: string;
@@ -151,25 +153,21 @@ export async function askAll<Item, Answer>(o: {
 }): Promise<Answer[]> {
   const { config, step, work, seed, items, before = 0, after = 0 } = o;
   const { ledger, signal } = work;
+  const answers: Answer[] = [];
   let answered = before;
-  const ask = async (item: Item): Promise<Answer> => {
-    const read = (text: string) => o.read(text, item);
-    const answer = await answerOf({
-      ...config,
-      messages: o.messages(item),
-      seed,
-      read,
-      asking: { ledger, step, signal },
-    });
-    work.progress(++answered, before + items.length + after);
-    return answer;
-  };
-  // The others go on where one fails: what is being paid for is kept, and found again when the step is tried again.
-  const settled = await Promise.allSettled(items.map(ask));
-  const failures = settled.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
-  // What no retry mends comes before what one does.
-  if (failures.length > 0) throw failures.find((one) => one instanceof OutsideFailure && !one.retryable) ?? failures[0];
-  return settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  // After a failure no more questions begin; those under way end, and their replies are kept for the next attempt.
+  await forEachBounded({
+    items: [...items.entries()],
+    concurrency: config.concurrency,
+    signal,
+    async work([n, item]) {
+      const read = (text: string) => o.read(text, item);
+      const asking = { ledger, step, signal };
+      answers[n] = await answerOf({ ...config, messages: o.messages(item), seed, read, asking });
+      work.progress(++answered, before + items.length + after);
+    },
+  });
+  return answers;
 }
 
 /** Guesses of a reply, in tokens. */

@@ -11,7 +11,7 @@ import { type SelectionRule, selectionRuleSchema } from '../../domain/campaign';
 import { type Budget, costOf, type LanguageModelSpec } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';
 import { type KindSpec, specSchemaOf } from '../../domain/kinds';
-import { keyOf } from '../../language-model/endpoint';
+import { keyOf } from '../../language-model/client';
 import { openLedger } from '../../language-model/ledger';
 import { settleSpending, spentOf } from '../../language-model/spending';
 import { registry } from '../../registry';

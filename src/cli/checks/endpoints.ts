@@ -8,7 +8,7 @@ import type { ChatModel, LanguageModelSpec } from '../../domain/endpoints';
 import { isFailure } from '../../domain/failures';
 import { kindOf } from '../../domain/kinds';
 import { describeSpec } from '../../environments/open';
-import { keyOf } from '../../language-model/endpoint';
+import { keyOf } from '../../language-model/client';
 import { openLanguageModel } from '../../language-model/model';
 import { openPartners } from '../../partners/partners';
 import { checkTinker, hasTinkerPython, tinkerPython } from '../../policy/tinker';

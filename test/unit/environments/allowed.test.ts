@@ -16,7 +16,7 @@ import { kindOf, type KindSpec } from '../../../src/domain/kinds';
 import { environments } from '../../../src/environments';
 import { bareEnvironment, startChild } from '../../../src/environments/child-process';
 import { openPrompts } from '../../../src/language-model/answer';
-import { keyOf } from '../../../src/language-model/endpoint';
+import { keyOf } from '../../../src/language-model/client';
 import { programEnvironment } from '../../../src/policy/python';
 import { tinkerUrl } from '../../../src/policy/tinker';
 import { moduleFiles } from '../../../src/sandbox/source';

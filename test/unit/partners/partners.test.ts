@@ -69,66 +69,62 @@ const answerWith =
   (_, response) =>
     void response.writeHead(200, { 'content-type': 'application/json' }).end(body) as undefined;
 const cutOff = (message: object) => answerWith(JSON.stringify({ choices: [{ message, finish_reason: 'length' }] }));
-const CUT_OFF = 'an answer cut off at 1024 tokens: raise target.user.maxTokens';
 const toggle = { id: 'a', function: { name: 'toggle_data', arguments: '{}' } };
 
-test.each<[string, Play, string, string?]>([
-  ['nothing', recorded(say(' \n')), 'no words and no calls', 'no words and no calls'],
-  ['no content', recorded({ role: 'assistant', content: null }), 'no words and no calls', 'no words and no calls'],
-  ['a call that is not JSON', recorded(call('toggle_data', '{"on":')), 'no JSON object', 'no words and no calls'],
-  ['another shape', recorded({ role: 'assistant', content: 3 }), 'choices.0.message.content'],
-  ['no JSON', answerWith('<html>'), 'an HTML page'],
-  ['what was cut off before the first word', cutOff({ content: '' }), CUT_OFF],
-  ['what was cut off in the middle of a text', cutOff({ content: 'I would rather not' }), CUT_OFF],
-  ['what was cut off after a call', cutOff({ content: '', tool_calls: [toggle] }), CUT_OFF],
-])('%s is no answer', async (_, play, problem, ofJudge = problem.replace('.user.', '.judge.')) => {
+test.each<[string, Play]>([
+  ['nothing', recorded(say(' \n'))],
+  ['no content', recorded({ role: 'assistant', content: null })],
+  ['a call that is not JSON', recorded(call('toggle_data', '{"on":'))],
+  ['another shape', recorded({ role: 'assistant', content: 3 })],
+  ['no JSON', answerWith('<html>')],
+  ['what was cut off before the first word', cutOff({ content: '' })],
+  ['what was cut off in the middle of a text', cutOff({ content: 'I would rather not' })],
+  ['what was cut off after a call', cutOff({ content: '', tool_calls: [toggle] })],
+])('%s is no answer, for good', async (_, play) => {
   server.play = play;
-  const failure = (type: string, words: string) => ({
-    type,
-    retryable: false,
-    message: expect.stringContaining(words),
-  });
-  await expect(user().speak(turn)).rejects.toMatchObject(failure('UserSimulatorFailed', problem));
-  await expect(judge().answer([])).rejects.toMatchObject(failure('JudgeFailed', ofJudge));
+  await expect(user().speak(turn)).rejects.toMatchObject({ type: 'UserSimulatorFailed', retryable: false });
+  await expect(judge().answer([])).rejects.toMatchObject({ type: 'JudgeFailed', retryable: false });
 });
 
 test.each([
-  [429, 'PartnerUnavailable', 'PartnerUnavailable', true, 'oops'],
-  [500, 'PartnerUnavailable', 'PartnerUnavailable', true, 'oops'],
-  [503, 'PartnerUnavailable', 'PartnerUnavailable', true, 'oops'],
-  [401, 'UserSimulatorRejected', 'JudgeRejected', false, 'apiKeyEnv'],
-  [404, 'UserSimulatorRejected', 'JudgeRejected', false, '.model or target.'],
-])('a %d is a %s or a %s', async (status, ofUser, ofJudge, retryable, words) => {
+  [429, 'PartnerUnavailable', 'PartnerUnavailable', true],
+  [500, 'PartnerUnavailable', 'PartnerUnavailable', true],
+  [401, 'UserSimulatorRejected', 'JudgeRejected', false],
+  [404, 'UserSimulatorRejected', 'JudgeRejected', false],
+])('a %d is a %s or a %s', async (status, ofUser, ofJudge, retryable) => {
   server.play = refuse(status, 'oops');
-  const message = expect.stringContaining(words) as string;
-  await expect(user().speak(turn)).rejects.toMatchObject({ type: ofUser, retryable, message });
-  await expect(judge().answer([])).rejects.toMatchObject({ type: ofJudge, retryable, message });
+  await expect(user().speak(turn)).rejects.toMatchObject({ type: ofUser, retryable });
+  await expect(judge().answer([])).rejects.toMatchObject({ type: ofJudge, retryable });
   // One request each: retries are the caller's.
   expect(server.requests).toHaveLength(2);
 });
 
 test('a key is sent and never shown; one that is missing is found before anything is asked', async () => {
   const apiKeyEnv = 'PARTNERS_TEST_KEY';
-  expect(() => judge({ apiKeyEnv })).toThrow(`target.judge.apiKeyEnv is ${apiKeyEnv}, and this variable is not set`);
+  expect(() => judge({ apiKeyEnv })).toThrow('target.judge.apiKeyEnv');
   process.env[apiKeyEnv] = 'secret-1';
   try {
     server.play = refuse(401, 'Incorrect API key provided: secret-1');
-    const message = expect.stringContaining('provided: (key); put a key') as string;
-    await expect(user({ apiKeyEnv }).speak(turn)).rejects.toMatchObject({ message });
+    const message = expect.stringContaining('secret-1') as string;
+    await expect(user({ apiKeyEnv }).speak(turn)).rejects.not.toMatchObject({ message });
     expect(server.requests.map(({ authorization }) => authorization)).toEqual(['Bearer secret-1']);
   } finally {
     delete process.env[apiKeyEnv];
   }
 });
 
-test('no endpoint, one that hangs up, one that is silent', async () => {
+test('an endpoint that hangs up, is silent, says word after word without an end, or is not there', async () => {
   server.play = (_, response) => void response.destroy() as undefined;
   await expect(user().speak(turn)).rejects.toMatchObject({ type: 'PartnerUnavailable', retryable: true });
   server.play = () => undefined;
-  await expect(user({ timeoutSeconds: 1 }).speak(turn)).rejects.toMatchObject({
-    type: 'PartnerTimeout',
-    message: expect.stringContaining('target.user.timeoutSeconds'),
-  });
+  const late = { type: 'PartnerTimeout', message: expect.stringContaining('target.user.timeoutSeconds') as string };
+  await expect(user({ timeoutSeconds: 1 }).speak(turn)).rejects.toMatchObject(late);
+  server.play = (_, response) => {
+    const timer = setInterval(() => response.write(' '), 100);
+    response.on('close', () => clearInterval(timer));
+    return undefined;
+  };
+  await expect(user({ timeoutSeconds: 1 }).speak(turn)).rejects.toMatchObject(late);
   const gone = user();
   await server.close();
   await expect(gone.speak(turn)).rejects.toMatchObject({ type: 'PartnerUnavailable' });

@@ -190,7 +190,7 @@ describe('an answer that is none', () => {
     ['500', refuse(500, { message: 'oops' }), 'PolicyServerError', true, 'oops'],
     ['503', refuse(503, { message: 'going down' }), 'PolicyServerError', true, 'going down'],
     ['429', refuse(429, { message: 'slow down' }), 'PolicyServerBusy', true, 'slow down'],
-    ['a page', (_, response) => void response.end('<html>proxy</html>'), 'PolicyServerError', true, 'an HTML page'],
+    ['a page', (_, response) => void response.end('<html>proxy</html>'), 'PolicyServerError', true, 'no JSON'],
     ['the end of the connection', (_, response) => void response.destroy(), 'PolicyServerUnavailable', true, 'closed'],
     ['404', refuse(404, { message: 'no model' }), 'PolicyNotLoaded', true, 'no model'],
     ['400', recorded('wrong temperature'), 'PolicyRequestRejected', false, 'must be non-negative, got -1.0'],
