@@ -9,13 +9,12 @@ const mayImport = {
   domain: [],
   artifacts: ['domain'],
   policy: ['domain', 'artifacts'],
-  'language-model': ['domain', 'artifacts', 'policy/wire'],
-  partners: ['domain', 'policy', 'language-model'],
+  llm: ['domain', 'artifacts', 'policy/wire'],
   sandbox: ['domain', 'artifacts'],
   environments: [
     'domain',
     'artifacts',
-    'partners',
+    'llm',
     'sandbox',
     'policy/wire',
     'gateway/answer',
@@ -26,8 +25,8 @@ const mayImport = {
   routing: ['domain', 'artifacts', 'policy'],
   rollout: ['domain', 'artifacts', 'metrics', 'policy', 'routing/router'],
   conversations: ['domain', 'artifacts/hash'],
-  analyst: ['domain', 'artifacts', 'language-model'],
-  synthesis: ['domain', 'artifacts', 'language-model', 'sandbox'],
+  analyst: ['domain', 'artifacts', 'llm'],
+  synthesis: ['domain', 'artifacts', 'llm', 'sandbox'],
   report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
   view: ['domain', 'artifacts', 'gateway/listen', 'report', 'rollout', 'terminal'],
   workflows: ['domain', 'type activities'],
@@ -42,7 +41,7 @@ const mayImport = {
     'sandbox',
     'environments',
     'rollout',
-    'language-model',
+    'llm',
     'metrics',
     'analyst/analyst',
     'analyst/steps',
@@ -71,8 +70,7 @@ const mayImport = {
     'domain',
     'artifacts',
     'conversations',
-    'language-model',
-    'partners',
+    'llm',
     'sandbox',
     'environments',
     'plugins',
@@ -105,7 +103,7 @@ const registryMayImport = ['analyst', 'synthesis', 'routing', 'environments', 'w
 /** Other folders ask neither a language model nor a policy server by themselves. */
 const httpClients = {
   regex: '^(undici|openai)(/|$)',
-  message: 'src/language-model asks language models through openai, src/policy the policy server through undici.',
+  message: 'src/llm asks language models through openai, src/policy the policy server through undici.',
 };
 /** The client of language models takes the connections of undici, and no more. */
 const connectionsOnly = {
@@ -113,7 +111,7 @@ const connectionsOnly = {
   allowImportNamePattern: '^(Agent|fetch)$',
   message: httpClients.message,
 };
-const clientPatterns = { policy: [], 'language-model': [connectionsOnly] };
+const clientPatterns = { policy: [], llm: [connectionsOnly] };
 
 const importRule = (patterns, clients = [httpClients]) => ({
   '@typescript-eslint/no-restricted-imports': ['error', { patterns: [...patterns, ...clients] }],

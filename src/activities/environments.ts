@@ -9,7 +9,7 @@ import type { Environment, Episode, PartnerRole } from '../domain/environment';
 import type { EnvironmentSpec } from '../domain/kinds';
 import type { EnvironmentKind } from '../environments/kinds';
 import { describeSpec, openEnvironment } from '../environments/open';
-import type { Ledger } from '../language-model/model';
+import type { Ledger } from '../llm/model';
 import { ledgerOf } from './context';
 import type { Payer } from './types';
 

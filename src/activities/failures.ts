@@ -16,7 +16,7 @@ import { workerIdentity } from '../artifacts/place';
 import { isFailure, OutsideFailure, retryOf, type FailureType, backoffMs } from '../domain/failures';
 import { plainText } from '../domain/plain-text';
 import { taskQueues } from '../domain/work';
-import { settleSpending } from '../language-model/spending';
+import { settleSpending } from '../llm/spending';
 import { type Dependencies, withHeartbeats } from './context';
 
 /** Temporal tries again what is outside; the rest goes to the workflow at once, which knows what to do with it. */

@@ -7,7 +7,7 @@ import { refsIn } from '../domain/artifacts';
 import type { Work } from '../domain/work';
 import { REPORT_VERSION } from '../report/model';
 import type { CampaignRecord } from '../domain/results';
-import { spentOf } from '../language-model/spending';
+import { spentOf } from '../llm/spending';
 import { batchesOf, refsOf } from '../report/build/evidence';
 import { buildReport } from '../report/build/report';
 import { renderReport } from '../report/render';

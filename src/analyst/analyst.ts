@@ -6,7 +6,7 @@ import type { LanguageModelSpec } from '../domain/endpoints';
 import type { Identity, Kind, KindSpec } from '../domain/kinds';
 import { isSuccess, type ScoredRollout } from '../domain/rollout';
 import type { Work } from '../domain/work';
-import type { Ledger } from '../language-model/model';
+import type { Ledger } from '../llm/model';
 
 export interface DiscoverInput extends Work {
   rollouts: readonly ScoredRollout[];

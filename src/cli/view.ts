@@ -6,7 +6,7 @@ import { isCode } from '../artifacts/durable-file';
 import { openStore } from '../artifacts/open-store';
 import type { ArtifactStore } from '../artifacts/store';
 import { OutsideFailure } from '../domain/failures';
-import { spentOf } from '../language-model/spending';
+import { spentOf } from '../llm/spending';
 import { batchesBehind, UnknownStartError } from '../report/lineage';
 import { completeReport } from '../report/render';
 import { viewsOf } from '../report/sections/report';

@@ -6,7 +6,7 @@ import type { ArtifactStore } from '../artifacts/store';
 import type { Environment } from '../domain/environment';
 import type { Program } from '../domain/allowed';
 import type { EnvironmentSpec, Kind } from '../domain/kinds';
-import type { Partners } from '../partners/partners';
+import type { Partners } from '../llm/partners';
 import type { Finding } from './conformance';
 import type { ProcessOptions } from './process';
 

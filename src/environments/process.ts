@@ -17,7 +17,7 @@ import type {
   StepResult,
 } from '../domain/environment';
 import { defineKind, type KindSpec } from '../domain/kinds';
-import { openPartners, type Partners, type Judge, type SimulatedUser } from '../partners/partners';
+import { openPartners, type Partners, type Judge, type SimulatedUser } from '../llm/partners';
 import { connect, type Connection, type ProcessCommand, SILENCE_SECONDS } from './connection';
 import { type EnvironmentContext, type EnvironmentKind, pickProgram } from './kinds';
 import { seedOf } from '../artifacts/hash';

@@ -10,7 +10,7 @@ import type { LanguageModelSpec } from '../domain/endpoints';
 import type { Identity, Kind, KindSpec } from '../domain/kinds';
 import type { ScoredRollout } from '../domain/rollout';
 import type { Work } from '../domain/work';
-import type { Ledger } from '../language-model/model';
+import type { Ledger } from '../llm/model';
 
 export interface WriteInput extends Work {
   candidate: Candidate;

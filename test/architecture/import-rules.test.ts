@@ -52,8 +52,8 @@ test('language models are asked through openai, the policy server through undici
   const findings = lint([
     importing('rollout/x.ts', 'Agent', 'undici'),
     importing('analyst/llm/x.ts', 'OpenAI', 'openai'),
-    importing('language-model/x.ts', 'request', 'undici'),
-    importing('language-model/x.ts', 'Agent', 'undici'),
+    importing('llm/x.ts', 'request', 'undici'),
+    importing('llm/x.ts', 'Agent', 'undici'),
     importing('policy/x.ts', 'Pool', 'undici'),
   ]);
   expect(findings.map(({ length }) => length)).toEqual([1, 1, 1, 0, 0]);

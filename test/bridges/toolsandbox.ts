@@ -10,7 +10,7 @@ import type { Rollout } from '../../src/domain/rollout';
 import { toolsandboxProgram } from '../../src/environments/benchmarks';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openProcessEnvironment } from '../../src/environments/process';
-import type { SimulatedUser } from '../../src/partners/partners';
+import type { SimulatedUser } from '../../src/llm/partners';
 import { programsWith } from '../support/programs';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 import { scriptedRollouts } from '../support/scripted-rollouts';

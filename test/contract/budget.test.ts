@@ -8,8 +8,8 @@ import { openFolderStore } from '../../src/artifacts/open-store';
 import { openS3Store } from '../../src/artifacts/s3-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { total } from '../../src/domain/endpoints';
-import { openLedger } from '../../src/language-model/ledger';
-import { settleSpending, spentOf } from '../../src/language-model/spending';
+import { openLedger } from '../../src/llm/ledger';
+import { settleSpending, spentOf } from '../../src/llm/spending';
 import { bucket, s3ServerForTests } from '../support/s3-server';
 import { eachTemporaryFolder } from '../support/temporary-folder';
 
@@ -83,7 +83,7 @@ describe.each(Object.keys(openers))('a budget in a %s', (kind) => {
 test('counts the slice of a worker that was killed as spent', async () => {
   const script = `
     const { openFolderStore } = require('./src/artifacts/open-store');
-    const { openLedger } = require('./src/language-model/ledger');
+    const { openLedger } = require('./src/llm/ledger');
     const store = openFolderStore(${JSON.stringify(join(root, 'store'))});
     const ledger = openLedger({ store, campaign: 'one', budget: { tokens: ${TOKENS} }, role: 'user' });
     (async () => {

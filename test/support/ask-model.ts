@@ -7,9 +7,9 @@ import { parseArgs } from 'node:util';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { languageModelSchema } from '../../src/domain/endpoints';
-import { openLedger } from '../../src/language-model/ledger';
-import { settleSpending } from '../../src/language-model/spending';
-import { openLanguageModel } from '../../src/language-model/model';
+import { openLedger } from '../../src/llm/ledger';
+import { settleSpending } from '../../src/llm/spending';
+import { openLanguageModel } from '../../src/llm/model';
 
 const option = { type: 'string' } as const;
 const { values } = parseArgs({

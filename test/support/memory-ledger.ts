@@ -1,5 +1,5 @@
 /** Ledgers for one test: in memory, without a budget, where what was kept can be looked at; and one that nobody may ask. */
-import type { Asking, Ledger, ModelReply } from '../../src/language-model/model';
+import type { Asking, Ledger, ModelReply } from '../../src/llm/model';
 
 export interface MemoryLedger extends Ledger {
   kept: Map<string, ModelReply>;

@@ -10,7 +10,7 @@ import type { AssistantMessage, Message, UserMessage } from '../../src/domain/me
 import type { Rollout } from '../../src/domain/rollout';
 import { type Tau2Domain, tau2Program } from '../../src/environments/benchmarks';
 import { openProcessEnvironment } from '../../src/environments/process';
-import type { Judge, SimulatedUser } from '../../src/partners/partners';
+import type { Judge, SimulatedUser } from '../../src/llm/partners';
 import type { PolicyClient } from '../../src/policy/client';
 import { OutsideFailure } from '../../src/domain/failures';
 import { scriptedPolicy, turnOf } from './scripted-policy';

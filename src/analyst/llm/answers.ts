@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { capabilityNameSchema, type FailureOrigin, failureOriginSchema, type Label } from '../../domain/capability';
 import { plainLine } from '../../domain/plain-text';
 import { isSuccess } from '../../domain/rollout';
-import { jsonIn, type Read } from '../../language-model/answer';
+import { jsonIn, type Read } from '../../llm/answer';
 import type { Shown } from './chunks';
 
 /** Defects that one answer is sent back with: more say nothing new. */

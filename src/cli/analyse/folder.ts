@@ -13,7 +13,7 @@ import { digest } from '../../artifacts/hash';
 import type { ArtifactStore } from '../../artifacts/store';
 import { campaignSchema } from '../../domain/campaign';
 import type { Candidate, LabelPass } from '../../domain/capability';
-import { spentOf } from '../../language-model/spending';
+import { spentOf } from '../../llm/spending';
 import { messageOf, UserError } from '../errors';
 import { type Home, isReservedName } from '../project';
 import type { Conversations } from './conversations';

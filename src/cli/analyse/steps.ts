@@ -27,7 +27,7 @@ import { backoffMs, isFailure, OF_A_PASS, OutsideFailure, retryOf, ROUND } from 
 import { plainText, plainLine } from '../../domain/plain-text';
 import type { SelectionResult } from '../../domain/results';
 import type { ScoredRollout } from '../../domain/rollout';
-import type { Ledger } from '../../language-model/model';
+import type { Ledger } from '../../llm/model';
 import { duration, wholeNumber } from '../../report/format';
 import type { Conversations } from './conversations';
 

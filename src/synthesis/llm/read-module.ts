@@ -8,7 +8,7 @@ import type { EnvironmentDescription } from '../../domain/environment';
 import { reasonOf, isFailure } from '../../domain/failures';
 import type { ToolSchema } from '../../domain/messages';
 import { isSuccess } from '../../domain/rollout';
-import { codeIn, type Read, answerOf, jsonIn } from '../../language-model/answer';
+import { codeIn, type Read, answerOf, jsonIn } from '../../llm/answer';
 import { type Attack, attackLine, attackSchema } from '../../sandbox/attacks';
 import { type Answer, answersIn, conversationLine, jsonOf } from '../../sandbox/conversation';
 import { copiedIdentifiers, LEAKING_SHARE, leaksOf, quotesTask } from '../../sandbox/leakage';
@@ -20,7 +20,7 @@ import { staticFindings, withoutTypes } from '../../sandbox/source';
 import type { SynthesizedModule } from '../synthesizer';
 import { z } from 'zod';
 import type { Candidate } from '../../domain/capability';
-import type { Asking } from '../../language-model/model';
+import type { Asking } from '../../llm/model';
 import type { Means } from './llm';
 
 const LANGUAGES = ['javascript', 'js', 'mjs', 'typescript', 'ts'];

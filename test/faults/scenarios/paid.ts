@@ -6,7 +6,7 @@ import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { total, type ModelUsage } from '../../../src/domain/endpoints';
-import { spentOf } from '../../../src/language-model/spending';
+import { spentOf } from '../../../src/llm/spending';
 import { CAMPAIGN } from '../../support/faults-checks';
 import { artifacts, wholeObject } from '../../support/faults-home';
 import type { Scenario } from '../../support/faults-scenario';

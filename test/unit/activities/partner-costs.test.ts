@@ -5,7 +5,7 @@ import { createRolloutActivities } from '../../../src/activities';
 import { TEST_TEXTS, testTexts } from '../../../src/activities/tasks';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { chatModelSchema, type Budget, type Price } from '../../../src/domain/endpoints';
-import { spentOf } from '../../../src/language-model/spending';
+import { spentOf } from '../../../src/llm/spending';
 import type { PolicyClient } from '../../../src/policy/client';
 import { registry } from '../../support/kinds';
 import { call, recorded, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';

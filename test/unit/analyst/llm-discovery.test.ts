@@ -1,6 +1,6 @@
 /** Discovery by a language model: what is asked, what is taken, what is sent back. */
 import { readDiscovery, readMerged } from '../../../src/analyst/llm/answers';
-import { openPrompts } from '../../../src/language-model/answer';
+import { openPrompts } from '../../../src/llm/answer';
 import { analystAsking, description, json, trajectory } from '../../support/analyst-llm';
 
 const step = (rollout: string, message = 2) => ({ rollout, message, says: `what ${rollout} shows` });

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { readLabels } from '../../../src/analyst/llm/answers';
 import { checkPartition } from '../../../src/domain/selection';
-import { openPrompts } from '../../../src/language-model/answer';
-import type { Question } from '../../../src/language-model/model';
+import { openPrompts } from '../../../src/llm/answer';
+import type { Question } from '../../../src/llm/model';
 import { analystAsking, json, trajectory } from '../../support/analyst-llm';
 
 const names = ['ask_first', 'read_results'];

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { isAlone, usageOf } from '../../../src/artifacts/usage';
 import { storeRollouts } from '../../../src/cli/analyse/steps';
-import { openLedger } from '../../../src/language-model/ledger';
+import { openLedger } from '../../../src/llm/ledger';
 import { openGiven } from '../../support/open-given';
 import { analyse, type AnalyseOptions } from '../../../src/cli/analyse/run';
 import type { Analysis } from '../../../src/cli/analyse/result';

@@ -10,7 +10,7 @@ import { agent } from '../../../src/environments/agent/kind';
 import type { EnvironmentContext, EnvironmentKind } from '../../../src/environments/kinds';
 import { describeSpec, openEnvironment } from '../../../src/environments/open';
 import { createShop } from '../../../examples/shop/target/shop';
-import type { Partners } from '../../../src/partners/partners';
+import type { Partners } from '../../../src/llm/partners';
 import { registry } from '../../support/kinds';
 import { newFolder } from '../../support/temporary-folder';
 

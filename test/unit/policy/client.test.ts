@@ -500,7 +500,7 @@ describe('the base model', () => {
         await Promise.all([ask(), ask()]);
         expect(scored()).toHaveLength(2);
         server.score = () => [-9, -1, -9, -1];
-        now.mockImplementation(() => later + 60_000);
+        now.mockImplementation(() => later + 60_001);
         await expect(ask()).rejects.toMatchObject({ type: 'WrongBaseModel' });
       } finally {
         now.mockRestore();

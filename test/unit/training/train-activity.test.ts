@@ -15,7 +15,7 @@ import { OutsideFailure } from '../../../src/domain/failures';
 import type { TrainingResult } from '../../../src/domain/results';
 import type { TrainHeartbeat } from '../../../src/domain/work';
 import type { PolicyClient } from '../../../src/policy/client';
-import { spentOf } from '../../../src/language-model/spending';
+import { spentOf } from '../../../src/llm/spending';
 import { registry, shopParts } from '../../support/kinds';
 import { dealGpus } from '../../../src/training/learner-process';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';

@@ -1,8 +1,8 @@
 /** Answers that can't be used are sent back with what is wrong with them, a bounded number of times; and prompts, the project's own and the user's. */
 import { readdirSync, writeFileSync } from 'node:fs';
 import { basename, join, resolve } from 'node:path';
-import { answerOf, type Read, codeIn, jsonIn, openPrompts } from '../../../src/language-model/answer';
-import type { LanguageModel, ModelReply, Question } from '../../../src/language-model/model';
+import { answerOf, type Read, codeIn, jsonIn, openPrompts } from '../../../src/llm/answer';
+import type { LanguageModel, ModelReply, Question } from '../../../src/llm/model';
 import { askingBy, memoryLedger } from '../../support/memory-ledger';
 import { temporaryFolder } from '../../support/temporary-folder';
 

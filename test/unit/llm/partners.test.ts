@@ -1,6 +1,6 @@
 import { type ChatModel, chatModelSchema } from '../../../src/domain/endpoints';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
-import { type Judge, openPartners, type SimulatedUser } from '../../../src/partners/partners';
+import { type Judge, openPartners, type SimulatedUser } from '../../../src/llm/partners';
 import { call, recorded, refuse, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 
 let server: ChatServer;

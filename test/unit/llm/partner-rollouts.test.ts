@@ -6,7 +6,7 @@ import { chatModelSchema, type ChatModel } from '../../../src/domain/endpoints';
 import type { Environment } from '../../../src/domain/environment';
 import type { Message } from '../../../src/domain/messages';
 import { openProcessEnvironment } from '../../../src/environments/process';
-import { openPartners } from '../../../src/partners/partners';
+import { openPartners } from '../../../src/llm/partners';
 import { played } from '../../support/played';
 import { call, refuse, recorded, say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { scriptedPolicy, turnOf } from '../../support/scripted-policy';

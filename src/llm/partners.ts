@@ -8,7 +8,7 @@ import type { ChatModel, ModelUsage } from '../domain/endpoints';
 import type { PartnerRole } from '../domain/environment';
 import type { OutsideFailure } from '../domain/failures';
 import type { Message, ToolSchema, UserMessage } from '../domain/messages';
-import { type Answer, openModelClient } from '../language-model/client';
+import { type Answer, openModelClient } from './client';
 import { numbered, toAssistantMessage, toWireMessage, toWireTools } from '../policy/wire';
 
 interface Outside {

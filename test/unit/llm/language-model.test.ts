@@ -1,6 +1,6 @@
 /** A language model over HTTP: requests, replies, the reply cache, and the failure for each fault of an endpoint. */
 import { languageModelSchema, type LanguageModelSpec } from '../../../src/domain/endpoints';
-import { openLanguageModel, type Question } from '../../../src/language-model/model';
+import { openLanguageModel, type Question } from '../../../src/llm/model';
 import { say, startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { askingBy, memoryLedger, type MemoryLedger } from '../../support/memory-ledger';
 import { answered, chunk, event, inOrder, page, streamed, usageOf, written } from '../../support/model-endpoint';
