@@ -28,7 +28,7 @@ const mayImport = {
   analyst: ['domain', 'artifacts', 'llm'],
   synthesis: ['domain', 'artifacts', 'llm', 'sandbox'],
   report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
-  view: ['domain', 'artifacts', 'gateway/listen', 'report', 'rollout', 'terminal'],
+  view: ['domain', 'artifacts', 'gateway/listen', 'report', 'rollout', 'terminal', 'training/markers'],
   workflows: ['domain', 'type activities'],
   temporal: ['artifacts', 'domain'],
   training: ['domain', 'artifacts', 'metrics', 'policy', 'rollout'],

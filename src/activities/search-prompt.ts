@@ -49,6 +49,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
   };
   const id = digest({ ...made, rollouts, reflection: reflection.id });
   return runLearner(deps, {
+    campaign,
     name,
     id,
     program: 'gepa',

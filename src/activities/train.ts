@@ -52,6 +52,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
   });
   return deps.gpus.use((env) =>
     runLearner(deps, {
+      campaign,
       name,
       id,
       ...(server ? { program: 'tinker', python: tinkerPython() } : { program: 'train' }),

@@ -43,6 +43,9 @@ export interface Backend {
   replace(path: string, text: string): Promise<void>;
   /** `version`: only while that is what is there. */
   remove(path: string, version?: string): Promise<void>;
+  putFile(path: string, file: string): Promise<void>;
+  /** Returns false if there is nothing at the path. */
+  getFile(path: string, file: string): Promise<boolean>;
   /** All files, or those whose paths begin so. */
   list(prefix?: string): Promise<StoredFile[]>;
   /** Files that nobody will ever need, of which `list` gives none. */
@@ -280,6 +283,8 @@ export function openContentStore(backend: Backend): ArtifactStore {
       await forEachBounded({ items: await files.list(`${checkedPath(path)}/`), concurrency: CONCURRENCY, work });
       await backend.remove(path);
     },
+    putFile: (path, file) => backend.putFile(checkedPath(path), file),
+    getFile: (path, file) => backend.getFile(checkedPath(path), file),
   };
 
   return {

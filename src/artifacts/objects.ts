@@ -118,7 +118,7 @@ export class Objects {
     if (await this.renewed(sha)) return sha;
     // Before it is linked: a link is as old as the file.
     await this.touch(file, sha);
-    await this.place(file, this.path(sha));
+    await linkFile({ from: file, to: this.path(sha), aside: this.aside });
     return sha;
   }
 
@@ -134,20 +134,20 @@ export class Objects {
   /** Makes `to` hold the object; false if that is damaged or missing. */
   async giveOut(sha: string, to: string): Promise<boolean> {
     if (!(await this.has(sha))) return false;
-    if ((await this.hashes.of(to)) !== sha) await this.place(this.path(sha), to);
+    if ((await this.hashes.of(to)) !== sha) await linkFile({ from: this.path(sha), to, aside: this.aside });
     return true;
   }
+}
 
-  /** Gives `from` the name `to` as well. */
-  private async place(from: string, to: string): Promise<void> {
-    const { size: bytes } = await stat(from);
-    // In a folder of its own: a link is as old as the file, and old files that lie aside are removed.
-    const aside = asidePath(this.aside);
-    try {
-      await viaAside({ path: to, aside, bytes, make: (temporary) => linkOrCopy(from, temporary) });
-    } finally {
-      await rm(aside, { recursive: true, force: true });
-    }
+/** Gives the file `from` the name `to` as well, durably; both are read-only from then on. */
+export async function linkFile({ from, to, ...o }: { from: string; to: string; aside: string }): Promise<void> {
+  const { size: bytes } = await stat(from);
+  // In a folder of its own: a link is as old as the file, and old files that lie aside are removed.
+  const aside = asidePath(o.aside);
+  try {
+    await viaAside({ path: to, aside, bytes, make: (temporary) => linkOrCopy(from, temporary) });
+  } finally {
+    await rm(aside, { recursive: true, force: true });
   }
 }
 

@@ -9,7 +9,7 @@ import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { type Backend, openContentStore, walk } from './content-store';
 import { createFile, ifThere, leftoversIn, replaceFile } from './durable-file';
 import { journalReader, openJournal } from './journal';
-import { Objects } from './objects';
+import { linkFile, Objects } from './objects';
 
 /** Removes what dead processes of this host left half-written in the store; returns how many files and folders. */
 export async function removeLeftovers(root: string): Promise<number> {
@@ -49,6 +49,9 @@ function folderBackend(root: string): Backend {
       const files = await Promise.all(names.map((name) => walk(join(folder, name))));
       return files.flat().map((file) => ({ ...file, path: relativeTo(file.path) }));
     },
+    putFile: (path, file) => linkFile({ from: file, to: at(path), aside }),
+    getFile: async (path, file) =>
+      (await ifThere(linkFile({ from: at(path), to: file, aside }).then(() => true))) ?? false,
     leftovers: async () => (await leftoversIn(aside)).map(relativeTo),
     changedMs: async (path) => (await ifThere(stat(at(path))))?.mtimeMs,
     objects: new Objects(join(root, 'objects'), aside),

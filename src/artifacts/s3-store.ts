@@ -2,28 +2,21 @@
  * The artifact store in an S3 bucket, for hosts that share no disk. Content that was read or written is kept in a local cache of bounded size, where
  * it is checked against its sha256 as in a store on disk.
  */
-import { randomUUID } from 'node:crypto';
 import { rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { z } from 'zod';
 import { type Backend, openContentStore, walk } from './content-store';
-import { forEachBounded } from '../domain/concurrency';
 import { asidePath, ifThere, makeFolder } from './durable-file';
 import { sha256 } from './hash';
-import { FileHashes, filesIn, isInside, Objects } from './objects';
+import { FileHashes, Objects } from './objects';
 import { Bucket, parseS3 } from './s3-bucket';
 import { LogReader, openLog, removeLog } from './s3-log';
-import type { ArtifactStore, Snapshots } from './store';
+import type { ArtifactStore } from './store';
 
 const HOUR_MS = 3600 * 1000;
 const DAY_MS = 24 * HOUR_MS;
 /** An object that was put longer ago is put again, because a sweep removes an unnamed object a day after it was written. */
 const RENEWED_MS = 12 * HOUR_MS;
 const SMALL_BYTES = 1e6;
-/** Files of a snapshot that are stored, fetched or removed at once. */
-const TRANSFERS = 8;
-/** Of a snapshot: no file of it is called so. */
-const LISTING = '.files.json';
 
 interface S3StoreOptions {
   /** `s3://bucket/prefix` */
@@ -37,6 +30,8 @@ interface S3StoreOptions {
 export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): ArtifactStore {
   const bucket = new Bucket(parseS3(url));
   const readers = new Map<string, LogReader>();
+  const hashes = new FileHashes();
+  const aside = join(cache, 'aside');
   const store = openContentStore({
     address: bucket.address,
     exists: async (path) => (await bucket.changedMs(path)) !== undefined,
@@ -49,6 +44,19 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
     replace: (path, text) => bucket.replace(path, text),
     remove: (path, version) => bucket.remove(path, version),
     list: (prefix = '') => bucket.list(prefix),
+    putFile: async (path, file) => bucket.upload(path, file, (await hashes.of(file)) ?? ''),
+    async getFile(path, file) {
+      await makeFolder(aside);
+      const temporary = asidePath(aside);
+      try {
+        if (!(await bucket.download(path, temporary))) return false;
+        await makeFolder(dirname(file));
+        await rename(temporary, file);
+        return true;
+      } finally {
+        await rm(temporary, { force: true });
+      }
+    },
     leftovers: () => Promise.resolve([]),
     objects: cachedObjects(bucket, { cache, cacheBytes }),
     folderPath: (sha) => join(cache, 'folders', sha),
@@ -58,15 +66,12 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
       readers.set(name, reader);
       return reader.read();
     },
-    async removeJournal(name) {
-      await removeLog(bucket, name);
-      await removeAll(bucket, workPath(name));
-    },
+    removeJournal: (name) => removeLog(bucket, name),
   });
   let probed = false;
   return {
     ...store,
-    snapshots: snapshotsIn(bucket, join(cache, 'aside')),
+    isBucket: true,
     async id() {
       if (!probed) await bucket.probe();
       probed = true;
@@ -191,56 +196,4 @@ async function filesWithUse(folder: string) {
       return { ...file, usedMs: Math.max(atimeMs, ctimeMs) };
     }),
   );
-}
-
-const workPath = (...path: string[]): string => ['work', ...path].join('/');
-
-async function removeAll(bucket: Bucket, folder: string): Promise<void> {
-  const items = await bucket.list(`${folder}/`);
-  await forEachBounded({ items, concurrency: TRANSFERS, work: ({ path }) => bucket.remove(path) });
-}
-
-const snapshotSchema = z.array(z.object({ path: z.string().refine(isInside), sha256: z.string() }));
-
-/** `work/<sha256 of key>/<name>/`, in which `.files.json` tells what the files hold. They go with the journal of their key. */
-function snapshotsIn(bucket: Bucket, aside: string): Snapshots {
-  const at = (key: string, ...path: string[]): string => workPath(sha256(key), ...path);
-  const local = new FileHashes();
-  return {
-    async put(key, folder, files) {
-      const name = randomUUID();
-      const listing: z.infer<typeof snapshotSchema> = [];
-      for (const path of await filesIn(folder, files))
-        listing.push({ path, sha256: (await local.of(join(folder, path))) ?? '' });
-      const upload = (one: (typeof listing)[number]) =>
-        bucket.upload(at(key, name, one.path), join(folder, one.path), one.sha256);
-      await Promise.all([
-        forEachBounded({ items: listing, concurrency: TRANSFERS, work: upload }),
-        bucket.create(at(key, name, LISTING), JSON.stringify(listing)),
-      ]);
-      return name;
-    },
-    async restore(key, name, folder) {
-      const stored = await bucket.get(at(key, name, LISTING));
-      if (!stored) return false;
-      await makeFolder(aside);
-      let isWhole = true;
-      const items = snapshotSchema.parse(JSON.parse(stored.body.toString()));
-      const work = async ({ path, sha256: sha }: (typeof items)[number]) => {
-        const file = asidePath(aside);
-        try {
-          if (!(await bucket.download(at(key, name, path), file)) || (await local.of(file)) !== sha) isWhole = false;
-          else {
-            await makeFolder(dirname(join(folder, path)));
-            await rename(file, join(folder, path));
-          }
-        } finally {
-          await rm(file, { force: true });
-        }
-      };
-      await forEachBounded({ items, concurrency: TRANSFERS, work });
-      return isWhole;
-    },
-    remove: (key, name) => removeAll(bucket, name === undefined ? at(key) : at(key, name)),
-  };
 }

@@ -47,8 +47,8 @@ export interface ArtifactStore {
   removeJournal(key: string): Promise<void>;
   /** Small records beside the artifacts, each written once. */
   readonly files: RecordFiles;
-  /** Of a store that other hosts have in common, and that is no disk of theirs. */
-  readonly snapshots?: Snapshots;
+  /** True of a bucket, which no host has as a disk. */
+  readonly isBucket?: true;
   /** Of one that notes who uses what after it has answered: resolves once all that the campaign of this step was given is noted. */
   noted?(): Promise<void>;
   /** All that it holds, and what that takes. */
@@ -70,22 +70,16 @@ export interface RecordFiles {
   remove(path: string): Promise<void>;
   /** Removes all files below the path. */
   removeFolder(path: string): Promise<void>;
+  /** Stores a local file under a path that no other writer uses. The file may be linked: nobody may write into it from then on. */
+  putFile(path: string, file: string): Promise<void>;
+  /** Makes the local file hold what the path holds; returns false if there is nothing. */
+  getFile(path: string, file: string): Promise<boolean>;
 }
 
 export interface RecordFile {
   path: string;
   /** Time of writing by the store's clock. */
   changedMs: number;
-}
-
-/** Folders of unfinished work, from which another host goes on. What they are is told by a journal; they go with the work. */
-export interface Snapshots {
-  /** Stores the named files of a folder; what it is called from then on. */
-  put(key: string, folder: string, files: readonly string[]): Promise<string>;
-  /** Puts its files into a local folder; false if it is damaged or missing. */
-  restore(key: string, name: string, folder: string): Promise<boolean>;
-  /** Removes one of the key's, or all. */
-  remove(key: string, name?: string): Promise<void>;
 }
 
 export interface Contents {

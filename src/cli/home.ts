@@ -99,6 +99,7 @@ async function remove(run: SupervisedRun, name: string, isKnown: boolean): Promi
     output.note('campaign', `what it has in ${join(home.root, 'artifacts')} and its trainings stay: ${why}`);
   }
   await rm(join(home.root, name), { recursive: true, force: true });
+  for (const records of ['chunks', 'trainings']) await store.files.removeFolder(`${records}/${name}`);
   await removeNotes(store, name);
   const rest = `logs in ${home.logs} are of all campaigns and stay, and what the store was given within a day does until \`campaign prune\``;
   output.note('campaign', `campaign ${name} is deleted; ${rest}`);
@@ -221,8 +222,10 @@ export function trainingFolders(home: Home, { noted, contents }: Pick<Usage, 'no
   const stored = new Set(contents.entries.map(({ key }) => idOf(key)));
   const usersOf = (id: string) => [...noted].filter(([, keys]) => [...keys].some((key) => idOf(key) === id));
   return (existsSync(root) ? readdirSync(root) : []).map((name) => {
-    const id = /-([0-9a-f]{12})$/.exec(name)?.[1] ?? name;
-    return { path: join(root, name), users: new Set(usersOf(id).map(([user]) => user)), isStored: stored.has(id) };
+    const id = /-([0-9a-f]{12})$/.exec(name)?.[1];
+    // Called after its campaign, or after one training.
+    const users = id === undefined ? [name] : usersOf(id).map(([user]) => user);
+    return { path: join(root, name), users: new Set(users), isStored: stored.has(id) };
   });
 }
 

@@ -178,8 +178,6 @@ export const trainingResultSchema = z.object({
   completionTokens: count,
   /** Of these, what the campaign's base rollouts are: a search plays the base model as it is on the same tasks, and finds them. */
   shared: z.object({ rollouts: count, promptTokens: count, completionTokens: count }).optional(),
-  /** Beside these, what was played for steps that were then done again with other rollouts, as after a host was lost. */
-  superseded: z.object({ rollouts: count, promptTokens: count, completionTokens: count }).optional(),
   /** metrics.jsonl: one line per optimizer step; its provenance names the batches trained on. */
   metrics: artifactRefSchema,
   checkpoints: z.array(checkpointSchema),

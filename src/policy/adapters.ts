@@ -46,11 +46,11 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
     const name = modelName(ref);
     const from = models.adapters.get(name);
     // Of another home, which is gone: vLLM would read it there again once it has put it out, and end.
-    const isGone = from !== undefined && !store.snapshots && isAbsolute(from) && !existsSync(from);
+    const isGone = from !== undefined && !store.isBucket && isAbsolute(from) && !existsSync(from);
     if (isGone) await server.unloadAdapter(name).catch(() => undefined);
     else if (from !== undefined) return name;
     // On a disk there is nothing that the server could fetch.
-    if (store.snapshots && (await server.fetchAdapter(name))) return name;
+    if (store.isBucket && (await server.fetchAdapter(name))) return name;
     try {
       const path = await store.folder(ref);
       await server.loadAdapter({ name, path, experts: await changesExperts(path) });

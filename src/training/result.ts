@@ -1,21 +1,22 @@
 /**
- * What one training has made so far: its batches, and the policy of every checkpoint. It is known again after any crash; where a step was done
- * again, the later one counts. A result lacks no step's rollouts, unless the training had none: a step of which something is lost or
- * damaged is done again, from the learner's last checkpoint before it.
+ * What one training has made so far: its batches, and the policy of every checkpoint. Any attempt on any host goes on from the last marker that is
+ * whole. A result lacks no step's rollouts, unless the training had none: a step of which something is lost or damaged is done again.
  */
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
 import { ifThere } from '../artifacts/durable-file';
 import { digest, sha256 } from '../artifacts/hash';
-import { readJson, type ArtifactStore, type Journal } from '../artifacts/store';
-import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
+import { workerIdentity } from '../artifacts/place';
+import { Sequence } from '../artifacts/sequence';
+import { readJson, type ArtifactStore } from '../artifacts/store';
+import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import { type Checkpoint, type TrainingResult, trainingResultSchema } from '../domain/results';
-import { type FixedPolicy, fixedPolicySchema, type RolloutSummary } from '../domain/rollout';
+import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
 import type { Learned, RolloutsRequest } from './learner-process';
-import { metricsIn, metricsLine, removeCheckpoints, TrainingState } from './state';
+import { type BatchRecord, isSameState, type Marker, Markers, trainingPath, withBranches } from './markers';
+import { KEPT, manifestIn, metricsBetween, metricsIn, removeCheckpoints, StateStore } from './state';
 
 interface LearnedAt {
   step: number;
@@ -25,29 +26,12 @@ interface LearnedAt {
 /** A PEFT folder's own files: beside them a checkpoint holds the optimizer's. */
 const ADAPTER_FILES = ['adapter_config.json', 'adapter_model.safetensors'] as const;
 
-const count = z.number().int().nonnegative();
-const batchSchema = z.object({
-  kind: z.literal('batch'),
-  /** Steps finished before it. */
-  step: count,
-  ref: artifactRefSchema,
-  scored: count,
-  broken: count,
-  promptTokens: count,
-  completionTokens: count,
-  /** Its rollouts are the campaign's base rollouts. */
-  shared: z.literal(true).optional(),
-  rewardByBranch: z.record(z.string(), z.number()).optional(),
-});
-type BatchRecord = z.infer<typeof batchSchema>;
-const checkpointSchema = z.object({ kind: z.literal('checkpoint'), step: count, policy: fixedPolicySchema });
-
-/** Of a permission in the journal. */
-const PERMITTED = 'permitted/';
-
 export interface TrainingRecordOptions {
   store: ArtifactStore;
-  journal: Journal;
+  /** Markers and states live as long as the campaign. */
+  campaign: string;
+  /** What is learned, for people. */
+  name: string;
   /** Derived from everything that decides the result. */
   id: string;
   /** The learner's own folder. */
@@ -59,26 +43,54 @@ export interface TrainingRecordOptions {
   maxRollouts?: number;
 }
 
+/** Another worker has gone on with this training from another state: this one loads that state and goes on from it. */
+export class Overtaken extends Error {}
+
 export class TrainingRecord {
-  /** What it goes on from. */
-  readonly state: TrainingState;
+  private readonly markers: Markers;
+  private readonly states: StateStore;
+  private readonly permissions: Sequence;
+  /** Batches of steps that no marker has yet, by step. */
+  private readonly pending = new Map<number, BatchRecord>();
+  /** The marker that is being written, while the learner goes on. */
+  private writing: { learned: LearnedAt; done: Promise<void> } | undefined;
   private last: LearnedAt | undefined;
-  /** What this attempt has asked for, and how much that was after each step. */
+  private readonly permitted = new Set<string>();
+  /** Rollouts that this attempt has asked for, and how many those were after each step. */
   private readonly requested = new Set<string>();
   private readonly spent = new Map<number, number>();
 
   constructor(private readonly training: TrainingRecordOptions) {
-    this.state = new TrainingState({ ...training, key: `training/${training.id}` });
+    const { store, campaign, id, folder } = training;
+    const path = trainingPath(campaign, id);
+    this.markers = new Markers(store, path);
+    this.states = new StateStore(store, path, folder);
+    this.permissions = new Sequence(store.files, `${path}/permissions`);
   }
 
-  /** Puts into the learner's folder what it goes on from. A step of which no rollouts are recorded is done again. */
-  async restore(): Promise<void> {
-    await this.state.restore();
+  /** Puts the state to go on from into the learner's folder; returns its step. */
+  async restore(): Promise<number> {
     const { folder } = this.training;
-    const recorded = this.latest(batchSchema);
-    let whole = 0;
-    while (recorded.has(whole)) whole += 1;
-    await removeCheckpoints(folder, (step) => step > whole);
+    this.pending.clear();
+    await this.writing?.done.catch(() => undefined);
+    this.writing = undefined;
+    await this.markers.read();
+    const whole = await this.wholeMarkers();
+    const step = await this.states.restore(whole);
+    await removeCheckpoints(folder, (made) => made > (whole.at(-1)?.step ?? 0));
+    return step;
+  }
+
+  /** The markers up to the first step of which the rollouts or the adapter are lost. */
+  private async wholeMarkers(): Promise<Marker[]> {
+    const whole: Marker[] = [];
+    for (const marker of this.markers.line) {
+      const steps = new Set([...whole, marker].flatMap(({ batches }) => batches.map(({ step }) => step)));
+      const hasBatches = stepsTo(marker.step).every((step) => steps.has(step - 1));
+      if (!hasBatches || (marker.policy && !(await this.servable(marker.step, marker.policy)))) break;
+      whole.push(marker);
+    }
+    return whole;
   }
 
   /**
@@ -86,15 +98,21 @@ export class TrainingRecord {
    * the limit; what was permitted once is permitted again. A permission is durable before it is given.
    */
   async permit({ step, tasks, group_size: groupSize, policy }: RolloutsRequest): Promise<boolean> {
-    const { journal, maxRollouts } = this.training;
+    const { maxRollouts } = this.training;
     if (maxRollouts === undefined) return true;
     const keys = tasks.flatMap((task) =>
-      Array.from({ length: groupSize }, (_, attempt) => PERMITTED + digest([task, attempt, policy])),
+      Array.from({ length: groupSize }, (_, attempt) => digest([task, attempt, policy])),
     );
-    const permitted = new Set([...journal.records().keys()].filter((key) => key.startsWith(PERMITTED)));
-    const fresh = keys.filter((key) => !permitted.has(key));
-    if (permitted.size + fresh.length > maxRollouts) return false;
-    await Promise.all(fresh.map((key) => journal.append(key, { step })));
+    const add = (text = '') => text.split('\n').forEach((key) => key && this.permitted.add(key));
+    for (const text of await this.permissions.read()) add(text);
+    for (;;) {
+      const fresh = keys.filter((key) => !this.permitted.has(key));
+      if (this.permitted.size + fresh.length > maxRollouts) return false;
+      if (fresh.length === 0) break;
+      const text = fresh.join('\n');
+      const added = await this.permissions.add(text);
+      add(added.isOwn ? text : added.text);
+    }
     for (const key of keys) this.requested.add(key);
     this.spent.set(step + 1, this.requested.size);
     return true;
@@ -108,19 +126,84 @@ export class TrainingRecord {
     return { base, adapters: [{ ref: await this.keepAdapter(step, policy.adapter), weight: 1 }] };
   }
 
-  /** One that may not count is stored only if the learner turns out to end with it. */
+  /**
+   * The learner has saved a checkpoint. Its state and its marker are stored while the next rollouts are played; `stored` waits for that. Throws what
+   * became of the one before.
+   */
   async addCheckpoint(learned: LearnedAt): Promise<void> {
+    const { folder, checkpointEvery } = this.training;
+    const { step } = learned;
+    await this.stored();
     this.last = learned;
-    if (learned.step % this.training.checkpointEvery === 0) await this.keepCheckpoint(learned);
-    await this.state.add(learned.step);
+    if (step === 0) return;
+    this.begin(learned);
+    await removeCheckpoints(folder, (old) => old % checkpointEvery !== 0 && old <= step - KEPT);
+  }
+
+  /** Waits until the last checkpoint is where any host finds it. A store that was unavailable is tried again. Throws Overtaken. */
+  async stored(): Promise<void> {
+    try {
+      await this.writing?.done;
+    } catch (error) {
+      if (!this.writing || !isFailure(error, 'StoreUnavailable', 'DiskFull')) throw error;
+      await this.begin(this.writing.learned);
+    }
+  }
+
+  /** Removes what is for resuming alone, once the training has ended. */
+  async end(): Promise<void> {
+    await this.states.removeAll();
+  }
+
+  private begin(learned: LearnedAt): Promise<void> {
+    this.writing = { learned, done: this.mark(learned) };
+    this.writing.done.catch(() => undefined); // the next `stored` throws it
+    return this.writing.done;
+  }
+
+  /** Stores the learner's state and adds the marker that names it. Throws Overtaken where another worker was first, with another state. */
+  private async mark(learned: LearnedAt): Promise<void> {
+    const { name, folder, checkpointEvery } = this.training;
+    const { step } = learned;
+    const before = this.markers.line.findLast((marker) => marker.step < step);
+    const manifest = await manifestIn(folder, step);
+    const marker: Marker = {
+      id: randomUUID(),
+      owner: workerIdentity(),
+      name,
+      step,
+      ...(manifest !== undefined && { manifest }),
+      files: [],
+      metrics: await metricsBetween(folder, before?.step ?? 0, step),
+      batches: [...this.pending.values()].filter((batch) => batch.step < step).sort((a, b) => a.step - b.step),
+      ...(step % checkpointEvery === 0 && { policy: await this.policy(learned) }),
+    };
+    const there = this.markers.line.find((one) => one.step === step);
+    // A learner that is resumed sends its checkpoint again, and one that begins anew may come to the same.
+    const isSent = there && manifest !== undefined && there.manifest === manifest && marker.batches.length === 0;
+    if (!there || !(isSent || isSameState(there, marker))) await this.add(marker);
+    for (const batch of marker.batches) if (this.pending.get(batch.step) === batch) this.pending.delete(batch.step);
+  }
+
+  private async add(marker: Marker): Promise<void> {
+    if (marker.manifest !== undefined) marker.files = await this.states.put(marker.id, marker.step);
+    const old = this.markers.line.filter(({ step }) => step < marker.step).at(-KEPT);
+    let winner: Marker | undefined;
+    while (!winner) winner = await this.markers.add(marker);
+    if (winner.id === marker.id) {
+      if (old) await this.states.remove(old.id);
+      return;
+    }
+    await this.states.remove(marker.id);
+    if (!isSameState(winner, marker))
+      throw new Overtaken(`${winner.owner} has stored step ${winner.step} with another state`);
   }
 
   /** `shared`: its rollouts are the campaign's base rollouts. */
-  async addBatch(step: number, summary: RolloutSummary, { shared = false } = {}): Promise<void> {
+  addBatch(step: number, summary: RolloutSummary, { shared = false } = {}): void {
     const { ref, scored, broken, promptTokens, completionTokens, branches = {} } = summary;
     const rewards = Object.entries(branches).map(([branch, { meanReward }]) => [branch, meanReward]);
-    await this.append(batchSchema, {
-      kind: 'batch',
+    this.pending.set(step, {
       step,
       ref,
       scored,
@@ -128,13 +211,14 @@ export class TrainingRecord {
       promptTokens,
       completionTokens,
       ...(shared && { shared }),
-      ...(rewards.length > 0 && { rewardByBranch: Object.fromEntries(rewards) }),
+      ...(rewards.length > 0 && { rewardByBranch: Object.fromEntries(rewards) as Record<string, number> }),
     });
   }
 
   /** `steps` is where it ended: a learner may be done before its last step. */
   async result(steps: number): Promise<TrainingResult> {
     const { store, id, folder } = this.training;
+    await this.stored();
     const batches = this.batches(steps);
     const lost = stepsTo(steps).find((step) => !batches.some((batch) => batch.step === step - 1));
     if (lost !== undefined) await this.redo(lost, 'what was rolled out');
@@ -149,15 +233,11 @@ export class TrainingRecord {
       body,
     });
     const shared = batches.filter((batch) => batch.shared);
-    const played = new Map(this.records(batchSchema).map((batch) => [batch.ref.sha256, batch]));
-    for (const { ref } of batches) played.delete(ref.sha256);
-    const superseded = [...played.values()];
     return {
       steps,
       ...countIn(batches),
       brokenRollouts: batches.reduce((sum, { broken }) => sum + broken, 0),
       ...(shared.length > 0 && { shared: countIn(shared) }),
-      ...(superseded.length > 0 && { superseded: countIn(superseded) }),
       metrics,
       checkpoints,
     };
@@ -172,23 +252,16 @@ export class TrainingRecord {
     return store.putFolder({ key, folder, files: ADAPTER_FILES, producer: 'train', inputs });
   }
 
-  private async keepCheckpoint(learned: LearnedAt): Promise<void> {
-    const policy = await this.policy(learned);
-    await this.append(checkpointSchema, { kind: 'checkpoint', step: learned.step, policy });
-  }
-
   private async checkpoints(steps: number): Promise<Checkpoint[]> {
-    if (this.last?.step === steps) await this.keepCheckpoint(this.last);
-    const known = this.latest(checkpointSchema);
     const counting = stepsTo(steps).filter((step) => step % this.training.checkpointEvery === 0 || step === steps);
     const checkpoints: Checkpoint[] = [];
     for (const step of counting) {
-      const policy = known.get(step)?.policy;
-      const intact = policy?.adapters.map(({ ref }) => isIntact(this.training.store, ref)) ?? [false];
-      const isServable = (await Promise.all(intact)).every(Boolean);
+      const known = this.markers.line.find((marker) => marker.step === step)?.policy;
+      const last = this.last?.step === steps && step === steps ? await this.policy(this.last) : undefined;
+      const policy = (await this.servable(step, known ?? last)) ?? (await this.redo(step, 'the adapter'));
       checkpoints.push({
         step,
-        policy: policy && isServable ? policy : await this.fromFolder(step, policy),
+        policy,
         // Those that were found again are counted too.
         ...(this.training.maxRollouts !== undefined && { rollouts: this.spent.get(step) ?? 0 }),
       });
@@ -196,12 +269,13 @@ export class TrainingRecord {
     return checkpoints;
   }
 
-  /** A checkpoint that a killed worker has not recorded, or that the store has lost, from the learner's own folder. */
-  private async fromFolder(step: number, before: FixedPolicy | undefined): Promise<FixedPolicy> {
+  /** The policy if the store has it whole, or can take it from the learner's folder again; undefined where it is lost. */
+  private async servable(step: number, known: FixedPolicy | undefined): Promise<FixedPolicy | undefined> {
+    const intact = known?.adapters.map(({ ref }) => isIntact(this.training.store, ref)) ?? [false];
+    if ((await Promise.all(intact)).every(Boolean)) return known;
     const adapter = join(this.training.folder, `checkpoint-${step}`);
     const policy = await ifThere(this.policy({ step, policy: { adapter } }));
-    const isSame = !before || digest(before) === digest(policy ?? null);
-    return policy && isSame ? policy : this.redo(step, 'the adapter');
+    return !known || digest(known) === digest(policy ?? null) ? policy : undefined;
   }
 
   /** The next attempt goes on from the last checkpoint before the step, and finds the rollouts that are in the store. */
@@ -212,23 +286,9 @@ export class TrainingRecord {
 
   /** The batches that the policy at `step` was learned from, in the order of the steps. */
   private batches(step: number): BatchRecord[] {
-    const known = [...this.latest(batchSchema).values()];
-    return known.filter((batch) => batch.step < step).sort((a, b) => a.step - b.step);
-  }
-
-  /** What was recorded last of every step. */
-  private latest<Kept extends { step: number }>(schema: z.ZodType<Kept>): Map<number, Kept> {
-    return new Map(this.records(schema).map((record) => [record.step, record]));
-  }
-
-  private records<Kept>(schema: z.ZodType<Kept>): Kept[] {
-    return [...this.training.journal.records().values()].flatMap((one) => schema.safeParse(one).data ?? []);
-  }
-
-  /** Adds a record, unless it is what was recorded of its step last. */
-  private async append<Kept extends { step: number }>(schema: z.ZodType<Kept>, record: Kept): Promise<void> {
-    const last = this.latest(schema).get(record.step);
-    if (!last || digest(last) !== digest(record)) await this.training.journal.append(randomUUID(), record);
+    const known = new Map(this.markers.line.flatMap(({ batches }) => batches.map((batch) => [batch.step, batch])));
+    for (const batch of this.pending.values()) known.set(batch.step, batch);
+    return [...known.values()].filter((batch) => batch.step < step).sort((a, b) => a.step - b.step);
   }
 }
 
@@ -244,21 +304,6 @@ function countIn(batches: readonly BatchRecord[]) {
 
 /** The steps of a training, from 1. */
 const stepsTo = (steps: number): number[] => Array.from({ length: steps }, (_, n) => n + 1);
-
-/** The learner's metrics, each step's line with the mean reward of every branch of its batch; its own file stays as it is. */
-function withBranches(metrics: Buffer, batches: readonly BatchRecord[]): Buffer {
-  // A batch names the steps finished before it, a line of the metrics those after it.
-  const rewards = new Map(
-    batches.flatMap(({ step, rewardByBranch }) => (rewardByBranch ? [[step + 1, rewardByBranch] as const] : [])),
-  );
-  if (rewards.size === 0) return metrics;
-  const joined = (line: string): string => {
-    const values = metricsLine.safeParse(line).data;
-    const of = values && rewards.get(values.step);
-    return of ? JSON.stringify({ ...values, reward_by_branch: of }) : line;
-  };
-  return Buffer.from(metrics.toString('utf8').split('\n').map(joined).join('\n'));
-}
 
 /**
  * Whether an artifact exists and matches its hash. Called before a kept result is used, so that damage is repaired by the step that made it, and

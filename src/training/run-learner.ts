@@ -8,10 +8,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { asideIn, folderIn, replaceFile } from '../artifacts/durable-file';
 import { digest } from '../artifacts/hash';
-import { keptJson, type ArtifactStore } from '../artifacts/store';
-import { workerIdentity } from '../artifacts/place';
+import { keptJson, readJson, type ArtifactStore } from '../artifacts/store';
 import { type FailureType, OF_A_CONVERSATION, OutsideFailure, LEARNER } from '../domain/failures';
-import type { Checkpoint, TrainingResult } from '../domain/results';
+import { type Checkpoint, type TrainingResult, trainingResultSchema } from '../domain/results';
 import type { Outcome } from '../domain/outcomes';
 import { brokenFailure, type Rollout } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
@@ -21,7 +20,7 @@ import type { PolicyClient } from '../policy/client';
 import { rollOut, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import { type LearnerLimits, LearnerProcess, type ReplyRequest, type RolloutsRequest } from './learner-process';
-import { findResult, refsOf, TrainingRecord, type TrainingRecordOptions } from './result';
+import { findResult, Overtaken, refsOf, TrainingRecord, type TrainingRecordOptions } from './result';
 
 interface LearnerDependencies {
   store: ArtifactStore;
@@ -35,7 +34,7 @@ interface LearnerDependencies {
 }
 
 /** How a learner's rollouts are made, and what of it is kept. */
-export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | 'journal' | 'id' | 'folder'> {
+export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | 'campaign' | 'name' | 'id' | 'folder'> {
   /** How every batch is made. */
   batch: Pick<
     RollOutOptions,
@@ -59,6 +58,8 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
 }
 
 interface LearnerRun {
+  /** Whose training it is: its state lives as long as the campaign. */
+  campaign: string;
   /** What is learned, for people; names the folder. */
   name: string;
   /** Digest of what decides the result. */
@@ -84,40 +85,55 @@ interface LearnerRun {
 
 export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Promise<TrainingResult> {
   const { store, home } = deps;
-  const { name, id, program, limits, show, env = {}, keys, python = deps.python } = run;
+  const { campaign, name, id } = run;
   const key = `training/${id}`;
   const known = await findResult(store, key);
   if (known) return known;
 
-  const folder = folderIn(join(home, 'trainings'), `${name}-${id.slice(0, 12)}`);
+  const folder = folderIn(folderIn(join(home, 'trainings'), campaign), `${name}-${id.slice(0, 12)}`);
   const { job, learning } = await run.prepare(folder);
   const jobFile = join(folder, 'job.json');
   await replaceFile({ path: jobFile, body: JSON.stringify(job, null, 1), aside: asideIn(home) });
-  const command = [python, '-m', 'trainer', program, '--job', jobFile];
-  const journal = await store.journal(key, workerIdentity());
-  try {
-    Context.current().cancellationSignal.throwIfAborted();
-    // Whoever draws curves knows by it what is trained.
-    await journal.append('name', { kind: 'name', name });
-    const record = new TrainingRecord({ ...learning, store, journal, id, folder });
-    await record.restore();
-    const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, keys, limits });
-    const { signal, end } = untilSilent(deps, limits);
+  Context.current().cancellationSignal.throwIfAborted();
+  const record = new TrainingRecord({ ...learning, store, campaign, name, id, folder });
+  for (;;) {
     try {
-      const learned = await new Learning({ ...learning, deps, name, folder, record, process, show, signal }).run();
-      const result = { ...learned, checkpoints: run.select?.(learned.checkpoints) ?? learned.checkpoints };
-      if (!run.isUnfinished?.()) {
-        await keptJson(store, { key, producer: 'train', inputs: refsOf(result) }, () => result);
-        await record.state.remove();
-      }
-      return result;
-    } finally {
-      end();
-      await process.stop();
-      await record.state.uploaded().catch(() => undefined);
+      const result = await learn({ deps, run, record, learning, folder, jobFile });
+      if (run.isUnfinished?.()) return result;
+      const ref = await keptJson(store, { key, producer: 'train', inputs: refsOf(result) }, () => result);
+      await record.end();
+      // That of another worker where it was first.
+      return await readJson(store, ref, trainingResultSchema);
+    } catch (error) {
+      if (!(error instanceof Overtaken)) throw error;
     }
+    const finished = await findResult(store, key);
+    if (finished) return finished;
+  }
+}
+
+/** Runs the learner from the last state to its end. Throws Overtaken where another worker goes on with the training from another state. */
+async function learn(o: {
+  deps: LearnerDependencies;
+  run: LearnerRun;
+  record: TrainingRecord;
+  learning: LearningOptions;
+  folder: string;
+  jobFile: string;
+}): Promise<TrainingResult> {
+  const { deps, run, record, learning, folder, jobFile } = o;
+  const { name, program, limits, show, env = {}, keys, python = deps.python } = run;
+  const step = await record.restore();
+  const command = [python, '-m', 'trainer', program, '--job', jobFile];
+  const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, keys, limits });
+  const { signal, end } = untilSilent(deps, limits);
+  try {
+    const result = await new Learning({ ...learning, deps, name, folder, record, process, show, signal, step }).run();
+    return { ...result, checkpoints: run.select?.(result.checkpoints) ?? result.checkpoints };
   } finally {
-    await journal.close();
+    end();
+    await process.stop();
+    await record.stored().catch(() => undefined);
   }
 }
 
@@ -163,10 +179,12 @@ export class Learning {
         /** Aborts where it is to stop. */
         signal: AbortSignal;
         show: LearnerRun['show'];
+        /** The step that it goes on from. */
+        step?: number;
       },
   ) {
-    const { steps } = o;
-    this.progress = { kind: 'train', step: 0, ...(steps && { steps }), waitsFor: 'the trainer to start' };
+    const { steps, step = 0 } = o;
+    this.progress = { kind: 'train', step, ...(steps && { steps }), waitsFor: 'the trainer to start' };
   }
 
   async run(): Promise<TrainingResult> {
@@ -250,7 +268,7 @@ export class Learning {
     // The learner goes on once they are played, and they are stored meanwhile.
     const give = async (records: Rollout[], whole = tasks): Promise<void> => {
       if (told && told.records.some((one, n) => one !== records[n] && digest(one) !== digest(records[n])))
-        throw died(`was given other rollouts of step ${step + 1} than those that are stored; it is done again`);
+        throw new Overtaken(`another worker has stored other rollouts of step ${step + 1}`);
       const batch = { records, tasks: whole, groupSize, content, maskReadOnlyTurns, file, aside };
       told ??= { records, written: writeTrainingBatch(batch).then(tell) };
       await told.written.catch((error: unknown) => {
@@ -290,13 +308,13 @@ export class Learning {
       // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
       const shared = !everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
       await give(await records(), trained);
-      await this.o.record.addBatch(step, summary, { shared });
+      this.o.record.addBatch(step, summary, { shared });
     });
     this.storing.catch(() => undefined); // whoever awaits it next is told
     await Promise.race([isTold, this.storing]);
     // The update that they are for is the one that a lost host may cost: what it starts from is on no host alone.
     this.waitsFor('its state to be stored');
-    await this.patiently(() => this.o.record.state.uploaded());
+    await this.patiently(() => this.o.record.stored());
     return { type: 'rollouts', file, ...(trained.length < tasks.length && { tasks: trained }) };
   }
 

@@ -1,16 +1,14 @@
 /** The curves of the live page, made from the store: the reward of every training by optimizer step, and how many rollouts there are. */
-import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { z } from 'zod';
-import { ifThere } from '../artifacts/durable-file';
 import { readJson, type ArtifactStore } from '../artifacts/store';
 import { notesOf } from '../artifacts/usage';
-import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
+import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { type Outcome, summarise } from '../domain/outcomes';
 import { trainingResultSchema } from '../domain/results';
 import { readOutcomes } from '../rollout/read';
+import { Markers, trainingPath, withBranches } from '../training/markers';
 import { purposeOf } from './rollouts';
 
 interface Point {
@@ -34,31 +32,31 @@ export interface Curves {
 
 interface CurvesOptions {
   store: ArtifactStore;
-  /** Folder of the campaigns: learners that have not ended write their metrics there. */
-  home: string;
   campaign: string;
 }
 
 const stepSchema = z.number().int().nonnegative();
-/** Of a training's journal, what curves are made of (src/training). */
-const nameRecord = z.object({ kind: z.literal('name'), name: z.string() });
-const batchRecord = z.object({ kind: z.literal('batch'), step: stepSchema, ref: artifactRefSchema });
-const stateRecord = z.object({ kind: z.literal('state'), step: stepSchema, metrics: z.array(z.string()) });
-const metricsLine = jsonText.pipe(z.object({ step: stepSchema, reward: z.unknown().optional() }));
+const metricsLine = jsonText.pipe(
+  z.object({
+    step: stepSchema,
+    reward: z.number().optional().catch(undefined),
+    reward_by_branch: z.record(z.string(), z.number()).optional(),
+  }),
+);
 
 type Batch = ReturnType<typeof summarise> & ReturnType<typeof purposeOf> & { outcomes: readonly Outcome[] };
 interface Training {
   of: string;
-  /** The batch that the step was learned from. */
-  batches: ReadonlyMap<number, ArtifactRef>;
+  /** The learner's metrics, with the mean reward of every branch. */
   lines: string[];
 }
 
 /** Reads again only what may have changed since. */
-export function createCurves({ store, home, campaign }: CurvesOptions) {
+export function createCurves({ store, campaign }: CurvesOptions) {
   const batches = new Map<string, Batch>();
   const refs = new Map<string, ArtifactRef>();
   const ended = new Map<string, Training>();
+  const markers = new Map<string, Markers>();
 
   async function batchIn(ref: ArtifactRef): Promise<Batch> {
     const known = batches.get(ref.sha256);
@@ -71,29 +69,35 @@ export function createCurves({ store, home, campaign }: CurvesOptions) {
     return batch;
   }
 
-  async function trainingOf(key: string): Promise<Training> {
-    const known = ended.get(key);
+  async function trainingOf(id: string): Promise<Training | undefined> {
+    const known = ended.get(id);
     if (known) return known;
-    const records = [...(await store.records(key)).values()];
-    const of = <Kept>(schema: z.ZodType<Kept>) => records.flatMap((one) => schema.safeParse(one).data ?? []);
-    const learned = new Map(of(batchRecord).map(({ step, ref }) => [step + 1, ref]));
-    const [first] = learned.values();
-    const name = of(nameRecord)[0]?.name ?? (first ? (await batchIn(first)).of : '');
-    const result = await store.find(key);
+    const own = markers.get(id) ?? new Markers(store, trainingPath(campaign, id));
+    markers.set(id, own);
+    await own.read();
+    const name = own.line.at(-1)?.name;
+    const result = await store.find(`training/${id}`);
     if (result) {
       const { metrics } = await readJson(store, result, trainingResultSchema);
-      const lines = (await store.read(metrics)).toString('utf8').split('\n');
-      const training = { of: name, batches: learned, lines };
-      ended.set(key, training);
+      // One that was found has no markers of this campaign.
+      const [batch] = name === undefined ? (await store.provenance(metrics)).inputs : [];
+      const of = name ?? (batch ? (await batchIn(batch)).of : '');
+      const training = { of, lines: (await store.read(metrics)).toString('utf8').split('\n') };
+      ended.set(id, training);
       return training;
     }
-    if (!store.snapshots) return { of: name, batches: learned, lines: await linesIn(home, key) };
-    const states = of(stateRecord);
-    // Where another host went on from an earlier step, what lay beyond it is gone.
-    const reached = states.at(-1)?.step ?? 0;
-    const told = states.flatMap(({ metrics }) => metrics);
-    const lines = told.filter((line) => (metricsLine.safeParse(line).data?.step ?? Infinity) <= reached);
-    return { of: name, batches: learned, lines };
+    if (name === undefined) return undefined;
+    const metrics = own.line.flatMap((marker) => marker.metrics).join('\n');
+    const batches = own.line.flatMap((marker) => marker.batches);
+    return { of: name, lines: withBranches(Buffer.from(metrics), batches).toString('utf8').split('\n') };
+  }
+
+  /** The ids of the campaign's trainings, the latest last. */
+  async function trainingIds(keys: readonly string[]): Promise<string[]> {
+    const found = keys.flatMap((key) => /^training\/([^/]+)$/.exec(key)?.[1] ?? []);
+    const listed = await store.files.list(trainingPath(campaign, ''));
+    const begun = listed.sort((a, b) => a.changedMs - b.changedMs).map(({ path }) => path.split('/')[2]!);
+    return [...new Set([...found.filter((id) => !begun.includes(id)), ...begun])];
   }
 
   /** Something that is damaged, or gone, is made anew by the campaign: until then it is in no curve. */
@@ -105,7 +109,7 @@ export function createCurves({ store, home, campaign }: CurvesOptions) {
   }
 
   return async (): Promise<Curves> => {
-    const { keys, journals } = await notesOf(store, campaign);
+    const { keys } = await notesOf(store, campaign);
     const heldOut = new Map<string, Map<number, number>>();
     const addHeldOut = (name: string, step: number, { scored, meanReward }: Batch): void => {
       if (scored > 0) heldOut.set(name, (heldOut.get(name) ?? new Map<number, number>()).set(step, meanReward));
@@ -121,16 +125,15 @@ export function createCurves({ store, home, campaign }: CurvesOptions) {
       const step = heldOutStep(batch);
       if (step !== undefined) addHeldOut(batch.of, step, batch);
     }
-    const keysOfTrainings = [...new Set([...keys, ...journals])].filter((key) => /^training\/[^/]+$/.test(key));
     // A later training replaces an earlier one of the same name.
     const byName = new Map<string, Training>();
-    for (const key of keysOfTrainings) {
-      const training = await whole(trainingOf(key));
+    for (const id of await trainingIds(keys)) {
+      const training = await whole(trainingOf(id));
       if (training && training.of !== '') byName.set(training.of, training);
     }
     const trainings: TrainingCurve[] = [];
     for (const [name, training] of byName) {
-      const rewards = await rewardsOf(training);
+      const rewards = rewardsOf(training);
       if (rewards.points.length > 0) trainings.push({ name, ...rewards, heldOut: pointsOf(heldOut.get(name)) });
     }
     const counts = [...statuses.values()];
@@ -140,28 +143,22 @@ export function createCurves({ store, home, campaign }: CurvesOptions) {
       ...(counts.length > 0 && { rollouts: { scored, broken: counts.length - scored } }),
     };
   };
+}
 
-  /** The mean reward of each finished step, of the whole batch and of its branches. */
-  async function rewardsOf({ lines, batches: learned }: Training) {
-    const rewards = new Map<number, number>();
-    const branches = new Map<string, Map<number, number>>();
-    for (const line of lines) {
-      const values = metricsLine.safeParse(line).data;
-      if (!values) continue;
-      const { step, reward } = values;
-      const ref = learned.get(step);
-      const batch = ref && (await whole(batchIn(ref)));
-      const own = typeof reward === 'number' ? reward : batch && batch.scored > 0 ? batch.meanReward : undefined;
-      if (own !== undefined) rewards.set(step, own);
-      for (const [branch, { meanReward }] of Object.entries(batch?.branches ?? {}))
-        branches.set(branch, (branches.get(branch) ?? new Map<number, number>()).set(step, meanReward));
-    }
-    const sorted = [...branches].sort(([a], [b]) => (a < b ? -1 : 1));
-    return {
-      points: pointsOf(rewards),
-      branches: sorted.map(([branch, own]) => ({ branch, points: pointsOf(own) })),
-    };
+/** The mean reward of each finished step, of the whole batch and of its branches. */
+function rewardsOf({ lines }: Training) {
+  const rewards = new Map<number, number>();
+  const branches = new Map<string, Map<number, number>>();
+  for (const line of lines) {
+    const values = metricsLine.safeParse(line).data;
+    if (!values) continue;
+    const { step, reward, reward_by_branch: byBranch = {} } = values;
+    if (reward !== undefined) rewards.set(step, reward);
+    for (const [branch, mean] of Object.entries(byBranch))
+      branches.set(branch, (branches.get(branch) ?? new Map<number, number>()).set(step, mean));
   }
+  const sorted = [...branches].sort(([a], [b]) => (a < b ? -1 : 1));
+  return { points: pointsOf(rewards), branches: sorted.map(([branch, own]) => ({ branch, points: pointsOf(own) })) };
 }
 
 const pointsOf = (rewards: ReadonlyMap<number, number> = new Map()): Point[] =>
@@ -172,13 +169,4 @@ function heldOutStep({ of, what }: Batch): number | undefined {
   const [, step, start] = /^held out(?: at step (\d+)|(, [^,]*))$/.exec(what) ?? [];
   if (of === '' || (step === undefined && start === undefined)) return undefined;
   return Number(step ?? 0);
-}
-
-/** As far as a learner has come that has not ended, on a disk that is its home's. */
-async function linesIn(home: string, key: string): Promise<string[]> {
-  const folder = join(home, 'trainings');
-  const short = key.slice('training/'.length).slice(0, 12);
-  const own = ((await ifThere(readdir(folder))) ?? []).find((name) => name.endsWith(`-${short}`));
-  const text = own && (await ifThere(readFile(join(folder, own, 'metrics.jsonl'), 'utf8')));
-  return (text ?? '').split('\n');
 }

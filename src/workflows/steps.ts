@@ -30,7 +30,7 @@ const optionsOf: Record<keyof typeof taskQueues, ActivityOptions> = {
    * Seconds over a small campaign's artifacts; hours where a language model is asked about every trajectory or the base model is large.
    */
   control: { startToCloseTimeout: '24 hours' },
-  /** A batch runs for hours at full size, and continues from its journal. */
+  /** A batch runs for hours at full size, and continues from its chunks. */
   rollouts: { startToCloseTimeout: '24 hours' },
   /** Waits in the queue until a slot is free: there is no schedule-to-start limit. */
   gpu: { startToCloseTimeout: '72 hours', cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED },

@@ -173,6 +173,21 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     expect((await open().files.list('chunks/')).map(({ path }) => path)).toEqual(['chunks/one2']);
   });
 
+  test('keeps local files under paths, which are read-only from then on, and gives them to any host', async () => {
+    const file = join(root, 'optimizer.pt');
+    const large = Buffer.alloc(300_000, 'state ');
+    writeFileSync(file, large);
+    await open().files.putFile('states/1/checkpoint-1/optimizer.pt', file);
+    const to = join(root, 'elsewhere', 'nested', 'optimizer.pt');
+    const { files } = open();
+    expect(await files.getFile('states/1/checkpoint-1/optimizer.pt', to)).toBe(true);
+    expect(readFileSync(to)).toEqual(large);
+    rmSync(file);
+    await files.removeFolder('states/1');
+    expect(readFileSync(to)).toEqual(large);
+    expect(await open().files.getFile('states/1/checkpoint-1/optimizer.pt', to)).toBe(false);
+  });
+
   test('writers of one sequence see the same texts in the same order, and each number once', async () => {
     const writers = Array.from({ length: 4 }, () => new Sequence(open().files, 'line'));
     const seen = await Promise.all(
@@ -347,31 +362,6 @@ describe('a store in a bucket', () => {
     await writers[0]!.remove();
     expect((await early.read()).size).toBe(0);
   }, 300_000);
-
-  test('unfinished work goes to another host whole, or not at all', async () => {
-    const folder = join(root, 'checkpoint-3');
-    mkdirSync(join(folder, 'nested'), { recursive: true });
-    for (const file of ['optimizer.pt', 'nested/rng', 'other']) writeFileSync(join(folder, file), file.repeat(1000));
-    const [one, other] = [openS3().snapshots!, openS3().snapshots!];
-    const first = await one.put('training/1', folder, ['optimizer.pt', 'nested/rng']);
-    const there = join(root, 'elsewhere');
-    expect(await other.restore('training/1', first, there)).toBe(true);
-    expect(readdirSync(there, { recursive: true }).sort()).toEqual(['nested', 'nested/rng', 'optimizer.pt']);
-    expect(readFileSync(join(there, 'nested/rng'), 'utf8')).toBe('nested/rng'.repeat(1000));
-    const second = await other.put('training/1', folder, ['optimizer.pt']);
-    await one.remove('training/1', first);
-    expect(await other.restore('training/1', first, there)).toBe(false);
-    await put(
-      (await paths('work/')).find((path) => path.endsWith('optimizer.pt'))!,
-      'damaged',
-    );
-    expect(await one.restore('training/1', second, there)).toBe(false);
-    await one.remove('training/1');
-    expect(await paths('work/')).toEqual([]);
-    await one.put('training/1', folder, ['other']);
-    await openS3().removeJournal('training/1');
-    expect(await paths('work/')).toEqual([]);
-  });
 
   test('the cache holds no more than it may, but for what was just used', async () => {
     const store = openS3(1_000_000);

@@ -58,8 +58,8 @@ const questions = () => server.requests.map(({ body }) => JSON.stringify([body.m
 const twice = (all: string[]) => all.filter((one, n) => all.indexOf(one) !== n);
 /** The learner's own process: it writes its id beside its files. */
 const killLearner = (): void => {
-  const folder = join(home, 'trainings', readdirSync(join(home, 'trainings'))[0]!);
-  process.kill(Number(readFileSync(join(folder, '.lock'), 'utf8')), 'SIGKILL');
+  const folder = join(home, 'trainings', 'searches');
+  process.kill(Number(readFileSync(join(folder, readdirSync(folder)[0]!, '.lock'), 'utf8')), 'SIGKILL');
 };
 
 test('killed at any moment and run again, it evaluates nothing twice, stays within its cap and comes to the same', async () => {

@@ -9,7 +9,7 @@ import { Learning } from '../../src/training/run-learner';
 import { TrainingRecord } from '../../src/training/result';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import { progress } from '../../src/activities/context';
-import type { ArtifactStore, Journal } from '../../src/artifacts/store';
+import type { ArtifactStore } from '../../src/artifacts/store';
 import type { Environment } from '../../src/domain/environment';
 import type { TrainHeartbeat } from '../../src/domain/work';
 import type { TrainingResult } from '../../src/domain/results';
@@ -32,8 +32,8 @@ const promptable = scriptedPolicy(({ messages }) => {
   return { role: 'assistant', content: '', toolCalls: [{ id: `call_${turn}`, name: 'add', arguments: {} }] };
 });
 
-function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journal; environment?: Environment }) {
-  const { command, store, journal, environment = countingEnvironment() } = o;
+function learningOf(o: { command: string[]; store: ArtifactStore; environment?: Environment }) {
+  const { command, store, environment = countingEnvironment() } = o;
   const kept = { base: 'base@1', checkpointEvery: 2 };
   return new Learning({
     show: progress,
@@ -41,7 +41,7 @@ function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journ
     deps: { store, client: promptable, home: folder },
     name: 'two-prompts',
     folder,
-    record: new TrainingRecord({ store, journal, id: 'two-prompts', folder, ...kept }),
+    record: new TrainingRecord({ store, campaign: 'one', name: 'two-prompts', id: 'two-prompts', folder, ...kept }),
     process: new LearnerProcess({
       command,
       log: join(folder, 'learner.log'),
@@ -67,13 +67,11 @@ function learningOf(o: { command: string[]; store: ArtifactStore; journal: Journ
 
 test('one whose attempt was cancelled before anybody listened is stopped at once', async () => {
   const store = openFolderStore(join(folder, 'store'));
-  const journal = await store.journal('learner');
   const command = [process.execPath, scripted, 'sleep', '60'];
   const activity = new MockActivityEnvironment();
   activity.cancel('CANCELLED');
-  const ended = activity.run(() => learningOf({ command, store, journal }).run());
+  const ended = activity.run(() => learningOf({ command, store }).run());
   await expect(ended).rejects.toBeInstanceOf(CancelledFailure);
-  await journal.close();
 });
 
 test.each([
@@ -81,15 +79,13 @@ test.each([
   ['what an interruption saved on the way is no candidate', ['interrupted']],
 ])('%s', async (_, more) => {
   const store = openFolderStore(join(folder, 'store'));
-  const journal = await store.journal('learner');
   const command = [process.execPath, learner, folder, 'n-3', ...more];
   const environment = countingEnvironment({ system: ['add .'] });
   const activity = new MockActivityEnvironment();
   const beats: TrainHeartbeat[] = [];
   activity.on('heartbeat', (beat: TrainHeartbeat) => beats.push({ ...beat }));
 
-  const result: TrainingResult = await activity.run(() => learningOf({ command, store, journal, environment }).run());
-  await journal.close();
+  const result: TrainingResult = await activity.run(() => learningOf({ command, store, environment }).run());
 
   expect(result).toMatchObject({ steps: 2, rollouts: 4, brokenRollouts: 0 });
   expect(result.checkpoints).toEqual([

@@ -45,7 +45,6 @@ async function expectWhole(scene: Scene, { same = true, lost = [] as Lost[] } = 
     expect(result.batches).toHaveLength(result.steps);
     expect(result.brokenRollouts).toBe(0);
     expect(result.again).toBe(0);
-    if (same) expect(result.superseded).toBeUndefined();
   }
   for (const { name, steps } of lost) {
     const training = results.find((one) => name.endsWith(one.name));
@@ -104,7 +103,6 @@ const scenarios: Record<string, () => Promise<void>> = {
     scene.one.kill();
     await scene.gpu(scene.two);
     await expectWhole(scene, { same: false, lost: [lost] });
-    for (const { superseded } of await scene.results()) expect(superseded?.rollouts ?? 0).toBeLessThanOrEqual(8);
   },
 
   async 'a host whose clock is ten minutes off takes over from one that is right, and hands over to it'() {
@@ -136,7 +134,6 @@ const scenarios: Record<string, () => Promise<void>> = {
     await until('another goes on', 300, () => scene.two.trainings().some((one) => one.name === name));
     scene.one.temporal.mend();
     await expectWhole(scene, { same: false });
-    for (const { superseded } of await scene.results()) expect(superseded).toBeUndefined();
   },
 
   async 'a host that is cut off from the bucket waits'() {

@@ -95,14 +95,9 @@ export const places = {
   'training result': object(/^training\/[0-9a-f]+$/),
   'training metrics': object(/^training\/[0-9a-f]+\/metrics\//),
   router: object(/^router\//),
-  journal: ({ home, random }) => {
-    const files = filesBelow(artifacts(home, 'journals')).filter((file) => statSync(file).size > 0);
+  'training marker': ({ home, random }) => {
+    const files = filesBelow(artifacts(home, 'trainings')).filter((file) => file.includes('/markers/'));
     return files.length > 0 ? random.pick(files) : undefined;
-  },
-  'training journal': ({ home, random }) => {
-    const files = filesBelow(artifacts(home, 'journals'));
-    const records = files.filter((file) => readFileSync(file, 'utf8').includes('{"kind":"batch"'));
-    return records.length > 0 ? random.pick(records) : undefined;
   },
   checkpoint: inTraining(checkpointFile),
   'metrics.jsonl': inTraining((training) => join(training, 'metrics.jsonl')),

@@ -67,8 +67,10 @@ export function wholeObject(home: Home, sha: string): string | undefined {
 }
 
 /** Folders of the learners. */
-export const trainingsOf = (home: Home): string[] =>
-  namesIn(join(home.root, 'trainings')).map((name) => join(home.root, 'trainings', name));
+export function trainingsOf(home: Home): string[] {
+  const root = join(home.root, 'trainings');
+  return namesIn(root).flatMap((campaign) => namesIn(join(root, campaign)).map((name) => join(root, campaign, name)));
+}
 
 /** Lines of a training's metrics; a last one that is being written is left out. */
 export function stepsOf(training: string): { step: number }[] {

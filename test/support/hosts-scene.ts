@@ -4,8 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { openS3Store } from '../../src/artifacts/s3-store';
+import { Sequence } from '../../src/artifacts/sequence';
 import { trainingResultSchema } from '../../src/domain/results';
 import { type Report, reportSchema } from '../../src/report/model';
+import { type Marker, trainingPath } from '../../src/training/markers';
 import { devServer } from '../workflows/environment';
 import { commandWith, repository, writeCampaign } from './campaign-run';
 import { campaignFiles } from './faults-campaigns';
@@ -154,7 +156,10 @@ export class Scene {
         ended.map(async ({ key, ref }) => {
           const result = trainingResultSchema.parse(JSON.parse((await store.read(ref)).toString()));
           const batches = (await store.provenance(result.metrics)).inputs;
-          return { ...result, batches, ...owners(await store.records(key)), name: key.slice('training/'.length, 21) };
+          const id = key.slice('training/'.length);
+          const texts = await new Sequence(store.files, `${trainingPath(this.name, id)}/markers`).read();
+          const markers = texts.map((text) => JSON.parse(text) as Marker);
+          return { ...result, batches, ...owners(markers), name: id.slice(0, 12) };
         }),
       );
     } finally {
@@ -163,17 +168,10 @@ export class Scene {
   }
 }
 
-/** Of a training's journal: the step from which each owner went on, and how many steps were told more than once. */
-function owners(records: ReadonlyMap<string, unknown>): { from: number[]; again: number } {
+/** The step from which each owner of a training went on, and how many steps were stored more than once. */
+function owners(markers: readonly Marker[]): { from: number[]; again: number } {
   const from: number[] = [];
-  const told = new Set<number>();
-  let [last, again] = [0, 0];
-  for (const [key, record] of records) {
-    if (key.startsWith('epoch/')) from.push(last);
-    const { kind, step } = record as { kind?: string; step?: number };
-    if (kind !== 'state' || step === undefined) continue;
-    if (told.has(step)) again += 1;
-    told.add((last = step));
-  }
-  return { from, again };
+  for (const [n, { owner }] of markers.entries())
+    if (owner !== markers[n - 1]?.owner) from.push(markers[n - 1]?.step ?? 0);
+  return { from, again: markers.length - new Set(markers.map(({ step }) => step)).size };
 }

@@ -169,8 +169,8 @@ export class Host {
 
   /** Whether a training's learner has rollouts that it has not learned from yet. */
   isUpdating(name: string): boolean {
-    const changedMs = (file: string) =>
-      statSync(join(this.home.root, 'trainings', name, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    const folder = trainingsOf(this.home).find((one) => basename(one) === name) ?? '';
+    const changedMs = (file: string) => statSync(join(folder, file), { throwIfNoEntry: false })?.mtimeMs ?? 0;
     return changedMs('batch.jsonl') > changedMs('metrics.jsonl');
   }
 }

@@ -35,11 +35,7 @@ const trainersFiles = (way: Way): Scenario => ({
     session.start();
     await session.untilSteps(8);
     await session.killEverything();
-    const found = damageAll(
-      session,
-      [...OF_A_KILLED_RUN, 'checkpoint', 'batch.jsonl', 'training journal', 'journal'],
-      way,
-    );
+    const found = damageAll(session, [...OF_A_KILLED_RUN, 'checkpoint', 'batch.jsonl', 'training marker'], way);
     session.start();
     return found;
   },

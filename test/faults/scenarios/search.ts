@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startChatServer, type ChatServer } from '../../support/chat-server';
 import { readReport } from '../../support/faults-checks';
-import { artifacts, namesIn, trainingsOf } from '../../support/faults-home';
+import { artifacts, filesBelow, namesIn, trainingsOf } from '../../support/faults-home';
 import { signal } from '../../support/faults-processes';
 import type { Scenario } from '../../support/faults-scenario';
 import type { ProcessName, Session } from '../../support/faults-session';
@@ -43,14 +43,11 @@ async function kill(session: Session, victim: Victim): Promise<void> {
   session.start();
 }
 
-/** The rollouts that the search was permitted, over all attempts: they stand in its journal. */
+/** The rollouts that the search was permitted, over all attempts. */
 function permitted(session: Session): string[] {
-  const journals = namesIn(artifacts(session.home, 'journals')).map((name) =>
-    readFileSync(artifacts(session.home, 'journals', name), 'utf8'),
-  );
-  const permission = /^\["[0-9a-f]+","permitted\/([0-9a-f]{64})",\{"step":\d+\}\]$/gm;
-  const found = journals.flatMap((text) => [...text.matchAll(permission)].map(([, rollout]) => rollout!));
-  if (found.length === 0) throw new Error('no journal holds what was permitted');
+  const files = filesBelow(artifacts(session.home, 'trainings')).filter((file) => file.includes('/permissions/'));
+  const found = files.flatMap((file) => readFileSync(file, 'utf8').match(/^[0-9a-f]{64}$/gm) ?? []);
+  if (found.length === 0) throw new Error('the store holds no permissions');
   return found;
 }
 

@@ -107,11 +107,18 @@ describe('the best iteration', () => {
 
 test('metrics of a training have the mean reward of every branch of the step; the file of the learner stays', async () => {
   const store = openFolderStore(join(folder, 'artifacts'));
-  const journal = await store.journal('training');
-  const record = new TrainingRecord({ store, journal, id: 'id', folder, base: 'base@1', checkpointEvery: 1 });
+  const record = new TrainingRecord({
+    store,
+    campaign: 'one',
+    name: 'tell',
+    id: 'id',
+    folder,
+    base: 'base@1',
+    checkpointEvery: 1,
+  });
   const batches = ['special 0 1, twin 1 1', '- 1', 'special 1 1'];
   for (const [step, rewards] of batches.entries())
-    await record.addBatch(step, { ...summary(rewards), ref: await put(store, `batch ${step}`, `batch ${step}`) });
+    record.addBatch(step, { ...summary(rewards), ref: await put(store, `batch ${step}`, `batch ${step}`) });
   for (const step of [1, 2, 3])
     await record.addCheckpoint({ step, policy: { prompt: { text: `prompt ${step}`, place: 'before' } } });
   const own = ['{"step":1,"reward":0.75,"loss":1e-7}', '{"step": 2, "reward": 1}', 'torn', '{"step":3,"reward":1}', ''];
@@ -124,5 +131,4 @@ test('metrics of a training have the mean reward of every branch of the step; th
     '{"step":3,"reward":1,"reward_by_branch":{"special":1}}',
     '',
   ]);
-  await journal.close();
 });

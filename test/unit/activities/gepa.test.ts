@@ -89,17 +89,23 @@ test('the cap holds over attempts: what was permitted is permitted again, and ne
     policy: { prompt: { text, place: 'before' as const } },
   });
   const attempt = async (work: (record: TrainingRecord) => Promise<void>): Promise<void> => {
-    const journal = await store.journal('spent');
-    const about = { store, journal, id: 'spent', folder: home, base: 'base@1', checkpointEvery: 1 };
+    const about = {
+      store,
+      campaign: 'one',
+      name: 'gepa',
+      id: 'spent',
+      folder: home,
+      base: 'base@1',
+      checkpointEvery: 1,
+    };
     await work(new TrainingRecord({ ...about, maxRollouts: 5 }));
-    await journal.close();
   };
   const plan = await put(store, 'given', '');
   writeFileSync(join(home, 'metrics.jsonl'), '');
   const batch = { ref: plan, scored: 2, broken: 0, promptTokens: 0, completionTokens: 0 } as RolloutSummary;
   const spentIn = async (record: TrainingRecord, steps: number) => {
     for (let step = 1; step <= steps; step++) {
-      await record.addBatch(step - 1, batch);
+      record.addBatch(step - 1, batch);
       await record.addCheckpoint({ step, policy: { base: true } });
     }
     return (await record.result(steps)).checkpoints.map(({ rollouts }) => rollouts);

@@ -2,7 +2,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
-import type { Snapshots } from '../../../src/artifacts/store';
 import { pythonPath } from '../../../src/cli/project';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
@@ -310,7 +309,7 @@ describe('an adapter', () => {
 
   test('of a store in a bucket is asked for by name first, and its path is given where the server fetches nothing', async () => {
     const [x, y, z] = (await adapters('x y z')).map((one) => mixOf(one)) as [FixedPolicy, FixedPolicy, FixedPolicy];
-    const worker = connect({ store: { ...store, snapshots: {} as Snapshots } });
+    const worker = connect({ store: { ...store, isBucket: true } });
     await worker.ensurePolicy(x);
     expect(server.adapters.get(nameOf(x))).toBe(await store.folder(x.adapters[0]!.ref));
     server.fetches = true;

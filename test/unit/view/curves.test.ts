@@ -23,7 +23,7 @@ eachTemporaryFolder((made) => {
   store = closedAfterwards(notingUsage(openFolderStore(join(home, 'artifacts')), () => 'demo'));
 });
 
-const curves = async () => createCurves({ store, home, campaign: 'demo' })();
+const curves = async () => createCurves({ store, campaign: 'demo' })();
 
 const broken = (name: string): Rollout => {
   const { key, task } = scoredRollout({ name, task: name, reward: 0 });
@@ -39,51 +39,49 @@ async function batch(title: string, rollouts: Rollout[], key = title): Promise<R
 const rollout = (name: string, reward: number, branch?: string) =>
   scoredRollout({ name, task: name, reward, ...(branch !== undefined && { branch }) });
 
-async function training() {
-  const journal = await store.journal(`training/${ID}`);
-  await journal.append('name', { kind: 'name', name: 'ask_first' });
-  const record = new TrainingRecord({ store, journal, id: ID, folder, base: 'base@1', checkpointEvery: 5 });
-  return { record, close: () => journal.close() };
+function training(): TrainingRecord {
+  const about = { campaign: 'demo', name: 'ask_first', id: ID, folder, base: 'base@1', checkpointEvery: 5 };
+  return new TrainingRecord({ store, ...about });
 }
 const tell = (lines: object[]) =>
   writeFileSync(join(folder, 'metrics.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
 
-test('a training that runs: what its learner tells, and of each step the batch that it learned from last', async () => {
-  const { record, close } = await training();
-  await record.addBatch(0, await batch('ask_first: training step 1', [rollout('a', 1, 'twin'), broken('b')]));
-  await record.addBatch(1, await batch('ask_first: training step 2', [rollout('c', 0.5)]));
-  await record.addBatch(1, await batch('ask_first: training step 2', [rollout('d', 1), rollout('e', 1)], 'again'));
-  tell([
-    { step: 1, loss: 0.5, reward: 0.75 },
-    { step: 2, loss: 0.25, reward: 'no number' },
-  ]);
-  await close();
+const branched = (of: RolloutSummary, branches: Record<string, { meanReward: number }>) =>
+  ({ ...of, branches }) as unknown as RolloutSummary;
+
+test('a training that runs: what its learner says of each step that a marker has, and its rewards by branch', async () => {
+  const record = training();
+  const first = await batch('ask_first: training step 1', [rollout('a', 1, 'twin'), broken('b')]);
+  record.addBatch(0, branched(first, { twin: { meanReward: 1 } }));
+  tell([{ step: 1, loss: 0.5, reward: 0.75 }]);
+  await record.addCheckpoint({ step: 1, policy: { base: true } });
+  record.addBatch(1, await batch('ask_first: training step 2', [rollout('c', 0.5)]));
+  tell([{ step: 1, loss: 0.5, reward: 0.75 }, { step: 2, loss: 0.25, reward: 'no number' }]); // prettier-ignore
+  await record.addCheckpoint({ step: 2, policy: { base: true } });
+  tell([{ step: 1, reward: 0.75 }, { step: 3, reward: 1 }]); // prettier-ignore
+  await record.stored();
   expect(await curves()).toEqual({
     trainings: [
       {
         name: 'ask_first',
-        points: [{ step: 1, reward: 0.75 }, { step: 2, reward: 1 }], // prettier-ignore
+        points: [{ step: 1, reward: 0.75 }],
         branches: [{ branch: 'twin', points: [{ step: 1, reward: 1 }] }],
         heldOut: [],
       },
     ],
-    // With those of the step that was done again.
-    rollouts: { scored: 4, broken: 1 },
+    rollouts: { scored: 2, broken: 1 },
   });
 });
 
 test('one that has ended is read from the store alone, on any host; held-out reward stands at every step that was evaluated', async () => {
-  const { record, close } = await training();
-  await record.addBatch(0, await batch('ask_first: training step 1', [rollout('a', 1)]));
-  tell([{ step: 1, loss: 0.5, reward: 1 }]);
+  const { ref: learned } = await batch('ask_first: training step 1', [rollout('a', 1)]);
   const metrics = await store.put({
-    ...{ key: `training/${ID}/metrics/1/x`, producer: 'train', inputs: [], mediaType: 'application/jsonl' },
+    ...{ key: `training/${ID}/metrics/1/x`, producer: 'train', inputs: [learned], mediaType: 'application/jsonl' },
     body: '{"step":1,"loss":0.5,"reward":1}\n',
   });
   const counts = { rollouts: 1, brokenRollouts: 0, promptTokens: 1, completionTokens: 1 };
   const result = { steps: 1, ...counts, metrics, checkpoints: [] };
   await keptJson(store, { key: `training/${ID}`, producer: 'train', inputs: [metrics] }, () => result);
-  await close();
   await batch('ask_first: held out, base', [rollout('g', 0)]);
   await batch('ask_first: held out at step 2', [rollout('h', 1), rollout('i', 0)]);
   await batch('test: trace', [rollout('j', 1)]);
