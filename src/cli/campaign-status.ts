@@ -13,7 +13,7 @@ import { searchAttributeNames } from '../workflows/messages';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { readReport, reported } from './reports';
-import { liveHolder, serverOf } from './run/processes';
+import { isHeld, serverOf } from './run/processes';
 import { isServerAway, stoppedAfter, type Temporal, UnknownCampaign, withServer } from './temporal';
 import { createProgressOutput, frameLines, type ProgressOutput, timeText } from './watch/output';
 import {
@@ -225,7 +225,7 @@ function watchOnServer(
   // A server that its supervisor starts again is waited for.
   const isGone = () => {
     const now = serverOf(home);
-    return now !== address && (now !== undefined || !liveHolder(home));
+    return now !== address && (now !== undefined || !isHeld(home));
   };
   return withServer(options, async (temporal) => {
     const status = await readStatus(temporal, options, name);

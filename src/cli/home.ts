@@ -150,7 +150,7 @@ async function deleteExecutions(
 export async function prune({ dryRun = false, ...options }: CommonOptions & { dryRun?: boolean }): Promise<void> {
   const home = homeOf(options);
   requireHome(home);
-  const release = acquireLock(home);
+  const release = await acquireLock(home);
   try {
     const store = await openStore(home.root);
     let bytes = 0;
@@ -167,7 +167,7 @@ export async function prune({ dryRun = false, ...options }: CommonOptions & { dr
     print(`${swept.files} files of the store  ${sizeText(swept.bytes)}`);
     print(`${sizeText(bytes + swept.bytes)} ${dryRun ? 'would be freed' : 'freed'}`);
   } finally {
-    release();
+    await release();
   }
 }
 

@@ -41,7 +41,7 @@ export function homeAt(folder: string): Home {
   const root = resolve(folder);
   return {
     root,
-    lock: join(root, 'run.lock'),
+    lock: join(root, 'supervisor.lock'),
     state: join(root, 'run.json'),
     viewToken: join(root, 'view-token'),
     allowed: join(root, 'allowed.json'),

@@ -39,7 +39,7 @@ const STDERR_LENGTH = 4 * 1024;
 const GUARD = `read -r _; sleep ${CLOSE_MS / 1000}; kill -s KILL -- "-$1"
   for file in $(grep -lsz "^${MARK}=$2$" /proc/[0-9]*/environ); do file=\${file%/*}; kill -s KILL "\${file##*/}"; done`;
 
-/** The variables of a program of a target: where programs and files are, the user, and the mark of the service that has started it. */
+/** The variables of a program of a target: where programs and files are, and the user. */
 const BARE = [
   'PATH',
   'HOME',
@@ -50,7 +50,6 @@ const BARE = [
   'LC_ALL',
   'TZ',
   'SYSTEMROOT',
-  'CAMPAIGN_SERVICE',
   'no_proxy',
   'NO_PROXY',
 ];

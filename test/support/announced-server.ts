@@ -1,26 +1,19 @@
-/** A home whose Temporal server is another one: a process that carries its mark stands for the server that the home would have started. */
-import { spawn } from 'node:child_process';
+/** A home whose Temporal server is another one: this process holds the lock as its supervisor. */
 import { homeAt } from '../../src/cli/project';
-import { announceServer, serviceMark, TEMPORAL } from '../../src/cli/run/processes';
+import { acquireLock, announce, clearState } from '../../src/cli/run/processes';
 
 export interface AnnouncedServer {
   /** Where it is now; nothing where none runs. */
   isAt(address: string | undefined): void;
-  /** Kills the process; what is announced stays, as a killed server leaves it. */
-  kill(): Promise<void>;
+  /** Gives up the lock; the state file stays, as a killed supervisor leaves it. */
+  release(): Promise<void>;
 }
 
 export async function announcedServer(folder: string): Promise<AnnouncedServer> {
   const home = homeAt(folder);
-  const env = { ...process.env, ...serviceMark(home, TEMPORAL) };
-  const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'], { env, stdio: ['pipe', 'ignore', 'ignore'] });
-  const ended = new Promise((resolve) => child.once('exit', resolve));
-  await new Promise((resolve) => child.once('spawn', resolve));
+  const release = await acquireLock(home);
   return {
-    isAt: (address) => announceServer(home, address),
-    kill: async () => {
-      child.kill('SIGKILL');
-      await ended;
-    },
+    isAt: (address) => (address === undefined ? clearState(home) : announce(home, { temporalAddress: address })),
+    release: () => release().catch(() => undefined),
   };
 }

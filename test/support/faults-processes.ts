@@ -5,7 +5,6 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Home } from '../../src/cli/project';
-import { servicesOf } from '../../src/cli/run/processes';
 
 export const services = ['temporal', 'policy-server', 'control-worker', 'rollouts-worker', 'gpu-worker'] as const;
 export type ServiceName = (typeof services)[number];
@@ -64,9 +63,18 @@ export const trainersOf = (home: Home): number[] =>
     )
     .map(({ pid }) => pid);
 
+const isLeader = (pid: number): boolean => Number(/\) \S \d+ (\d+)/.exec(text(`/proc/${pid}/stat`))?.[1]) === pid;
+
+/** Returns whether a command line is that of a service. */
+function runsService(name: string, words: string[]): boolean {
+  if (name === 'temporal') return words.includes('start-dev') && words[0] !== 'sh';
+  if (name === 'policy-server') return words.includes('trainer') && words.includes('serve');
+  return words.includes('--queues') && words.includes(name.replace('-worker', ''));
+}
+
 /** The pid under which the supervisor runs a service now. */
 export const serviceOf = (home: Home, name: string): number | undefined =>
-  servicesOf(home).find((one) => one.name === name && one.pid === one.group)?.pid;
+  processesOf(home).find(({ pid, words }) => runsService(name, words) && isLeader(pid))?.pid;
 
 /** The environment that a process was started with. */
 export function environmentOf(pid: number): Record<string, string> {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { homeAt, type Home } from '../../src/cli/project';
-import { servicesOf, waitUntil } from '../../src/cli/run/processes';
+import { waitUntil } from '../../src/cli/run/processes';
 import type { RestartPolicy, ServiceSpec } from '../../src/cli/run/service';
 import { fullDiskCheck, Supervisor } from '../../src/cli/run/supervisor';
 import { atEnd } from './opened';
@@ -16,12 +16,7 @@ export function newHome(): Home {
   return home;
 }
 
-const rule = { firstMs: 10, longestMs: 20, forgottenMs: 20_000 };
-export const quick: RestartPolicy = {
-  crash: { ...rule, limit: 3 },
-  kill: { ...rule, limit: 6 },
-  fault: { ...rule, limit: 3 },
-};
+export const quick: RestartPolicy = { limit: 4, firstMs: 10, longestMs: 20, progressMs: 20_000, faultyMs: 20 };
 
 interface Supervised {
   home: Home;
@@ -35,17 +30,13 @@ interface Supervised {
   isReplaced: (pid: number | undefined) => Promise<boolean>;
 }
 
-/** The process of a service that runs, not of what it has started. */
-export const serviceIn = (home: Home, name?: string): number | undefined =>
-  servicesOf(home).find((one) => one.pid === one.group && (name === undefined || one.name === name))?.pid;
-
 export function supervise(home = newHome(), policy = quick): Supervised {
   const restarts: string[] = [];
   const notes: string[] = [];
   const diskIsFull = fullDiskCheck(home.root, (text) => notes.push(text));
   const supervisor = new Supervisor(home, { diskIsFull, onRestart: ({ cause }) => restarts.push(cause) }, policy);
   atEnd(() => supervisor.stop());
-  const pid = (name?: string) => serviceIn(home, name);
+  const pid = (name?: string) => supervisor.pidOf(name);
   const isReplaced = (old: number | undefined) => waitUntil(() => ![undefined, old].includes(pid()), 20);
   return { home, supervisor, diskIsFull, restarts, notes, pid, isReplaced };
 }

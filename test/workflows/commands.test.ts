@@ -27,7 +27,7 @@ beforeAll(async () => {
   server = await announcedServer(home);
   server.isAt(env().address);
 });
-afterAll(() => server?.kill());
+afterAll(() => server?.release());
 const home = temporaryFolder();
 
 /** In the home's store, or the bucket that stands in its place. */

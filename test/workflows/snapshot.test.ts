@@ -6,8 +6,6 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { follow, listCampaigns } from '../../src/cli/campaign-status';
 import { UserError } from '../../src/cli/errors';
-import { homeAt } from '../../src/cli/project';
-import { acquireLock } from '../../src/cli/run/processes';
 import type { Temporal } from '../../src/cli/temporal';
 import type { ProgressOutput } from '../../src/cli/watch/output';
 import { takeSnapshot, type Snapshot, writeStatus } from '../../src/cli/watch/snapshot';
@@ -249,7 +247,7 @@ describe('`status`, `watch` and `report` with the server of a home', () => {
     server = await announcedServer(home);
     server.isAt(env.address);
   });
-  afterAll(() => server?.kill());
+  afterAll(() => server?.release());
   const home = temporaryFolder();
   const command = (...argv: string[]) => campaignCommand(home, ...argv);
   const jsonLines = (text: string) => text.split('\n').map((line) => JSON.parse(line) as Record<string, string>);
@@ -291,19 +289,22 @@ describe('`status`, `watch` and `report` with the server of a home', () => {
 
   describe('watch of a campaign whose server ends', () => {
     const pause = () => new Promise((resolve) => setTimeout(resolve, 2500));
-    afterEach(() => server.isAt(env.address));
+    afterEach(async () => {
+      await server.release();
+      server = await announcedServer(home);
+      server.isAt(env.address);
+    });
 
     test('waits while a supervisor may start it again, then shows the last state and ends', async () => {
       const handle = await start(env, { campaign: config({ name: 'left' }) });
       await writeStatus({ home, snapshot: await takeSnapshot(temporal, 'left') });
-      const release = acquireLock(homeAt(home));
       let ended = false;
       const watched = command('watch', 'left').finally(() => (ended = true));
       await pause();
       server.isAt(undefined);
       await pause();
       expect(ended).toBe(false);
-      release();
+      await server.release();
       const { text, code } = await watched;
       expect(code).toBe(0);
       expect(jsonLines(text).map(({ status }) => status)).toContain('was running');

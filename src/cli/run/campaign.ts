@@ -47,7 +47,7 @@ import type { ProgressOutput } from '../watch/output';
 import { activitiesOf, type ActivitySnapshot, readStatus, type Snapshot, writeStatus } from '../watch/snapshot';
 import { allowCampaign } from './allowed';
 import { keepPlugins } from './plugins';
-import { lives } from './processes';
+import { lives } from '../../artifacts/durable-file';
 import type { ServeOptions, SupervisedRun } from './supervisor';
 
 export interface StartOptions extends CampaignOverrides {

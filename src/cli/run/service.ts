@@ -25,8 +25,6 @@ export interface ServiceSpec {
   readySeconds: number;
   /** How long it may take to end after SIGTERM. */
   graceSeconds: number;
-  /** Whether it ends itself, with an exit code of its own, when it fails all that it takes. */
-  stopsWhenFaulty?: boolean;
 }
 
 const ROTATE_BYTES = 20 * 1024 * 1024;
@@ -59,61 +57,22 @@ export function logTail({ path, start = 0, lines = 8 }: { path: string; start?: 
   return text.filter((line) => line.trim() !== '').slice(-lines);
 }
 
-interface RestartRule {
-  /** So many in a row, and the service has failed. */
-  limit: number;
-  firstMs: number;
-  /** The delay doubles up to this. */
-  longestMs: number;
-  /** After so long a life those before are forgotten. */
-  forgottenMs: number;
-}
-const HALF_AN_HOUR = 1_800_000;
-/** By how a service died. */
-export const restartPolicy = {
-  /** By itself. */
-  crash: { limit: 5, firstMs: 500, longestMs: 8000, forgottenMs: 20_000 },
-  /** By somebody outside, on purpose or for want of memory: that says nothing about the next start. */
-  kill: { limit: 40, firstMs: 1000, longestMs: 1000, forgottenMs: 20_000 },
-  /** By itself since it failed all that it took. What is wrong with its machine lasts: it is tried seldom, so that it does not fail what waits. */
-  fault: { limit: Infinity, firstMs: 60_000, longestMs: HALF_AN_HOUR, forgottenMs: HALF_AN_HOUR },
-} satisfies Record<string, RestartRule>;
-type Death = keyof typeof restartPolicy;
-export type RestartPolicy = Record<Death, RestartRule>;
+/** After `limit` deaths in a row, none of them later than `progressMs` after it was ready, a service has failed. The delay before a start doubles. */
+export const restartPolicy = { limit: 5, firstMs: 500, longestMs: 8_000, progressMs: 10_000, faultyMs: 60_000 };
+export type RestartPolicy = typeof restartPolicy;
 
 interface Ending {
   cause: string;
-  death: Death;
+  signal?: NodeJS.Signals;
+  /** It failed all that it took: the next start fails as well as long as the machine is the same. */
+  isFaulty?: boolean;
 }
 
-/** Signals that a process brings upon itself. */
-const crashSignals: NodeJS.Signals[] = ['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGILL', 'SIGFPE', 'SIGTRAP', 'SIGSYS'];
-/** In order, or as a shell says HUP, INT, KILL and TERM: a service ends so only when it is asked to. */
-const killCodes = [0, 129, 130, 137, 143];
-
-function endingOf(code: number | null, signal: NodeJS.Signals | null, stopsWhenFaulty = false): Ending {
-  if (signal) return { cause: `ended by ${signal}`, death: crashSignals.includes(signal) ? 'crash' : 'kill' };
-  if (code === FAULTY && stopsWhenFaulty)
-    return { cause: `exit code ${FAULTY}: it failed all that it took, as its log says`, death: 'fault' };
-  return { cause: `exit code ${code}`, death: killCodes.includes(code ?? -1) ? 'kill' : 'crash' };
-}
-
-/** Deaths in a row of one service, each kind counted apart. */
-class Deaths {
-  private readonly counts: Record<Death, number> = { crash: 0, kill: 0, fault: 0 };
-  constructor(private readonly policy: RestartPolicy) {}
-
-  /** Counts one more. @returns when to start it again; without a delay it died too often. */
-  next(death: Death, { uptimeMs, diskIsFull }: { uptimeMs: number; diskIsFull: () => boolean }) {
-    for (const one of Object.keys(this.counts) as Death[])
-      if (uptimeMs >= this.policy[one].forgottenMs) this.counts[one] = 0;
-    const { limit, firstMs, longestMs } = this.policy[death];
-    // It comes up when there is room again, however long that takes.
-    if (death === 'crash' && diskIsFull()) return { times: this.counts.crash, delayMs: longestMs };
-    const times = ++this.counts[death];
-    return times < limit ? { times, delayMs: Math.min(longestMs, firstMs * 2 ** (times - 1)) } : { times };
-  }
-}
+const endingOf = (code: number | null, signal: NodeJS.Signals | null): Ending => {
+  if (signal) return { cause: `ended by ${signal}`, signal };
+  if (code !== FAULTY) return { cause: `exit code ${code}` };
+  return { cause: `exit code ${FAULTY}: it failed all that it took, as its log says`, isFaulty: true };
+};
 
 /** A service that did not start or does not stay up; the end of its log is the evidence. */
 export class ServiceError extends UserError {
@@ -129,6 +88,8 @@ export class ServiceError extends UserError {
 }
 
 export interface ServiceHooks {
+  /** Called with the process group of every start. */
+  onLaunch?: (group: number) => void;
   onRestart: (event: { name: string; cause: string; log: string; delayMs: number }) => void;
   /** It died too often; it is not started again. */
   onFailure: (error: ServiceError) => void;
@@ -148,16 +109,20 @@ export class Service {
   /** Size of the log when the process was started. */
   private logStart = 0;
   private readonly log: string;
-  private readonly deaths: Deaths;
+  private deaths = 0;
 
   constructor(
     readonly spec: ServiceSpec,
     private readonly logs: string,
     private readonly hooks: ServiceHooks = noHooks,
-    policy: RestartPolicy = restartPolicy,
+    private readonly policy: RestartPolicy = restartPolicy,
   ) {
     this.log = logPath(logs, spec.name);
-    this.deaths = new Deaths(policy);
+  }
+
+  /** Process id while it runs. */
+  get pid(): number | undefined {
+    return this.ending ? undefined : this.child?.pid;
   }
 
   /** Starts it and waits until it is ready. @throws ServiceError with the log's tail if it ends by itself or takes too long. */
@@ -200,8 +165,8 @@ export class Service {
         wasReady = true;
         onReady();
       } catch (error) {
-        if (!wasReady && (this.stopping || this.ending?.death !== 'kill')) throw error;
-        this.ending ??= { cause: messageOf(error), death: 'crash' };
+        if (!wasReady && (this.stopping || !this.ending?.signal)) throw error;
+        this.ending ??= { cause: messageOf(error) };
         if (!this.stopping) this.signal('SIGKILL');
       }
       await this.ended;
@@ -212,7 +177,7 @@ export class Service {
 
   private async launch(): Promise<void> {
     this.ending = undefined;
-    const { name, command, args, env, keys, stopsWhenFaulty } = this.spec;
+    const { name, command, args, env, keys } = this.spec;
     const words = await args();
     if (this.stopping) throw new UserError(`${name} was stopped before it was started`);
     const log = openLog(this.logs, this.log);
@@ -230,6 +195,7 @@ export class Service {
     child.stdin?.on('error', none);
     this.child = child;
     this.group = child.pid;
+    if (child.pid !== undefined) this.hooks.onLaunch?.(child.pid);
     this.ended = new Promise((resolve) => {
       const end = (ending: Ending) => {
         this.ending ??= ending;
@@ -237,8 +203,8 @@ export class Service {
         this.signal(0);
         resolve();
       };
-      child.once('error', (error) => end({ cause: error.message, death: 'crash' }));
-      child.once('exit', (code, signal) => end(endingOf(code, signal, stopsWhenFaulty)));
+      child.once('error', (error) => end({ cause: error.message }));
+      child.once('exit', (code, signal) => end(endingOf(code, signal)));
     });
   }
 
@@ -249,15 +215,19 @@ export class Service {
     const inTime = await waitUntil(settled, readySeconds);
     if (this.ending) throw this.failure(`${name} did not start (${this.ending.cause})`);
     if (inTime) return;
-    this.ending = { cause: `was not ready after ${readySeconds} s`, death: 'crash' };
+    this.ending = { cause: `was not ready after ${readySeconds} s` };
     throw this.failure(`${name} ${this.ending.cause}`);
   }
 
   /** After a death. @throws ServiceError if it was one too many. */
-  private async waitToRestart({ cause, death }: Ending, uptimeMs: number): Promise<void> {
+  private async waitToRestart({ cause, isFaulty }: Ending, uptimeMs: number): Promise<void> {
     const { name } = this.spec;
-    const { times, delayMs } = this.deaths.next(death, { uptimeMs, diskIsFull: this.hooks.diskIsFull });
-    if (delayMs === undefined) throw this.failure(`${name} died ${times} times in a row (${cause})`);
+    const { limit, firstMs, longestMs, progressMs, faultyMs } = this.policy;
+    // A service comes up when there is room again, however long that takes.
+    if (uptimeMs >= progressMs || this.hooks.diskIsFull()) this.deaths = 0;
+    this.deaths += 1;
+    if (this.deaths >= limit) throw this.failure(`${name} died ${this.deaths} times in a row (${cause})`);
+    const delayMs = isFaulty ? faultyMs : Math.min(longestMs, firstMs * 2 ** (this.deaths - 1));
     this.hooks.onRestart({ name, cause, log: this.log, delayMs });
     // What it had started (a trainer that saves its checkpoint) ends before its successor begins.
     if (!(await this.isGone(() => this.stopping))) this.signal('SIGKILL');

@@ -10,7 +10,7 @@ import { type CommonOptions, homeOf } from '../options';
 import type { PortOptions } from '../ports';
 import { type Home, makeHome } from '../project';
 import { createProgressOutput, type ProgressOutput } from '../watch/output';
-import { acquireLock, announceServer, endLeftovers, serviceMark } from './processes';
+import { acquireLock, announce, clearState, waitForLeftovers } from './processes';
 import { type RestartPolicy, restartPolicy, Service, type ServiceHooks, type ServiceSpec } from './service';
 
 /** Exit code of a command that Ctrl-C ended. */
@@ -87,20 +87,22 @@ export class Supervisor {
 
   constructor(
     private readonly home: Home,
-    hooks: Omit<ServiceHooks, 'onFailure'>,
+    hooks: Omit<ServiceHooks, 'onFailure' | 'onLaunch'>,
     private readonly policy: RestartPolicy = restartPolicy,
   ) {
-    this.hooks = { ...hooks, onFailure: this.fail };
+    const started: number[] = [];
+    const onLaunch = (group: number) => {
+      started.push(group);
+      announce(this.home, { groups: started });
+    };
+    this.hooks = { ...hooks, onLaunch, onFailure: this.fail };
     this.failure.catch(() => undefined);
   }
 
   /** Starts services side by side and waits until all are ready. If one does not start, all of them are stopped again. */
   async start(specs: ServiceSpec[]): Promise<void> {
     if (this.stopping) throw new UserError('stopped before everything was started');
-    const services = specs.map((spec) => {
-      const env = { ...spec.env, ...serviceMark(this.home, spec.name) };
-      return new Service({ ...spec, env }, this.home.logs, this.hooks, this.policy);
-    });
+    const services = specs.map((spec) => new Service(spec, this.home.logs, this.hooks, this.policy));
     this.groups.push(services);
     try {
       await Promise.all(services.map((service) => service.start()));
@@ -113,6 +115,11 @@ export class Supervisor {
   /** Whether it has services whose names end so. */
   runs(name: string): boolean {
     return this.groups.flat().some(({ spec }) => spec.name.endsWith(name));
+  }
+
+  /** Process id of a service that runs: of this name, or of the first one. */
+  pidOf(name?: string): number | undefined {
+    return this.groups.flat().find(({ spec }) => name === undefined || spec.name === name)?.pid;
   }
 
   /** Stops the services that were started last, until `keep` groups are left. */
@@ -171,7 +178,7 @@ export async function supervised({
   await makeHome(home.root);
   // Inherited by the services: what they write into the home is for this user alone.
   process.umask(0o077);
-  const release = acquireLock(home);
+  const release = await acquireLock(home, (error) => supervisor.fail(error));
   const diskIsFull = fullDiskCheck(home.root, note);
   const supervisor = new Supervisor(home, {
     diskIsFull,
@@ -188,9 +195,8 @@ export async function supervised({
     onSecond: () => supervisor.kill(),
   });
   try {
-    const ended = await endLeftovers(home, LEFTOVER_GRACE_SECONDS);
-    announceServer(home, undefined);
-    if (ended.length > 0) note(`ended what an earlier run had left: ${ended.join(', ')}`);
+    if (!(await waitForLeftovers(home, LEFTOVER_GRACE_SECONDS))) note('processes of an earlier run have not ended yet');
+    clearState(home);
     const removed = await removeLeftovers(join(home.root, 'artifacts'));
     if (removed > 0) note(`removed ${removed} unfinished files of killed processes`);
     const working = work({ home, options, output, supervisor, diskIsFull, signal });
@@ -205,9 +211,9 @@ export async function supervised({
     return code;
   } finally {
     await supervisor.stop();
-    announceServer(home, undefined);
+    clearState(home);
     // After a failure the work still waits for services that are gone.
     dispose();
-    release();
+    await release();
   }
 }

@@ -13,7 +13,7 @@ import { namespace } from '../options';
 import { chooseTemporalPorts, freePorts } from '../ports';
 import { temporalPath, type Home } from '../project';
 import { connect, keepFinished, registerSearchAttributes, type Temporal } from '../temporal';
-import { announceServer, TEMPORAL } from './processes';
+import { announce } from './processes';
 import { fileSize, logPath, logTail, ServiceError, type ServiceSpec } from './service';
 import { answersOk } from './services';
 import type { SupervisedRun } from './supervisor';
@@ -85,19 +85,37 @@ export function watchDatabase(o: {
   o.signal.addEventListener('abort', () => clearInterval(timer));
 }
 
+export const TEMPORAL = 'temporal';
+
+/** Becomes the program behind it, and kills that when stdin ends: the dev server does not notice that its supervisor is gone. */
+const WITH_PARENT = 'exec 3<&0; (cat <&3; kill -9 $$) >/dev/null 2>&1 & exec "$@" </dev/null 3<&-';
+
 /** Temporal's dev server with a database in the home. */
-function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: number }): ServiceSpec {
+export function temporalService(home: Home, { port, uiPort }: { port: number; uiPort: number }): ServiceSpec {
   let httpPort = 0;
   return {
     name: TEMPORAL,
-    command: temporalPath() ?? 'temporal',
+    command: 'sh',
     args: async () => {
       prepareDatabase(home);
       // Left to itself, it draws these two at random, and may draw one that it was given for something else.
       const [http = 0, metrics = 0] = await freePorts({ count: 2, except: [port, uiPort] });
       httpPort = http;
       return [
-        ...['server', 'start-dev', '--ip', '127.0.0.1', '--log-level', 'warn', '--namespace', namespace()],
+        ...[
+          '-c',
+          WITH_PARENT,
+          'sh',
+          temporalPath() ?? 'temporal',
+          'server',
+          'start-dev',
+          '--ip',
+          '127.0.0.1',
+          '--log-level',
+          'warn',
+          '--namespace',
+          namespace(),
+        ],
         ...['--port', String(port), '--ui-port', String(uiPort), '--http-port', String(http)],
         ...['--metrics-port', String(metrics), '--db-filename', home.temporalDatabase],
         ...Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
@@ -150,7 +168,7 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
   watchDatabase({ home, start, signal, onDamage: supervisor.fail });
   const at = { address: `127.0.0.1:${port}`, namespace: namespace() };
   const ui = `http://localhost:${uiPort}`;
-  announceServer(home, at.address, ui);
+  announce(home, { temporalAddress: at.address, ui });
   const temporal = await connect(at, home);
   await keepFinished(temporal, at.namespace);
   const workflow = campaign ? `/${encodeURIComponent(campaign)}` : '';

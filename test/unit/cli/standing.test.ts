@@ -171,7 +171,7 @@ describe('without a server', () => {
     server.isAt(temporalAddress);
     // It hangs, or was killed a moment ago.
     expect(await said('status', 'demo')).toContain('was running');
-    await server.kill();
+    await server.release();
     expect(await said('status', 'demo')).toContain('was running');
     // Somebody else may listen there by now.
     await expect(said('cancel', 'demo')).rejects.toThrow(UserError);

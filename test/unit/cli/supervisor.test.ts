@@ -1,42 +1,21 @@
 /** The supervisor with real child processes: tiny scripts that behave as services do. */
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import fs, { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { UserError } from '../../../src/cli/errors';
 import type { Home } from '../../../src/cli/project';
-import {
-  acquireLock,
-  announceServer,
-  endLeftovers,
-  liveHolder,
-  serverOf,
-  serviceMark,
-  servicesOf,
-  startTime,
-  waitUntil,
-} from '../../../src/cli/run/processes';
-import { here } from '../../../src/artifacts/place';
+import { acquireLock, announce, isHeld, serverOf, signalGroup, waitUntil } from '../../../src/cli/run/processes';
 import { supervised, type SupervisedRun } from '../../../src/cli/run/supervisor';
-import { atEnd, newHome, quick, service, serviceIn, steady, supervise } from '../../support/supervised';
+import { temporalService } from '../../../src/cli/run/temporal-server';
+import { atEnd, newHome, quick, service, steady, supervise } from '../../support/supervised';
 
 jest.setTimeout(60_000);
 afterEach(() => jest.restoreAllMocks());
 
-const isGone = (pid: number) => waitUntil(() => startTime(pid) === undefined, 10);
+const isGone = (group: number) => waitUntil(() => !signalGroup(group, 0), 10);
 const stays = "console.log('ready'); setInterval(() => {}, 1000);";
-
-/** A process that no supervisor has started, until the end of the test. */
-async function stranger(env: NodeJS.ProcessEnv = {}, script = 'setInterval(() => {}, 1000)'): Promise<number> {
-  const child = spawn(process.execPath, ['-e', script], {
-    detached: true,
-    stdio: 'ignore',
-    env: { ...process.env, ...env },
-  });
-  atEnd(() => child.kill('SIGKILL'));
-  await new Promise((started) => child.once('spawn', started));
-  return child.pid ?? 0;
-}
 
 describe('a supervised service', () => {
   /** Does `script` at its first `times` starts; then it is steady. */
@@ -68,8 +47,8 @@ describe('a supervised service', () => {
 
   it('that keeps dying is given up, with the end of its log, and is never signalled again', async () => {
     const { home, supervisor } = supervise();
-    const dying = "console.error('the disk is full'); process.exit(3)";
-    const once = `if (fs.readFileSync(file).length > 1) { ${dying} } console.log('ready'); setTimeout(() => process.exit(3), 300);`;
+    const dying = "console.error('the disk is full'); process.exit(1)";
+    const once = `if (fs.readFileSync(file).length > 1) { ${dying} } console.log('ready'); setTimeout(() => process.exit(1), 300);`;
     await supervisor.start([unsteady({ home, times: 99, script: once })]);
     const error = await supervisor.failure.catch((thrown: unknown) => thrown as UserError);
     expect(error.evidence).toContain('the disk is full');
@@ -84,16 +63,16 @@ describe('a supervised service', () => {
     ['no model there', false],
     ['bind: address already in use', true],
   ])('that ends with "%s" fails at once, with those that were started beside it', async (says, portTaken) => {
-    const { home, supervisor } = supervise();
+    const { supervisor, pid } = supervise();
     const starting = supervisor.start([
       service('worker', steady),
       service('server', `console.error('${says}'); process.exit(1)`),
     ]);
     await expect(starting).rejects.toMatchObject({ evidence: [says], portTaken });
-    expect(servicesOf(home)).toEqual([]);
+    expect(pid()).toBeUndefined();
     // It is not stopped for good: the same services may be started again.
     await supervisor.start([service('worker', steady)]);
-    expect(servicesOf(home)).toHaveLength(1);
+    expect(pid()).toBeDefined();
   });
 
   it('whose program is not there is named', async () => {
@@ -102,14 +81,14 @@ describe('a supervised service', () => {
   });
 
   it('that ignores SIGTERM is killed after its grace time, with what it started', async () => {
-    const { home, supervisor } = supervise();
+    const { supervisor, pid } = supervise();
     const script = `process.on('SIGTERM', () => {});
       require('child_process').spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']).on('spawn', () => console.log('ready'));
       setInterval(() => {}, 1000);`;
     await supervisor.start([{ ...service('worker', script), graceSeconds: 0.2 }]);
-    expect(servicesOf(home)).toHaveLength(2);
+    const group = pid()!;
     await supervisor.stop();
-    expect(await waitUntil(() => servicesOf(home).length === 0, 10)).toBe(true);
+    expect(await isGone(group)).toBe(true);
   });
 });
 
@@ -127,51 +106,40 @@ describe('a supervisor', () => {
     expect(existsSync(join(home.logs, 'late.log'))).toBe(false);
   });
 
-  it('that was killed leaves services and what a killed service had started: the next one ends them, and nothing else', async () => {
-    const { home, supervisor: killed } = supervise();
-    const file = join(home.root, 'asked');
-    // Each SIGTERM is a letter; the children do not heed it.
-    const asked = (letter: string, then = '') =>
-      `process.on('SIGTERM', () => { require('fs').appendFileSync('${file}', '${letter}'); ${then} });`;
-    const child = `${asked('c')} ${stays}`;
-    const starting = `require('child_process').spawn(process.execPath, ['-e', ${JSON.stringify(child)}], { stdio: 'inherit' }); setInterval(() => {}, 1000);`;
-    await killed.start([service('temporal', `${asked('t', 'process.exit();')} ${starting}`)]);
-    await killed.start([service('worker', starting)]);
-    const worker = serviceIn(home, 'worker') ?? 0;
-    process.kill(worker, 'SIGKILL');
-    expect(await isGone(worker)).toBe(true);
-    // Of another home, of this one's number in another container, and of nobody.
-    const inContainer = serviceMark(home, 'worker')['CAMPAIGN_SERVICE']!.replace(here.pidNamespace, '1');
-    const others = await Promise.all([
-      stranger(serviceMark(newHome(), 'temporal')),
-      stranger({ CAMPAIGN_SERVICE: inContainer }),
-      stranger(),
-    ]);
-    expect((await endLeftovers(home, 1)).sort()).toEqual(['temporal', 'worker']);
-    expect(await waitUntil(() => servicesOf(home).length === 0, 10)).toBe(true);
-    expect(readFileSync(file, 'utf8').split('').sort().join('')).toBe('cct');
-    expect(others.map((pid) => startTime(pid) !== undefined)).toEqual([true, true, true]);
+  it('that was killed leaves services, for whose end the next one waits', async () => {
+    const home = newHome();
+    const child = spawn(process.execPath, ['-e', steady], { detached: true, stdio: ['pipe', 'pipe', 'ignore'] });
+    await once(child.stdout, 'data');
+    announce(home, { groups: [child.pid!] });
+    jest.spyOn(process.stdout, 'write').mockReturnValue(true);
+    let isAlive = true;
+    child.once('exit', () => (isAlive = false));
+    const running = supervised({ options: { home: home.root }, work: async () => (isAlive ? 1 : 0) });
+    // Its stdin ends with the killed supervisor.
+    setTimeout(() => child.stdin.end(), 500);
+    expect(await running).toBe(0);
   });
 
-  it('leaves a stranger alone whose group has the number of a service that has ended', async () => {
+  it('is started again with the same home: Temporal does not outlive a supervisor', async () => {
     const home = newHome();
-    // What it leaves carries no mark.
-    const script = `console.log(require('child_process').spawn('sleep', ['60'], { stdio: 'ignore', env: {} }).pid); process.exit();`;
-    const env = { ...process.env, ...serviceMark(home, 'worker') };
-    const leader = spawn(process.execPath, ['-e', script], { detached: true, env });
-    const left = Number(await new Promise((done) => leader.stdout.once('data', done)));
-    atEnd(() => process.kill(left, 'SIGKILL'));
-    expect(await isGone(leader.pid ?? 0)).toBe(true);
-    expect(await endLeftovers(home, 1)).toEqual([]);
-    expect(startTime(left)).toBeDefined();
+    const spec = temporalService(home, { port: 7233, uiPort: 8233 });
+    const [dash, script, name] = await spec.args();
+    const child = spawn(spec.command, [dash!, script!, name!, 'sleep', '60'], {
+      detached: true,
+      stdio: ['pipe', 'ignore', 'ignore'],
+    });
+    await once(child, 'spawn');
+    child.stdin!.end();
+    await once(child, 'exit');
+    expect(await isGone(child.pid!)).toBe(true);
   });
 
   it.each(['', '{"temporalAddress":', '{"temporalAddress":7}'])(
     'whose file is damaged (%s) has no server',
     async (text) => {
       const home = newHome();
-      await stranger(serviceMark(home, 'temporal'));
-      announceServer(home, 'host:1');
+      atEnd(await acquireLock(home));
+      announce(home, { temporalAddress: 'host:1' });
       expect(serverOf(home)).toBe('host:1');
       writeFileSync(home.state, text);
       expect(serverOf(home)).toBeUndefined();
@@ -189,7 +157,7 @@ it('a full disk is waited for by a service that can do nothing without room, and
   rmSync(room);
   process.kill(pid() ?? 0, 'SIGKILL');
   // More often than a crash may happen.
-  expect(await waitUntil(() => restarts.length >= quick.crash.limit * 2, 30)).toBe(true);
+  expect(await waitUntil(() => restarts.length >= quick.limit * 2, 30)).toBe(true);
   writeFileSync(room, '');
   statfs.mockRestore();
   const lasts = async () => {
@@ -202,60 +170,24 @@ it('a full disk is waited for by a service that can do nothing without room, and
 });
 
 describe('the lock of a home', () => {
-  const me = { pid: process.pid, started: startTime(process.pid)!, place: here };
-
-  it('is held by one that lives, and taken from one that is dead', async () => {
+  it('is held by one process, and given back', async () => {
     const home = newHome();
-    const pid = await stranger();
-    writeFileSync(home.lock, JSON.stringify({ ...me, pid, started: startTime(pid) }));
-    expect(() => acquireLock(home)).toThrow(`pid ${pid}`);
-    expect(liveHolder(home)?.pid).toBe(pid);
-    process.kill(pid, 'SIGKILL');
-    expect(await isGone(pid)).toBe(true);
-    const release = acquireLock(home);
-    expect(liveHolder(home)?.pid).toBe(process.pid);
-    release();
-    expect(existsSync(home.lock)).toBe(false);
+    const release = await acquireLock(home);
+    expect(isHeld(home)).toBe(true);
+    await expect(acquireLock(home)).rejects.toThrow(`${home.root} is in use`);
+    await release();
+    expect(isHeld(home)).toBe(false);
   });
 
-  it.each([
-    '{"pid":',
-    '{}',
-    'null',
-    '',
-    // Its number is somebody else's by now.
-    JSON.stringify({ ...me, started: 'earlier' }),
-    JSON.stringify({ ...me, place: { ...here, boot: 'before the reboot' } }),
-  ])('that is torn or of another time is taken over: %s', (text) => {
+  it('is taken over from a process that was killed', async () => {
     const home = newHome();
-    writeFileSync(home.lock, text);
-    acquireLock(home)();
-    expect(existsSync(home.lock)).toBe(false);
-  });
-
-  it.each([
-    ['on another machine', { host: 'gpu-7', boot: 'its own' }, 'gpu-7'],
-    ['in another container', { pidNamespace: '1' }, hostname()],
-  ])('is not taken from a holder %s, of whom nothing is known', (_where, other, host) => {
-    const home = newHome();
-    // No process of ours has its number.
-    const text = JSON.stringify({ pid: 2 ** 30, started: '1', place: { ...here, ...other } });
-    writeFileSync(home.lock, text);
-    expect(() => acquireLock(home)).toThrow(host);
-    expect(readFileSync(home.lock, 'utf8')).toBe(text);
-    expect(readdirSync(home.root)).toEqual(['run.lock']);
-  });
-
-  it('is not given back for somebody else, and on a full disk says so', () => {
-    const home = newHome();
-    const release = acquireLock(home);
-    writeFileSync(home.lock, JSON.stringify({ ...me, place: { ...here, host: 'gpu-7' } }));
-    release();
-    expect(existsSync(home.lock)).toBe(true);
-    jest.spyOn(fs, 'writeFileSync').mockImplementation(() => {
-      throw Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
-    });
-    expect(() => acquireLock(newHome())).toThrow(UserError);
+    const source = resolve(__dirname, '../../../src/cli/run/processes.ts');
+    const script = `require('${source}').acquireLock(${JSON.stringify(home)}).then(() => process.kill(process.pid, 'SIGKILL'))`;
+    spawnSync(process.execPath, ['-r', resolve(__dirname, '../../support/register.cjs'), '-e', script]);
+    expect(isHeld(home)).toBe(true);
+    await (
+      await acquireLock(home)
+    )();
   });
 });
 
@@ -265,13 +197,13 @@ describe('a supervised command', () => {
     let ended = false;
     jest.spyOn(process.stdout, 'write').mockReturnValue(true);
     // As a killed supervisor has left it.
-    announceServer(home, 'host:1');
+    announce(home, { temporalAddress: 'host:1' });
     const running = supervised({
       options: { home: home.root },
       work: ({ supervisor, signal }) => {
         signal.addEventListener('abort', () => (ended = true));
         expect(existsSync(home.state)).toBe(false);
-        announceServer(home, 'host:2');
+        announce(home, { temporalAddress: 'host:2' });
         supervisor.fail(new UserError('the database is damaged'));
         return new Promise(() => undefined);
       },
@@ -300,8 +232,7 @@ describe('a supervised command', () => {
     const node = [process.execPath, '-r', resolve(__dirname, '../../support/register.cjs'), '-e', script];
     const { stderr } = spawnSync('sh', ['-c', '"$@" | head -c 1', 'sh', ...node], { encoding: 'utf8' });
     expect(stderr).toBe('code 130');
-    expect(servicesOf(home)).toEqual([]);
-    expect(existsSync(home.lock)).toBe(false);
+    expect(isHeld(home)).toBe(false);
   });
 
   it('ends at SIGHUP, and listens on for a second signal', async () => {

@@ -128,14 +128,14 @@ test('a home of version 0.2 is refused in one line that says what to do', async 
 
 test('nothing is removed from a home that another command holds, nor looked for where there is none', async () => {
   await twoCampaigns();
-  const release = acquireLock(homeAt(root));
+  const release = await acquireLock(homeAt(root));
   const before = await bytesOnDisk();
   try {
     for (const words of [['prune'], ['delete', 'mine', '--yes']])
       await expect(command(...words)).rejects.toThrow(/is in use by another .* end it/);
     expect(await bytesOnDisk()).toBe(before);
   } finally {
-    release();
+    await release();
   }
   for (const words of [['list'], ['du'], ['prune'], ['delete', 'mine', '--yes']])
     await expect(campaignCommand(join(root, 'none'), ...words)).rejects.toThrow(
