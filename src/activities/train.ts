@@ -23,7 +23,7 @@ const TRAINER_VERSION = '5';
 
 export async function train(deps: GpuDependencies, input: TrainInput): Promise<TrainingResult> {
   const { store } = deps;
-  progress({ kind: 'train', step: 0, waitsFor: 'its tasks to be looked at' });
+  progress({ kind: 'train', waitsFor: 'its tasks to be looked at' });
   const { campaign, budget } = input;
   const read = deps.environments.paidBy({ campaign, budget, step: TEST_TEXTS });
   const tasks = await resolveTasks({ store, environments: read }, input);

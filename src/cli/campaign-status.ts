@@ -17,6 +17,7 @@ import { isHeld, serverOf } from './run/processes';
 import { isServerAway, stoppedAfter, type Temporal, UnknownCampaign, withServer } from './temporal';
 import { createProgressOutput, frameLines, type ProgressOutput, timeText } from './watch/output';
 import {
+  earlierRuns,
   failureText,
   type LastStatus,
   readStatus as readStatusFile,
@@ -43,8 +44,10 @@ export async function readStatus(
   const home = homeOf(options).root;
   const source = { server: temporal !== undefined, ...reportFile(home, name) };
   try {
-    if (temporal)
-      return { snapshot: withKnown(await takeSnapshot(temporal, name), readStatusFile({ home, name })), ...source };
+    if (temporal) {
+      const snapshot = withKnown(await takeSnapshot(temporal, name), readStatusFile({ home, name }));
+      return { snapshot: { ...snapshot, earlier: await earlierRuns(temporal, snapshot) }, ...source };
+    }
   } catch (error) {
     // The home's files may answer instead.
     const isAway = error instanceof UnknownCampaign || (!options.temporalAddress && isServerAway(error));

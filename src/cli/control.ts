@@ -47,6 +47,8 @@ interface StartMemo {
 export interface CampaignState extends Memo, Omit<StartMemo, 'until'> {
   status: WorkflowExecutionDescription['status']['name'];
   runId: string;
+  /** It was cancelled, and its steps are saving what they have. */
+  isCancelling: boolean;
   /** That of its store. */
   taskQueue: string;
   until?: Stage | undefined;
@@ -55,9 +57,11 @@ export interface CampaignState extends Memo, Omit<StartMemo, 'until'> {
 /** The latest run of a campaign; undefined if there was none. */
 export async function campaignState({ client }: Temporal, name: string): Promise<CampaignState | undefined> {
   try {
-    const { status, runId, taskQueue, memo } = await client.workflow.getHandle(workflowIds.campaign(name)).describe();
+    const handle = client.workflow.getHandle(workflowIds.campaign(name));
+    const { status, runId, taskQueue, memo, raw } = await handle.describe();
+    const isCancelling = status.name === 'RUNNING' && raw.workflowExtendedInfo?.cancelRequested === true;
     const { until, ...started }: Memo & StartMemo = memo ?? {};
-    return { ...started, until: until ?? undefined, status: status.name, runId, taskQueue };
+    return { ...started, until: until ?? undefined, status: status.name, runId, taskQueue, isCancelling };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
@@ -145,8 +149,8 @@ export async function retryCampaign(
 }
 
 /**
- * Ends a campaign with its children, whatever they do, and starts it again with the same input, under the code that its workers have now; what is
- * finished is found in the store by its key. No worker is asked: one whose code can't go on could not cancel it either.
+ * Terminates a campaign, and starts it again with the same input, under the code that its workers have now; what is finished is found in the store by
+ * its key. It terminates a child that still runs when it starts that child. No worker is asked: one whose code can't go on could not cancel it either.
  * @throws UserError if there is none of this name.
  */
 export async function restartCampaign(temporal: Temporal, name: string): Promise<void> {
@@ -155,15 +159,6 @@ export async function restartCampaign(temporal: Temporal, name: string): Promise
   if (!state) throw new UnknownCampaign(name);
   const options = startOptions(await inputOf(temporal, name, state), state);
   await workflow.start('campaign', { ...options, workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
-  const runId = (await campaignState(temporal, name))?.runId;
-  const query = `${searchAttributeNames.campaign} = ${JSON.stringify(name)} AND ExecutionStatus = 'Running'`;
-  for await (const one of workflow.list({ query })) {
-    if (one.taskQueue !== state.taskQueue || !one.parentExecution || one.parentExecution.runId === runId) continue;
-    const ending = workflow.getHandle(one.workflowId, one.runId).terminate('restarted');
-    await ending.catch((error: unknown) => {
-      if (!(error instanceof WorkflowNotFoundError)) throw error;
-    });
-  }
 }
 
 async function inputOf({ client }: Temporal, name: string, { runId }: CampaignState): Promise<CampaignInput> {

@@ -26,7 +26,7 @@ import { findReport, reported } from './reports';
 import { uiOf } from './run/processes';
 import { onInterrupt } from './run/supervisor';
 import { withServer } from './temporal';
-import { notesOf, Rates, stateOf, treeLines } from './watch/tree';
+import { notesOf, Rates, runsText, stateOf, treeLines } from './watch/tree';
 
 export interface ViewOptions extends CommonOptions {
   port: number;
@@ -79,6 +79,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
       const workflows = [campaign, ...(snapshot.progress?.children ?? []).map(({ workflowId }) => workflowId)];
       return {
         ...{ state: stateOf(snapshot), snapshot, tree: treeLines({ snapshot, rates, now }) },
+        runs: runsText(snapshot, snapshot.asOf ?? now),
         notes: notesOf(snapshot, snapshot.asOf ?? now),
         ...(ui && { links: Object.fromEntries(workflows.map((id) => [id, link(id)])) }),
       };

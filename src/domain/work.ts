@@ -41,7 +41,10 @@ export interface RolloutHeartbeat {
 }
 export interface TrainHeartbeat {
   kind: 'train';
-  step: number;
+  /** Finished steps. Absent until it is known where the training begins. */
+  step?: number;
+  /** It was interrupted after `step`, and continues from there once its trainer has started. */
+  continues?: true;
   /** Absent where nobody knows how many there will be. */
   steps?: number;
   /** Mean reward of the last finished step. */

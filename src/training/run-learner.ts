@@ -184,10 +184,12 @@ export class Learning {
       },
   ) {
     const { steps, step = 0 } = o;
-    this.progress = { kind: 'train', step, ...(steps && { steps }), waitsFor: 'the trainer to start' };
+    const begins = step > 0 && ({ continues: true } as const);
+    this.progress = { kind: 'train', step, ...(steps && { steps }), ...begins, waitsFor: 'the trainer to start' };
   }
 
   async run(): Promise<TrainingResult> {
+    this.heartbeat();
     try {
       return await this.answer();
     } finally {
@@ -207,6 +209,7 @@ export class Learning {
       switch (message.type) {
         case 'ready':
           this.progress.step = message.step;
+          delete this.progress.continues;
           break;
         case 'rollouts':
           await this.patiently(async () => this.o.bill?.permit((this.paying = new AbortController()).signal));

@@ -9,6 +9,8 @@ import type { Curves } from './curves';
 export interface Live {
   /** `running`, `completed`, ... */
   state: string;
+  /** All runs of the campaign in one line of time, where it was started more than once. */
+  runs?: string | undefined;
   tree: readonly { depth: number; status: string; label: string; detail: string }[];
   notes: readonly string[];
   /** Addresses in Temporal's UI, by workflow. */
@@ -18,11 +20,12 @@ export interface Live {
   spent: readonly { dollars?: number | undefined }[];
 }
 
-export const liveView = ({ state, tree, notes, links = {}, curves, spent }: Live): View => ({
+export const liveView = ({ state, runs, tree, notes, links = {}, curves, spent }: Live): View => ({
   id: 'live',
   name: 'Live',
   blocks: [
     paragraph(state, 'answer'),
+    ...(runs ? [paragraph(runs)] : []),
     totals(curves, spent),
     list(notes, 'bad'),
     grid(

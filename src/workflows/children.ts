@@ -2,12 +2,8 @@
  * The capability stage: one child per selected capability and per arm, side by side. Invariants: a child that fails for good is a row of the report;
  * when the stage fails, all children have ended, so that a restarted campaign does not find them running.
  */
-import {
-  defineSearchAttributeKey,
-  TypedSearchAttributes,
-  WorkflowExecutionAlreadyStartedError,
-} from '@temporalio/common';
-import { CancellationScope, ParentClosePolicy, sleep, startChild, workflowInfo } from '@temporalio/workflow';
+import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
+import { CancellationScope, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
 import type { Lacking } from '../domain/capability';
 import { kindOf } from '../domain/kinds';
@@ -16,7 +12,7 @@ import { type ArmResult, bestIteration, type CapabilityResult, rolloutsOfTrace, 
 import type { ArmInput } from './arm';
 import { arms } from './arms';
 import type { CapabilityInput } from './capability';
-import { endedIn, reasonOf, resultingReason } from './failures';
+import { endedIn, isCancelled, reasonOf, resultingReason } from './failures';
 import { searchAttributeNames, workflowIds } from './messages';
 import { checkAdapters, required, rollOutTarget, type Run } from './run';
 import { basePolicy } from './steps';
@@ -134,31 +130,20 @@ async function runChild<R>({ config, status }: Run, workflowId: string, o: Child
   const { kind, name, args, failed } = o;
   try {
     const options = { ...childOptions(config, { workflowId, kind, name }), args };
-    const started = await afterItsEarlierRun(() => startChild(kind, options));
+    const started = await startChild(kind, options);
     status.child(workflowId, kind, name, 'running', '');
     return (await started.result()) as R;
   } catch (error) {
-    status.child(workflowId, kind, name, 'failed', reasonOf(error));
+    if (isCancelled(error)) status.child(workflowId, kind, name, 'cancelled', '');
+    else status.child(workflowId, kind, name, 'failed', reasonOf(error));
     return endedIn<R>(error) ?? failed(resultingReason(error), workflowId);
-  }
-}
-
-const ENDING = { every: '5 seconds', looks: 60 } as const;
-
-/** A campaign that somebody terminated leaves children behind that are still ending: they save what they have. They are waited for. */
-async function afterItsEarlierRun<R>(start: () => Promise<R>): Promise<R> {
-  for (let look = 1; ; look++) {
-    try {
-      return await start();
-    } catch (error) {
-      if (!(error instanceof WorkflowExecutionAlreadyStartedError) || look === ENDING.looks) throw error;
-      await sleep(ENDING.every);
-    }
   }
 }
 
 const childOptions = (campaign: Campaign, o: { workflowId: string; kind: string; name: string }) => ({
   workflowId: o.workflowId,
+  // A child of a campaign that was terminated may still be running: its training saved every step, and this one continues from there.
+  workflowIdReusePolicy: WorkflowIdReusePolicy.TERMINATE_IF_RUNNING,
   parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
   staticSummary: escapeMarkdown(`${o.kind}: ${o.name}`),
   typedSearchAttributes: new TypedSearchAttributes([

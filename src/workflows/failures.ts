@@ -38,6 +38,10 @@ export function messageOf(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
+/** A step may fail instead of confirming that it was cancelled. */
+export const isCancelled = (error: unknown): boolean =>
+  isCancellation(error) || CancellationScope.current().consideredCancelled;
+
 /** With its type: what a person needs to read. */
 export function reasonOf(error: unknown): string {
   const cause = causeOf(error);
@@ -66,7 +70,7 @@ const OF_THE_CAMPAIGN = [
  * is damaged is made again by the step that made it.
  */
 export function resultingReason(error: unknown, ...others: FailureType[]): string {
-  if (isCancellation(error) || failedWith(error, ...OF_THE_CAMPAIGN, ...others) !== undefined) throw error;
+  if (isCancelled(error) || failedWith(error, ...OF_THE_CAMPAIGN, ...others) !== undefined) throw error;
   return reasonOf(error);
 }
 
@@ -124,7 +128,7 @@ export async function untilDone<R>(title: string, run: () => Promise<R>): Promis
       return result;
     } catch (error) {
       const retry = retryOf(error);
-      const ends = isCancellation(error) || CancellationScope.current().consideredCancelled || retry === 'never';
+      const ends = isCancelled(error) || retry === 'never';
       if (ends || (retry === 'own' && ++faults === ROUND)) {
         tell(undefined);
         throw error;

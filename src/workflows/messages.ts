@@ -34,7 +34,7 @@ export interface CampaignResult {
   html: ArtifactRef;
 }
 
-export type StepStatus = 'waiting' | 'running' | 'done' | 'failed';
+export type StepStatus = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled';
 
 /** What keeps a step from its result, while it is tried again; times are ms since the epoch. */
 export interface Trouble {

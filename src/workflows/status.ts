@@ -4,7 +4,6 @@
  */
 import { CancelledFailure, defineSearchAttributeKey } from '@temporalio/common';
 import {
-  CancellationScope,
   defineQuery,
   defineSignal,
   getExternalWorkflowHandle,
@@ -20,7 +19,7 @@ import type { CapabilityResult } from '../domain/results';
 import { escapeMarkdown } from '../domain/plain-text';
 import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
-import { watchSteps } from './failures';
+import { isCancelled, watchSteps } from './failures';
 import {
   type CampaignProgress,
   CHILD_NEEDS,
@@ -117,7 +116,7 @@ export class CampaignStatus extends Status<CampaignProgress> {
       this.setStage(name, 'done');
       return result;
     } catch (error) {
-      this.setStage(name, 'failed');
+      this.setStage(name, isCancelled(error) ? 'cancelled' : 'failed');
       throw error;
     } finally {
       this.stageSeconds[name] = (Date.now() - started) / 1000;
@@ -228,22 +227,24 @@ async function tellParent(need: Need | undefined): Promise<void> {
   }
 }
 
-/** Runs a workflow, and shows how it ended; what has ended needs nobody. */
+/** How campaigns and their children end. A capability without an accepted environment is `not_trained`. */
+type Outcome = 'completed' | 'failed' | 'cancelled' | 'not_trained';
+
+/** Runs a workflow, and shows its outcome; what has ended needs nobody. */
 export async function withOutcome<R extends { status: string }>(run: () => Promise<R>): Promise<R> {
-  const show = (outcome: string) =>
+  const show = (outcome: Outcome) =>
     upsertSearchAttributes([
       { key: outcomeAttribute, value: outcome },
       { key: attentionAttribute, value: null },
     ]);
   try {
     const result = await run();
-    show(result.status);
+    show(result.status.startsWith('not_') ? 'not_trained' : 'completed');
     return result;
   } catch (error) {
-    // A step may fail instead of confirming its cancellation.
-    const { consideredCancelled } = CancellationScope.current();
-    show(consideredCancelled || isCancellation(error) ? 'cancelled' : 'failed');
-    throw consideredCancelled && !isCancellation(error) ? new CancelledFailure('cancelled') : error;
+    const cancelled = isCancelled(error);
+    show(cancelled ? 'cancelled' : 'failed');
+    throw cancelled && !isCancellation(error) ? new CancelledFailure('cancelled') : error;
   }
 }
 

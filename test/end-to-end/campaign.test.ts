@@ -1,5 +1,6 @@
 /** A small campaign for real: Temporal, policy server, workers, trainer, report; left alone, then disturbed (`make test-faults` is the long form). */
 import { figuresIn } from '../../src/domain/artifacts';
+import { cancelledTraining } from '../faults/scenarios/cancels';
 import { paidShort } from '../faults/scenarios/paid';
 import { short } from '../faults/scenarios/short';
 import { referenceOf, runScenario } from '../support/faults-scenario';
@@ -21,7 +22,7 @@ test('left alone, every stage leaves its part of the report; figures lead to art
   expect(figuresIn(report).length).toBeGreaterThan(30);
 });
 
-test.each([short, paidShort])('$name', async (scenario) => {
+test.each([short, cancelledTraining, paidShort])('$name', async (scenario) => {
   const { violations } = await runScenario(scenario);
   expect(violations).toEqual([]);
 });

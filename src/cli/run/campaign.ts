@@ -118,7 +118,10 @@ export async function start(file: string, options: StartOptions & CommonOptions)
   const temporal = await connect(at, home);
   try {
     await registerSearchAttributes(temporal, at, note);
-    const decision = decide(await campaignState(temporal, name), { ...input, name });
+    const state = await campaignState(temporal, name);
+    const decision = decide(state, { ...input, name });
+    if (state?.isCancelling)
+      throw new UserError(`campaign ${name} is being cancelled and saves its trainings; start it again in a minute`);
     if (decision !== 'show') {
       await allowCampaign({ home, campaign: read.campaign });
       await keepPlugins(home, read.campaign);
@@ -239,9 +242,11 @@ export async function campaignToEnd(
   const note = (text: string) => output.note('campaign', text);
   let restarts = 0;
   let { pool } = run;
+  let isCancelling = false;
   const look = async (): Promise<Decision> => {
     const state = await campaignState(temporal, name);
     const decision = decide(state, { ...run, name, until });
+    isCancelling = state?.isCancelling ?? false;
     if (decision === 'attach' && state?.terms !== run.terms) note(OTHER_TERMS);
     // Its workers come before it goes on: what it waits for now is what they have to be.
     if (decision === 'attach' && state?.pool) pool = state.pool;
@@ -282,14 +287,19 @@ export async function campaignToEnd(
       );
     if (decision === 'start')
       await startCampaign(temporal, { ...run, campaign: await travelling({ ...run, until }), until, force });
-    note(`campaign ${name} ${decision === 'start' ? 'started' : 'goes on'}`);
+    const begins = isCancelling ? 'is being cancelled; it starts again after that' : 'goes on';
+    note(`campaign ${name} ${decision === 'start' ? 'started' : begins}`);
     const known = readStatus({ home: home.root, name });
     const end = await follow({ temporal, name, output, signal, onSnapshot, known, maxFailures: MAX_CODE_FAILURES });
     if (signal.aborted) {
       if (end) await writeStatus({ home: home.root, snapshot: end });
       return false;
     }
-    if (end?.status === 'COMPLETED') continue;
+    if (end?.status === 'COMPLETED' || (end?.status === 'CANCELLED' && isCancelling)) continue;
+    if (end?.status === 'CANCELLED') {
+      note(`campaign ${name} was cancelled; the same command continues from what is done`);
+      return false;
+    }
     if (end?.damaged === undefined || restarts++ >= MAX_RESTARTS)
       throw new UserError(
         `campaign ${name} ended as ${end?.status.toLowerCase() ?? 'unknown'}: ${end?.failure ?? 'no failure is recorded'}; the same command tries again from what is done`,

@@ -4,7 +4,7 @@ import { duration, shortName } from '../../report/format';
 import { cut, pad, printable, width, wrap } from '../../terminal';
 import type { StepStatus } from '../../workflows/messages';
 import { failureText, type Snapshot } from './snapshot';
-import { BETWEEN, notesOf, Rates, stateOf, type TreeLine, treeLines } from './tree';
+import { BETWEEN, notesOf, Rates, runsText, stateOf, type TreeLine, treeLines } from './tree';
 
 /** A time, in ms since the epoch, as `2025-03-01 12:30:59 UTC`. */
 export const timeText = (at: number): string => `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
@@ -14,6 +14,7 @@ const marks: Record<StepStatus, { mark: string; code: number }> = {
   running: { mark: '▸', code: 36 },
   done: { mark: '✓', code: 32 },
   failed: { mark: '✗', code: 31 },
+  cancelled: { mark: '–', code: 33 },
 };
 
 export interface Frame {
@@ -46,7 +47,8 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
     const painted = status === 'waiting' ? text.length : mark.length;
     return `\x1b[${code}m${text.slice(0, painted)}\x1b[0m${text.slice(painted)}`;
   });
-  const notes = [...notesOf(snapshot, asOf ?? now), ...(failure ? [`why: ${failure}`] : [])];
+  const runs = runsText(snapshot, asOf ?? now);
+  const notes = [...(runs ? [runs] : []), ...notesOf(snapshot, asOf ?? now), ...(failure ? [`why: ${failure}`] : [])];
   const below = [
     ...(progress && progress.rollouts.scored + progress.rollouts.broken > 0 ? [countsText(progress)] : []),
     ...notes.flatMap((note) => wrap(plainText(note).replace(/\s+/g, ' '), columns - 2, { cutsWords: true })),

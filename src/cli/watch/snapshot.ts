@@ -60,6 +60,13 @@ interface Failing {
   failures: number;
 }
 
+export interface EarlierRun {
+  /** Temporal's status. */
+  status: string;
+  startedAt: number;
+  closedAt: number;
+}
+
 export interface Snapshot {
   name: string;
   /** Temporal's id of this run of the workflow: a name that is started again has another one. */
@@ -68,6 +75,8 @@ export interface Snapshot {
   status: string;
   startedAt: number;
   closedAt?: number | undefined;
+  /** Runs of this name before this one, oldest first: each command after a cancellation or a failure starts another. */
+  earlier?: EarlierRun[];
   /** Why a closed campaign did not complete. */
   failure?: string | undefined;
   /** What is said of an artifact that was found damaged: started again, the campaign makes it anew. */
@@ -106,7 +115,7 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
   const { runId, status, startTime, closeTime, memo, typedSearchAttributes } = execution;
   const isRunning = status.name === 'RUNNING';
   const pending = isRunning ? (execution.raw.pendingChildren ?? []) : [];
-  const hasFailed = !isRunning && status.name !== 'COMPLETED';
+  const hasFailed = !['RUNNING', 'COMPLETED', 'CANCELLED'].includes(status.name);
   const [progress, failure, ...looks] = await Promise.all([
     ask<CampaignProgress>(temporal, handle),
     hasFailed ? failureOf(temporal, workflow.getHandle(handle.workflowId, runId)) : {},
@@ -128,6 +137,16 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     activities: await activitiesOf(temporal, execution),
     children: looks.map(({ child }) => child),
   };
+}
+
+/** The runs of a campaign that ended before the one that the snapshot is of. */
+export async function earlierRuns({ client }: Temporal, { name, runId }: Snapshot): Promise<EarlierRun[]> {
+  const runs: EarlierRun[] = [];
+  const query = `WorkflowId = ${JSON.stringify(workflowIds.campaign(name))}`;
+  for await (const run of client.workflow.list({ query }))
+    if (run.runId !== runId && run.closeTime)
+      runs.push({ status: run.status.name, startedAt: run.startTime.getTime(), closedAt: run.closeTime.getTime() });
+  return runs.sort((a, b) => a.startedAt - b.startedAt);
 }
 
 async function lookAtChild(

@@ -48,6 +48,15 @@ export function stateOf(o: Pick<Snapshot, 'status' | 'asOf' | 'stoppedAfter'>): 
   return `${asOf === undefined ? '' : 'was '}running`;
 }
 
+/** All runs of a campaign in one line of time; undefined where there is one run. */
+export function runsText({ earlier = [], ...last }: Snapshot, now: number): string | undefined {
+  if (earlier.length === 0) return undefined;
+  const runs = [...earlier, { ...last, closedAt: last.closedAt ?? now }].map(
+    ({ status, startedAt, closedAt }) => `${stateOf({ status })} ${duration((closedAt - startedAt) / 1000)}`,
+  );
+  return `${runs.length} runs: ${runs.join(', then ')}`;
+}
+
 /**
  * What a running campaign needs a person for, as its workers tell it, else as the server knows it; and of what rollouts broke, but those of
  * children, which the report counts. What waits for approval says so in its own line.
@@ -137,11 +146,12 @@ function progressParts({ heartbeat, state }: ActivitySnapshot, perSecond: PerSec
   const runs = state !== 'scheduled';
   const parts: (string | false | undefined)[] = [];
   if (heartbeat.kind === 'train') {
-    const { step, steps, reward, rollouts, update, waitsFor } = heartbeat;
-    parts.push(steps === undefined ? `step ${step}` : `step ${step}/${steps}`);
+    const { step, steps, continues, reward, rollouts, update, waitsFor } = heartbeat;
+    if (continues) parts.push(`continues at step ${step}${steps === undefined ? '' : ` of ${steps}`}`);
+    else if (step !== undefined) parts.push(steps === undefined ? `step ${step}` : `step ${step}/${steps}`);
     // The first takes longer: what starts up is in it.
-    const rate = runs && step > 0 ? perSecond('step', step) : undefined;
-    parts.push(steps !== undefined && leftText(steps - step, rate));
+    const rate = runs && step ? perSecond('step', step) : undefined;
+    parts.push(steps !== undefined && step !== undefined && leftText(steps - step, rate));
     parts.push(reward !== undefined && `reward ${reward.toFixed(2)}`);
     // An update begins once all rollouts are there.
     if (runs && update) parts.push(`update ${update.done}/${update.total}`);
@@ -220,8 +230,12 @@ export function treeLines({ snapshot, rates, now: clock }: Tree): TreeLine[] {
 function ended(line: TreeLine, campaign: string): TreeLine {
   if (line.status !== 'running') return line;
   if (campaign === 'COMPLETED') return { ...line, status: 'done', detail: 'how it ended is in the report' };
-  return { ...line, status: 'failed', detail: joined([line.detail, 'not finished']) };
+  return { ...line, status: endedAs(campaign), detail: joined([line.detail, 'not finished']) };
 }
+
+/** By Temporal's status of an ended campaign. */
+const endedAs = (status: string): StepStatus =>
+  status === 'COMPLETED' ? 'done' : status === 'CANCELLED' ? 'cancelled' : 'failed';
 
 function childLine({ snapshot, rates, now }: Tree, child: CampaignProgress['children'][number]): TreeLine {
   const { workflowId, kind, name, status } = child;
@@ -248,7 +262,7 @@ function progressOf(snapshot: Snapshot): Pick<CampaignProgress, 'stages' | 'chil
   const reported = progress?.children ?? [];
   const others = children.filter(({ workflowId }) => reported.every((child) => child.workflowId !== workflowId));
   const reached = stage === undefined ? -1 : stages.indexOf(stage);
-  const last: StepStatus = status === 'RUNNING' ? 'running' : status === 'COMPLETED' ? 'done' : 'failed';
+  const last: StepStatus = status === 'RUNNING' ? 'running' : endedAs(status);
   const known = stages.map((name, i): CampaignProgress['stages'][number] => ({
     name,
     status: i < reached ? 'done' : i === reached ? last : 'waiting',

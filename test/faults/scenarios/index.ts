@@ -1,5 +1,6 @@
 /** All scenarios, by what is done to the campaign. */
 import type { Scenario } from '../../support/faults-scenario';
+import { cancels } from './cancels';
 import { damages } from './damage';
 import { databases } from './database';
 import { disks } from './disk';
@@ -14,6 +15,7 @@ import { twoHomes } from './two-homes';
 
 export const scenarios: Scenario[] = [
   ...kills,
+  ...cancels,
   ...paidFor,
   ...searches,
   ...stops,

@@ -115,7 +115,14 @@ it('one that has completed is started again where what failed in it is to be don
 });
 
 describe('a name that Temporal knows', () => {
-  const state = { status: 'COMPLETED', runId: 'r', taskQueue: 'control-s', configDigest: 'a', terms: 't' } as const;
+  const state = {
+    status: 'COMPLETED',
+    runId: 'r',
+    taskQueue: 'control-s',
+    isCancelling: false,
+    configDigest: 'a',
+    terms: 't',
+  } as const;
   const stopped = { ...state, until: 'rollouts', configDigest: 'r' } as const;
   const about = {
     name: 'demo',

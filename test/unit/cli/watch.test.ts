@@ -69,6 +69,25 @@ describe('the tree on a terminal', () => {
     expect(shownWith('1')).not.toContain('\x1b[');
   });
 
+  it('shows a cancelled campaign as cancelled, with its runs in one line of time', () => {
+    const earlier = [{ status: 'CANCELLED', startedAt: now - 600_000, closedAt: now - 480_000 }];
+    const lines = frame({ ...campaign(), status: 'CANCELLED', closedAt: now, earlier });
+    expect(lines.map((line) => line[0]).join('')).toBe('d✓✓––✗–··  ');
+    expect(lines.join('\n')).toMatch(/2 runs: cancelled 2 min 0 s, then cancelled 3 min 12 s/);
+  });
+
+  it('says where a training continues until its trainer has started', () => {
+    const continued = {
+      kind: 'train',
+      step: 24,
+      steps: 30,
+      continues: true,
+      waitsFor: 'the trainer to start',
+    } as const;
+    const children = [trains(ask, activity({ heartbeat: continued, heartbeatAt: now }))] as never;
+    expect(frame({ ...campaign(), children }).join('\n')).toMatch(/continues at step 24 of 30 · waits for the trainer/);
+  });
+
   it('shows stages and children, no line wider than the terminal', () => {
     for (const columns of [120, 60, 30]) {
       const lines = frame(campaign(), { columns });
