@@ -72,7 +72,7 @@ function readMessage(
 
 function finishOf(finish: (typeof finishReasons)[number], calls: Answer['calls']): string {
   if (finish === 'abort')
-    throw new OutsideFailure('PolicyServerError', 'policy server: it gave an answer up (finish_reason abort)');
+    throw new OutsideFailure('PolicyServerError', 'policy server aborted an answer (finish_reason abort)');
   if (finish === 'repetition') return 'length';
   return finish === 'tool_calls' && calls.length === 0 ? 'stop' : finish;
 }

@@ -1,6 +1,6 @@
 /**
- * Which model name serves a policy. A name is the sha256 of the adapter's content, so a name that the server knows always means the same weights,
- * whoever loaded it. A server that has the bucket of the store fetches what it is asked for by such a name; any other is given a folder to read.
+ * Loads policies into a policy server. An adapter's name is the sha256 of its content, so a name that the server knows always means the same weights. A
+ * server that can read the bucket of the store fetches adapters by name; any other server is told the folder to read.
  */
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -18,13 +18,13 @@ import type { PolicyServer } from './server';
 
 const configSchema = jsonText.pipe(z.object({ target_parameters: z.array(z.string()).nullish() }));
 
-/** Of a PEFT folder. */
+/** Returns whether a PEFT folder changes experts that a layer holds in one parameter. */
 async function changesExperts(folder: string): Promise<boolean> {
   const config = await ifThere(readFile(join(folder, 'adapter_config.json'), 'utf8'));
   return (configSchema.safeParse(config).data?.target_parameters ?? []).length > 0;
 }
 
-/** What a server calls it; the servers' side knows it too (trainer/campaign_adapters). */
+/** Returns the adapter's name on servers, which trainer/campaign_adapters computes too. */
 export const modelName = ({ sha256 }: ArtifactRef): string => `a-${sha256}`;
 
 interface Loaded {
@@ -32,10 +32,10 @@ interface Loaded {
   users: number;
 }
 
-/** `capacity`: adapters and merges that stay loaded; the least recently used idle ones above it are unloaded. */
+/** `capacity` is the number of adapters that stay loaded; the least recently used idle ones above it are unloaded. */
 export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; merge: Merge; capacity?: number }) {
   const { server, store, merge, capacity = 16 } = o;
-  /** By the weights that it is, in the order of use, oldest first; the base model is under undefined. */
+  /** Keyed by weights, least recently used first; the base model has the key undefined. */
   const loaded = new Map<string | undefined, Loaded>();
 
   async function load(policy: FixedPolicy): Promise<string> {
@@ -45,11 +45,11 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
     const ref = plainAdapter(parts) ?? (await merge(parts));
     const name = modelName(ref);
     const from = models.adapters.get(name);
-    // Of another home, which is gone: vLLM would read it there again once it has put it out, and end.
+    // The folder belonged to a home that is gone. vLLM would read it again after an eviction, and end.
     const isGone = from !== undefined && !store.isBucket && isAbsolute(from) && !existsSync(from);
     if (isGone) await server.unloadAdapter(name).catch(() => undefined);
     else if (from !== undefined) return name;
-    // On a disk there is nothing that the server could fetch.
+    // A server fetches from buckets only.
     if (store.isBucket && (await server.fetchAdapter(name))) return name;
     try {
       const path = await store.folder(ref);
@@ -74,7 +74,7 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
     if (loaded.get(weights) === entry) loaded.delete(weights);
   }
 
-  /** Best effort: what stays loaded costs memory only, and an unknown name is already what we want. */
+  /** Ignores failures: an adapter that stays loaded costs memory only. */
   async function drop(weights: string): Promise<void> {
     const entry = loaded.get(weights);
     loaded.delete(weights);
@@ -100,7 +100,7 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
   }
 
   return {
-    /** Makes the server able to serve the policy, once for all concurrent callers; the model name to ask for. */
+    /** Makes the server able to serve the policy, once for all concurrent callers. Returns the model's name. */
     ensurePolicy: (policy: FixedPolicy): Promise<string> => limited(use(policy).name),
 
     async unload(policy: FixedPolicy): Promise<void> {
@@ -108,14 +108,14 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
       if (weights !== undefined) await drop(weights);
     },
 
-    /** Does `work` with the model ensured, and not unloaded by us until it is over. */
+    /** Loads the model and does not unload it while `work` runs. */
     async withModel<Result>(policy: FixedPolicy, work: (model: string) => Promise<Result>): Promise<Result> {
       const entry = use(policy);
       try {
         return await once(entry, work);
       } catch (error) {
         if (!isFailure(error, 'PolicyNotLoaded')) throw error;
-        // The server was restarted, or another worker unloaded the model. What else was loaded may be there still: whoever asks for it finds out.
+        // The server was restarted, or another worker unloaded the model. Other models are loaded again when they are used.
         forget(weightsOf(policy), entry);
         return once(use(policy), work);
       }

@@ -1,4 +1,4 @@
-/** Turns of a policy, whatever adapters it is made of. A turn holds the very ids and log-probs that were sampled; nothing is re-tokenized. */
+/** Samples turns of a policy, whatever adapters it has. A turn holds the sampled ids and log-probs; nothing is tokenized again. */
 import type { ArtifactStore } from '../artifacts/store';
 import { ONE_SERVER } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
@@ -13,24 +13,24 @@ import { createTurns } from './turns';
 import { likeliestBody, type LikelyToken, parseLikeliest, type Turn, type TurnRequest } from './wire';
 
 export interface PolicyClient {
-  /** Makes the policy servable (loads its adapters); the model name that serves it. */
+  /** Loads the policy's adapters. Returns the name of the model that serves it. */
   ensurePolicy(policy: FixedPolicy): Promise<string>;
-  /** The policy's next message. Throws an OutsideFailure. */
+  /** Samples the policy's next message. Throws an OutsideFailure. */
   sample(request: TurnRequest): Promise<Turn>;
-  /** The answer to the body of a chat completion, as the server gives it: `model` is put in. Throws an OutsideFailure. */
+  /** Returns the server's answer to a chat completion, for which it sets `model`. Throws an OutsideFailure. */
   complete(request: CompletionRequest): Promise<unknown>;
-  /** The tokens that the policy's next message most likely begins with, the likeliest first, at most 20. Throws an OutsideFailure. */
+  /** Returns the likeliest first tokens of the policy's next message, at most 20 in descending order. Throws an OutsideFailure. */
   likeliest(request: { policy: FixedPolicy; messages: Message[]; signal: AbortSignal }): Promise<LikelyToken[]>;
-  /** Takes its adapters off the server, as far as that can be done. */
+  /** Unloads the policy's adapters; failures are ignored. */
   unload(policy: FixedPolicy): Promise<void>;
-  /** Whether the server answers at all. */
+  /** Returns whether the server answers. */
   reachable(): Promise<boolean>;
   close(): void;
 }
 
 interface CompletionRequest extends Pick<TurnRequest, 'policy' | 'signal'> {
   body: object;
-  /** Of an answer that the server streams: then nothing is answered besides. */
+  /** Called with each event of a streamed answer, which has no other result. */
   onEvent?: ((event: unknown) => void) | undefined;
 }
 
@@ -55,7 +55,7 @@ export function createPolicyClient(o: PolicyClientOptions): PolicyClient {
       await probe(policy.base);
       return answer;
     } catch (error) {
-      // The end of the context ends a rollout well.
+      // The end of the context is a regular end of a rollout, so the server must be the right one.
       if (isFailure(error, 'ContextLengthExceeded')) await probe(policy.base);
       throw error;
     }
@@ -84,8 +84,9 @@ export async function tryAdapter(o: {
   store: ArtifactStore;
   client: Pick<PolicyClient, 'ensurePolicy' | 'sample' | 'unload'>;
   python: string;
-  /** The base of the campaign's policies, and its folder. */
+  /** The base of the campaign's policies. */
   base: string;
+  /** The base model's folder. */
   model: string;
   targetModules: readonly string[];
   rank: number;

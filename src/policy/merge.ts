@@ -1,7 +1,6 @@
 /**
- * What a policy's adapters come to, and their merge into one artifact. Invariants: policies of the same weights have the same parts in the same order,
- * and so the same names and keys, however they were put together; the same parts are merged once, whoever asks, and the merged adapter knows its
- * parts; one merge runs at a time, and one that hangs ends, so that the next begins.
+ * Merges a policy's adapters into one artifact. Invariants: policies with the same weights have the same parts in the same order, and so the same names
+ * and keys; the same parts are merged once, and the merged adapter's provenance names them; one merge runs at a time.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,7 +17,7 @@ export type Part = FixedPolicy['adapters'][number];
 /** Changes whenever merging would make other weights of the same parts. */
 const MERGE_VERSION = 1;
 
-/** By content, without those that weigh nothing. */
+/** Returns the adapters with a weight, ordered by content. */
 export const partsOf = (adapters: readonly Part[]): Part[] =>
   adapters
     .filter(({ weight }) => weight !== 0)
@@ -27,20 +26,20 @@ export const partsOf = (adapters: readonly Part[]): Part[] =>
       return a.ref.sha256 < b.ref.sha256 ? -1 : 1;
     });
 
-/** What keys of parts are derived from. */
+/** Returns the content that keys of parts are derived from. */
 export const contentOf = (parts: readonly Part[]): [sha256: string, weight: number][] =>
   parts.map(({ ref, weight }) => [ref.sha256, weight]);
 
-/** The adapter that serves the parts as it is: the only one, with weight 1. */
+/** Returns the adapter that serves the parts without a merge: the only one, with weight 1. */
 export function plainAdapter([first, ...others]: readonly Part[]): ArtifactRef | undefined {
   return others.length === 0 && first?.weight === 1 ? first.ref : undefined;
 }
 
-/** Under which the merged adapter is stored. */
+/** Returns the key of the merged adapter. */
 const mergeKey = (parts: readonly Part[]): string =>
   `merge/${digest({ version: MERGE_VERSION, adapters: contentOf(parts) })}`;
 
-/** The same for policies of the same weights; undefined for the base model. A prompt changes no weights. */
+/** Returns a key that policies with the same weights share; undefined for the base model. A prompt changes no weights. */
 export function weightsOf({ adapters }: FixedPolicy): string | undefined {
   const parts = partsOf(adapters);
   return parts.length === 0 ? undefined : mergeKey(parts);
@@ -51,7 +50,7 @@ export type Merge = (adapters: readonly Part[]) => Promise<ArtifactRef>;
 /** `python`: the interpreter of the trainer's virtual environment. */
 export function createMerger({ store, python }: { store: ArtifactStore; python: string }): Merge {
   const running = new Map<string, Promise<ArtifactRef>>();
-  // Each is a Python process with torch: a router of many weightings would start one for each at once.
+  // Each merge is a Python process with torch, and a router may need many at once.
   const inTurn = createLimit(1);
 
   async function merge(key: string, parts: Part[]): Promise<ArtifactRef> {
@@ -77,7 +76,7 @@ export function createMerger({ store, python }: { store: ArtifactStore; python: 
   return (adapters) => {
     const parts = partsOf(adapters);
     const key = mergeKey(parts);
-    // Not bound to any caller's signal: others may wait for the same merge.
+    // A caller's signal does not abort it, because other callers may wait for the same merge.
     const run = running.get(key) ?? merge(key, parts).finally(() => running.delete(key));
     running.set(key, run);
     return limited(run);

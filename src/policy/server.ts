@@ -1,6 +1,5 @@
 /**
- * One policy server over HTTP (docs/policy-server.md): what is asked of it, and what its answers are for a campaign. One call is one request, and
- * every failure leaves as an OutsideFailure.
+ * The HTTP client of one policy server (docs/policy-server.md). One call is one request, and every failure is thrown as an OutsideFailure.
  */
 import { errors, Pool } from 'undici';
 import { z } from 'zod';
@@ -12,15 +11,15 @@ import { type ScoreBody, tokenBody } from './wire';
 export interface PolicyServerOptions {
   /** Without /v1, e.g. http://127.0.0.1:8000. */
   url: string;
-  /** Requests at once: the number of connections kept. */
+  /** Requests at once, and so the number of connections. */
   concurrency: number;
-  /** For one completion, from sending to the last byte. */
+  /** The deadline of one completion, from sending to the last byte. */
   requestTimeoutMs?: number;
-  /** Sent as a bearer token; taken from the environment by the caller. */
+  /** Sent as a bearer token. */
   apiKey?: string;
 }
 
-/** Loading an adapter reads files and may wait for the running batch; it takes seconds at most. */
+/** Loading an adapter reads files and may wait for the running batch, which takes seconds. */
 const ADMIN_TIMEOUT_MS = 60_000;
 const HEALTH_TIMEOUT_MS = 5_000;
 
@@ -30,12 +29,12 @@ const modelSchema = z.object({
   parent: z.string().nullish(),
   max_model_len: z.number().nullish(),
 });
-/** The field that a server names in its refusal. */
+/** Returns the field that a server names in its refusal. */
 export const refusedField = (body: string): string | undefined => refusedSchema.safeParse(body).data?.error.param;
 const refusedSchema = jsonText.pipe(z.object({ error: z.object({ param: z.string() }) }));
 const modelsSchema = z.object({ data: z.array(modelSchema) });
 
-/** The pool of connections is the server's own, since it tells when the server may have gone. */
+/** Opens a pool of connections of its own, whose ends show that the server may have been replaced. */
 export function openPolicyServer(options: PolicyServerOptions) {
   const { apiKey, concurrency, requestTimeoutMs = 300_000 } = options;
   const url = options.url.replace(/\/+$/, '');
@@ -45,11 +44,11 @@ export function openPolicyServer(options: PolicyServerOptions) {
   let losses = 0;
   let absences = 0;
   pool.on('disconnect', (_origin, _targets, error) => {
-    // One that we closed since it was idle says nothing as long as another one is open: that would have ended with the server.
+    // A connection that this client closed because it was idle is no sign of it, as long as another one is open.
     if (!(error instanceof errors.InformationalError) || pool.stats.connected === 0) losses++;
   });
 
-  /** Throws the error of a request to this path as the campaign's failure. */
+  /** Returns a handler that throws the error of a request to this path as an OutsideFailure. */
   const failing =
     (path: string) =>
     (error: unknown): never => {
@@ -61,7 +60,7 @@ export function openPolicyServer(options: PolicyServerOptions) {
     };
   const post = (path: string, body: object, timeoutMs: number, signal?: AbortSignal): Promise<unknown> =>
     endpoint.json({ path, body, timeoutMs, signal }).catch(failing(path));
-  /** Of what is done, the answer says nothing. */
+  /** Sends a request whose answer is not used. */
   const manage = async (path: string, body: object): Promise<void> =>
     void (await endpoint.text({ path, body, timeoutMs: ADMIN_TIMEOUT_MS }).catch(failing(path)));
   const get = (path: string, timeoutMs: number): Promise<string> =>
@@ -77,9 +76,9 @@ export function openPolicyServer(options: PolicyServerOptions) {
   let streams = true;
 
   return {
-    /** The body of a chat completion, unchecked. */
+    /** Returns the body of a chat completion, unchecked. */
     complete,
-    /** The same as a stream, each event of which `onEvent` is told; the whole answer of a server that sends none. Unchecked. */
+    /** Calls `onEvent` with each event of a streamed completion. Returns the whole answer of a server that does not stream. Unchecked. */
     async stream(
       body: object,
       o: { signal?: AbortSignal | undefined; onEvent: (event: unknown) => void },
@@ -97,7 +96,7 @@ export function openPolicyServer(options: PolicyServerOptions) {
       }
       return complete(body, signal);
     },
-    /** The body that samples the answer to a chat request, unchecked; undefined of a server that renders for nobody. */
+    /** Returns the body that samples the answer to a chat request, unchecked; undefined if the server has no such route. */
     render: (body: object, signal?: AbortSignal): Promise<unknown> =>
       post(`${CHAT}/render`, body, requestTimeoutMs, signal).catch((error: unknown) => {
         const answer = error instanceof OutsideFailure && error.cause instanceof ApiError ? error.cause : undefined;
@@ -105,14 +104,14 @@ export function openPolicyServer(options: PolicyServerOptions) {
         if (status === 403 || status === 405 || (status === 404 && !body.includes('"error"'))) return undefined;
         throw error;
       }),
-    /** A sample after token ids, unchecked. */
+    /** Samples after token ids; unchecked. */
     generate: (body: object, signal?: AbortSignal) => post('/inference/v1/generate', body, requestTimeoutMs, signal),
-    /** A chat completion of sampled ids, unchecked. */
+    /** Returns the chat completion of sampled ids, unchecked. */
     derender: (body: object, signal?: AbortSignal) => post(`${CHAT}/derender`, body, requestTimeoutMs, signal),
-    /** The body of a completion that only scores the ids that it is given, unchecked. */
+    /** Returns the answer with the log-probs of given ids, unchecked. */
     score: (body: ScoreBody) => post('/v1/completions', body, ADMIN_TIMEOUT_MS),
 
-    /** Names of the base model and of what is loaded, with where from; the base's root and the context where it tells them. */
+    /** Returns the base model's name, its root and context length if the server states them, and the loaded adapters with their folders. */
     async models() {
       const text = await get(MODELS, ADMIN_TIMEOUT_MS);
       const models = jsonText.pipe(modelsSchema).safeParse(text).data?.data ?? [];
@@ -122,18 +121,18 @@ export function openPolicyServer(options: PolicyServerOptions) {
       return { base: base.id, root: base.root ?? undefined, contextTokens: base.max_model_len ?? undefined, adapters };
     },
 
-    /** Throws AdapterRefused for one that it does not take, of a name that it has already too. */
+    /** Throws AdapterRefused if the server does not take it, also because it has the name already. */
     loadAdapter: ({ name, path, experts = false }: LoadedAdapter): Promise<void> =>
       manage(LOAD, {
         ...{ lora_name: name, lora_path: path },
-        // vLLM does not look into an adapter to see that its experts are in one tensor.
+        // vLLM does not detect by itself that an adapter's experts are in one tensor.
         ...(experts && { is_3d_lora_weight: true }),
       }).catch(async (error: unknown) => {
         throw await adapterRefusal(error, reachable);
       }),
     /**
-     * Whether the server has, or fetches by its name, an adapter that is called by its content. It is asked for one token, which loads what it has not
-     * loaded. Throws AdapterRefused for one that it fetches and does not take.
+     * Returns whether the server has the adapter or fetches it by name. It samples one token, which loads the adapter. Throws AdapterRefused if the
+     * server fetches it and does not take it.
      */
     async fetchAdapter(name: string): Promise<boolean> {
       try {
@@ -145,11 +144,11 @@ export function openPolicyServer(options: PolicyServerOptions) {
       }
     },
     unloadAdapter: (name: string) => manage(UNLOAD, { lora_name: name }),
-    /** How often a connection ended or an exchange failed by now: each time another server may have taken its place. */
+    /** Returns how many connections and requests have failed: after each, another server may have taken its place. */
     losses: () => losses,
-    /** How often nobody was there by now: each time it may have been started otherwise. */
+    /** Returns how many requests found no server: after each, it may have been started with other options. */
     absences: () => absences,
-    /** Throws where it is not well, or not there. */
+    /** Throws if the server is not healthy. */
     health,
     reachable,
     close: () => void pool.destroy(),
@@ -159,7 +158,7 @@ export function openPolicyServer(options: PolicyServerOptions) {
 interface LoadedAdapter {
   name: string;
   path: string;
-  /** Whether it changes experts that a layer holds in one parameter. */
+  /** The adapter changes experts that a layer holds in one parameter. */
   experts?: boolean;
 }
 
@@ -170,7 +169,7 @@ const CHAT = '/v1/chat/completions';
 const LOAD = '/v1/load_lora_adapter';
 const UNLOAD = '/v1/unload_lora_adapter';
 
-/** vLLM tells it in words only; the last ones where the prompt just fills the context. */
+/** vLLM has no code for it; it uses the last words if the prompt just fills the context. */
 const CONTEXT_LENGTH = /maximum (context|model) length|context_length_exceeded|max_tokens must be at least 1, got/i;
 
 function failureOf(o: { url: string; path: string; error: ApiError }): OutsideFailure {
@@ -183,7 +182,7 @@ function failureOf(o: { url: string; path: string; error: ApiError }): OutsideFa
     return isLate ? fail('PolicyServerTimeout', 'no answer in time') : fail('PolicyServerUnavailable', reason);
   }
   const message = `${path} answers ${reason}`;
-  // What is no JSON is a gateway's page while the server behind it is away.
+  // An answer without JSON is a gateway's page while the server behind it is unavailable.
   if (status < 300)
     return fail(jsonText.safeParse(body).success ? 'PolicyAnswerInvalid' : 'PolicyServerError', message);
   if (status === 401 || status === 403)
@@ -195,7 +194,7 @@ function failureOf(o: { url: string; path: string; error: ApiError }): OutsideFa
   return fail(CONTEXT_LENGTH.test(body) ? 'ContextLengthExceeded' : 'PolicyRequestRejected', message);
 }
 
-/** To /v1/models, which is asked first. */
+/** The failure of a request to /v1/models, which is the first. */
 const noPolicyServer = (url: string, answer: string): OutsideFailure =>
   new OutsideFailure(
     'PolicyServerWrong',
@@ -203,13 +202,13 @@ const noPolicyServer = (url: string, answer: string): OutsideFailure =>
       'name the address of vLLM itself, without /v1 (policyServer.url, POLICY_SERVER_URL)',
   );
 
-/** Ranks that vLLM can be started for. */
+/** The ranks that vLLM can be started for. */
 const VLLM_RANKS = [1, 8, 16, 32, 64, 128, 256, 320, 512];
 
-/** The least of them that holds this rank. */
+/** Returns the smallest of them that holds this rank. */
 export const rankFor = (rank: number): number | undefined => VLLM_RANKS.find((one) => one >= rank);
 
-/** How vLLM has to be started to take adapters of this rank. */
+/** Returns how to start vLLM for adapters of this rank. */
 function rankFix(rank: number): string {
   const enough = rankFor(rank);
   return enough === undefined
@@ -217,7 +216,7 @@ function rankFix(rank: number): string {
     : `start vLLM with --max-lora-rank ${enough}`;
 }
 
-/** vLLM's words, and what mends it. */
+/** Messages of vLLM and their fixes. */
 const ADAPTER_FIXES: [RegExp, (...found: string[]) => string][] = [
   [/LoRA rank (\d+) is greater than max_lora_rank/, (rank) => rankFix(Number(rank))],
   [
@@ -237,10 +236,10 @@ const ADAPTER_FIXES: [RegExp, (...found: string[]) => string][] = [
   ],
 ];
 
-/** How vLLM begins what its engine says of an adapter; what else is a 500 is about the server. */
+/** vLLM's message about an adapter in an answer with status 500; all others are about the server. */
 const OF_THE_ADAPTER = /Call to add_lora method failed(?!.*out of memory)/is;
 
-/** Of a request to load an adapter. A server that has broken down is no refusal, and `works` asks it. */
+/** Returns AdapterRefused for a failed request to load an adapter, unless the server itself has failed (`works`). */
 async function adapterRefusal(error: unknown, works: () => Promise<boolean>): Promise<unknown> {
   const { type, message, cause } = error as OutsideFailure;
   const words = `${message} ${cause instanceof ApiError ? cause.body : ''}`;

@@ -1,4 +1,4 @@
-/** A server of the Tinker API as trainer: where its client is, which server it is, and what it can't do. */
+/** Uses a server of the Tinker API as trainer: finds its Python client, its address and its limits. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -9,7 +9,7 @@ import { askPython } from './python';
 
 type TinkerServer = Extract<Trainer, { kind: 'tinker' }>;
 
-/** Python with the client package: $CAMPAIGN_TINKER_PYTHON, else the virtual environment that `make tinker` makes. */
+/** Returns the Python that has the client package: $CAMPAIGN_TINKER_PYTHON, else the virtual environment that `make tinker` makes. */
 export const tinkerPython = (): string =>
   process.env['CAMPAIGN_TINKER_PYTHON'] ?? join(projectRoot, '.venv-tinker/bin/python');
 
@@ -17,14 +17,14 @@ export const hasTinkerPython = (): boolean => existsSync(tinkerPython());
 
 const KEY = 'TINKER_API_KEY';
 
-/** A worker's own server counts for a campaign that runs, whatever its file says: it has that server's key. Throws NotAllowed. */
+/** Returns the worker's own server (TINKER_BASE_URL), whose key it has, before that of the campaign file. Throws NotAllowed. */
 export function tinkerUrl({ url }: TinkerServer): string {
   const own = process.env['TINKER_BASE_URL'];
   if (own === undefined && process.env[KEY]) checkVariable('trainer.url', KEY, url);
   return own ?? url;
 }
 
-/** Programs are given no key that is not theirs. */
+/** Returns the keys for the learner's process, which gets no others. */
 export const tinkerKeys = (): NodeJS.ProcessEnv => ({ [KEY]: process.env[KEY] });
 
 const answerSchema = z.object({
@@ -33,8 +33,8 @@ const answerSchema = z.object({
 });
 
 /**
- * What the server is, and with `tries` what it does with an adapter such as the campaign's, by some steps of one that is then thrown away. Throws
- * BadInput for one that can't train it.
+ * Asks the server which model it trains. With `tries` it also trains an adapter like the campaign's for some steps and discards it. Throws BadInput if
+ * the server can't train the adapter.
  */
 export const checkTinker = (o: {
   server: TinkerServer;

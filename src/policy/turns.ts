@@ -1,7 +1,7 @@
 /**
- * A conversation's next turn, as one row of token ids: its prompt is all that was there, as it was sampled, and what came since. Rendered again from
- * messages it may be another text (a call's white space, words before it, 1e3), or other tokens of the same text. Where the server renders what was sampled
- * as it was, a turn is one request; else it is rendered, generated and read in three, which vLLM answers with --enable-scale-out.
+ * Samples the next turn of a conversation as a continuation of one row of token ids: its prompt is the sampled ids and those of the new messages. Messages
+ * rendered again may give another text (white space of a call, removed thoughts) or other tokens of the same text. If the server renders earlier turns as
+ * they were sampled, a turn is one request; else it takes three (render, generate, derender), for which vLLM needs --enable-scale-out.
  */
 import type { PolicyServer } from './server';
 import {
@@ -22,11 +22,11 @@ type Asked = Omit<TurnRequest, 'policy' | 'signal'> & { model: string };
 type Server = Pick<PolicyServer, 'complete' | 'render' | 'generate' | 'derender' | 'absences'>;
 
 export function createTurns(server: Server) {
-  /** Whether it renders what was sampled as it was, as far as was seen. */
+  /** False once the server has rendered an earlier turn otherwise than it was sampled. */
   let isFaithful = true;
-  /** The absence since which it is known to render for nobody: it may have been started otherwise after another one. */
+  /** The number of absences at which the server had no route for rendering. It may have one after the next restart. */
   let rendersNotSince: number | undefined;
-  /** Ids that turns have ended with. */
+  /** The ids that turns have ended with. */
   const ends = new Set<number>();
 
   function seen<Sampled extends GeneratedTurn>(turn: Sampled): Sampled {
@@ -37,7 +37,7 @@ export function createTurns(server: Server) {
   const whole = async (asked: Asked, signal?: AbortSignal): Promise<Turn> =>
     seen(parseTurn(await server.complete(completionBody(asked), signal)));
 
-  /** `alone`: without the beginning of an answer. Undefined where the server can't. */
+  /** `alone` omits the beginning of an answer. Returns undefined if the server has no route for it. */
   async function render(asked: Asked, signal?: AbortSignal, alone = false): Promise<Rendered | undefined> {
     const body = { ...completionBody(asked), ...(alone && { add_generation_prompt: false }) };
     const rendered = await server.render(body, signal);
@@ -45,7 +45,7 @@ export function createTurns(server: Server) {
     return rendered === undefined ? undefined : parseRendered(rendered);
   }
 
-  /** The ids that follow the policy's last turn and its end, and that end; undefined where it can't be told. */
+  /** Returns the end of the policy's last turn and the ids after it; undefined if they can't be found. */
   async function since(asked: Asked, rendered: Rendered, signal?: AbortSignal) {
     const { messages } = asked;
     const last = messages.findLastIndex(({ role }) => role === 'assistant');
@@ -57,7 +57,7 @@ export function createTurns(server: Server) {
       ),
     );
     for (const end of ends) {
-      // A template may write the last turn otherwise than earlier ones, but each turn of the policy ends once.
+      // A template may render the last turn otherwise than earlier ones, but each turn of the policy has one end.
       const places = placesOf(end, until!);
       if (places.length !== placesOf(end, before!).length + 1) continue;
       const at = placesOf(end, rendered.token_ids)[places.length - 1];
@@ -67,13 +67,13 @@ export function createTurns(server: Server) {
     return undefined;
   }
 
-  /** Undefined where it can't be had: the turn then begins a row. */
+  /** Returns undefined if the row can't be continued: the turn then begins a row. */
   async function continued(asked: Asked, before: readonly number[], signal?: AbortSignal): Promise<Turn | undefined> {
     const rendered = await render(asked, signal);
     if (!rendered || startsWith(rendered.token_ids, before)) return undefined;
     const found = await since(asked, rendered, signal);
     if (!found) return undefined;
-    // A turn that was cut off gets its end here.
+    // A turn that was cut off has no end yet.
     const promptIds = [...before, ...(ends.has(before.at(-1)!) ? [] : [found.end]), ...found.added];
     const sampled = seen(parseGenerated(await server.generate(generateBody(rendered, promptIds), signal)));
     const message = await server.derender(derenderBody({ asked, promptIds, sampled }), signal);
@@ -81,7 +81,7 @@ export function createTurns(server: Server) {
     return { ...parseDerendered(message, sampled), promptIds };
   }
 
-  /** The next turn of a conversation, after the ids `before` if there are any. Throws an OutsideFailure. */
+  /** Samples the next turn, after the ids `before` if there are any. Throws an OutsideFailure. */
   return async ({ before, ...asked }: Asked, signal?: AbortSignal): Promise<Turn> => {
     if (!before?.length || rendersNotSince === server.absences()) return whole(asked, signal);
     const turn = isFaithful ? await whole(asked, signal) : undefined;

@@ -1,6 +1,6 @@
 /**
- * Our messages and those of the dialect (docs/policy-server.md). An assistant message that was received goes back as it came, so that the rendered
- * prompt continues the ids that were sampled.
+ * Converts messages to and from the API's form (docs/policy-server.md). A received assistant message is sent back unchanged, so that the rendered prompt
+ * continues the sampled ids.
  */
 import { z } from 'zod';
 import { OutsideFailure } from '../domain/failures';
@@ -23,12 +23,12 @@ export interface Turn {
   promptIds: number[];
   /** The sampled ids, end of turn included. */
   tokenIds: number[];
-  /** Of the sampled ids, at temperature 1, in nats. */
+  /** The log-probs of the sampled ids at temperature 1, in nats. */
   logprobs: number[];
 }
 
 export interface TurnRequest {
-  /** Its prompt is in the messages already. */
+  /** The messages hold its prompt already. */
   policy: FixedPolicy;
   messages: Message[];
   tools: ToolSchema[];
@@ -59,7 +59,7 @@ export const callsOf = ({ toolCalls = [] }: Pick<AssistantMessage, 'toolCalls'>)
 
 const wireTools = new WeakMap<ToolSchema[], object[]>();
 
-/** Annotations and output schemas are ours: the policy sees name, description and parameters. */
+/** The policy sees name, description and parameters of a tool, not its annotations and output schema. */
 export function toWireTools(tools: ToolSchema[]): object[] {
   const known = wireTools.get(tools);
   if (known) return known;
@@ -72,12 +72,12 @@ export function toWireTools(tools: ToolSchema[]): object[] {
 }
 
 /**
- * The policy's own distribution. Whatever of it a request leaves out, vLLM takes from the model's generation_config.json; temperature, top_p and
- * max_tokens, which are the others there, are in every request.
+ * Sampling without truncation and penalties. vLLM takes what a request omits from the model's generation_config.json, so every request has these fields
+ * and temperature, top_p and max_tokens.
  */
 export const AS_IT_IS = { top_k: -1, min_p: 0, repetition_penalty: 1, presence_penalty: 0, frequency_penalty: 0 };
 
-/** The body of a chat completion in the dialect. */
+/** Returns the body of a chat completion. */
 export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal' | 'before'> & { model: string }) {
   const { model, messages, tools, sampling, seed } = turn;
   return {
@@ -87,12 +87,12 @@ export function completionBody(turn: Omit<TurnRequest, 'policy' | 'signal' | 'be
     ...sampledAs(sampling),
     seed,
     logprobs: true,
-    /** vLLM's, not OpenAI's: the ids of the prompt and of the sample. */
+    /** A field of vLLM: asks for the ids of prompt and sample. */
     return_token_ids: true,
   };
 }
 
-/** All that a body says of how its answer is sampled, but for the seed. */
+/** Returns all fields of a body that determine how its answer is sampled, except the seed. */
 export const sampledAs = ({ maxTokens, temperature, topP, thinking }: Sampling) => ({
   ...AS_IT_IS,
   max_tokens: maxTokens,
@@ -119,7 +119,7 @@ const completionSchema = z.object({
   prompt_token_ids: z.array(z.number()),
 });
 
-/** Checks an answer to a chat completion; what is missing in it is named. */
+/** Reads an answer to a chat completion. Throws PolicyAnswerInvalid with the missing field. */
 export function parseTurn(body: unknown): Turn {
   const parsed = parseAnswer(completionSchema, body, 'return_token_ids and logprobs');
   const { message, ...sampled } = parsed.choices[0];
@@ -129,7 +129,7 @@ export function parseTurn(body: unknown): Turn {
 export const messageOf = ({ content, tool_calls }: z.infer<typeof wordsSchema>): AssistantMessage =>
   toAssistantMessage(withoutThinking(content ?? ''), tool_calls ?? []);
 
-/** What a server without a reasoning parser leaves of it in the text: nobody but the policy sees it. */
+/** Removes the thoughts that a server without a reasoning parser leaves in the text. Only the policy sees them. */
 function withoutThinking(content: string): string {
   const end = content.indexOf(THOUGHT);
   if (end >= 0) return content.slice(end + THOUGHT.length).trimStart();
@@ -137,7 +137,7 @@ function withoutThinking(content: string): string {
 }
 const [THINK, THOUGHT] = ['<think>', '</think>'];
 
-/** The same of a text that comes in parts: what can be told by now; of no part, what is left. An end without a beginning comes too late to be seen. */
+/** Returns the same for a streamed text: a function that takes a part and returns what can be shown by now; without a part it returns the rest. */
 export function thoughtFilter(): (part?: string) => string {
   let held: string | undefined = '';
   return (part) => {
@@ -148,7 +148,7 @@ export function thoughtFilter(): (part?: string) => string {
       held = undefined;
       return words;
     }
-    // Of a thought no more is kept than its end may begin with.
+    // A thought is not kept, except the last characters, which may be the beginning of its end.
     if (held.trimStart().startsWith(THINK) && !held.includes(THOUGHT)) held = THINK + held.slice(1 - THOUGHT.length);
     return '';
   };
@@ -159,12 +159,12 @@ export type GeneratedTurn = Omit<Turn, 'message' | 'promptIds'>;
 function sampledTurn(o: Omit<z.infer<typeof completionSchema>['choices'][0], 'message'>): GeneratedTurn {
   const { finish_reason, logprobs, token_ids } = o;
   if (finish_reason === 'abort')
-    throw new OutsideFailure('PolicyServerError', 'policy server: it gave an answer up (finish_reason abort)');
+    throw new OutsideFailure('PolicyServerError', 'policy server aborted an answer (finish_reason abort)');
   if (logprobs.content.length !== token_ids.length) {
     throw invalid(`logprobs.content has ${logprobs.content.length} entries for ${token_ids.length} token_ids`);
   }
   return {
-    // Cut off in the middle, for whatever reason.
+    // A stop at a repetition cuts the answer off, too.
     finishReason: finish_reason === 'repetition' ? 'length' : finish_reason,
     tokenIds: token_ids,
     logprobs: logprobs.content.map(({ logprob }) => logprob),
@@ -175,12 +175,12 @@ const renderedSchema = z.looseObject({
   token_ids: z.array(z.number()),
   sampling_params: z.record(z.string(), z.unknown()),
 });
-/** A chat request in token ids: the body of `generate` that samples its answer. */
+/** A chat request in token ids: the body of `generate` for its answer. */
 export type Rendered = z.infer<typeof renderedSchema>;
 
 export const parseRendered = (body: unknown): Rendered => parseAnswer(renderedSchema, body, 'what a chat request asks');
 
-/** The body that samples after other ids. */
+/** Returns the body that samples after other ids. */
 export const generateBody = (rendered: Rendered, promptIds: readonly number[]) => ({
   ...rendered,
   token_ids: promptIds,
@@ -193,7 +193,7 @@ const generatedSchema = z.object({
 export const parseGenerated = (body: unknown): GeneratedTurn =>
   sampledTurn(parseAnswer(generatedSchema, body, 'logprobs').choices[0]);
 
-/** The body that makes a message of what was sampled. */
+/** Returns the body that asks for the message of sampled ids. */
 export function derenderBody(o: {
   asked: Parameters<typeof completionBody>[0];
   promptIds: readonly number[];
@@ -201,7 +201,7 @@ export function derenderBody(o: {
 }) {
   const { finishReason, tokenIds } = o.sampled;
   const chat_request = completionBody(o.asked);
-  // The end of the turn is no part of what was said.
+  // The end of the turn is no part of the message.
   const token_ids = finishReason === 'length' || tokenIds.length === 1 ? tokenIds : tokenIds.slice(0, -1);
   return {
     model: chat_request.model,
@@ -218,7 +218,7 @@ export function parseDerendered(body: unknown, sampled: GeneratedTurn): Omit<Tur
   return { ...sampled, message, ...(message.toolCalls && { finishReason: 'tool_calls' }) };
 }
 
-/** Calls whose arguments are not a JSON object are the policy's mistake: they stay in the text, where the environment sees them. */
+/** Calls whose arguments are no JSON object are the policy's mistake. They stay in the text, where the environment sees them. */
 export function toAssistantMessage(content: string, calls: WireCall[]): AssistantMessage {
   const toolCalls: ToolCall[] = [];
   const malformed: string[] = [];
@@ -231,14 +231,14 @@ export function toAssistantMessage(content: string, calls: WireCall[]): Assistan
   return toolCalls.length > 0 ? { role: 'assistant', content: text, toolCalls } : { role: 'assistant', content: text };
 }
 
-/** What of a message has ids of calls. */
+/** A message's fields with ids of calls. */
 interface Numbered {
   role: string;
   toolCalls?: readonly { id: string }[] | undefined;
   toolCallId?: string;
 }
 
-/** Numbers the calls through the conversation: servers may give every turn's first call the same id, and readers match results by id. */
+/** Numbers the calls through the conversation, because servers may give the first call of every turn the same id. */
 export function numbered<Call extends { id: string }>(
   calls: Call[],
   before: readonly Numbered[],
@@ -247,12 +247,12 @@ export function numbered<Call extends { id: string }>(
   const earlier = before.flatMap(({ role, toolCalls = [] }) => (role === 'assistant' ? toolCalls : []));
   const ids = [...earlier.map(({ id }) => id), ...before.flatMap(({ toolCallId }) => toolCallId ?? [])];
   const pattern = new RegExp(`^${name}_(\\d{1,9})$`);
-  // Some of the conversation may have been left out.
+  // The conversation may lack its beginning.
   const next = ids.reduce((most, id) => Math.max(most, Number(pattern.exec(id)?.[1] ?? -1) + 1), earlier.length);
   return calls.map((call, n) => ({ ...call, id: `${name}_${next + n}` }));
 }
 
-/** `honours`: fields of the request without which a server leaves out what the schema asks for. */
+/** `honours` names the fields of the request that ask for what the schema needs. */
 function parseAnswer<Schema extends z.ZodType>(schema: Schema, body: unknown, honours: string): z.output<Schema> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
@@ -284,7 +284,7 @@ const scoresSchema = z.object({
   ]),
 });
 
-/** Of each id but the first. */
+/** Returns the log-probs of each id but the first. */
 export function parseScores(body: unknown, ids: readonly number[]): number[] {
   const parsed = parseAnswer(scoresSchema, body, 'prompt_logprobs');
   const scores = parsed.choices[0].prompt_logprobs;
