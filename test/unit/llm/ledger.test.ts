@@ -1,7 +1,7 @@
 /** Replies that are kept and what was paid for them: over processes, kills and budgets. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
@@ -12,7 +12,7 @@ import { settleSpending, spentOf } from '../../../src/llm/spending';
 import { openLanguageModel } from '../../../src/llm/model';
 import { startChatServer, type ChatServer, type Play } from '../../support/chat-server';
 import { askingBy } from '../../support/memory-ledger';
-import { answered, chunk, event, inOrder, page, streamed, usageOf, written } from '../../support/model-endpoint';
+import { answered, chunk, event, inOrder, streamed, usageOf, written } from '../../support/model-endpoint';
 
 let home: string;
 let server: ChatServer;
@@ -78,32 +78,19 @@ const line = (usage: object, { step = 'discovery', requests = 1 } = {}) => ({
   ...usage,
 });
 
-test('what is spent is told by step, in tokens and in dollars where there is a price', async () => {
+test('what is spent is reported by step, in tokens and in dollars where there is a price', async () => {
   expect(await spent()).toEqual([]);
   await ask(1, { step: 'labels', priced: true });
   await ask(2, { step: 'discovery', priced: true });
-  await ask(3, { step: 'labels', priced: true });
-  await ask(3, { step: 'labels', priced: true });
-  const [discovery, labels] = await spent();
-  expect(discovery).toEqual(line({ ...paid, dollars }));
-  const twice = { promptTokens: 200, cachedTokens: 80, completionTokens: 40, dollars: expect.closeTo(2 * dollars, 12) };
-  expect(labels).toEqual(line(twice, { step: 'labels', requests: 2 }));
-  expect(labels).not.toHaveProperty('unpriced');
-  await ask(4, { step: 'labels' });
-  expect((await spent())[1]).toMatchObject({ requests: 3, dollars: expect.closeTo(2 * dollars, 12), unpriced: 1 });
-  await ask(5, { step: 'merge' });
-  const merge = (await spent())[2];
-  expect(merge).not.toHaveProperty('dollars');
-  expect(merge).not.toHaveProperty('unpriced');
-});
-
-test('replies, questions and their usage are artifacts; the key is in no file', async () => {
-  globalThis.process.env['LEDGER_KEY'] = 'sk-ledger-123';
-  await ask(1, { over: { apiKeyEnv: 'LEDGER_KEY' } });
-  const files = readdirSync(home, { recursive: true, withFileTypes: true }).filter((file) => file.isFile());
-  const texts = files.map((file) => readFileSync(join(file.parentPath, file.name), 'utf8'));
-  expect(texts.some((text) => text.includes('"again?"') && text.includes('"reply 0"'))).toBe(true);
-  expect(texts.some((text) => text.includes('sk-ledger'))).toBe(false);
+  await ask(3, { step: 'labels' });
+  await ask(3, { step: 'labels' });
+  await ask(4, { step: 'merge' });
+  const twice = { promptTokens: 200, cachedTokens: 80, completionTokens: 40, dollars, unpriced: 1 };
+  expect(await spent()).toEqual([
+    line({ ...paid, dollars }),
+    line(twice, { step: 'labels', requests: 2 }),
+    line(paid, { step: 'merge' }),
+  ]);
 });
 
 describe('a full disk', () => {
@@ -144,38 +131,26 @@ describe('a full disk', () => {
     await expect(ask(2, { ledger: ledger('one', budget) })).rejects.toMatchObject({ type: 'BudgetSpent' });
     expect(server.requests).toHaveLength(1);
   });
-
-  test('of one campaign: what it paid stays its own, whoever keeps the reply', async () => {
-    const { disk, ledger, settle } = tight();
-    await expect(ask(1, { ledger: ledger('one') })).rejects.toMatchObject({ type: 'DiskFull' });
-    disk.isFull = false;
-    expect(await ask(1, { ledger: ledger('two') })).toMatchObject({ text: 'reply 0' });
-    await settle();
-    expect([await spent('one'), await spent('two')]).toEqual([[line(paid)], []]);
-  });
 });
 
 describe('a request that brings no reply', () => {
-  const failed = { type: 'LanguageModelFailed' };
   const silent: Play = () => new Promise<undefined>(() => undefined);
   /** The prompt has six characters. */
   const lost = (completionTokens: number) => [line({ promptTokens: 2, cachedTokens: 0, completionTokens })];
 
-  test('is counted by what was asked and heard, where its reply broke off', async () => {
+  test('is counted by its text, where its reply broke off', async () => {
     const half = event(chunk({ reasoning_content: 'x'.repeat(8), content: 'y'.repeat(4) }));
     server.play = inOrder(written(half), counting());
-    await expect(ask(1)).rejects.toMatchObject(failed);
+    await expect(ask(1)).rejects.toMatchObject({ type: 'LanguageModelFailed' });
     expect(await spent()).toEqual(lost(3));
     await expect(ask(1, { budget: { tokens: 9 } })).rejects.toMatchObject({ type: 'BudgetSpent' });
     await ask(1, { budget: { tokens: 10 } });
-    const both = { promptTokens: 102, cachedTokens: 40, completionTokens: 23 };
-    expect(await spent()).toEqual([line(both, { requests: 2 })]);
   });
 
   test.each<[string, Play, number]>([
     ['in the middle of its reply', written(event(chunk({ content: 'y'.repeat(4) })), 'is silent'), 1],
     ['before the first word', silent, 0],
-  ])('is counted where who asked gave up %s', async (_, play, completionTokens) => {
+  ])('is counted where it is aborted %s', async (_, play, completionTokens) => {
     const stop = new AbortController();
     server.play = (body, response) => {
       setTimeout(() => stop.abort(new Error('stopped')), 200);
@@ -187,48 +162,34 @@ describe('a request that brings no reply', () => {
 
   test.each<[string, boolean, Play]>([
     ['refused', false, answered(500, 'no')],
-    ['answered by a web page', false, answered(200, page, { 'content-type': 'text/html' })],
     ['not answered at all', true, silent],
   ])('that was %s is counted: %s', async (_, isCounted, play) => {
     server.play = play;
     await expect(ask(1, { over: { timeoutSeconds: isCounted ? 1 : 300 } })).rejects.toThrow();
     expect(await spent()).toEqual(isCounted ? lost(0) : []);
   });
-
-  test('is not counted where who asked gave up before it was sent', async () => {
-    await expect(ask(1, { signal: AbortSignal.abort(new Error('stopped')) })).rejects.toThrow('stopped');
-    expect([server.requests.length, await spent()]).toEqual([0, []]);
-  });
 });
 
 describe('a budget', () => {
-  const broke = (message: RegExp) => ({
-    ...{ type: 'BudgetSpent', retryable: false },
-    message: expect.stringMatching(message) as string,
-  });
+  const spentAll = (text: string) => ({ type: 'BudgetSpent', message: expect.stringContaining(text) as string });
 
-  test('of tokens that is spent in the middle lets nothing more be asked, and what was paid for stays', async () => {
+  test('of tokens that is spent lets nothing more be asked, in any process, and what was paid for stays', async () => {
     const budget = { tokens: 240 };
     const first = await ask(1, { budget });
     await ask(2, { budget });
-    await expect(ask(3, { budget })).rejects.toMatchObject(
-      broke(/^budget\.tokens is 240: campaign one has spent 240 tokens on 2 requests; raise budget\.tokens and run/),
-    );
-    expect(server.requests).toHaveLength(2);
+    await expect(ask(3, { budget })).rejects.toMatchObject(spentAll('240 tokens on 2 requests'));
     expect(await ask(1, { budget })).toEqual(first);
+    expect((await process({ ask: '1,3', tokens: '240' })).lines).toEqual(['reply 0', 'BudgetSpent']);
+    expect(server.requests).toHaveLength(2);
     await ask(3, { budget: { tokens: 360 } });
-    expect(server.requests).toHaveLength(3);
   });
 
   test('of dollars counts by the price, and is refused where there is none', async () => {
     const budget = { dollars };
     await ask(1, { budget, priced: true });
-    const spentAll =
-      /^budget\.dollars is 0\.00264: campaign one has spent 0\.0026 dollars on 1 requests; raise budget\.dollars/;
-    await expect(ask(2, { budget, priced: true })).rejects.toMatchObject(broke(spentAll));
-    const unpriced = /analyst has no price to count dollars by; set analyst\.price, or budget\.tokens/;
-    const refused = { type: 'BadInput', message: expect.stringMatching(unpriced) as string };
-    await expect(ask(2, { budget })).rejects.toMatchObject(refused);
+    await expect(ask(2, { budget, priced: true })).rejects.toMatchObject(spentAll('0.0026 dollars on 1 requests'));
+    const unpriced = { type: 'BadInput', message: expect.stringContaining('analyst.price') as string };
+    await expect(ask(2, { budget })).rejects.toMatchObject(unpriced);
   });
 
   test('counts a request under way as what requests cost so far, until it has ended', async () => {
@@ -236,26 +197,9 @@ describe('a budget', () => {
     await ask(1, { ledger });
     const ended = new AbortController();
     await ledger.permit({ ended: ended.signal, field: 'analyst' });
-    await expect(ask(2, { ledger })).rejects.toMatchObject(
-      broke(/spent 120 tokens on 1 requests and reserved 120 for requests under way/),
-    );
+    await expect(ask(2, { ledger })).rejects.toMatchObject(spentAll('reserved 120'));
     ended.abort();
     await expect(ask(2, { ledger })).resolves.toMatchObject({ text: 'reply 1' });
-  });
-
-  test('is not used up by requests that fail', async () => {
-    const ledger = ledgerOf('one', { tokens: 240 });
-    await ask(1, { ledger });
-    server.play = inOrder(answered(500, 'no'), answered(500, 'no'), counting());
-    await expect(ask(2, { ledger })).rejects.toMatchObject({ type: 'LanguageModelUnavailable' });
-    await expect(ask(2, { ledger })).rejects.toMatchObject({ type: 'LanguageModelUnavailable' });
-    await ask(2, { ledger });
-  });
-
-  test('is one for all processes', async () => {
-    await process({ ask: '1,2', tokens: '240' });
-    await expect(ask(3, { budget: { tokens: 240 } })).rejects.toMatchObject(broke(/spent 240 tokens on 2 requests/));
-    expect((await process({ ask: '1,4', tokens: '240' })).lines).toEqual(['reply 0', 'BudgetSpent']);
   });
 });
 
@@ -282,6 +226,5 @@ test('two processes at one ledger: each reply is kept once, every payment is cou
   const [even, odd] = await spent();
   expect(even!.requests + odd!.requests).toBe(server.requests.length);
   expect((await process({ ask: seeds })).lines).toEqual(a!.lines);
-  const again = await spent();
-  expect(again).toEqual([even, odd]);
+  expect(await spent()).toEqual([even, odd]);
 }, 60_000);
