@@ -113,9 +113,8 @@ async function findWhole(store: ArtifactStore, plan: BatchPlan): Promise<Made | 
 async function makeBatch(options: RollOutOptions, plan: BatchPlan, tools: ToolSchema[]): Promise<Made> {
   const { store, title, policy, inputs = [] } = options;
   const chunks = new Chunks(store, plan.chunks);
-  const [written, found] = await Promise.all([chunks.read(), findWhole(store, plan)]);
+  const [written, found, taken] = await Promise.all([chunks.read(), findWhole(store, plan), takeStored(store, plan)]);
   if (found) return found;
-  const taken = await takeStored(store, plan);
   const isNew = new Set(plan.rollouts.flatMap((planned) => (planned.isNew ? [planned.key] : [])));
   const held = new Map([...[...written].filter(([key]) => !isNew.has(key)), ...taken.rollouts]);
   const reused = held.size;

@@ -21,7 +21,6 @@ import { openFolderStore } from '../../../src/artifacts/open-store';
 import { sha256 } from '../../../src/artifacts/hash';
 import type { ArtifactStore } from '../../../src/artifacts/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { closedAfterwards } from '../../support/opened';
 import { temporaryStore } from '../../support/temporary-store';
 
 let root: string;
@@ -250,23 +249,6 @@ describe('entries', () => {
     }
     expect(aside()).toEqual([]);
   });
-});
-
-test.each<[string, (line: string) => string]>([
-  ['has a flipped bit', (line) => line.replace('bbb', 'bcb')],
-  ['is cut short', (line) => line.slice(0, 40)],
-  ['is empty', () => ''],
-])('a journal line that %s is passed over, and its record can be appended again', async (_, damage) => {
-  const path = join(root, 'journals', `${sha256('j')}.jsonl`);
-  const journal = await store.journal('j');
-  for (const key of ['a', 'b', 'c']) await journal.append(key, key.repeat(30));
-  await journal.close();
-  const lines = readFileSync(path, 'utf8').split('\n');
-  writeFileSync(path, lines.map((line) => (line.includes('"b"') ? damage(line) : line)).join('\n'));
-  const again = closedAfterwards(await store.journal('j'));
-  expect([...again.records().keys()]).toEqual(['a', 'c']);
-  await again.append('b', 'anew');
-  expect((await store.records('j')).get('b')).toBe('anew');
 });
 
 test('stores that find the same damage all come to the same whole artifact', async () => {

@@ -1,12 +1,13 @@
 /** A full disk is told as such, leaves nothing half-written, and ends when there is room: on a real file system of one megabyte. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { diskFull } from '../../../src/artifacts/durable-file';
 import { openFolderStore, removeLeftovers } from '../../../src/artifacts/open-store';
-import { openJournal } from '../../../src/artifacts/journal';
 import type { ArtifactStore } from '../../../src/artifacts/store';
+import type { ScoredRollout } from '../../../src/domain/rollout';
+import { Chunks } from '../../../src/rollout/chunks';
 
 const mounted = (folder: string, options: string): boolean =>
   spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder]).status === 0;
@@ -107,32 +108,21 @@ const full = (path: string) => ({
     expect(readdirSync(await store.folder(ref)).sort()).toEqual(['1', '2']);
   });
 
-  test('journal: what was acknowledged stays, what was not is appended again', async () => {
-    const path = join(disk, 'journals', 'j');
-    const journal = await openJournal(path);
-    await journal.append('before', 1);
-    let free = fill(50_000);
-    const long = 'x'.repeat(20_000);
-    const keys = ['a', 'b', 'c', 'd', 'e'];
-    const appendAll = (record: string) => Promise.allSettled(keys.map((key) => journal.append(key, record)));
-    // One write for the group, of which the first lines have room.
-    for (const end of await appendAll(long)) expect(end).toMatchObject({ status: 'rejected', reason: full(path) });
-    expect(statSync(path).size).toBeGreaterThan(40_000);
-    expect(journal.records().get('a')).toBe(long);
-    expect(journal.records().has('e')).toBe(false);
-    await expect(journal.append('f', 'y'.repeat(9000))).rejects.toMatchObject(full(path));
+  test('chunks: a rollout that was acknowledged stays, and one that was not is appended again', async () => {
+    const path = join('chunks', 'one', 'batch');
+    const read = async () => [...(await new Chunks(store, path).read()).keys()];
+    const rollout = (key: string, bytes = 10) => ({ key, text: 'x'.repeat(bytes) }) as unknown as ScoredRollout;
+    const chunks = new Chunks(store, path);
+    await chunks.append(rollout('before'));
+    const free = fill(50_000);
+    const large = ['a', 'b', 'c', 'd', 'e'].map((key) => rollout(key, 20_000));
+    for (const end of await Promise.allSettled(large.map((one) => chunks.append(one))))
+      expect(end).toMatchObject({ status: 'rejected', reason: full(join(disk, 'store', path)) });
+    expect(await read()).toEqual(['before']);
+    expect(files('aside')).toEqual([]);
     free();
-    for (const end of await appendAll('other')) expect(end.status).toBe('fulfilled');
-    free = fill(0);
-    await expect(journal.append('after', long)).rejects.toMatchObject({ type: 'DiskFull' });
-    free();
-    await journal.append('after', 2);
-    await journal.close();
-    const again = await openJournal(path);
-    const seen = Object.fromEntries(again.records());
-    expect(seen).toEqual(Object.fromEntries(journal.records()));
-    expect(seen).toMatchObject({ before: 1, a: long, b: long, e: 'other', after: 2 });
-    await again.close();
+    await Promise.all(large.map((one) => chunks.append(one)));
+    expect(await read()).toEqual(['before', 'a', 'b', 'c', 'd', 'e']);
   });
 
   test('without a further inode the failure says so', async () => {
@@ -148,10 +138,10 @@ const full = (path: string) => ({
     await expect(fillUp()).rejects.toMatchObject(lacking);
     expect(files('aside')).toEqual([]);
     mkdirSync(join(disk, 'last'), { recursive: true });
-    await expect(openJournal(join(disk, 'journals', 'j'))).rejects.toMatchObject(lacking);
+    await expect(store.files.create('budget/one/0', 'x')).rejects.toMatchObject(lacking);
     rmSync(join(disk, 'last'), { recursive: true });
-    rmSync(join(disk, 'store'), { recursive: true });
-    await (await openJournal(join(disk, 'journals', 'j'))).close();
+    rmSync(join(disk, 'store', 'objects'), { recursive: true });
+    expect(await store.files.create('budget/one/0', 'x')).toBe(true);
   });
 });
 
