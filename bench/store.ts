@@ -60,7 +60,13 @@ async function trained(name: string, kept: ArtifactStore): Promise<number> {
   const body = JSON.stringify({ train: ['n-2'], validation: [], router: [], test: [] });
   const plan = await store.put({ key: 'plan', producer: 'bench', inputs: [], mediaType: 'application/json', body });
   const input: TrainInput = {
-    ...{ name, campaign: 'bench', budget: {}, maker: { kind: 'bench', version: '1', options: {} } },
+    ...{
+      name,
+      store: await store.id(),
+      campaign: 'bench',
+      budget: {},
+      maker: { kind: 'bench', version: '1', options: {} },
+    },
     environment: { kind: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
     ...{ base: 'base@1', training, seed: 1, maxTokens: 16, maxSteps: 8 },

@@ -14,7 +14,7 @@ import { leaked } from './leakage';
 import { taskText, TEST_TEXTS, testTexts } from './tasks';
 import type { Payer } from './types';
 
-interface AnalysisInput extends Payer {
+export interface AnalysisInput extends Payer {
   target: EnvironmentSpec;
   analyst: KindSpec;
   rollouts: ArtifactRef;

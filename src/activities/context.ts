@@ -1,11 +1,10 @@
-/** What every activity is given, and how it shows how far it is. */
+/** What every activity is given. */
 import { Context } from '@temporalio/activity';
 import type { ArtifactStore } from '../artifacts/store';
 import { workerIdentity } from '../artifacts/place';
 import type { PayingRole } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
-import { showLife, whileAlive } from '../domain/concurrency';
-import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat, Work } from '../domain/work';
+import type { AnalysisHeartbeat, Work } from '../domain/work';
 import { openLedger, type LedgerOptions } from '../llm/ledger';
 import type { Ledger } from '../llm/model';
 import { count } from '../metrics';
@@ -14,6 +13,7 @@ import type { PolicyClient } from '../policy/client';
 import type { Registry } from '../registry';
 import type { GpuGroups } from '../training/learner-process';
 import type { EnvironmentPool } from './environments';
+import { markProgress, progress } from './heartbeat';
 import type { Payer } from './types';
 
 export interface Dependencies {
@@ -40,38 +40,24 @@ export type GpuDependencies = PolicyDependencies & {
   silentMs?: () => number;
 };
 
-type Details = AnalysisHeartbeat | RolloutHeartbeat | TrainHeartbeat;
-const shown = new WeakMap<Context, Details>();
-
-/** Shows how far the activity is, to `campaign watch` and on Temporal's page. */
-export function progress(details: Details): void {
-  const context = Context.current();
-  shown.set(context, details);
-  showLife();
-  context.heartbeat({ ...details });
-}
-
-const BEAT_MS = 1_000;
-
-/** Does an activity's work with heartbeats for as long as it shows signs of life. */
-export function withHeartbeats<Result>(work: () => Promise<Result>): Promise<Result> {
-  const context = Context.current();
-  const onLife = (): void => {
-    const details = shown.get(context);
-    context.heartbeat(details && { ...details });
-  };
-  return whileAlive(work, { everyMs: BEAT_MS, onLife });
-}
-
 /** For a part that may take long. */
 export const working = (title: string): Work => ({
   signal: Context.current().cancellationSignal,
   progress: (done, total) => progress({ kind: 'analysis', title, done, total }),
 });
 
-/** Opens a ledger whose payments are counted as metrics. */
-export const ledgerOf = (o: LedgerOptions): Ledger =>
-  openLedger({ ...o, onPaid: (dollars) => count('campaign_spent_microdollars', dollars * 1e6, { role: o.role }) });
+/** Opens the ledger of a step. Payments are counted in metrics, and a kept reply is durable progress. */
+export function ledgerOf(o: LedgerOptions): Ledger {
+  const onPaid = (dollars: number) => count('campaign_spent_microdollars', dollars * 1e6, { role: o.role });
+  const ledger = openLedger({ ...o, onPaid });
+  return {
+    ...ledger,
+    async keep(...reply) {
+      await ledger.keep(...reply);
+      markProgress();
+    },
+  };
+}
 
 /** The folder of a base on this machine. Throws WrongBaseModel where there is another one, or none: another worker may have it. */
 export async function modelFolder({ model, python, home }: Dependencies, base: string): Promise<string> {
@@ -87,23 +73,24 @@ export async function modelFolder({ model, python, home }: Dependencies, base: s
   throw new OutsideFailure('WrongBaseModel', `${problem}; start it with the folder of that model there`);
 }
 
-/** For a part that may ask a language model: what has come of its replies is shown, too. */
+/** For a part that asks a language model: heartbeats show how much of its replies has arrived. */
 export function asking(
   o: Payer & { store: ArtifactStore; title: string; role: PayingRole },
 ): Work & { ledger: Ledger } {
   const { store, campaign, budget, role, title } = o;
   const details: AnalysisHeartbeat = { kind: 'analysis', title, done: 0, total: 1 };
   progress(details);
+  const ledger = ledgerOf({
+    store,
+    campaign,
+    budget,
+    role,
+    // Pieces come by the hundred: the next heartbeat shows them.
+    onText: (piece) => void (details.characters = (details.characters ?? 0) + piece.length),
+  });
   return {
     signal: Context.current().cancellationSignal,
     progress: (done, total) => progress(Object.assign(details, { done, total })),
-    ledger: ledgerOf({
-      store,
-      campaign,
-      budget,
-      role,
-      // Pieces come by the hundred: the next heartbeat shows them.
-      onText: (piece) => void (details.characters = (details.characters ?? 0) + piece.length),
-    }),
+    ledger,
   };
 }

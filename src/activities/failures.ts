@@ -3,53 +3,41 @@
  * others could do. With a driver that broke, every training of the queue would come to it, since it is always free.
  */
 import { Context } from '@temporalio/activity';
-import {
-  ApplicationFailure,
-  CancelledFailure,
-  TemporalFailure,
-  type ApplicationFailureOptions,
-} from '@temporalio/common';
+import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
 import { tmpdir } from 'node:os';
 import { diskFull } from '../artifacts/durable-file';
 import { atHand } from '../artifacts/given';
-import { workerIdentity } from '../artifacts/place';
-import { isFailure, OutsideFailure, retryOf, type FailureType, backoffMs } from '../domain/failures';
-import { plainText } from '../domain/plain-text';
-import { taskQueues } from '../domain/work';
+import { isFailure, OutsideFailure, retryOf } from '../domain/failures';
 import { settleSpending } from '../llm/spending';
-import { type Dependencies, withHeartbeats } from './context';
+import type { Dependencies } from './context';
+import { settleAttempt, withHeartbeats } from './heartbeat';
+import type { PoolInput } from './types';
 
-/** Temporal tries again what is outside; the rest goes to the workflow at once, which knows what to do with it. */
-const failure = (type: FailureType, o: Omit<ApplicationFailureOptions, 'type' | 'nonRetryable'>): ApplicationFailure =>
-  ApplicationFailure.create({
-    ...o,
-    message: plainText(o.message ?? ''),
-    type,
-    nonRetryable: retryOf(type) !== 'outside',
-  });
+/** Temporal's first delay, and the shortest that a failure may ask for. */
+const FIRST_DELAY_MS = 1_000;
 
-export const fail = (type: FailureType, message: string): ApplicationFailure => failure(type, { message });
-
-/**
- * The one mapping from errors of the parts to Temporal's failures. A cancelled activity of a worker that goes down is tried again elsewhere; one that the workflow cancelled, or that is no longer this worker's, is cancelled.
- */
+/** Maps every error of an activity to Temporal's failure. The step fails for good by the retry rule of its type, or by its count of faults. */
 async function toFailure(error: unknown, home: string): Promise<unknown> {
-  const { cancellationSignal: signal, info } = Context.current();
-  if (signal.aborted) {
-    const shutdown = signal.reason instanceof CancelledFailure && signal.reason.message === 'WORKER_SHUTDOWN';
-    return shutdown ? fail('WorkerShutdown', 'the worker is shutting down; another one continues') : signal.reason;
-  }
-  if (error instanceof TemporalFailure) return error;
-  if (!(error instanceof Error)) return fail('Unexpected', String(error));
-  const known = await knownFailure(error, home);
-  if (!known) return defect(error);
+  const { cancellationSignal: signal } = Context.current();
+  const isShutdown = signal.reason instanceof CancelledFailure && signal.reason.message === 'WORKER_SHUTDOWN';
+  if (signal.aborted && !isShutdown) return signal.reason;
+  if (error instanceof TemporalFailure && !isShutdown) return error;
+  const known = isShutdown
+    ? new OutsideFailure('WorkerShutdown', 'the worker stops; another one continues')
+    : await knownFailure(error instanceof Error ? error : new Error(String(error)), home);
+  if (!known) return defect(error as Error);
   const { type, message, retryAfterMs } = known;
-  // Never sooner than without it: an endpoint that always says "in a second" would use up the attempts within a minute.
-  const delay = retryAfterMs !== undefined && { nextRetryDelay: Math.max(retryAfterMs, backoffMs(info.attempt)) };
-  return failure(type, { message, cause: error, ...delay });
+  const retry = retryOf(type);
+  const hasNoMoreFaults = settleAttempt(retry);
+  const delayMs = retry === 'preempted' ? FIRST_DELAY_MS : retryAfterMs;
+  return ApplicationFailure.create({
+    ...{ type, message, cause: error instanceof Error ? error : known },
+    nonRetryable: retry === 'never' || (retry === 'own' && hasNoMoreFaults),
+    ...(delayMs !== undefined && { nextRetryDelay: Math.max(delayMs, FIRST_DELAY_MS) }),
+  });
 }
 
-/** Of the table, whoever passed it on as what; undefined of a defect. */
+/** Returns the typed failure behind an error, or undefined for a defect of the program. */
 async function knownFailure(error: Error, home: string): Promise<OutsideFailure | undefined> {
   const full = await withoutRoom(error, home);
   if (full) return full;
@@ -98,16 +86,14 @@ const wrapped = <A extends object>(activities: A, wrap: (run: Activity) => Activ
   Object.fromEntries(Object.entries(activities).map(([name, run]) => [name, wrap(run as Activity)])) as A;
 
 /**
- * Wraps activities so that they heartbeat, whatever they throw goes through `toFailure`, names of what the campaign was given are paths of this machine,
- * and a step of another store than this worker's is not begun.
- * `home`: of the campaigns.
+ * Wraps activities: they heartbeat, their errors pass `toFailure`, inputs that the campaign was given become paths of this machine, and a step whose
+ * artifacts are in another store is refused. `home` is the folder of the campaigns.
  */
 export const mapped = <A extends object>(activities: A, { home, store }: Pick<Dependencies, 'home' | 'store'>): A =>
-  // `queue`: of the step's workflow, which is that of its store.
-  wrapped(activities, (run) => async (input, queue) => {
+  wrapped(activities, (run) => async (input) => {
     try {
-      if (queue !== undefined) await checkStore(String(queue), { home, store });
       return await withHeartbeats(async () => {
+        await checkStore(input, { home, store });
         const result = await run(await atHand(store, input));
         await Promise.all([store.noted?.(), settleSpending(store)]);
         return result;
@@ -118,12 +104,16 @@ export const mapped = <A extends object>(activities: A, { home, store }: Pick<De
     }
   });
 
-async function checkStore(queue: string, { home, store }: Pick<Dependencies, 'home' | 'store'>): Promise<void> {
-  const own = taskQueues.control(await store.id());
-  if (queue === own) return;
-  const has = `this worker's (${workerIdentity()}), in ${home}, is that of ${own}`;
-  const fix = 'start it with the CAMPAIGN_HOME of that store, or with another CAMPAIGN_POOL';
-  throw new OutsideFailure('WrongStore', `the step is of the store of ${queue}; ${has}; ${fix}`);
+async function checkStore(input: unknown, { home, store }: Pick<Dependencies, 'home' | 'store'>): Promise<void> {
+  const wanted = (input as Partial<PoolInput> | undefined)?.store;
+  if (wanted === undefined) return;
+  const own = await store.id();
+  if (wanted === own) return;
+  const fix = 'start the worker with the CAMPAIGN_HOME of that store, or with another CAMPAIGN_POOL';
+  throw new OutsideFailure(
+    'WrongStore',
+    `the step needs store ${wanted}, and this worker has store ${own} in ${home}; ${fix}`,
+  );
 }
 
 /** In a row, with nothing between them that ended well or went on for longer. */

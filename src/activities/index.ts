@@ -53,8 +53,8 @@ export const createRolloutActivities = (deps: PolicyDependencies) =>
 export const createGpuActivities = (deps: GpuDependencies) =>
   bound(deps, { train } satisfies Record<ActivityOn<'gpu'>, Step>);
 
-type ControlActivities = ReturnType<typeof createControlActivities>;
-type RolloutActivities = ReturnType<typeof createRolloutActivities>;
-type GpuActivities = ReturnType<typeof createGpuActivities>;
-/** As the workflows see them, whatever queue they are on. */
+export type ControlActivities = ReturnType<typeof createControlActivities>;
+export type RolloutActivities = ReturnType<typeof createRolloutActivities>;
+export type GpuActivities = ReturnType<typeof createGpuActivities>;
+/** The activities of all queues. */
 export type Activities = ControlActivities & RolloutActivities & GpuActivities;

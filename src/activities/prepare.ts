@@ -8,7 +8,6 @@ import type { Prepared } from '../domain/results';
 import { keepFingerprint, poolOf, servedBase } from '../policy/base-model';
 import type { Registry } from '../registry';
 import { type Dependencies, modelFolder, working } from './context';
-import { fail } from './failures';
 import { keptJson } from '../artifacts/store';
 import { splitTasks } from '../environments/split';
 import type { Stage } from '../domain/work';
@@ -20,7 +19,8 @@ export async function prepare(
 ): Promise<Prepared> {
   const { store, environments, kinds, baseId } = deps;
   const { id } = campaign.baseModel;
-  if (id === undefined) throw fail('BadInput', 'it was started by an older version; cancel it and start it again');
+  if (id === undefined)
+    throw new OutsideFailure('BadInput', 'it was started by an older version; cancel it and start it again');
   const base = servedBase(id, campaign);
   if (campaign.policyServer.kind === 'vllm' && baseId === undefined) await fingerprinted(deps, id);
   const pool = campaign.workers.pool ?? poolOf({ store: await store.id(), base });
@@ -74,5 +74,5 @@ async function checkParts(kinds: Registry, campaign: Campaign, description: Envi
   const items = partChecks({ campaign, describe: async () => description, registry: kinds });
   const checks = await runChecks(items, { isLack: (error) => isFailure(error, 'BadInput') });
   const problems = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
-  if (problems.length > 0) throw fail('BadInput', problems.join('; '));
+  if (problems.length > 0) throw new OutsideFailure('BadInput', problems.join('; '));
 }

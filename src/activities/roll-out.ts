@@ -8,11 +8,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffMs, BATCH_ATTEMPTS } from '../domain/failures';
 import { brokenFailure, type RolloutSummary } from '../domain/rollout';
 import { limited } from '../domain/concurrency';
-import { rollOut as playBatch } from '../rollout/engine';
+import { countDurable, rollOut as playBatch, type RollOutProgress } from '../rollout/engine';
 import { createResolver, type Resolve } from '../rollout/resolve';
-import { type PolicyDependencies, progress, modelFolder } from './context';
+import { type PolicyDependencies, modelFolder } from './context';
+import { markProgress, progress } from './heartbeat';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
-import type { RollOutInput } from './types';
+import type { PoolInput, RollOutInput } from './types';
 import { CHECKED_TASKS, judgeBase, type BaseCheck } from '../domain/base-check';
 import type { Environment } from '../domain/environment';
 import { tryAdapter } from '../policy/client';
@@ -49,11 +50,19 @@ export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Pr
       store,
       client,
       signal,
-      onProgress: ({ done, total, broken }) => progress({ kind: 'rollouts', title, done, total, broken }),
+      onProgress: showBatch(title),
     });
     if (time === BATCH_ATTEMPTS || !brokenFailure(outcomes, title)?.retryable) return summary;
     await limited(sleep(backoffMs(time), undefined, { signal }));
   }
+}
+
+function showBatch(title: string): (progress: RollOutProgress) => void {
+  const noteDurable = countDurable(markProgress);
+  return ({ done, total, broken }) => {
+    progress({ kind: 'rollouts', title, done, total, broken });
+    noteDurable({ done, broken });
+  };
 }
 
 const TITLE = 'base model check';
@@ -65,7 +74,7 @@ export async function checkAdapters(
     base,
     lora: { r, targetModules },
     summed,
-  }: { base: string; lora: Pick<Training['lora'], 'r' | 'targetModules'>; summed: number },
+  }: PoolInput & { base: string; lora: Pick<Training['lora'], 'r' | 'targetModules'>; summed: number },
 ): Promise<void> {
   const { store, client, python } = deps;
   const { cancellationSignal: signal } = Context.current();
@@ -77,7 +86,7 @@ export async function checkAdapters(
 /** `rollouts`: the base rollouts, of which the first few are made and looked at. */
 export async function checkBase(
   { store, environments, client }: PolicyDependencies,
-  { rollouts: input }: { rollouts: RollOutInput },
+  { rollouts: input }: PoolInput & { rollouts: RollOutInput },
 ): Promise<BaseCheck> {
   const { campaign, budget, purpose } = input;
   const paid = environments.paidBy({ campaign, budget, step: purpose });
@@ -106,6 +115,6 @@ function firstRollouts(
     store,
     client,
     signal: Context.current().cancellationSignal,
-    onProgress: (done) => progress({ kind: 'rollouts', title: TITLE, ...done }),
+    onProgress: showBatch(TITLE),
   });
 }

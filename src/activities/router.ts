@@ -7,6 +7,7 @@ import { isSuccess, type FixedPolicy } from '../domain/rollout';
 import { readOutcomes, readScored, readTaskMeans } from '../rollout/read';
 import { type FitInput, fitSchema, type FittedRouter } from '../routing/router';
 import { type PolicyDependencies, working, type Dependencies } from './context';
+import type { PoolInput } from './types';
 import { keptJson, type ArtifactStore } from '../artifacts/store';
 import { gainsAnything, successDifference, together } from '../domain/statistics';
 
@@ -18,7 +19,7 @@ export async function fitRouter(
     definitions,
     outcomes,
     seed,
-  }: {
+  }: PoolInput & {
     router: KindSpec;
     /** By capability: what a router may tell apart. */
     definitions?: Record<string, string>;
@@ -61,7 +62,7 @@ async function outcomeMatrix(
 }
 
 /** Rollouts before a training and after it, on the same tasks. */
-interface Batches {
+export interface Batches {
   before: ArtifactRef;
   after: ArtifactRef;
 }

@@ -7,7 +7,7 @@ import { Context } from '@temporalio/activity';
 import { digest, seedOf } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
-import { isFailure } from '../domain/failures';
+import { isFailure, OutsideFailure } from '../domain/failures';
 import type { Checkpoint, TrainingResult } from '../domain/results';
 import type { Purpose } from '../domain/rollout';
 import { bareEnvironment } from '../environments/child-process';
@@ -15,8 +15,8 @@ import { answerOf, openPrompts } from '../llm/answer';
 import { openLanguageModel } from '../llm/model';
 import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
-import { ledgerOf, type PolicyDependencies, progress } from './context';
-import { fail } from './failures';
+import { ledgerOf, type PolicyDependencies } from './context';
+import { markProgress, progress } from './heartbeat';
 import { inputsOf, resolveTasks } from './tasks';
 import type { SearchPromptInput } from './types';
 
@@ -54,6 +54,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
     id,
     program: 'gepa',
     show: progress,
+    onDurable: markProgress,
     limits: input,
     env: learnerEnvironment(),
     prepare: async (folder) => ({
@@ -95,16 +96,16 @@ function jobOf(o: { input: SearchPromptInput; tasks: string[]; policy: string; r
   const wanted = Math.min(search.validationTasks, Math.floor(tasks.length / 2));
   const least = wanted + 2 * minibatchSize;
   if (wanted === 0 || minibatchSize > tasks.length - wanted)
-    throw fail('BadInput', `arm ${name}: ${tasks.length} train tasks are too few; raise rollouts.tasks`);
+    throw new OutsideFailure('BadInput', `arm ${name}: ${tasks.length} train tasks are too few; raise rollouts.tasks`);
   if (rollouts < least)
-    throw fail(
+    throw new OutsideFailure(
       'BadInput',
       `arm ${name}: it may make ${rollouts} rollouts, and needs ${least} to try one prompt ` +
         `(validationTasks ${wanted} + 2 x minibatchSize ${minibatchSize}); lower validationTasks`,
     );
   const prompt = search.prompt.trim() || (place === 'instead' ? policy.trim() : '');
   if (place === 'instead' && prompt === '')
-    throw fail('BadInput', `arm ${name}: place is instead and the target tells no policy; set prompt`);
+    throw new OutsideFailure('BadInput', `arm ${name}: place is instead and the target tells no policy; set prompt`);
   return {
     seed: searchSeed,
     train: tasks.slice(wanted),

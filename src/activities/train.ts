@@ -10,7 +10,8 @@ import type { Purpose } from '../domain/rollout';
 import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import { tinkerKeys, tinkerPython, tinkerUrl } from '../policy/tinker';
-import { type GpuDependencies, ledgerOf, modelFolder, progress, type Dependencies } from './context';
+import { type GpuDependencies, ledgerOf, modelFolder, type Dependencies } from './context';
+import { markProgress, progress } from './heartbeat';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { TrainInput } from './types';
 import type { TrainingResult } from '../domain/results';
@@ -57,6 +58,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
       id,
       ...(server ? { program: 'tinker', python: tinkerPython() } : { program: 'train' }),
       show: progress,
+      onDurable: markProgress,
       limits: input,
       env,
       ...(server ? { keys: tinkerKeys() } : reporterKeys(input.training)),

@@ -30,7 +30,13 @@ export type Making = Pick<Campaign['rollouts'], 'concurrency' | 'maxAttempts' | 
 /** Of the campaign: how long a learner may be silent, before the server gives its step to another worker and before it is replaced. */
 export type Silence = Pick<Campaign['workers'], 'heartbeatSeconds' | 'stallSeconds'>;
 
-export interface RollOutInput extends Payer, Making {
+/** Input of a step that workers of a pool take. */
+export interface PoolInput {
+  /** The id of the store that holds the campaign's artifacts. No part of any key. */
+  store: string;
+}
+
+export interface RollOutInput extends PoolInput, Payer, Making {
   purpose: Purpose;
   /** What the batch is, for people: no part of its key. */
   title: string;
@@ -44,7 +50,7 @@ export interface RollOutInput extends Payer, Making {
   seed: number;
 }
 
-export interface TrainInput extends Payer, Omit<Making, 'maxBrokenShare'>, Silence {
+export interface TrainInput extends PoolInput, Payer, Omit<Making, 'maxBrokenShare'>, Silence {
   /** What is trained, for people; names the trainer's folder. */
   name: string;
   /** What asked for it: part of the training's key. */
@@ -70,7 +76,7 @@ export interface WrittenReport {
   file: string;
 }
 
-export interface SearchPromptInput extends Payer, Omit<Making, 'maxBrokenShare'>, Silence {
+export interface SearchPromptInput extends PoolInput, Payer, Omit<Making, 'maxBrokenShare'>, Silence {
   /** What the search is called, for people; names its folder. */
   name: string;
   environment: EnvironmentSpec;

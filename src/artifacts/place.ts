@@ -35,11 +35,5 @@ export const isHere = ({ host, boot, pidNamespace }: Place): boolean =>
 
 const where = Object.values(here).filter(Boolean).join('/');
 
-/** What a worker is called, so that `pidHere` finds its process. */
+/** The name of a worker. */
 export const workerIdentity = (pid = process.pid): string => `${pid}@${where}`;
-
-/** The process id in a worker's identity; undefined if it is of another place, or if this system can't tell places apart. */
-export function pidHere(identity: string): number | undefined {
-  const [, pid, place] = /^(\d+)@(.+)$/.exec(identity) ?? [];
-  return here.boot && here.pidNamespace && place === where ? Number(pid) : undefined;
-}

@@ -87,7 +87,7 @@ interface CampaignRow {
   name: string;
   status: string;
   startedAt: number;
-  /** What needs a person. */
+  /** `approval` while it, or one of its children, waits for one. */
   attention?: string | undefined;
   /** When it was so, if only the home's files tell. */
   asOf?: number;
@@ -107,6 +107,12 @@ export async function listCampaigns({ client }: Temporal): Promise<CampaignRow[]
       startedAt: run.startTime.getTime(),
       attention: status.name === 'RUNNING' ? run.typedSearchAttributes.get(attention) : undefined,
     });
+  }
+  // Children that run are few.
+  const children = "WorkflowType IN ('capability', 'arm') AND ExecutionStatus = 'Running'";
+  for await (const { workflowId, typedSearchAttributes } of client.workflow.list({ query: children })) {
+    const row = listed.get(workflowId.split('/')[0]!);
+    if (row) row.attention ??= typedSearchAttributes.get(attention);
   }
   return [...listed.values()];
 }

@@ -80,7 +80,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
       return {
         ...{ state: stateOf(snapshot), snapshot, tree: treeLines({ snapshot, rates, now }) },
         runs: runsText(snapshot, snapshot.asOf ?? now),
-        notes: notesOf(snapshot, snapshot.asOf ?? now),
+        notes: notesOf(snapshot),
         ...(ui && { links: Object.fromEntries(workflows.map((id) => [id, link(id)])) }),
       };
     });

@@ -258,9 +258,9 @@ export const campaignFields = z.strictObject({
       gpuSlots: count.default(1).describe('Trainers that run at once.'),
       gpusPerTrainer: whole.default(0).describe('GPUs of one trainer, one process each; 0: the first visible one.'),
       shardBase: z.boolean().default(false).describe('Each GPU of a trainer holds a part of the base model.'),
-      heartbeatSeconds: from(20)
-        .default(90)
-        .describe('Silence of a worker, or idleness of a trainer, after which it is replaced.'),
+      heartbeatSeconds: from(5)
+        .optional()
+        .describe('Seconds without a heartbeat after which a worker is lost; 30 without, 90 with `workers.pool`.'),
       stallSeconds: count
         .default(1800)
         .describe('Silence of a busy trainer in its turn: longer than its longest micro-batch.'),
@@ -272,12 +272,16 @@ export const campaignFields = z.strictObject({
           path: ['shardBase'],
           message: `false where workers.gpusPerTrainer is ${gpusPerTrainer}: there is nothing to divide; give a trainer 2 or more`,
         });
-      if (stallSeconds < heartbeatSeconds)
+      if (heartbeatSeconds !== undefined && stallSeconds < heartbeatSeconds)
         context.addIssue({
           code: 'custom',
           path: ['stallSeconds'],
           message: `at least workers.heartbeatSeconds (${heartbeatSeconds}); set it to that or more`,
         });
+    })
+    .transform((workers) => {
+      const { pool, heartbeatSeconds = pool === undefined ? 30 : 90 } = workers;
+      return { ...workers, heartbeatSeconds };
     })
     .prefault({})
     .describe('Workers and timeouts.'),

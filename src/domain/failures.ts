@@ -1,13 +1,12 @@
 /**
- * Failures outside the policy: types, one table for all parts, each with how it is retried; and who tries what again, and when. Invariant: whatever
- * goes wrong in a policy server, an environment or another part is an OutsideFailure of one of these types, so that it is counted, and never as a
- * reward.
+ * Failures outside the policy: one table of types, each with its retry rule, and the delays of all retries. Invariant: whatever goes wrong in a policy
+ * server, an environment or another part is an OutsideFailure of one of these types, so that it is counted, and never as a reward.
  */
 import { plainText } from './plain-text';
 
 /**
- * `never`: it would come again. `own`: the step's own doing, which may pass: so many times and no more. `outside`: something that the step needs is
- * away, which is no result of the step: without end, and a person is told. `preempted`: its worker was taken away: at once, and without end.
+ * `never`: the same input fails again. `own`: the step's own fault, which may pass: it ends the step after MAX_FAULTS. `outside`: a service that the
+ * step needs is unavailable: it is retried without end. `preempted`: its worker stops: it is retried at once and without end.
  */
 export type Retry = 'never' | 'own' | 'outside' | 'preempted';
 
@@ -106,8 +105,8 @@ export const failureTypes = {
   SamplerDiffers: 'never',
   /** The worker is going down in order; another one goes on. */
   WorkerShutdown: 'preempted',
-  /** The worker was killed; `campaign run` gives what it did to another one. */
-  WorkerDied: 'preempted',
+  /** Its worker died in MAX_FAULTS starts in a row before any work was durable. */
+  WorkerDied: 'never',
   /** Anything else that is asked over the network does not answer. */
   EndpointUnavailable: 'outside',
   /** Whatever else was thrown, and is no defect of the program. */
@@ -161,19 +160,17 @@ export const isFailure = (error: unknown, ...types: FailureType[]): error is Out
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Who tries what again, and when: the one table. A request to a server or a model is sent once. What fails is tried again by the smallest of these
- * that its type lets: a rollout in its batch, a batch in its step, a learner's wait for what is away, and the step itself by Temporal and its workflow,
- * which is without end for what is outside. This is of a step.
+ * Retries, from the inside out: a rollout in its batch, a batch in its step, a learner's wait for an unavailable service, and the step itself by
+ * Temporal. A request to a server or a model is sent once.
  */
-export const BACKOFF = { firstMs: 1_000, factor: 2, longestMs: 300_000 } as const;
+const BACKOFF = { firstMs: 1_000, factor: 2, longestMs: 300_000 } as const;
 
-/** After the attempt of this number, the first of which is 1. */
+/** The delay after an attempt. The first attempt is number 1. */
 export const backoffMs = (attempt: number): number =>
   Math.min(BACKOFF.longestMs, BACKOFF.firstMs * BACKOFF.factor ** (attempt - 1));
 
-/** Attempts with half an hour of waiting between the first and the last: who has failed so often is not helped by one more. */
-export const ROUND = 14;
-export const ROUND_MS = Array.from({ length: ROUND - 1 }, (_, n) => backoffMs(n + 1)).reduce((sum, ms) => sum + ms, 0);
+/** A step fails for good after so many faults of its own, or so many starts in a row that lost their worker before any work was durable. */
+export const MAX_FAULTS = 14;
 
 /** A rollout is begun afresh `rollouts.maxAttempts` times, as episodes that fail are mostly well the next time. */
 export const rolloutDelayMs = (attempt: number): number => 250 * attempt;

@@ -40,8 +40,7 @@ export const presets: Record<PresetName, PresetValues> = {
     router: { kind: 'learned', tasks: 200, trials: 1 },
     evaluation: { tasks: 200, trials: 1, sampling: { maxTokens: DEMO_TURN_TOKENS } },
     // Two trainers at once: one's gradients fill the cores while the other waits for rollouts.
-    // A turn of the model and an optimizer step take seconds: what is silent for a minute on busy cores is gone.
-    workers: { gpuSlots: 2, heartbeatSeconds: 60 },
+    workers: { gpuSlots: 2 },
   },
   /** The same method for a model of a hundred million parameters on two CPU cores, and texts of a few sentences. */
   'small-model': {

@@ -19,6 +19,9 @@ export const taskQueues = {
 } as const;
 export type QueueName = keyof typeof taskQueues;
 
+/** The store whose control queue this is. */
+export const storeOfQueue = (controlQueue: string): string => controlQueue.slice(taskQueues.control('').length);
+
 /** Of the steps that may take hours: its workers take them beside those of the other queue, so that none of minutes waits for one of them. */
 export const longQueue = (queue: string): string => `long-${queue}`;
 
@@ -64,24 +67,26 @@ export interface AnalysisHeartbeat {
   characters?: number;
 }
 
-export interface ActivityOrder {
-  /** It may take hours: it has a queue of its own (`longQueue`). */
-  long?: true;
-  /** Minutes, and something dear waits for it: it is taken before others. */
-  first?: true;
+/** How many attempts of an activity ended in which way. */
+export interface AttemptCounts {
+  /** Failures of the step's own doing. */
+  faults: number;
+  /** Attempts that reported their end, and all up to the last one in which work became durable. Every other earlier attempt lost its worker. */
+  settled: number;
 }
+export type HeartbeatDetails = (AnalysisHeartbeat | RolloutHeartbeat | TrainHeartbeat) & { counts?: AttemptCounts };
 
-export interface ActivityEntry extends ActivityOrder {
+export interface ActivityEntry {
   queue: QueueName;
   doing: string;
 }
 
 export const activities = {
   prepare: { queue: 'control', doing: 'checking the parts and splitting the tasks' },
-  discover: { queue: 'control', long: true, doing: 'looking for capabilities' },
-  label: { queue: 'control', long: true, doing: 'labeling trajectories' },
+  discover: { queue: 'control', doing: 'looking for capabilities' },
+  label: { queue: 'control', doing: 'labeling trajectories' },
   select: { queue: 'control', doing: 'selecting capabilities' },
-  synthesize: { queue: 'control', long: true, doing: 'writing the environment' },
+  synthesize: { queue: 'control', doing: 'writing the environment' },
   selfTest: { queue: 'control', doing: 'testing the environment' },
   calibrate: { queue: 'control', doing: 'holding the rewards against the bands' },
   takeModules: { queue: 'control', doing: 'taking over the environments' },
@@ -91,20 +96,19 @@ export const activities = {
   writeReport: { queue: 'control', doing: 'writing the report' },
   rollOut: { queue: 'rollouts', doing: 'beginning rollouts' },
   // It makes rollouts, and needs no GPU.
-  searchPrompt: { queue: 'rollouts', long: true, doing: 'beginning to search for a prompt' },
-  checkBase: { queue: 'rollouts', first: true, doing: 'looking at the base model' },
+  searchPrompt: { queue: 'rollouts', doing: 'beginning to search for a prompt' },
+  checkBase: { queue: 'rollouts', doing: 'looking at the base model' },
   checkAdapters: {
     queue: 'rollouts',
-    first: true,
     doing: 'trying the policy server with an adapter that changes nothing',
   },
   // A router may ask the policy.
-  fitRouter: { queue: 'rollouts', first: true, doing: 'fitting the router' },
+  fitRouter: { queue: 'rollouts', doing: 'fitting the router' },
   train: { queue: 'gpu', doing: 'beginning to train' },
 } as const satisfies Record<string, ActivityEntry>;
 
-/** Of batches of rollouts: those over all of the target's tasks are long, and a training waits for a calibration. */
-export const batchOrder: Record<Purpose, ActivityOrder> = {
+/** Of batches of rollouts: `long` ones take all of the target's tasks and have a queue of their own; a training waits for a calibration. */
+export const batchOrder: Record<Purpose, { long?: true; first?: true }> = {
   base_rollouts: { long: true },
   calibration: { first: true },
   training: {},

@@ -99,6 +99,10 @@ export async function makeMissing({
     if (isTooMany()) throw (tooMany = batchFailure());
   }
 
+  // Episodes open environments and ask partners, which is paid for, before they ask the policy.
+  if (held.size < total && !(await options.client.reachable()))
+    throw new OutsideFailure('PolicyServerUnavailable', `the policy server does not answer; ${title} waits for it`);
+
   const keepAlone = async (tried: Attempted): Promise<void> =>
     keep(await playAlone(tried, { ...options, onTurn, signal }, pauseMs));
 

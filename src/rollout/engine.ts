@@ -68,6 +68,15 @@ export interface RollOutProgress {
   turns: number;
 }
 
+/** Returns a listener of a batch's progress that calls `onMore` for rollouts beyond those of the first report, which earlier attempts made. */
+export function countDurable(onMore: () => void): (progress: Pick<RollOutProgress, 'done' | 'broken'>) => void {
+  let durable = Infinity;
+  return ({ done, broken }) => {
+    if (done - broken > durable) onMore();
+    durable = done - broken;
+  };
+}
+
 export interface RolloutBatch extends Pick<StoredBatch, 'outcomes' | 'records'> {
   summary: RolloutSummary;
   /** Rollouts that were there already: in this batch, or in others of its setting. */

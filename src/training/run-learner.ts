@@ -17,7 +17,7 @@ import type { TrainHeartbeat } from '../domain/work';
 import { limited } from '../domain/concurrency';
 import { count } from '../metrics';
 import type { PolicyClient } from '../policy/client';
-import { rollOut, type RollOutOptions } from '../rollout/engine';
+import { countDurable, rollOut, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import { type LearnerLimits, LearnerProcess, type ReplyRequest, type RolloutsRequest } from './learner-process';
 import { findResult, Overtaken, refsOf, TrainingRecord, type TrainingRecordOptions } from './result';
@@ -79,6 +79,8 @@ interface LearnerRun {
   select?: (checkpoints: Checkpoint[]) => Checkpoint[];
   /** Shows how far it is. */
   show: (details: TrainHeartbeat) => void;
+  /** Called when a rollout or a step became durable. */
+  onDurable: () => void;
   /** Whether another attempt would go further: then the result is not kept. */
   isUnfinished?: () => boolean;
 }
@@ -90,6 +92,9 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
   const known = await findResult(store, key);
   if (known) return known;
 
+  // A learner loads its model before it asks for rollouts, which need the server.
+  if (!(await deps.client.reachable()))
+    throw new OutsideFailure('PolicyServerUnavailable', 'the policy server does not answer; the training waits for it');
   const folder = folderIn(folderIn(join(home, 'trainings'), campaign), `${name}-${id.slice(0, 12)}`);
   const { job, learning } = await run.prepare(folder);
   const jobFile = join(folder, 'job.json');
@@ -122,13 +127,14 @@ async function learn(o: {
   jobFile: string;
 }): Promise<TrainingResult> {
   const { deps, run, record, learning, folder, jobFile } = o;
-  const { name, program, limits, show, env = {}, keys, python = deps.python } = run;
+  const { name, program, limits, show, onDurable, env = {}, keys, python = deps.python } = run;
   const step = await record.restore();
   const command = [python, '-m', 'trainer', program, '--job', jobFile];
   const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, keys, limits });
   const { signal, end } = untilSilent(deps, limits);
   try {
-    const result = await new Learning({ ...learning, deps, name, folder, record, process, show, signal, step }).run();
+    const learner = { deps, name, folder, record, process, show, onDurable, signal, step };
+    const result = await new Learning({ ...learning, ...learner }).run();
     return { ...result, checkpoints: run.select?.(result.checkpoints) ?? result.checkpoints };
   } finally {
     end();
@@ -179,6 +185,7 @@ export class Learning {
         /** Aborts where it is to stop. */
         signal: AbortSignal;
         show: LearnerRun['show'];
+        onDurable: LearnerRun['onDurable'];
         /** The step that it goes on from. */
         step?: number;
       },
@@ -230,6 +237,7 @@ export class Learning {
           break;
         case 'checkpoint':
           await this.patiently(() => this.o.record.addCheckpoint(message));
+          this.o.onDurable();
           break;
         case 'done':
           return this.patiently(() => this.o.record.result(message.step));
@@ -282,6 +290,7 @@ export class Learning {
     let trained = tasks;
     this.storing = this.patiently(async (onScored) => {
       const policy = await this.o.record.policy({ step: step - ahead, policy: request.policy });
+      const noteDurable = countDurable(this.o.onDurable);
       const { summary, records, outcomes } = await rollOut({
         ...options,
         ...(everyStepAnew && { step }),
@@ -298,6 +307,7 @@ export class Learning {
           this.progress.rollouts = { done, total };
           if (turns > 0) delete this.progress.waitsFor;
           onScored(done - broken);
+          noteDurable({ done, broken });
           this.heartbeat();
         },
       });

@@ -190,7 +190,6 @@ export async function serveQueues(
     const common = {
       connection,
       namespace: cluster.namespace,
-      // By which `campaign run` knows whether its process lives.
       identity: workerIdentity(),
       // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.
       shutdownGraceTime: '100ms',

@@ -8,7 +8,7 @@ import type { SelectionResult } from '../domain/results';
 import { failedWith, reasonOf } from './failures';
 import { checkAdapters, checkBase, required, rollOutTarget, type Run } from './run';
 import { approvedSelection } from './approval';
-import { activity, basePolicy, batchOf, mapBounded, part } from './steps';
+import { basePolicy, batchOf, control, longControl, mapBounded, part } from './steps';
 
 export async function rolloutsStage(run: Run): Promise<void> {
   const { config, prepared, status, found } = run;
@@ -33,11 +33,11 @@ export async function selectionStage(run: Run): Promise<void> {
   const { config, status, found } = run;
   const { name: campaign, budget, target, analyst, selection: rule, seed } = config;
   const rollouts = required(found.baseRollouts).ref;
-  const { ref: candidates, selects } = await activity(config, 'discover candidate capabilities').discover({
+  const { ref: candidates, selects } = await longControl(config, 'discover candidate capabilities').discover({
     ...{ campaign, budget, target, analyst, rule, rollouts, seed },
   });
   const passes = selects === 'outright' ? undefined : await label(run, { rollouts, candidates });
-  const { ref, selected } = await activity(config, 'select').select({
+  const { ref, selected } = await control(config, 'select').select({
     rule,
     rollouts,
     candidates,
@@ -82,7 +82,7 @@ async function label(
   const passes = Array.from({ length: rule.passes }, (_, pass) => pass);
   const ended = await mapBounded(passes, async (pass) => {
     try {
-      const step = activity(config, `labeling pass ${pass + 1} of ${rule.passes}`);
+      const step = longControl(config, `labeling pass ${pass + 1} of ${rule.passes}`);
       return await step.label({ campaign, budget, target, analyst, rollouts, candidates, pass, seed });
     } catch (error) {
       if (failedWith(error, ...OF_A_PASS) === undefined) throw error;

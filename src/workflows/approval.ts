@@ -28,7 +28,7 @@ import type { SelectedCapability, SelectionResult } from '../domain/results';
 import { type Asked, queryNames, updateNames } from './messages';
 import { required, type Run } from './run';
 import type { ChildStatus } from './status';
-import { activity } from './steps';
+import { control } from './steps';
 
 const decideUpdate = defineUpdate<Decision, [Answer]>(updateNames.decide);
 const askedQuery = defineQuery<Asked | null>(queryNames.approval);
@@ -45,8 +45,8 @@ export class Approvals {
   private subject: Subject | undefined;
   private readonly decided = new Map<string, Decision>();
 
-  /** `onChange` hears of what waits, and of its end, which it may hold up. */
-  constructor(private readonly onChange: (waiting: Waiting | undefined) => void | Promise<void>) {
+  /** `onChange` is called with what waits, and with undefined once it is decided. */
+  constructor(private readonly onChange: (waiting: Waiting | undefined) => void) {
     setHandler(askedQuery, () => this.subject?.asked ?? null);
     setHandler(decideUpdate, (input) => this.take(answerSchema.parse(input)), {
       validator: (input) => this.check(input),
@@ -58,7 +58,7 @@ export class Approvals {
     const { campaign, subject } = o;
     const { of } = subject.asked.waiting;
     const about = { about: workflowInfo().workflowId, of };
-    const kept = await activity(campaign, 'look for an earlier decision').recallDecision(about);
+    const kept = await control(campaign, 'look for an earlier decision').recallDecision(about);
     if (kept) {
       this.decided.set(of, kept);
       return kept;
@@ -66,7 +66,7 @@ export class Approvals {
     const decision = await this.wait({ campaign, subject });
     // That nobody answered is no reason to leave something out for ever.
     if (decision.by === 'person' || decision.kind === 'approve')
-      await activity(campaign, 'keep the decision').keepDecision({ ...about, decision });
+      await control(campaign, 'keep the decision').keepDecision({ ...about, decision });
     return decision;
   }
 
@@ -77,7 +77,7 @@ export class Approvals {
     const show = (reminded: boolean) => {
       const waiting = { ...subject.asked.waiting, since, reminded, ...until };
       this.subject = { ...subject, asked: { ...subject.asked, waiting } };
-      void this.onChange(waiting);
+      this.onChange(waiting);
     };
     const { of } = subject.asked.waiting;
     const answered = () => this.decided.has(of);
@@ -94,7 +94,7 @@ export class Approvals {
       }
     } finally {
       this.subject = undefined;
-      await this.onChange(undefined);
+      this.onChange(undefined);
     }
     return this.decided.get(of)!;
   }

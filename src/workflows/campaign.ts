@@ -11,7 +11,7 @@ import type { CampaignInput, CampaignResult, ChildRef, Memo } from './messages';
 import { evaluationStage, routerStage } from './router';
 import { required, type Run } from './run';
 import { CampaignStatus, withOutcome } from './status';
-import { activity } from './steps';
+import { control } from './steps';
 
 const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
   rollouts: rolloutsStage,
@@ -31,7 +31,7 @@ async function runCampaign({
 }: CampaignInput): Promise<CampaignResult> {
   const startedAt = Date.now();
   const status = new CampaignStatus(given);
-  const prepared = await activity(given, 'check the parts and split the tasks').prepare({
+  const prepared = await control(given, 'check the parts and split the tasks').prepare({
     campaign: given,
     ...(until && { until }),
   });
@@ -56,7 +56,7 @@ async function runCampaign({
     baseRollouts: required(run.found.baseRollouts),
     ...(until && until !== 'evaluation' && { stoppedAfter: until }),
   };
-  const written = await activity(config, 'write the report').writeReport({ record });
+  const written = await control(config, 'write the report').writeReport({ record });
   status.ended(written.verdict);
   const { capabilities = [], arms = [] } = record;
   const refs = (kind: ChildRef['kind'], children: readonly (CapabilityResult | ArmResult)[]) =>

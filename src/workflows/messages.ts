@@ -6,7 +6,6 @@ import type { Campaign, Stage } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
 import type { ArmResult, CapabilityResult, SelectionResult } from '../domain/results';
 import type { SynthesisRound } from '../domain/calibration';
-import type { Retry } from '../domain/failures';
 
 /** Where `campaign view` listens unless another port is named. */
 export const VIEW_PORT = 8235;
@@ -36,29 +35,6 @@ export interface CampaignResult {
 
 export type StepStatus = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled';
 
-/** What keeps a step from its result, while it is tried again; times are ms since the epoch. */
-export interface Trouble {
-  /** The step, for people. */
-  title: string;
-  retry: Retry;
-  /** Of the failure. */
-  type: string;
-  reason: string;
-  since: number;
-  nextAt: number;
-  /** Where attempts are counted: the next one. */
-  attempt?: { number: number; of: number };
-  /** It lasts: somebody has to see to it. */
-  needsPerson?: boolean;
-}
-
-/** What needs a person: `what` is the type of a failure, or `approval`. */
-export interface Need {
-  what: string;
-  since: number;
-  text: string;
-}
-
 /** Answer of the `progress` query of a campaign. */
 export interface CampaignProgress {
   campaign: string;
@@ -70,10 +46,6 @@ export interface CampaignProgress {
   rollouts: { scored: number; broken: number; causes?: BrokenCause[] };
   /** The selected capabilities, while they wait for approval. */
   waiting?: Waiting;
-  /** Steps of its own that are tried again. */
-  troubles?: Trouble[];
-  /** Of the campaign or of one of its children: what has waited longest. */
-  need?: Need;
 }
 
 /** Answer of the `progress` query of a child. */
@@ -86,7 +58,6 @@ export interface ChildProgress {
   calibration?: string;
   /** Its environment, while that waits for approval. */
   waiting?: Waiting;
-  troubles?: Trouble[];
 }
 
 /** Answer of the `approval` query: what there is to be looked at before somebody decides; null if nothing waits. */
@@ -96,8 +67,6 @@ export interface Asked {
   environment?: { candidate: Candidate; rounds: SynthesisRound[] };
 }
 
-/** Of a child to its campaign: its workflow id, and what it needs a person for; nothing once that is over. */
-export const CHILD_NEEDS = 'childNeeds';
 export const updateNames = { decide: 'decide' } as const;
 export const queryNames = { progress: 'progress', approval: 'approval' } as const;
 
@@ -106,7 +75,7 @@ export const searchAttributeNames = {
   campaign: 'CampaignName',
   stage: 'CampaignStage',
   capability: 'CampaignCapability',
-  /** Of campaigns and their children: what needs a person now. */
+  /** `approval` while the campaign or child waits for one. */
   attention: 'CampaignAttention',
   /** How campaigns and their children ended. */
   outcome: 'CampaignOutcome',

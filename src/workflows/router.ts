@@ -9,7 +9,7 @@ import type { EvaluationResult, RouterResult } from '../domain/results';
 import type { Policy, RolloutSummary } from '../domain/rollout';
 import { resultingReason } from './failures';
 import { adapters, type Option, options, required, rollOutTarget, routerOptions, type Run, sumOption } from './run';
-import { activity, mapBounded } from './steps';
+import { control, mapBounded, ownStore, policyChecks } from './steps';
 
 type Outcome = Option & { rollouts: RolloutSummary };
 type Failed = { name: string; reason: string };
@@ -55,7 +55,7 @@ async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | u
     return [{ name, own: refs(trained.synthesized), target: [refs(trained.target), { before: base, after }] }];
   });
   if (tried.length < 2) return undefined;
-  const { gaining } = await activity(config, 'which adapters gain').findGains({
+  const { gaining } = await control(config, 'which adapters gain').findGains({
     adapters: tried,
     confidence,
     seed: config.seed,
@@ -102,7 +102,8 @@ async function fit(
   outcomes: readonly Outcome[],
 ): Promise<Pick<RouterResult, 'router' | 'reason'>> {
   try {
-    return await activity(config, 'fit the router').fitRouter({
+    return await policyChecks(config, 'fit the router').fitRouter({
+      store: ownStore(),
       router: config.router,
       definitions: Object.fromEntries(
         (found.selection?.selected ?? []).map(({ candidate }) => [candidate.name, candidate.definition]),

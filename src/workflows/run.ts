@@ -8,7 +8,7 @@ import { policyNames, sumName, sumPolicy } from '../domain/policies';
 import type { ArmResult, CampaignRecord, CapabilityResult, Subset, Prepared } from '../domain/results';
 import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
 import type { CampaignStatus } from './status';
-import { activity, basePolicy, part, rollOut } from './steps';
+import { basePolicy, ownStore, part, policyChecks, rollOut } from './steps';
 
 export interface Run {
   config: Campaign;
@@ -71,7 +71,7 @@ export function required<T>(value: T | undefined): T {
 
 /** `batch`: the base rollouts. */
 export async function checkBase({ config, force }: Run, batch: RollOutInput): Promise<BaseCheck> {
-  const found = await activity(config, 'check the base model').checkBase({ rollouts: batch });
+  const found = await policyChecks(config, 'check the base model').checkBase({ store: ownStore(), rollouts: batch });
   if (found.problems.length > 0 && !force)
     throw ApplicationFailure.nonRetryable(unsuitedText(found), 'BaseUnsuited' satisfies FailureType);
   return found;
@@ -81,7 +81,7 @@ export async function checkBase({ config, force }: Run, batch: RollOutInput): Pr
 export async function checkAdapters({ config, prepared }: Run, summed: number): Promise<void> {
   if (config.policyServer.kind !== 'vllm') return;
   const { r, targetModules } = config.training.lora;
-  await activity(config, summed === 1 ? 'try an adapter' : `try a sum of ${summed} adapters`).checkAdapters({
-    ...{ base: prepared.base, lora: { r, targetModules }, summed },
+  await policyChecks(config, summed === 1 ? 'try an adapter' : `try a sum of ${summed} adapters`).checkAdapters({
+    ...{ store: ownStore(), base: prepared.base, lora: { r, targetModules }, summed },
   });
 }

@@ -5,8 +5,6 @@
 import { CancelledFailure, defineSearchAttributeKey } from '@temporalio/common';
 import {
   defineQuery,
-  defineSignal,
-  getExternalWorkflowHandle,
   isCancellation,
   setCurrentDetails,
   setHandler,
@@ -19,73 +17,49 @@ import type { CapabilityResult } from '../domain/results';
 import { escapeMarkdown } from '../domain/plain-text';
 import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
-import { isCancelled, watchSteps } from './failures';
+import { isCancelled } from './failures';
 import {
   type CampaignProgress,
-  CHILD_NEEDS,
   type ChildProgress,
-  type Need,
   queryNames,
   searchAttributeNames,
   type StepStatus,
-  type Trouble,
   VIEW_PORT,
 } from './messages';
 
 const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
 const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
 const outcomeAttribute = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
-const childNeedsSignal = defineSignal<[string, Need?]>(CHILD_NEEDS);
 
-/** What any workflow of a campaign shows: it hears of what waits for approval and of all its steps. */
-abstract class Status<Progress extends Pick<ChildProgress, 'waiting' | 'troubles'>> {
+/** What every workflow of a campaign shows: its progress, and what waits for approval. */
+abstract class Status<Progress extends Pick<ChildProgress, 'waiting'>> {
   approvals!: Approvals;
-  private readonly troubles = new Map<object, Trouble>();
-  private needed: string | null = null;
 
   constructor(protected readonly progress: Progress) {}
 
-  /** Called once all else is made: what was sent before the workflow's first task is heard at once, and shown. */
+  /** Called once all else is made: messages from before the workflow's first task are handled and shown at once. */
   protected listen(): void {
     const { progress } = this;
     setHandler(defineQuery<Progress>(queryNames.progress), () => progress);
     this.approvals = new Approvals((waiting) => {
       if (waiting) progress.waiting = waiting;
       else delete progress.waiting;
-      return this.show();
-    });
-    watchSteps({
-      onTrouble: (step, trouble) => {
-        if (trouble) this.troubles.set(step, trouble);
-        else this.troubles.delete(step);
-        void this.show();
-      },
+      upsertSearchAttributes([{ key: attentionAttribute, value: waiting ? 'approval' : null }]);
+      this.show();
     });
   }
 
-  protected abstract show(): void | Promise<void>;
+  protected abstract show(): void;
 
-  /** The oldest of what its steps, its approval and `others` need a person for, which Temporal shows from now on. */
-  protected need(campaign: string, others: Iterable<Need> = []): Need | undefined {
-    const { progress } = this;
-    progress.troubles = [...this.troubles.values()];
-    const own = progress.troubles.flatMap(({ needsPerson, type, since, title, reason }) =>
-      needsPerson ? [{ what: type, since, text: `${title}: ${reason}` }] : [],
-    );
-    const approval = progress.waiting ? [approvalNeed(progress.waiting, campaign)] : [];
-    const [oldest] = [...own, ...approval, ...others].sort((a, b) => a.since - b.since);
-    const what = oldest?.what ?? null;
-    if (what !== this.needed) upsertSearchAttributes([{ key: attentionAttribute, value: what }]);
-    this.needed = what;
-    return oldest;
+  protected waitingLine(campaign: string): string[] {
+    const { waiting } = this.progress;
+    return waiting ? [`**${escapeMarkdown(waitingText({ waiting, campaign, since: sinceText(waiting) }))}**`] : [];
   }
 }
 
 export class CampaignStatus extends Status<CampaignProgress> {
   readonly stageSeconds: Partial<Record<Stage, number>> = {};
   private verdict = '';
-  /** By workflow id. */
-  private readonly needs = new Map<string, Need>();
 
   constructor({ name, seed }: Campaign) {
     super({
@@ -96,14 +70,6 @@ export class CampaignStatus extends Status<CampaignProgress> {
       rollouts: { scored: 0, broken: 0 },
     });
     this.listen();
-    setHandler(childNeedsSignal, (workflowId, need) => {
-      const child = this.progress.children.find((one) => one.workflowId === workflowId);
-      if (child?.status !== 'running') return;
-      child.detail = need ? needText(need) : '';
-      if (need) this.needs.set(workflowId, { ...need, text: `${child.name}: ${need.text}` });
-      else this.needs.delete(workflowId);
-      this.show();
-    });
   }
 
   /** Runs a stage, and shows when it begins, what it is about, how it ended and how long it took. */
@@ -130,7 +96,6 @@ export class CampaignStatus extends Status<CampaignProgress> {
   child(workflowId: string, kind: 'capability' | 'arm', name: string, status: StepStatus, detail: string): void {
     const { children } = this.progress;
     const known = children.find((child) => child.workflowId === workflowId);
-    this.needs.delete(workflowId);
     if (known) Object.assign(known, { status, detail });
     else children.push({ workflowId, kind, name, status, detail });
     this.show();
@@ -159,29 +124,23 @@ export class CampaignStatus extends Status<CampaignProgress> {
 
   protected override show(): void {
     const { stages: all, children, rollouts, campaign } = this.progress;
-    const need = this.need(campaign, this.needs.values());
-    if (need) this.progress.need = need;
-    else delete this.progress.need;
     const line = (one: { name: string; status: string; detail: string }) =>
       `- ${escapeMarkdown(`${one.name}: ${one.status}${one.detail ? ` (${one.detail})` : ''}`)}`;
     // A list of their own: within the list of the stages Temporal's UI puts them into whichever stage stands before them.
     const below = children.length > 0 ? ['', '**Capabilities and arms**', '', ...children.map(line)] : [];
     const counts = `${rollouts.scored} rollouts scored, ${rollouts.broken} broken${children.length > 0 ? ' (children not counted)' : ''}`;
     const broke = rollouts.causes ? ['', escapeMarkdown(causesText(rollouts.causes, rollouts.broken))] : [];
-    const head = [
-      ...(this.verdict ? [escapeMarkdown(this.verdict), ''] : []),
-      ...(need ? [`**${escapeMarkdown(needText(need))}**`, ''] : []),
-    ];
+    const head = [...(this.verdict ? [escapeMarkdown(this.verdict)] : []), ...this.waitingLine(campaign)];
     const page = `All of it, with its conversations: [the campaign's page](http://127.0.0.1:${VIEW_PORT}) while \`campaign view ${campaign}\` runs.`;
-    setCurrentDetails([...head, ...all.map(line), ...below, '', counts, ...broke, '', page].join('\n'));
+    setCurrentDetails(
+      [...head.flatMap((text) => [text, '']), ...all.map(line), ...below, '', counts, ...broke, '', page].join('\n'),
+    );
   }
 }
 
 export class ChildStatus extends Status<ChildProgress> {
   /** What it has trained so far: that is spent, whatever becomes of it. */
   work?: CapabilityResult['unvalidated'];
-  /** What its campaign has heard. */
-  private told: Need | undefined;
 
   constructor(name: string) {
     super({ name, phase: 'synthesize', round: 0, detail: '' });
@@ -191,52 +150,33 @@ export class ChildStatus extends Status<ChildProgress> {
   set(phase: ChildProgress['phase'], detail: string, round = this.progress.round): void {
     if (round !== this.progress.round) delete this.progress.calibration;
     Object.assign(this.progress, { phase, detail, round });
-    void this.show();
+    this.show();
   }
 
   /** One more calibration of this round. */
   calibrated(text: string): void {
     const { calibration } = this.progress;
     this.progress.calibration = calibration ? `${calibration}, ${text}` : text;
-    void this.show();
+    this.show();
   }
 
-  /** Resolves when the campaign has heard of what is needed: a workflow does not end with a signal under way. */
-  protected override async show(): Promise<void> {
+  protected override show(): void {
     const { name, phase, detail, calibration } = this.progress;
-    const need = this.need(workflowInfo().parent?.workflowId ?? '');
     const now = `${phase}${detail ? ` (${detail})` : ''}`;
     const lines = [`**${escapeMarkdown(name)}**: ${escapeMarkdown(now)}`];
     if (calibration) lines.push(`Success in calibration: ${escapeMarkdown(calibration)}`);
-    setCurrentDetails([...lines, ...(need ? [`**${escapeMarkdown(needText(need))}**`] : [])].join('\n\n'));
-    if (need?.text === this.told?.text) return;
-    this.told = need;
-    await tellParent(need);
+    setCurrentDetails([...lines, ...this.waitingLine(workflowInfo().parent?.workflowId ?? '')].join('\n\n'));
   }
 }
 
 export const percent = (x: number): string => `${(100 * x).toFixed(0)}%`;
 
-async function tellParent(need: Need | undefined): Promise<void> {
-  const { workflowId, parent } = workflowInfo();
-  if (!parent) return;
-  try {
-    await getExternalWorkflowHandle(parent.workflowId, parent.runId).signal(childNeedsSignal, workflowId, need);
-  } catch {
-    // The campaign is closed.
-  }
-}
-
 /** How campaigns and their children end. A capability without an accepted environment is `not_trained`. */
 type Outcome = 'completed' | 'failed' | 'cancelled' | 'not_trained';
 
-/** Runs a workflow, and shows its outcome; what has ended needs nobody. */
+/** Runs a workflow, and shows its outcome. */
 export async function withOutcome<R extends { status: string }>(run: () => Promise<R>): Promise<R> {
-  const show = (outcome: Outcome) =>
-    upsertSearchAttributes([
-      { key: outcomeAttribute, value: outcome },
-      { key: attentionAttribute, value: null },
-    ]);
+  const show = (outcome: Outcome) => upsertSearchAttributes([{ key: outcomeAttribute, value: outcome }]);
   try {
     const result = await run();
     show(result.status.startsWith('not_') ? 'not_trained' : 'completed');
@@ -249,16 +189,5 @@ export async function withOutcome<R extends { status: string }>(run: () => Promi
 }
 
 /** By the workflow's clock: what is shown in Temporal's UI does not count on. */
-export const sinceText = ({ since }: { since: number }): string =>
+const sinceText = ({ since }: Waiting): string =>
   `since ${new Date(since).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
-
-/** What waits for approval says so itself. */
-const needText = (need: Need): string =>
-  need.what === APPROVAL ? need.text : `needs attention, ${need.what}, ${sinceText(need)}: ${need.text}`;
-
-const APPROVAL = 'approval';
-
-const approvalNeed = (waiting: Waiting, campaign: string): Need => {
-  const { since } = waiting;
-  return { what: APPROVAL, since, text: waitingText({ waiting, campaign, since: sinceText(waiting) }) };
-};

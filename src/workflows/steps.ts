@@ -1,85 +1,76 @@
-/** The activities as workflow steps: all timeouts, retries and heartbeats of the campaign, each with its reason. */
+/** The activities as workflow steps: queue, timeouts, retries and priority of each, and the inputs that many of them share. */
 import { ActivityCancellationType, type ActivityOptions, proxyActivities, workflowInfo } from '@temporalio/workflow';
-import type { Activities } from '../activities';
-import type { Making, Payer, RollOutInput, Silence, TaskSet } from '../activities/types';
-import { activities, type ActivityEntry, type ActivityName, batchOrder, longQueue, taskQueues } from '../domain/work';
+import type { ControlActivities, GpuActivities, RolloutActivities } from '../activities';
+import type { Making, Payer, PoolInput, RollOutInput, Silence, TaskSet } from '../activities/types';
+import { batchOrder, longQueue, storeOfQueue, taskQueues } from '../domain/work';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import type { Subset } from '../domain/results';
 import { escapeMarkdown } from '../domain/plain-text';
 import type { FixedPolicy } from '../domain/rollout';
-import { BACKOFF, ROUND } from '../domain/failures';
-import { untilDone } from './failures';
 
-/**
- * What Temporal tries again by itself is what is outside (domain/failures.ts: activities say so of every failure): it comes back, and with back-off
- * the attempts take half an hour and no history. All that is left after them, and every other failure at once, is for the workflow (failures.ts),
- * which tells them apart: Temporal counts all attempts alike.
- */
-const retry = {
-  initialInterval: BACKOFF.firstMs,
-  backoffCoefficient: BACKOFF.factor,
-  maximumInterval: BACKOFF.longestMs,
-  maximumAttempts: ROUND,
-  nonRetryableErrorTypes: ['TemporalTimeout:Heartbeat', 'TemporalTimeout:StartToClose'],
-};
-
-/** Temporal's options by queue. Every step heartbeats, so that one that is silent was lost with its worker; other limits are backstops. */
-const optionsOf: Record<keyof typeof taskQueues, ActivityOptions> = {
-  /**
-   * Seconds over a small campaign's artifacts; hours where a language model is asked about every trajectory or the base model is large.
-   */
-  control: { startToCloseTimeout: '24 hours' },
-  /** A batch runs for hours at full size, and continues from its chunks. */
-  rollouts: { startToCloseTimeout: '24 hours' },
-  /** Waits in the queue until a slot is free: there is no schedule-to-start limit. */
-  gpu: { startToCloseTimeout: '72 hours', cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED },
-};
-
-/** A cancelled learner saves a checkpoint and hands back, which the workflow waits for: no step is lost. So does a search, which holds no GPU. */
-const isLearner = (name: ActivityName): boolean => activities[name].queue === 'gpu' || name === 'searchPrompt';
-
-/** `prepare` finds the pool of a campaign that names none. */
-function queueOf(queue: keyof typeof taskQueues, { pool }: Campaign['workers']): string {
-  if (queue === 'control') return workflowInfo().taskQueue;
-  if (pool === undefined) throw new Error('a step of a pool came before `prepare`');
-  return taskQueues[queue](pool);
-}
-
+const MAX_RETRY_SECONDS = 300;
 /** Temporal's default is 3. */
 const FIRST = 2;
 
-/** Where it waits for a worker, and its place there: behind those of higher priority campaigns take turns. */
-function placeOf(name: ActivityName, input: unknown, campaign: Campaign): ActivityOptions {
-  const entry: ActivityEntry = activities[name];
-  const { long, first } = name === 'rollOut' ? batchOrder[(input as RollOutInput).purpose] : entry;
-  const own = queueOf(entry.queue, campaign.workers);
-  return {
-    taskQueue: long ? longQueue(own) : own,
-    priority: { fairnessKey: campaign.name, ...(first && { priorityKey: FIRST }) },
-  };
-}
-
-type Steps = { [Name in ActivityName]: (input: Parameters<Activities[Name]>[0]) => ReturnType<Activities[Name]> };
-
 /**
- * The activities, each tried until it has a result; `summary` is what Temporal's UI and messages call the step. With every step goes the
- * workflow's own queue, which is that of its store: a worker with another store does not begin it.
+ * An attempt may run for days: only missing heartbeats end it. Attempts have no limit: activities say which failures are final, and wait for
+ * unavailable services without end (src/activities/failures.ts). `summary` names the step in Temporal's UI.
  */
-export function activity(campaign: Campaign, summary: string): Steps {
-  const get = (_: object, key: string) => (input: unknown) => {
-    const name = key as ActivityName;
-    const proxies = proxyActivities({
-      ...optionsOf[isLearner(name) ? 'gpu' : activities[name].queue],
-      ...placeOf(name, input, campaign),
-      heartbeatTimeout: `${campaign.workers.heartbeatSeconds} seconds`,
-      retry,
-      summary: escapeMarkdown(summary),
-    });
-    return untilDone(summary, () => proxies[name]!(input, workflowInfo().taskQueue));
+function optionsOf({ name, workers }: Campaign, summary: string, first = false): ActivityOptions {
+  const { heartbeatSeconds } = workers;
+  return {
+    startToCloseTimeout: '365 days',
+    heartbeatTimeout: `${heartbeatSeconds} seconds`,
+    // After an outage work resumes as soon as after the loss of a worker.
+    retry: { maximumInterval: `${Math.min(heartbeatSeconds, MAX_RETRY_SECONDS)} seconds` },
+    priority: { fairnessKey: name, ...(first && { priorityKey: FIRST }) },
+    summary: escapeMarkdown(summary),
   };
-  return new Proxy({}, { get }) as Steps;
 }
+
+/** A cancelled learner saves a checkpoint before the workflow goes on. */
+const saving = { cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED };
+
+/** `prepare` finds the pool of a campaign that names none. */
+function poolOf({ workers: { pool } }: Campaign): string {
+  if (pool === undefined) throw new Error('a step of a pool came before `prepare`');
+  return pool;
+}
+
+type LongControl = 'discover' | 'label' | 'synthesize';
+
+export const control = (campaign: Campaign, summary: string) =>
+  proxyActivities<Omit<ControlActivities, LongControl>>(optionsOf(campaign, summary));
+
+/** Steps that ask a language model for hours. */
+export const longControl = (campaign: Campaign, summary: string) =>
+  proxyActivities<Pick<ControlActivities, LongControl>>({
+    ...optionsOf(campaign, summary),
+    taskQueue: longQueue(workflowInfo().taskQueue),
+  });
+
+/** Steps of minutes that expensive steps wait for. */
+export const policyChecks = (campaign: Campaign, summary: string) =>
+  proxyActivities<Pick<RolloutActivities, 'checkBase' | 'checkAdapters' | 'fitRouter'>>({
+    ...optionsOf(campaign, summary, true),
+    taskQueue: taskQueues.rollouts(poolOf(campaign)),
+  });
+
+export const promptSearch = (campaign: Campaign, summary: string) =>
+  proxyActivities<Pick<RolloutActivities, 'searchPrompt'>>({
+    ...{ ...optionsOf(campaign, summary), ...saving },
+    taskQueue: longQueue(taskQueues.rollouts(poolOf(campaign))),
+  });
+
+export const gpu = (campaign: Campaign, summary: string) =>
+  proxyActivities<GpuActivities>({
+    ...{ ...optionsOf(campaign, summary), ...saving },
+    taskQueue: taskQueues.gpu(poolOf(campaign)),
+  });
+
+/** The id of the store that holds the campaign's artifacts: workers of a pool check that they have it. */
+export const ownStore = (): string => storeOfQueue(workflowInfo().taskQueue);
 
 export const basePolicy = (base: string): FixedPolicy => ({ base, adapters: [] });
 /** Seeds of a synthesized environment, without those that say a test task's text. */
@@ -94,9 +85,10 @@ type Batch = Pick<RollOutInput, 'purpose' | 'title' | 'environment' | 'policy' |
   Partial<RollOutInput>;
 
 /** How rollouts are made, and who pays for them. */
-export const makingOf = ({ name, budget, rollouts }: Campaign): Payer & Making => ({
+export const makingOf = ({ name, budget, rollouts }: Campaign): Payer & Making & PoolInput => ({
   campaign: name,
   budget,
+  store: ownStore(),
   concurrency: rollouts.concurrency,
   maxAttempts: rollouts.maxAttempts,
   maxBrokenShare: rollouts.maxBrokenShare,
@@ -116,8 +108,15 @@ export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({
   ...batch,
 });
 
-export const rollOut = (campaign: Campaign, batch: Batch) =>
-  activity(campaign, batch.title).rollOut(batchOf(campaign, batch));
+export function rollOut(campaign: Campaign, batch: Batch) {
+  const { long, first } = batchOrder[batch.purpose];
+  const queue = taskQueues.rollouts(poolOf(campaign));
+  const steps = proxyActivities<Pick<RolloutActivities, 'rollOut'>>({
+    ...optionsOf(campaign, batch.title, first),
+    taskQueue: long ? longQueue(queue) : queue,
+  });
+  return steps.rollOut(batchOf(campaign, batch));
+}
 
 /** Most steps of one stage that are scheduled at once. Temporal refuses more than 2,000 open ones per workflow, and no pool takes so many. */
 const MOST_AT_ONCE = 200;

@@ -12,7 +12,7 @@ import { environmentVerdict, rejectionText } from './approval';
 import { failedWith } from './failures';
 import type { ChildProgress } from './messages';
 import { type ChildStatus, percent } from './status';
-import { activity, basePolicy, rollOut, seeds } from './steps';
+import { basePolicy, control, longControl, rollOut, seeds } from './steps';
 
 export interface SynthesisInput {
   campaign: Campaign;
@@ -50,7 +50,7 @@ export async function synthesize(
     show('self-test');
     const { module } = written;
     const { name: campaign, budget, target: unlike } = input.campaign;
-    const selfTest = await activity(input.campaign, 'self-test the environment').selfTest({
+    const selfTest = await control(input.campaign, 'self-test the environment').selfTest({
       module,
       unlike,
       campaign,
@@ -98,7 +98,7 @@ async function write(
   const round = rounds.length + 1;
   const last = rounds.at(-1);
   try {
-    const module = await activity(campaign, `synthesize an environment, round ${round}`).synthesize({
+    const module = await longControl(campaign, `synthesize an environment, round ${round}`).synthesize({
       campaign: name,
       budget,
       target,
@@ -151,7 +151,7 @@ export async function calibrate(input: SynthesisInput, record: SynthesisRound, s
   const { calibration: bands, evaluation } = input.campaign;
   record.calibrationRollouts = await rolledOut(input, record);
   const { ref: rollouts } = record.calibrationRollouts;
-  record.calibration = await activity(input.campaign, 'hold the rewards against the bands').calibrate({
+  record.calibration = await control(input.campaign, 'hold the rewards against the bands').calibrate({
     bands,
     rollouts,
     confidence: evaluation.confidence,

@@ -7,7 +7,7 @@ import { type EnvironmentSpec, type Identity, mixtureSpec, sandboxSpec } from '.
 import type { Iteration, Prepared, TrainedOn, TrainingResult } from '../domain/results';
 import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../domain/seeds';
 import type { ChildStatus } from './status';
-import { activity, makingOf, mapBounded, rollOut, seeds as seedsOf, silenceOf } from './steps';
+import { gpu, makingOf, mapBounded, rollOut, seeds as seedsOf, silenceOf } from './steps';
 
 export interface TrainInput {
   campaign: Campaign;
@@ -30,7 +30,7 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
   const { heldOutOn = environment } = input;
   const settings = { ...campaign.training, steps };
   status.set('train', `${steps} steps`);
-  const training = await activity(campaign, `train a LoRA: ${name}`).train({
+  const training = await gpu(campaign, `train a LoRA: ${name}`).train({
     name,
     maker,
     environment,

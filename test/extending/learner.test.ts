@@ -8,7 +8,7 @@ import { LearnerProcess } from '../../src/training/learner-process';
 import { Learning } from '../../src/training/run-learner';
 import { TrainingRecord } from '../../src/training/result';
 import { openFolderStore } from '../../src/artifacts/open-store';
-import { progress } from '../../src/activities/context';
+import { progress } from '../../src/activities/heartbeat';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import type { Environment } from '../../src/domain/environment';
 import type { TrainHeartbeat } from '../../src/domain/work';
@@ -37,6 +37,7 @@ function learningOf(o: { command: string[]; store: ArtifactStore; environment?: 
   const kept = { base: 'base@1', checkpointEvery: 2 };
   return new Learning({
     show: progress,
+    onDurable: () => undefined,
     signal: Context.current().cancellationSignal,
     deps: { store, client: promptable, home: folder },
     name: 'two-prompts',

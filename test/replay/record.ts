@@ -42,7 +42,6 @@ const decide = async (handle: WorkflowHandle, answer: Answer) =>
   handle.executeUpdate<Decision, [Answer]>('decide', { args: [{ ...answer, of: await waiting(handle) }] });
 
 let calibrations = 0;
-let faults = 0;
 let begun = false;
 const recordings: Record<string, Recording> = {
   recorded: {
@@ -53,18 +52,6 @@ const recordings: Record<string, Recording> = {
   failure: {
     keep: ['', OWN],
     replaced: () => ({ select: one, train: () => Promise.reject(failed('BadInput')) }),
-  },
-  retry: {
-    keep: [OWN],
-    replaced: ({ train }) => ({
-      select: one,
-      // Its own faults, its worker's loss, then the result.
-      train: async (input) => {
-        const type = (['TrainerDied', 'WorkerDied', 'TrainerHung'] as const)[faults++];
-        if (type) throw failed(type);
-        return train(input);
-      },
-    }),
   },
   approved: {
     keep: ['', OWN],

@@ -23,7 +23,10 @@ export const putPlan = (store: Puts, train: string[]): Promise<ArtifactRef> =>
   put(store, 'plan', JSON.stringify({ train, validation: [], router: [], test: [] }));
 
 /** One attempt at each task of a plan to train on. */
-export const rollOutInput = (plan: ArtifactRef, changes: Partial<RollOutInput>): RollOutInput => ({
+export const rollOutInput = (
+  plan: ArtifactRef,
+  changes: Partial<RollOutInput> & Pick<RollOutInput, 'store'>,
+): RollOutInput => ({
   ...{ purpose: 'base_rollouts', title: 'base rollouts', campaign: 'one', budget: {} },
   environment: { kind: 'shop' },
   policy: { base: 'base', adapters: [] },

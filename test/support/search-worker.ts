@@ -48,7 +48,16 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
     environments: poolOf(async () => environment),
   });
   const input: SearchPromptInput = {
-    ...{ name: 'gepa', campaign: 'searches', budget, base: 'base@1', seed: 1, searchSeed: 1, rollouts: ROLLOUTS },
+    ...{
+      store: await store.id(),
+      name: 'gepa',
+      campaign: 'searches',
+      budget,
+      base: 'base@1',
+      seed: 1,
+      searchSeed: 1,
+      rollouts: ROLLOUTS,
+    },
     environment: { kind: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
     search: {

@@ -1,22 +1,22 @@
-/** A worker of the project's own making whose step never ends, or fails at once: its argument says which, `TEMPORAL_ADDRESS` where. */
-import { heartbeat } from '@temporalio/activity';
+/** A worker whose steps do what their name says; `TEMPORAL_ADDRESS` names its server. */
 import type { Dependencies } from '../../src/activities/context';
-import { fail } from '../../src/activities/failures';
+import { mapped } from '../../src/activities/failures';
+import { OutsideFailure } from '../../src/domain/failures';
 import { clusterAt } from '../../src/temporal/connection';
 import { serveQueues } from '../../src/workers/worker';
 
 const nothing = {
+  home: '',
   environments: { close: () => Promise.resolve() },
   store: { id: () => Promise.resolve('nobody opens it') },
 } as unknown as Dependencies;
 
-const steps: Record<string, () => Promise<never>> = {
-  endless: () => {
-    heartbeat();
-    console.log('at work');
-    return new Promise(() => undefined);
-  },
-  failing: () => Promise.reject(fail('TrainerDied', 'no CUDA device')),
-};
-const activities = { work: steps[process.argv[2] ?? ''] };
+async function work(name: string): Promise<string> {
+  console.log(`begins ${name}`);
+  if (name === 'endless' || name === 'waiting') await new Promise(() => undefined);
+  if (name === 'failing') throw new OutsideFailure('TrainerDied', 'no CUDA device');
+  if (name === 'killing') process.kill(process.pid, 'SIGKILL');
+  return name;
+}
+const activities = mapped({ work }, nothing);
 void serveQueues(nothing, [{ taskQueue: 'steps', activities, stopsWhenFaulty: true }], clusterAt());

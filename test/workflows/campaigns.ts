@@ -32,9 +32,9 @@ export interface Played extends Begun {
   record: CampaignRecord;
 }
 
-/** `parts`: as the reader of campaign files says it of their kinds. */
+/** `parts`: as the reader of campaign files says it of their kinds. `heartbeatSeconds` may be less than a file may say. */
 type Begin<Result> = (
-  fields?: { parts?: PartFacts; [field: string]: unknown },
+  fields?: { parts?: PartFacts; heartbeatSeconds?: number; [field: string]: unknown },
   replaced?: Replaced,
   input?: Omit<CampaignInput, 'campaign'>,
 ) => Promise<Result>;
@@ -79,11 +79,12 @@ export function campaignsOn(server: () => Promise<TestWorkflowEnvironment>, pref
     await env?.teardown();
   });
 
-  const begin: Campaigns['begin'] = async ({ parts, ...fields } = {}, replaced = {}, input = {}) => {
+  const begin: Campaigns['begin'] = async ({ parts, heartbeatSeconds, ...fields } = {}, replaced = {}, input = {}) => {
     const { activities, seen } = fakeActivities();
     Object.assign(activities, typeof replaced === 'function' ? replaced({ ...activities }) : replaced);
     const defaults = { name: `${prefix}-${count++}`, arms: [], selection: { passes: 2, votes: 2 } };
     const campaign = { ...config({ ...defaults, ...fields }), ...(parts && { parts }) };
+    if (heartbeatSeconds !== undefined) campaign.workers = { ...campaign.workers, heartbeatSeconds };
     const calls = new Map<string, unknown[]>();
     all.set(campaign.name, { activities, calls });
     const started = () => start(env, { ...input, campaign });

@@ -8,6 +8,7 @@ import { openFolderStore, openStore } from '../../src/artifacts/open-store';
 import { notingUsage } from '../../src/artifacts/usage';
 import { UserError } from '../../src/cli/errors';
 import type { ArtifactRef } from '../../src/domain/artifacts';
+import { takeSnapshot } from '../../src/cli/watch/snapshot';
 import { type AnnouncedServer, announcedServer } from '../support/announced-server';
 import { openBrowser } from '../support/browser';
 import { campaignCommand } from '../support/campaign-command';
@@ -210,10 +211,11 @@ test.each([
 
 test('one that waits can be cancelled, with its children, and not twice', async () => {
   const name = 'dropped';
-  const { handle, progress } = await begin({ name, approval: { environments: true } }, await stored());
-  const child = await until(async () =>
-    (await progress()).children.find(({ detail }) => detail.startsWith('waits for approval')),
-  );
+  const { handle } = await begin({ name, approval: { environments: true } }, await stored());
+  const child = await until(async () => {
+    const { children } = await takeSnapshot({ client: env().client, close: async () => undefined }, name);
+    return children.find((one) => one.progress?.waiting);
+  });
   await run('cancel', name);
   await expect(handle.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } });
   expect((await env().client.workflow.getHandle(child.workflowId).describe()).status.name).toBe('CANCELLED');

@@ -6,7 +6,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { type Asked, searchAttributeNames } from '../../src/workflows/messages';
 import { latch, until } from './campaigns';
 import { dataConverter, devServer, quiet, start, withWorkers, workflowBundle } from './environment';
-import { type Activities, config, failure, fakeActivities, selecting, TELL } from './fake-activities';
+import { type Activities, config, fakeActivities, selecting, TELL } from './fake-activities';
 
 jest.setTimeout(120_000);
 quiet();
@@ -67,7 +67,7 @@ test('a step that waits to be tried again ends with the campaign that is cancell
   const { activities, seen, begin } = held(() => ({
     synthesize: () => {
       calls++;
-      throw failure('Unexpected', 'odd');
+      throw ApplicationFailure.create({ type: 'Unexpected', message: 'odd' });
     },
   }));
   await withWorkers(env, activities, async () => {
@@ -77,19 +77,6 @@ test('a step that waits to be tried again ends with the campaign that is cancell
     await expect(running.result()).rejects.toMatchObject({ cause: expect.any(Cancelled) as Cancelled });
   });
   expect(seen.record).toBeUndefined();
-});
-
-test('a step whose worker is silent is another step at once, and no attempt of it', async () => {
-  const attempts: number[] = [];
-  const replaced = ({ train }: Activities): Partial<Activities> => ({
-    train: async (input) => {
-      attempts.push(Context.current().info.attempt);
-      return attempts.length === 1 ? Context.current().cancelled : train(input);
-    },
-  });
-  const { activities, statuses, begin } = held(replaced, { workers: { heartbeatSeconds: 20 } });
-  await withWorkers(env, activities, async () => (await begin()).result());
-  expect([attempts, statuses()]).toEqual([[1, 1], ['trained']]);
 });
 
 test('a worker that ends while a campaign waits for approval is nothing to the wait; another one goes on', async () => {

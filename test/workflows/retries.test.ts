@@ -1,127 +1,175 @@
-/** What is tried again, how long, and who is told: under time skipping, so that an outage of hours takes seconds. */
-import { defineSearchAttributeKey } from '@temporalio/common';
+/** When a step is tried again and when it ends, under time skipping: an outage of days takes seconds, the loss of a worker a real second. */
+import { Context } from '@temporalio/activity';
+import { temporal } from '@temporalio/proto';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { mapped } from '../../src/activities/failures';
-import { ROUND, OutsideFailure, type FailureType } from '../../src/domain/failures';
-import { searchAttributeNames } from '../../src/workflows/messages';
+import { markProgress } from '../../src/activities/heartbeat';
+import { type FailureType, MAX_FAULTS, OutsideFailure } from '../../src/domain/failures';
 import { campaignsOn } from './campaigns';
 import { STORE, timeSkipping } from './environment';
-import { type Activities, selecting } from './fake-activities';
+import { type Activities, REFUSE, selecting, TELL } from './fake-activities';
 
 jest.setTimeout(300_000);
 const campaigns = campaignsOn(timeSkipping, 'retried');
 const { env } = campaigns;
-// Silent for hours of skipped time: nobody is to take that for a loss.
-const workers = { heartbeatSeconds: 100_000, stallSeconds: 100_000 };
-const MINUTE = 60_000;
 const now = () => env().currentTimeMs();
 
-/** A campaign of one capability, with activities as a worker runs them: what they throw goes through the one mapping. */
-const play = (change: (fakes: Activities) => Partial<Activities>) =>
-  campaigns.play({ workers }, (fakes) => {
-    const changed = { ...fakes, ...selecting('tell'), ...change(fakes) };
+/** A campaign with activities as a worker runs them. */
+const play = (fields: Parameters<typeof campaigns.play>[0], change: (fakes: Activities) => Partial<Activities>) =>
+  campaigns.play(fields, (fakes) => {
+    const changed = { ...fakes, ...selecting(TELL), ...change(fakes) };
     return mapped(changed, { home: '', store: { id: async () => STORE } as ArtifactStore });
   });
 
-const attentionOf = async (workflowId: string) => {
-  const { typedSearchAttributes } = await env().client.workflow.getHandle(workflowId).describe();
-  return typedSearchAttributes.get(defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD'));
-};
+/** Ends an attempt as Temporal sees the death of its worker: heartbeats stop, and what is said later comes too late. */
+async function loseWorker(): Promise<never> {
+  await new Promise((sent) => setTimeout(sent, 50));
+  Object.assign(Context.current(), { heartbeat: () => undefined });
+  await new Promise((late) => setTimeout(late, 1500));
+  throw new Error('too late');
+}
 
-test('a policy server that is away for three hours drops nothing: the campaign asks for attention and ends with the adapter', async () => {
-  let gone: number | undefined;
-  const asked: { minutes: number; attention: (string | undefined)[] }[] = [];
-  const { record, campaign } = await play(({ rollOut }) => ({
-    rollOut: async (input) => {
-      if (!input.title.startsWith('tell: held out at step')) return rollOut(input);
-      const at = await now();
-      gone ??= at;
-      const names = [input.campaign, `${input.campaign}/capability/tell`];
-      const minutes = (at - gone) / MINUTE;
-      asked.push({ minutes, attention: await Promise.all(names.map(attentionOf)) });
-      if (minutes > 180) return rollOut(input);
-      throw new OutsideFailure('PolicyServerUnavailable', 'connect ECONNREFUSED');
+test('after 100 attempts in an outage and 20 lost workers with progress between them, all own faults are left', async () => {
+  let [attempts, faults] = [0, 0];
+  const { record } = await play({ heartbeatSeconds: 1 }, () => ({
+    train: async () => {
+      attempts++;
+      if (attempts <= 100) throw new OutsideFailure('PolicyServerUnavailable', 'connect ECONNREFUSED');
+      if (attempts <= 120) {
+        markProgress();
+        await loseWorker();
+      }
+      faults++;
+      throw new OutsideFailure('TrainerDied', 'it broke');
     },
   }));
-  expect(record.capabilities).toMatchObject([{ name: 'tell', status: 'trained', trained: { best: { step: 2 } } }]);
-  expect(record.evaluation?.failed).toEqual([]);
-  const away = asked.filter(({ minutes }) => minutes > 35);
-  expect(away.length).toBeGreaterThan(10);
-  expect(new Set(away.flatMap(({ attention }) => attention))).toEqual(new Set(['PolicyServerUnavailable']));
-  const early = asked.filter(({ minutes }) => minutes < 25);
-  expect(new Set(early.flatMap(({ attention }) => attention))).toEqual(new Set([undefined]));
-  expect(await attentionOf(campaign.name)).toBeUndefined();
+  expect(faults).toBe(MAX_FAULTS);
+  expect(record.capabilities).toMatchObject([{ status: 'failed', reason: 'TrainerDied: it broke' }]);
 });
 
-test('attention goes when a step goes on, though it takes long; and it is not paid for by steps that are preempted', async () => {
-  const seenAt: [hours: number, attention: string | undefined][] = [];
-  let begun: number | undefined;
-  await play(({ train }) => ({
+test('a step that loses its worker in every start fails, and other steps go on', async () => {
+  let starts = 0;
+  const { record } = await play({ heartbeatSeconds: 1 }, ({ train }) => ({
+    ...selecting(REFUSE, TELL),
     train: async (input) => {
-      begun ??= await now();
-      const hours = ((await now()) - begun) / (60 * MINUTE);
-      if (hours < 2) throw new OutsideFailure('DiskFull', 'no room');
-      // It runs for hours now, and is preempted once.
-      for (let hour = 0; hour < 3; hour++) {
-        seenAt.push([hour, await attentionOf(input.campaign)]);
-        await env().sleep('1 hour');
-      }
-      if (hours < 4) throw new OutsideFailure('WorkerShutdown', 'the worker is shutting down');
-      return train(input);
+      if (input.name !== REFUSE) return train(input);
+      starts++;
+      return loseWorker();
     },
   }));
-  expect(seenAt).toEqual([0, 1, 2, 0, 1, 2].map((hour, i) => [hour, i === 0 ? 'DiskFull' : undefined]));
+  expect(starts).toBe(MAX_FAULTS);
+  expect(record.capabilities).toMatchObject([
+    { name: REFUSE, status: 'failed', reason: expect.stringMatching(/^WorkerDied: /) as string },
+    { name: TELL, status: 'trained' },
+  ]);
 });
 
 test.each<[FailureType, number]>([
-  ['TrainerDied', ROUND],
-  ['Unexpected', ROUND],
+  ['TrainerDied', MAX_FAULTS],
+  ['Unexpected', MAX_FAULTS],
   ['BadJob', 1],
-])(
-  '%s is the training’s own: after %d attempts it is a row, whatever was outside or preempted meanwhile',
-  async (type, attempts) => {
-    const thrown: string[] = [];
-    const { record } = await play(() => ({
-      train: async () => {
-        const others: FailureType[] = ['PolicyServerUnavailable', 'WorkerShutdown', 'WorkerDied'];
-        const next = others[thrown.length] ?? type;
-        thrown.push(next);
-        if (next === 'Unexpected') throw new Error('it broke');
-        throw new OutsideFailure(next, 'it broke');
-      },
-    }));
-    expect(thrown.filter((one) => one === type)).toHaveLength(attempts);
-    expect(record.capabilities).toMatchObject([{ status: 'failed', reason: `${type}: it broke` }]);
-  },
-);
+])('a training fails for good with %s after %d attempts', async (type, attempts) => {
+  let thrown = 0;
+  const { record } = await play({}, () => ({
+    train: async () => {
+      thrown++;
+      if (type === 'Unexpected') throw new Error('it broke');
+      throw new OutsideFailure(type, 'it broke');
+    },
+  }));
+  expect(thrown).toBe(attempts);
+  expect(record.capabilities).toMatchObject([{ status: 'failed', reason: `${type}: it broke` }]);
+});
 
 test('a hundred preemptions do not end a step; each is tried again within about a second', async () => {
   let last: number | undefined;
   const waited: number[] = [];
-  const { record } = await play(({ train }) => ({
+  const { record } = await play({ heartbeatSeconds: 100_000 }, ({ train }) => ({
     train: async (input) => {
       if (last !== undefined) waited.push(((await now()) - last) / 1000);
       if (waited.length === 100) return train(input);
       await env().sleep('20 minutes');
       last = await now();
-      throw new OutsideFailure(waited.length % 2 === 0 ? 'WorkerShutdown' : 'WorkerDied', 'gone');
+      throw new OutsideFailure('WorkerShutdown', 'gone');
     },
   }));
   expect(record.capabilities).toMatchObject([{ status: 'trained' }]);
   expect(waited.filter((seconds) => seconds > 3)).toEqual([]);
 });
 
-test('a worker that dies of a step as soon as it has it is tried more slowly in the end, and asks for attention', async () => {
+test('the delay that a service asks for is kept', async () => {
   const at: number[] = [];
-  const attention: (string | undefined)[] = [];
-  await play(({ train }) => ({
-    train: async (input) => {
-      at.push(await now());
-      attention.push(await attentionOf(input.campaign));
-      if (at.length > 60) return train(input);
-      throw new OutsideFailure('WorkerDied', 'killed');
+  await play({}, ({ synthesize }) => ({
+    synthesize: async (input) => {
+      if (at.push(await now()) > 1) return synthesize(input);
+      throw new OutsideFailure('LanguageModelUnavailable', 'busy', undefined, 7_200_000);
     },
   }));
-  expect(at[60]! - at[59]!).toBeGreaterThan(50_000);
-  expect([attention[20], attention.at(-1)]).toEqual([undefined, 'WorkerDied']);
+  expect(at[1]! - at[0]!).toBeGreaterThanOrEqual(7_200_000);
+});
+
+const { EventType } = temporal.api.enums.v1;
+const TASKS: (string | number | null | undefined)[] = [
+  EventType.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED,
+  EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+  EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED,
+];
+
+/** The part that is away, for all steps that ask it. */
+const services: Record<string, { type: FailureType; steps: (keyof Activities)[] }> = {
+  'policy server': { type: 'PolicyServerUnavailable', steps: ['rollOut'] },
+  store: { type: 'StoreUnavailable', steps: ['rollOut', 'findGains', 'label'] },
+  'language model': { type: 'LanguageModelUnavailable', steps: ['label', 'synthesize'] },
+};
+
+describe.each(Object.entries(services))('while the %s is away', (_name, { type, steps }) => {
+  /** Returns how many events there are, but for tasks of workflows, which may be joined, and when work went on. */
+  async function outage(o: { hours: number; parallel: number; heartbeatSeconds: number }) {
+    let gone: number | undefined;
+    let resumed = 0;
+    const fields = {
+      heartbeatSeconds: o.heartbeatSeconds,
+      training: { checkpointEvery: 1, steps: o.parallel },
+      selection: { passes: o.parallel, votes: 2 },
+    };
+    const { campaign, record } = await play(fields, (fakes) =>
+      Object.fromEntries(
+        steps.map((name) => [
+          name,
+          async (input: never) => {
+            const at = await now();
+            gone ??= at;
+            if (at - gone < o.hours * 3_600_000) throw new OutsideFailure(type, 'connect ECONNREFUSED');
+            resumed ||= at - gone;
+            return (fakes[name] as (given: never) => Promise<unknown>)(input);
+          },
+        ]),
+      ),
+    );
+    expect(record.capabilities).toMatchObject([{ status: 'trained' }]);
+    const histories = [campaign.name, `${campaign.name}/capability/${TELL}`].map((id) =>
+      env().client.workflow.getHandle(id).fetchHistory(),
+    );
+    const events = (await Promise.all(histories)).flatMap((history) => history.events ?? []);
+    return { events: events.filter(({ eventType }) => !TASKS.includes(eventType)).length, all: events.length, resumed };
+  }
+
+  test('histories do not grow, for days or with many steps', async () => {
+    const [short, long] = [
+      await outage({ hours: 1, parallel: 4, heartbeatSeconds: 300 }),
+      await outage({ hours: 48, parallel: 4, heartbeatSeconds: 300 }),
+    ];
+    expect(long.events).toBe(short.events);
+    const [few, many] = [
+      await outage({ hours: 0, parallel: 40, heartbeatSeconds: 300 }),
+      await outage({ hours: 2, parallel: 40, heartbeatSeconds: 300 }),
+    ];
+    expect(many.events).toBe(few.events);
+    expect(many.all).toBeLessThan(1000);
+  });
+
+  test('on one machine work goes on within 30 s of its return', async () => {
+    const { resumed } = await outage({ hours: 2, parallel: 4, heartbeatSeconds: 30 });
+    expect(resumed).toBeLessThanOrEqual(2 * 3_600_000 + 30_000);
+  });
 });

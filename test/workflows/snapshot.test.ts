@@ -1,5 +1,5 @@
 /** Snapshots of campaigns whose workers are there, busy or away, and commands on campaigns that have ended, on a dev server. */
-import { ApplicationFailure, defineSearchAttributeKey } from '@temporalio/common';
+import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { hostname } from 'node:os';
@@ -9,7 +9,6 @@ import { UserError } from '../../src/cli/errors';
 import type { Temporal } from '../../src/cli/temporal';
 import type { ProgressOutput } from '../../src/cli/watch/output';
 import { takeSnapshot, type Snapshot, writeStatus } from '../../src/cli/watch/snapshot';
-import { searchAttributeNames } from '../../src/workflows/messages';
 import { type AnnouncedServer, announcedServer } from '../support/announced-server';
 import { campaignCommand } from '../support/campaign-command';
 import { temporaryFolder } from '../support/temporary-folder';
@@ -124,26 +123,17 @@ test('stage, children and their activities are known without a worker', async ()
   ]);
 });
 
-test('what needs a person is told by the server alone, and with workers in words', async () => {
-  const attention = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
-  await env.client.workflow.start('campaign', {
-    ...{ workflowId: 'needing', taskQueue: 'nobody polls it' },
-    typedSearchAttributes: [{ key: attention, value: 'PolicyServerUnavailable' }],
-  });
-  const alone = await takeSnapshot(temporal, 'needing');
-  expect(alone).toMatchObject({ attention: 'PolicyServerUnavailable' });
-  expect(await until(() => listed('needing'))).toMatchObject({
-    status: 'running',
-    attention: 'PolicyServerUnavailable',
-  });
-  // What waits for approval needs one too, from its beginning.
+test('a campaign or a child that waits for approval is told by the server alone', async () => {
   const campaign = config({ name: 'asking', arms: [], approval: { capabilities: true } });
+  const other = config({ name: 'child-asks', arms: [], approval: { environments: true } });
   await beside(['control', 'rollouts'], {}, async () => {
-    await start(env, { campaign });
-    const asking = await seen('asking', (snapshot) => snapshot.attention !== undefined);
-    expect(asking).toMatchObject({ attention: 'approval', progress: { need: { what: 'approval' } } });
+    for (const one of [campaign, other]) await start(env, { campaign: one });
+    for (const { name } of [campaign, other]) await seen(name, (snapshot) => snapshot.attention === 'approval');
   });
-  expect(await takeSnapshot(temporal, 'asking')).toMatchObject({ attention: 'approval' });
+  for (const { name } of [campaign, other]) {
+    expect(await takeSnapshot(temporal, name)).toMatchObject({ attention: 'approval' });
+    expect(await until(() => listed(name))).toMatchObject({ status: 'running', attention: 'approval' });
+  }
 });
 
 test('code that fails is told from a worker that is away, and ends a run', async () => {

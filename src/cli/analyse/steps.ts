@@ -23,7 +23,7 @@ import type { SelectionRule } from '../../domain/campaign';
 import { type Candidate, labelPassSchema } from '../../domain/capability';
 import { forEachBounded } from '../../domain/concurrency';
 import { costOf } from '../../domain/endpoints';
-import { backoffMs, isFailure, OF_A_PASS, OutsideFailure, retryOf, ROUND } from '../../domain/failures';
+import { backoffMs, isFailure, OF_A_PASS, OutsideFailure, retryOf, MAX_FAULTS } from '../../domain/failures';
 import { plainText, plainLine } from '../../domain/plain-text';
 import type { SelectionResult } from '../../domain/results';
 import type { ScoredRollout } from '../../domain/rollout';
@@ -162,7 +162,7 @@ export async function retried<Result>(
     } catch (failure) {
       if (signal.aborted || !(failure instanceof OutsideFailure) || retryOf(failure.type) === 'never') throw failure;
       const known = progress.hasAnswer() || failure.retryAfterMs !== undefined;
-      if (attempt >= (known ? ROUND : ATTEMPTS_UNANSWERED)) throw failure;
+      if (attempt >= (known ? MAX_FAULTS : ATTEMPTS_UNANSWERED)) throw failure;
       const waitMs = Math.max(failure.retryAfterMs ?? 0, backoffMs(attempt));
       progress.waits(failure.message, waitMs);
       await sleep(waitMs, undefined, { signal });

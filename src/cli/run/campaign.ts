@@ -3,18 +3,9 @@
  * What a new start of the workflow mends (a damaged artifact, a lost report) is mended by itself, a few times; anything else that ends the
  * campaign is an error that says why.
  */
-import {
-  ActivityCompletionError,
-  ActivityNotFoundError,
-  ServiceError,
-  WorkflowNotFoundError,
-} from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
 import { openStore } from '../../artifacts/open-store';
-import { pidHere } from '../../artifacts/place';
 import { approvalCommands } from '../../domain/approval';
 import type { Campaign, Stage } from '../../domain/campaign';
-import type { FailureType } from '../../domain/failures';
 import { kindOf } from '../../domain/kinds';
 import { LAST_STAGE, taskQueues } from '../../domain/work';
 import { withPlugins } from '../../plugins';
@@ -44,10 +35,9 @@ import {
 import { addressOf, connect, hasWorkers, registerSearchAttributes, type Temporal } from '../temporal';
 import { follow } from '../campaign-status';
 import type { ProgressOutput } from '../watch/output';
-import { activitiesOf, type ActivitySnapshot, readStatus, type Snapshot, writeStatus } from '../watch/snapshot';
+import { readStatus, type Snapshot, writeStatus } from '../watch/snapshot';
 import { allowCampaign } from './allowed';
 import { keepPlugins } from './plugins';
-import { lives } from '../../artifacts/durable-file';
 import type { ServeOptions, SupervisedRun } from './supervisor';
 
 export interface StartOptions extends CampaignOverrides {
@@ -142,53 +132,6 @@ export async function start(file: string, options: StartOptions & CommonOptions)
   }
 }
 
-const WORKER_DIED: FailureType = 'WorkerDied';
-const ANSWER_MS = 4000;
-/** The step has ended meanwhile, or the server is away: the next look decides. */
-const harmless = [ActivityNotFoundError, ActivityCompletionError, WorkflowNotFoundError, ServiceError];
-
-type Step = Pick<ActivitySnapshot, 'id' | 'workflowId' | 'state' | 'worker' | 'attempt'>;
-
-/** Whether the process that has the step is gone. Of processes of another machine or container nothing is known. */
-export function isLost({ state, worker }: Pick<Step, 'state' | 'worker'>): boolean {
-  const pid = pidHere(worker ?? '');
-  return state !== 'scheduled' && pid !== undefined && !lives(pid);
-}
-
-/**
- * Gives steps whose worker was killed back to the server, which otherwise waits for their heartbeat timeout: only those of processes of this
- * place that are gone, and only the attempt that the dead one had. @returns how many steps begin again now.
- */
-export async function giveBackLostWork(
-  temporal: Temporal,
-  { activities, children }: { activities: Step[]; children: { activities: Step[] }[] },
-): Promise<number> {
-  const steps = [...activities, ...children.flatMap((child) => child.activities)].filter(isLost);
-  const givenBack = await Promise.all(steps.map((step) => giveBack(temporal, step)));
-  return givenBack.filter(Boolean).length;
-}
-
-async function giveBack(temporal: Temporal, { id, workflowId, worker, attempt }: Step): Promise<boolean> {
-  const { client } = temporal;
-  const at = { workflowId, activityId: id };
-  try {
-    return await client.withDeadline(Date.now() + ANSWER_MS, async () => {
-      // The snapshot may be old: somebody who lives may have the step by now.
-      const steps = await activitiesOf(temporal, await client.workflow.getHandle(workflowId).describe());
-      const now = steps.find((one) => one.id === id);
-      if (now?.worker !== worker || now?.attempt !== attempt || !isLost(now)) return false;
-      // A cancelled campaign waits for its end; else the workflow begins it again.
-      if (now.state === 'cancelling') await client.activity.reportCancellation(at);
-      else
-        await client.activity.fail(at, ApplicationFailure.nonRetryable(`the worker ${worker} was killed`, WORKER_DIED));
-      return true;
-    });
-  } catch (error) {
-    if (harmless.some((type) => error instanceof type)) return false;
-    throw error;
-  }
-}
-
 /** Notes how to approve each thing that waits, once: the tree goes on showing that it waits. */
 function approvalNotes(output: Pick<ProgressOutput, 'note'>): (snapshot: Snapshot) => void {
   const noted = new Set<string>();
@@ -275,9 +218,6 @@ export async function campaignToEnd(
     noteWaits(snapshot);
     run.diskIsFull();
     await writeStatus({ home: home.root, snapshot });
-    if (snapshot.status !== 'RUNNING') return;
-    const steps = await giveBackLostWork(temporal, snapshot);
-    if (steps > 0) note(`steps of killed workers that begin again: ${steps}`);
   };
   // One that was attached to may stop at an earlier stage than the one asked for: then it starts again and goes on from there.
   for (; decision !== 'show'; decision = await look()) {

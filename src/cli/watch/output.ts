@@ -48,7 +48,7 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
     return `\x1b[${code}m${text.slice(0, painted)}\x1b[0m${text.slice(painted)}`;
   });
   const runs = runsText(snapshot, asOf ?? now);
-  const notes = [...(runs ? [runs] : []), ...notesOf(snapshot, asOf ?? now), ...(failure ? [`why: ${failure}`] : [])];
+  const notes = [...(runs ? [runs] : []), ...notesOf(snapshot), ...(failure ? [`why: ${failure}`] : [])];
   const below = [
     ...(progress && progress.rollouts.scored + progress.rollouts.broken > 0 ? [countsText(progress)] : []),
     ...notes.flatMap((note) => wrap(plainText(note).replace(/\s+/g, ' '), columns - 2, { cutsWords: true })),
@@ -156,7 +156,7 @@ export class Changes {
 
   /** Lines for what is new in this snapshot. */
   since(snapshot: Snapshot, now: number): ChangeLine[] {
-    const notes = snapshot.failure ?? notesOf(snapshot, now).join('; ');
+    const notes = snapshot.failure ?? notesOf(snapshot).join('; ');
     const whole = { key: 'campaign', depth: 0, status: stateOf(snapshot), label: 'campaign', detail: notes };
     const lines = [whole, ...treeLines({ snapshot, rates: this.rates, now })];
     return lines.flatMap(({ key, depth, status, label, detail }) => {

@@ -13,7 +13,7 @@ import { isCode } from '../../artifacts/durable-file';
 import { sha256 as sha256Of } from '../../artifacts/hash';
 import { type Stage, stages } from '../../domain/campaign';
 import { type FailureType, failureTypes } from '../../domain/failures';
-import type { AnalysisHeartbeat, RolloutHeartbeat, TrainHeartbeat } from '../../domain/work';
+import type { HeartbeatDetails } from '../../domain/work';
 import {
   type CampaignProgress,
   childOf,
@@ -47,7 +47,7 @@ export interface ActivitySnapshot {
   startedAt?: number | undefined;
   /** When the next attempt is due after one that failed. */
   nextAttemptAt?: number | undefined;
-  heartbeat?: RolloutHeartbeat | TrainHeartbeat | AnalysisHeartbeat | undefined;
+  heartbeat?: HeartbeatDetails | undefined;
   heartbeatAt?: number | undefined;
   /** Why the attempt before this one failed, in words; and the type, where the project knows it. */
   lastFailure?: string | undefined;
@@ -85,7 +85,7 @@ export interface Snapshot {
   stage?: Stage | undefined;
   /** The one that it was to stop after, if it has completed up to there. */
   stoppedAfter?: Stage | undefined;
-  /** What needs a person: the type of a failure, or `approval`. */
+  /** `approval` while the campaign or one of its children waits for one. */
   attention?: string | undefined;
   /** Undefined if no worker answers and nothing is known from before. */
   progress?: CampaignProgress | undefined;
@@ -131,7 +131,7 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     ...failure,
     stage: stages.find((one) => one === stage),
     stoppedAfter: status.name === 'COMPLETED' ? stoppedAfter(memo) : undefined,
-    attention: typedSearchAttributes.get(attentionAttribute),
+    attention: typedSearchAttributes.get(attentionAttribute) ?? looks.find((look) => look.attention)?.attention,
     progress,
     failing: isRunning ? [...failingOf(execution), ...looks.flatMap(({ failing }) => failing)] : [],
     activities: await activitiesOf(temporal, execution),
@@ -152,12 +152,13 @@ export async function earlierRuns({ client }: Temporal, { name, runId }: Snapsho
 async function lookAtChild(
   temporal: Temporal,
   child: ChildRef,
-): Promise<{ child: Snapshot['children'][number]; failing: Failing[] }> {
+): Promise<{ child: Snapshot['children'][number]; failing: Failing[]; attention?: string | undefined }> {
   const handle = temporal.client.workflow.getHandle(child.workflowId);
   try {
     const [execution, progress] = await Promise.all([handle.describe(), ask<ChildProgress>(temporal, handle)]);
     const activities = await activitiesOf(temporal, execution);
-    return { child: { ...child, progress, activities }, failing: failingOf(execution) };
+    const attention = execution.typedSearchAttributes.get(attentionAttribute);
+    return { child: { ...child, progress, activities }, failing: failingOf(execution), attention };
   } catch (error) {
     // The parent can know of a child a moment before the server does.
     if (error instanceof WorkflowNotFoundError) return { child: { ...child, activities: [] }, failing: [] };
@@ -210,6 +211,7 @@ export const activitiesOf = ({ client }: Temporal, { raw, workflowId }: Executio
       const { loadedDataConverter } = client.options;
       const failure = await decodeOptionalFailureToOptionalError(loadedDataConverter, pending.lastFailure);
       const { reason, type } = failure ? reasonOf(failure) : {};
+      const heartbeat = payloads?.[0] && (await valueOf<Partial<HeartbeatDetails>>(client, payloads));
       return {
         id: pending.activityId ?? '',
         workflowId,
@@ -220,7 +222,8 @@ export const activitiesOf = ({ client }: Temporal, { raw, workflowId }: Executio
         attempt: pending.attempt ?? 1,
         startedAt: optionalTsToMs(pending.lastStartedTime),
         nextAttemptAt: optionalTsToMs(pending.nextAttemptScheduleTime),
-        heartbeat: payloads?.[0] && (await valueOf(client, payloads)),
+        // Before the first progress there are counts of attempts alone.
+        heartbeat: heartbeat?.kind && (heartbeat as HeartbeatDetails),
         heartbeatAt: optionalTsToMs(pending.lastHeartbeatTime),
         lastFailure: reason,
         lastFailureType: type,
@@ -228,15 +231,12 @@ export const activitiesOf = ({ client }: Temporal, { raw, workflowId }: Executio
     }),
   );
 
-const LOST = 'its worker was lost';
 /** Failures and timeouts whose message says less than these words. A worker that hangs is given up like one that is gone. */
 const words: Record<string, string> = {
-  WorkerDied: LOST,
   WorkerShutdown: 'its worker was stopped',
-  HEARTBEAT: LOST,
-  START_TO_CLOSE: 'it took longer than its limit',
+  HEARTBEAT: 'its worker was lost',
 };
-export const inWords = (type: string, message: string): string => words[type] ?? message;
+const inWords = (type: string, message: string): string => words[type] ?? message;
 
 /** Of the chain of causes the first that the project knows by its type, else the innermost; in words, with that type. */
 export function reasonOf(error: unknown): { reason: string; type?: string } {

@@ -5,8 +5,8 @@ import { stages } from '../../domain/campaign';
 import type { FailureType } from '../../domain/failures';
 import { causesText } from '../../domain/rollout';
 import { duration } from '../../report/format';
-import type { CampaignProgress, StepStatus, Trouble } from '../../workflows/messages';
-import { type ActivitySnapshot, inWords, type Snapshot } from './snapshot';
+import type { CampaignProgress, StepStatus } from '../../workflows/messages';
+import type { ActivitySnapshot, Snapshot } from './snapshot';
 
 const WINDOW_MS = 30_000;
 
@@ -57,19 +57,10 @@ export function runsText({ earlier = [], ...last }: Snapshot, now: number): stri
   return `${runs.length} runs: ${runs.join(', then ')}`;
 }
 
-/**
- * What a running campaign needs a person for, as its workers tell it, else as the server knows it; and of what rollouts broke, but those of
- * children, which the report counts. What waits for approval says so in its own line.
- */
-export function notesOf({ status, attention, progress, progressAt }: Snapshot, now: number): string[] {
+/** Why rollouts broke, but those of children, which the report counts. */
+export function notesOf({ progress }: Snapshot): string[] {
   const { broken, causes } = progress?.rollouts ?? { broken: 0 };
-  const breaks = causes && `${broken} ${broken === 1 ? 'rollout' : 'rollouts'} broke: ${causesText(causes, broken)}`;
-  const need = progressAt === undefined ? progress?.need : undefined;
-  const isNeeding = status === 'RUNNING' && attention && need?.what !== 'approval';
-  const since = need ? sinceText(now - need.since) : '';
-  const needs =
-    isNeeding && `needs attention${since && ` ${since}`}: ${need ? `${need.what}: ${need.text}` : attention}`;
-  return [needs, breaks].flatMap((note) => note || []);
+  return causes ? [`${broken} ${broken === 1 ? 'rollout' : 'rollouts'} broke: ${causesText(causes, broken)}`] : [];
 }
 
 /** What waits for a worker, by the queue that it is taken from. */
@@ -85,8 +76,6 @@ const QUIET_MS = 60_000;
 
 interface Activities {
   activities: ActivitySnapshot[];
-  /** What the workflow knows of attempts before these. */
-  troubles?: Trouble[] | undefined;
   /** Whose they are: counters of one name belong to it. */
   owner: string;
   rates: Rates;
@@ -94,15 +83,13 @@ interface Activities {
 }
 
 /** One text each; those that say the same are counted. */
-function activityTexts({ activities, troubles = [], owner, rates, now }: Activities): string[] {
+function activityTexts({ activities, owner, rates, now }: Activities): string[] {
   const perSecond = (title: string, count: number) => rates.perSecond(`${owner} ${title}`, count, now);
   const counts = new Map<string, number>();
-  for (const text of [
-    ...activities.map((activity) => activityText(activity, now, perSecond)),
-    // What is outside is told by its activity, whose attempts these are.
-    ...troubles.filter(({ retry }) => retry !== 'outside').map((trouble) => troubleText(trouble, now)),
-  ])
+  for (const activity of activities) {
+    const text = activityText(activity, now, perSecond);
     counts.set(text, (counts.get(text) ?? 0) + 1);
+  }
   return [...counts].map(([text, count]) => (count > 1 ? `${count} times: ${text}` : text));
 }
 
@@ -132,12 +119,6 @@ function activityText(activity: ActivitySnapshot, now: number, perSecond: PerSec
   // Why there is another one: it is not about the one that runs.
   if (attempt > 1) parts.push(`attempt ${attempt}${reason ? ` after: ${reason}` : ''}`);
   return joined(parts);
-}
-
-function troubleText({ type, reason, nextAt, attempt }: Trouble, now: number): string {
-  const seconds = Math.ceil((nextAt - now) / 1000);
-  const times = attempt ? `attempt ${attempt.number} of ${attempt.of}` : 'again';
-  return `${times} ${seconds > 0 ? `in ${seconds} s:` : 'after:'} ${oneLine(inWords(type, reason))}`;
 }
 
 /** What is done; while it runs, also how fast. */
@@ -207,10 +188,9 @@ interface Tree {
 /** Lines of the tree: stages, and under `capabilities` the children with their phase and what their activities do or wait for. */
 export function treeLines({ snapshot, rates, now: clock }: Tree): TreeLine[] {
   const now = snapshot.asOf ?? clock;
-  const { name: owner, status, activities, progress, progressAt } = snapshot;
-  const troubles = progressAt === undefined ? progress?.troubles : undefined;
+  const { name: owner, status, activities, progress } = snapshot;
   // Activities of the campaign itself belong to the stage that runs now.
-  const own = activityTexts({ activities, troubles, owner, rates, now });
+  const own = activityTexts({ activities, owner, rates, now });
   const known = progressOf(snapshot);
   const lines = known.stages.flatMap(({ name, status, detail }) => {
     const waits = name === 'selection' ? waitsFor(owner, progress?.waiting, now) : '';
@@ -240,7 +220,7 @@ const endedAs = (status: string): StepStatus =>
 function childLine({ snapshot, rates, now }: Tree, child: CampaignProgress['children'][number]): TreeLine {
   const { workflowId, kind, name, status } = child;
   const { progress: seen, activities = [] } = snapshot.children.find((one) => one.workflowId === workflowId) ?? {};
-  const reported = activityTexts({ activities, troubles: seen?.troubles, owner: workflowId, rates, now });
+  const reported = activityTexts({ activities, owner: workflowId, rates, now });
   const progress = status === 'running' ? seen : undefined;
   const round = progress && ['synthesize', 'calibrate'].includes(progress.phase) ? ` round ${progress.round}` : '';
   // What its activities report is newer than what the workflow knows of them; and the line says already whose they are.

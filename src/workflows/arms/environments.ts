@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../../domain/artifacts';
 import { defineKind } from '../../domain/kinds';
 import { fileNameOf } from '../../domain/places';
 import type { ArmOutcome } from '../../domain/results';
-import { activity, mapBounded, part } from '../steps';
+import { control, mapBounded, part } from '../steps';
 import { acceptedModule, practiceOn, train } from '../training';
 import { type Arm, type ArmContext, type ArmKind, fieldOf, plannedWhole, stepsWithin } from './arm';
 
@@ -76,9 +76,9 @@ function takeOver(capability: string | undefined, { capabilities }: ArmContext):
 /** Returns the modules of a folder. Throws if one fails its self-test. */
 async function readFolder(folder: string, { campaign, name, status }: ArmContext): Promise<Set> {
   status.set('self-test', fileNameOf(folder));
-  const taken = await activity(campaign, `take the modules of ${name}`).takeModules({ folder });
+  const taken = await control(campaign, `take the modules of ${name}`).takeModules({ folder });
   const tested = await mapBounded(taken, async ({ file, module }) => {
-    const { passed, findings } = await activity(campaign, `self-test ${file}`).selfTest({
+    const { passed, findings } = await control(campaign, `self-test ${file}`).selfTest({
       module,
       unlike: campaign.target,
       campaign: campaign.name,

@@ -4,7 +4,7 @@ import { promptSearchFields } from '../../domain/policies';
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind } from '../../domain/kinds';
 import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
-import { activity, makingOf, part, silenceOf } from '../steps';
+import { makingOf, part, promptSearch, silenceOf } from '../steps';
 import { iterationsOf } from '../training';
 import type { Arm, ArmKind } from './arm';
 
@@ -28,7 +28,7 @@ const kind = defineKind<typeof options, Arm>({
     async ({ campaign, prepared, name, budget, status }) => {
       const reflection = reflectionOf(name, own, campaign);
       status.set('train', `a prompt, within ${budget} rollouts`);
-      const training = await activity(campaign, `search for a prompt: ${name}`).searchPrompt({
+      const training = await promptSearch(campaign, `search for a prompt: ${name}`).searchPrompt({
         name,
         environment: campaign.target,
         base: prepared.base,

@@ -82,11 +82,12 @@ describe('the step', () => {
       Array.from({ length: 20 }, (_, n) => `n-${n + 1}`),
     );
     const rollouts = rollOutInput(plan, {
+      store: await store.id(),
       ...{ environment: { kind: 'counting' }, policy: { base: 'base@8facfb00a73e', adapters: [] } },
       ...{ attempts: 2, maxSteps: 40, concurrency: 8, maxBrokenShare: 0.1 },
     });
     const beats: RolloutHeartbeat[] = [];
-    const found = await run(activities.checkBase, { rollouts }, { beats });
+    const found = await run(activities.checkBase, { store: rollouts.store, rollouts }, { beats });
     return { found, beats, store, rollOut: () => run(activities.rollOut, rollouts) };
   }
 

@@ -138,7 +138,16 @@ describe('the activity', () => {
     });
     const { arms } = campaign({ validationTasks: 2, minibatchSize: 1, reflection: model });
     const input: SearchPromptInput = {
-      ...{ name: 'gepa', campaign: 'x', budget: {}, base: 'base@1', seed: 1, searchSeed: 2, rollouts: 20 },
+      ...{
+        store: await store.id(),
+        name: 'gepa',
+        campaign: 'x',
+        budget: {},
+        base: 'base@1',
+        seed: 1,
+        searchSeed: 2,
+        rollouts: 20,
+      },
       environment: { kind: 'shop' },
       tasks: { kind: 'plan', plan, part: 'train' },
       search: arms[0] as unknown as SearchPromptInput['search'],

@@ -80,7 +80,10 @@ async function play(batch: Partial<RollOutInput> = {}, models: Models = {}) {
   const plan = await putPlan(store, ['train-0']);
   const client = { ...agent, reachable: async () => true } as unknown as PolicyClient;
   const { rollOut } = createRolloutActivities({ store, environments, kinds: registry, home, python: '', client });
-  return run(rollOut, rollOutInput(plan, { environment: target(models), maxSteps: 6, maxAttempts: 2, ...batch }));
+  return run(
+    rollOut,
+    rollOutInput(plan, { store: await store.id(), environment: target(models), maxSteps: 6, maxAttempts: 2, ...batch }),
+  );
 }
 async function recordsOf({ ref }: Awaited<ReturnType<typeof play>>): Promise<Rollout[]> {
   const records: Rollout[] = [];

@@ -25,7 +25,9 @@ async function rolledOut(seed: number, attempt: number, beforeTurn?: (request: T
   const client = countingPolicy(beforeTurn);
   const { rollOut } = createRolloutActivities({ store, home, python: '', kinds: registry, client, environments });
   const plan = await putPlan(store, ['n-1']);
-  return run(rollOut, rollOutInput(plan, { seed, attempts: 2, maxBrokenShare: 0.1 }), { attempt });
+  return run(rollOut, rollOutInput(plan, { store: await store.id(), seed, attempts: 2, maxBrokenShare: 0.1 }), {
+    attempt,
+  });
 }
 
 test('rollouts that broke in a short outage are made again, and stand as broken in the end, whatever attempt of the step it is', async () => {

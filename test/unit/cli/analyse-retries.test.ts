@@ -1,6 +1,6 @@
 /** Steps in this process are tried again as a campaign's are: with its back-off, and never sooner than the endpoint says. */
 import { retried } from '../../../src/cli/analyse/steps';
-import { OutsideFailure, type FailureType, backoffMs, ROUND } from '../../../src/domain/failures';
+import { OutsideFailure, type FailureType, backoffMs, MAX_FAULTS } from '../../../src/domain/failures';
 
 jest.mock('node:timers/promises', () => ({ setTimeout: () => Promise.resolve() }));
 
@@ -16,7 +16,7 @@ async function waits(type: FailureType, o: { retryAfterMs?: number; answered?: b
   return waited;
 }
 
-const backoff = Array.from({ length: ROUND - 1 }, (_, n) => backoffMs(n + 1));
+const backoff = Array.from({ length: MAX_FAULTS - 1 }, (_, n) => backoffMs(n + 1));
 
 test.each([undefined, 0, 10_000, 900_000])('an endpoint that says "in %s ms"', async (retryAfterMs) => {
   const expected = backoff.map((ms) => Math.max(ms, retryAfterMs ?? 0));

@@ -286,7 +286,7 @@ policyServer: { kind: vllm, url: 'http://gpu:6000' }  #! policyServer.url
 router: { fold: 3 }  #! router.fold
 analyst: given  #! analyst
 synthesizer: { kind: generator }  #! synthesizer.kind
-workers: { heartbeatSeconds: 5 }  #! workers.heartbeatSeconds
+workers: { heartbeatSeconds: 4 }  #! workers.heartbeatSeconds
 arms:
   - grpo_target  #! arms[0]
   - { kind: gropo_target }  #! arms[1].kind

@@ -179,9 +179,7 @@ describe('reasons are in words:', () => {
   const cause = new Error('ECONNREFUSED');
   it.each([
     ['its worker was lost', undefined, new TimeoutFailure('activity Heartbeat timeout', undefined, 'HEARTBEAT')],
-    ['its worker was lost', 'WorkerDied', create({ type: 'WorkerDied', message: 'worker 12 died' })],
     ['its worker was stopped', 'WorkerShutdown', create({ type: 'WorkerShutdown', message: 'x' })],
-    ['it took longer than its limit', undefined, new TimeoutFailure('x', undefined, 'START_TO_CLOSE')],
     [
       'no tasks',
       'BadInput',

@@ -69,7 +69,7 @@ async function reaches(address: string): Promise<true> {
 /** Starts a real worker and ends it when it is ready; what it said if it ends before. */
 async function worker(variables: NodeJS.ProcessEnv): Promise<string> {
   const [preload = '', program = ''] = ['register.cjs', 'step-worker.ts'].map((name) => resolve('test/support', name));
-  const child = spawn(process.execPath, ['-r', preload, program, 'endless'], { env: { ...process.env, ...variables } });
+  const child = spawn(process.execPath, ['-r', preload, program], { env: { ...process.env, ...variables } });
   let said = '';
   child.stderr.on('data', (text) => (said += String(text)));
   child.stdout.on('data', (text) => {

@@ -56,6 +56,7 @@ async function input(): Promise<TrainInput> {
   const plan = await store().put({ key: 'plan', producer: 'test', inputs: [], mediaType: 'application/json', body });
   return {
     name: 'trains',
+    store: await store().id(),
     campaign: 'one',
     budget: {},
     maker: { kind: 'test', version: '1', options: {} },
@@ -224,11 +225,9 @@ test('a training that is made anew and comes to others is found by what it came 
 });
 
 test('a policy server that is away, and a disk that is full for seconds, cost no restart and are told', async () => {
-  let down = 0;
-  const policy = countingPolicy(() => {
-    if (down < 4) throw new OutsideFailure('PolicyServerUnavailable', 'connection refused');
-  });
-  const away: PolicyClient = { ...policy, reachable: async () => (down++, false) };
+  let asked = 0;
+  // It is there when the trainer starts, and gone for the first tries of the first batch.
+  const away: PolicyClient = { ...countingPolicy(), reachable: async () => ++asked === 1 || asked > 4 };
   // Two adapters and the metrics find no room at first.
   const refused = new Set<string>();
   const full = async <Result>(key: string, write: () => Promise<Result>): Promise<Result> => {
@@ -244,9 +243,9 @@ test('a policy server that is away, and a disk that is full for seconds, cost no
   };
   const { ended, beats } = await begin({ client: away, store: filling });
   expect((await ended).rollouts).toBe(4);
-  expect([down > 3, refused.size, pids().length]).toEqual([true, 3, 1]);
+  expect([asked > 4, refused.size, pids().length]).toEqual([true, 3, 1]);
   const waited = beats.flatMap(({ waitsFor }) => waitsFor ?? []);
-  expect(waited.filter((what) => what === 'the policy server: connection refused').length).toBeGreaterThan(1);
+  expect(waited.filter((what) => what.startsWith('the policy server: ')).length).toBeGreaterThan(1);
   expect(waited).toContainEqual(expect.stringMatching(/^room on the disk: /));
 });
 
