@@ -1,6 +1,6 @@
 /**
- * Keeps payloads over 64 KB in the artifact store instead of Temporal's histories. Every client, worker and replayer of campaigns uses this data
- * converter. The SDK marks `ExternalStorage` as experimental, so that nothing else imports it.
+ * Keeps payloads over 64 KB in the store of the campaign, under `campaigns/NAME/payloads/`, instead of in Temporal's histories. Every client, worker and
+ * replayer of campaigns uses this data converter. The SDK marks `ExternalStorage` as experimental, so that nothing else imports it.
  */
 import {
   type DataConverter,
@@ -10,53 +10,59 @@ import {
   type StorageDriver,
 } from '@temporalio/common';
 import { sha256 } from '../artifacts/hash';
-import type { ArtifactStore } from '../artifacts/store';
-import { artifactRefSchema, refsIn } from '../domain/artifacts';
+import type { ArtifactStore, RecordFiles } from '../artifacts/store';
+import { OutsideFailure } from '../domain/failures';
 
 /** A workflow task carries many payloads, and Temporal limits a message to 4 MB. */
 const THRESHOLD_BYTES = 64 * 1024;
 
-type PayloadStore = Pick<ArtifactStore, 'put' | 'read'>;
+type Store = { files: Pick<RecordFiles, 'create' | 'read'> };
 
-/** `open` is called when the first large payload is stored or read. */
-export const createDataConverter = (open: () => PayloadStore | Promise<PayloadStore>): DataConverter => ({
+/** `open` is called when a large payload is stored or read. */
+export const createDataConverter = (open: () => Store | Promise<ArtifactStore>): DataConverter => ({
   externalStorage: new ExternalStorage({ drivers: [createDriver(open)], payloadSizeThreshold: THRESHOLD_BYTES }),
 });
 
-function createDriver(open: () => PayloadStore | Promise<PayloadStore>): StorageDriver {
-  return {
-    name: 'artifact-store',
-    type: 'campaign.artifact-store',
-    async store({ target }, payloads) {
-      const store = await open();
-      // The ids of children begin with the name of their campaign.
-      const campaign = target?.id?.split('/')[0] ?? '';
-      return Promise.all(payloads.map((payload) => storePayload(store, campaign, payload)));
-    },
-    async retrieve(_context, claims) {
-      const store = await open();
-      return Promise.all(claims.map((claim) => readPayload(store, claim)));
-    },
-  };
-}
+const createDriver = (open: () => Store | Promise<ArtifactStore>): StorageDriver => ({
+  name: 'campaign-store',
+  type: 'campaign.store',
+  async store({ target }, payloads) {
+    const { files } = await open();
+    // The ids of children begin with the name of their campaign.
+    const campaign = target?.id?.split('/')[0] ?? '';
+    return Promise.all(payloads.map((payload) => storePayload(files, campaign, payload)));
+  },
+  async retrieve(_context, claims) {
+    const { files } = await open();
+    return Promise.all(claims.map((claim) => readPayload(files, claim)));
+  },
+});
 
-async function storePayload(store: PayloadStore, campaign: string, payload: Payload): Promise<StorageDriverClaim> {
-  const body = payload.data ?? new Uint8Array();
-  const metadata = Object.entries(payload.metadata ?? {}).map(([name, value]) => [name, Buffer.from(value).toString()]);
-  const { bytes, ...ref } = await store.put({
-    key: `campaigns/${campaign}/payloads/${sha256(body)}`,
-    producer: 'temporal',
-    inputs: refsIn(JSON.parse(Buffer.from(body).toString())),
-    mediaType: 'application/json',
-    body,
-  });
-  return new StorageDriverClaim({ ...ref, bytes: String(bytes), metadata: JSON.stringify(metadata) });
+async function storePayload(
+  files: Store['files'],
+  campaign: string,
+  { data, metadata }: Payload,
+): Promise<StorageDriverClaim> {
+  const text = Buffer.from(data ?? []).toString();
+  const hash = sha256(text);
+  const path = `campaigns/${campaign}/payloads/${hash}`;
+  await files.create(path, text);
+  const entries = Object.entries(metadata ?? {}).map(([name, value]) => [name, Buffer.from(value).toString()]);
+  return new StorageDriverClaim({ path, sha256: hash, metadata: JSON.stringify(entries) });
 }
 
 /** Throws ArtifactDamaged. */
-async function readPayload(store: PayloadStore, { claimData }: StorageDriverClaim): Promise<Payload> {
-  const { metadata = '[]', bytes, ...ref } = claimData;
-  const data = await store.read(artifactRefSchema.parse({ ...ref, bytes: Number(bytes) }));
+async function readPayload(files: Store['files'], { claimData }: StorageDriverClaim): Promise<Payload> {
+  const { path = '', sha256: hash, metadata = '[]' } = claimData;
+  const text = await files.read(path);
+  if (text === undefined || sha256(text) !== hash)
+    throw new OutsideFailure(
+      'ArtifactDamaged',
+      `${path} is ${text === undefined ? 'missing' : 'damaged'} in this store; use the store of the campaign, or \`campaign restart\``,
+    );
   const entries = JSON.parse(metadata) as [string, string][];
-  return { data, metadata: Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(value)])) };
+  return {
+    data: Buffer.from(text),
+    metadata: Object.fromEntries(entries.map(([name, value]) => [name, Buffer.from(value)])),
+  };
 }

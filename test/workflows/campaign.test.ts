@@ -111,7 +111,7 @@ test('`campaign plan` counts the rollouts that the workflows ask for, of every p
 
 test('a training seed reaches trainings alone', async () => {
   // The record holds the campaign as it is and when it was.
-  const apart = ['prepare', 'keepPiece', 'keepResult', 'writeReport'];
+  const apart = ['prepare', 'writeReport'];
   const names = (Object.keys(activityEntries) as ActivityName[]).filter((name) => !apart.includes(name));
   const askedWith = async (fields: object) => {
     const { asked } = await play({ name: 'seeded', ...onTarget, ...fields });

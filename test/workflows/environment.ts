@@ -18,7 +18,6 @@ import { longQueue, taskQueues } from '../../src/domain/work';
 import { createDataConverter } from '../../src/temporal/payload-storage';
 import { type CampaignInput, searchAttributeNames } from '../../src/workflows/messages';
 import type { campaign } from '../../src/workflows';
-import { memoryStore } from '../support/memory-store';
 import { POOL, type Activities } from './fake-activities';
 
 const repository = resolve(__dirname, '..', '..');
@@ -28,9 +27,14 @@ export function quiet(): void {
   Runtime.install({ logger: new DefaultLogger('ERROR'), telemetryOptions: { logging: { filter: 'ERROR' } } });
 }
 
-const payloads = memoryStore();
+const payloads = new Map<string, string>();
 /** That of all clients, workers and replayers of tests. */
-export const dataConverter = createDataConverter(() => payloads);
+export const dataConverter = createDataConverter(() => ({
+  files: {
+    create: async (path, text) => !payloads.has(path) && Boolean(payloads.set(path, text)),
+    read: async (path) => payloads.get(path),
+  },
+}));
 
 /** Id of a store that nobody opens. */
 export const STORE = 'store';
