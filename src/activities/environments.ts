@@ -60,13 +60,13 @@ export class EnvironmentPool {
 
   /** For whoever plays no episode. */
   get(spec: EnvironmentSpec): Promise<Environment> {
-    // What models cost decides nothing of what is played.
+    // Prices of models do not affect what is played.
     const key = canonical(modelsWithout(['price'], spec));
     const known = this.open.get(key);
     if (known) return known;
     const opening = Promise.resolve(openEnvironment(spec, { store: this.store, kinds: this.kinds }));
     this.open.set(key, opening);
-    // What failed to open is tried again by the next activity.
+    // The next activity tries again to open it.
     opening.catch(() => this.open.delete(key));
     return opening;
   }

@@ -53,7 +53,7 @@ export async function prepare(
   };
 }
 
-/** What a server that does not say which model it serves is held against. */
+/** Stores the log-probs by which a policy server without a model id is checked. */
 async function fingerprinted(deps: Dependencies, id: string): Promise<void> {
   const { store, python } = deps;
   try {

@@ -67,7 +67,7 @@ function showBatch(title: string): (progress: RollOutProgress) => void {
 
 const TITLE = 'base model check';
 
-/** Whether the policy server takes adapters of this rank, times how many are added up. */
+/** Checks that the policy server takes adapters of this rank times the number of merged ones. */
 export async function checkAdapters(
   deps: PolicyDependencies,
   {

@@ -31,7 +31,7 @@ interface ChildOptions {
 }
 
 const CLOSE_MS = 2_000;
-/** What was written before the end is read within this time; a grandchild that holds the pipes is not waited for any longer. */
+/** Output written before the end is read within this time, also if a grandchild holds the pipes open. */
 const EXIT_GRACE_MS = 500;
 const STDERR_LENGTH = 4 * 1024;
 
@@ -134,7 +134,7 @@ function signalIn(code: number | null): string {
   return name === undefined ? '' : ` (${name})`;
 }
 
-/** Without the mark of a service in its environment: whoever ends what a killed worker has left leaves the guard to its work. */
+/** Its environment lacks the mark of a service, so that the cleanup after a killed worker does not end the guard. */
 function startGuard(pid: number, mark: string): ChildProcess {
   const guard = spawn('/bin/sh', ['-c', GUARD, 'environment-guard', String(pid), mark], {
     detached: true,

@@ -72,7 +72,7 @@ export function connect({ command, cwd, passEnv, silenceMs = SILENCE_SECONDS * 1
     waiting.clear();
   }
 
-  /** Starts the silence anew; with nothing to wait for there is no silence. */
+  /** Restarts the timeout; without an open request there is none. */
   function watch(): void {
     clearTimeout(watchdog);
     const [longest] = waiting.values();
@@ -92,7 +92,7 @@ export function connect({ command, cwd, passEnv, silenceMs = SILENCE_SECONDS * 1
     if (failure) return;
     const request = taken(id);
     if (request && response) return settle(request, response);
-    // What answers no request in particular is blamed on the one that is open; of several, none is to blame.
+    // An answer to no request is the fault of the open request, if there is only one.
     const blamed = request ?? (waiting.size === 1 ? taken([...waiting.keys()][0]) : undefined);
     blamed?.reject(badEnvironment(name, blamed.method, problem, fix));
     if (!request || isFatal) fail('EnvironmentDied', { problem, fix });

@@ -50,7 +50,7 @@ function isPattern(pattern: string): boolean {
 
 const compiled = new WeakMap<JsonSchema, z.ZodType>();
 
-/** What is wrong with arguments or a record, `field: ...`; undefined where nothing is, and where the schema is beyond what can be checked. */
+/** Returns what is wrong with arguments or a record, as `field: ...`; undefined if nothing is, or if the schema can't be checked. */
 export function valueProblem(schema: JsonSchema, value: unknown): string | undefined {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
     const known = schema.properties ?? {};

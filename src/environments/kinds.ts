@@ -19,7 +19,7 @@ export interface EnvironmentContext {
 }
 
 export interface CheckRun {
-  /** What the command line says of `EnvironmentContext.silenceMs`. */
+  /** The command line's help for `EnvironmentContext.silenceMs`. */
   silenceMs?: number | undefined;
   /** When it is raised nothing is left of what has been started. */
   signal?: AbortSignal | undefined;
@@ -34,7 +34,7 @@ export const pickProgram = (kind: string, read: object, runs: readonly string[])
 export interface EnvironmentKind extends Kind<Promise<Environment> | Environment, EnvironmentContext> {
   /** Made by campaigns: a campaign file can't name it. */
   readonly internal?: boolean;
-  /** What one is called before it has described itself; the kind where this is left out. */
+  /** Returns the name of an environment that has not described itself; by default its kind. */
   readonly label?: (spec: EnvironmentSpec) => string;
   /** How to look into one that does not describe itself, where there is more to do than to correct the campaign file. */
   readonly remedy?: (spec: EnvironmentSpec) => string;
@@ -52,7 +52,7 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
   readonly folders?: readonly { readonly option: string; readonly name: string; readonly holds: string }[];
   /** A model always plays the user: option `user` must name it. */
   readonly needsUser?: boolean;
-  /** Of `campaign env check KIND ARGUMENTS`; paths among them count from the working directory. */
+  /** Reads the arguments of `campaign env check KIND ARGUMENTS`; paths count from the working directory. */
   readonly checkArguments?: {
     /** One argument, or with `...` one or more. */
     readonly usage: string;
@@ -61,6 +61,6 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
     readonly variable?: string;
     options(args: readonly string[]): Record<string, unknown>;
   };
-  /** Of `campaign env check`, in place of the conformance checks. */
+  /** Runs in `campaign env check` in place of the conformance checks. */
   readonly check?: (spec: EnvironmentSpec, say: (line: string) => void, run?: CheckRun) => Promise<readonly Finding[]>;
 }

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 /** The variable that holds the mark. */
 export const MARK = 'CAMPAIGN_PROGRAM';
 
-/** What a process starts while the others are killed is found in the next round. */
+/** A process that is started while the others are killed is found in the next round. */
 const ROUNDS = 50;
 
 /** Kills the processes that have the mark or belong to the session. */

@@ -153,7 +153,7 @@ export function openProcessEnvironment({
     return (slot.connection = connect(command));
   }
 
-  /** What the simulated user is given stands for its words, which nobody asks for and pays. */
+  /** Shows what the simulated user is given in place of its words, so that no model is asked and paid. */
   async function lookAtTask(task: { id: string; seed: number }): Promise<object> {
     const slot = take();
     try {

@@ -34,7 +34,7 @@ const episode = z.object({ episode: z.string() });
  */
 const user = z.object({ user: z.array(messageSchema).optional() });
 
-/** What a judge model is asked, one conversation a question, before the reward is known. */
+/** The questions for a judge model, one conversation each, before the reward is known. */
 const questionsSchema = z.object({ judge: z.array(z.array(messageSchema)).min(1) });
 
 const toolSchemas = z.array(z.object({ parameters: jsonSchema, outputSchema: jsonSchema.optional() }));
@@ -43,7 +43,7 @@ const toolSchemas = z.array(z.object({ parameters: jsonSchema, outputSchema: jso
 const MOST_STEPS = 10_000;
 const maxSteps = z.number().int().positive().max(MOST_STEPS);
 
-/** Tools with schemas that are schemas: whoever reads them later takes them for such. */
+/** Tools whose schemas are valid, because later readers do not check them. */
 const describedSchema = environmentDescriptionSchema.extend({ maxSteps }).superRefine(({ tools }, context) => {
   for (const { path, message } of toolSchemas.safeParse(tools).error?.issues ?? [])
     context.addIssue({ code: 'custom', path: ['tools', ...path], message });

@@ -50,7 +50,7 @@ export async function serveEnvironment({
 }
 
 function createHandlers(environment: Environment, episodes: Map<string, Episode>): Handlers {
-  // Of this run alone: whoever still holds an episode of an earlier one must not get into another's.
+  // Ids begin with the run's own: a client with an episode of an earlier run must not reach another one's.
   const run = randomBytes(4).toString('hex');
   let count = 0;
   const known = (id: string): Episode => {

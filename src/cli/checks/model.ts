@@ -19,7 +19,7 @@ import { Service } from '../run/service';
 import { policyServerService } from '../run/services';
 
 const CORRECT = 'correct baseModel.path in the campaign file';
-/** Of what asks the trainer's Python about the base model. */
+/** The checks that must pass before the trainer's Python is asked about the base model. */
 const askable = ['base model', 'Python', 'Python packages'];
 
 export function modelChecks(campaign: Campaign, python = pythonPath(), home?: string): CheckItem[] {
@@ -65,7 +65,7 @@ export function modelChecks(campaign: Campaign, python = pythonPath(), home?: st
   ];
 }
 
-/** What experts in one parameter ask of a campaign and its server; undefined of an adapter that changes none. */
+/** Checks campaign and server for an adapter that changes experts in one parameter; undefined for other adapters. */
 function expertsText({ training, policyServer }: Campaign, { has }: { has: boolean }): string | undefined {
   if (!has) return undefined;
   const { r, dropout, targetModules } = training.lora;
@@ -76,7 +76,7 @@ function expertsText({ training, policyServer }: Campaign, { has }: { has: boole
   return `${targetModules.join(', ')}; vLLM needs --enable-mixed-moe-lora-format, and --max-lora-rank of ${r} for each capability in a sum`;
 }
 
-/** What is no path, but a model's name on the Hugging Face hub: its first part would be a folder beside the campaign file. */
+/** Returns a fix if the path seems to be a model's name on the Hugging Face hub. */
 function hubFix(path: string): string | undefined {
   const [owner, model] = [basename(dirname(path)), basename(path)];
   if (existsSync(dirname(path)) || !existsSync(dirname(dirname(path))) || owner === 'models') return undefined;
@@ -158,7 +158,7 @@ async function servedText({
 /** The sum of all adapters is tried; how many there are is known after the selection. So many had the published runs. */
 const LIKELY_SUMMED = 4;
 
-/** What starts or loads something: a vLLM is asked the campaign's own way to take adapters, and an embedded server is started once. */
+/** Checks that start or load something: adapters are tried on a vLLM, and an embedded server is started once. */
 export function serverTrials(campaign: Campaign, home: Home, python = pythonPath()): CheckItem[] {
   const { policyServer, baseModel } = campaign;
   const id: CheckItem = { name: 'base model id', needs: askable, run: () => baseIdOf(campaign, home) };
@@ -192,7 +192,7 @@ async function withClient<Result>(
   }
 }
 
-/** Whether it takes adapters, and their sums. */
+/** Tries an adapter and a merged one. */
 async function adaptersText(trial: Parameters<typeof tryAdapter>[0]) {
   const { rank } = trial;
   await tryAdapter(trial);

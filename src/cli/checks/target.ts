@@ -122,7 +122,7 @@ export interface TargetTasks {
   /** As its reports name it. */
   name: string;
   tasks: Prepared['tasks'];
-  /** What the counts rest on, as a line of text. */
+  /** Describes the source of the counts in a line of text. */
   note: string;
   /** Absent where it can't be asked. */
   description?: EnvironmentDescription;
@@ -144,7 +144,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
   try {
     opened = await askTarget({ campaign, home, kinds });
   } catch (error) {
-    // What is wrong in its files will be wrong in the campaign too; what is not installed here may be elsewhere.
+    // Wrong files would fail the campaign, too. A missing installation may exist on other machines.
     if (isFailure(error, 'BadInput')) throw new UserError(error.message);
     const note = `the target can't be asked for its tasks (${messageOf(error)}): the counts are the file's upper limits`;
     return { name: label, tasks: mostTasks(campaign), note };
@@ -161,7 +161,7 @@ export async function targetTasks(campaign: Campaign, home: Home): Promise<Targe
   }
 }
 
-/** What a target tells of itself that analysts and synthesizers may need. */
+/** Summarizes the parts of a description that analysts and synthesizers may need. */
 export function describedText({ tools, hasReference, rules = [] }: EnvironmentDescription): string {
   const schemas = tools.filter(({ outputSchema }) => outputSchema).length;
   return [

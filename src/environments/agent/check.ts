@@ -14,7 +14,7 @@ import { quoted } from '../protocol';
 import type { Asked } from './endpoint';
 
 const TASKS = 3;
-/** Requests that are answered before it is told that the rollout is over. */
+/** Requests that are answered before the rollout ends. */
 const ANSWERED = 3;
 const WORDS = 'I can not help with that.';
 
@@ -53,7 +53,7 @@ export async function checkAgent(
     open: (onAsked: (asked: Asked) => void) => Environment;
     say: (line: string) => void;
     lost: readonly LostWord[];
-    /** What a campaign gives it. */
+    /** The options that a campaign gives it. */
     silenceSeconds: number;
   },
 ): Promise<Finding[]> {

@@ -27,7 +27,7 @@ import {
 } from '../../gateway/request';
 import { sendAnswer } from '../../gateway/respond';
 
-/** What a program asks of the model, once. */
+/** One request of a program to the model. */
 export interface Asked {
   context: Context;
   request: ChatRequest;
@@ -54,7 +54,7 @@ export interface Endpoint {
   close(): Promise<void>;
 }
 
-/** Of a request: a conversation of the longest context that there is, of a million tokens, takes half of it. */
+/** The limit of a request. A conversation of a million tokens takes half of it. */
 const MOST_BYTES = 16 * 1024 * 1024;
 const HEADERS_MS = 60_000;
 export const MODEL = 'trace';

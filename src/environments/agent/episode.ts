@@ -31,7 +31,7 @@ export interface AgentProgram {
   silenceMs: number;
 }
 
-/** What the working folder of every rollout is called, but for its end. */
+/** The beginning of the name of every rollout's working folder. */
 export const AGENT_FOLDER = 'campaign-agent-';
 const OUTPUT = 2000;
 const GONE = new GatewayError(400, 'nobody waits for the answer any more');
@@ -225,7 +225,7 @@ export async function beginAgent(o: {
       if (how !== 'exit code 0') {
         if (byItself || !byOwnWill(how))
           throw failed(`ended with ${how}`, 'it has to end with exit code 0, whatever the model says');
-        // What it told before it failed at the refusal is not its reward.
+        // A reward that it printed before it failed at the refusal does not count.
         if (!grader) return { reward: 0, breakdown: {}, ...kept };
       }
       try {

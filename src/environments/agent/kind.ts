@@ -18,12 +18,12 @@ import { AGENT_FOLDER, beginAgent } from './episode';
 import { readTasks, type TaskList } from './tasks';
 
 const commandSchema = z.array(z.string()).min(1);
-/** Of the program that is the agent. */
+/** Options of the agent's program. */
 const commandOptions = {
   command: commandSchema.describe('Program and arguments; files are relative to `folder`.'),
   folder: z.string().default('.').describe('Folder of these files, relative to this file.'),
 };
-/** Of all kinds of agents. */
+/** Options of all kinds of agents. */
 export const agentOptions = {
   version: z.string().default('1').describe('Change it when the program or its tools change.'),
   readOnlyTools: z.array(z.string()).default([]).describe('Tools that change nothing (`readOnlyHint`).'),
@@ -33,7 +33,7 @@ export const agentOptions = {
 };
 
 interface AgentOptions extends z.infer<z.ZodObject<typeof agentOptions>> {
-  /** What it is called in reports. */
+  /** Its name in reports. */
   name?: string | undefined;
   command: readonly string[];
   folder: string;
@@ -113,7 +113,7 @@ export const agent = agentKind({
 });
 
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\\.?';
-/** What a program writes into its prompt that is another one every time: dates, times of day, ids, its working folder. */
+/** Parts of a prompt that differ in every run: dates, times of day, ids and the working folder. */
 const OF_THE_RUN = new RegExp(
   [
     '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}',

@@ -23,7 +23,7 @@ export interface Run {
 }
 
 const KEPT = 64 * 1024;
-/** Characters on stdout, or on stderr; whoever writes without end is killed. */
+/** The limit of characters on stdout and on stderr; a program that writes more is killed. */
 const MOST = 64 * 1024 * 1024;
 
 export function run({ command, folder, passEnv, variables, input }: RunOptions): Run {

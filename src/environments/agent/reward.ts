@@ -1,4 +1,4 @@
-/** What a program or its grader tells of a task: a number, or a JSON object with `reward`. */
+/** Reads the reward of a program or its grader: a number, or a JSON object with `reward`. */
 import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { type Evaluation, evaluationSchema } from '../../domain/environment';
@@ -8,7 +8,7 @@ import { jsonText } from '../../domain/messages';
 const toldSchema = evaluationSchema
   .omit({ output: true })
   .extend({ breakdown: evaluationSchema.shape.breakdown.default({}) });
-/** Of the last line that is not empty. Throws an Error that says what is wrong with it. */
+/** Reads the last line that is not empty. Throws an Error that says what is wrong with it. */
 export function rewardIn(text: string): Evaluation {
   const line = text.trimEnd().split('\n').at(-1)?.trim() ?? '';
   const { data: told, error: noJson } = jsonText.safeParse(line);
@@ -22,7 +22,7 @@ export function rewardIn(text: string): Evaluation {
 
 const FILE_BYTES = 64 * 1024;
 
-/** Of a file that a program has left: opening a pipe would never end, and a link may lead anywhere. Throws an Error that says what is wrong with it. */
+/** Reads a file that a program has left, but no pipe and no link. Throws an Error that says what is wrong with it. */
 export async function rewardInFile(path: string): Promise<Evaluation> {
   const problem = `${path} has to be a file, no link, of at most ${FILE_BYTES / 1024} KiB`;
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(

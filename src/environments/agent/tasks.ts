@@ -17,7 +17,7 @@ const lineSchema = jsonText.pipe(
 export type AgentTask = Task & Record<string, unknown>;
 
 export interface TaskList {
-  /** By id. */
+  /** Keyed by id. */
   tasks: ReadonlyMap<string, AgentTask>;
   /** Changes with any of them. */
   version: string;

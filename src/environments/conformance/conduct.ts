@@ -130,7 +130,7 @@ async function errorsWithoutField(
 }
 
 interface Mismatch {
-  /** What does not fit, in words. */
+  /** Describes what does not fit. */
   problem: string;
   /** A text that does not even begin as a record: it may say that there is none. */
   isWords?: boolean;

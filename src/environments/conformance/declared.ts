@@ -177,7 +177,7 @@ function misfitOf(tools: readonly ToolSchema[], task: string, { actions }: Refer
 /** How often the facts are said to a user who goes on asking. */
 const WORDS = 3;
 
-/** What came of playing the reference, the needed writes one a message and then the facts; undefined where that was reward 1. */
+/** Plays the reference: the needed writes, one in each message, then the facts. Returns what went wrong; undefined if the reward is 1. */
 export async function unsolved(
   { play }: Player,
   task: string,

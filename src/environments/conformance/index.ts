@@ -34,7 +34,7 @@ interface CheckOptions {
   onRequest?: OnRequest;
   /** As each check begins. */
   onCheck?: (check: string) => void;
-  /** What is worth knowing, and no violation. */
+  /** Remarks that are no violations. */
   onNote?: (note: Finding) => void;
   /** True once a simulated user has spoken. */
   isUserPlayed?: () => boolean;
@@ -55,7 +55,7 @@ const CHECKS: readonly Check[] = [
   ['rewards for words', checkClaims],
 ];
 
-/** Of one check that goes through samples. */
+/** The state of one check that goes through samples. */
 const BUDGET_MS = 8_000;
 
 /** Runs all checks; a check that can't run because an earlier one failed is left out. The environment stays open. */

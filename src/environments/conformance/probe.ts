@@ -63,7 +63,7 @@ export function createReport(onNote: (note: Finding) => void) {
   return {
     findings,
     add,
-    /** What is worth knowing of an environment that keeps its contract. */
+    /** Remarks about an environment that keeps its contract. */
     note,
     /** Adds all problems of which the condition holds. */
     addAll(check: string, rules: readonly (readonly [isWrong: boolean, problem: string, fix: string])[]): void {
@@ -104,11 +104,11 @@ export type TaskLists = Record<Split, Task[]>;
 export interface Checked extends Report, Player {
   description: EnvironmentDescription;
   lists: TaskLists;
-  /** Of both splits in turn. */
+  /** Tasks of both splits in turn. */
   samples: Sample[];
   /** True once a simulated user has spoken: a stand-in, with which no task can be solved. */
   isUserPlayed: () => boolean;
-  /** False once a check has taken long: a slow environment is told what there is to tell before anybody gives up. */
+  /** False once a check has taken long, so that a slow environment gets its findings soon. */
   hasTime: () => boolean;
 }
 
@@ -210,9 +210,9 @@ export function playerOf(environment: Environment) {
   return {
     open,
     start: (task: string) => within(task, async ({ start }) => start),
-    /** What one message is answered. */
+    /** The answer to one message. */
     answer: (task: string, message: AssistantMessage) => within(task, (episode) => episode.step(message)),
-    /** Of an episode in which nothing is done. */
+    /** The evaluation of an episode without an action. */
     untouched: (task: string) => within(task, (episode) => evaluationOf(episode, 'agent_stop')),
     play: (task: string, script: readonly AssistantMessage[]) => within(task, (episode) => playIn(episode, script)),
   };
@@ -251,7 +251,7 @@ export const callsOf = (...calls: Action[]): AssistantMessage => ({
 export const observed = ({ messages }: StepResult): string =>
   messages.flatMap((message) => (message.role === 'tool' ? [message.content] : [])).join('\n');
 
-/** By the convention of most tools: an observation that begins with what failed. */
+/** Recognizes an error by the convention of most tools: the observation begins with what failed. */
 export const isError = (text: string): boolean =>
   /^\W*(error|exception|traceback|invalid|unknown|failed)\b/i.test(text);
 
