@@ -28,6 +28,14 @@ export const escapeLineBreaks = (text: string): string => text.replace(LINE_BREA
 /** Returns the text as one line without control characters. */
 export const plainLine = (text: string): string => plainText(escapeLineBreaks(text));
 
+const LONGEST_QUOTE = 500;
+
+/** Returns the text as one short line for an error message. An endpoint may repeat the key that it was sent: it is taken out. */
+export function quoteLine(text: string, key: string | undefined): string {
+  const line = plainLine((key === undefined ? text : text.replaceAll(key, '(key)')).replace(/\s+/g, ' ')).trim();
+  return line.length > LONGEST_QUOTE ? `${line.slice(0, LONGEST_QUOTE)} ...` : line;
+}
+
 /** Characters that begin or end something in Markdown, and what some renderers make a link of. Within a word `_` does neither. */
 const MARKDOWN = /[\\`*{}[\]<>#|~&!$]|(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])|:(?=\/\/)|(?<=(?:^|[^\p{L}\p{N}])www)\./giu;
 /** A list item, rule or front matter at the beginning of a line. */

@@ -9,7 +9,7 @@ import { z } from 'zod';
 import { checkVariable } from '../domain/allowed';
 import { modelUsageSchema, type ModelUsage, tokensOf } from '../domain/endpoints';
 import { type FailureType, OutsideFailure, reasonOf } from '../domain/failures';
-import { plainLine, toWellFormed } from '../domain/plain-text';
+import { quoteLine, toWellFormed } from '../domain/plain-text';
 import { callSchema } from '../policy/wire';
 
 /** A model that the campaign asks: its field of the campaign file, and the failure for each way in which a request may end. */
@@ -68,10 +68,7 @@ export function openModelClient(caller: Caller) {
 
   const fail = (type: FailureType, problem: string, retryAfterMs?: number): OutsideFailure =>
     new OutsideFailure(type, `${field} (${spec.model} at ${spec.url}): ${problem}`, undefined, retryAfterMs);
-  const shown = (text: string): string => {
-    const line = plainLine((key === undefined ? text : text.replaceAll(key, '(key)')).replace(/\s+/g, ' ')).trim();
-    return line.length > LONGEST_QUOTE ? `${line.slice(0, LONGEST_QUOTE)} ...` : line;
-  };
+  const shown = (text: string): string => quoteLine(text, key);
 
   function failureFor(error: unknown, isOverdue: boolean): OutsideFailure {
     if (isOverdue || isTimeout(error)) {
@@ -172,13 +169,15 @@ const saidSchema = z.object({
   reasoning: z.string().nullish().catch(null),
 });
 const partSchema = z.object({
-  choices: z.array(
-    z.object({
-      finish_reason: z.string().nullish(),
-      delta: saidSchema.nullish(),
-      message: saidSchema.extend({ tool_calls: z.array(callSchema).nullish() }).optional(),
-    }),
-  ),
+  choices: z
+    .array(
+      z.object({
+        finish_reason: z.string().nullish(),
+        delta: saidSchema.nullish(),
+        message: saidSchema.extend({ tool_calls: z.array(callSchema).nullish() }).optional(),
+      }),
+    )
+    .default([]),
   usage: z.unknown().optional(),
 });
 const usageSchema = z
@@ -248,8 +247,6 @@ const SHORTEST_KEY = 16;
 /** An endpoint may repeat what it was sent. */
 const withoutKey = (text: string, key: string | undefined): string =>
   key === undefined || key.length < SHORTEST_KEY ? text : text.replaceAll(key, '(key)');
-
-const LONGEST_QUOTE = 500;
 
 function rootOf(error: unknown): unknown {
   return error instanceof Error && error.cause !== undefined ? rootOf(error.cause) : error;

@@ -5,7 +5,7 @@ import { Stream } from 'openai/core/streaming';
 import type { Dispatcher } from 'undici';
 import { limited } from '../domain/concurrency';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import { plainLine } from '../domain/plain-text';
+import { quoteLine } from '../domain/plain-text';
 
 /** A request that brought no answer, or one that can't be read: then the status is 200. */
 export class ApiError extends Error {
@@ -48,7 +48,7 @@ export function openHttpServer(o: { url: string; key?: string | undefined; dispa
   const { origin, pathname } = new URL(o.url);
   const prefix = pathname.replace(/\/+$/, '');
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${key ?? 'none'}` };
-  const shown = (text: string): string => oneLine(key === undefined ? text : text.replaceAll(key, '(key)'));
+  const shown = (text: string): string => quoteLine(text, key);
 
   async function send({ method = 'POST', path, body, timeoutMs, signal }: Request) {
     const answer = await dispatcher.request({
@@ -139,11 +139,4 @@ function wordsOf(body: string): string {
     // It is shown as it is.
   }
   return body;
-}
-
-const LONGEST_QUOTE = 500;
-
-function oneLine(text: string): string {
-  const line = plainLine(text.replace(/\s+/g, ' ')).trim();
-  return line.length > LONGEST_QUOTE ? `${line.slice(0, LONGEST_QUOTE)} ...` : line;
 }
