@@ -277,7 +277,7 @@ export class Learning {
     const isTold = new Promise<void>((done) => (tell = done));
     let told: { records: Rollout[]; written: Promise<void> } | undefined;
     // The learner goes on once they are played, and they are stored meanwhile.
-    const give = async (records: Rollout[], whole = tasks): Promise<void> => {
+    const give = async (records: Rollout[], whole: string[]): Promise<void> => {
       if (told && told.records.some((one, n) => one !== records[n] && digest(one) !== digest(records[n])))
         throw new Overtaken(`another worker has stored other rollouts of step ${step + 1}`);
       const batch = { records, tasks: whole, groupSize, content, maskReadOnlyTurns, file, aside };
@@ -288,21 +288,24 @@ export class Learning {
       });
     };
     let trained = tasks;
+    /** Broken rollouts of groups that an earlier attempt has left out: their user or judge is not asked again. */
+    let leftOut = 0;
     this.storing = this.patiently(async (onScored) => {
       const policy = await this.o.record.policy({ step: step - ahead, policy: request.policy });
       const noteDurable = countDurable(this.o.onDurable);
+      const asked = trained;
       const { summary, records, outcomes } = await rollOut({
         ...options,
         ...(everyStepAnew && { step }),
         purpose: 'training',
         title: `${name}: training step ${step + 1}`,
         policy,
-        tasks,
+        tasks: asked,
         attempts: groupSize,
         store: deps.store,
         client: deps.client,
         signal: this.o.signal,
-        onPlayed: (records) => void give(records).catch(() => undefined), // it is given once more
+        onPlayed: (records) => void give(records, asked).catch(() => undefined), // it is given once more
         onProgress: ({ done, total, broken, turns }) => {
           this.progress.rollouts = { done, total };
           if (turns > 0) delete this.progress.waitsFor;
@@ -311,17 +314,20 @@ export class Learning {
           this.heartbeat();
         },
       });
-      trained = content === 'rows' ? withoutUnanswered(tasks, outcomes) : tasks;
+      trained = content === 'rows' ? withoutUnanswered(asked, outcomes) : asked;
       // A group is never trained on in part.
       const failure = brokenFailure(
         outcomes.filter(({ task }) => trained.includes(task)),
         `step ${step + 1}`,
       );
-      if (failure) throw failure;
+      if (failure) {
+        leftOut += outcomes.filter(({ status, task }) => status === 'broken' && !trained.includes(task)).length;
+        throw failure;
+      }
       // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
       const shared = !everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
       await give(await records(), trained);
-      this.o.record.addBatch(step, summary, { shared });
+      this.o.record.addBatch(step, { ...summary, broken: summary.broken + leftOut }, { shared });
     });
     this.storing.catch(() => undefined); // whoever awaits it next is told
     await Promise.race([isTold, this.storing]);

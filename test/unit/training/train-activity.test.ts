@@ -298,7 +298,7 @@ test('a step with broken rollouts says what broke them, and is not tried again w
 
 describe('a judge whose answers can not be used', () => {
   /** Fails at these tasks; how often it was asked about each. */
-  function judged(...failing: string[]) {
+  function judged(failing: string[], late?: { task: string; times: number }) {
     const asked: Record<string, number> = {};
     const counting = countingEnvironment();
     const environment = {
@@ -307,6 +307,8 @@ describe('a judge whose answers can not be used', () => {
         const episode = await counting.reset(task);
         const evaluate = async () => {
           asked[task.id] = (asked[task.id] ?? 0) + 1;
+          if (late?.task === task.id && asked[task.id]! <= late.times)
+            throw new OutsideFailure('PartnerTimeout', 'late');
           if (failing.includes(task.id))
             throw new OutsideFailure('JudgeFailed', 'cut off; raise target.judge.maxTokens');
           return episode.evaluate('agent_stop');
@@ -324,17 +326,18 @@ describe('a judge whose answers can not be used', () => {
   }
 
   test('costs its group a step, and each rollout one question', async () => {
-    const { asked, environments } = judged('n-1');
-    const { brokenRollouts } = await train({ environments, asked: await of(['n-1', 'n-2']) });
+    // In the first step, every attempt at one rollout of the other group is late.
+    const { asked, environments } = judged(['n-1'], { task: 'n-2', times: 3 });
+    const { brokenRollouts } = await train({ environments, asked: { ...(await of(['n-1', 'n-2'])), concurrency: 1 } });
     // Two steps of two rollouts.
     expect(brokenRollouts).toBe(4);
-    expect(asked).toEqual({ 'n-1': 4, 'n-2': 4 });
+    expect(asked).toEqual({ 'n-1': 4, 'n-2': 3 + 4 });
     const batch = readFileSync(join(folder(), 'batch.jsonl'), 'utf8').trim().split('\n');
     expect(batch.map((line) => (JSON.parse(line) as { task: string }).task)).toEqual(['n-2', 'n-2']);
   });
 
   test('at every task ends the training with the cause', async () => {
-    const { asked, environments } = judged('n-1', 'n-2');
+    const { asked, environments } = judged(['n-1', 'n-2']);
     const message = expect.stringContaining('raise target.judge.maxTokens') as string;
     await expect(train({ environments, asked: await of(['n-1', 'n-2']) })).rejects.toMatchObject({
       ...{ type: 'JudgeFailed', nonRetryable: true, message },
