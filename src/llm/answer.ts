@@ -1,7 +1,6 @@
 /**
- * Prompts, and answers that can be used. Prompts are files of messages with places for values: what is rendered is the text that the digest was made of,
- * and a value is never read as a message or a place. An answer that can't be used is sent back with what is wrong with it: nobody fills in what a model
- * left out or guesses what it meant; whatever it writes is a value or a defect in words that a model can act on, in time that grows with the text.
+ * Prompts and usable answers. A prompt is a file of messages with places for values; a value is never read as a message or a place. An unusable answer
+ * is sent back with its defects: nothing is filled in or guessed for the model. Reading an answer takes time in proportion to its length.
  */
 import { checkFile } from '../domain/allowed';
 import { CHARACTERS_A_TOKEN, tokensOf } from '../domain/endpoints';
@@ -13,7 +12,7 @@ import { projectRoot } from '../artifacts/project-root';
 import { digest } from '../artifacts/hash';
 import { isCode } from '../artifacts/durable-file';
 
-/** What can be made of a reply; or what is wrong with it, in words for the model. */
+/** The value of a reply, or its defects in words for the model. */
 export type Read<T> = { value: T } | { defects: string[] };
 
 export async function answerOf<T>(o: {
@@ -21,10 +20,10 @@ export async function answerOf<T>(o: {
   messages: readonly ChatMessage[];
   seed: number;
   read: (text: string) => Read<T> | Promise<Read<T>>;
-  /** How often at most it is asked to mend its answer. */
+  /** How often an unusable answer is sent back. */
   repairs: number;
   asking: Asking;
-  /** Of the user, where there are some: `repair` is asked by. */
+  /** Hold `repair`; default: the project's. */
   prompts?: Prompts;
 }): Promise<T> {
   const { model, messages: question, seed, read, repairs, asking, prompts = openPrompts() } = o;
@@ -50,16 +49,16 @@ export async function answerOf<T>(o: {
       ...request,
     ];
     const quote = quotable(reply);
-    // All that was said; or else, where a request can't hold that, the question and the last answer, or as much of it as there is room for.
+    // The whole conversation, or the question and the last answer, or as much of that answer as fits.
     const fits = [quoting(messages, quote), quoting(question, quote)].find((all) => tokensOf(sizeOf(all)) <= room);
     const left = room * CHARACTERS_A_TOKEN - sizeOf(quoting(question, '')) - MARK_CHARACTERS;
     messages = fits ?? quoting(question, beginning(quote, Math.max(LEAST_QUOTED, left)));
   }
 }
 
-/** Of one that was cut off no more is quoted: most of it is what should not have been written. */
+/** Characters quoted from an answer that was cut off: most of it should not have been written. */
 const QUOTED_OF_CUT_OFF = 4000;
-/** Of an answer, whatever else is in the request. */
+/** Characters quoted from an answer, even if the request becomes too long. */
 const LEAST_QUOTED = 1000;
 const MARK_CHARACTERS = 60;
 
@@ -74,12 +73,12 @@ const sizeOf = (messages: readonly ChatMessage[]): number =>
 
 function beginning(text: string, characters: number): string {
   if (text.length <= characters) return text;
-  // Not half a character.
+  // No half of a surrogate pair is left.
   const kept = text.slice(0, characters).replace(/[\ud800-\udbff]$/, '');
   return `${kept}\n\n[cut here: ${text.length - kept.length} more characters]`;
 }
 
-/** What makes a reply unusable whatever was asked. */
+/** Returns the defect that makes a reply unusable for every question. */
 function defectOf({ text, finish }: ModelReply): string | undefined {
   if (finish === 'length')
     return 'it was cut off because it is too long; give a shorter one: leave out what was not asked for, and reason less before it';
@@ -88,15 +87,15 @@ function defectOf({ text, finish }: ModelReply): string | undefined {
   return text.trim() === '' ? 'it is empty; write the answer itself, in the form that was asked for' : undefined;
 }
 
-/** Reasoning that a server left in the reply. */
+/** Ends the reasoning that a server left in the reply. */
 const THOUGHT = '</think>';
-/** Brackets that may turn out to open nothing, as in prose, are followed for so many characters in all. */
+/** Limit of characters read after brackets that open nothing, as in prose. */
 const FOLLOWED = 20_000_000;
 
-/** From a line on that begins with a bracket: within the line, as blank ones would be gone through again from each of them. */
+/** Matches from a line that begins with a bracket. It looks within the line only, which keeps blank lines linear. */
 const BEGUN = /^[^\S\r\n\u2028\u2029]*[[{][\s\S]*/m;
 
-/** The reply's JSON object or array: in a fence or else bare, the longest where there are several. */
+/** Returns the reply's JSON object or array: in a fence or else bare, the longest of several. */
 export function jsonIn(text: string): { value: unknown } | { defect: string } {
   const reply = withoutThought(text);
   const fenced = blocksIn(reply).flatMap(({ language, body }) => (language === 'json' ? [body] : []));
@@ -107,7 +106,7 @@ export function jsonIn(text: string): { value: unknown } | { defect: string } {
   return { defect: `its JSON can't be parsed: ${problemOf(begun)}; give the whole answer as one valid JSON value` };
 }
 
-/** The last fenced block of one of the languages; undefined if there is none. A fence that the end of the reply closes counts. */
+/** Returns the last fenced block of one of the languages. The end of the reply closes an open fence. */
 export const codeIn = (text: string, languages: readonly string[]): string | undefined =>
   blocksIn(withoutThought(text)).findLast(({ language }) => languages.includes(language))?.body;
 
@@ -117,12 +116,12 @@ const withoutThought = (text: string): string => {
 };
 
 interface Block {
-  /** In lower case; empty where none is named. */
+  /** Lower case; empty without a language. */
   language: string;
   body: string;
 }
 
-/** A fence is a line of its own, closed by one of at least its length: shorter ones, and those within a line, are text. */
+/** A fence is a line of its own. A fence of at least its length closes it; shorter ones are text. */
 function blocksIn(text: string): Block[] {
   const blocks: Block[] = [];
   let open: { fence: string; language: string; lines: string[] } | undefined;
@@ -148,7 +147,7 @@ interface Found {
 const longest = (found: readonly Found[]): Found | undefined =>
   found.reduce<Found | undefined>((best, one) => (best && best.length >= one.length ? best : one), undefined);
 
-/** Every object and array in the text that is in no other one. */
+/** Returns the outermost objects and arrays of the text. */
 function valuesIn(text: string): Found[] {
   const found: Found[] = [];
   const opening = /[[{]/g;
@@ -160,13 +159,13 @@ function valuesIn(text: string): Found[] {
       found.push({ value: JSON.parse(text.slice(match.index, end)), length: end - match.index });
       opening.lastIndex = end;
     } catch {
-      // Something in it may be.
+      // An inner value may be valid.
     }
   }
   return found;
 }
 
-/** Where what opens at `start` is closed, brackets in strings aside; undefined if it is not. */
+/** Returns the end of the value that opens at `start`, or undefined if it is not closed. */
 function endOf(text: string, start: number): number | undefined {
   let depth = 0;
   let quoted = false;
@@ -195,16 +194,15 @@ function problemOf(text: string): string {
 }
 
 export interface Prompts {
-  /** Of the files' texts: part of the identity of what asks by them. */
+  /** Returns the digest of the prompts' texts, for keys. */
   digest(names: readonly string[]): string;
-  /** The file's messages with the values at their places. Throws BadInput where places and values are not the same. */
+  /** Returns the messages with the values in their places. Throws BadInput if a place or a value is left over. */
   render(name: string, values: Readonly<Record<string, string>>): ChatMessage[];
 }
 
-/** The project's own. */
 const PROMPTS = join(projectRoot, 'prompts');
 
-/** `folder`: prompts of the user's, each in place of the one of its name. Files are read when they are first needed, once. */
+/** A prompt in `folder` replaces the project's of that name. Each file is read once. */
 export function openPrompts({ folder }: { folder?: string | undefined } = {}): Prompts {
   if (folder !== undefined) checkFile('prompts', folder);
   const files = new Map<string, PromptFile>();
@@ -257,7 +255,7 @@ function readPrompt({ name, folders }: { name: string; folders: string[] }): Pro
   throw badPrompt(`there is no prompt ${name}.md in ${folders.join(' or ')}`);
 }
 
-/** Each begun by a line `--- system`, `--- user` or `--- assistant`. */
+/** A line `--- system`, `--- user` or `--- assistant` begins each message. */
 function messagesOf(path: string, text: string): ChatMessage[] {
   const [before = '', ...parts] = text.split(/^--- (system|user|assistant)[ \t]*\r?$/m);
   if (before.trim() !== '' || parts.length === 0)

@@ -15,19 +15,19 @@ export interface ChatMessage {
 
 export interface ModelReply {
   text: string;
-  /** As the endpoint says it: `stop`, `length` (cut off by maxTokens), `content_filter`, ... */
+  /** The word of the endpoint: `stop`, `length` (cut off by maxTokens), `content_filter`, ... */
   finish: string;
   usage: ModelUsage;
 }
 
-/** What is asked. Equal questions are one question: they get one reply. */
+/** Equal questions get one reply. */
 export interface Question {
   messages: readonly ChatMessage[];
-  /** Tells passes apart that ask the same. */
+  /** Differs between passes with equal messages. */
   seed: number;
 }
 
-/** Replies that were paid for, of all campaigns of a home, and what one campaign spent. */
+/** Stores the replies for all campaigns of a home, and counts the payments of one campaign. */
 export interface Ledger {
   find(key: string): Promise<ModelReply | undefined>;
   /** Throws BudgetSpent where the request's expected cost does not fit the budget. */
@@ -37,46 +37,45 @@ export interface Ledger {
     key: string,
     kept: { reply: ModelReply; question: Question; step: string; price?: Price | undefined },
   ): Promise<void>;
-  /** Counts what was paid for and is stored nowhere: a request that brought no reply, or those of one rollout. Never fails. */
+  /** Counts payments without a stored reply: a request that brought none, or the requests of one rollout. Never fails. */
   count(paid: Paid): Promise<void>;
-  /** A piece of some reply has come. */
+  /** Called for each piece of a reply. */
   onText?(piece: string): void;
 }
 
 export interface Paid {
   usage: ModelUsage;
-  /** One, unless it is said. */
+  /** Default: 1. */
   requests?: number;
   step: string;
   price?: Price | undefined;
 }
 
 interface PermitRequest {
-  /** Aborts when the request has ended, whatever came of it: until then it counts as being asked. */
+  /** Aborts when the request has ended. Until then it counts as under way. */
   ended: AbortSignal;
   /** Field of the campaign file that names the model. */
   field: string;
   price?: Price | undefined;
 }
 
-/** What a part that asks is given, beside the question. */
 export interface Asking {
   ledger: Ledger;
-  /** What is being done, for people: a row of the report's costs. */
+  /** Names a row of the report's costs. */
   step: string;
   signal: AbortSignal;
 }
 
 export interface LanguageModel {
-  /** What determines replies, for keys: model, sampling, further parameters; not where it is. */
+  /** Model, sampling and further parameters, for keys. The address is no part of it. */
   readonly id: Record<string, unknown>;
-  /** The most that a question may have, where that is known. */
+  /** Limit of a question, where it is known. */
   readonly promptTokens?: number;
-  /** The kept reply, or a new one, which is kept first. Throws an OutsideFailure. */
+  /** Returns the stored reply, or stores and returns a new one. Throws an OutsideFailure. */
   ask(question: Question, asking: Asking): Promise<ModelReply>;
 }
 
-/** One for all questions of this process. */
+/** Orders equal questions of this process. */
 const inTurn = createTurns();
 
 const limits = new Map<string, ReturnType<typeof createLimit>>();
@@ -89,10 +88,10 @@ function limitOf({ url, model, concurrency }: LanguageModelSpec): ReturnType<typ
   return known;
 }
 
-/** A whole reply may take so many times as long as one wait for data. */
+/** Limit of a whole reply, as a multiple of the limit of one wait for data. */
 const WAITS = 12;
 
-/** `field`: of the campaign file, such as `analyst`. Needs neither key nor network until something is asked. */
+/** `field` is that of the campaign file, such as `analyst`. The key is read with the first question. */
 export function openLanguageModel(field: string, spec: LanguageModelSpec): LanguageModel {
   const { model, temperature, maxTokens, parameters, contextTokens, price } = spec;
   const id = { model, temperature, maxTokens, parameters };
@@ -119,7 +118,7 @@ export function openLanguageModel(field: string, spec: LanguageModelSpec): Langu
         await ledger.permit({ ended: ended.signal, field, price });
         const reply = await limited(request(question, asking));
         await ledger.keep(key, { reply, question, step, price });
-        // Another process may have been first: what was kept counts for both.
+        // The reply of another process that was first counts for both.
         return (await ledger.find(key)) ?? reply;
       } finally {
         ended.abort();
@@ -137,11 +136,11 @@ export function openLanguageModel(field: string, spec: LanguageModelSpec): Langu
   };
 }
 
-/** The own fault of a step, since each try is paid for. */
+/** These count as faults of the step, because each try may be billed. */
 const failed = { late: 'LanguageModelFailed', lost: 'LanguageModelFailed', unusable: 'LanguageModelFailed' } as const;
 const failures = { unavailable: 'LanguageModelUnavailable', rejected: 'LanguageModelRejected', ...failed } as const;
 
-/** A key that is missing is what every request would meet, as a refused one: it is about the campaign, and no capability's or pass's own. */
+/** A missing key fails the campaign as a rejected one does, since it affects every request. */
 function connect(field: string, spec: LanguageModelSpec): ModelClient {
   const caller: Caller = {
     ...{ field, spec, failures, totalSeconds: WAITS * spec.timeoutSeconds },
@@ -155,7 +154,7 @@ function connect(field: string, spec: LanguageModelSpec): ModelClient {
   }
 }
 
-/** Fields of a request that not every model takes, and what is sent in their place. */
+/** Replacements of fields that some models reject. */
 const REPLACED: Record<string, string> = { max_tokens: ', max_completion_tokens: N' };
 const TOO_LONG = /context.{0,20}(length|window|size)|(prompt|input|request).{0,20}too (long|large)/i;
 

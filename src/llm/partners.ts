@@ -1,7 +1,6 @@
 /**
- * The other parties to an episode that are played by a model, the simulated user and the judge. One call is one request, and no more of them run at
- * once than the file allows; an answer holds words or calls, never nothing; whatever goes wrong leaves as an OutsideFailure, so that the rollout is
- * broken and never scored.
+ * Models that play simulated users and judges. One call is one request, with bounded concurrency. An answer holds words or calls. Every error leaves as
+ * an OutsideFailure, so that its rollout is broken and never scored.
  */
 import { createLimit, limited } from '../domain/concurrency';
 import type { ChatModel, ModelUsage } from '../domain/endpoints';
@@ -13,28 +12,27 @@ import { numbered, toAssistantMessage, toWireMessage, toWireTools } from '../pol
 
 interface Outside {
   signal?: AbortSignal;
-  /** Called once where the request is paid for, whatever comes of it. */
+  /** Called once for each billed request. */
   onUsage?: (usage: ModelUsage) => void;
 }
 
 interface UserTurn extends Outside {
-  /** The whole conversation from where the user stands: `user` are the agent's words, `assistant` its own. */
+  /** The conversation as the user sees it: role `user` is the agent, `assistant` the user itself. */
   messages: Message[];
   tools: ToolSchema[];
-  /** Of this turn; equal turns get equal seeds. */
+  /** Equal turns get equal seeds. */
   seed: number;
 }
 
 export interface SimulatedUser {
-  /** Everything that determines its answers (model, sampling): part of the environment's version, and so of every rollout's key. */
+  /** Model and sampling: part of the environment's version and of every rollout's key. */
   id: string;
-  /** The user's next message: words or calls of its own tools, never nothing. */
+  /** Returns the user's next message: words, or calls of its own tools. */
   speak(turn: UserTurn): Promise<UserMessage>;
 }
 
 export interface Judge {
   id: string;
-  /** The answer, in words. */
   answer(question: Message[], outside?: Outside): Promise<string>;
 }
 
@@ -43,7 +41,7 @@ export interface Partners {
   judge?: Judge;
 }
 
-/** A judge's seed is always the same: what is asked determines what is answered. */
+/** Judges use one seed, so that equal questions get equal answers. */
 const JUDGE_SEED = 0;
 
 /** Throws BadInput if a key's variable is not set. */
@@ -54,7 +52,7 @@ export function openPartners(models: { user?: ChatModel | undefined; judge?: Cha
     const speak = async (turn: UserTurn): Promise<UserMessage> => {
       const { text, calls } = await ask(turn);
       const { content, toolCalls = [] } = toAssistantMessage(text, calls);
-      // To the policy a malformed call is a mistake of its own; from the user it would be nonsense that the agent has to hear.
+      // The agent would have to answer a malformed call of its user.
       if (toolCalls.length < calls.length)
         throw unusable('a call with arguments that are no JSON object; take another model');
       if (toolCalls.length === 0) return { role: 'user', content };
@@ -88,7 +86,7 @@ function openChatModel(role: PartnerRole, spec: ChatModel) {
   const field = `target.${role}`;
   const client = openModelClient({ field, spec, failures: failures[role], totalSeconds: timeoutSeconds });
   const unusable = (problem: string): OutsideFailure => client.fail(failures[role].unusable, problem);
-  // Not left to the connections: the deadline of a request runs from its start.
+  // The deadline of a request does not include the wait for its turn.
   const inLimit = createLimit(concurrency);
 
   async function request({ messages, tools, seed, signal, onUsage }: UserTurn): Promise<Answer> {
@@ -109,8 +107,7 @@ function openChatModel(role: PartnerRole, spec: ChatModel) {
     return answer;
   }
   return {
-    // Without the address: a server that moves to another port must not make every rollout anew. Two models of one name are told apart by
-    // serving them under different names.
+    // The address is no part: a server on another port must not invalidate rollouts. Serve different models under different names.
     id: `${model} (temperature ${temperature}, top-p ${topP}, ${maxTokens} tokens)`,
     unusable,
     ask: (turn: UserTurn) => inLimit(() => limited(request(turn)), turn.signal),
