@@ -1,7 +1,5 @@
 /** What every activity is given. */
-import { Context } from '@temporalio/activity';
 import type { ArtifactStore } from '../artifacts/store';
-import { workerIdentity } from '../artifacts/place';
 import type { PayingRole } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import type { AnalysisHeartbeat, Work } from '../domain/work';
@@ -13,7 +11,7 @@ import type { PolicyClient } from '../policy/client';
 import type { Registry } from '../registry';
 import type { GpuGroups } from '../training/learner-process';
 import type { EnvironmentPool } from './environments';
-import { markProgress, progress } from './heartbeat';
+import { activitySignal, markProgress, progress } from './heartbeat';
 import type { Payer } from './types';
 
 export interface Dependencies {
@@ -34,15 +32,11 @@ export interface Dependencies {
 /** Of the activities that make rollouts. */
 export type PolicyDependencies = Dependencies & { client: PolicyClient };
 /** Of the activities that train. */
-export type GpuDependencies = PolicyDependencies & {
-  gpus: GpuGroups;
-  /** How long Temporal has not answered this worker. */
-  silentMs?: () => number;
-};
+export type GpuDependencies = PolicyDependencies & { gpus: GpuGroups };
 
 /** For a part that may take long. */
 export const working = (title: string): Work => ({
-  signal: Context.current().cancellationSignal,
+  signal: activitySignal(),
   progress: (done, total) => progress({ kind: 'analysis', title, done, total }),
 });
 
@@ -69,7 +63,7 @@ export async function modelFolder({ model, python, home }: Dependencies, base: s
     throw error;
   });
   if (model && hashOf(has) === hashOf(wanted)) return model;
-  const problem = `the campaign wants ${wanted}, and worker ${workerIdentity()} has CAMPAIGN_MODEL=${model ?? ''}, ${has}`;
+  const problem = `the campaign wants ${wanted}, and this worker has CAMPAIGN_MODEL=${model ?? ''}, ${has}`;
   throw new OutsideFailure('WrongBaseModel', `${problem}; start it with the folder of that model there`);
 }
 
@@ -89,7 +83,7 @@ export function asking(
     onText: (piece) => void (details.characters = (details.characters ?? 0) + piece.length),
   });
   return {
-    signal: Context.current().cancellationSignal,
+    signal: activitySignal(),
     progress: (done, total) => progress(Object.assign(details, { done, total })),
     ledger,
   };

@@ -10,7 +10,7 @@ import { atHand } from '../artifacts/given';
 import { isFailure, OutsideFailure, retryOf } from '../domain/failures';
 import { settleSpending } from '../llm/spending';
 import type { Dependencies } from './context';
-import { settleAttempt, withHeartbeats } from './heartbeat';
+import { activitySignal, settleAttempt, withHeartbeats } from './heartbeat';
 import type { PoolInput } from './types';
 
 /** Temporal's first delay, and the shortest that a failure may ask for. */
@@ -19,12 +19,15 @@ const FIRST_DELAY_MS = 1_000;
 /** Maps every error of an activity to Temporal's failure. The step fails for good by the retry rule of its type, or by its count of faults. */
 async function toFailure(error: unknown, home: string): Promise<unknown> {
   const { cancellationSignal: signal } = Context.current();
+  const { reason } = activitySignal();
   const isShutdown = signal.reason instanceof CancelledFailure && signal.reason.message === 'WORKER_SHUTDOWN';
   if (signal.aborted && !isShutdown) return signal.reason;
   if (error instanceof TemporalFailure && !isShutdown) return error;
   const known = isShutdown
     ? new OutsideFailure('WorkerShutdown', 'the worker stops; another one continues')
-    : await knownFailure(error instanceof Error ? error : new Error(String(error)), home);
+    : isFailure(reason, 'Superseded')
+      ? reason
+      : await knownFailure(error instanceof Error ? error : new Error(String(error)), home);
   if (!known) return defect(error as Error);
   const { type, message, retryAfterMs } = known;
   const retry = retryOf(type);

@@ -3,21 +3,27 @@
  * the next attempt, also carry the two counts that end a step: its own faults, and its attempts that settled.
  */
 import { Context } from '@temporalio/activity';
-import { whileAlive, showLife } from '../domain/concurrency';
 import { MAX_FAULTS, OutsideFailure, type Retry } from '../domain/failures';
 import type { AttemptCounts, HeartbeatDetails } from '../domain/work';
 
-const BEAT_MS = 1_000;
+/** The SDK sends the first of them, and then one at least every 2 s. */
+const BEAT_MS = 500;
 
 interface Beat {
   details?: HeartbeatDetails;
   counts: AttemptCounts;
+  cutOff: AbortController;
+  signal: AbortSignal;
 }
 const beats = new WeakMap<Context, Beat>();
 
 function beatOf(context: Context): Beat {
+  const known = beats.get(context);
+  if (known) return known;
   const { counts } = (context.info.heartbeatDetails ?? {}) as HeartbeatDetails;
-  const beat = beats.get(context) ?? { counts: { faults: 0, settled: 0, ...counts } };
+  const cutOff = new AbortController();
+  const signal = AbortSignal.any([context.cancellationSignal, cutOff.signal]);
+  const beat = { counts: { faults: 0, settled: 0, ...counts }, cutOff, signal };
   beats.set(context, beat);
   return beat;
 }
@@ -32,7 +38,6 @@ function heartbeat(context: Context): void {
 export function progress(details: HeartbeatDetails): void {
   const context = Context.current();
   beatOf(context).details = details;
-  showLife();
   heartbeat(context);
 }
 
@@ -53,16 +58,38 @@ export function settleAttempt(retry: Retry): boolean {
   return counts.faults >= MAX_FAULTS;
 }
 
+/** Aborts when the activity is cancelled, when its worker stops, or when Temporal has not answered for the heartbeat timeout. */
+export const activitySignal = (): AbortSignal => beatOf(Context.current()).signal;
+
+/** When Temporal last answered this worker, by the process's clock; undefined where nobody asks. */
+let answeredAt: number | undefined;
+export const noteAnswer = (): void => void (answeredAt = performance.now());
+
+/** By then another worker may have the step, and what this one does is done twice. The SDK does not cancel it while Temporal is unreachable. */
+function checkAnswers({ info }: Context, cutOff: AbortController): void {
+  const { heartbeatTimeoutMs = Infinity } = info;
+  if (answeredAt === undefined || performance.now() - answeredAt <= heartbeatTimeoutMs) return;
+  const problem = `Temporal has not answered for ${heartbeatTimeoutMs / 1000} s (workers.heartbeatSeconds)`;
+  cutOff.abort(new OutsideFailure('Superseded', `${problem}: another worker may have this step`));
+}
+
 /** Runs an activity's work with heartbeats. Throws WorkerDied instead of a start after too many that lost their worker. */
 export async function withHeartbeats<Result>(work: () => Promise<Result>): Promise<Result> {
   const context = Context.current();
-  const losses = context.info.attempt - 1 - beatOf(context).counts.settled;
+  const { counts, cutOff } = beatOf(context);
+  const losses = context.info.attempt - 1 - counts.settled;
   if (losses >= MAX_FAULTS) {
     const problem = `its worker died in ${losses} starts in a row before any work was durable`;
-    throw new OutsideFailure(
-      'WorkerDied',
-      `${problem}; read the log of the worker that had it, and run the same command`,
-    );
+    const fix = 'read the log of the worker that had it, and run the same command';
+    throw new OutsideFailure('WorkerDied', `${problem}; ${fix}`);
   }
-  return whileAlive(work, { everyMs: BEAT_MS, onLife: () => heartbeat(context) });
+  const timer = setInterval(() => {
+    heartbeat(context);
+    checkAnswers(context, cutOff);
+  }, BEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
 }

@@ -3,15 +3,13 @@
  * before the base rollouts are spent. Invariant: its few rollouts are asked for exactly as the base rollouts are, so that they have the same keys and
  * are not made again.
  */
-import { Context } from '@temporalio/activity';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffMs, BATCH_ATTEMPTS } from '../domain/failures';
 import { brokenFailure, type RolloutSummary } from '../domain/rollout';
-import { limited } from '../domain/concurrency';
 import { countDurable, rollOut as playBatch, type RollOutProgress } from '../rollout/engine';
 import { createResolver, type Resolve } from '../rollout/resolve';
 import { type PolicyDependencies, modelFolder } from './context';
-import { markProgress, progress } from './heartbeat';
+import { activitySignal, markProgress, progress } from './heartbeat';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { PoolInput, RollOutInput } from './types';
 import { CHECKED_TASKS, judgeBase, type BaseCheck } from '../domain/base-check';
@@ -32,7 +30,7 @@ function resolverOf({ store, kinds, python, client }: PolicyDependencies): Resol
 
 export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Promise<RolloutSummary> {
   const { store, environments, client } = deps;
-  const { cancellationSignal: signal } = Context.current();
+  const signal = activitySignal();
   const { campaign, budget, purpose, title } = input;
   progress({ kind: 'rollouts', title, done: 0, total: 0, broken: 0 });
   const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
@@ -53,7 +51,7 @@ export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Pr
       onProgress: showBatch(title),
     });
     if (time === BATCH_ATTEMPTS || !brokenFailure(outcomes, title)?.retryable) return summary;
-    await limited(sleep(backoffMs(time), undefined, { signal }));
+    await sleep(backoffMs(time), undefined, { signal });
   }
 }
 
@@ -77,7 +75,7 @@ export async function checkAdapters(
   }: PoolInput & { base: string; lora: Pick<Training['lora'], 'r' | 'targetModules'>; summed: number },
 ): Promise<void> {
   const { store, client, python } = deps;
-  const { cancellationSignal: signal } = Context.current();
+  const signal = activitySignal();
   const model = await modelFolder(deps, base);
   progress({ kind: 'analysis', title: 'try an adapter', done: 0, total: 1 });
   await tryAdapter({ store, client, python, base, model, targetModules, rank: r * summed, signal });
@@ -114,7 +112,7 @@ function firstRollouts(
     inputs: inputsOf(input),
     store,
     client,
-    signal: Context.current().cancellationSignal,
+    signal: activitySignal(),
     onProgress: showBatch(TITLE),
   });
 }

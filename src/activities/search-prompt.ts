@@ -3,7 +3,6 @@
  * question paid for twice, whatever is killed: every attempt runs from the beginning and finds what was made; the cap on rollouts holds over
  * all attempts.
  */
-import { Context } from '@temporalio/activity';
 import { digest, seedOf } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
@@ -16,7 +15,7 @@ import { openLanguageModel } from '../llm/model';
 import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import { ledgerOf, type PolicyDependencies } from './context';
-import { markProgress, progress } from './heartbeat';
+import { activitySignal, markProgress, progress } from './heartbeat';
 import { inputsOf, resolveTasks } from './tasks';
 import type { SearchPromptInput } from './types';
 
@@ -33,7 +32,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
   const tasks = await resolveTasks({ store, environments }, input);
   const environment = await environments.get(input.environment);
   const { name: environmentName, version, plugin, policy } = await environment.describe();
-  const { cancellationSignal: signal } = Context.current();
+  const signal = activitySignal();
   const shown = await lookAt({ environment, tasks, seed, campaign, concurrency, signal });
   const reflection = openReflection({ ...input, store });
   const job = jobOf({ input, tasks, policy, reflectionChars: reflection.characters });
@@ -55,6 +54,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
     program: 'gepa',
     show: progress,
     onDurable: markProgress,
+    signal,
     limits: input,
     env: learnerEnvironment(),
     prepare: async (folder) => ({
@@ -160,7 +160,7 @@ function openReflection(o: ReflectionInput & { store: ArtifactStore }): Reflecti
       const asking = {
         ledger: ledgerOf({ store, campaign, budget, role: 'arm' }),
         step: `reflection: ${name}`,
-        signal: Context.current().cancellationSignal,
+        signal: activitySignal(),
       };
       const read = (text: string) => ({ value: text });
       try {

@@ -1,7 +1,6 @@
 /**
  * Trains one LoRA with GRPO on rollouts, and puts the modules that an arm trains on into the store. A training that has ended is found by its key.
  */
-import { Context } from '@temporalio/activity';
 import { join } from 'node:path';
 import { digest, sha256 } from '../artifacts/hash';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -11,7 +10,7 @@ import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import { tinkerKeys, tinkerPython, tinkerUrl } from '../policy/tinker';
 import { type GpuDependencies, ledgerOf, modelFolder, type Dependencies } from './context';
-import { markProgress, progress } from './heartbeat';
+import { activitySignal, markProgress, progress } from './heartbeat';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { TrainInput } from './types';
 import type { TrainingResult } from '../domain/results';
@@ -35,7 +34,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
   const environment = await deps.environments.paidBy({ campaign, budget, step: TRAINING }).get(input.environment);
   const { name: environmentName, version, plugin } = await environment.describe();
   const { seed, concurrency } = input;
-  const { cancellationSignal: signal } = Context.current();
+  const signal = activitySignal();
   const shown = await lookAt({ environment, tasks, seed, campaign, concurrency, signal });
   const id = digest({
     version: TRAINER_VERSION,
@@ -59,6 +58,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
       ...(server ? { program: 'tinker', python: tinkerPython() } : { program: 'train' }),
       show: progress,
       onDurable: markProgress,
+      signal,
       limits: input,
       env,
       ...(server ? { keys: tinkerKeys() } : reporterKeys(input.training)),

@@ -27,8 +27,8 @@ export interface Payer {
 /** Of the campaign: how rollouts are made, whatever they are for. No part of any key. */
 export type Making = Pick<Campaign['rollouts'], 'concurrency' | 'maxAttempts' | 'maxBrokenShare'>;
 
-/** Of the campaign: how long a learner may be silent, before the server gives its step to another worker and before it is replaced. */
-export type Silence = Pick<Campaign['workers'], 'heartbeatSeconds' | 'stallSeconds'>;
+/** Of the campaign: how long a learner may make no progress. */
+export type Silence = Pick<Campaign['workers'], 'stallSeconds'>;
 
 /** Input of a step that workers of a pool take. */
 export interface PoolInput {

@@ -7,7 +7,6 @@ import { link, mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from 
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
-import { showLife } from '../domain/concurrency';
 
 /** True for a system error with one of these codes (ENOENT, EEXIST, ...). */
 export const isCode = (error: unknown, ...codes: string[]): boolean =>
@@ -139,7 +138,6 @@ async function writeFlushed(path: string, { body, mode = 0o644 }: Pick<DurableWr
   try {
     await writeFile(handle, body);
     await handle.sync();
-    showLife();
   } finally {
     await handle.close();
   }

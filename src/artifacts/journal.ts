@@ -7,7 +7,7 @@ import { randomUUID } from 'node:crypto';
 import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { breathing, showLife } from '../domain/concurrency';
+import { breathing } from '../domain/concurrency';
 import { OutsideFailure } from '../domain/failures';
 import { flush as flushPath, ifThere, makeFolder, withRoom } from './durable-file';
 import { sha256 } from './hash';
@@ -92,7 +92,6 @@ async function openToAppend(path: string): Promise<FileHandle> {
 async function appendWhole(file: FileHandle, bytes: Buffer): Promise<void> {
   while ((await file.write(bytes)).bytesWritten < bytes.length);
   await file.datasync();
-  showLife();
 }
 
 /** Is given all records there are before any is written; throws where none may be. */

@@ -7,7 +7,6 @@ import { chmod, constants, copyFile, link, lstat, readdir, readFile, rm, stat, u
 import { createReadStream } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { showLife } from '../domain/concurrency';
 import { asidePath, flush, ifThere, replaceFile, viaAside } from './durable-file';
 import { sha256 } from './hash';
 
@@ -57,7 +56,7 @@ async function markOf(path: string): Promise<string | undefined> {
 
 async function hashFile(path: string): Promise<string> {
   const hash = createHash('sha256');
-  await pipeline(createReadStream(path).on('data', showLife), hash);
+  await pipeline(createReadStream(path), hash);
   return hash.digest('hex');
 }
 
@@ -125,7 +124,6 @@ export class Objects {
   /** Its bytes; undefined if it is damaged or missing. */
   async read(sha: string): Promise<Buffer | undefined> {
     const body = await ifThere(readFile(this.path(sha)));
-    showLife();
     const isWhole = body !== undefined && sha256(body) === sha;
     await this.hashes.note(this.path(sha), isWhole ? sha : undefined);
     return isWhole ? body : undefined;

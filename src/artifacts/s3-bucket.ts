@@ -17,7 +17,6 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { OutsideFailure, reasonOf } from '../domain/failures';
-import { limited, showLife } from '../domain/concurrency';
 import type { StoredFile } from './content-store';
 import { flush } from './durable-file';
 
@@ -82,7 +81,7 @@ export class Bucket {
     ...unless: number[]
   ): Promise<Result | undefined> {
     try {
-      return await limited(send());
+      return await send();
     } catch (error) {
       const status = statusOf(error);
       if (status !== undefined && unless.includes(status)) return undefined;
@@ -100,7 +99,6 @@ export class Bucket {
         const pieces: Buffer[] = [];
         for await (const piece of answer.Body as Readable) {
           pieces.push(piece as Buffer);
-          showLife();
         }
         return { body: Buffer.concat(pieces), etag: answer.ETag! };
       },
@@ -203,7 +201,7 @@ export class Bucket {
         partSize: PART_BYTES,
         queueSize: 2,
       });
-      await upload.on('httpUploadProgress', showLife).done();
+      await upload.done();
     });
   }
 
@@ -213,7 +211,7 @@ export class Bucket {
       `reading ${this.address(path)}`,
       async () => {
         const answer = await this.client.send(new GetObjectCommand(this.at(path)));
-        await pipeline((answer.Body as Readable).on('data', showLife), createWriteStream(file, { flags: 'wx' }));
+        await pipeline(answer.Body as Readable, createWriteStream(file, { flags: 'wx' }));
         return true;
       },
       404,

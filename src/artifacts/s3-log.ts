@@ -4,7 +4,7 @@
  * all records before it, and what is older is removed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { forEachBounded, limited } from '../domain/concurrency';
+import { forEachBounded } from '../domain/concurrency';
 import { formatLine, type Guard, parseLine } from './journal';
 import type { Bucket } from './s3-bucket';
 import type { Journal } from './store';
@@ -111,7 +111,7 @@ export async function openLog(
 
   async function write(previous: Promise<void>, records: [string, unknown][]): Promise<void> {
     await previous.catch(() => undefined);
-    await limited(sleep(Math.max(4, writtenAt + spacingMs - performance.now())));
+    await sleep(Math.max(4, writtenAt + spacingMs - performance.now()));
     group = undefined; // from here on appends go into the next group
     writtenAt = performance.now();
     for (;;) {

@@ -4,7 +4,6 @@
  */
 import { hostname } from 'node:os';
 import type { z } from 'zod';
-import { limited } from '../domain/concurrency';
 import { firstIssue } from '../domain/issues';
 import { LINE, measureJson } from '../domain/json-size';
 import { type Child, MAX_LINE, readLines, startChild, startProblem } from './child-process';
@@ -134,15 +133,13 @@ export function connect({ command, cwd, passEnv, silenceMs = SILENCE_SECONDS * 1
     name,
     episodes: new Map(),
     request: (method, params) =>
-      limited(
-        new Promise((resolve, reject) => {
-          if (failure) return reject(failure);
-          const id = nextId++;
-          waiting.set(id, { method, resolve: resolve as (result: unknown) => void, reject });
-          if (waiting.size === 1) watch();
-          child?.send(requestLine(id, method, params));
-        }),
-      ),
+      new Promise((resolve, reject) => {
+        if (failure) return reject(failure);
+        const id = nextId++;
+        waiting.set(id, { method, resolve: resolve as (result: unknown) => void, reject });
+        if (waiting.size === 1) watch();
+        child?.send(requestLine(id, method, params));
+      }),
     get failure() {
       return failure;
     },

@@ -3,7 +3,7 @@
  * other, so that the first reply serves all; one question is one request. Every error leaves as an OutsideFailure.
  */
 import { digest } from '../artifacts/hash';
-import { createLimit, createTurns, limited } from '../domain/concurrency';
+import { createLimit, createTurns } from '../domain/concurrency';
 import type { LanguageModelSpec, ModelUsage, Price } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import { type Caller, type ModelClient, openModelClient } from './client';
@@ -116,7 +116,7 @@ export function openLanguageModel(field: string, spec: LanguageModelSpec): Langu
       const ended = new AbortController();
       try {
         await ledger.permit({ ended: ended.signal, field, price });
-        const reply = await limited(request(question, asking));
+        const reply = await request(question, asking);
         await ledger.keep(key, { reply, question, step, price });
         // The reply of another process that was first counts for both.
         return (await ledger.find(key)) ?? reply;

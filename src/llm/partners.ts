@@ -2,7 +2,7 @@
  * Models that play simulated users and judges. One call is one request, with bounded concurrency. An answer holds words or calls. Every error leaves as
  * an OutsideFailure, so that its rollout is broken and never scored.
  */
-import { createLimit, limited } from '../domain/concurrency';
+import { createLimit } from '../domain/concurrency';
 import type { ChatModel, ModelUsage } from '../domain/endpoints';
 import type { PartnerRole } from '../domain/environment';
 import type { OutsideFailure } from '../domain/failures';
@@ -110,6 +110,6 @@ function openChatModel(role: PartnerRole, spec: ChatModel) {
     // The address is no part: a server on another port must not invalidate rollouts. Serve different models under different names.
     id: `${model} (temperature ${temperature}, top-p ${topP}, ${maxTokens} tokens)`,
     unusable,
-    ask: (turn: UserTurn) => inLimit(() => limited(request(turn)), turn.signal),
+    ask: (turn: UserTurn) => inLimit(() => request(turn), turn.signal),
   };
 }

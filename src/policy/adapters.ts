@@ -12,7 +12,6 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import type { FixedPolicy } from '../domain/rollout';
-import { limited } from '../domain/concurrency';
 import { type Merge, partsOf, plainAdapter, weightsOf } from './merge';
 import type { PolicyServer } from './server';
 
@@ -91,7 +90,7 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
   async function once<Result>(entry: Loaded, work: (model: string) => Promise<Result>): Promise<Result> {
     entry.users++;
     try {
-      const model = await limited(entry.name);
+      const model = await entry.name;
       if (loaded.size > capacity + 1) await unloadIdle();
       return await work(model);
     } finally {
@@ -101,7 +100,7 @@ export function createAdapters(o: { server: PolicyServer; store: ArtifactStore; 
 
   return {
     /** Makes the server able to serve the policy, once for all concurrent callers. Returns the model's name. */
-    ensurePolicy: (policy: FixedPolicy): Promise<string> => limited(use(policy).name),
+    ensurePolicy: (policy: FixedPolicy): Promise<string> => use(policy).name,
 
     async unload(policy: FixedPolicy): Promise<void> {
       const weights = weightsOf(policy);

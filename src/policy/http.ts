@@ -3,7 +3,6 @@ import { Readable } from 'node:stream';
 import { APIError } from 'openai';
 import { Stream } from 'openai/core/streaming';
 import type { Dispatcher } from 'undici';
-import { limited } from '../domain/concurrency';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { quoteLine } from '../domain/plain-text';
 
@@ -71,7 +70,7 @@ export function openHttpServer(o: { url: string; key?: string | undefined; dispa
   /** Errors of `work` become ApiErrors, but for those of the caller. */
   async function exchange<Result>(signal: AbortSignal | undefined, work: () => Promise<Result>): Promise<Result> {
     try {
-      return await limited(work());
+      return await work();
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (error instanceof ApiError || error instanceof OutsideFailure) throw error;

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { digest } from '../artifacts/hash';
 import type { ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
-import { createLimit, limited } from '../domain/concurrency';
+import { createLimit } from '../domain/concurrency';
 import type { FixedPolicy } from '../domain/rollout';
 import { runPython } from './python';
 
@@ -79,6 +79,6 @@ export function createMerger({ store, python }: { store: ArtifactStore; python: 
     // A caller's signal does not abort it, because other callers may wait for the same merge.
     const run = running.get(key) ?? merge(key, parts).finally(() => running.delete(key));
     running.set(key, run);
-    return limited(run);
+    return run;
   };
 }

@@ -3,7 +3,6 @@
  * log-probs of fixed token ids with those that the trainer computed from the base model's files.
  */
 import type { ArtifactStore } from '../artifacts/store';
-import { limited } from '../domain/concurrency';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import { type Fingerprint, hashOf, modelOf, readFingerprint } from './base-model';
 import type { PolicyServer } from './server';
@@ -69,10 +68,10 @@ export function createProbe(o: ProbedServer): (base: string) => Promise<void> {
     const losses = server.losses();
     const now = performance.now();
     const last = probes.get(base);
-    if (last?.losses === losses && now - last.startedAt < KEPT_MS) return limited(last.result);
+    if (last?.losses === losses && now - last.startedAt < KEPT_MS) return last.result;
     const next = { losses, startedAt: now, result: probe(base) };
     next.result.catch(() => probes.get(base) === next && probes.delete(base));
     probes.set(base, next);
-    return limited(next.result);
+    return next.result;
   };
 }

@@ -54,6 +54,6 @@ export const checkTinker = (o: {
       tries: o.tries,
     },
     answer: answerSchema,
-    program: { python: tinkerPython(), keys: tinkerKeys(), idleSeconds: 600 },
+    program: { python: tinkerPython(), keys: tinkerKeys(), silentSeconds: 600 },
   });
 };

@@ -4,7 +4,7 @@
  * last times with no other rollout of the batch running: one crash of a process that many episodes share breaks them all.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { forEachBounded, limited } from '../domain/concurrency';
+import { forEachBounded } from '../domain/concurrency';
 import { type FailureType, isFailure, OutsideFailure, rolloutDelayMs } from '../domain/failures';
 import { type BrokenRollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
 import { count } from '../metrics';
@@ -176,7 +176,7 @@ async function attempt(planned: PlannedRollout, options: AttemptOptions, delayMs
         const { key, task, attempt } = planned;
         return { planned, rollout: { status: 'broken', key, task, attempt, error: { type, message } }, failures };
       }
-      await limited(sleep(delayMs(failures.length), undefined, { signal }));
+      await sleep(delayMs(failures.length), undefined, { signal });
     }
   }
 }
@@ -196,7 +196,7 @@ const LAST = '; the last failure: ';
  * it fails again every time.
  */
 async function playAlone(tried: Attempted, options: AttemptOptions, pauseMs: number): Promise<Attempted> {
-  await limited(sleep(pauseMs, undefined, { signal: options.signal }));
+  await sleep(pauseMs, undefined, { signal: options.signal });
   const again = await attempt(tried.planned, options, () => pauseMs);
   if (!environmentFailed(again)) return again;
   const { task, attempt: n } = tried.planned;

@@ -5,7 +5,6 @@
  */
 import { Worker } from 'node:worker_threads';
 import { OutsideFailure } from '../domain/failures';
-import { limited } from '../domain/concurrency';
 import { measureJson } from '../domain/json-size';
 import {
   CALL_CPU_MS,
@@ -306,7 +305,7 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
 
   function ask(name: string, args: unknown[]): Promise<unknown> {
     if (closed) return Promise.reject(new SandboxError(`${name}: the sandbox is closed`));
-    const answered = new Promise((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       const request = { id: (lastId = (lastId % MOST_IDS) + 1), name, args: JSON.stringify(args) };
       pending.set(request.id, { request, resolve, reject });
       if (idleSince !== undefined) worker?.ref();
@@ -314,7 +313,6 @@ export function openSandbox({ source, ...options }: { source: string } & Sandbox
       if (worker) worker.postMessage(request);
       else threads.claim(claim);
     });
-    return limited(answered);
   }
 
   return {

@@ -1,7 +1,7 @@
 /**
  * A learner: a process that improves a policy and asks its worker for rollouts, over JSON lines (docs/learner-protocol.md). The GRPO trainer
- * is one; the worker's GPUs are dealt out to its trainers. Invariants: whoever starts one sees it end; one that shows no sign of work is ended before
- * the server gives its step away; a GPU has one trainer at a time.
+ * is one; the worker's GPUs are dealt out to its trainers. Invariants: whoever starts one sees it end; one that makes no progress is ended; a GPU has one
+ * trainer at a time.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -12,9 +12,8 @@ import { projectRoot } from '../artifacts/project-root';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { LINE, measureJson } from '../domain/json-size';
 import { promptSchema } from '../domain/rollout';
-import { limited } from '../domain/concurrency';
 import { keyPipe } from '../domain/secrets';
-import { programEnvironment, watchProcess } from '../policy/python';
+import { limitSilence, programEnvironment } from '../policy/python';
 
 const step = z.number().int().nonnegative();
 /** What was learned so far: the folder of an adapter, a prompt, or nothing yet that the base model is without. */
@@ -74,12 +73,7 @@ function parseMessage(line: string): LearnerMessage {
 const START_SECONDS = 600;
 /** A learner that is asked to stop ends its update and writes a checkpoint; of the 30 s that a host has, the rest is for uploading it. */
 const STOP_SECONDS = 15;
-/** Of the heartbeat limit, how long a learner may stand still: it has to be gone before its step is given to another. */
-const PATIENCE = 0.8;
-
 export interface LearnerLimits {
-  /** Silence after which the server gives the step to another worker. */
-  heartbeatSeconds: number;
   /** How long it may say nothing while it has the turn: not even how far it is. */
   stallSeconds: number;
   startSeconds?: number;
@@ -117,14 +111,14 @@ export class LearnerProcess {
     this.child.stdin?.on('error', () => undefined);
   }
 
-  /** Its messages until it ends. Throws TrainerHung where it has the turn and says nothing or stands still, TrainerDied on bad lines. */
+  /** Its messages until it ends. Throws TrainerHung where it has the turn and says nothing, TrainerDied on bad lines. */
   async *messages(): AsyncGenerator<LearnerMessage> {
     // Without file handles for them there are no pipes, and `broken` says so.
     const lines = createInterface({ input: this.child.stdout ?? Readable.from([]) })[Symbol.asyncIterator]();
     const { startSeconds, stallSeconds } = this.limits;
     let limit = { seconds: startSeconds, late: `was not ready after ${startSeconds} s` };
     for (;;) {
-      const next = await this.whileItWorks(lines.next(), limit);
+      const next = await this.withinLimit(lines.next(), limit);
       if (this.broken) throw notStarted(this.broken);
       if (next.done) return;
       yield parseMessage(next.value);
@@ -136,29 +130,22 @@ export class LearnerProcess {
     this.child.stdin?.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Asks it to save and waits; one that takes too long or stands still is killed. Safe to call at any time. */
+  /** Asks it to save and waits; one that takes too long is killed. Safe to call at any time. */
   async stop(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     this.child.kill('SIGTERM');
     this.child.stdin?.end();
-    const end = this.watch(this.limits.stopSeconds, () => undefined);
-    await limited(this.exited);
+    const { end } = limitSilence(this.child, this.limits.stopSeconds, () => undefined);
+    await this.exited;
     end();
   }
 
-  private whileItWorks<T>(awaited: Promise<T>, { seconds, late }: { seconds: number; late: string }): Promise<T> {
-    const worked = new Promise<T>((done, broken) => {
-      const end = this.watch(seconds, (still) =>
-        broken(new OutsideFailure('TrainerHung', `the trainer ${still ? `has ${still}` : late}`)),
-      );
+  private withinLimit<T>(awaited: Promise<T>, { seconds, late }: { seconds: number; late: string }): Promise<T> {
+    return new Promise<T>((done, broken) => {
+      const fail = () => broken(new OutsideFailure('TrainerHung', `the trainer ${late}`));
+      const { end } = limitSilence(this.child, seconds, fail);
       void awaited.then(done, broken).finally(end);
     });
-    return limited(worked);
-  }
-
-  private watch(seconds: number, onKill: (still: string | undefined) => void): () => void {
-    const idleSeconds = PATIENCE * this.limits.heartbeatSeconds;
-    return watchProcess({ child: this.child, idleSeconds, seconds, onKill });
   }
 }
 

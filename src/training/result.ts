@@ -2,12 +2,12 @@
  * What one training has made so far: its batches, and the policy of every checkpoint. Any attempt on any host goes on from the last marker that is
  * whole. A result lacks no step's rollouts, unless the training had none: a step of which something is lost or damaged is done again.
  */
+import { hostname } from 'node:os';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ifThere } from '../artifacts/durable-file';
 import { digest, sha256 } from '../artifacts/hash';
-import { workerIdentity } from '../artifacts/place';
 import { Sequence } from '../artifacts/sequence';
 import { readJson, type ArtifactStore } from '../artifacts/store';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -169,7 +169,7 @@ export class TrainingRecord {
     const manifest = await manifestIn(folder, step);
     const marker: Marker = {
       id: randomUUID(),
-      owner: workerIdentity(),
+      owner: `${process.pid}@${hostname()}`,
       name,
       step,
       ...(manifest !== undefined && { manifest }),

@@ -14,7 +14,6 @@ import { type Checkpoint, type TrainingResult, trainingResultSchema } from '../d
 import type { Outcome } from '../domain/outcomes';
 import { brokenFailure, type Rollout } from '../domain/rollout';
 import type { TrainHeartbeat } from '../domain/work';
-import { limited } from '../domain/concurrency';
 import { count } from '../metrics';
 import type { PolicyClient } from '../policy/client';
 import { countDurable, rollOut, type RollOutOptions } from '../rollout/engine';
@@ -29,8 +28,6 @@ interface LearnerDependencies {
   /** The Python interpreter of the trainer's virtual environment. */
   python: string;
   client: PolicyClient;
-  /** How long Temporal has not answered this worker. */
-  silentMs?: () => number;
 }
 
 /** How a learner's rollouts are made, and what of it is kept. */
@@ -68,7 +65,9 @@ interface LearnerRun {
   program: 'train' | 'gepa' | 'tinker';
   /** Its own interpreter, where the trainer's does not have what it needs. */
   python?: string;
-  limits: Pick<LearnerLimits, 'heartbeatSeconds' | 'stallSeconds'>;
+  limits: Pick<LearnerLimits, 'stallSeconds'>;
+  /** Aborts where it is to stop. */
+  signal: AbortSignal;
   /** What the process gets beside (or, with `undefined` values, without) the worker's own environment. */
   env?: NodeJS.ProcessEnv;
   /** Variables that it reads from a pipe. */
@@ -99,7 +98,7 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
   const { job, learning } = await run.prepare(folder);
   const jobFile = join(folder, 'job.json');
   await replaceFile({ path: jobFile, body: JSON.stringify(job, null, 1), aside: asideIn(home) });
-  Context.current().cancellationSignal.throwIfAborted();
+  run.signal.throwIfAborted();
   const record = new TrainingRecord({ ...learning, store, campaign, name, id, folder });
   for (;;) {
     try {
@@ -127,36 +126,18 @@ async function learn(o: {
   jobFile: string;
 }): Promise<TrainingResult> {
   const { deps, run, record, learning, folder, jobFile } = o;
-  const { name, program, limits, show, onDurable, env = {}, keys, python = deps.python } = run;
+  const { name, program, limits, show, onDurable, signal, env = {}, keys, python = deps.python } = run;
   const step = await record.restore();
   const command = [python, '-m', 'trainer', program, '--job', jobFile];
   const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, keys, limits });
-  const { signal, end } = untilSilent(deps, limits);
   try {
     const learner = { deps, name, folder, record, process, show, onDurable, signal, step };
     const result = await new Learning({ ...learning, ...learner }).run();
     return { ...result, checkpoints: run.select?.(result.checkpoints) ?? result.checkpoints };
   } finally {
-    end();
     await process.stop();
     await record.stored().catch(() => undefined);
   }
-}
-
-/**
- * Aborts with the step's cancellation, or once Temporal has not answered for the step's heartbeat limit: by then another worker may have the step, and
- * what this one would do is done twice.
- */
-function untilSilent({ silentMs = () => 0 }: LearnerDependencies, { heartbeatSeconds }: LearnerRun['limits']) {
-  const cutOff = new AbortController();
-  const look = () => {
-    if (silentMs() <= heartbeatSeconds * 1000) return;
-    const problem = `Temporal has not answered for ${heartbeatSeconds} s (workers.heartbeatSeconds)`;
-    cutOff.abort(new OutsideFailure('Superseded', `${problem}: another worker may have this step`));
-  };
-  const timer = setInterval(look, 1000);
-  const signal = AbortSignal.any([Context.current().cancellationSignal, cutOff.signal]);
-  return { signal, end: () => clearInterval(timer) };
 }
 
 /** What a learner may say of its own end; anything else is a TrainerDied. */
@@ -375,7 +356,7 @@ export class Learning {
         const isMine = error instanceof OutsideFailure && error.retryable && !forAnotherAttempt.includes(error.type);
         if (isLate || !isMine) throw error;
         this.waitsFor(`${awaited[error.type] ?? 'another attempt'}: ${error.message}`);
-        await limited(sleep(waitMs, undefined, { signal }));
+        await sleep(waitMs, undefined, { signal });
       }
     }
   }

@@ -11,8 +11,8 @@ import { createControlActivities, createGpuActivities, createRolloutActivities }
 import type { Dependencies, PolicyDependencies } from '../activities/context';
 import { EnvironmentPool, hasNamespaces } from '../activities/environments';
 import { stoppingWhenFaulty } from '../activities/failures';
+import { noteAnswer } from '../activities/heartbeat';
 import { openStore } from '../artifacts/open-store';
-import { workerIdentity } from '../artifacts/place';
 import { notingUsage } from '../artifacts/usage';
 import { restrictToAllowed } from '../domain/allowed';
 import { FAULTY, longQueue, type QueueName, taskQueues } from '../domain/work';
@@ -91,7 +91,6 @@ interface QueueOptions extends Omit<WorkerOptions, 'connection'> {
   longSlots?: number;
   /** Ends the process with exit code FAULTY once all activities fail. */
   stopsWhenFaulty?: boolean;
-  onConnected?: (connection: NativeConnection) => void;
 }
 
 const queueOptions: Record<QueueName, (deps: PolicyDependencies) => QueueOptions | Promise<QueueOptions>> = {
@@ -123,13 +122,11 @@ const queueOptions: Record<QueueName, (deps: PolicyDependencies) => QueueOptions
     const slots = Number(env['CAMPAIGN_GPU_SLOTS'] ?? 1);
     const perTrainer = Number(env['CAMPAIGN_GPUS_PER_TRAINER'] ?? 0);
     const gpus = dealGpus({ slots, perTrainer, visible: env['CUDA_VISIBLE_DEVICES'] });
-    const server = serverWatch();
     return {
       taskQueue: taskQueues.gpu(pool()),
-      activities: createGpuActivities({ ...deps, gpus, silentMs: server.silentMs }),
+      activities: createGpuActivities({ ...deps, gpus }),
       maxConcurrentActivityTaskExecutions: slots,
       stopsWhenFaulty: true,
-      onConnected: server.begin,
     };
   },
 };
@@ -137,19 +134,12 @@ const queueOptions: Record<QueueName, (deps: PolicyDependencies) => QueueOptions
 /** How often Temporal is asked whether it is there. */
 const ASK_MS = 3_000;
 
-/** Knows how long Temporal has not answered, which the worker's own heartbeats do not tell. */
-function serverWatch() {
-  let answeredAt = performance.now();
-  return {
-    silentMs: () => performance.now() - answeredAt,
-    begin: (connection: NativeConnection) => {
-      const ask = async () => {
-        const asked = connection.withDeadline(Date.now() + ASK_MS, () => connection.workflowService.getSystemInfo({}));
-        await asked.then(() => (answeredAt = performance.now())).catch(() => undefined);
-      };
-      setInterval(() => void ask(), ASK_MS).unref();
-    },
-  };
+/** Activities end once Temporal has not answered for their heartbeat timeout (activities/heartbeat.ts). */
+function watchServer(connection: NativeConnection): void {
+  const ask = () =>
+    connection.withDeadline(Date.now() + ASK_MS, () => connection.workflowService.getSystemInfo({})).then(noteAnswer);
+  noteAnswer();
+  setInterval(() => void ask().catch(() => undefined), ASK_MS).unref();
 }
 
 /** A server that is just being started again is waited for. */
@@ -175,6 +165,7 @@ export async function serveQueues(
   cluster: TemporalAddress,
 ): Promise<void> {
   const connection = await connect(cluster);
+  watchServer(connection);
   const { plugins, flush } = await loadTracing('campaign-worker');
   const workers: Worker[] = [];
   const stop = (): void => {
@@ -185,12 +176,10 @@ export async function serveQueues(
     process.exitCode = FAULTY;
     stop();
   };
-  for (const { activities, longSlots = 0, stopsWhenFaulty, onConnected, ...options } of queues) {
-    onConnected?.(connection);
+  for (const { activities, longSlots = 0, stopsWhenFaulty, ...options } of queues) {
     const common = {
       connection,
       namespace: cluster.namespace,
-      identity: workerIdentity(),
       // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.
       shutdownGraceTime: '100ms',
       shutdownForceTime: '25s',

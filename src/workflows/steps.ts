@@ -94,10 +94,7 @@ export const makingOf = ({ name, budget, rollouts }: Campaign): Payer & Making &
   maxBrokenShare: rollouts.maxBrokenShare,
 });
 
-export const silenceOf = ({ workers: { heartbeatSeconds, stallSeconds } }: Campaign): Silence => ({
-  heartbeatSeconds,
-  stallSeconds,
-});
+export const silenceOf = ({ workers: { stallSeconds } }: Campaign): Silence => ({ stallSeconds });
 
 /** A batch of rollouts; what is not given comes from the campaign. Greedy batches use the evaluation's sampling and step limit. */
 export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({

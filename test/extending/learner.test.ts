@@ -47,7 +47,7 @@ function learningOf(o: { command: string[]; store: ArtifactStore; environment?: 
       command,
       log: join(folder, 'learner.log'),
       env: {},
-      limits: { heartbeatSeconds: 30, stallSeconds: 30 },
+      limits: { stallSeconds: 30 },
     }),
     ...kept,
     batch: {

@@ -15,7 +15,7 @@ evaluation: { tasks: 12 }
 const small = smallWith(8);
 
 export const campaignFiles = {
-  small: `${small}workers: { heartbeatSeconds: 20 }\n`,
+  small: `${small}workers: { heartbeatSeconds: 5, stallSeconds: 60 }\n`,
   /** With the demo's limit on silence. */
   patient: `${small}workers: { heartbeatSeconds: 60 }\n`,
   /**
@@ -30,10 +30,10 @@ validation: { seeds: 2, targetTasks: 4 }
 arms: []
 router: { tasks: 12, folds: 3 }
 evaluation: { tasks: 4 }
-workers: { heartbeatSeconds: 20 }
+workers: { heartbeatSeconds: 5, stallSeconds: 60 }
 `,
   /** A search's budget is what is trained: here of 96 rollouts. The arm is added to it. */
-  search: `${smallWith(16)}workers: { heartbeatSeconds: 20 }\n`,
+  search: `${smallWith(16)}workers: { heartbeatSeconds: 5, stallSeconds: 60 }\n`,
   /** About 90 s: two capabilities. */
   reduced: `rollouts: { tasks: 120, perTask: 4 }
 selection: { maxCandidates: 2, passes: 6, votes: 1, rho: 0, delta: 0 }
@@ -42,7 +42,7 @@ training: { groupsPerStep: 2, groupSize: 8, steps: 9, checkpointEvery: 3 }
 validation: { seeds: 12, targetTasks: 12 }
 router: { tasks: 30, folds: 3 }
 evaluation: { tasks: 30 }
-workers: { heartbeatSeconds: 20 }
+workers: { heartbeatSeconds: 5, stallSeconds: 60 }
 `,
 } as const;
 

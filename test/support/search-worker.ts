@@ -66,7 +66,7 @@ async function attempt(home: string, url: string, killAt: number, budget: Budget
     },
     reflection: { field: 'arms.gepa.reflection', model: languageModelSchema.parse({ url, model: 'm' }) },
     sampling: { temperature: 1, topP: 1, maxTokens: 16 },
-    ...{ maxSteps: 12, concurrency: 1, maxAttempts: 1, heartbeatSeconds: 60, stallSeconds: 60 },
+    ...{ maxSteps: 12, concurrency: 1, maxAttempts: 1, stallSeconds: 60 },
   };
   process.stdout.write(JSON.stringify(await new MockActivityEnvironment().run(searchPrompt, input)));
 }

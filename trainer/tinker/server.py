@@ -38,7 +38,7 @@ from tinker import types  # noqa: E402
 LOSS = "importance_sampling"
 ATTENTION = {"q_proj", "k_proj", "v_proj", "o_proj"}
 LOOK_SECONDS = 1.0
-"""A learner that waits looks so often: one that uses no processor time is taken for dead."""
+"""How often a learner that waits looks again."""
 
 
 class ServerFailed(RuntimeError):

@@ -8,7 +8,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { orAborted, limited } from '../../domain/concurrency';
+import { orAborted } from '../../domain/concurrency';
 import type { Episode, Evaluation, Sampled, StopReason } from '../../domain/environment';
 import { OutsideFailure, reasonOf } from '../../domain/failures';
 import type { AssistantMessage } from '../../domain/messages';
@@ -144,7 +144,7 @@ export async function beginAgent(o: {
           continue;
         }
         const changed = new Promise<void>((resolve) => (onChange = resolve));
-        await limited(orAborted(Promise.race([changed, silent, playing.ended]), signal));
+        await orAborted(Promise.race([changed, silent, playing.ended]), signal);
       }
     } finally {
       clearTimeout(timer);
@@ -173,7 +173,7 @@ export async function beginAgent(o: {
     if (grader) {
       const { ended, kill, stderr, stdout } = (grading = start(grader));
       const timer = setTimeout(kill, silenceMs);
-      const end = await limited(orAborted(ended, signal)).finally(() => clearTimeout(timer));
+      const end = await orAborted(ended, signal).finally(() => clearTimeout(timer));
       if (end !== 'exit code 0') throw new Error(`the grader ended with ${end}: ${stderr()}`);
       return rewardIn(stdout());
     }

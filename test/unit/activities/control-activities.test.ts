@@ -9,9 +9,9 @@ import { join, resolve } from 'node:path';
 import { createControlActivities } from '../../../src/activities';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { mapped } from '../../../src/activities/failures';
+import { activitySignal, noteAnswer } from '../../../src/activities/heartbeat';
 import type { FailureType } from '../../../src/domain/failures';
 import { openFolderStore } from '../../../src/artifacts/open-store';
-import { createLimit, forEachBounded, limited } from '../../../src/domain/concurrency';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { AnalysisHeartbeat } from '../../../src/domain/work';
 import type { CampaignRecord } from '../../../src/domain/results';
@@ -77,40 +77,20 @@ test.each([
 
 const rollouts = () => putRollouts(store, 'rollouts', [scoredRollout({ name: 'r', task: 't', reward: 1 })]);
 
-const never = (): Promise<never> => new Promise(() => undefined);
-const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 1500));
-const counts = (): Promise<void> =>
-  forEachBounded({ items: Array.from({ length: 100 }), concurrency: 1, work: () => pause() });
-
-async function waitsForItsTurn(): Promise<void> {
-  const inTurn = createLimit(1);
-  void inTurn(never);
-  await inTurn(never);
-}
-
-test.each<[what: string, work: () => Promise<unknown>, beats: (seconds: number) => number]>([
-  ['that hangs inside its worker is silent', never, () => 1],
-  ['that waits for what has a limit of its own heartbeats', () => limited(never()), (seconds) => seconds],
-  ['that waits for its turn heartbeats', waitsForItsTurn, (seconds) => seconds],
-  [
-    'that is through with a part of its work now and then heartbeats as often',
-    counts,
-    (seconds) => Math.floor((2 * seconds) / 3),
-  ],
-])('a step %s', async (_what, work, expected) => {
-  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+test('a step heartbeats while it waits, and ends once Temporal has not answered for the heartbeat timeout', async () => {
   let beats = 0;
-  const activity = new MockActivityEnvironment();
-  try {
-    activity.on('heartbeat', () => beats++);
-    void activity.run(mapped({ work }, { home, store }).work).catch(() => undefined);
-    const seconds = 60;
-    await jest.advanceTimersByTimeAsync(1000 * seconds);
-    expect(Math.abs(beats - expected(seconds))).toBeLessThanOrEqual(2);
-  } finally {
-    activity.cancel();
-    jest.useRealTimers();
-  }
+  const activity = new MockActivityEnvironment({ heartbeatTimeoutMs: 2000 });
+  activity.on('heartbeat', () => beats++);
+  const waits = () =>
+    new Promise<never>((_, reject) => {
+      const signal = activitySignal();
+      signal.addEventListener('abort', () => reject(signal.reason as Error));
+    });
+  noteAnswer();
+  await expect(activity.run(mapped({ waits }, { home, store }).waits)).rejects.toMatchObject({
+    ...{ type: 'Superseded', nonRetryable: false },
+  });
+  expect(beats).toBeGreaterThan(2);
 });
 
 test('preparing: every list of tasks', async () => {

@@ -153,7 +153,7 @@ describe('the activity', () => {
       search: arms[0] as unknown as SearchPromptInput['search'],
       reflection: { field: 'arms.gepa.reflection', model: languageModelSchema.parse(model) },
       sampling: { temperature: 1, topP: 1, maxTokens: 16 },
-      ...{ maxSteps: 8, concurrency: 1, maxAttempts: 1, heartbeatSeconds: 30, stallSeconds: 30 },
+      ...{ maxSteps: 8, concurrency: 1, maxAttempts: 1, stallSeconds: 30 },
       ...more,
     };
     return runActivity(searchPrompt, input);

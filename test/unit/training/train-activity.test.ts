@@ -69,7 +69,6 @@ async function input(): Promise<TrainInput> {
     maxSteps: 8,
     concurrency: 2,
     maxAttempts: 1,
-    heartbeatSeconds: 30,
     stallSeconds: 30,
   };
 }
