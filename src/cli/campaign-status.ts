@@ -158,7 +158,7 @@ const noCampaigns = (options: CommonOptions): string =>
 /** The campaign that runs, if there is one only; else the only one there is. */
 async function onlyCampaign(temporal: Temporal | undefined, options: CommonOptions): Promise<string> {
   const campaigns = await campaignsOf(temporal, options);
-  const running = campaigns.filter(({ status }) => status.endsWith('running'));
+  const running = campaigns.filter(({ status }) => /running|cancelling/.test(status));
   const [only, another] = running.length > 0 ? running : campaigns;
   if (!only) throw new UserError(noCampaigns(options));
   if (another)

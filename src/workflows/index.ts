@@ -1,4 +1,24 @@
-/** What the control worker registers. */
+/**
+ * The workflows that the control workers run, with their ids:
+ *
+ *   campaign    NAME               base rollouts, selection, children, router, evaluation, report
+ *   capability  NAME/capability/C  synthesis rounds, training, validation; one for each selected capability
+ *   arm         NAME/arm/A         one baseline, with at most the training rollouts of all capabilities
+ *
+ * Results. Activities store texts, weights and rollouts under keys of their inputs, and return references and figures. A child returns its result to its
+ * campaign, which writes the report. So a campaign can be cancelled or terminated and run again: its activities find what is stored.
+ *
+ * Retries. Temporal retries activities without limit; an activity decides which failures are final (src/activities/failures.ts). A child that fails is a row
+ * of the report. A failure that concerns every child fails the campaign (failures.ts).
+ *
+ * Terms:
+ *   batch      rollouts of one policy on one set of tasks: one activity
+ *   round      one version of an environment, with its self-test and calibration
+ *   iteration  a checkpoint with its held-out figures; the best one is evaluated
+ *   trace      the routed policy over base, adapters and sums of adapters
+ *   budget     training rollouts that an arm may spend to be compared with trace
+ *   pool       workers with one store and one base model
+ */
 export { arm } from './arm';
 export { campaign } from './campaign';
 export { capability } from './capability';

@@ -73,6 +73,8 @@ export interface Snapshot {
   runId: string;
   /** Temporal's status of the workflow: RUNNING, COMPLETED, FAILED, ... */
   status: string;
+  /** It runs, and was cancelled: its steps are saving what they have. */
+  isCancelling?: boolean;
   startedAt: number;
   closedAt?: number | undefined;
   /** Runs of this name before this one, oldest first: each command after a cancellation or a failure starts another. */
@@ -126,6 +128,7 @@ export async function takeSnapshot(temporal: Temporal, name: string): Promise<Sn
     name,
     runId,
     status: status.name,
+    isCancelling: isRunning && execution.raw.workflowExtendedInfo?.cancelRequested === true,
     startedAt: startTime.getTime(),
     closedAt: closeTime?.getTime(),
     ...failure,

@@ -41,11 +41,11 @@ const waitsFor = (campaign: string, waiting: Waiting | undefined, now: number): 
   waiting ? waitingText({ waiting, campaign, since: sinceText(now - waiting.since) }) : '';
 
 /** How a campaign stands, in a word or two. */
-export function stateOf(o: Pick<Snapshot, 'status' | 'asOf' | 'stoppedAfter'>): string {
-  const { status, asOf, stoppedAfter } = o;
+export function stateOf(o: Pick<Snapshot, 'status' | 'isCancelling' | 'asOf' | 'stoppedAfter'>): string {
+  const { status, isCancelling, asOf, stoppedAfter } = o;
   if (stoppedAfter) return `stopped after ${stoppedAfter}`;
   if (status !== 'RUNNING') return status.toLowerCase().replaceAll('_', ' ');
-  return `${asOf === undefined ? '' : 'was '}running`;
+  return `${asOf === undefined ? '' : 'was '}${isCancelling ? 'cancelling' : 'running'}`;
 }
 
 /** All runs of a campaign in one line of time; undefined where there is one run. */
