@@ -16,7 +16,7 @@ import { OutsideFailure } from '../domain/failures';
 /** A workflow task carries many payloads, and Temporal limits a message to 4 MB. */
 const THRESHOLD_BYTES = 64 * 1024;
 
-type Store = { files: Pick<RecordFiles, 'create' | 'read'> };
+type Store = { files: Pick<RecordFiles, 'create' | 'read' | 'remove'> };
 
 /** `open` is called when a large payload is stored or read. */
 export const createDataConverter = (open: () => Store | Promise<ArtifactStore>): DataConverter => ({
@@ -51,15 +51,17 @@ async function storePayload(
   return new StorageDriverClaim({ path, sha256: hash, metadata: JSON.stringify(entries) });
 }
 
-/** Throws ArtifactDamaged. */
+/** Throws ArtifactDamaged. A damaged payload is removed, so that a restarted campaign can store it again. */
 async function readPayload(files: Store['files'], { claimData }: StorageDriverClaim): Promise<Payload> {
   const { path = '', sha256: hash, metadata = '[]' } = claimData;
   const text = await files.read(path);
-  if (text === undefined || sha256(text) !== hash)
+  if (text === undefined || sha256(text) !== hash) {
+    if (text !== undefined) await files.remove(path);
     throw new OutsideFailure(
       'ArtifactDamaged',
       `${path} is ${text === undefined ? 'missing' : 'damaged'} in this store; use the store of the campaign, or \`campaign restart\``,
     );
+  }
   const entries = JSON.parse(metadata) as [string, string][];
   return {
     data: Buffer.from(text),

@@ -33,6 +33,7 @@ export const dataConverter = createDataConverter(() => ({
   files: {
     create: async (path, text) => !payloads.has(path) && Boolean(payloads.set(path, text)),
     read: async (path) => payloads.get(path),
+    remove: async (path) => void payloads.delete(path),
   },
 }));
 
