@@ -27,19 +27,14 @@ from trainer.train.model import build_model
     [
         ({"base_model": "/nowhere"}, r'base_model "/nowhere": no model folder.*build'),
         ({"tasks": []}, r"tasks \[\]: .*at least 1 item"),
-        ({"tasks": ["s1", 2]}, r"tasks.1 2: must be a valid string"),
-        ({"steps": 2.5}, r"steps 2.5: must be a valid integer"),
         ({"temperature": 0}, r"temperature 0: .*greater than 0"),
         ({"steps_ahead": 1, "temperature": 0.7}, r"steps_ahead 1: .*another temperature than 1.*set it to 0"),
         ({"groups_per_step": 4}, r"groups_per_step 4: .*there are 3 tasks: lower it to that"),
         ({"group_size": 1}, r"group_size 1: .*equal to 2"),
-        ({"group_size": True}, r"group_size true: must be a valid integer"),
         ({"learning_rate": float("nan")}, r"learning_rate NaN: must be a finite number"),
         ({"advantage": "grouped"}, r"advantage \"grouped\": must be 'group' or 'batch'"),
         ({"learning_rat": 1}, r"learning_rat 1: no such field; correct its name"),
         ({"lora": {**LORA, "rank": 4}}, r"lora.rank 4: no such"),
-        ({"lora": {**LORA, "r": 0}}, r"lora.r 0: must be greater"),
-        ({"lora": 4}, r"lora 4: must be an object"),
     ],
 )
 def test_bad_jobs(tiny_model_dir, tmp_path, changes, said):
@@ -113,16 +108,12 @@ def row_of(batch: list[Message]) -> Message:
     [
         (lambda b: b[1].update(task="s2"), r"line 2 of .*: task 's2', asked for 's1'"),
         (lambda b: b[1].update(reward=float("nan")), r"line 2 of .*: reward NaN: .*finite"),
-        (lambda b: b[1].update(reward=None), r"reward null: .*valid number"),
-        (lambda b: b[0].pop("rows"), r"line 1 of .*: rows: required"),
         (lambda b: row_of(b).pop("mask"), r"rows.0.mask: required; add it"),
-        (lambda b: row_of(b).pop("logprobs"), r"rows.0.logprobs: required; add it"),
         (lambda b: row_of(b).update(mask=[1]), r"rows.0 .*: 2 completion_ids, 2 logprobs, 1 mask; give one each"),
         (lambda b: row_of(b).update(logprobs=[]), r"rows.0 .*: 2 completion_ids, 0 logprobs, 2 mask; give one each"),
         (lambda b: row_of(b).update(mask=[2, 0]), r"rows.0 .*: mask holds \[0, 2\]; give 1 on tokens that carry loss"),
         (lambda b: row_of(b).update(completion_ids=[3, 50]), r"completion_ids: ids from 3 to 50; .*vocabulary has 50"),
         (lambda b: row_of(b).update(prompt_ids=[-1, 3]), r"prompt_ids: ids from -1 to 3"),
-        (lambda b: row_of(b).update(prompt_ids=[]), r"rows.0.prompt_ids \[\]: .*at least 1 item"),
         (lambda b: row_of(b).update(logprobs=[float("-inf"), 0]), r"logprobs.0 -Infinity: must be a finite number"),
     ],
 )

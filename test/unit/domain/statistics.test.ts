@@ -82,19 +82,6 @@ describe('Wilson interval', () => {
     expect(interval.high).toBeCloseTo(high, 4);
   });
 
-  it('holds the proportion and stays within 0 and 1', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 500 }), fc.double({ min: 0, max: 1, noNaN: true }), (trials, share) => {
-        const successes = Math.round(share * trials);
-        const { low, high, mean } = wilsonInterval({ successes, trials });
-        expect(low).toBeGreaterThanOrEqual(0);
-        expect(high).toBeLessThanOrEqual(1);
-        expect(low).toBeLessThanOrEqual(mean);
-        expect(high).toBeGreaterThanOrEqual(mean);
-      }),
-    );
-  });
-
   it('refuses impossible counts', () => {
     expect(() => wilsonInterval({ successes: 0, trials: 0 })).toThrow('trials is 0');
     expect(() => wilsonInterval({ successes: 3, trials: 2 })).toThrow('successes is 3');
@@ -175,11 +162,6 @@ describe('paired difference', () => {
     });
     expect(over(7, 200).low).toBeGreaterThan(0);
     expect(over(7, 200).test.p).toBeLessThan(0.05);
-  });
-
-  it('of five tasks can say nothing', () => {
-    const [ones, zeros] = [1, 0].map((value) => byTask(Array(5).fill(value)));
-    expect(pairedDifference({ treatment: ones!, control: zeros! })).toMatchObject({ mean: 1, low: -1, high: 1 });
   });
 });
 

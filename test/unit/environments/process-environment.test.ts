@@ -129,30 +129,10 @@ test.each([
 
 test.each<[Method, result: unknown, names: string, value: string]>([
   ['evaluate', { reward: 0.5, breakdown: { db: null } }, 'evaluate: breakdown.db:', 'received null'],
-  ['evaluate', { reward: 0.5, breakdown: { db: true } }, 'evaluate: breakdown.db:', 'received true'],
-  ['evaluate', { reward: 0.5 }, 'evaluate: breakdown:', 'missing'],
   ['evaluate', {}, 'evaluate: reward:', 'missing'],
-  ['evaluate', { reward: '1', breakdown: {} }, 'evaluate: reward:', 'received "1"'],
-  [
-    'evaluate',
-    { reward: 1, breakdown: {}, reference: { actions: [{ name: 'a', arguments: null }], tell: [] } },
-    'evaluate: reference.actions.0.arguments:',
-    'received null',
-  ],
-  ['evaluate', { judge: null }, 'evaluate: judge:', 'received null'],
-  ['evaluate', { judge: [[{ role: 'tool', content: 'a' }]] }, 'evaluate: judge.0.0.toolCallId:', 'missing'],
   ['evaluate', { judge: [[{ role: 'Judge', content: 'a' }]] }, 'evaluate: judge.0.0.role:', 'received "Judge"'],
-  ['evaluate', null, 'evaluate:', 'received null'],
   ['step', { messages: [{ role: 'function', content: 'a' }], done: false }, 'messages.0.role:', 'received "function"'],
-  ['step', { messages: [{ role: 'user', content: null }], done: false }, 'messages.0.content:', 'received null'],
-  ['step', { messages: [], done: 'no' }, 'step: done:', 'received "no"'],
   ['reset', { episode: 7, messages: [], tools: [], maxSteps: 3 }, 'reset: episode:', 'received 7'],
-  [
-    'reset',
-    { episode: 'e', messages: [], tools: [{ name: 'f', description: 'd' }], maxSteps: 3 },
-    'reset: tools.0.parameters:',
-    'missing',
-  ],
   ['tasks', { tasks: [{ id: 't', split: 'dev' }] }, 'tasks: tasks.0.split:', 'received "dev"'],
   [
     'describe',

@@ -64,30 +64,6 @@ test('every sampled id is in exactly one turn of one row, with its log-prob; the
   );
 });
 
-test('a prompt that does not begin with the ids so far starts a new row', () => {
-  const builder = createRowBuilder();
-  builder.add({ promptIds: [1, 2], tokenIds: [3, 4], logprobs: [-0.1, -0.2] }, false);
-  builder.add({ promptIds: [1, 2, 3, 4, 5, 6], tokenIds: [7], logprobs: [-0.3] }, true);
-  builder.add({ promptIds: [1, 2, 3, 4, 5, 6, 8, 9], tokenIds: [2], logprobs: [-0.4] }, false);
-  expect(builder.rows()).toEqual([
-    {
-      promptIds: [1, 2],
-      completionIds: [3, 4, 5, 6, 7],
-      logprobs: [-0.1, -0.2, 0, 0, -0.3],
-      turns: [
-        { start: 0, end: 2, readOnly: false },
-        { start: 4, end: 5, readOnly: true },
-      ],
-    },
-    {
-      promptIds: [1, 2, 3, 4, 5, 6, 8, 9],
-      completionIds: [2],
-      logprobs: [-0.4],
-      turns: [{ start: 0, end: 1, readOnly: false }],
-    },
-  ]);
-});
-
 test('a turn goes on from the ids of the last answer, and from none where the agent has put an answer of its own after it', async () => {
   const asked: TurnRequest[] = [];
   const client = countingPolicy((request) => void asked.push(request));
