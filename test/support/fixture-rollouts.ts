@@ -1,6 +1,6 @@
 /**
- * Rollouts kept as fixtures: a folder with `description.json` (the environment) and JSONL files of scored rollouts. Invariants: a prompt that is
- * built from them is the same bytes on every machine; what was planted stands in `truth.json` beside them and is read by nothing here.
+ * Rollouts kept as fixtures: a folder with `description.json` (the environment) and JSONL files of scored rollouts. Invariant: a prompt that is
+ * built from them is the same bytes on every machine.
  */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';

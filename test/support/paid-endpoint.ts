@@ -8,7 +8,7 @@ import { asksForLabels, promptOf, trajectoriesIn } from './analyse-endpoint';
 import { repository } from './campaign-run';
 import { startChatServer, type Body, type ChatServer } from './chat-server';
 import { fenced, streamed } from './model-endpoint';
-import { questionHash } from './recorded-set';
+import { questionHash } from './recorded-replies';
 
 export const paidSteps = ['discovery', 'labels', 'environment'] as const;
 export type PaidStep = (typeof paidSteps)[number];

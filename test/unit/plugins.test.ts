@@ -1,15 +1,13 @@
 /** What plug-ins add to the kinds of the program, and what is refused. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { loadCampaign } from '../../src/cli/campaign-file';
 import { homeAt } from '../../src/cli/project';
 import { keepPlugins, pluginsToLoad } from '../../src/cli/run/plugins';
 import type { ArtifactStore } from '../../src/artifacts/store';
 import { kindOf } from '../../src/domain/kinds';
 import { openEnvironment } from '../../src/environments/open';
-import { pluginPath, withPlugins } from '../../src/plugins';
+import { withPlugins } from '../../src/plugins';
 import { planBatch } from '../../src/rollout/batch';
-import { shopLines } from '../support/campaign-run';
 import { registry, shopPlugin } from '../support/kinds';
 import { newFolder } from '../support/temporary-folder';
 
@@ -82,16 +80,6 @@ test.each<[what: string, paths: () => string[], problem: RegExp]>([
   expect(() => withPlugins(paths())).toThrow(problem);
 });
 
-test('a package is found from the folder that names it, and a path counts from there', () => {
-  const folder = newFolder();
-  const inside = join(folder, 'node_modules', 'campaign-mine');
-  mkdirSync(inside, { recursive: true });
-  writeFileSync(join(inside, 'index.js'), '');
-  expect(pluginPath('campaign-mine', folder)).toBe(join(inside, 'index.js'));
-  expect(pluginPath('../mine', folder)).toBe(join(folder, '..', 'mine'));
-  expect(() => pluginPath('campaign-other', folder)).toThrow(`install it in ${folder}`);
-});
-
 test('a home’s workers load the plug-ins of all its open campaigns, the campaign’s own first', async () => {
   const home = homeAt(newFolder());
   const [own, other] = [pluginOf({ name: `'own'` }), pluginOf({ name: `'other'` })];
@@ -102,11 +90,4 @@ test('a home’s workers load the plug-ins of all its open campaigns, the campai
   const notes: string[] = [];
   expect(pluginsToLoad(home, { plugins: [own] }, (note) => notes.push(note))).toEqual([own, other]);
   expect(notes).toEqual([expect.stringMatching(/second plug-in named own.*; steps of other campaigns/)]);
-});
-
-test('the campaign file is refused at the line of a plug-in that cannot be loaded', () => {
-  const file = join(newFolder(), 'mine.yaml');
-  const lines = `name: mine\nplugins: [${shopPlugin}, ./none]\nbaseModel: { path: m }\n`;
-  writeFileSync(file, `${lines}${shopLines(lines)}`);
-  expect(() => loadCampaign({ file })).toThrow(/mine\.yaml:2 plugins\[1\]: plug-in .*\/none cannot be loaded/);
 });

@@ -12,7 +12,7 @@ import { artifacts, wholeObject } from '../../support/faults-home';
 import type { Scenario } from '../../support/faults-scenario';
 import type { Session } from '../../support/faults-session';
 import { paidSteps, startPaidEndpoint, type PaidEndpoint, type PaidStep } from '../../support/paid-endpoint';
-import { questionHash, questionSchema } from '../../support/recorded-set';
+import { questionHash, questionSchema } from '../../support/recorded-replies';
 
 /**
  * In each step, how often it is killed and after how many requests: of what has several questions, some replies are there already. Kills

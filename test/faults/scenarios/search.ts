@@ -12,7 +12,7 @@ import { signal } from '../../support/faults-processes';
 import type { Scenario } from '../../support/faults-scenario';
 import type { ProcessName, Session } from '../../support/faults-session';
 import { streamed } from '../../support/model-endpoint';
-import { questionHash } from '../../support/recorded-set';
+import { questionHash } from '../../support/recorded-replies';
 
 const REPLY_MS = 300;
 const endpoints = new WeakMap<Session, ChatServer>();

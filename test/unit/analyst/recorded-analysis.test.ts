@@ -1,25 +1,31 @@
-/** What a language model really answered, played through the real client, finds what was planted. */
-import { analyseRecorded, readEvaluation } from '../../support/analyse-recorded';
-import { readTruth } from '../../support/fixture-truth';
-import { referenceLabels } from '../../support/reference-labels';
-import { scoreAnalysis } from '../../support/score-analysis';
+/** The analyst selects what was planted from recorded replies of a language model, which the real client reads. */
+import { analyseRecorded } from '../../support/analyse-recorded';
 
 jest.setTimeout(180_000);
 
-/** The number of selected capabilities. */
+/** The capabilities that mean the planted skills; the comments name the skills. */
 const sets = [
-  ['shop-base', 3],
-  ['tau2-retail', 4],
+  [
+    'shop-base',
+    [
+      'answer_questions_alongside_actions', // tell
+      'complete_every_requested_part', // complete_all
+      'match_action_to_recorded_state', // refuse
+    ],
+  ],
+  [
+    'tau2-retail',
+    [
+      'attempt_request_before_handoff', // keep_working
+      'complete_every_requested_part', // complete_all
+      'confirm_details_before_irreversible_action', // confirm_first
+      'match_options_to_stated_constraints', // match_constraints
+    ],
+  ],
 ] as const;
 
-it.each(sets)('%s: selects what was planted and nothing else, with labels that agree', async (set, many) => {
-  const { fixture, capabilities: mapping, selection: rule } = readEvaluation(set);
-  const truth = readTruth(fixture);
-  const analysis = await analyseRecorded({ set });
-  const reference = referenceLabels({ ...analysis, truth });
-  const score = scoreAnalysis({ mapping, planted: truth.planted, rule, reference, ...analysis });
-  expect(score).toMatchObject({ precision: 1, recall: 1, mistaken: [] });
-  const selected = Object.values(score.capabilities).filter((one) => one.selected);
-  expect(selected).toHaveLength(many);
-  for (const { agreementLacking } of selected) expect(agreementLacking).toBeGreaterThan(0.6);
+it.each(sets)('%s: selects what was planted and nothing else', async (set, planted) => {
+  const { capabilities } = await analyseRecorded(set);
+  const selected = capabilities.filter((one) => one.selected).map(({ name }) => name);
+  expect(selected.sort()).toEqual(planted);
 });

@@ -239,11 +239,6 @@ describe('the spread between trainings', () => {
     expect(widthApart!.spans[0]).toBe(width!.spans[0]);
     for (const place of [1, 2]) expect(widthApart!.spans[place]).toBeGreaterThan(1.5 * width!.spans[place]!);
   });
-
-  test('of seeds that gain 16, 7 and 1.5 points, which is no lead', async () => {
-    const { differences } = await comparedRuns([[26, 20], [23, 20], [21, 20]]); // prettier-ignore
-    expect(differences.at(-1)!.standing).toBe('undecided');
-  });
 });
 
 test('one policy that was sampled twice is said to be one', async () => {

@@ -54,25 +54,9 @@ async function rolloutOf(environment: ReturnType<typeof agent>, more: Partial<Pa
 
 const BAD: [name: string, text: string, said: RegExp][] = [
   ['a field of another type', 'await ask({ temperature: "hot" })', /400: temperature is "hot": .*number/],
-  [
-    'a message of another shape',
-    'await send({ model: "x", messages: [user, { role: "assistant", tool_calls: "none" }] })',
-    /400: messages\.1\.tool_calls is "none": .*array/,
-  ],
-  ['a missing field', 'await send({ model: "x" })', /400: messages is missing/],
-  [
-    'a picture',
-    'await ask({ messages: [{ role: "user", content: [{ type: "image_url" }] }] })',
-    /only text can be read/,
-  ],
-  ['two choices', 'await ask({ n: 2 })', /400: n is 2: /],
-  ['a field that can not be carried', 'await ask({ logit_bias: { 5: 1 } })', /400: logit_bias is \{"5":1\}: /],
-  ['no JSON', 'await send("{")', /400: the body is no JSON: \{/],
   ['a body that is too large', 'await ask({ user: "x".repeat(2 ** 24) })', /413: body: /],
-  ['millions of values', 'await send(`{"messages":[${"{},".repeat(4e6)}{}]}`)', /400: messages: .* over 100000 values/],
   ['a path that is not there', 'await ask({}, { path: "/responses" })', /POST \/v1\/responses, .* 404/],
   ['a base without /v1', 'await ask({}, { base: url.slice(0, -3) })', /POST \/chat\/completions, .* 404/],
-  ['another method', 'await send(undefined, { method: "GET" })', /GET \/v1\/chat\/completions, .* 404/],
   ['another key', 'await ask({}, { key: "sk-mine" })', /401: authorization/],
 ];
 
@@ -92,7 +76,7 @@ const AFTER_A_CALL: (typeof BAD)[number] = [
   /400: messages\.1\.tool_calls\.0\.function\.arguments is \{"at":1\}: .*string/,
 ];
 
-test.each([BAD[0]!, BAD[9]!, AFTER_A_CALL])('%s is found by the check', async (_, text, message) => {
+test.each([BAD[0]!, BAD[2]!, AFTER_A_CALL])('%s is found by the check', async (_, text, message) => {
   const findings = await checkAgent({
     open: (onAsked) => agent(text, { onAsked }),
     ...{ lost: [], silenceSeconds: 60, say: () => undefined },

@@ -1,55 +1,14 @@
 /** Kinds of environments: opened by what they tell of themselves, whoever they are from. */
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import type { ArtifactStore } from '../../../src/artifacts/store';
 import { specOfArguments } from '../../../src/cli/environment-check';
 import { UserError } from '../../../src/cli/errors';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { defineKind, type EnvironmentSpec, modulesOf, sandboxSpec } from '../../../src/domain/kinds';
+import { type EnvironmentSpec, modulesOf, sandboxSpec } from '../../../src/domain/kinds';
 import { agent } from '../../../src/environments/agent/kind';
-import type { EnvironmentContext, EnvironmentKind } from '../../../src/environments/kinds';
-import { describeSpec, openEnvironment } from '../../../src/environments/open';
-import { createShop } from '../../../examples/shop/target/shop';
-import type { Partners } from '../../../src/llm/partners';
+import { describeSpec } from '../../../src/environments/open';
 import { registry } from '../../support/kinds';
 import { newFolder } from '../../support/temporary-folder';
-
-const store = {} as ArtifactStore;
-
-describe('a kind of somebody else', () => {
-  const contexts: EnvironmentContext[] = [];
-  const mine: EnvironmentKind = {
-    ...defineKind({
-      kind: 'mine',
-      version: '1',
-      options: {},
-      open: (_options, _identity, context: EnvironmentContext) => {
-        contexts.push(context);
-        return createShop();
-      },
-    }),
-    label: () => 'my shop',
-    checkArguments: { usage: 'ROOM...', example: 'attic', options: () => ({}) },
-  };
-
-  test('is opened with what it is given', async () => {
-    const partners: Partners = { user: { id: 'u', speak: async () => ({ role: 'user', content: 'hi' }) } };
-    const environment = await openEnvironment({ kind: 'mine' }, { store, partners, kinds: [mine] });
-    expect(await environment.describe()).toMatchObject({ name: 'shop' });
-    expect(contexts).toEqual([{ store, partners }]);
-  });
-
-  test('that nobody has is an error', async () => {
-    await expect(openEnvironment({ kind: 'yours' }, { store, kinds: [mine] })).rejects.toMatchObject({
-      type: 'BadInput',
-    });
-  });
-
-  test('is known by what it tells of itself', () => {
-    expect(describeSpec({ kind: 'mine' }, [mine])).toEqual({ label: 'my shop' });
-    expect(specOfArguments({ args: ['mine', 'a'], separated: false, kinds: [mine] })).toEqual({ kind: 'mine' });
-  });
-});
 
 test('of the program and of a plug-in: names, models of the other parties', () => {
   const describe = (spec: EnvironmentSpec) => describeSpec(spec, registry.environments);

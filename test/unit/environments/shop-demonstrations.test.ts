@@ -1,5 +1,4 @@
 import { demonstrations, parseLacks } from '../../../examples/shop/target/demonstrations';
-import { createPlayer } from '../../../examples/shop/target/play';
 
 interface Line {
   messages: { role: string; content: string; toolCalls?: unknown[] }[];
@@ -42,19 +41,4 @@ test('bad lacks are refused with the option, the value and the fix', () => {
   );
   for (const bad of ['refuse', 'refuse=', 'refuse=2', 'refuse=x'])
     expect(() => parseLacks([bad])).toThrow('write NAME=FRACTION');
-});
-
-test('the player plays an episode to its evaluation and names what is wrong', async () => {
-  const play = createPlayer();
-  const { tasks } = (await play({ tasks: { stream: 'train', split: 'train', count: 3 } })) as {
-    tasks: { id: string; skills: string[] }[];
-  };
-  expect(tasks.map((t) => t.id)).toEqual(['train-0', 'train-1', 'train-2']);
-  expect(await play({ reset: { episode: 7, task: 'train-1' } })).toMatchObject({
-    messages: [{ role: 'system' }, { role: 'user' }],
-  });
-  const message = { role: 'assistant', content: 'done .' };
-  expect(await play({ step: { episode: 7, message } })).toMatchObject({ done: true, evaluation: { reward: 0 } });
-  await expect(play({ step: { episode: 7, message } })).rejects.toThrow('episode 7 is not open');
-  await expect(play({ reset: { episode: 1, task: 'train-77' } })).rejects.toThrow('unknown task "train-77"');
 });

@@ -102,11 +102,6 @@ test.each<[string, CountingEnvironment, Partial<RollOutOptions>, FailureType, Re
   expect(environment.episodes.opened).toBeLessThan(80);
 });
 
-test('where the environment reports an error in some of the first rollouts, these are broken', async () => {
-  const { summary } = await rollOut(options({ environment: failingEnvironment((task) => task === 'n-2') }));
-  expect(summary).toMatchObject({ scored: 4, broken: 2, errors: { EnvironmentFailed: 2 } });
-});
-
 test.each<FailureType>([
   ...(['ArtifactDamaged', 'DiskFull', 'PythonFailed', 'BadInput'] as const),
   ...(['AdapterRefused', 'PolicyServerWrong', 'WrongBaseModel'] as const),
