@@ -265,18 +265,12 @@ export const campaignFields = z.strictObject({
         .default(1800)
         .describe('Silence of a busy trainer in its turn: longer than its longest micro-batch.'),
     })
-    .superRefine(({ heartbeatSeconds, stallSeconds, shardBase, gpusPerTrainer }, context) => {
+    .superRefine(({ shardBase, gpusPerTrainer }, context) => {
       if (shardBase && gpusPerTrainer < 2)
         context.addIssue({
           code: 'custom',
           path: ['shardBase'],
           message: `false where workers.gpusPerTrainer is ${gpusPerTrainer}: there is nothing to divide; give a trainer 2 or more`,
-        });
-      if (heartbeatSeconds !== undefined && stallSeconds < heartbeatSeconds)
-        context.addIssue({
-          code: 'custom',
-          path: ['stallSeconds'],
-          message: `at least workers.heartbeatSeconds (${heartbeatSeconds}); set it to that or more`,
         });
     })
     .transform((workers) => {

@@ -12,6 +12,7 @@ import type { Dependencies, PolicyDependencies } from '../activities/context';
 import { EnvironmentPool, hasNamespaces } from '../activities/environments';
 import { stoppingWhenFaulty } from '../activities/failures';
 import { noteAnswer } from '../activities/heartbeat';
+import { withDeadline } from '../artifacts/deadline';
 import { openStore } from '../artifacts/open-store';
 import { notingUsage } from '../artifacts/usage';
 import { restrictToAllowed } from '../domain/allowed';
@@ -52,7 +53,7 @@ export async function runWorkers({ home, python, queues, plugins, cluster }: Wor
       'no PID namespace can be made here: programs of targets see the processes of this user',
     );
   const kinds = withPlugins(plugins.map((named) => pluginPath(named, process.cwd())));
-  const store = notingUsage(await openStore(home), runningCampaign);
+  const store = notingUsage(withDeadline(await openStore(home)), runningCampaign);
   const baseId = env['CAMPAIGN_BASE_ID'] || undefined;
   const deps = {
     store,

@@ -154,7 +154,7 @@ test('workers that must not play say why and play nothing; operators see what th
 
   const stranger = await playing(other, right.url);
   expect(stranger.ready).toMatchObject({ taskQueues: [queue] });
-  expect(await failure('WrongStore')).toContain(`in ${other.root}, is that of control-${stranger.ready.store}`);
+  expect(await failure('WrongStore')).toContain(`this worker has store ${stranger.ready.store} in ${other.root}`);
   await stranger.stop();
   const misled = await playing(home, wrong.url);
   expect(await failure('WrongBaseModel')).toContain(`serves ${wrong.base}, and the campaign wants ${right.base}`);

@@ -190,7 +190,6 @@ describe('files that are shipped', () => {
     // In a mixture of experts there are no others.
     if (/A\d+B/.test(policyServer.model!))
       expect(training.lora.targetModules).toEqual(['q_proj', 'k_proj', 'v_proj', 'o_proj']);
-    expect(workers.stallSeconds).toBeGreaterThanOrEqual(workers.heartbeatSeconds);
     // A micro-batch holds no more, and a trainer tells of each.
     const tokens = Math.max(training.tokensPerForward, policyServer.contextTokens);
     expect(workers.stallSeconds).toBeGreaterThan(tokens / 100);
@@ -325,16 +324,10 @@ analyst: { kind: llm, url: 'http://h/v1', model: m, ${aWhile} }  #! analyst.time
   groupSize: 100000
   steps: 1000  #! training.steps
   delta: 1.2  #! training.delta
-workers:
-  heartbeatSeconds: 300
-  stallSeconds: 60  #! workers.stallSeconds
 arms: [{ kind: grpo_target }, { kind: grpo_target }]  #! arms
 `,
     ],
-    [
-      'in what does not go with a default',
-      `${base}workers: { heartbeatSeconds: 3600, shardBase: true }  #! workers.shardBase  #! workers.stallSeconds`,
-    ],
+    ['in what does not go with a default', `${base}workers: { shardBase: true }  #! workers.shardBase`],
     [
       'in what a Tinker server can’t do',
       `${tinker().trim()}  #! trainer.price

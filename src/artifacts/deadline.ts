@@ -1,0 +1,30 @@
+/** A store whose calls all end. A bucket has limits of its own; a folder may lie on a mount whose server is gone, where a call never returns. */
+import { OutsideFailure } from '../domain/failures';
+import type { ArtifactStore } from './store';
+
+/** A whole adapter is copied within this. */
+const LIMIT_SECONDS = 600;
+
+type Call = (...args: unknown[]) => unknown;
+
+/** Returns the store with calls that fail as StoreUnavailable once they take longer. */
+export const withDeadline = (store: ArtifactStore, seconds = LIMIT_SECONDS): ArtifactStore =>
+  store.isBucket ? store : { ...limitCalls(store, seconds), files: limitCalls(store.files, seconds) };
+
+const limitCalls = <Part extends object>(part: Part, seconds: number): Part =>
+  Object.fromEntries(
+    Object.entries(part).map(([name, call]) => [
+      name,
+      typeof call === 'function' ? (...args: unknown[]) => within(name, seconds, (call as Call)(...args)) : call,
+    ]),
+  ) as Part;
+
+function within(name: string, seconds: number, answer: unknown): unknown {
+  if (!(answer instanceof Promise)) return answer;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((_, reject) => {
+    const problem = `${name}: the store has not answered for ${seconds} s; see to the folder that it is in`;
+    timer = setTimeout(() => reject(new OutsideFailure('StoreUnavailable', problem)), seconds * 1000);
+  });
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer));
+}
