@@ -212,12 +212,6 @@ test('killed before a reply is kept: it is asked again, and both payments are co
   expect(await spent()).toEqual([line(twice, { step: 'step 1', requests: 2 })]);
 });
 
-test('a reply that another campaign paid for costs nothing', async () => {
-  const first = await ask(1);
-  expect(await ask(1, { ledger: ledgerOf('two') })).toEqual(first);
-  expect([await spent('two'), server.requests.length]).toEqual([[], 1]);
-});
-
 test('two processes at one ledger: each reply is kept once, every payment is counted, and both go on from the same', async () => {
   const seeds = '1,2,3,4,5,6';
   const [a, b] = await Promise.all([process({ ask: seeds }), process({ ask: seeds })]);

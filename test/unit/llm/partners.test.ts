@@ -47,13 +47,6 @@ test('calls are numbered through the conversation, apart from the agent’s', as
   expect(await user().speak(turn)).toEqual({ role: 'user', content: '', toolCalls });
 });
 
-test('a judge answers in words, with the same seed every time', async () => {
-  server.play = recorded(say('{"met": true}'));
-  expect(await judge().answer([{ role: 'user', content: 'is it met ?' }])).toBe('{"met": true}');
-  expect(server.requests[0]!.body).toMatchObject({ seed: 0, temperature: 0, messages: [{ content: 'is it met ?' }] });
-  expect(server.requests[0]!.body).not.toHaveProperty('tools');
-});
-
 /** Any answer, whole, with status 200. */
 const answerWith =
   (body: string): Play =>
