@@ -71,16 +71,17 @@ describe('a question', () => {
   });
 
   test('ends with its signal: under way, behind an equal one, or before its turn', async () => {
-    server.play = written(half, 'is silent');
     const stop = new AbortController();
+    server.play = async (body, response) => {
+      await written(half, 'is silent')(body, response);
+      server.play = streamed('free');
+      stop.abort(new Error('stopped'));
+      return undefined;
+    };
     const over = { concurrency: 1, model: 'slow' };
     const asked = [7, 7, 8].map((seed) => ask(over, { seed }, { signal: stop.signal }));
     const other = ask(over, { seed: 9 });
-    setTimeout(() => {
-      server.play = streamed('free');
-      stop.abort(new Error('stopped'));
-    }, 50);
-    for (const one of asked) await expect(one).rejects.toThrow('stopped');
+    await Promise.all(asked.map((one) => expect(one).rejects.toThrow('stopped')));
     expect(await other).toMatchObject({ text: 'free' });
     expect(server.requests).toHaveLength(2);
   });
