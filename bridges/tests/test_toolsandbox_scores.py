@@ -3,7 +3,7 @@
 import json
 import random
 import re
-from functools import cache, partial
+from functools import cache
 
 import pytest
 from toolsandbox_bridge import Played, ask, methods, needs_folder, official
@@ -47,34 +47,12 @@ def solutions(scenario):
                 (0.5, 0.9, [call("set_wifi_status", on=False), NONSENSE]),
                 (0, 0.1, [call("set_wifi_status", on=True), NONSENSE]),
             ]
-        case "turn_on_wifi_low_battery_mode":
-            first = call("set_low_battery_mode_status", on=False)
-            return [
-                (1, 1, [first, call("set_wifi_status", on=True), last]),
-                (0.3, 0.7, [first, NONSENSE]),
-                (0, 0.1, [call("set_wifi_status", on=True), NONSENSE]),
-            ]
         case "remove_contact_by_phone":
             search = call("search_contacts", phone_number=wanted(scenario, 0)["phone_number"])
             return [
                 (1, 1, [search, call("remove_contact", person_id="$0.0.person_id"), last]),
                 (0.3, 0.9, [search, NONSENSE]),
                 (0, 0.1, [call("remove_contact", person_id="nobody"), NONSENSE]),
-            ]
-        case "add_contact_with_name_and_phone_number":
-            contact = {field: wanted(scenario, 0)[field] for field in ("name", "phone_number")}
-            return [
-                (1, 1, [call("add_contact", **contact), last]),
-                (0.3, 0.9, [call("add_contact", **contact), NONSENSE]),
-                (0, 0.2, [call("add_contact", name="Nobody", phone_number="+19876543211"), NONSENSE]),
-            ]
-        case "send_message_with_phone_number_and_content":
-            row = wanted(scenario, 0)
-            send = partial(call, "send_message_with_phone_number", phone_number=row["recipient_phone_number"])
-            return [
-                (1, 1, [send(content=row["content"]), last]),
-                (0.3, 0.9, [send(content=row["content"]), NONSENSE]),
-                (0, 0.1, [send(content="bananas"), NONSENSE]),
             ]
         # Of the present: its results differ between the clocks, its scores don't.
         case "find_days_till_holiday":
@@ -92,10 +70,7 @@ def solutions(scenario):
 
 SOLVED = [
     "wifi_off",
-    "turn_on_wifi_low_battery_mode",
     "remove_contact_by_phone",
-    "add_contact_with_name_and_phone_number",
-    "send_message_with_phone_number_and_content",
     "find_days_till_holiday",
     "remove_contact_by_phone_no_remove_contact_insufficient_information",
 ]

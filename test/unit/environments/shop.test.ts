@@ -99,19 +99,6 @@ describe('the scripted policy', () => {
 });
 
 describe('episodes', () => {
-  const shop = createShop();
-
-  test('the user tells the account when asked and says goodbye to anything else', async () => {
-    const task = find(only('ask'));
-    const episode = await shop.reset({ id: task.id, seed: 1 });
-    expect(task.firstMessage).not.toContain(task.database.user);
-    expect(await episode.step(text('what is your account ?'))).toEqual({
-      messages: [{ role: 'user', content: `my account is ${task.database.user} .` }],
-      done: false,
-    });
-    expect(await episode.step(text('hello'))).toMatchObject({ done: true, stopReason: 'user_stop' });
-  });
-
   test('bad calls are error observations, and three of them end the episode', async () => {
     const { user, items } = find(only('tell')).database;
     const item = items[0]?.item ?? '';
@@ -196,10 +183,5 @@ describe('reward', () => {
     const spare = task.database.items.find((i) => !used.has(i.id))!;
     const extra = { name: 'rush_item', arguments: { item: spare.item, id: spare.id } };
     expect((await score(task, 'done .', ...actions, extra)).breakdown).toEqual({ db: 0, info: 1 });
-  });
-
-  test('doing nothing earns nothing on tasks that are not refusals alone', async () => {
-    for (const task of tasks)
-      if (referenceOf(task).actions.length > 0) expect((await score(task, 'done .')).breakdown['db']).toBe(0);
   });
 });

@@ -232,10 +232,6 @@ test('a router artifact that could not be read is read again', async () => {
   expect(seen.opened).toHaveLength(1);
 });
 
-test('a routed policy without a resolver is our mistake', async () => {
-  await expect(played(options({ policy: await stored(fitted()) }))).rejects.toThrow(TypeError);
-});
-
 test.each([
   ['is used', brief, 'be brief'],
   ['is not, where it is chosen without', adds, 'the rules'],
