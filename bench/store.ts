@@ -18,7 +18,6 @@ import type { TrainInput } from '../src/activities/types';
 import { openFolderStore } from '../src/artifacts/open-store';
 import { openS3Store } from '../src/artifacts/s3-store';
 import type { ArtifactStore } from '../src/artifacts/store';
-import { notingUsage } from '../src/artifacts/usage';
 import { campaignSchema } from '../src/domain/campaign';
 import { registry, shopParts } from '../test/support/kinds';
 import { dealGpus } from '../src/training/learner-process';
@@ -47,10 +46,9 @@ chmodSync(python, 0o755);
 process.env['UPDATE_MS'] = String(updateMs);
 
 /** Seconds that a step takes, from the end of the first to that of the last. */
-async function trained(name: string, kept: ArtifactStore): Promise<number> {
+async function trained(name: string, store: ArtifactStore): Promise<number> {
   const home = join(folder, name);
   mkdirSync(home);
-  const store = notingUsage(kept, () => 'bench');
   const { training } = campaignSchema.parse({
     name,
     ...shopParts,

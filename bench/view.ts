@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { openFolderStore } from '../src/artifacts/open-store';
 import { sha256 } from '../src/artifacts/hash';
-import { notingUsage } from '../src/artifacts/usage';
+import { inSteps } from '../test/support/stored-keys';
 import { ROLLOUTS_MEDIA_TYPE } from '../src/rollout/read';
 import { pageOf } from '../src/view/filter';
 import { createIndex } from '../src/view/rollouts';
@@ -38,14 +38,13 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 async function main(): Promise<void> {
-  const store = notingUsage(openFolderStore(join(home, 'artifacts')), () => 'bench');
+  const store = inSteps(openFolderStore(join(home, 'artifacts')), 'bench');
   for (let first = 0; first < rollouts; first += BATCH) {
     const lines = Array.from({ length: BATCH }, (_, n) => `${JSON.stringify(rollout(first + n))}\n`);
     const title = `arm-${(first / BATCH) % 7}: training step ${first / BATCH + 1}`;
     const batch = { key: `rollouts/${first}`, producer: `rollouts: ${title}`, inputs: [], body: lines.join('') };
     await store.put({ ...batch, mediaType: ROLLOUTS_MEDIA_TYPE });
   }
-  await store.noted();
   const open = () => createIndex({ store, campaign: 'bench', file: join(home, 'bench', 'rollouts.jsonl') });
   const makeMs = await timed(() => open().refresh());
   const index = open();

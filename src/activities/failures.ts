@@ -5,6 +5,7 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
 import { tmpdir } from 'node:os';
+import { indexed } from '../artifacts/campaign-index';
 import { diskFull } from '../artifacts/durable-file';
 import { atHand } from '../artifacts/given';
 import { isFailure, OutsideFailure, retryOf } from '../domain/failures';
@@ -97,8 +98,10 @@ export const mapped = <A extends object>(activities: A, { home, store }: Pick<De
     try {
       return await withHeartbeats(async () => {
         await checkStore(input, { home, store });
-        const result = await run(await atHand(store, input));
-        await Promise.all([store.noted?.(), settleSpending(store)]);
+        // The ids of a campaign's children begin with its own.
+        const [campaign = ''] = Context.current().info.workflowExecution!.workflowId.split('/');
+        const result = await indexed(store.files, campaign, async () => run(await atHand(store, input)));
+        await settleSpending(store);
         return result;
       });
     } catch (error) {

@@ -7,42 +7,59 @@
  *   provenance/<2>/<sha256>.json    entry of the first key that led to this content
  *   folders/<sha256>/               links to the files of folder artifacts, always on a local disk
  *   journals/<sha256 of key>...     unfinished work             id, format                      the store's id, and which keys it has
+ *   campaigns/<name>/index/         keys that steps of a campaign found or made (campaign-index.ts)
  */
 import { randomBytes } from 'node:crypto';
 import { stat, lstat, readdir } from 'node:fs/promises';
-import { join, basename } from 'node:path';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
 import { forEachBounded } from '../domain/concurrency';
 import { OutsideFailure } from '../domain/failures';
-import { groupBy } from '../domain/statistics';
+import { addKey, isInStep } from './campaign-index';
+import { collectGarbage } from './gc';
 import { digest, sha256 } from './hash';
 import { type Guard, openOwned } from './journal';
 import { filesIn, isInside } from './objects';
-import type { ArtifactStore, Journal, Provenance, Contents, RecordFiles, StoredEntry, Swept } from './store';
+import type { ArtifactStore, Journal, Provenance, RecordFiles } from './store';
 import { ifThere } from './durable-file';
 
 /** Changes whenever keys change: what another version made would be looked for in vain, and pay for its room. */
-const FORMAT = '3';
+const FORMAT = '4';
+
+/** An entry that was written longer ago is renewed when a step finds it: garbage is a day old. */
+const RENEWED_MS = 12 * 3600 * 1000;
 
 const REMEDY = 'run the same `campaign run` again: it is made anew';
 const FOLDER_MEDIA_TYPE = 'application/vnd.campaign.folder+json';
 
 /** Files of a folder that are stored or fetched at once. */
 const TRANSFERS = 4;
+/** Record files that are removed at once. */
+const CONCURRENCY = 32;
+
+interface TextFile {
+  text: string;
+  version: string;
+  changedMs: number;
+}
 
 /** Where a store's files are. Paths are relative, with forward slashes. */
 export interface Backend {
   /** A file's address, and with an empty path the store's own, for errors. */
   address(path: string): string;
   exists(path: string): Promise<boolean>;
-  /** A small file's text, and what tells it from whatever is put there after it. */
-  read(path: string): Promise<{ text: string; version: string } | undefined>;
+  /** A small file's text; its version changes with every write and renewal. */
+  read(path: string): Promise<TextFile | undefined>;
   /** Puts text where nothing is; whether it did. Of several writers exactly one succeeds. */
   create(path: string, text: string): Promise<boolean>;
   replace(path: string, text: string): Promise<void>;
-  /** `version`: only while that is what is there. */
-  remove(path: string, version?: string): Promise<void>;
+  /** Makes a file count as written now; returns false if it is no longer the one that was read. */
+  renew(path: string, file: TextFile): Promise<boolean>;
+  /** With `version`, only the file of that version; returns false if another is there, or none. */
+  remove(path: string, version?: string): Promise<boolean>;
+  /** Removes a file that was last written before that time. */
+  removeOlder(path: string, thanMs: number): Promise<void>;
   putFile(path: string, file: string): Promise<void>;
   /** Returns false if there is nothing at the path. */
   getFile(path: string, file: string): Promise<boolean>;
@@ -79,7 +96,7 @@ const entrySchema = z.object({
   inputs: z.array(artifactRefSchema),
   ref: artifactRefSchema,
 });
-type Entry = z.infer<typeof entrySchema>;
+export type Entry = z.infer<typeof entrySchema>;
 
 const listingSchema = z.object({
   files: z.array(z.object({ path: z.string().refine(isInside), sha256: z.string(), bytes: z.number().int() })),
@@ -133,7 +150,7 @@ export function openContentStore(backend: Backend): ArtifactStore {
     throw new OutsideFailure('BadInput', `${backend.address('id')} does not hold the id of a store; ${fix}`);
   }
 
-  async function find(key: string): Promise<ArtifactRef | undefined> {
+  async function find(key: string, { renews = isInStep() } = {}): Promise<ArtifactRef | undefined> {
     const path = keyPath(key);
     const file = await backend.read(path);
     if (file === undefined) return undefined;
@@ -141,7 +158,13 @@ export function openContentStore(backend: Backend): ArtifactStore {
     if (entry?.key === key) {
       const [isThere, earliest] = await Promise.all([isWhole(entry.ref), entryAt(provenancePath(entry.ref.sha256))]);
       if (isThere && earliest?.ref.sha256 !== entry.ref.sha256) await putProvenance(entry);
-      if (isThere) return entry.ref;
+      if (isThere) {
+        // Garbage collection removes old entries that no index names yet, and then their objects.
+        const isOld = Date.now() - file.changedMs > RENEWED_MS;
+        if (renews && isOld && !(await backend.renew(path, file))) return undefined;
+        addKey(key);
+        return entry.ref;
+      }
     }
     // What another process has put there since stays.
     await backend.remove(path, file.version);
@@ -218,8 +241,9 @@ export function openContentStore(backend: Backend): ArtifactStore {
     for (const end of await Promise.allSettled([...content, putProvenance(entry)]))
       if (end.status === 'rejected') throw end.reason;
     for (;;) {
+      addKey(entry.key);
       if (await backend.create(keyPath(entry.key), formatEntry(entry))) return entry.ref;
-      const earlier = await find(entry.key);
+      const earlier = await find(entry.key, { renews: true });
       if (earlier) return earlier;
     }
   }
@@ -268,8 +292,6 @@ export function openContentStore(backend: Backend): ArtifactStore {
     return [ref.sha256, ...(listing?.files ?? []).map((file) => file.sha256)];
   }
 
-  const contents = () => contentsOf({ backend, entryAt, partsOf });
-
   const files: RecordFiles = {
     create: (path, text) => backend.create(checkedPath(path), text),
     read: async (path) => (await backend.read(checkedPath(path)))?.text,
@@ -277,9 +299,9 @@ export function openContentStore(backend: Backend): ArtifactStore {
       const found = (await backend.list(prefix)).filter(({ path, isFolder }) => !isFolder && path.startsWith(prefix));
       return found.map(({ path, changedMs }) => ({ path, changedMs })).sort((a, b) => (a.path < b.path ? -1 : 1));
     },
-    remove: (path) => backend.remove(checkedPath(path)),
+    remove: async (path) => void (await backend.remove(checkedPath(path))),
     async removeFolder(path) {
-      const work = (file: { path: string }) => backend.remove(file.path);
+      const work = async (file: { path: string }) => void (await backend.remove(file.path));
       await forEachBounded({ items: await files.list(`${checkedPath(path)}/`), concurrency: CONCURRENCY, work });
       await backend.remove(path);
     },
@@ -290,23 +312,24 @@ export function openContentStore(backend: Backend): ArtifactStore {
   return {
     id,
     checkFormat,
-    find,
+    find: (key) => find(key),
     put,
     putFolder,
     read,
     folder: folderOf,
     provenance,
     resolve,
-    forget: (key) => backend.remove(keyPath(key)),
-    journal: (key, owner) =>
-      owner === undefined
+    forget: async (key) => void (await backend.remove(keyPath(key))),
+    journal(key, owner) {
+      addKey(key);
+      return owner === undefined
         ? backend.journal(sha256(key))
-        : openOwned((guard) => backend.journal(sha256(key), guard), owner),
+        : openOwned((guard) => backend.journal(sha256(key), guard), owner);
+    },
     records: (key) => backend.records(sha256(key)),
     removeJournal: (key) => backend.removeJournal(sha256(key)),
     files,
-    contents,
-    sweep: async ({ dryRun }) => sweep({ backend, contents: await contents(), dryRun }),
+    gc: (o) => collectGarbage({ backend, files, objectPath, parseEntry, partsOf, ...o }),
   };
 }
 
@@ -342,93 +365,4 @@ export async function walk(folder: string): Promise<StoredFile[]> {
     }),
   );
   return seen.flat();
-}
-
-const bytesOf = (files: readonly StoredFile[]): number => files.reduce((sum, { bytes }) => sum + bytes, 0);
-/** The sha256 that a file is called by; of a log's segment, that of the log. */
-const nameOf = ({ path }: StoredFile): string =>
-  path.startsWith('journals/') ? path.split('/')[1]!.replace('.jsonl', '') : basename(path, '.json');
-/** Of a file that was given out: the sha256 of the listing that it belongs to. */
-const givenOutOf = ({ path }: StoredFile): string => path.split('/')[1]!;
-
-/** Requests for entries that are under way at once. */
-const CONCURRENCY = 32;
-
-/** Files by the part of the store that they are in. */
-async function partsOfStore(backend: Backend): Promise<(part: string) => StoredFile[]> {
-  const partOf = ({ isFolder, path }: StoredFile) => (isFolder ? 'folders of the store' : path.split('/')[0]!);
-  const parts = groupBy(await backend.list(), partOf);
-  return (part) => parts.get(part) ?? [];
-}
-
-async function contentsOf(o: {
-  backend: Backend;
-  entryAt: (path: string) => Promise<(Provenance & { ref: ArtifactRef }) | undefined>;
-  /** The sha256 of all that an artifact consists of. */
-  partsOf: (ref: ArtifactRef) => Promise<string[]>;
-}): Promise<Contents> {
-  const files = await partsOfStore(o.backend);
-  const objects = new Map(files('objects').map((file) => [nameOf(file), file.bytes]));
-  // Files given out are links to objects; copies, where there are no links, belong to their listing.
-  const copies = files('folders').filter(({ names }) => names === 1);
-  const beside = [
-    ...files('provenance').map((file) => ({ ...file, sha: nameOf(file) })),
-    ...copies.map((file) => ({ ...file, sha: givenOutOf(file) })),
-  ];
-  let rest = bytesOf(['id', 'format', 'aside', 'probe', 'work', 'folders of the store'].flatMap(files));
-  for (const { sha, bytes } of beside) {
-    const known = objects.get(sha);
-    if (known === undefined) rest += bytes;
-    else objects.set(sha, known + bytes);
-  }
-  const journals = new Map<string, number>();
-  for (const file of files('journals')) journals.set(nameOf(file), (journals.get(nameOf(file)) ?? 0) + file.bytes);
-  const entries: StoredEntry[] = [];
-  await forEachBounded({
-    items: files('keys'),
-    concurrency: CONCURRENCY,
-    work: async ({ path, bytes, changedMs }) => {
-      const entry = await o.entryAt(path);
-      if (!entry) rest += bytes;
-      else entries.push({ ...entry, parts: await o.partsOf(entry.ref), bytes, madeMs: changedMs });
-    },
-  });
-  return { entries, objects, journals, rest };
-}
-
-/** Nothing younger is removed: an entry may be about to name it, or a program may read it. */
-const DAY_MS = 24 * 3600 * 1000;
-export const isOld = (changedMs: number): boolean => Date.now() - changedMs >= DAY_MS;
-
-/** Also removes copies of folders' files where links would do: the next reader gets links. */
-async function sweep(o: { backend: Backend; contents: Contents; dryRun: boolean }): Promise<Swept> {
-  const { backend, contents, dryRun } = o;
-  // Listed after the entries were read: what was named in between is young.
-  const files = await partsOfStore(backend);
-  const needed = new Set(contents.entries.flatMap((entry) => entry.parts));
-  const kept = new Set<string>();
-  const unneeded = files('objects').filter((file) => {
-    const goes = !needed.has(nameOf(file)) && isOld(file.changedMs);
-    if (!goes) kept.add(nameOf(file));
-    return goes;
-  });
-  const leftovers = await backend.leftovers();
-  const others = [
-    ...files('provenance').filter((file) => !kept.has(nameOf(file)) && isOld(file.changedMs)),
-    ...files('folders').filter((file) => (!needed.has(givenOutOf(file)) || file.names === 1) && isOld(file.changedMs)),
-    ...files('aside').filter(({ path }) => leftovers.some((left) => path === left || path.startsWith(`${left}/`))),
-  ];
-  /** Looks once more at a file that was listed some time ago: a writer may have renewed its object since. */
-  async function remove({ path }: Pick<StoredFile, 'path'>): Promise<void> {
-    const object = path.startsWith('provenance/') ? objectPath(basename(path, '.json')) : path;
-    if (isOld((await backend.changedMs(object)) ?? 0)) await backend.remove(path);
-  }
-  if (!dryRun)
-    for (const items of [unneeded, others.filter(({ path }) => !path.startsWith('aside/'))])
-      await forEachBounded({ items, concurrency: CONCURRENCY, work: remove });
-  if (!dryRun)
-    await forEachBounded({ items: leftovers, concurrency: CONCURRENCY, work: (path) => backend.remove(path) });
-  // A link frees nothing: the object that it is a name of is counted where it goes.
-  const freed = [...unneeded, ...others].filter((file) => file.names === 1 || !file.path.startsWith('folders/'));
-  return { files: unneeded.length + others.length, bytes: bytesOf(freed) };
 }

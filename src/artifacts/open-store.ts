@@ -5,9 +5,10 @@
 import { join, basename, dirname, relative, resolve as absolutePath, sep } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
 import type { ArtifactStore } from './store';
-import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import type { BigIntStats } from 'node:fs';
+import { link, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { type Backend, openContentStore, walk } from './content-store';
-import { createFile, ifThere, leftoversIn, replaceFile } from './durable-file';
+import { asidePath, createFile, ifThere, isCode, leftoversIn, makeFolder, replaceFile } from './durable-file';
 import { journalReader, openJournal } from './journal';
 import { linkFile, Objects } from './objects';
 
@@ -26,22 +27,48 @@ function folderBackend(root: string): Backend {
   const readers = new Map<string, ReturnType<typeof journalReader>>();
   const at = (path: string): string => join(root, path);
   const relativeTo = (path: string): string => relative(root, path).split(sep).join('/');
-  const versionOf = async (path: string) => (await ifThere(stat(at(path))))?.ino.toString();
+  const statOf = (path: string) => ifThere(stat(path, { bigint: true }));
+  const versionOf = ({ ino, mtimeNs }: { ino: bigint; mtimeNs: bigint }) => `${ino}:${mtimeNs}`;
+
+  /** Removes a file if it is the one that is meant. It is moved aside first, since another process may write or renew it meanwhile. */
+  async function removeIf(path: string, isMeant: (file: BigIntStats) => boolean): Promise<boolean> {
+    await makeFolder(aside);
+    const moved = asidePath(aside);
+    const isThere = await ifThere(rename(path, moved).then(() => true));
+    if (!isThere) return false;
+    try {
+      if (isMeant(await stat(moved, { bigint: true }))) return true;
+      await link(moved, path).catch((error: unknown) => {
+        if (!isCode(error, 'EEXIST')) throw error;
+      });
+      return false;
+    } finally {
+      await rm(moved, { recursive: true, force: true });
+    }
+  }
+
   const journalPath = (name: string) => join(root, 'journals', `${name}.jsonl`);
   return {
     address: at,
-    exists: async (path) => (await versionOf(path)) !== undefined,
+    exists: async (path) => (await statOf(at(path))) !== undefined,
     async read(path) {
-      const version = await versionOf(path);
+      const file = await statOf(at(path));
       const text = await ifThere(readFile(at(path), 'utf8'));
-      return version === undefined || text === undefined ? undefined : { text, version };
+      if (file === undefined || text === undefined) return undefined;
+      return { text, version: versionOf(file), changedMs: Number(file.mtimeMs) };
+    },
+    async renew(path) {
+      const now = new Date();
+      return (await ifThere(utimes(at(path), now, now).then(() => true))) ?? false;
     },
     create: (path, body) => createFile({ path: at(path), body, aside }),
     replace: (path, body) => replaceFile({ path: at(path), body, aside }),
     async remove(path, version) {
-      if (version === undefined || (await versionOf(path)) === version)
-        await rm(at(path), { recursive: true, force: true });
+      if (version !== undefined) return removeIf(at(path), (file) => versionOf(file) === version);
+      await rm(at(path), { recursive: true, force: true });
+      return true;
     },
+    removeOlder: async (path, thanMs) => void (await removeIf(at(path), ({ mtimeMs }) => Number(mtimeMs) <= thanMs)),
     async list(prefix = '') {
       if (prefix === '') return (await walk(root)).map((file) => ({ ...file, path: relativeTo(file.path) }));
       const folder = at(dirname(prefix));

@@ -46,6 +46,7 @@ const statusOf = (error: unknown): number | undefined =>
 export interface Stored {
   body: Buffer;
   etag: string;
+  changedMs: number;
 }
 
 export class Bucket {
@@ -100,7 +101,7 @@ export class Bucket {
         for await (const piece of answer.Body as Readable) {
           pieces.push(piece as Buffer);
         }
-        return { body: Buffer.concat(pieces), etag: answer.ETag! };
+        return { body: Buffer.concat(pieces), etag: answer.ETag!, changedMs: answer.LastModified?.getTime() ?? 0 };
       },
       404,
     );
@@ -150,14 +151,20 @@ export class Bucket {
     await this.putText(path, text);
   }
 
+  /** Replaces what has this tag; returns false if something else is there, or nothing. */
+  async replaceIf(path: string, text: string, etag: string): Promise<boolean> {
+    return (await this.putText(path, text, { IfMatch: etag })) !== undefined;
+  }
+
   /** With `etag`, only while that is what is there: then it is emptied, as few servers delete on a condition, and what is empty counts as not there. */
-  async remove(path: string, etag?: string): Promise<void> {
-    if (etag !== undefined) return void (await this.putText(path, '', { IfMatch: etag }));
+  async remove(path: string, etag?: string): Promise<boolean> {
+    if (etag !== undefined) return this.replaceIf(path, '', etag);
     await this.ask(
       `removing ${this.address(path)}`,
       () => this.client.send(new DeleteObjectCommand(this.at(path))),
       404,
     );
+    return true;
   }
 
   /** Files whose paths begin so, in the order of their names; `after`: only those that follow this path. */

@@ -159,7 +159,11 @@ export async function openLog(
 
 async function removeBefore(bucket: Bucket, name: string, number: number): Promise<void> {
   const old = (await bucket.list(folderOf(name))).filter(({ path }) => numberOf(path) < number);
-  await forEachBounded({ items: old, concurrency: CONCURRENCY, work: ({ path }) => bucket.remove(path) });
+  await forEachBounded({
+    items: old,
+    concurrency: CONCURRENCY,
+    work: async ({ path }) => void (await bucket.remove(path)),
+  });
 }
 
 export const removeLog = (bucket: Bucket, name: string): Promise<void> => removeBefore(bucket, name, Infinity);

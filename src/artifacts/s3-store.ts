@@ -38,11 +38,18 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
     changedMs: (path) => bucket.changedMs(path),
     async read(path) {
       const stored = await bucket.get(path);
-      return stored && stored.body.length > 0 ? { text: stored.body.toString(), version: stored.etag } : undefined;
+      if (!stored || stored.body.length === 0) return undefined;
+      return { text: stored.body.toString(), version: stored.etag, changedMs: stored.changedMs };
     },
+    // The tag is a digest of the text, so a renewed text must be another one.
+    renew: (path, { text, version }) =>
+      bucket.replaceIf(path, text.endsWith('\n') ? text.trimEnd() : `${text}\n`, version),
     create: async (path, text) => (await bucket.create(path, text)) !== undefined,
     replace: (path, text) => bucket.replace(path, text),
     remove: (path, version) => bucket.remove(path, version),
+    async removeOlder(path, thanMs) {
+      if (((await bucket.changedMs(path)) ?? Infinity) <= thanMs) await bucket.remove(path);
+    },
     list: (prefix = '') => bucket.list(prefix),
     putFile: async (path, file) => bucket.upload(path, file, (await hashes.of(file)) ?? ''),
     async getFile(path, file) {

@@ -49,12 +49,11 @@ export interface ArtifactStore {
   readonly files: RecordFiles;
   /** True of a bucket, which no host has as a disk. */
   readonly isBucket?: true;
-  /** Of one that notes who uses what after it has answered: resolves once all that the campaign of this step was given is noted. */
-  noted?(): Promise<void>;
-  /** All that it holds, and what that takes. */
-  contents(): Promise<Contents>;
-  /** Removes what no entry refers to and what dead processes have left; `dryRun`: only counts it. */
-  sweep(o: { dryRun: boolean }): Promise<Swept>;
+  /**
+   * Removes what no campaign's index names and is older than a day, and what dead processes left half-written; with `dryRun` it only counts. Any
+   * number of steps may run meanwhile. `nowMs`: the time by the store's clock, which is read where it is not given.
+   */
+  gc(o: { dryRun: boolean; nowMs?: number }): Promise<Garbage>;
 }
 
 /** Files at fixed paths (`budget/NAME/7`), by which workers agree: a file is created once and is never changed. */
@@ -82,26 +81,7 @@ export interface RecordFile {
   changedMs: number;
 }
 
-export interface Contents {
-  entries: StoredEntry[];
-  /** Bytes of content by its sha256, of journals by the sha256 of their keys, and of all else. */
-  objects: ReadonlyMap<string, number>;
-  journals: ReadonlyMap<string, number>;
-  rest: number;
-}
-
-export interface StoredEntry {
-  key: string;
-  ref: ArtifactRef;
-  inputs: ArtifactRef[];
-  /** The sha256 of all that it consists of: the artifact, and the files that a folder's listing names. */
-  parts: string[];
-  bytes: number;
-  /** When the entry was made, by the clock of the store. */
-  madeMs: number;
-}
-
-export interface Swept {
+export interface Garbage {
   files: number;
   bytes: number;
 }

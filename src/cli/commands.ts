@@ -107,33 +107,24 @@ const campaignCommands: readonly CommandText[] = [
   },
   {
     usage: 'list',
-    description: 'list the campaigns of the home: state, last change, and room that each takes alone and shares',
+    description: 'list the campaigns of the home with state and last change',
     options: [json()],
     examples: [['campaign list'], ['campaign list --json', 'for programs']],
     run: by(() => import('./home.js'), 'listHome'),
   },
   {
-    usage: 'du [name]',
-    description:
-      'show what takes room in the home, by kind; with a name, what of it the campaign uses alone and shares',
-    options: [json()],
-    examples: [['campaign du'], ['campaign du demo', 'what `campaign delete demo` frees is alone']],
-    run: by(() => import('./home.js'), 'showUse'),
-  },
-  {
     usage: 'delete <name>',
-    description: 'delete a campaign: its folder, its history in Temporal, and what no other campaign uses',
+    description: 'delete a campaign: its history in Temporal, its folder, and results that no other campaign uses',
     options: [yes],
-    examples: [['campaign du demo', 'what it takes'], ['campaign delete demo --yes']],
+    examples: [['campaign delete demo --yes']],
     run: by(() => import('./home.js'), 'deleteCampaign'),
   },
   {
-    usage: 'prune',
-    description:
-      'remove what nothing refers to and folders of trainings that are stored, once they are a day old, and what dead processes left',
-    options: [option('--dry-run', 'only say what would go')],
-    examples: [['campaign prune --dry-run', 'what would go'], ['campaign prune']],
-    run: by(() => import('./home.js'), 'prune'),
+    usage: 'gc',
+    description: 'remove results that no campaign uses and that are older than a day; campaigns may run meanwhile',
+    options: [option('--dry-run', 'only count what would go'), json()],
+    examples: [['campaign gc --dry-run', 'what would go'], ['campaign gc']],
+    run: by(() => import('./home.js'), 'collectGarbage'),
   },
   {
     usage: 'cancel <name>',

@@ -30,6 +30,8 @@ export const removed: readonly RemovedCommand[] = [
     version: '0.3',
     why: 'compare labels/run_NN.json of an analysis with labels by people in a program of yours, such as scikit-learn',
   },
+  { command: 'du', version: '0.3', why: 'use `campaign gc --dry-run`, which counts what would go' },
+  { command: 'prune', version: '0.3', why: 'use `campaign gc`' },
   { command: 'pause', version: '0.3', why: 'cancel NAME, then run FILE again' },
   { command: 'resume', version: '0.3', why: 'run FILE again' },
 ];

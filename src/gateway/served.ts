@@ -3,8 +3,8 @@
  * an exported folder are served alike: of both there is a fitted router in a store that holds its adapters.
  */
 import { z } from 'zod';
+import { keysOf } from '../artifacts/campaign-index';
 import { readJson, type ArtifactStore } from '../artifacts/store';
-import { keysNotedBy } from '../artifacts/usage';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';
@@ -83,9 +83,9 @@ const recordSchema = z.object({
   arms: z.array(z.object({ name: z.string(), best: z.object({ policy: fixedPolicySchema }).optional() })).default([]),
 });
 
-/** Of the campaign's last record, as far as the store has noted what is of which campaign. */
+/** Returns what the campaign's last record says. */
 export async function recordedOf(store: ArtifactStore, name: string): Promise<Recorded> {
-  const keys = (await keysNotedBy(store, name)).filter((key) => key.startsWith('record/'));
+  const keys = (await keysOf(store.files, name)).filter((key) => key.startsWith('record/'));
   const records = await Promise.all(
     keys.map(async (key) => {
       const ref = await store.find(key);

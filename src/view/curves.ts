@@ -1,7 +1,7 @@
 /** The curves of the live page, made from the store: the reward of every training by optimizer step, and how many rollouts there are. */
 import { z } from 'zod';
 import { readJson, type ArtifactStore } from '../artifacts/store';
-import { notesOf } from '../artifacts/usage';
+import { keysOf } from '../artifacts/campaign-index';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
@@ -109,7 +109,7 @@ export function createCurves({ store, campaign }: CurvesOptions) {
   }
 
   return async (): Promise<Curves> => {
-    const { keys } = await notesOf(store, campaign);
+    const keys = await keysOf(store.files, campaign);
     const heldOut = new Map<string, Map<number, number>>();
     const addHeldOut = (name: string, step: number, { scored, meanReward }: Batch): void => {
       if (scored > 0) heldOut.set(name, (heldOut.get(name) ?? new Map<number, number>()).set(step, meanReward));

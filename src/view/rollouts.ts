@@ -5,8 +5,8 @@
 import { appendFile, mkdir, readFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
+import { keysOf } from '../artifacts/campaign-index';
 import { readJson, type ArtifactStore } from '../artifacts/store';
-import { keysNotedBy } from '../artifacts/usage';
 import type { ArtifactRef } from '../domain/artifacts';
 import { beginningOf, discoverySchema, type LabelPass, labelPassSchema } from '../domain/capability';
 import { breathing } from '../domain/concurrency';
@@ -190,7 +190,7 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
 
   async function extend(): Promise<void> {
     if (version === 0) await load();
-    const keys = await keysNotedBy(store, campaign);
+    const keys = await keysOf(store.files, campaign);
     for (const key of keys.filter((one) => one.startsWith('rollouts/') && !batches.has(one)))
       try {
         const ref = await store.find(key);

@@ -2,7 +2,6 @@
  * The worker program (`campaign worker --queues LIST`): one process with a connection to Temporal and a worker for each task queue. It stops at
  * SIGTERM, SIGINT or the end of its stdin, which a parent holds open: it cancels its activities, waits until they have saved, and returns.
  */
-import { asyncLocalStorage } from '@temporalio/activity';
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { fstatSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -14,7 +13,6 @@ import { stoppingWhenFaulty } from '../activities/failures';
 import { noteAnswer } from '../activities/heartbeat';
 import { withDeadline } from '../artifacts/deadline';
 import { openStore } from '../artifacts/open-store';
-import { notingUsage } from '../artifacts/usage';
 import { restrictToAllowed } from '../domain/allowed';
 import { FAULTY, longQueue, type QueueName, taskQueues } from '../domain/work';
 import { createPolicyClient } from '../policy/client';
@@ -31,10 +29,6 @@ import { installRuntime } from './telemetry';
 const MAX_CONNECTIONS = 256;
 
 const { env } = process;
-
-/** Returns the campaign whose activity is running; undefined outside of activities. Workflow ids of children begin with the campaign's. */
-const runningCampaign = (): string | undefined =>
-  asyncLocalStorage.getStore()?.info.workflowExecution?.workflowId.split('/')[0];
 
 export interface WorkerSettings {
   home: string;
@@ -53,7 +47,7 @@ export async function runWorkers({ home, python, queues, plugins, cluster }: Wor
       'no PID namespace can be made here: programs of targets see the processes of this user',
     );
   const kinds = withPlugins(plugins.map((named) => pluginPath(named, process.cwd())));
-  const store = notingUsage(withDeadline(await openStore(home)), runningCampaign);
+  const store = withDeadline(await openStore(home));
   const baseId = env['CAMPAIGN_BASE_ID'] || undefined;
   const deps = {
     store,

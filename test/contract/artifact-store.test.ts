@@ -2,6 +2,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DeleteObjectCommand, ListObjectsV2Command, PutObjectCommand } from '@aws-sdk/client-s3';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { indexed, keysOf, removeCampaign } from '../../src/artifacts/campaign-index';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import { sha256 } from '../../src/artifacts/hash';
 import { Bucket, parseS3 } from '../../src/artifacts/s3-bucket';
@@ -12,6 +14,8 @@ import type { ArtifactStore } from '../../src/artifacts/store';
 import { startLoopback } from '../support/loopback';
 import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
 import type { ArtifactRef } from '../../src/domain/artifacts';
+import { forEachBounded } from '../../src/domain/concurrency';
+import { storedKeys } from '../support/stored-keys';
 import { eachTemporaryFolder } from '../support/temporary-folder';
 
 let server: S3Server;
@@ -23,6 +27,7 @@ eachTemporaryFolder((made) => (root = made));
 beforeEach(() => void (prefix = `test-${hosts++}`));
 
 const text = (key: string, body: string) => ({ key, body, producer: 'test', inputs: [], mediaType: 'text/plain' });
+const inDays = (days: number): number => Date.now() + days * 24 * 3600 * 1000;
 const url = () => `s3://${bucket}/${prefix}`;
 const openS3 = (cacheBytes = 1e9) => openS3Store({ url: url(), cache: join(root, `host-${hosts++}`), cacheBytes });
 const openers: Record<string, () => ArtifactStore> = {
@@ -60,12 +65,12 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
         : server.client.send(new PutObjectCommand({ Bucket: bucket, Key: `${prefix}/${path}`, Body: body }));
     await expect(open().checkFormat()).resolves.toBeUndefined();
     await write('id', '0123456789ab');
-    for (const format of [undefined, '2']) {
+    for (const format of [undefined, '3']) {
       if (format) await write('format', format);
       for (const refused of [open().checkFormat(), open().id()])
         await expect(refused).rejects.toMatchObject({ type: 'BadInput', retryable: false });
     }
-    await write('format', '3');
+    await write('format', '4');
     expect(await open().id()).toBe('0123456789ab');
   });
 
@@ -215,7 +220,7 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
   test('a journal can be read without being made', async () => {
     const store = open();
     expect((await store.records('nobody wrote')).size).toBe(0);
-    expect((await store.contents()).journals.size).toBe(0);
+    expect(await store.files.list('journals/')).toEqual([]);
   });
 
   test('a journal keeps the first record under a key, across openings', async () => {
@@ -238,26 +243,83 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     await fresh.close();
   });
 
-  test('forgets a key, and removes what no entry needs', async () => {
+  test('gc keeps what an index names, with all that it derives from, and removes the rest once it is a day old', async () => {
     const store = open();
-    const kept = await store.put(text('kept', 'kept'));
-    const gone = await store.put(text('gone', 'gone'));
-    await store.forget('gone');
-    expect(await open().find('gone')).toBeUndefined();
-    const { entries, objects } = await open().contents();
-    expect(entries.map(({ key, parts }) => [key, parts])).toEqual([['kept', [kept.sha256]]]);
-    expect([...objects.keys()].sort()).toEqual([kept.sha256, gone.sha256].sort());
-    expect((await store.sweep({ dryRun: false })).files).toBe(0);
-    await later(25, async () => expect((await store.sweep({ dryRun: false })).files).toBe(2));
-    expect((await open().contents()).objects.size).toBe(1);
-    expect((await open().read(kept)).toString()).toBe('kept');
+    const base = await store.put(text('base', 'base'));
+    await indexed(store.files, 'one', () => store.put({ ...text('kept', 'kept'), inputs: [base] }));
+    const folder = join(root, 'adapter');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'weights'), 'weights');
+    await indexed(store.files, 'one', () => store.putFolder({ key: 'a', producer: 'p', inputs: [], folder }));
+    await store.put(text('gone', 'gone'));
+    await store.files.create('budget/one/1', 'spent');
+    const keys = ['a', 'base', 'gone', 'kept'];
+
+    expect(await open().gc({ dryRun: false })).toEqual({ files: 0, bytes: 0 });
+    expect(await storedKeys(open())).toEqual(keys);
+    const counted = await open().gc({ dryRun: true, nowMs: inDays(30) });
+    // An entry, its provenance and its object.
+    expect(counted.files).toBe(3);
+    expect(await storedKeys(open())).toEqual(keys);
+    expect(await open().gc({ dryRun: false, nowMs: inDays(30) })).toEqual(counted);
+    expect(await storedKeys(open())).toEqual(['a', 'base', 'kept']);
+    for (const key of ['base', 'kept']) await open().read((await open().find(key))!);
+    await open().folder((await open().find('a'))!);
+    expect(await store.files.read('budget/one/1')).toBe('spent');
+
+    await removeCampaign(store.files, 'one');
+    await open().gc({ dryRun: false, nowMs: inDays(30) });
+    expect(await storedKeys(open())).toEqual([]);
+    expect(await store.files.list('objects/')).toEqual([]);
+    expect(await store.files.read('budget/one/1')).toBeUndefined();
   });
+
+  test('a step that was cancelled, and one that still runs, have their keys in the index', async () => {
+    const store = open();
+    const failed = indexed(store.files, 'one', async () => {
+      await store.put(text('reply', 'paid'));
+      throw new Error('cancelled');
+    });
+    await expect(failed).rejects.toThrow('cancelled');
+    expect(await keysOf(store.files, 'one')).toEqual(['reply']);
+    await store.put(text('found', 'x'));
+    jest.useFakeTimers({
+      doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask', 'performance', 'setTimeout', 'Date'],
+    });
+    try {
+      await indexed(store.files, 'two', async () => {
+        await store.find('found');
+        jest.advanceTimersByTime(10_000);
+        for (let keys: string[] = []; keys.length === 0; keys = await keysOf(store.files, 'two')) await sleep(5);
+      });
+    } finally {
+      jest.useRealTimers();
+    }
+    expect(await keysOf(store.files)).toEqual(['reply', 'found']);
+  });
+
+  test('loses nothing of 1,000 writes when gc runs beside them', async () => {
+    const [store, collector] = [open(), open()];
+    let ended = false;
+    const collecting = (async () => {
+      while (!ended) await collector.gc({ dryRun: false });
+    })();
+    const refs: ArtifactRef[] = [];
+    const items = Array.from({ length: 1000 }, (_, n) => n);
+    const work = async (n: number) => void refs.push(await store.put(text(`key ${n}`, `body ${n}`)));
+    await forEachBounded({ items, concurrency: 16, work });
+    ended = true;
+    await collecting;
+    const read = open();
+    await forEachBounded({ items: refs, concurrency: 16, work: async (ref) => void (await read.read(ref)) });
+    expect(await storedKeys(read)).toHaveLength(1000);
+  }, 180_000);
 
   test('what is put again is not taken for what was removed', async () => {
     const store = open();
     const ref = await store.put(text('k', 'one'));
-    await store.forget('k');
-    await later(25, async () => void (await open().sweep({ dryRun: false })));
+    await open().gc({ dryRun: false, nowMs: inDays(30) });
+    expect(await open().find('k')).toBeUndefined();
     expect(await later(25, () => store.put(text('k', 'one')))).toEqual(ref);
     expect((await open().read(ref)).toString()).toBe('one');
   });

@@ -14,6 +14,8 @@ import { campaignFiles } from './faults-campaigns';
 import { Host, until } from './hosts';
 import { bucket, type S3Server, startS3Server } from './s3-server';
 import { makeCertificates, startTemporalProxy } from './temporal-proxy';
+import { readJson } from '../../src/artifacts/store';
+import { storedKeys } from './stored-keys';
 
 const model = join(repository, 'models', 'base');
 const POOL = 'hosts';
@@ -150,11 +152,10 @@ export class Scene {
     Object.assign(process.env, this.between.s3.env);
     try {
       const store = this.openStore();
-      const { entries } = await store.contents();
-      const ended = entries.filter(({ key }) => /^training\/[0-9a-f]{64}$/.test(key));
+      const ended = (await storedKeys(store)).filter((key) => /^training\/[0-9a-f]{64}$/.test(key));
       return await Promise.all(
-        ended.map(async ({ key, ref }) => {
-          const result = trainingResultSchema.parse(JSON.parse((await store.read(ref)).toString()));
+        ended.map(async (key) => {
+          const result = await readJson(store, (await store.find(key))!, trainingResultSchema);
           const batches = (await store.provenance(result.metrics)).inputs;
           const id = key.slice('training/'.length);
           const texts = await new Sequence(store.files, `${trainingPath(this.name, id)}/markers`).read();

@@ -3,13 +3,13 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openFolderStore } from '../../src/artifacts/open-store';
-import { notingUsage } from '../../src/artifacts/usage';
 import { writeStatus } from '../../src/cli/watch/snapshot';
 import type { Message, ToolSchema } from '../../src/domain/messages';
 import type { Rollout, ScoredRollout } from '../../src/domain/rollout';
 import { storeTools } from '../../src/rollout/batch';
 import { ROLLOUTS_MEDIA_TYPE } from '../../src/rollout/read';
 import { scoredRollout } from './scored-rollout';
+import { inSteps } from './stored-keys';
 
 const CAMPAIGN = 'demo';
 
@@ -68,7 +68,7 @@ export const written = {
 /** Returns the home. */
 export async function writtenCampaign(): Promise<string> {
   const home = mkdtempSync(join(tmpdir(), 'written-'));
-  const store = notingUsage(openFolderStore(join(home, 'artifacts')), () => CAMPAIGN);
+  const store = inSteps(openFolderStore(join(home, 'artifacts')), CAMPAIGN);
   const inputs = await storeTools(store, TOOLS);
   for (const [title, rollouts] of Object.entries({ 'base rollouts': written.base, 'test: trace': written.trace }))
     await store.put({
@@ -78,8 +78,6 @@ export async function writtenCampaign(): Promise<string> {
       mediaType: ROLLOUTS_MEDIA_TYPE,
       body: rollouts.map((one) => `${JSON.stringify(one)}\n`).join(''),
     });
-  await store.noted();
-  await store.close();
   const snapshot = { name: CAMPAIGN, runId: '1', status: 'COMPLETED', startedAt: 1 };
   await writeStatus({ home, snapshot: { ...snapshot, activities: [], children: [] } });
   return home;

@@ -5,7 +5,6 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { openFolderStore, openStore } from '../../src/artifacts/open-store';
-import { notingUsage } from '../../src/artifacts/usage';
 import { UserError } from '../../src/cli/errors';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { takeSnapshot } from '../../src/cli/watch/snapshot';
@@ -19,6 +18,7 @@ import { temporaryFolder } from '../support/temporary-folder';
 import { type Begun, campaignsOn, until } from './campaigns';
 import { devServer, start } from './environment';
 import { type Activities, calibration, config, failure, REFUSE, summary, TELL } from './fake-activities';
+import { inSteps } from '../support/stored-keys';
 
 jest.setTimeout(120_000);
 const { env, begin } = campaignsOn(devServer);
@@ -33,11 +33,8 @@ const home = temporaryFolder();
 
 /** In the home's store, or the bucket that stands in its place. */
 async function put(name: string, body: string, { producer = 'test', campaign = 'other' } = {}): Promise<ArtifactRef> {
-  const store = notingUsage(await openStore(home), () => campaign);
-  const ref = await store.put({ key: name, producer, inputs: [], mediaType: 'application/jsonl', body });
-  await store.noted();
-  await store.close();
-  return ref;
+  const store = inSteps(await openStore(home), campaign);
+  return store.put({ key: name, producer, inputs: [], mediaType: 'application/jsonl', body });
 }
 
 const rollout = (name: string, reward: number, said: string) => ({

@@ -6,7 +6,7 @@ import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import type { AnalystKind } from '../../analyst/analyst';
 import { openStore } from '../../artifacts/open-store';
-import { notingUsage } from '../../artifacts/usage';
+import { indexed } from '../../artifacts/campaign-index';
 import { type SelectionRule, selectionRuleSchema } from '../../domain/campaign';
 import { type Budget, costOf, type LanguageModelSpec } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';
@@ -84,11 +84,9 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
   );
   for (const one of conversations.notes) note(`note: ${one}`);
   await makeHome(home.root);
-  const kept = await openStore(home.root);
-  const claiming = { place: placeOf(home, name), claim: claimOf(conversations, files), store: kept };
+  const store = await openStore(home.root);
+  const claiming = { place: placeOf(home, name), claim: claimOf(conversations, files), store };
   await checkClaim(claiming);
-  // A campaign that shares its replies may be deleted.
-  const store = notingUsage(kept, () => name);
   const analysis = await openAnalysis(store, analyst, conversations);
 
   const finished = await finishedSteps(analysis, rule);
@@ -146,9 +144,10 @@ async function run({ name, budget, store, analysis, rule }: Plan, signal: AbortS
   const progress = showProgress(rule.passes, process.stderr);
   const ledger = openLedger({ store, campaign: name, budget, role: 'analyst', onText: progress.received });
   try {
-    const result = await runSteps({ analysis, rule, ledger: progress.counting(ledger), progress, signal });
-    await store.noted?.();
-    return result;
+    // The index keeps the replies when a campaign that shares them is deleted.
+    return await indexed(store.files, name, () =>
+      runSteps({ analysis, rule, ledger: progress.counting(ledger), progress, signal }),
+    );
   } finally {
     progress.close();
     await settleSpending(store);
@@ -161,7 +160,6 @@ async function write(plan: Plan, result: AnalysisResult, { json }: AnalyseOption
   const { kind, version } = plan.analyst.identity;
   const spent = await spentOf({ store, campaign: name });
   const analysis = await buildAnalysis({ ...plan, analyst: { kind, version, model: spec.model }, result, spent });
-  await store.close();
   const { passes, candidates } = result;
   await writeResult({ place, analysis, candidates, passes, ids: conversations.ids });
   if (json) return JSON.stringify(analysis, null, 2);

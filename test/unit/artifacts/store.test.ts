@@ -50,7 +50,7 @@ describe('folder store', () => {
     expect(await openFolderStore(join(root, 'another')).id()).not.toBe(id);
     writeFileSync(join(folder, 'format'), '2');
     await expect(openFolderStore(folder).id()).rejects.toMatchObject({ type: 'BadInput' });
-    writeFileSync(join(folder, 'format'), '3\n');
+    writeFileSync(join(folder, 'format'), '4\n');
     writeFileSync(join(folder, 'id'), '');
     await expect(openFolderStore(folder).id()).rejects.toThrow(
       /campaign-test-\w+\/store\/id does not hold the id of a store; write it/,

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync,
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/artifacts/open-store';
-import { isAlone, usageOf } from '../../../src/artifacts/usage';
+import { keysOf } from '../../../src/artifacts/campaign-index';
 import { storeRollouts } from '../../../src/cli/analyse/steps';
 import { openLedger } from '../../../src/llm/ledger';
 import { openGiven } from '../../support/open-given';
@@ -286,12 +286,10 @@ describe('going on', () => {
     expect(again).not.toContain(seeds()[0]);
   });
 
-  it('is noted as used: replies that a campaign shares stay when that is deleted', async () => {
+  it('has its replies in an index: they stay when a campaign that shares them is deleted', async () => {
     expect(await run()).toBe(0);
-    const { shares } = await usageOf(openFolderStore(join(home, 'artifacts')));
-    const replies = shares.filter(({ kind }) => kind === 'reply');
-    expect(replies.length).toBeGreaterThan(3);
-    expect(replies.filter((share) => !isAlone(share, 'library'))).toEqual([]);
+    const keys = await keysOf(openFolderStore(join(home, 'artifacts')).files, 'library');
+    expect(keys.filter((key) => key.startsWith('reply/'))).toHaveLength(server.requests.length);
   });
 
   it('stops where the endpoint refuses', async () => {

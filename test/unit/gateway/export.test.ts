@@ -31,6 +31,7 @@ import { BASE, startDialectServer } from '../../support/dialect-server';
 import { fitByWords, PROMPT, putAdapter, startServing } from '../../support/gateway';
 import { reportFixture } from '../../support/report-fixture';
 import { temporaryStore } from '../../support/temporary-store';
+import { storedKeys } from '../../support/stored-keys';
 
 let store: ArtifactStore;
 let root: string;
@@ -178,7 +179,7 @@ test('what a folder holds never stands for what the store itself would make', as
   expect(text(at, 'adapter_model.safetensors')).toBe('forged');
 });
 
-const contentsOf = async (of: ArtifactStore) => new Set((await of.contents()).entries.map(({ key }) => key));
+const contentsOf = async (of: ArtifactStore) => new Set(await storedKeys(of));
 
 test('the hub’s cache, which holds links, is served; a link that leads elsewhere is refused', async () => {
   const folder = await exported();

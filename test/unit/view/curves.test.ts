@@ -3,24 +3,24 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import { keptJson } from '../../../src/artifacts/store';
-import { type NotingStore, notingUsage } from '../../../src/artifacts/usage';
 import type { Rollout, RolloutSummary } from '../../../src/domain/rollout';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { TrainingRecord } from '../../../src/training/result';
 import { createCurves } from '../../../src/view/curves';
-import { closedAfterwards } from '../../support/opened';
+import type { ArtifactStore } from '../../../src/artifacts/store';
 import { scoredRollout } from '../../support/scored-rollout';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
+import { inSteps } from '../../support/stored-keys';
 
 const ID = 'ab'.repeat(32);
 let home: string;
 let folder: string;
-let store: NotingStore;
+let store: ArtifactStore;
 eachTemporaryFolder((made) => {
   home = made;
   folder = join(home, 'trainings', `ask_first-${ID.slice(0, 12)}`);
   mkdirSync(folder, { recursive: true });
-  store = closedAfterwards(notingUsage(openFolderStore(join(home, 'artifacts')), () => 'demo'));
+  store = inSteps(openFolderStore(join(home, 'artifacts')), 'demo');
 });
 
 const curves = async () => createCurves({ store, campaign: 'demo' })();
@@ -33,7 +33,6 @@ async function batch(title: string, rollouts: Rollout[], key = title): Promise<R
   const body = rollouts.map((one) => `${JSON.stringify(one)}\n`).join('');
   const of = { producer: `rollouts: ${title}`, inputs: [], mediaType: ROLLOUTS_MEDIA_TYPE };
   const ref = await store.put({ key: `rollouts/${key}`, ...of, body });
-  await store.noted();
   return { ref, scored: rollouts.length, broken: 0, promptTokens: 1, completionTokens: 1 } as RolloutSummary;
 }
 const rollout = (name: string, reward: number, branch?: string) =>
@@ -85,7 +84,6 @@ test('one that has ended is read from the store alone, on any host; held-out rew
   await batch('ask_first: held out, base', [rollout('g', 0)]);
   await batch('ask_first: held out at step 2', [rollout('h', 1), rollout('i', 0)]);
   await batch('test: trace', [rollout('j', 1)]);
-  await store.noted();
   rmSync(folder, { recursive: true });
   const [{ points, heldOut } = {}] = (await curves()).trainings;
   expect(points).toEqual([{ step: 1, reward: 1 }]);

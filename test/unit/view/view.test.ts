@@ -4,7 +4,6 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/artifacts/open-store';
 import type { ArtifactStore } from '../../../src/artifacts/store';
-import { type NotingStore, notingUsage } from '../../../src/artifacts/usage';
 import type { Rollout } from '../../../src/domain/rollout';
 import { type Listening, listen } from '../../../src/gateway/listen';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
@@ -17,28 +16,21 @@ import { approvalView, liveView } from '../../../src/view/live';
 import { completeReport } from '../../../src/report/render';
 import { viewsOf } from '../../../src/report/sections/report';
 import { openBrowser, violationsOf } from '../../support/browser';
-import { closedAfterwards } from '../../support/opened';
 import { startLoopback } from '../../support/loopback';
 import { reportFixture } from '../../support/report-fixture';
 import { scoredRollout } from '../../support/scored-rollout';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
+import { inSteps } from '../../support/stored-keys';
 
 let home: string;
-let store: NotingStore;
+let store: ArtifactStore;
 let index: RolloutIndex;
 const file = () => join(home, 'demo', 'rollouts.jsonl');
 const open = () => createIndex({ store, campaign: 'demo', file: file() });
 
 eachTemporaryFolder((made) => {
   home = made;
-  store = closedAfterwards(notingUsage(openFolderStore(join(home, 'artifacts')), () => 'demo'));
-  const { put } = store;
-  // As a step's end is told: once what it uses is noted.
-  store.put = async (entry) => {
-    const ref = await put(entry);
-    await store.noted();
-    return ref;
-  };
+  store = inSteps(openFolderStore(join(home, 'artifacts')), 'demo');
   index = open();
 });
 

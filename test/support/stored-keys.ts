@@ -1,0 +1,17 @@
+/** Keys of a store, and a store whose puts are steps of a campaign. */
+import { indexed } from '../../src/artifacts/campaign-index';
+import { parseEntry } from '../../src/artifacts/content-store';
+import type { ArtifactStore } from '../../src/artifacts/store';
+
+export async function storedKeys({ files }: Pick<ArtifactStore, 'files'>): Promise<string[]> {
+  const texts = await Promise.all((await files.list('keys/')).map(({ path }) => files.read(path)));
+  return texts.flatMap((text) => parseEntry(text ?? '')?.key ?? []).sort();
+}
+
+export const inSteps = (store: ArtifactStore, campaign: string): ArtifactStore => ({
+  ...store,
+  find: (key) => indexed(store.files, campaign, () => store.find(key)),
+  put: (artifact) => indexed(store.files, campaign, () => store.put(artifact)),
+  putFolder: (artifact) => indexed(store.files, campaign, () => store.putFolder(artifact)),
+  journal: (key, owner) => indexed(store.files, campaign, () => store.journal(key, owner)),
+});
