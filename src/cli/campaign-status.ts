@@ -144,7 +144,7 @@ async function listLines(temporal: Temporal | undefined, options: CommonOptions)
     campaigns.map(({ name, status, startedAt, attention, asOf }) => {
       const facts = [`started ${timeText(startedAt)}`];
       if (asOf !== undefined) facts.push(`as of ${timeText(asOf)}`);
-      if (attention !== undefined) facts.push(`needs attention: ${attention}`);
+      if (attention !== undefined) facts.push(`waits for ${attention}`);
       return [plainLine(name), status, facts.join('  ')];
     }),
   );
