@@ -41,6 +41,10 @@ interface StartMemo {
   terms?: string | undefined;
   contents?: string | undefined;
   until?: Stage | null | undefined;
+  /** The campaign file, for readers of Temporal's UI, as the next two. */
+  file?: string | undefined;
+  target?: string | undefined;
+  baseModel?: string | undefined;
 }
 
 /** What the memo says: also whose workers it waits for once it is prepared (`pool`). */
@@ -74,12 +78,18 @@ export async function campaignState({ client }: Temporal, name: string): Promise
  */
 export async function startCampaign(
   temporal: Temporal,
-  start: Digests & { campaign: Campaign; store: string; until?: Stage | undefined; force?: boolean | undefined },
+  start: Digests & {
+    campaign: Campaign;
+    store: string;
+    file?: string | undefined;
+    until?: Stage | undefined;
+    force?: boolean | undefined;
+  },
 ): Promise<void> {
-  const { campaign, store, configDigests, terms, contents, until, force } = start;
+  const { campaign, store, configDigests, terms, contents, file, until, force } = start;
   const configDigest = configDigests[until ?? LAST_STAGE];
   const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
-  const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms, contents });
+  const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms, contents, file });
   await temporal.client.workflow.start('campaign', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' });
   const now = await campaignState(temporal, campaign.name);
   if (now && now.taskQueue !== options.taskQueue) throw ofAnotherHome(campaign.name, now);
@@ -92,10 +102,12 @@ function startOptions(
     configDigest,
     terms,
     contents,
-  }: Pick<CampaignState, 'taskQueue' | 'configDigest' | 'terms' | 'contents'>,
+    file,
+  }: Pick<CampaignState, 'taskQueue' | 'configDigest' | 'terms' | 'contents' | 'file'>,
 ): WorkflowStartOptions {
-  const { name, seed } = input.campaign;
-  const memo: StartMemo = { configDigest, terms, contents, until: input.until ?? null };
+  const { name, seed, target, baseModel } = input.campaign;
+  const shown = { file, target: target.kind, baseModel: baseModel.path };
+  const memo: StartMemo = { configDigest, terms, contents, until: input.until ?? null, ...shown };
   const attribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
   return {
     workflowId: workflowIds.campaign(name),

@@ -47,9 +47,12 @@ export class Approvals {
 
   /** `onChange` is called with what waits, and with undefined once it is decided. */
   constructor(private readonly onChange: (waiting: Waiting | undefined) => void) {
-    setHandler(askedQuery, () => this.subject?.asked ?? null);
+    setHandler(askedQuery, () => this.subject?.asked ?? null, {
+      description: 'What waits for approval; null if nothing does',
+    });
     setHandler(decideUpdate, (input) => this.take(answerSchema.parse(input)), {
       validator: (input) => this.check(input),
+      description: 'Approves or rejects what waits for approval',
     });
   }
 

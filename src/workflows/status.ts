@@ -24,7 +24,6 @@ import {
   queryNames,
   searchAttributeNames,
   type StepStatus,
-  VIEW_PORT,
 } from './messages';
 
 const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD');
@@ -40,7 +39,9 @@ abstract class Status<Progress extends Pick<ChildProgress, 'waiting'>> {
   /** Called once all else is made: messages from before the workflow's first task are handled and shown at once. */
   protected listen(): void {
     const { progress } = this;
-    setHandler(defineQuery<Progress>(queryNames.progress), () => progress);
+    setHandler(defineQuery<Progress>(queryNames.progress), () => progress, {
+      description: 'Stages, running steps and what waits for approval',
+    });
     this.approvals = new Approvals((waiting) => {
       if (waiting) progress.waiting = waiting;
       else delete progress.waiting;
@@ -131,7 +132,7 @@ export class CampaignStatus extends Status<CampaignProgress> {
     const counts = `${rollouts.scored} rollouts scored, ${rollouts.broken} broken${children.length > 0 ? ' (children not counted)' : ''}`;
     const broke = rollouts.causes ? ['', escapeMarkdown(causesText(rollouts.causes, rollouts.broken))] : [];
     const head = [...(this.verdict ? [escapeMarkdown(this.verdict)] : []), ...this.waitingLine(campaign)];
-    const page = `All of it, with its conversations: [the campaign's page](http://127.0.0.1:${VIEW_PORT}) while \`campaign view ${campaign}\` runs.`;
+    const page = `Everything with its conversations: \`campaign view ${campaign}\``;
     setCurrentDetails(
       [...head.flatMap((text) => [text, '']), ...all.map(line), ...below, '', counts, ...broke, '', page].join('\n'),
     );

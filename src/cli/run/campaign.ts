@@ -3,6 +3,7 @@
  * What a new start of the workflow mends (a damaged artifact, a lost report) is mended by itself, a few times; anything else that ends the
  * campaign is an error that says why.
  */
+import { resolve } from 'node:path';
 import { openStore } from '../../artifacts/open-store';
 import { approvalCommands } from '../../domain/approval';
 import type { Campaign, Stage } from '../../domain/campaign';
@@ -53,6 +54,7 @@ export async function readStart({ file, home, options }: { file: string; home: H
   refuseNameOfAnalysis({ home, name: campaign.name });
   return {
     campaign,
+    file: resolve(file),
     configDigests: await configDigests({ campaign, file, until: options.until }),
     terms: termsDigest(campaign),
     // What can't be read is told by whoever looks at the target.
@@ -167,6 +169,8 @@ export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'outp
   temporal: Temporal;
   options: ServeOptions & StartOptions & { retry?: string | true; restart?: boolean };
   campaign: Campaign;
+  /** The campaign file. */
+  file?: string;
   /** The id of the home's store. */
   store: string;
   /** The id of its base model. */
