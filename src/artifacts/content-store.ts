@@ -6,7 +6,8 @@
  *   objects/<2>/<sha256>            content, read-only          keys/<2>/<sha256 of key>.json   entry of the key
  *   provenance/<2>/<sha256>.json    entry of the first key that led to this content
  *   folders/<sha256>/               links to the files of folder artifacts, always on a local disk
- *   journals/<sha256 of key>...     unfinished work             id, format                      the store's id, and which keys it has
+ *   chunks/, trainings/, budget/    records of a campaign       batches/<setting>/              the batches of a setting
+ *   id, format                      the store's id, and which keys it has
  *   campaigns/<name>/index/         keys that steps of a campaign found or made (campaign-index.ts)
  */
 import { randomBytes } from 'node:crypto';
@@ -19,9 +20,8 @@ import { OutsideFailure } from '../domain/failures';
 import { addKey, isInStep } from './campaign-index';
 import { collectGarbage } from './gc';
 import { digest, sha256 } from './hash';
-import { type Guard, openOwned } from './journal';
 import { filesIn, isInside } from './objects';
-import type { ArtifactStore, Journal, Provenance, RecordFiles } from './store';
+import type { ArtifactStore, Provenance, RecordFiles } from './store';
 import { ifThere } from './durable-file';
 
 /** Changes whenever keys change: what another version made would be looked for in vain, and pay for its room. */
@@ -48,7 +48,6 @@ interface TextFile {
 export interface Backend {
   /** A file's address, and with an empty path the store's own, for errors. */
   address(path: string): string;
-  exists(path: string): Promise<boolean>;
   /** A small file's text; its version changes with every write and renewal. */
   read(path: string): Promise<TextFile | undefined>;
   /** Puts text where nothing is; whether it did. Of several writers exactly one succeeds. */
@@ -85,9 +84,6 @@ export interface Backend {
   };
   /** The local folder of a folder artifact's files. */
   folderPath(sha: string): string;
-  journal(name: string, guard?: Guard): Promise<Journal>;
-  records(name: string): Promise<ReadonlyMap<string, unknown>>;
-  removeJournal(name: string): Promise<void>;
 }
 
 const entrySchema = z.object({
@@ -277,9 +273,10 @@ export function openContentStore(backend: Backend): ArtifactStore {
   /** What is wrong with the file at `path`, which belongs to the artifact. */
   async function damaged(ref: Pick<ArtifactRef, 'uri' | 'sha256'>, path: string): Promise<OutsideFailure> {
     const file = backend.address(path);
-    const what = (await backend.exists(path))
-      ? `is damaged: ${file} does not hold what was put there`
-      : `is not in the store ${backend.address('')}: there is no ${file}`;
+    const what =
+      (await backend.changedMs(path)) !== undefined
+        ? `is damaged: ${file} does not hold what was put there`
+        : `is not in the store ${backend.address('')}: there is no ${file}`;
     const made = await entryAt(provenancePath(ref.sha256));
     const origin = made ? `made by '${made.producer}' under the key '${made.key}'` : 'what made it can not be read';
     return new OutsideFailure('ArtifactDamaged', `artifact ${ref.uri} (${origin}) ${what}; ${REMEDY}`);
@@ -320,14 +317,6 @@ export function openContentStore(backend: Backend): ArtifactStore {
     provenance,
     resolve,
     forget: async (key) => void (await backend.remove(keyPath(key))),
-    journal(key, owner) {
-      addKey(key);
-      return owner === undefined
-        ? backend.journal(sha256(key))
-        : openOwned((guard) => backend.journal(sha256(key), guard), owner);
-    },
-    records: (key) => backend.records(sha256(key)),
-    removeJournal: (key) => backend.removeJournal(sha256(key)),
     files,
     gc: (o) => collectGarbage({ backend, files, objectPath, parseEntry, partsOf, ...o }),
   };

@@ -9,7 +9,6 @@ import type { BigIntStats } from 'node:fs';
 import { link, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { type Backend, openContentStore, walk } from './content-store';
 import { asidePath, createFile, ifThere, isCode, leftoversIn, makeFolder, replaceFile } from './durable-file';
-import { journalReader, openJournal } from './journal';
 import { linkFile, Objects } from './objects';
 
 /** Removes what dead processes of this host left half-written in the store; returns how many files and folders. */
@@ -24,7 +23,6 @@ export const openFolderStore = (folder: string): ArtifactStore => openContentSto
 
 function folderBackend(root: string): Backend {
   const aside = join(root, 'aside');
-  const readers = new Map<string, ReturnType<typeof journalReader>>();
   const at = (path: string): string => join(root, path);
   const relativeTo = (path: string): string => relative(root, path).split(sep).join('/');
   const statOf = (path: string) => ifThere(stat(path, { bigint: true }));
@@ -47,10 +45,8 @@ function folderBackend(root: string): Backend {
     }
   }
 
-  const journalPath = (name: string) => join(root, 'journals', `${name}.jsonl`);
   return {
     address: at,
-    exists: async (path) => (await statOf(at(path))) !== undefined,
     async read(path) {
       const file = await statOf(at(path));
       const text = await ifThere(readFile(at(path), 'utf8'));
@@ -83,13 +79,6 @@ function folderBackend(root: string): Backend {
     changedMs: async (path) => (await ifThere(stat(at(path))))?.mtimeMs,
     objects: new Objects(join(root, 'objects'), aside),
     folderPath: (sha) => join(root, 'folders', sha),
-    journal: (name, guard) => openJournal(journalPath(name), guard),
-    async records(name) {
-      const read = readers.get(name) ?? journalReader(journalPath(name));
-      readers.set(name, read);
-      return read();
-    },
-    removeJournal: (name) => rm(journalPath(name), { force: true }),
   };
 }
 

@@ -9,7 +9,6 @@ import { asidePath, ifThere, makeFolder } from './durable-file';
 import { sha256 } from './hash';
 import { FileHashes, Objects } from './objects';
 import { Bucket, parseS3 } from './s3-bucket';
-import { LogReader, openLog, removeLog } from './s3-log';
 import type { ArtifactStore } from './store';
 
 const HOUR_MS = 3600 * 1000;
@@ -29,12 +28,10 @@ interface S3StoreOptions {
 
 export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): ArtifactStore {
   const bucket = new Bucket(parseS3(url));
-  const readers = new Map<string, LogReader>();
   const hashes = new FileHashes();
   const aside = join(cache, 'aside');
   const store = openContentStore({
     address: bucket.address,
-    exists: async (path) => (await bucket.changedMs(path)) !== undefined,
     changedMs: (path) => bucket.changedMs(path),
     async read(path) {
       const stored = await bucket.get(path);
@@ -67,13 +64,6 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
     leftovers: () => Promise.resolve([]),
     objects: cachedObjects(bucket, { cache, cacheBytes }),
     folderPath: (sha) => join(cache, 'folders', sha),
-    journal: (name, guard) => openLog(bucket, name, { guard }),
-    records: (name) => {
-      const reader = readers.get(name) ?? new LogReader(bucket, name);
-      readers.set(name, reader);
-      return reader.read();
-    },
-    removeJournal: (name) => removeLog(bucket, name),
   });
   let probed = false;
   return {

@@ -36,15 +36,6 @@ export interface ArtifactStore {
   provenance(ref: ArtifactRef): Promise<Provenance>;
   /** The artifact whose sha256 begins with `prefix` or whose key is `prefix`; undefined if none or several. */
   resolve(prefix: string): Promise<ArtifactRef | undefined>;
-  /**
-   * An append-only log of finished records, for work that takes long and is resumed. `owner` says who opens it for work that one may do at a time:
-   * from then on appends of those who opened it so before are refused (Superseded).
-   */
-  journal(key: string, owner?: string): Promise<Journal>;
-  /** The records of a journal that are whole on disk by now; none where there is no such journal. They stay in memory: later calls read what is new. */
-  records(key: string): Promise<ReadonlyMap<string, unknown>>;
-  /** Deletes a journal that may be there still, where a run ended between storing what it led to and removing it. */
-  removeJournal(key: string): Promise<void>;
   /** Small records beside the artifacts, each written once. */
   readonly files: RecordFiles;
   /** True of a bucket, which no host has as a disk. */
@@ -84,16 +75,6 @@ export interface RecordFile {
 export interface Garbage {
   files: number;
   bytes: number;
-}
-
-export interface Journal {
-  /** Records that were whole on disk when the journal was opened or were appended since, by record key. */
-  records(): ReadonlyMap<string, unknown>;
-  /** Resolves when the record is durable (appends are flushed together). The first record under a key stays. */
-  append(key: string, record: unknown): Promise<void>;
-  close(): Promise<void>;
-  /** Closes and deletes it: for when what it led to is stored as an artifact. */
-  remove(): Promise<void>;
 }
 
 /** An artifact that holds JSON. Throws where it does not have the schema's form: something else wrote it. */

@@ -6,8 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { indexed, keysOf, removeCampaign } from '../../src/artifacts/campaign-index';
 import { openFolderStore } from '../../src/artifacts/open-store';
 import { sha256 } from '../../src/artifacts/hash';
-import { Bucket, parseS3 } from '../../src/artifacts/s3-bucket';
-import { LogReader, openLog } from '../../src/artifacts/s3-log';
+import { parseS3 } from '../../src/artifacts/s3-bucket';
 import { openS3Store } from '../../src/artifacts/s3-store';
 import { Sequence } from '../../src/artifacts/sequence';
 import type { ArtifactStore } from '../../src/artifacts/store';
@@ -217,32 +216,6 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     expect(await writers[0]!.read()).toEqual([...all.slice(seen[0]!.length), 'last']);
   });
 
-  test('a journal can be read without being made', async () => {
-    const store = open();
-    expect((await store.records('nobody wrote')).size).toBe(0);
-    expect(await store.files.list('journals/')).toEqual([]);
-  });
-
-  test('a journal keeps the first record under a key, across openings', async () => {
-    const store = open();
-    const journal = await store.journal('batch');
-    await Promise.all([journal.append('a', { n: 1 }), journal.append('a', { n: 2 }), journal.append('b', 'zwei\nü')]);
-    await journal.append('a', { n: 3 });
-    expect(journal.records().get('a')).toEqual({ n: 1 });
-    await journal.close();
-    const again = await store.journal('batch');
-    expect([...again.records()]).toEqual([
-      ['a', { n: 1 }],
-      ['b', 'zwei\nü'],
-    ]);
-    const read = await store.records('batch');
-    expect([...read]).toEqual([...again.records()]);
-    await again.remove();
-    const fresh = await store.journal('batch');
-    expect(fresh.records().size).toBe(0);
-    await fresh.close();
-  });
-
   test('gc keeps what an index names, with all that it derives from, and removes the rest once it is a day old', async () => {
     const store = open();
     const base = await store.put(text('base', 'base'));
@@ -323,41 +296,6 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     expect(await later(25, () => store.put(text('k', 'one')))).toEqual(ref);
     expect((await open().read(ref)).toString()).toBe('one');
   });
-
-  test('writers of one journal, side by side, lose no record and agree on the first under a key', async () => {
-    const journals = await Promise.all(Array.from({ length: 4 }, () => open().journal('j')));
-    await Promise.all(
-      journals.flatMap((journal, writer) => [
-        ...Array.from({ length: 10 }, (_, n) => journal.append(`${writer}/${n}`, { writer, n })),
-        journal.append('same', { writer }),
-      ]),
-    );
-    const records = await open().records('j');
-    expect(records.size).toBe(41);
-    expect(records.get('2/7')).toEqual({ writer: 2, n: 7 });
-    for (const journal of journals) await journal.close();
-    const again = await open().journal('j');
-    expect(again.records().get('same')).toEqual(records.get('same'));
-    await again.close();
-  });
-
-  test('a journal has one owner: whoever opened it last; what those before append is refused', async () => {
-    const first = await open().journal('work', 'worker 1');
-    await first.append('a', 1);
-    const second = await open().journal('work', 'worker 2');
-    expect(second.records().get('a')).toBe(1);
-    const refused = { type: 'Superseded', message: 'worker 2 has taken this work over from worker 1', retryable: true };
-    await expect(first.append('b', 'first')).rejects.toMatchObject(refused);
-    await second.append('b', 'second');
-    await expect(first.append('c', 1)).rejects.toMatchObject(refused);
-    const records = await open().records('work');
-    expect([...records.keys()].filter((key) => !key.startsWith('epoch/'))).toEqual(['a', 'b']);
-    expect(records.get('b')).toBe('second');
-    const owners = await Promise.all(['x', 'y', 'z'].map((name) => open().journal('work', name)));
-    const results = await Promise.allSettled(owners.map((one, n) => one.append(`of ${n}`, n)));
-    expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    await Promise.all([first, second, ...owners].map((one) => one.close()));
-  });
 });
 
 describe('a store in a bucket', () => {
@@ -406,23 +344,6 @@ describe('a store in a bucket', () => {
     const ref = await openS3().putFolder({ key: 'adapter', producer: 'train', inputs: [], folder });
     const there = readFileSync(join(await openS3().folder(ref), 'weights'));
     expect(sha256(there)).toBe(sha256(weights));
-  }, 300_000);
-
-  test('a log that has grown long is read from its last full segment, by those that had read it before too', async () => {
-    const place = new Bucket(parseS3(url()));
-    const writers = [await openLog(place, 'log', { spacingMs: 0 }), await openLog(place, 'log', { spacingMs: 0 })];
-    const early = new LogReader(place, 'log');
-    for (let n = 0; n < 300; n++) {
-      await writers[n % 2]!.append(`${n}`, n);
-      if (n === 100) expect((await early.read()).size).toBe(101);
-    }
-    expect((await paths('journals/log/')).length).toBeLessThan(200);
-    for (const reader of [early, new LogReader(place, 'log')]) {
-      const records = await reader.read();
-      expect([...records]).toEqual(Array.from({ length: 300 }, (_, n) => [`${n}`, n]));
-    }
-    await writers[0]!.remove();
-    expect((await early.read()).size).toBe(0);
   }, 300_000);
 
   test('the cache holds no more than it may, but for what was just used', async () => {

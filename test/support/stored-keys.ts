@@ -13,5 +13,4 @@ export const inSteps = (store: ArtifactStore, campaign: string): ArtifactStore =
   find: (key) => indexed(store.files, campaign, () => store.find(key)),
   put: (artifact) => indexed(store.files, campaign, () => store.put(artifact)),
   putFolder: (artifact) => indexed(store.files, campaign, () => store.putFolder(artifact)),
-  journal: (key, owner) => indexed(store.files, campaign, () => store.journal(key, owner)),
 });
