@@ -59,6 +59,9 @@ describe.each(Object.keys(openers))('a budget in a %s', (kind) => {
     expect(payments * 100).toBeLessThanOrEqual(TOKENS);
     expect(payments * 100).toBeGreaterThan(0.9 * TOKENS);
     expect(await spentIn(open())).toEqual({ requests: payments, tokens: payments * 100, dollars: 0 });
+    // A worker that stopped early has returned what it did not spend: another may spend that, and no more.
+    const more = await work(open());
+    expect((payments + more) * 100).toBeLessThanOrEqual(TOKENS);
     await expect(work(open())).resolves.toBe(0);
   }, 120_000);
 
