@@ -118,8 +118,3 @@ test('on a target that the base can’t work on the campaign stops before its ba
   expect(run.output).toContain('--force');
   expect(await command(home, 'status', 'library', '--json')).toContain('FAILED');
 });
-
-test('doctor says so too', async () => {
-  const doctor = command(home, 'doctor', library).catch(({ stdout }: { stdout: string }) => stdout);
-  expect(await doctor).toMatch(/^missing +base tokenizer /m);
-});
