@@ -7,13 +7,13 @@ import tseslint from 'typescript-eslint';
  */
 const mayImport = {
   domain: [],
-  artifacts: ['domain'],
-  policy: ['domain', 'artifacts'],
-  llm: ['domain', 'artifacts', 'policy/wire'],
-  sandbox: ['domain', 'artifacts'],
+  store: ['domain'],
+  policy: ['domain', 'store'],
+  llm: ['domain', 'store', 'policy/wire'],
+  sandbox: ['domain', 'store'],
   environments: [
     'domain',
-    'artifacts',
+    'store',
     'llm',
     'sandbox',
     'policy/wire',
@@ -22,20 +22,20 @@ const mayImport = {
     'gateway/request',
     'gateway/respond',
   ],
-  routing: ['domain', 'artifacts', 'policy'],
-  rollout: ['domain', 'artifacts', 'metrics', 'policy', 'routing/router'],
-  conversations: ['domain', 'artifacts/hash'],
-  analyst: ['domain', 'artifacts', 'llm'],
-  synthesis: ['domain', 'artifacts', 'llm', 'sandbox'],
-  report: ['domain', 'artifacts', 'rollout', 'routing/router', 'terminal'],
-  view: ['domain', 'artifacts', 'gateway/listen', 'report', 'rollout', 'terminal', 'training/markers'],
+  routing: ['domain', 'store', 'policy'],
+  rollout: ['domain', 'store', 'metrics', 'policy', 'routing/router'],
+  conversations: ['domain', 'store/hash'],
+  analyst: ['domain', 'store', 'llm'],
+  synthesis: ['domain', 'store', 'llm', 'sandbox'],
+  report: ['domain', 'store', 'rollout', 'routing/router', 'terminal'],
+  view: ['domain', 'store', 'gateway/listen', 'report', 'rollout', 'terminal', 'training/markers'],
   workflows: ['domain', 'type activities'],
-  temporal: ['artifacts', 'domain'],
-  training: ['domain', 'artifacts', 'metrics', 'policy', 'rollout'],
+  temporal: ['store', 'domain'],
+  training: ['domain', 'store', 'metrics', 'policy', 'rollout'],
   activities: [
     'checks',
     'domain',
-    'artifacts',
+    'store',
     'conversations',
     'policy',
     'sandbox',
@@ -51,13 +51,13 @@ const mayImport = {
     'type registry',
   ],
   checks: ['domain', 'conversations', 'sandbox', 'type registry'],
-  gateway: ['domain', 'artifacts', 'policy', 'rollout', 'routing/router', 'report'],
+  gateway: ['domain', 'store', 'policy', 'rollout', 'routing/router', 'report'],
   workers: [
     'domain/allowed',
     'domain/failures',
     'domain/secrets',
     'domain/work',
-    'artifacts',
+    'store',
     'plugins',
     'policy',
     'type registry',
@@ -68,7 +68,7 @@ const mayImport = {
   cli: [
     'checks',
     'domain',
-    'artifacts',
+    'store',
     'conversations',
     'llm',
     'sandbox',
@@ -88,7 +88,7 @@ const mayImport = {
     'terminal',
   ],
 };
-const pluginsMayImport = ['artifacts', 'domain', 'type environments/kinds', 'type plugin', 'registry'];
+const pluginsMayImport = ['store', 'domain', 'type environments/kinds', 'type plugin', 'registry'];
 const pluginMayImport = [
   'domain',
   'analyst/analyst',
@@ -173,7 +173,7 @@ export default tseslint.config(
   {
     // The rules above see import declarations only. The command line loads what it needs when it needs it, a store in a bucket its client, and tracing its SDK.
     files: ['src/**/*.ts'],
-    ignores: ['src/cli/**', 'src/artifacts/open-store.ts', 'src/temporal/tracing.ts'],
+    ignores: ['src/cli/**', 'src/store/open-store.ts', 'src/temporal/tracing.ts'],
     rules: { 'no-restricted-syntax': ['error', 'ImportExpression'] },
   },
 );

@@ -18,7 +18,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { Context } from '@temporalio/activity';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import type { RollOutInput } from '../src/activities/types';
-import { openFolderStore } from '../src/artifacts/open-store';
+import { openFolderStore } from '../src/store/open-store';
 import { longQueue } from '../src/domain/work';
 import { createShop } from '../examples/shop/target/shop';
 import { rollOut } from '../src/rollout/engine';

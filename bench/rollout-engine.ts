@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Agent } from 'undici';
-import { openFolderStore } from '../src/artifacts/open-store';
+import { openFolderStore } from '../src/store/open-store';
 import { createShop } from '../examples/shop/target/shop';
 import { createPolicyClient } from '../src/policy/client';
 import { createMerger } from '../src/policy/merge';

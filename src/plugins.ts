@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { projectRoot } from './artifacts/project-root';
+import { projectRoot } from './store/project-root';
 import type { Environment } from './domain/environment';
 import { reasonOf } from './domain/failures';
 import { firstIssue } from './domain/issues';

@@ -1,6 +1,6 @@
 /** Step 1 of the method as activities: discover candidates, label them N times, select. */
 import { type Analysis, discoverCandidates, labelPass, selectCandidates } from '../analyst/steps';
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { SelectionRule } from '../domain/campaign';
 import type { Environment } from '../domain/environment';

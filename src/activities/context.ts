@@ -1,5 +1,5 @@
 /** What every activity is given. */
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import type { PayingRole } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import type { AnalysisHeartbeat, Work } from '../domain/work';

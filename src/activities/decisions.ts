@@ -1,6 +1,6 @@
 /** What people decided, so that a campaign that is started again does not ask again. */
-import { canonical, digest } from '../artifacts/hash';
-import { readJson } from '../artifacts/store';
+import { canonical, digest } from '../store/hash';
+import { readJson } from '../store/store';
 import { decisionSchema, type Decision } from '../domain/approval';
 import type { Dependencies } from './context';
 

@@ -2,8 +2,8 @@
  * Environments that are open in this worker: one of each, shared by all its activities. Invariant: what the models that play users and judges
  * cost is counted for the campaign that plays, once an episode, before its rollout counts as done.
  */
-import { canonical } from '../artifacts/hash';
-import type { ArtifactStore } from '../artifacts/store';
+import { canonical } from '../store/hash';
+import type { ArtifactStore } from '../store/store';
 import { modelsWithout, type ChatModel, type ModelUsage } from '../domain/endpoints';
 import type { Environment, Episode, PartnerRole } from '../domain/environment';
 import type { EnvironmentSpec } from '../domain/kinds';

@@ -5,9 +5,9 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
 import { tmpdir } from 'node:os';
-import { indexed } from '../artifacts/campaign-index';
-import { diskFull } from '../artifacts/durable-file';
-import { atHand } from '../artifacts/given';
+import { indexed } from '../store/campaign-index';
+import { diskFull } from '../store/durable-file';
+import { atHand } from '../store/given';
 import { isFailure, OutsideFailure, retryOf } from '../domain/failures';
 import { settleSpending } from '../llm/spending';
 import type { Dependencies } from './context';

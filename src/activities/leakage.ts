@@ -2,7 +2,7 @@
  * Leakage check: no capability text, no evidence, no code of a module that was played and no synthesized task that was used may
  * contain a test task's text. Texts are compared as words, without case and punctuation.
  */
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Candidate } from '../domain/capability';
 import { sandboxSpec } from '../domain/kinds';

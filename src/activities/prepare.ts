@@ -1,5 +1,5 @@
 /** Checks the campaign's parts before any work starts, and splits the target's tasks by seed. */
-import { digest } from '../artifacts/hash';
+import { digest } from '../store/hash';
 import { runChecks, textOf, partChecks } from '../checks/check';
 import type { Campaign } from '../domain/campaign';
 import type { EnvironmentDescription } from '../domain/environment';
@@ -8,7 +8,7 @@ import type { Prepared } from '../domain/results';
 import { keepFingerprint, poolOf, servedBase } from '../policy/base-model';
 import type { Registry } from '../registry';
 import { type Dependencies, modelFolder, working } from './context';
-import { keptJson } from '../artifacts/store';
+import { keptJson } from '../store/store';
 import { splitTasks } from '../environments/split';
 import type { Stage } from '../domain/work';
 

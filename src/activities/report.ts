@@ -1,8 +1,8 @@
 /** Writes the report: report.json and report.html as artifacts, and as files in the campaign's folder. */
 import { join } from 'node:path';
-import { folderIn, replaceFile } from '../artifacts/durable-file';
-import { digest } from '../artifacts/hash';
-import { type ArtifactStore, keptJson } from '../artifacts/store';
+import { folderIn, replaceFile } from '../store/durable-file';
+import { digest } from '../store/hash';
+import { type ArtifactStore, keptJson } from '../store/store';
 import { refsIn } from '../domain/artifacts';
 import type { Work } from '../domain/work';
 import { REPORT_VERSION } from '../report/model';
@@ -12,7 +12,7 @@ import { batchesOf, refsOf } from '../report/build/evidence';
 import { buildReport } from '../report/build/report';
 import { renderReport } from '../report/render';
 import { type Dependencies, working } from './context';
-import { asideIn } from '../artifacts/durable-file';
+import { asideIn } from '../store/durable-file';
 import { checkLeakage } from './leakage';
 import { TEST_TEXTS } from './tasks';
 import type { WrittenReport } from './types';

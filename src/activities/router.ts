@@ -1,5 +1,5 @@
 /** Step 4 of the method: finds the adapters that gain anything, which may be merged, and fits the router on the outcome matrix of the train split. */
-import { digest } from '../artifacts/hash';
+import { digest } from '../store/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import { kindOf, type KindSpec } from '../domain/kinds';
 import { openingOf } from '../domain/messages';
@@ -8,7 +8,7 @@ import { readOutcomes, readScored, readTaskMeans } from '../rollout/read';
 import { type FitInput, fitSchema, type FittedRouter } from '../routing/router';
 import { type PolicyDependencies, working, type Dependencies } from './context';
 import type { PoolInput } from './types';
-import { keptJson, type ArtifactStore } from '../artifacts/store';
+import { keptJson, type ArtifactStore } from '../store/store';
 import { gainsAnything, successDifference, together } from '../domain/statistics';
 
 /** On this queue because a router may ask the policy. */

@@ -3,8 +3,8 @@
  * question paid for twice, whatever is killed: every attempt runs from the beginning and finds what was made; the cap on rollouts holds over
  * all attempts.
  */
-import { digest, seedOf } from '../artifacts/hash';
-import type { ArtifactStore } from '../artifacts/store';
+import { digest, seedOf } from '../store/hash';
+import type { ArtifactStore } from '../store/store';
 import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import type { Checkpoint, TrainingResult } from '../domain/results';

@@ -1,6 +1,6 @@
 /** Step 2 of the method: writes or revises an environment, tests it, and judges its calibration rollouts. */
 import { readCandidates } from '../analyst/steps';
-import { digest } from '../artifacts/hash';
+import { digest } from '../store/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import {
   calibrate as judgeCalibration,
@@ -19,7 +19,7 @@ import { withModule } from '../sandbox/module';
 import { SELF_TEST_VERSION, selfTest as runSelfTest, TESTED_SEEDS } from '../sandbox/self-test';
 import type { ReviseInput } from '../synthesis/synthesizer';
 import { asking, type Dependencies, working } from './context';
-import { keptJson, readJson, type ArtifactStore } from '../artifacts/store';
+import { keptJson, readJson, type ArtifactStore } from '../store/store';
 import { forbiddenOf, TEST_TEXTS } from './tasks';
 import type { Payer } from './types';
 import type { Candidate, Lacking } from '../domain/capability';

@@ -3,8 +3,8 @@
  * these: both are kept in the store, so that every step comes to the same tasks.
  */
 import { z } from 'zod';
-import { digest } from '../artifacts/hash';
-import { type ArtifactStore, keptJson, readJson } from '../artifacts/store';
+import { digest } from '../store/hash';
+import { type ArtifactStore, keptJson, readJson } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Environment, Message, ResetResult } from '../domain/environment';
 import { OutsideFailure } from '../domain/failures';

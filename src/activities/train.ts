@@ -2,7 +2,7 @@
  * Trains one LoRA with GRPO on rollouts, and puts the modules that an arm trains on into the store. A training that has ended is found by its key.
  */
 import { join } from 'node:path';
-import { digest, sha256 } from '../artifacts/hash';
+import { digest, sha256 } from '../store/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Trainer } from '../domain/campaign';
 import type { Purpose } from '../domain/rollout';

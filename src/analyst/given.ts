@@ -7,7 +7,7 @@ import { readFile, readdir } from 'node:fs/promises';
 import { basename, dirname, resolve, join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { digest } from '../artifacts/hash';
+import { digest } from '../store/hash';
 import { checkFile } from '../domain/allowed';
 import { capabilityNameSchema, type LabelPass, labelPassSchema } from '../domain/capability';
 import { OutsideFailure, reasonOf } from '../domain/failures';

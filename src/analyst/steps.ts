@@ -2,8 +2,8 @@
  * The steps of an analysis, for whoever runs them: the activities of a campaign, and `campaign analyse` in its own process. A step looks up its
  * result by what it is made of before it makes it, so that each finds what the other paid for; a labeling pass is used as it is or not at all.
  */
-import { digest } from '../artifacts/hash';
-import { keptJson, readJson, type ArtifactStore } from '../artifacts/store';
+import { digest } from '../store/hash';
+import { keptJson, readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { SelectionRule } from '../domain/campaign';
 import {

@@ -8,9 +8,9 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { openStore } from '../artifacts/open-store';
-import { sha256 } from '../artifacts/hash';
-import type { ArtifactStore } from '../artifacts/store';
+import { openStore } from '../store/open-store';
+import { sha256 } from '../store/hash';
+import type { ArtifactStore } from '../store/store';
 import {
   type Answer,
   type Approval,

@@ -4,8 +4,8 @@
  */
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { sha256 } from '../artifacts/hash';
-import { openStore } from '../artifacts/open-store';
+import { sha256 } from '../store/hash';
+import { openStore } from '../store/open-store';
 import { runChecks } from '../checks/check';
 import type { Environment, EnvironmentDescription } from '../domain/environment';
 import { reasonOf } from '../domain/failures';

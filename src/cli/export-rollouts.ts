@@ -1,7 +1,7 @@
 /** `campaign export --rollouts`: rollouts of a campaign, which may still run, as JSON lines in the OpenAI form. */
 import { appendFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { openStore } from '../artifacts/open-store';
+import { openStore } from '../store/open-store';
 import type { Message } from '../domain/messages';
 import { toWellFormed } from '../domain/plain-text';
 import type { Rollout } from '../domain/rollout';

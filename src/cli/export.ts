@@ -4,8 +4,8 @@
  */
 import { homedir, tmpdir } from 'node:os';
 import { resolve } from 'node:path';
-import { projectRoot } from '../artifacts/project-root';
-import { openStore } from '../artifacts/open-store';
+import { projectRoot } from '../store/project-root';
+import { openStore } from '../store/open-store';
 import { exportCampaign } from '../gateway/export';
 import { recordedOf } from '../gateway/served';
 import { modelOf } from '../policy/base-model';

@@ -5,10 +5,10 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { indexedCampaigns, removeCampaign } from '../artifacts/campaign-index';
-import { walk } from '../artifacts/content-store';
-import { openStore } from '../artifacts/open-store';
-import type { Garbage } from '../artifacts/store';
+import { indexedCampaigns, removeCampaign } from '../store/campaign-index';
+import { walk } from '../store/content-store';
+import { openStore } from '../store/open-store';
+import type { Garbage } from '../store/store';
 import { plainLine } from '../domain/plain-text';
 import { taskQueues } from '../domain/work';
 import { alignColumns, print } from '../terminal';

@@ -1,7 +1,7 @@
 /** The command line. Invariant: every failure is one line on stderr, wrapped on a terminal, that names cause and fix, with exit code 1 (usage: 2). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, CommanderError } from 'commander';
-import { isCode } from '../artifacts/durable-file';
+import { isCode } from '../store/durable-file';
 import { OutsideFailure } from '../domain/failures';
 import { bypassProxiesOnLoopback } from '../temporal/loopback';
 import { wrapText } from '../terminal';

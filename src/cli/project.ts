@@ -2,8 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, stat, writeFile } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
-import { isCode, makeFolder } from '../artifacts/durable-file';
-import { projectRoot } from '../artifacts/project-root';
+import { isCode, makeFolder } from '../store/durable-file';
+import { projectRoot } from '../store/project-root';
 import { note } from '../terminal';
 import { messageOf, UserError } from './errors';
 

@@ -6,8 +6,8 @@
 import { existsSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { readJson } from '../artifacts/store';
-import { openStore } from '../artifacts/open-store';
+import { readJson } from '../store/store';
+import { openStore } from '../store/open-store';
 import { figuresIn } from '../domain/artifacts';
 import { type Comparison, comparisonOf } from '../report/comparison';
 import { lineage, lineageText, UnknownStartError } from '../report/lineage';

@@ -2,7 +2,7 @@
 import { Client, Connection, isGrpcServiceError } from '@temporalio/client';
 import type { Payload } from '@temporalio/common';
 import { decodeFromPayloadsAtIndex } from '@temporalio/common/lib/internal-non-workflow';
-import { openStore } from '../artifacts/open-store';
+import { openStore } from '../store/open-store';
 import { LAST_STAGE, type Stage } from '../domain/work';
 import { searchAttributeNames } from '../workflows/messages';
 import { clusterAt, whyNot, type TemporalAddress } from '../temporal/connection';

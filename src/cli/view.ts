@@ -2,9 +2,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isCode } from '../artifacts/durable-file';
-import { openStore } from '../artifacts/open-store';
-import type { ArtifactStore } from '../artifacts/store';
+import { isCode } from '../store/durable-file';
+import { openStore } from '../store/open-store';
+import type { ArtifactStore } from '../store/store';
 import { OutsideFailure } from '../domain/failures';
 import { spentOf } from '../llm/spending';
 import { batchesBehind, UnknownStartError } from '../report/lineage';

@@ -2,7 +2,7 @@
  * Conversations as scored rollouts, and the environment that they are taken to come from. Invariant: a rollout's key depends on what the
  * conversation holds and on nothing else, so that a file that is renamed, or grows, leaves the keys of the others as they are.
  */
-import { digest } from '../artifacts/hash';
+import { digest } from '../store/hash';
 import type { EnvironmentDescription } from '../domain/environment';
 import { countsOf } from '../domain/statistics';
 import type { JsonSchema, ToolCall, ToolSchema } from '../domain/messages';

@@ -2,7 +2,7 @@
  * What the command line, the checks and the report have to know of a kind of environments: none of them asks for a kind
  * by name.
  */
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import type { Environment } from '../domain/environment';
 import type { Program } from '../domain/allowed';
 import type { EnvironmentSpec, Kind } from '../domain/kinds';

@@ -20,7 +20,7 @@ import { defineKind, type KindSpec } from '../domain/kinds';
 import { openPartners, type Partners, type Judge, type SimulatedUser } from '../llm/partners';
 import { connect, type Connection, type ProcessCommand, SILENCE_SECONDS } from './connection';
 import { type EnvironmentContext, type EnvironmentKind, pickProgram } from './kinds';
-import { seedOf } from '../artifacts/hash';
+import { seedOf } from '../store/hash';
 import type { AssistantMessage, Message, UserMessage } from '../domain/messages';
 import {
   badEnvironment,

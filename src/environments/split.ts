@@ -1,6 +1,6 @@
 /** Splits a target's tasks into the subsets of a campaign, by the ids, the counts and the seed alone. */
 import { z } from 'zod';
-import { digest } from '../artifacts/hash';
+import { digest } from '../store/hash';
 import type { Campaign, Stage } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';
 import { subsets } from '../domain/results';

@@ -3,7 +3,7 @@
  * module with that one's policy and tools.
  */
 import { z } from 'zod';
-import { digest } from '../artifacts/hash';
+import { digest } from '../store/hash';
 import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
 import type { Environment, EnvironmentDescription } from '../domain/environment';
 import { defineKind, MIXTURE, SANDBOX } from '../domain/kinds';

@@ -7,7 +7,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono, type Context } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import { orAborted } from '../domain/concurrency';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import type { PolicyClient } from '../policy/client';

@@ -2,7 +2,7 @@
  * Which policy plays a conversation. Invariants: a conversation is routed once, by the messages before the agent's first answer, as the campaign's
  * evaluation was routed; it keeps its policy as long as it is known, also after another campaign is served; only hashes of messages are kept.
  */
-import { digest, seedOf, sha256 } from '../artifacts/hash';
+import { digest, seedOf, sha256 } from '../store/hash';
 import type { Context } from '../domain/environment';
 import type { FixedPolicy } from '../domain/rollout';
 import type { Resolve } from '../rollout/resolve';

@@ -4,9 +4,9 @@
  */
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { ifThere } from '../artifacts/durable-file';
-import { projectRoot } from '../artifacts/project-root';
-import { readJson, type ArtifactStore } from '../artifacts/store';
+import { ifThere } from '../store/durable-file';
+import { projectRoot } from '../store/project-root';
+import { readJson, type ArtifactStore } from '../store/store';
 import type { FixedPolicy, Sampling } from '../domain/rollout';
 import { modelOf, readFingerprint } from '../policy/base-model';
 import { type Merge, plainAdapter, partsOf } from '../policy/merge';

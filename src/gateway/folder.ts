@@ -6,9 +6,9 @@ import { cp, mkdtemp, readdir, readFile, realpath, rm, stat } from 'node:fs/prom
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
-import { ifThere } from '../artifacts/durable-file';
-import { digest, sha256 } from '../artifacts/hash';
-import { keptJson, type ArtifactStore } from '../artifacts/store';
+import { ifThere } from '../store/durable-file';
+import { digest, sha256 } from '../store/hash';
+import { keptJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';

@@ -3,8 +3,8 @@
  * an exported folder are served alike: of both there is a fitted router in a store that holds its adapters.
  */
 import { z } from 'zod';
-import { keysOf } from '../artifacts/campaign-index';
-import { readJson, type ArtifactStore } from '../artifacts/store';
+import { keysOf } from '../store/campaign-index';
+import { readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import { OutsideFailure } from '../domain/failures';

@@ -1,6 +1,6 @@
 /** Writes a folder that is there whole or not at all. */
 import { readdir, rename, rm } from 'node:fs/promises';
-import { ifThere, makeFolder } from '../artifacts/durable-file';
+import { ifThere, makeFolder } from '../store/durable-file';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 
 /** Replaces an empty folder, or an earlier one that holds the name `mark`. Throws BadInput where the folder holds something else. */

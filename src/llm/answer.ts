@@ -8,9 +8,9 @@ import { OutsideFailure, reasonOf } from '../domain/failures';
 import type { Asking, ChatMessage, LanguageModel, ModelReply } from './model';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../artifacts/project-root';
-import { digest } from '../artifacts/hash';
-import { isCode } from '../artifacts/durable-file';
+import { projectRoot } from '../store/project-root';
+import { digest } from '../store/hash';
+import { isCode } from '../store/durable-file';
 
 /** The value of a reply, or its defects in words for the model. */
 export type Read<T> = { value: T } | { defects: string[] };

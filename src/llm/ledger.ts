@@ -3,8 +3,8 @@
  * that paid; a reply that can't be written is held in memory until it can.
  */
 import { z } from 'zod';
-import { canonical } from '../artifacts/hash';
-import { type ArtifactStore, readJson } from '../artifacts/store';
+import { canonical } from '../store/hash';
+import { type ArtifactStore, readJson } from '../store/store';
 import { OutsideFailure } from '../domain/failures';
 import { costOf, modelUsageSchema, type Budget, type PayingRole } from '../domain/endpoints';
 import type { Ledger, Paid } from './model';

@@ -2,7 +2,7 @@
  * A language model behind any OpenAI-compatible endpoint. A kept reply is never paid for again; equal questions of one process are asked one after the
  * other, so that the first reply serves all; one question is one request. Every error leaves as an OutsideFailure.
  */
-import { digest } from '../artifacts/hash';
+import { digest } from '../store/hash';
 import { createLimit, createTurns } from '../domain/concurrency';
 import type { LanguageModelSpec, ModelUsage, Price } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';

@@ -5,7 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import { OutsideFailure } from '../domain/failures';
 import { groupBy } from '../domain/statistics';
 import { spentSchema, sumOf, total, type Budget, type PayingRole, type Spent } from '../domain/endpoints';

@@ -1,5 +1,5 @@
 /** Samples turns of a policy, whatever adapters it has. A turn holds the sampled ids and log-probs; nothing is tokenized again. */
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import { ONE_SERVER } from '../domain/endpoints';
 import { isFailure } from '../domain/failures';
 import type { Message } from '../domain/messages';

@@ -5,8 +5,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { digest } from '../artifacts/hash';
-import type { ArtifactStore } from '../artifacts/store';
+import { digest } from '../store/hash';
+import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { createLimit } from '../domain/concurrency';
 import type { FixedPolicy } from '../domain/rollout';

@@ -2,7 +2,7 @@
  * Checks that a policy server serves the base model of a policy. It compares the id that the server or the operator states; without one it compares the
  * log-probs of fixed token ids with those that the trainer computed from the base model's files.
  */
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import { type Fingerprint, hashOf, modelOf, readFingerprint } from './base-model';
 import type { PolicyServer } from './server';

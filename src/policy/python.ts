@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
-import { projectRoot } from '../artifacts/project-root';
+import { projectRoot } from '../store/project-root';
 import { keyVariables } from '../domain/allowed';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';

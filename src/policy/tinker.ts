@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { projectRoot } from '../artifacts/project-root';
+import { projectRoot } from '../store/project-root';
 import { checkVariable } from '../domain/allowed';
 import type { Campaign, Trainer } from '../domain/campaign';
 import { askPython } from './python';

@@ -3,7 +3,7 @@
  * has. Invariant: a tree names each artifact's inputs once; where it comes again it is marked `shared` and not walked again.
  */
 import { distance } from 'fastest-levenshtein';
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import { type ArtifactRef, type Figure, figuresIn } from '../domain/artifacts';
 import type { Outcome } from '../domain/outcomes';
 import { isSuccess } from '../domain/rollout';

@@ -4,8 +4,8 @@
  * its chunks stay, so that the next run tries only the broken ones again. A setting's index names every stored batch, complete or not, and is never
  * taken back.
  */
-import { sha256, digest, seedOf } from '../artifacts/hash';
-import type { ArtifactStore } from '../artifacts/store';
+import { sha256, digest, seedOf } from '../store/hash';
+import type { ArtifactStore } from '../store/store';
 import { artifactRefSchema, type ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';

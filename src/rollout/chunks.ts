@@ -1,7 +1,7 @@
 /** The rollouts of an unfinished batch, in chunks that are created once: workers that play one batch agree on which record of a rollout counts. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Sequence } from '../artifacts/sequence';
-import type { ArtifactStore } from '../artifacts/store';
+import { Sequence } from '../store/sequence';
+import type { ArtifactStore } from '../store/store';
 import { breathing } from '../domain/concurrency';
 import type { ScoredRollout } from '../domain/rollout';
 

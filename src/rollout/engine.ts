@@ -2,7 +2,7 @@
  * The rollout engine: makes every rollout there is. A rollout that was scored is never made again, whatever batch asks for it: batches are found by key,
  * take what stored ones of their setting hold, and go on from their chunks. A broken one has no reward and is tried again by the next run.
  */
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { createTurns } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';

@@ -2,7 +2,7 @@
  * Reads what the engine stored: outcomes for whoever asks what rollouts came to, whole rollouts for those who read conversations or train on
  * them. A batch of any size leaves the event loop its turns.
  */
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';

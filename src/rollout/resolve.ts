@@ -4,7 +4,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
-import { readJson, type ArtifactStore } from '../artifacts/store';
+import { readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { kindOf, kindSpecSchema } from '../domain/kinds';

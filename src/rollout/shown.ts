@@ -2,7 +2,7 @@
  * What an environment shows before a model has spoken, as digests for keys: what it says of itself, and the tools and first messages of each task. One
  * that shows something else has other keys, whatever its `version` says. A field that differs between two looks at the same task is in no key.
  */
-import { digest } from '../artifacts/hash';
+import { digest } from '../store/hash';
 import { forEachBounded } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';
 

@@ -3,7 +3,7 @@
  * batch is refused, since an advantage over part of a group would be wrong without being noticed. Every sampled id is in exactly one turn of one row,
  * with the log-prob it was sampled with; other ids have log-prob 0; a row ends with a sampled id.
  */
-import { replaceFile } from '../artifacts/durable-file';
+import { replaceFile } from '../store/durable-file';
 import type { Told } from '../domain/transcript';
 import { OutsideFailure } from '../domain/failures';
 import type { Rollout, ScoredRollout, TrainingRow } from '../domain/rollout';

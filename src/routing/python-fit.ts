@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { canonical } from '../artifacts/hash';
+import { canonical } from '../store/hash';
 import { agentView, type Message } from '../domain/messages';
 import { runPython } from '../policy/python';
 import { firstUserMessage, fitSchema, type Fit, type FitInput, type RouterContext } from './router';

@@ -32,7 +32,7 @@ import {
 } from './limits';
 import { openSandbox, SandboxError, type SandboxOptions } from './sandbox';
 import { createHash } from 'node:crypto';
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { LISTED, seedOf, seedTasks } from '../domain/seeds';
 

@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { z } from 'zod';
-import { sha256 } from '../artifacts/hash';
+import { sha256 } from '../store/hash';
 import { defineKind, type Identity } from '../domain/kinds';
 import { moduleFiles } from '../sandbox/source';
 import { cannotSynthesize, type Synthesizer, type SynthesizerKind } from './synthesizer';

@@ -9,8 +9,8 @@ import {
   StorageDriverClaim,
   type StorageDriver,
 } from '@temporalio/common';
-import { sha256 } from '../artifacts/hash';
-import type { ArtifactStore, RecordFiles } from '../artifacts/store';
+import { sha256 } from '../store/hash';
+import type { ArtifactStore, RecordFiles } from '../store/store';
 import { OutsideFailure } from '../domain/failures';
 
 /** A workflow task carries many payloads, and Temporal limits a message to 4 MB. */

@@ -8,7 +8,7 @@ import { closeSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { projectRoot } from '../artifacts/project-root';
+import { projectRoot } from '../store/project-root';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { LINE, measureJson } from '../domain/json-size';
 import { promptSchema } from '../domain/rollout';

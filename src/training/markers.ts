@@ -3,9 +3,9 @@
  * one line of markers: a worker that loses a number to another state goes on from that state.
  */
 import { z } from 'zod';
-import { digest } from '../artifacts/hash';
-import { Sequence } from '../artifacts/sequence';
-import type { ArtifactStore } from '../artifacts/store';
+import { digest } from '../store/hash';
+import { Sequence } from '../store/sequence';
+import type { ArtifactStore } from '../store/store';
 import { artifactRefSchema } from '../domain/artifacts';
 import { jsonText } from '../domain/messages';
 import { fixedPolicySchema } from '../domain/rollout';

@@ -6,9 +6,9 @@
 import { Context } from '@temporalio/activity';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { asideIn, folderIn, replaceFile } from '../artifacts/durable-file';
-import { digest } from '../artifacts/hash';
-import { keptJson, readJson, type ArtifactStore } from '../artifacts/store';
+import { asideIn, folderIn, replaceFile } from '../store/durable-file';
+import { digest } from '../store/hash';
+import { keptJson, readJson, type ArtifactStore } from '../store/store';
 import { type FailureType, OF_A_CONVERSATION, OutsideFailure, LEARNER } from '../domain/failures';
 import { type Checkpoint, type TrainingResult, trainingResultSchema } from '../domain/results';
 import type { Outcome } from '../domain/outcomes';

@@ -4,10 +4,10 @@
  */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ifThere } from '../artifacts/durable-file';
-import { sha256 } from '../artifacts/hash';
-import { FileHashes, filesIn } from '../artifacts/objects';
-import type { ArtifactStore } from '../artifacts/store';
+import { ifThere } from '../store/durable-file';
+import { sha256 } from '../store/hash';
+import { FileHashes, filesIn } from '../store/objects';
+import type { ArtifactStore } from '../store/store';
 import { forEachBounded } from '../domain/concurrency';
 import { OutsideFailure } from '../domain/failures';
 import { type Marker, metricsLine } from './markers';

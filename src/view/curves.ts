@@ -1,7 +1,7 @@
 /** The curves of the live page, made from the store: the reward of every training by optimizer step, and how many rollouts there are. */
 import { z } from 'zod';
-import { readJson, type ArtifactStore } from '../artifacts/store';
-import { keysOf } from '../artifacts/campaign-index';
+import { readJson, type ArtifactStore } from '../store/store';
+import { keysOf } from '../store/campaign-index';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';

@@ -5,8 +5,8 @@
 import { appendFile, mkdir, readFile, truncate } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { keysOf } from '../artifacts/campaign-index';
-import { readJson, type ArtifactStore } from '../artifacts/store';
+import { keysOf } from '../store/campaign-index';
+import { readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { beginningOf, discoverySchema, type LabelPass, labelPassSchema } from '../domain/capability';
 import { breathing } from '../domain/concurrency';

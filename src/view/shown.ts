@@ -1,5 +1,5 @@
 /** One rollout with all that is known of it: its conversation, what it came to and why, and what passes said of it. */
-import type { ArtifactStore } from '../artifacts/store';
+import type { ArtifactStore } from '../store/store';
 import type { Rollout } from '../domain/rollout';
 import { messageRoles } from '../report/format';
 import { quotedMessage } from '../report/build/quotes';

@@ -2,7 +2,7 @@
 import { bundleWorkflowCode, type WorkerDeploymentOptions } from '@temporalio/worker';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { sha256 } from '../artifacts/hash';
+import { sha256 } from '../store/hash';
 
 export const bundlePath = join(__dirname, '..', 'workflow-bundle.js');
 

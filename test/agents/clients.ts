@@ -1,7 +1,7 @@
 /** One table of cases asked with the official clients of OpenAI for Node and for Python, of a gateway in front of the real embedded policy server (`make test-agents`). */
 import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import { createShop } from '../../examples/shop/target/shop';
 import { type EmbeddedServer, startEmbeddedServer } from '../support/embedded-server';
 import { startServing } from '../support/gateway';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import { openAgent } from '../../src/environments/agent/kind';
 import { CampaignRun, command, reportOf, repository } from '../support/campaign-run';
 import { policyClient, startEmbeddedServer } from '../support/embedded-server';

@@ -2,8 +2,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
-import { openS3Store } from '../../src/artifacts/s3-store';
-import type { ArtifactStore } from '../../src/artifacts/store';
+import { openS3Store } from '../../src/store/s3-store';
+import type { ArtifactStore } from '../../src/store/store';
 import { createShop } from '../../examples/shop/target/shop';
 import type { PolicyClient } from '../../src/policy/client';
 import { played } from '../support/played';

@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parse } from 'yaml';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import type { FixedPolicy, TrainingRow } from '../../src/domain/rollout';
 import { checkAgent, lostWords } from '../../src/environments/agent/check';
 import { type Asked, openEndpoint } from '../../src/environments/agent/endpoint';

@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../src/artifacts/open-store';
-import { openS3Store } from '../../src/artifacts/s3-store';
-import type { ArtifactStore } from '../../src/artifacts/store';
+import { openFolderStore } from '../../src/store/open-store';
+import { openS3Store } from '../../src/store/s3-store';
+import type { ArtifactStore } from '../../src/store/store';
 import { total } from '../../src/domain/endpoints';
 import { openLedger } from '../../src/llm/ledger';
 import { settleSpending, spentOf } from '../../src/llm/spending';
@@ -85,7 +85,7 @@ describe.each(Object.keys(openers))('a budget in a %s', (kind) => {
 
 test('counts the slice of a worker that was killed as spent', async () => {
   const script = `
-    const { openFolderStore } = require('./src/artifacts/open-store');
+    const { openFolderStore } = require('./src/store/open-store');
     const { openLedger } = require('./src/llm/ledger');
     const store = openFolderStore(${JSON.stringify(join(root, 'store'))});
     const ledger = openLedger({ store, campaign: 'one', budget: { tokens: ${TOKENS} }, role: 'user' });

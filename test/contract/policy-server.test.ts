@@ -1,8 +1,8 @@
 /** The policy client against the real embedded server, on a random tiny model: the TypeScript-Python contract of the dialect. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/open-store';
-import type { ArtifactStore } from '../../src/artifacts/store';
+import { openFolderStore } from '../../src/store/open-store';
+import type { ArtifactStore } from '../../src/store/store';
 import { runChecks } from '../../src/checks/check';
 import type { Environment } from '../../src/domain/environment';
 import type { FixedPolicy, ScoredRollout } from '../../src/domain/rollout';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import type { EnvironmentSpec } from '../../src/domain/kinds';
 import { checkEnvironment } from '../../src/environments/conformance';
 import { openEnvironment } from '../../src/environments/open';

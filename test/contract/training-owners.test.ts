@@ -2,9 +2,9 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../src/artifacts/open-store';
-import { openS3Store } from '../../src/artifacts/s3-store';
-import type { ArtifactStore, RecordFiles } from '../../src/artifacts/store';
+import { openFolderStore } from '../../src/store/open-store';
+import { openS3Store } from '../../src/store/s3-store';
+import type { ArtifactStore, RecordFiles } from '../../src/store/store';
 import type { RolloutSummary } from '../../src/domain/rollout';
 import { Markers, trainingPath } from '../../src/training/markers';
 import { Overtaken, TrainingRecord } from '../../src/training/result';

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fittedRouterSchema } from '../../src/routing/router';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import { artifactRefSchema } from '../../src/domain/artifacts';
 import { CampaignRun, command, repository, reportOf } from '../support/campaign-run';
 import { temporaryFolder } from '../support/temporary-folder';

@@ -1,7 +1,7 @@
 /** What activities are given, as a campaign's workflow would have put it into the store, and what they tell while they run. */
 import { MockActivityEnvironment } from '@temporalio/testing';
 import type { RollOutInput } from '../../src/activities/types';
-import type { ArtifactStore } from '../../src/artifacts/store';
+import type { ArtifactStore } from '../../src/store/store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import type { Rollout } from '../../src/domain/rollout';
 import { createShop } from '../../examples/shop/target/shop';

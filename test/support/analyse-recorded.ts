@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { analysts } from '../../src/analyst';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import { selectionRuleSchema } from '../../src/domain/campaign';
 import type { Selection } from '../../src/domain/capability';
 import { kindOf } from '../../src/domain/kinds';

@@ -4,8 +4,8 @@
  * thrown, a line each.
  */
 import { parseArgs } from 'node:util';
-import { openFolderStore } from '../../src/artifacts/open-store';
-import type { ArtifactStore } from '../../src/artifacts/store';
+import { openFolderStore } from '../../src/store/open-store';
+import type { ArtifactStore } from '../../src/store/store';
 import { languageModelSchema } from '../../src/domain/endpoints';
 import { openLedger } from '../../src/llm/ledger';
 import { settleSpending } from '../../src/llm/spending';

@@ -1,5 +1,5 @@
 /** Options of a small batch over the counting environment, six rollouts of three tasks, and what can be made to go wrong with it. */
-import type { ArtifactStore, RecordFiles } from '../../src/artifacts/store';
+import type { ArtifactStore, RecordFiles } from '../../src/store/store';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { OutsideFailure } from '../../src/domain/failures';
 import type { RollOutOptions } from '../../src/rollout/engine';

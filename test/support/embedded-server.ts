@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import type { ArtifactStore } from '../../src/artifacts/store';
+import type { ArtifactStore } from '../../src/store/store';
 import { createPolicyClient, type PolicyClient } from '../../src/policy/client';
 import { writeAdapter } from '../../src/policy/base-model';
 import { createMerger } from '../../src/policy/merge';

@@ -4,8 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/open-store';
-import { digest } from '../../src/artifacts/hash';
+import { openFolderStore } from '../../src/store/open-store';
+import { digest } from '../../src/store/hash';
 import type { Home } from '../../src/cli/project';
 import { waitUntil } from '../../src/cli/run/processes';
 import { figuresIn } from '../../src/domain/artifacts';

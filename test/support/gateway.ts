@@ -2,8 +2,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { keptJson, type ArtifactStore } from '../../src/artifacts/store';
-import { digest } from '../../src/artifacts/hash';
+import { keptJson, type ArtifactStore } from '../../src/store/store';
+import { digest } from '../../src/store/hash';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { sumPolicy } from '../../src/domain/policies';
 import type { FixedPolicy } from '../../src/domain/rollout';

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { digest } from '../../src/artifacts/hash';
+import { digest } from '../../src/store/hash';
 import { startChatServer, type ChatServer } from './chat-server';
 import { answered, streamed } from './model-endpoint';
 

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import type { Environment } from '../../src/domain/environment';
 import type { Rollout } from '../../src/domain/rollout';
 import type { PolicyClient } from '../../src/policy/client';

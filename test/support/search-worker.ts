@@ -11,7 +11,7 @@ import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createRolloutActivities } from '../../src/activities';
 import type { SearchPromptInput } from '../../src/activities/types';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import { languageModelSchema, type Budget } from '../../src/domain/endpoints';
 import { registry } from './kinds';
 import { countingEnvironment } from './counting-environment';

@@ -1,7 +1,7 @@
 /** Keys of a store, and a store whose puts are steps of a campaign. */
-import { indexed } from '../../src/artifacts/campaign-index';
-import { parseEntry } from '../../src/artifacts/content-store';
-import type { ArtifactStore } from '../../src/artifacts/store';
+import { indexed } from '../../src/store/campaign-index';
+import { parseEntry } from '../../src/store/content-store';
+import type { ArtifactStore } from '../../src/store/store';
 
 export async function storedKeys({ files }: Pick<ArtifactStore, 'files'>): Promise<string[]> {
   const texts = await Promise.all((await files.list('keys/')).map(({ path }) => files.read(path)));

@@ -2,7 +2,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import { writeStatus } from '../../src/cli/watch/snapshot';
 import type { Message, ToolSchema } from '../../src/domain/messages';
 import type { Rollout, ScoredRollout } from '../../src/domain/rollout';

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { homeAt } from '../../src/cli/project';
 import { keepPlugins, pluginsToLoad } from '../../src/cli/run/plugins';
-import type { ArtifactStore } from '../../src/artifacts/store';
+import type { ArtifactStore } from '../../src/store/store';
 import { kindOf } from '../../src/domain/kinds';
 import { openEnvironment } from '../../src/environments/open';
 import { withPlugins } from '../../src/plugins';

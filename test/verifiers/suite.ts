@@ -5,7 +5,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import type { AssistantMessage } from '../../src/domain/messages';
 import { verifiers } from '../../src/environments/agent/verifiers';
 import { environments } from '../../src/environments';

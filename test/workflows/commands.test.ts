@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { openFolderStore, openStore } from '../../src/artifacts/open-store';
+import { openFolderStore, openStore } from '../../src/store/open-store';
 import { UserError } from '../../src/cli/errors';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { takeSnapshot } from '../../src/cli/watch/snapshot';

@@ -6,7 +6,7 @@ import { Worker } from '@temporalio/worker';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { join } from 'node:path';
 import { mapped } from '../../src/activities/failures';
-import { openFolderStore } from '../../src/artifacts/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import { campaignState, startCampaign } from '../../src/cli/control';
 import { hasWorkers } from '../../src/cli/temporal';
 import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';

@@ -1,7 +1,7 @@
 /** When a step is tried again and when it ends, under time skipping: an outage of days takes seconds, the loss of a worker a real second. */
 import { Context } from '@temporalio/activity';
 import { temporal } from '@temporalio/proto';
-import type { ArtifactStore } from '../../src/artifacts/store';
+import type { ArtifactStore } from '../../src/store/store';
 import { mapped } from '../../src/activities/failures';
 import { markProgress } from '../../src/activities/heartbeat';
 import { type FailureType, MAX_FAULTS, OutsideFailure } from '../../src/domain/failures';

@@ -3,7 +3,7 @@
  * says which of their proposals are one. Only what may be quoted becomes an example; the order in which rollouts or replies come changes nothing. And
  * one labeling pass: all passes ask the same, byte for byte, and differ by their seed alone; a pass is whole or it fails.
  */
-import { seedOf } from '../../artifacts/hash';
+import { seedOf } from '../../store/hash';
 import type { Candidate, Citation, Discovery, LabelPass } from '../../domain/capability';
 import { tokensOf } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';

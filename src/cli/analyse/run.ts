@@ -5,8 +5,8 @@
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import type { AnalystKind } from '../../analyst/analyst';
-import { openStore } from '../../artifacts/open-store';
-import { indexed } from '../../artifacts/campaign-index';
+import { openStore } from '../../store/open-store';
+import { indexed } from '../../store/campaign-index';
 import { type SelectionRule, selectionRuleSchema } from '../../domain/campaign';
 import { type Budget, costOf, type LanguageModelSpec } from '../../domain/endpoints';
 import { OutsideFailure } from '../../domain/failures';

@@ -16,8 +16,8 @@ import {
   readCandidates,
   selectCandidates,
 } from '../../analyst/steps';
-import { canonical, digest } from '../../artifacts/hash';
-import { type ArtifactStore, readJson } from '../../artifacts/store';
+import { canonical, digest } from '../../store/hash';
+import { type ArtifactStore, readJson } from '../../store/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { SelectionRule } from '../../domain/campaign';
 import { type Candidate, labelPassSchema } from '../../domain/capability';

@@ -1,8 +1,8 @@
 /** The target environment, opened before anything is started: how many of its tasks a campaign takes, what it needs, and the parts that work on it. */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectRoot } from '../../artifacts/project-root';
-import { openStore } from '../../artifacts/open-store';
+import { projectRoot } from '../../store/project-root';
+import { openStore } from '../../store/open-store';
 import { type CheckItem, Lack, partChecks } from '../../checks/check';
 import type { Campaign, Stage } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';

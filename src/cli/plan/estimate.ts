@@ -2,7 +2,7 @@
  * Counts the rollouts of a campaign by stage and purpose, with the arithmetic of the workflows, and estimates what a rollout costs. Every rate says whether it was measured in an earlier campaign, read from a file, or assumed.
  */
 import { z } from 'zod';
-import { openStore } from '../../artifacts/open-store';
+import { openStore } from '../../store/open-store';
 import { type Campaign, type Stage, stages } from '../../domain/campaign';
 import { tokensOf } from '../../domain/endpoints';
 import { kindOf } from '../../domain/kinds';

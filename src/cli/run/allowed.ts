@@ -1,7 +1,7 @@
 /** The file from which a home's workers read what they may use: the programs, key variables and addresses that its open campaigns' files name. */
 import { readFileSync } from 'node:fs';
-import { asideIn, replaceFile } from '../../artifacts/durable-file';
-import { located } from '../../artifacts/given';
+import { asideIn, replaceFile } from '../../store/durable-file';
+import { located } from '../../store/given';
 import { type Allowed, type AllowedByCampaign, variableEntry } from '../../domain/allowed';
 import type { Campaign } from '../../domain/campaign';
 import { kindOf } from '../../domain/kinds';

@@ -4,7 +4,7 @@
  * campaign is an error that says why.
  */
 import { resolve } from 'node:path';
-import { openStore } from '../../artifacts/open-store';
+import { openStore } from '../../store/open-store';
 import { approvalCommands } from '../../domain/approval';
 import type { Campaign, Stage } from '../../domain/campaign';
 import { kindOf } from '../../domain/kinds';

@@ -1,7 +1,7 @@
 /** The plug-ins of a home's campaigns, by their paths: those that its workers are started with, and those that serve a campaign's router. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { asideIn, makeFolder, replaceFile } from '../../artifacts/durable-file';
+import { asideIn, makeFolder, replaceFile } from '../../store/durable-file';
 import type { Campaign } from '../../domain/campaign';
 import { withPlugins } from '../../plugins';
 import { messageOf } from '../errors';

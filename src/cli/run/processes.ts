@@ -3,7 +3,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkSync, lock } from 'proper-lockfile';
 import { z } from 'zod';
-import { isCode } from '../../artifacts/durable-file';
+import { isCode } from '../../store/durable-file';
 import { UserError } from '../errors';
 import type { Home } from '../project';
 

@@ -6,7 +6,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { projectRoot } from '../../artifacts/project-root';
+import { projectRoot } from '../../store/project-root';
 import { keyPipe } from '../../domain/secrets';
 import { FAULTY } from '../../domain/work';
 import { messageOf, UserError } from '../errors';

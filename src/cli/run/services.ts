@@ -1,6 +1,6 @@
 /** The policy server and the workers of a campaign on one machine: how each is started, when it is ready, how long it may take to end. */
 import { join } from 'node:path';
-import { projectRoot } from '../../artifacts/project-root';
+import { projectRoot } from '../../store/project-root';
 import { ALLOWED_FILE } from '../../domain/allowed';
 import type { Campaign } from '../../domain/campaign';
 import { kindOf } from '../../domain/kinds';

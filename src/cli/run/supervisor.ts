@@ -4,7 +4,7 @@
  */
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { removeLeftovers } from '../../artifacts/open-store';
+import { removeLeftovers } from '../../store/open-store';
 import { UserError } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
 import type { PortOptions } from '../ports';

@@ -9,8 +9,8 @@ import { QueryNotRegisteredError, type WorkflowHandle, WorkflowNotFoundError } f
 import { ApplicationFailure, defineSearchAttributeKey, TimeoutFailure } from '@temporalio/common';
 import { decodeOptionalFailureToOptionalError } from '@temporalio/common/lib/internal-non-workflow';
 import { optionalTsToMs } from '@temporalio/common/lib/time';
-import { isCode } from '../../artifacts/durable-file';
-import { sha256 as sha256Of } from '../../artifacts/hash';
+import { isCode } from '../../store/durable-file';
+import { sha256 as sha256Of } from '../../store/hash';
 import { type Stage, stages } from '../../domain/campaign';
 import { type FailureType, failureTypes } from '../../domain/failures';
 import type { HeartbeatDetails } from '../../domain/work';

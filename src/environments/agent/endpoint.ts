@@ -10,7 +10,7 @@ import { bodyLimit } from 'hono/body-limit';
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { sha256 } from '../../artifacts/hash';
+import { sha256 } from '../../store/hash';
 import { createTurns } from '../../domain/concurrency';
 import type { Context, Sampled } from '../../domain/environment';
 import type { AssistantMessage } from '../../domain/messages';

@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { z } from 'zod';
-import { digest, sha256 } from '../../artifacts/hash';
+import { digest, sha256 } from '../../store/hash';
 import { silenceField, variableName } from '../../domain/endpoints';
 import { checkProgram, checkVariable } from '../../domain/allowed';
 import type { Environment, EnvironmentDescription, Episode } from '../../domain/environment';

@@ -1,7 +1,7 @@
 /** The tasks of an agent: a file of JSON lines, each with an id and a split; what else it holds is for the program. */
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { digest, sha256 } from '../../artifacts/hash';
+import { digest, sha256 } from '../../store/hash';
 import { type Task, taskSchema } from '../../domain/environment';
 import { OutsideFailure, reasonOf } from '../../domain/failures';
 import { firstIssue } from '../../domain/issues';

@@ -1,7 +1,7 @@
 /** Environments of verifiers own their loop and ask a model in OpenAI's form: an agent's program plays each. */
 import { join } from 'node:path';
 import { z } from 'zod';
-import { projectRoot } from '../../artifacts/project-root';
+import { projectRoot } from '../../store/project-root';
 import { agentKind } from './kind';
 import { type AgentTask, listOf } from './tasks';
 

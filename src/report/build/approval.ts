@@ -2,7 +2,7 @@
  * What somebody looks at before they decide. Invariant: figures are those that the campaign decided by, and texts are quoted as they stand in
  * the artifacts.
  */
-import type { ArtifactStore } from '../../artifacts/store';
+import type { ArtifactStore } from '../../store/store';
 import { decisionText, type Waiting } from '../../domain/approval';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { CalibrationReport, SynthesisRound } from '../../domain/calibration';

@@ -2,8 +2,8 @@
  * The arms on the test split: base, each adapter, sums, the routed policy, the baselines, the bound of routing; and the solver matrix. Invariant:
  * what should have been evaluated and was not is a row with its reason.
  */
-import { digest } from '../../artifacts/hash';
-import type { ArtifactStore } from '../../artifacts/store';
+import { digest } from '../../store/hash';
+import type { ArtifactStore } from '../../store/store';
 import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/statistics';
 import { policyNames, sumName, sumPolicy } from '../../domain/policies';

@@ -3,7 +3,7 @@
  * stands here by its metrics, with the counts that its activity returned, since its batches are behind them.
  */
 import { z } from 'zod';
-import type { ArtifactStore } from '../../artifacts/store';
+import type { ArtifactStore } from '../../store/store';
 import type { ArtifactRef } from '../../domain/artifacts';
 import type { SynthesisRound } from '../../domain/calibration';
 import { branchSchema } from '../../domain/environment';

@@ -1,5 +1,5 @@
 /** Success and mean reward of each arm by group of tasks, where the target names groups. */
-import { digest } from '../../artifacts/hash';
+import { digest } from '../../store/hash';
 import type { Task } from '../../domain/environment';
 import type { TaskMeans } from '../../domain/statistics';
 import type { TaskGroup } from '../model';

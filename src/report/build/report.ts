@@ -2,8 +2,8 @@
  * Builds the report of a campaign from its record: figures from the artifacts; of trainings, of stages' seconds and of what language models cost,
  * what the activities returned.
  */
-import { digest } from '../../artifacts/hash';
-import type { ArtifactStore } from '../../artifacts/store';
+import { digest } from '../../store/hash';
+import type { ArtifactStore } from '../../store/store';
 import { stages } from '../../domain/campaign';
 import type { Spent } from '../../domain/endpoints';
 import type { Task } from '../../domain/environment';

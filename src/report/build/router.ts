@@ -1,5 +1,5 @@
 /** The router in the report: cross-validation on the train split, and what it chose on the test split, from the rollouts that it routed. */
-import { readJson, type ArtifactStore } from '../../artifacts/store';
+import { readJson, type ArtifactStore } from '../../store/store';
 import type { ArtifactRef, Figure } from '../../domain/artifacts';
 import type { FailureType } from '../../domain/failures';
 import { type Outcome, taskMeans } from '../../domain/outcomes';

@@ -3,7 +3,7 @@
  * faults of the environment or the simulated user. Invariants: an analyst that gives none of it has nothing here; a trajectory counts for a
  * labeling pass only if that pass looked at it.
  */
-import { readJson, type ArtifactStore } from '../../artifacts/store';
+import { readJson, type ArtifactStore } from '../../store/store';
 import { decisionText } from '../../domain/approval';
 import type { ArtifactRef, Figure } from '../../domain/artifacts';
 import type { SelectionRule } from '../../domain/campaign';

@@ -3,7 +3,7 @@
  * answers depend on, and nothing of where the model is, who pays, or how fast it is asked.
  */
 import { z } from 'zod';
-import { digest } from '../../artifacts/hash';
+import { digest } from '../../store/hash';
 import { languageModelFields, languageModelOf } from '../../domain/endpoints';
 import { isFailure, reasonOf } from '../../domain/failures';
 import { defineKind, type Identity } from '../../domain/kinds';

@@ -4,7 +4,7 @@
  */
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { total, type ModelUsage } from '../../../src/domain/endpoints';
 import { spentOf } from '../../../src/llm/spending';
 import { CAMPAIGN } from '../../support/faults-checks';

@@ -6,7 +6,7 @@ import type { Dependencies } from '../../../src/activities/context';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import type { Analyst, AnalystKind, DiscoverInput } from '../../../src/analyst/analyst';
 import { openAnalysis, runSteps, SEED, showProgress, storeRollouts } from '../../../src/cli/analyse/steps';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import { selectionSchema, type Lacking, type LabelPass } from '../../../src/domain/capability';

@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
 import { EnvironmentPool } from '../../../src/activities/environments';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { judgeBase, unsuitedText } from '../../../src/domain/base-check';
 import { defineKind } from '../../../src/domain/kinds';
 import type { Message } from '../../../src/domain/messages';

@@ -11,7 +11,7 @@ import { EnvironmentPool } from '../../../src/activities/environments';
 import { mapped } from '../../../src/activities/failures';
 import { activitySignal, noteAnswer } from '../../../src/activities/heartbeat';
 import type { FailureType } from '../../../src/domain/failures';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { AnalysisHeartbeat } from '../../../src/domain/work';
 import type { CampaignRecord } from '../../../src/domain/results';

@@ -1,7 +1,7 @@
 /** Which adapters gain anything: on their own environments, or on the router's tasks, beyond chance, as the report's figures say it. */
 import { createControlActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { differenceFigure } from '../../../src/report/build/figures';
 import { readTaskMeans } from '../../../src/rollout/read';

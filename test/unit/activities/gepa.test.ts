@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
 import type { SearchPromptInput } from '../../../src/activities/types';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { runChecks } from '../../../src/checks/check';
 import { languageModelChecks } from '../../../src/cli/checks/endpoints';

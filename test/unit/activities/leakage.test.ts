@@ -1,7 +1,7 @@
 /** What the leakage check reads: the instances that were really played, and none of what never was. */
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { checkLeakage } from '../../../src/activities/leakage';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { SynthesisRound } from '../../../src/domain/calibration';
 import { campaignSchema } from '../../../src/domain/campaign';

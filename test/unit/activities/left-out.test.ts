@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { leftOut, resolveTasks, testTexts } from '../../../src/activities/tasks';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { sandboxSpec } from '../../../src/domain/kinds';
 import { openAgent } from '../../../src/environments/agent/kind';

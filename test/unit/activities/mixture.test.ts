@@ -5,7 +5,7 @@ import { EnvironmentPool } from '../../../src/activities/environments';
 import * as arm from '../../../src/activities/train';
 import { inputsOf, resolveTasks } from '../../../src/activities/tasks';
 import type { TaskSet } from '../../../src/activities/types';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { Environment } from '../../../src/domain/environment';

@@ -4,7 +4,7 @@ import { EnvironmentPool, type PlayingFor } from '../../../src/activities/enviro
 import { createRolloutActivities } from '../../../src/activities';
 import { TEST_TEXTS, testTexts } from '../../../src/activities/tasks';
 import type { RollOutInput } from '../../../src/activities/types';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { type ChatModel, chatModelSchema } from '../../../src/domain/endpoints';
 import type { Message } from '../../../src/domain/messages';
 import type { Rollout } from '../../../src/domain/rollout';

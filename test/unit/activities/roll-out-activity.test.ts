@@ -1,6 +1,6 @@
 /** The rollout activity: what broke in a short outage is made again. */
 import { createRolloutActivities } from '../../../src/activities';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import type { TurnRequest } from '../../../src/policy/wire';
 import { registry } from '../../support/kinds';

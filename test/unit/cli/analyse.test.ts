@@ -2,8 +2,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import { keysOf } from '../../../src/artifacts/campaign-index';
+import { openFolderStore } from '../../../src/store/open-store';
+import { keysOf } from '../../../src/store/campaign-index';
 import { storeRollouts } from '../../../src/cli/analyse/steps';
 import { openLedger } from '../../../src/llm/ledger';
 import { openGiven } from '../../support/open-given';

@@ -2,7 +2,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { createControlActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { UserError } from '../../../src/cli/errors';
 import { choose, type PendingApproval } from '../../../src/cli/approvals';
 import { type Decision, type Waiting } from '../../../src/domain/approval';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { UserError } from '../../../src/cli/errors';
 import { compareReports, writeComparison } from '../../../src/cli/report';
 import { runSeeds, type RunOptions } from '../../../src/cli/run/command';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { pairedDifference } from '../../../src/domain/statistics';
 import type { Comparison, Span } from '../../../src/report/comparison';
 import type { Arm, ReportDraft, SolverMatrix } from '../../../src/report/model';

@@ -4,9 +4,9 @@ import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { dirname, join, resolve } from 'node:path';
 import { readGivenFile } from '../../../src/analyst/given';
 import { mapped } from '../../../src/activities/failures';
-import { atHand, give } from '../../../src/artifacts/given';
-import { projectRoot } from '../../../src/artifacts/project-root';
-import { openStore } from '../../../src/artifacts/open-store';
+import { atHand, give } from '../../../src/store/given';
+import { projectRoot } from '../../../src/store/project-root';
+import { openStore } from '../../../src/store/open-store';
 import { baseIdOf, loadCampaign, travelling } from '../../../src/cli/campaign-file';
 import { homeAt } from '../../../src/cli/project';
 import { shopParts } from '../../support/kinds';

@@ -1,7 +1,7 @@
 /** `campaign list`, `delete` and `gc` on a home. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openStore } from '../../../src/artifacts/open-store';
+import { openStore } from '../../../src/store/open-store';
 import { homeAt } from '../../../src/cli/project';
 import { acquireLock } from '../../../src/cli/run/processes';
 import { age } from '../../support/aged';

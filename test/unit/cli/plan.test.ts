@@ -2,7 +2,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { loadCampaign } from '../../../src/cli/campaign-file';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { targetTasks } from '../../../src/cli/checks/target';

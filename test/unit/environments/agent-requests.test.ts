@@ -1,7 +1,7 @@
 /** Requests of an agent's program that are answered with an error: its rollout fails with the field, whether or not the program catches the error. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { checkAgent } from '../../../src/environments/agent/check';
 import { openAgent } from '../../../src/environments/agent/kind';

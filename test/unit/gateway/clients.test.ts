@@ -2,7 +2,7 @@
 import OpenAI from 'openai';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { createConversations } from '../../../src/gateway/conversations';
 import { servedBy } from '../../../src/gateway/served';

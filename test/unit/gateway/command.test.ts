@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { UserError } from '../../../src/cli/errors';
 import { type GatewayOptions, serveGateway } from '../../../src/cli/gateway';
 import { type Snapshot, writeStatus } from '../../../src/cli/watch/snapshot';

@@ -15,8 +15,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import { openFolderStore } from '../../../src/store/open-store';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { FixedPolicy } from '../../../src/domain/rollout';
 import { exportCampaign, type ExportOptions } from '../../../src/gateway/export';

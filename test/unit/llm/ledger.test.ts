@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { languageModelSchema, type Budget } from '../../../src/domain/endpoints';
 import { openLedger } from '../../../src/llm/ledger';

@@ -1,7 +1,7 @@
 /** A policy client: what it asks and hands out, which adapters it has the server load, and that it hands on nothing that another base model has answered. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { pythonPath } from '../../../src/cli/project';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import type { Message, ToolSchema } from '../../../src/domain/messages';

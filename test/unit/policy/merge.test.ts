@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import { openFolderStore } from '../../../src/store/open-store';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { FailureType } from '../../../src/domain/failures';
 import { createMerger, type Part } from '../../../src/policy/merge';
 import { runPython } from '../../../src/policy/python';

@@ -1,6 +1,6 @@
 /** What a campaign leaves in a store, for tests of what a report makes of it. */
-import { digest } from '../../../src/artifacts/hash';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { digest } from '../../../src/store/hash';
+import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { campaignSchema } from '../../../src/domain/campaign';
 import { outcomeOf, summarise } from '../../../src/domain/outcomes';

@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import { openFolderStore } from '../../../src/store/open-store';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { Chunks } from '../../../src/rollout/chunks';
 import { withFiles } from '../../support/counting-batch';
@@ -92,7 +92,7 @@ test('chunks that another worker removes, as the batch is finished, are no failu
 test('a rollout that was acknowledged survives kill -9 of its process', async () => {
   const source = (path: string) => JSON.stringify(resolve(__dirname, '../../../src', path));
   const program = `
-    const { openFolderStore } = require(${source('artifacts/open-store.ts')});
+    const { openFolderStore } = require(${source('store/open-store.ts')});
     const { Chunks } = require(${source('rollout/chunks.ts')});
     const chunks = new Chunks(openFolderStore(process.argv[1]), ${JSON.stringify(PATH)});
     for (let n = 0; n < 1e5; n++)

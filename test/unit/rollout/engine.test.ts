@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import { openFolderStore } from '../../../src/store/open-store';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { Rollout, ScoredRollout } from '../../../src/domain/rollout';
 import { rollOut, type RollOutOptions, type RollOutProgress } from '../../../src/rollout/engine';

@@ -1,5 +1,5 @@
 /** An environment that fails again and again: what is its own doing, and what may pass. */
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import type { ArtifactStore } from '../../../src/store/store';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import { rollOut, type RollOutOptions } from '../../../src/rollout/engine';
 import { countingBatch, failingEnvironment } from '../../support/counting-batch';

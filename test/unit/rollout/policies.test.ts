@@ -1,6 +1,6 @@
 /** What a policy is besides its adapters: a router that chooses for each conversation, and a prompt. */
 import { z } from 'zod';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { OutsideFailure } from '../../../src/domain/failures';
 import { defineKind } from '../../../src/domain/kinds';

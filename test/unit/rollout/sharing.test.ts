@@ -1,7 +1,7 @@
 /** Batches of one setting that ask for some of the same rollouts: each is played once, whoever asks. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { type ArtifactStore, readJson } from '../../../src/artifacts/store';
+import { type ArtifactStore, readJson } from '../../../src/store/store';
 import type { RollOutOptions, RolloutBatch } from '../../../src/rollout/engine';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { played } from '../../support/played';

@@ -1,7 +1,7 @@
 /** What is stored answers for an environment that shows what it showed, and for no other, whatever its version says. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { Environment } from '../../../src/domain/environment';
 import { openAgent } from '../../../src/environments/agent/kind';
 import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../../src/environments/process';

@@ -1,4 +1,4 @@
-import { sha256 } from '../../../src/artifacts/hash';
+import { sha256 } from '../../../src/store/hash';
 import { capabilities } from '../../../examples/shop/rules/errors';
 import { calibrate, calibrationBandsSchema } from '../../../src/domain/calibration';
 import type { EnvironmentDescription } from '../../../src/domain/environment';

@@ -2,7 +2,7 @@
 import { defaultPayloadConverter, type StorageDriver } from '@temporalio/common';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { createDataConverter } from '../../../src/temporal/payload-storage';
 import { temporaryFolder } from '../../support/temporary-folder';
 

@@ -9,7 +9,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createGpuActivities } from '../../../src/activities';
 import type { TrainInput } from '../../../src/activities/types';
-import { openFolderStore } from '../../../src/artifacts/open-store';
+import { openFolderStore } from '../../../src/store/open-store';
 import { campaignSchema } from '../../../src/domain/campaign';
 import { OutsideFailure } from '../../../src/domain/failures';
 import type { TrainingResult } from '../../../src/domain/results';

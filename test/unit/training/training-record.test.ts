@@ -2,8 +2,8 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TrainingRecord } from '../../../src/training/result';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import { sha256 } from '../../../src/artifacts/hash';
+import { openFolderStore } from '../../../src/store/open-store';
+import { sha256 } from '../../../src/store/hash';
 import type { TrainingResult } from '../../../src/domain/results';
 import type { RolloutSummary } from '../../../src/domain/rollout';
 import { eachTemporaryFolder } from '../../support/temporary-folder';

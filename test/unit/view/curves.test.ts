@@ -1,13 +1,13 @@
 /** Curves over a real store, as trainings leave it: while they run, where a step is done again, and at their end. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import { keptJson } from '../../../src/artifacts/store';
+import { openFolderStore } from '../../../src/store/open-store';
+import { keptJson } from '../../../src/store/store';
 import type { Rollout, RolloutSummary } from '../../../src/domain/rollout';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { TrainingRecord } from '../../../src/training/result';
 import { createCurves } from '../../../src/view/curves';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import type { ArtifactStore } from '../../../src/store/store';
 import { scoredRollout } from '../../support/scored-rollout';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 import { inSteps } from '../../support/stored-keys';

@@ -2,8 +2,8 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import { openFolderStore } from '../../../src/store/open-store';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { Rollout } from '../../../src/domain/rollout';
 import { type Listening, listen } from '../../../src/gateway/listen';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';

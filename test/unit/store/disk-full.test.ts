@@ -3,9 +3,9 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { diskFull } from '../../../src/artifacts/durable-file';
-import { openFolderStore, removeLeftovers } from '../../../src/artifacts/open-store';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import { diskFull } from '../../../src/store/durable-file';
+import { openFolderStore, removeLeftovers } from '../../../src/store/open-store';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { Chunks } from '../../../src/rollout/chunks';
 
@@ -190,7 +190,7 @@ test('what is written aside is named after the host and the process', async () =
   mkdirSync(folder);
   writeFileSync(join(folder, 'config'), 'x');
   const script = join(outside, 'killed.js');
-  const source = JSON.stringify(join(__dirname, '../../..', 'src', 'artifacts', 'open-store.ts'));
+  const source = JSON.stringify(join(__dirname, '../../..', 'src', 'store', 'open-store.ts'));
   // Dies when something is written and not named yet.
   writeFileSync(
     script,

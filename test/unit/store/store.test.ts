@@ -3,16 +3,16 @@ import { cpSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import { canonical, digest } from '../../../src/artifacts/hash';
+import { openFolderStore } from '../../../src/store/open-store';
+import { canonical, digest } from '../../../src/store/hash';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
 let root: string;
 eachTemporaryFolder((folder) => (root = folder));
-/** A Node that runs this program, for which `source(name)` is a file of src/artifacts. */
+/** A Node that runs this program, for which `source(name)` is a file of src/store. */
 const run = (program: string, ...args: string[]) => {
   const hook = resolve(__dirname, '../../support/register.cjs');
-  const source = `const source = (name) => require(${JSON.stringify(resolve(__dirname, '../../../src/artifacts'))} + '/' + name);`;
+  const source = `const source = (name) => require(${JSON.stringify(resolve(__dirname, '../../../src/store'))} + '/' + name);`;
   return spawn(process.execPath, ['-r', hook, '-e', source + program, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

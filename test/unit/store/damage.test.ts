@@ -15,11 +15,11 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatEntry, parseEntry } from '../../../src/artifacts/content-store';
-import { FileHashes } from '../../../src/artifacts/objects';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import { sha256 } from '../../../src/artifacts/hash';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import { formatEntry, parseEntry } from '../../../src/store/content-store';
+import { FileHashes } from '../../../src/store/objects';
+import { openFolderStore } from '../../../src/store/open-store';
+import { sha256 } from '../../../src/store/hash';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { temporaryStore } from '../../support/temporary-store';
 

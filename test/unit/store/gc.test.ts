@@ -1,9 +1,9 @@
 /** Garbage collection beside writers that find or make again what is a month old, in a folder whose files are aged. */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { indexed } from '../../../src/artifacts/campaign-index';
-import { openFolderStore } from '../../../src/artifacts/open-store';
-import type { ArtifactStore } from '../../../src/artifacts/store';
+import { indexed } from '../../../src/store/campaign-index';
+import { openFolderStore } from '../../../src/store/open-store';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { age } from '../../support/aged';
 import { storedKeys } from '../../support/stored-keys';
