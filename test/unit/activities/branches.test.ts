@@ -3,9 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { TrainingRecord } from '../../../src/training/result';
 import { openFolderStore } from '../../../src/store/open-store';
-import { evaluationSchema } from '../../../src/domain/environment';
 import { bestIteration, type Iteration } from '../../../src/domain/results';
-import { type RolloutSummary, rolloutSchema } from '../../../src/domain/rollout';
+import { type RolloutSummary } from '../../../src/domain/rollout';
 import { outcomeOf, summarise, taskMeans } from '../../../src/domain/outcomes';
 import { rateFigure, rewardFigure } from '../../../src/report/build/figures';
 import { put } from '../../support/activity-inputs';
@@ -31,17 +30,6 @@ const summary = (rewards: string, sha256 = '0'): RolloutSummary => ({
   purpose: 'training',
   title: '',
   seconds: 0,
-});
-
-test('a name is short and plain', () => {
-  const named = (branch: unknown) => evaluationSchema.safeParse({ reward: 1, breakdown: {}, branch }).success;
-  expect(['special', 'a_2', 'x'.repeat(40), undefined].map(named)).toEqual([true, true, true, true]);
-  expect(['', 'x'.repeat(41), 'A', 'a b', '__proto__', 1].map(named)).toEqual(Array(6).fill(false));
-});
-
-test('a scored rollout keeps its branch', () => {
-  const [one] = rollouts('special 1');
-  expect(rolloutSchema.parse(JSON.parse(JSON.stringify(one)))).toMatchObject({ branch: 'special' });
 });
 
 describe('a batch', () => {

@@ -4,7 +4,7 @@
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createControlActivities } from '../../../src/activities';
 import { EnvironmentPool } from '../../../src/activities/environments';
@@ -19,7 +19,7 @@ import type { RolloutSummary } from '../../../src/domain/rollout';
 import { poolOf } from '../../../src/policy/base-model';
 import { registry, shopParts } from '../../support/kinds';
 import { python } from '../../support/embedded-server';
-import { putModule, putRollouts, run as runActivity } from '../../support/activity-inputs';
+import { putRollouts, run as runActivity } from '../../support/activity-inputs';
 import { namesIn } from '../../support/names-in';
 import { scoredRollout } from '../../support/scored-rollout';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -93,13 +93,6 @@ test('a step heartbeats while it waits, and ends once Temporal has not answered 
   expect(beats).toBeGreaterThan(2);
 });
 
-test('preparing: every list of tasks', async () => {
-  const result = await prepared();
-  expect(result.base).toBe(id);
-  expect(result.pool).toBe(poolOf({ store: await store.id(), base: result.base }));
-  expect(beats).toContainEqual({ kind: 'analysis', title: 'read the tasks', done: 2, total: 2 });
-});
-
 test('what only later stages need is no lack of a campaign that stops after its rollouts', async () => {
   const target = { kind: 'process', command: [process.execPath, join(__dirname, '../../support/two-party.mjs')] };
   const synthesizer = { kind: 'given', modules: '/no/modules' };
@@ -120,16 +113,6 @@ test('the pool is that of the store and of the base model, to which a server’s
   expect(named.pool).toBe('night');
   expect(poolOf({ store: 'another', base: own.base })).not.toBe(own.pool);
 });
-
-test('calibrating and the self-test', async () => {
-  const { calibration: bands } = campaign;
-  await run(activities.calibrate, { bands, rollouts: await rollouts(), confidence: 0.95 });
-  expect(beats.length).toBeGreaterThan(0);
-  const given = resolve(__dirname, '../..', 'fixtures', 'given', 'tau2-mock', 'hand_over_forbidden_requests.js');
-  const module = await putModule(store, readFileSync(given, 'utf8'));
-  await run(activities.selfTest, { module, unlike: campaign.target, campaign: 'one', budget: {} });
-  expect(beats.filter((beat) => beat?.title === 'self-test').length).toBeGreaterThan(1);
-}, 60_000);
 
 test('the report: every batch that was read; its files are whole and nothing is beside them', async () => {
   const ref = await rollouts();

@@ -1,10 +1,6 @@
-/**
- * The taxonomy on a target that shares nothing with `shop`: flight bookings, JSON observations of one tool and rendered ones of another. One
- * task, one trajectory per error.
- */
-import { capabilities, type ErrorClass, errorLabels } from '../../../examples/shop/rules/errors';
+/** The shop's analyst on a target that shares nothing with the shop; acceptance.test.ts holds its classes of error. */
+import { capabilities } from '../../../examples/shop/rules/errors';
 import { rules } from '../../../examples/shop/rules/rules';
-import { toolKnowledge } from '../../../examples/shop/rules/tools';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription, Reference } from '../../../src/domain/environment';
 import type { JsonSchema, Message, ToolSchema } from '../../../src/domain/messages';
@@ -35,7 +31,6 @@ const tools = [
 const description: EnvironmentDescription = {
   ...{ name: 'flights', version: '1', policy: '', tools, maxSteps: 10, hasReference: true },
 };
-const knowledge = toolKnowledge(tools);
 
 const bookings = 'B101 new york morning flexible 200 ; B202 new york evening basic 90 ; B303 oslo morning basic 50';
 const cancel = (id: string, refund: number) => ({ name: 'cancel_booking', arguments: { booking: id, refund } });
@@ -73,104 +68,6 @@ function trajectory({ request, turns, reference, reward = 0, key = 'k' }: Told):
 }
 
 const DENIAL = 'that is not possible';
-const labelsOf = (o: Told) => errorLabels({ rollout: trajectory(o), knowledge, denials: [DENIAL] });
-const lackingOf = (o: Told) =>
-  Object.entries(labelsOf(o)).flatMap(([errorClass, one]) => (one === 'LACKING' ? [errorClass] : []));
-
-describe('classes of error', () => {
-  const [evening, oslo, m07] = [move('B303', 'lisbon', 'evening'), 'Oslo morning flight', find('M07')];
-  const sorry = `Sorry, ${DENIAL}.`;
-  const alone = { ...m07, observation: 'B303 oslo evening basic 50' };
-  const error = (call: ReturnType<typeof find>, observation = 'error: no member') => ({ ...call, observation });
-  const request = 'I am M07. Cancel my New York morning flight. How much do I get back?';
-  const refund = { actions: [cancel('B101', 180)], tell: ['180'] };
-  const lounge = { actions: [cancel('B101', 180)], tell: ['the lounge'] };
-  const tasks = {
-    'two requests': {
-      request: `I am M07. Cancel my New York morning flight and move the ${oslo} to Lisbon in the evening.`,
-      reference: { actions: [cancel('B101', 180), evening], tell: [] },
-    },
-    forbidden: { request: 'I am M07. Cancel my New York evening flight.', reference: { actions: [], tell: [DENIAL] } },
-    'one of two forbidden': {
-      request: `I am M07. Cancel my New York evening flight and move the ${oslo} to Lisbon in the evening.`,
-      reference: { actions: [evening], tell: [DENIAL] },
-    },
-    'a question': { request, reference: refund },
-    'a question in words': { request, reference: lounge },
-    'no occasion for words': { request: `I am M07. Cancel my ${oslo}.`, reference: lounge },
-    'a missing identifier': {
-      request: 'Move my Oslo flight to Lisbon in the evening.',
-      reference: { actions: [evening], tell: [] },
-    },
-    permitted: {
-      request: 'I am M07. Move the flight B303 to Lisbon in the evening.',
-      reference: { actions: [evening], tell: [] },
-    },
-  };
-  const solved: Turn[] = [m07, cancel('B101', 180), evening, 'Done.'];
-
-  it('finds nothing lacking in a solution, in any order of the writes', () => {
-    const reordered = [solved[0], solved[2], solved[1], solved[3]] as Turn[];
-    for (const turns of [solved, reordered]) {
-      expect(labelsOf({ ...tasks['two requests'], turns, reward: 1 })).toEqual({
-        omitted_action: 'PRESENT',
-        forbidden_action: 'NA',
-        wrong_candidate: 'PRESENT',
-        wrong_value: 'PRESENT',
-        untold_information: 'NA',
-        invented_identifier: 'NA',
-        refused_permitted_action: 'PRESENT',
-      });
-    }
-  });
-
-  const cancelled = cancel('B101', 180);
-  const failing = { ...move('B999', 'lisbon', 'evening'), observation: 'Error: unknown' };
-  type Row = [task: keyof typeof tasks, what: string, turns: Turn[], expected: ErrorClass[]];
-  it.each<Row>([
-    ['two requests', 'left out after another was done', [m07, cancelled, 'Done.'], ['omitted_action']],
-    ['two requests', 'tried, but answered by an error, is not left out', [m07, cancelled, failing, 'Done.'], []],
-    ['two requests', 'no JSON was tried', [m07, cancelled, 'move_booking(booking="B303', 'Done.'], []],
-    ['two requests', 'the similar record', [m07, cancel('B202', 80), evening, 'Done.'], ['wrong_candidate']],
-    ['two requests', 'a computed value', [m07, cancel('B101', 200), evening, 'Done.'], ['wrong_value']],
-    ['two requests', 'a given value is a slip', [m07, cancelled, move('B303', 'oslo', 'evening'), 'Done.'], []],
-    ['two requests', 'errors side by side', [m07, cancel('B101', 200), 'Done.'], ['omitted_action', 'wrong_value']],
-    ['two requests', 'nothing was tried', [m07, 'Done.'], []],
-    ['forbidden', 'done all the same', [m07, cancel('B202', 80), 'Done.'], ['forbidden_action']],
-    ['forbidden', 'done on the similar record', [m07, cancelled, 'Done.'], ['wrong_candidate']],
-    ['forbidden', 'done on an unlike record, which is a slip', [m07, cancel('B303', 40), 'Done.'], []],
-    ['forbidden', 'not done and not refused', [m07, 'Done.'], []],
-    ['one of two forbidden', 'a slip in the other', [m07, move('B303', 'lisbon', 'morning'), `Moved; ${DENIAL}.`], []],
-    ['one of two forbidden', 'both done', [m07, cancel('B202', 80), evening, 'Done.'], ['forbidden_action']],
-    ['one of two forbidden', 'both refused', [m07, sorry], ['omitted_action']],
-    ['a question', 'not told', [m07, cancelled, 'Done.'], ['untold_information']],
-    ['a question', 'a false fact', [m07, cancelled, 'Done. You get 200.'], ['untold_information']],
-    ['a question', 'a false fact after a wrong value', [m07, cancel('B101', 200), 'You get 200.'], ['wrong_value']],
-    ['a question', 'not told because nothing was done', [m07, 'Done.'], []],
-    ['a question in words', 'not told', [m07, cancelled, 'Done.'], ['untold_information']],
-    ['a question in words', 'told in words', [m07, cancelled, 'You may use the Lounge.'], []],
-    ['no occasion for words', 'told: it is no refusal', [m07, 'Wait in the lounge.'], []],
-    ['a missing identifier', 'made up', [error(find('M99')), 'Sorry.'], ['invented_identifier']],
-    [
-      'a missing identifier',
-      'made up explains what follows',
-      [find('M99'), move('B101', 'lisbon', 'evening'), sorry],
-      ['invented_identifier'],
-    ],
-    ['a missing identifier', 'asked for, then copied wrongly', ['Your number?', error(find('M70')), 'Sorry.'], []],
-    ['permitted', 'refused', [alone, sorry], ['refused_permitted_action']],
-    ['permitted', 'refused, perhaps for a similar record in sight', [m07, sorry], []],
-  ])('%s: %s', (task, _, turns, expected) => {
-    expect(lackingOf({ ...tasks[task], turns })).toEqual(expected);
-    if (task === 'a missing identifier') expect(labelsOf({ ...tasks[task], turns }).invented_identifier).not.toBe('NA');
-  });
-
-  it('does not count what was left out when the trajectory was cut off', () => {
-    const turns = [m07, cancelled];
-    const rollout = { ...trajectory({ ...tasks['two requests'], turns }), stopReason: 'max_steps' as const };
-    expect(errorLabels({ rollout, knowledge, denials: [] }).omitted_action).toBe('PRESENT');
-  });
-});
 
 describe('discovery and labels', () => {
   const request = 'I am M07. Cancel my New York morning flight. How much do I get back?';

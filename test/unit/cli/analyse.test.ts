@@ -4,13 +4,11 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/store/open-store';
 import { keysOf } from '../../../src/store/campaign-index';
-import { storeRollouts } from '../../../src/cli/analyse/steps';
 import { openLedger } from '../../../src/llm/ledger';
 import { openGiven } from '../../support/open-given';
 import { analyse, type AnalyseOptions } from '../../../src/cli/analyse/run';
 import type { Analysis } from '../../../src/cli/analyse/result';
 import { UserError } from '../../../src/cli/errors';
-import { moreDollars } from '../../../src/cli/options';
 import { runCampaign } from '../../../src/cli/run/command';
 import { start } from '../../../src/cli/run/campaign';
 import {
@@ -395,15 +393,3 @@ it('leaves out what no request can hold', async () => {
   const { evidence } = await failure({ config, name: 'two' }, fileOf(two));
   expect(evidence.join()).toContain('long');
 });
-
-it('keeps conversations that are longer together than a text can be', async () => {
-  const store = { put: async ({ body }: { body: unknown }) => body };
-  // Text ends at 512 MiB.
-  expect(await storeRollouts(store as never, [{ key: 'a' }, { key: 'b' }] as never)).toEqual(
-    Buffer.from('{"key":"a"}\n{"key":"b"}\n'),
-  );
-});
-
-it.each(['0', '0.0', '-1', 'x'])('takes no budget of %s dollars', (given) =>
-  expect(() => moreDollars(given)).toThrow(/must be/),
-);
