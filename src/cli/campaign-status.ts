@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { plainLine } from '../domain/plain-text';
 import { alignColumns, wrapText } from '../terminal';
-import { searchAttributeNames } from '../workflows/messages';
+import { searchAttributeNames, workflowTypes } from '../workflows/messages';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { readReport, reported } from './reports';
@@ -97,7 +97,7 @@ interface CampaignRow {
 export async function listCampaigns({ client }: Temporal): Promise<CampaignRow[]> {
   const listed = new Map<string, CampaignRow>();
   const attention = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
-  const query = "WorkflowType = 'campaign'";
+  const query = `WorkflowType = '${workflowTypes.campaign}'`;
   for await (const { workflowId: name, status, ...run } of client.workflow.list({ query })) {
     if (listed.has(name)) continue;
     const stopped = status.name === 'COMPLETED' ? stoppedAfter(run.memo) : undefined;
@@ -109,7 +109,8 @@ export async function listCampaigns({ client }: Temporal): Promise<CampaignRow[]
     });
   }
   // Children that run are few.
-  const children = "WorkflowType IN ('capability', 'arm') AND ExecutionStatus = 'Running'";
+  const { capability, arm } = workflowTypes;
+  const children = `WorkflowType IN ('${capability}', '${arm}') AND ExecutionStatus = 'Running'`;
   for await (const { workflowId, typedSearchAttributes } of client.workflow.list({ query: children })) {
     const row = listed.get(workflowId.split('/')[0]!);
     if (row) row.attention ??= typedSearchAttributes.get(attention);

@@ -15,6 +15,7 @@ import {
   childFailureIn,
   searchAttributeNames,
   workflowIds,
+  workflowTypes,
   type CampaignInput,
   type CampaignResult,
   type Memo,
@@ -90,7 +91,10 @@ export async function startCampaign(
   const configDigest = configDigests[until ?? LAST_STAGE];
   const input: CampaignInput = { campaign, ...(until && { until }), ...(force && { force }) };
   const options = startOptions(input, { taskQueue: taskQueues.control(store), configDigest, terms, contents, file });
-  await temporal.client.workflow.start('campaign', { ...options, workflowIdConflictPolicy: 'USE_EXISTING' });
+  await temporal.client.workflow.start(workflowTypes.campaign, {
+    ...options,
+    workflowIdConflictPolicy: 'USE_EXISTING',
+  });
   const now = await campaignState(temporal, campaign.name);
   if (now && now.taskQueue !== options.taskQueue) throw ofAnotherHome(campaign.name, now);
 }
@@ -137,7 +141,7 @@ export async function retryCampaign(
   const { campaign, until, force } = await inputOf(temporal, name, state);
   const restart = async (again: string[], kept?: CampaignInput['kept']) => {
     const input = { campaign, ...(until && { until }), ...(force && { force }), ...(kept && { kept }) };
-    if (again.length > 0) await temporal.client.workflow.start('campaign', startOptions(input, state));
+    if (again.length > 0) await temporal.client.workflow.start(workflowTypes.campaign, startOptions(input, state));
     return again;
   };
   if (state.status !== 'COMPLETED') {
@@ -170,7 +174,7 @@ export async function restartCampaign(temporal: Temporal, name: string): Promise
   const state = await campaignState(temporal, name);
   if (!state) throw new UnknownCampaign(name);
   const options = startOptions(await inputOf(temporal, name, state), state);
-  await workflow.start('campaign', { ...options, workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
+  await workflow.start(workflowTypes.campaign, { ...options, workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
 }
 
 async function inputOf({ client }: Temporal, name: string, { runId }: CampaignState): Promise<CampaignInput> {

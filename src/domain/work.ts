@@ -11,19 +11,22 @@ export type Stage = (typeof stages)[number];
 export const LAST_STAGE: Stage = 'evaluation';
 
 export const taskQueues = {
-  /** Of a store: its workflows run there, and the short steps. */
-  control: (store: string): string => `control-${store}`,
-  /** Of a pool: workers with one store, whose policy server serves one base model. */
-  rollouts: (pool: string): string => `rollouts-${pool}`,
-  gpu: (pool: string): string => `gpu-${pool}`,
+  /** One per store, for its workflows and their short steps. */
+  control: (store: string): string => `campaign-control-${store}`,
+  /** One per pool: workers with one store, whose policy server serves one base model. */
+  rollouts: (pool: string): string => `campaign-rollouts-${pool}`,
+  gpu: (pool: string): string => `campaign-gpu-${pool}`,
 } as const;
 export type QueueName = keyof typeof taskQueues;
 
 /** The store whose control queue this is. */
 export const storeOfQueue = (controlQueue: string): string => controlQueue.slice(taskQueues.control('').length);
 
-/** Of the steps that may take hours: its workers take them beside those of the other queue, so that none of minutes waits for one of them. */
-export const longQueue = (queue: string): string => `long-${queue}`;
+/**
+ * The queue for steps that may take hours. The same workers poll it with slots of its own, so that short steps never wait behind long ones. Names of
+ * pools have no dot.
+ */
+export const longQueue = (queue: string): string => `${queue}.long`;
 
 /** Exit code of a worker that stops by itself, since it failed all that it took; of any other program it is a crash. */
 export const FAULTY = 3;

@@ -18,7 +18,7 @@ export interface ArmInput {
   capabilities: CapabilityResult[];
 }
 
-export const arm = (input: ArmInput): Promise<ArmResult> => withOutcome(() => runArm(input));
+export const campaignArm = (input: ArmInput): Promise<ArmResult> => withOutcome(() => runArm(input));
 
 async function runArm({ spec, ...input }: ArmInput): Promise<ArmResult> {
   const name = armName(spec);

@@ -21,7 +21,7 @@ const stageOf: Record<Stage, (run: Run) => Promise<void>> = {
   evaluation: evaluationStage,
 };
 
-export const campaign = (input: CampaignInput): Promise<CampaignResult> => withOutcome(() => runCampaign(input));
+export const campaignRun = (input: CampaignInput): Promise<CampaignResult> => withOutcome(() => runCampaign(input));
 
 async function runCampaign({
   campaign: given,

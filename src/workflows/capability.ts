@@ -18,7 +18,7 @@ export interface CapabilityInput extends SynthesisInput {
   baseHeldOut: RolloutSummary;
 }
 
-export const capability = (input: CapabilityInput): Promise<CapabilityResult> =>
+export const campaignCapability = (input: CapabilityInput): Promise<CapabilityResult> =>
   withOutcome(() => runCapability(input));
 
 async function runCapability(input: CapabilityInput): Promise<CapabilityResult> {

@@ -13,7 +13,7 @@ import type { ArmInput } from './arm';
 import { arms } from './arms';
 import type { CapabilityInput } from './capability';
 import { endedIn, isCancelled, reasonOf, resultingReason } from './failures';
-import { searchAttributeNames, workflowIds } from './messages';
+import { searchAttributeNames, workflowIds, workflowTypes } from './messages';
 import { checkAdapters, required, rollOutTarget, type Run } from './run';
 import { basePolicy } from './steps';
 
@@ -86,7 +86,7 @@ function comparedArms({ config }: Run, arms: ArmResult[], spent: number): ArmRes
 const wordsOf = ({ name, definition }: Lacking): Lacking => ({ name, definition });
 
 const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
-const capabilityAttribute = defineSearchAttributeKey(searchAttributeNames.capability, 'KEYWORD');
+const childAttribute = defineSearchAttributeKey(searchAttributeNames.child, 'KEYWORD');
 
 export async function startCapability(run: Run, input: CapabilityInput): Promise<CapabilityResult> {
   const { name } = input.candidate;
@@ -106,7 +106,6 @@ export async function startArm(run: Run, input: ArmInput): Promise<ArmResult> {
 }
 
 interface Child<R> {
-  /** Also the type of its workflow. */
   kind: 'capability' | 'arm';
   name: string;
   args: unknown[];
@@ -130,7 +129,7 @@ async function runChild<R>({ config, status }: Run, workflowId: string, o: Child
   const { kind, name, args, failed } = o;
   try {
     const options = { ...childOptions(config, { workflowId, kind, name }), args };
-    const started = await startChild(kind, options);
+    const started = await startChild(workflowTypes[kind], options);
     status.child(workflowId, kind, name, 'running', '');
     return (await started.result()) as R;
   } catch (error) {
@@ -148,6 +147,6 @@ const childOptions = (campaign: Campaign, o: { workflowId: string; kind: string;
   staticSummary: escapeMarkdown(`${o.kind}: ${o.name}`),
   typedSearchAttributes: new TypedSearchAttributes([
     { key: campaignAttribute, value: campaign.name },
-    { key: capabilityAttribute, value: o.name },
+    { key: childAttribute, value: o.name },
   ]),
 });

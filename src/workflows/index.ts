@@ -1,9 +1,12 @@
 /**
- * The workflows that the control workers run, with their ids:
+ * The workflow types that the control workers run, with their ids:
  *
- *   campaign    NAME               base rollouts, selection, children, router, evaluation, report
- *   capability  NAME/capability/C  synthesis rounds, training, validation; one for each selected capability
- *   arm         NAME/arm/A         one baseline, with at most the training rollouts of all capabilities
+ *   campaignRun         NAME               base rollouts, selection, children, router, evaluation, report
+ *   campaignCapability  NAME/capability/C  synthesis rounds, training, validation; one for each selected capability
+ *   campaignArm         NAME/arm/A         one baseline, with at most the training rollouts of all capabilities
+ *
+ * Names. Workflow types begin with `campaign` (`workflowTypes` in messages.ts), search attributes with `Campaign`. Task queues are
+ * campaign-control-<store> for workflows and short steps, campaign-rollouts-<pool> and campaign-gpu-<pool>; steps of hours wait in QUEUE.long.
  *
  * Results. Activities store texts, weights and rollouts under keys of their inputs, and return references and figures. A child returns its result to its
  * campaign, which writes the report. So a campaign can be cancelled or terminated and run again: its activities find what is stored.
@@ -19,6 +22,6 @@
  *   budget     training rollouts that an arm may spend to be compared with trace
  *   pool       workers with one store and one base model
  */
-export { arm } from './arm';
-export { campaign } from './campaign';
-export { capability } from './capability';
+export { campaignArm } from './arm';
+export { campaignRun } from './campaign';
+export { campaignCapability } from './capability';

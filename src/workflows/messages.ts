@@ -67,6 +67,13 @@ export interface Asked {
   environment?: { candidate: Candidate; rounds: SynthesisRound[] };
 }
 
+/** The names under which index.ts exports the workflows: prefixed, since a cluster's namespace is shared. */
+export const workflowTypes = {
+  campaign: 'campaignRun',
+  capability: 'campaignCapability',
+  arm: 'campaignArm',
+} as const;
+
 export const updateNames = { decide: 'decide' } as const;
 export const queryNames = { progress: 'progress', approval: 'approval' } as const;
 
@@ -74,7 +81,8 @@ export const queryNames = { progress: 'progress', approval: 'approval' } as cons
 export const searchAttributeNames = {
   campaign: 'CampaignName',
   stage: 'CampaignStage',
-  capability: 'CampaignCapability',
+  /** The capability or arm of a child. */
+  child: 'CampaignChild',
   /** `approval` while the campaign or child waits for one. */
   attention: 'CampaignAttention',
   /** How campaigns and their children ended. */

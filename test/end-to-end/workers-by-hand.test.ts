@@ -124,7 +124,7 @@ test('workers that must not play say why and play nothing; operators see what th
   const at = ['--temporal-address', env.address];
   const seen = async () => JSON.parse(await command(home, 'status', 'seen', '--json', ...at)) as Snapshot;
   expect(await command(home, 'start', file, '--until', 'rollouts', ...at)).toMatch(
-    /campaign seen started; .*\nnone of the control workers of .*home-of-started \(control-[0-9a-f]{12}\) runs now/,
+    /campaign seen started; .*\nnone of the control workers of .*home-of-started \(campaign-control-[0-9a-f]{12}\) runs now/,
   );
   const plain = await worker('control', home, {}, []);
   const refused = await until(seen, ({ status }) => status !== 'RUNNING');
@@ -137,7 +137,7 @@ test('workers that must not play say why and play nothing; operators see what th
       if (!holds(now) && now.status !== 'RUNNING') throw new Error(`the campaign ended as ${now.status} before`);
       return holds(now);
     });
-  const queue = 'rollouts-by-hand';
+  const queue = 'campaign-rollouts-by-hand';
   const waiting = await campaign(({ activities }) => activities.some(({ type }) => type === 'checkBase'));
   expect(waiting.activities).toMatchObject([{ state: 'scheduled', queue }]);
 
@@ -172,7 +172,7 @@ test('workers that must not play say why and play nothing; operators see what th
   for (const [, labels] of scored) expect(labels).toMatch(/campaign="seen",cause="",/);
 
   // A workflow whose code fails.
-  const bad = await env.client.workflow.start('campaign', {
+  const bad = await env.client.workflow.start('campaignRun', {
     workflowId: 'bad',
     taskQueue: control.ready.taskQueues![0]!,
     args: [{}],

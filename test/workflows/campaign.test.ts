@@ -442,7 +442,7 @@ test('the best iteration by held-out success is kept, the first of equals; of an
 test('a child that still runs for an earlier run is replaced', async () => {
   const name = 'still-ending';
   const workflowId = `${name}/capability/${TELL}`;
-  const earlier = await env().client.workflow.start('campaign', { workflowId, taskQueue: 'nobody polls it' });
+  const earlier = await env().client.workflow.start('campaignRun', { workflowId, taskQueue: 'nobody polls it' });
   const { handle, seen } = await begin({ name }, selecting(TELL));
   await handle.result();
   const { status } = await env().client.workflow.getHandle(workflowId, earlier.firstExecutionRunId).describe();

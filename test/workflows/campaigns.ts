@@ -5,7 +5,7 @@ import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { Campaign, PartFacts } from '../../src/domain/campaign';
 import type { CampaignRecord } from '../../src/domain/results';
 import { activities as activityEntries, type ActivityName } from '../../src/domain/work';
-import type { campaign as campaignWorkflow } from '../../src/workflows';
+import type { campaignRun } from '../../src/workflows';
 import type { CampaignInput, CampaignProgress, CampaignResult } from '../../src/workflows/messages';
 import { quiet, start, withWorkers } from './environment';
 import { type Activities, config, fakeActivities, type Seen } from './fake-activities';
@@ -16,7 +16,7 @@ type Asked<Name extends ActivityName> = Parameters<Activities[Name]>[0];
 
 export interface Begun {
   campaign: Campaign;
-  handle: WorkflowHandle<typeof campaignWorkflow>;
+  handle: WorkflowHandle<typeof campaignRun>;
   /** Of a capability, or of an arm. */
   child: (name: string, kind?: 'capability' | 'arm') => WorkflowHandle;
   activities: Activities;

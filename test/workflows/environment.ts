@@ -16,8 +16,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { longQueue, taskQueues } from '../../src/domain/work';
 import { createDataConverter } from '../../src/temporal/payload-storage';
-import { type CampaignInput, searchAttributeNames } from '../../src/workflows/messages';
-import type { campaign } from '../../src/workflows';
+import { type CampaignInput, searchAttributeNames, workflowTypes } from '../../src/workflows/messages';
+import type { campaignRun } from '../../src/workflows';
 import { POOL, type Activities } from './fake-activities';
 
 const repository = resolve(__dirname, '..', '..');
@@ -157,8 +157,8 @@ export const start = (
   env: TestWorkflowEnvironment,
   input: CampaignInput,
   taskQueue: string = queues.control,
-): Promise<WorkflowHandle<typeof campaign>> =>
-  env.client.workflow.start<typeof campaign>('campaign', {
+): Promise<WorkflowHandle<typeof campaignRun>> =>
+  env.client.workflow.start<typeof campaignRun>(workflowTypes.campaign, {
     workflowId: input.campaign.name,
     taskQueue,
     args: [input],

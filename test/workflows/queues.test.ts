@@ -92,7 +92,7 @@ test('campaigns of two homes never meet: neither their workflows nor, without a 
   expect(await hasWorkers(temporal(), one.control)).toBe(false);
   await started(one, 'same-name');
   await expect(started(two, 'same-name')).rejects.toThrow(
-    /^campaign same-name is running on this Temporal server from another home \(task queue control-[0-9a-f]{12}\); give this one its own name/,
+    /^campaign same-name is running on this Temporal server from another home \(task queue campaign-control-[0-9a-f]{12}\); give this one its own name/,
   );
   await started(two, 'another-name');
   const waits = async () => {

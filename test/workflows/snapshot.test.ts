@@ -79,7 +79,7 @@ test('what waits for a worker is told from what one has', async () => {
     const before = Date.now();
     await start(env, { campaign: config({ name: 'waits' }) });
     const waits = await seen('waits', ({ activities }) => activities.length > 0);
-    const queue = 'rollouts-pool';
+    const queue = 'campaign-rollouts-pool';
     expect(waits.activities).toEqual([
       { id: expect.any(String), workflowId: 'waits', type: 'checkBase', queue, state: 'scheduled', attempt: 1 },
     ]);
@@ -144,7 +144,7 @@ test('code that fails is told from a worker that is away, and ends a run', async
   const output = { show: () => undefined, note: () => undefined };
   await worker.runUntil(async () => {
     const workflowId = 'changed';
-    await env.client.workflow.start('campaign', {
+    await env.client.workflow.start('campaignRun', {
       workflowId,
       taskQueue: queues.control,
       workflowTaskTimeout: '1s',

@@ -118,7 +118,7 @@ describe('a name that Temporal knows', () => {
   const state = {
     status: 'COMPLETED',
     runId: 'r',
-    taskQueue: 'control-s',
+    taskQueue: 'campaign-control-s',
     isCancelling: false,
     configDigest: 'a',
     terms: 't',
@@ -151,7 +151,7 @@ describe('a name that Temporal knows', () => {
     ['another configuration', { ...stopped, configDigest: 'q' }],
     ['another configuration', { ...state, status: 'RUNNING', configDigest: 'b' }],
     ['other files', { ...state, contents: 'b' }],
-    ['another home', { ...state, taskQueue: 'control-other' }],
+    ['another home', { ...state, taskQueue: 'campaign-control-other' }],
   ] as const)('of %s is refused', (_what, known) => {
     expect(() => decide(known, about)).toThrow('--name');
   });

@@ -44,7 +44,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 const begin = (step: string, workflowId = step) =>
-  env.client.workflow.start('campaign', { workflowId, taskQueue: 'workflows', args: [step] });
+  env.client.workflow.start('campaignRun', { workflowId, taskQueue: 'workflows', args: [step] });
 
 /** Beside a worker for workflows alone, one of which has begun. */
 async function withWorkflow(step: string, body: (run: Awaited<ReturnType<typeof begin>>) => Promise<void>) {
