@@ -125,9 +125,13 @@ demo: install build ## The whole method on this machine, about 10 minutes (SEED=
 	bin/campaign run campaigns/demo.yaml $(if $(SEED),--seed $(SEED))
 
 .PHONY: test
-test: install build bridges s3-server ## All tests: lint, types, Node, Python
-	@begun=$$(date +%s); $(MAKE) -j2 lint typecheck && $(MAKE) test-node test-python && seconds=$$(($$(date +%s) - begun)) \
+test: install build bridges tinker s3-server ## Lint, types, and the tests in Node and Python
+	@begun=$$(date +%s); $(MAKE) -j2 lint typecheck && $(MAKE) -j2 --output-sync=line test-node test-python && seconds=$$(($$(date +%s) - begun)) \
 	  && echo "make test: $$((seconds / 60)) min $$((seconds % 60)) s (the budget is 12 min on two quiet cores)"
+
+.PHONY: test-all
+test-all: ## The same with the tests that take longer (test/**/*.long.ts)
+	TEST_ALL=1 $(MAKE) test
 
 # More workers than cores: many tests wait for timers of Temporal's.
 .PHONY: test-node

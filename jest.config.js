@@ -2,7 +2,9 @@
 module.exports = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],
-  testMatch: ['**/*.test.ts'],
+  // `make test-all` runs the long ones too.
+  testMatch: ['**/*.test.ts', ...(process.env.TEST_ALL ? ['**/*.long.ts'] : [])],
+  testSequencer: './test/support/sequencer.mjs',
   // Many tests flush files or start processes: on busy cores they take long, and none of them is about time.
   testTimeout: 30_000,
   // Dynamic imports of sources name the file that the compiler makes of them.

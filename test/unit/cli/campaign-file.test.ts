@@ -170,7 +170,7 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
 });
 
 describe('files that are shipped', () => {
-  // That all of them can be started, given.test.ts tells.
+  // That all of them can be started, given.long.ts tests.
   const onGpus = readdirSync(join(repository, 'campaigns')).filter((file) => /qwen3.*\.yaml$/.test(file));
   it.each(onGpus)('%s fits the vLLM that it describes, and has time for its steps', (file) => {
     const path = join(repository, 'campaigns', file);
