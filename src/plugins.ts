@@ -6,8 +6,8 @@ import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { projectRoot } from './store/project-root';
-import type { Environment } from './domain/environment';
-import { reasonOf } from './domain/failures';
+import { type Environment, type Evaluation, evaluationSchema, type StopReason } from './domain/environment';
+import { OutsideFailure, reasonOf } from './domain/failures';
 import { firstIssue } from './domain/issues';
 import type { Identity, Kind, KindSpec } from './domain/kinds';
 import type { EnvironmentKind } from './environments/kinds';
@@ -112,7 +112,15 @@ const partOf =
     return { ...kind, plugin, open };
   };
 
-/** Puts the plug-in into the description of an environment, and so into the keys of its rollouts. */
+/** Returns what a plug-in's environment gave. Throws BadEnvironment if it is no evaluation. */
+function readEvaluation(kind: string, given: unknown): Evaluation {
+  const { data, error } = evaluationSchema.safeParse(given);
+  if (data) return data;
+  const problem = `target ${kind}: evaluate: ${firstIssue(error, given)}`;
+  throw new OutsideFailure('BadEnvironment', `${problem}; return what docs/environments.md says of evaluate`);
+}
+
+/** Puts the plug-in into the description of an environment, and so into the keys of its rollouts, and checks its rewards. */
 const targetOf =
   (plugin: string) =>
   (kind: EnvironmentKind): EnvironmentKind => ({
@@ -126,7 +134,16 @@ const targetOf =
         },
         describe: async () => ({ ...(await environment.describe()), plugin }),
         tasks: (split) => environment.tasks(split),
-        reset: (...given) => environment.reset(...given),
+        async reset(...given) {
+          const episode = await environment.reset(...given);
+          const evaluate = async (reason: StopReason) => readEvaluation(kind.kind, await episode.evaluate(reason));
+          return {
+            start: episode.start,
+            step: (...said) => episode.step(...said),
+            evaluate,
+            close: () => episode.close(),
+          };
+        },
         close: () => environment.close(),
       };
     },

@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { decompress } from 'fzstd';
 import { type Entry, fromBufferPromise } from 'yauzl';
 import { z } from 'zod';
-import { rewardSchema, roundReward } from '../domain/environment';
+import { rewardSchema } from '../domain/environment';
 import { firstIssue } from '../domain/issues';
 import { mapLeaves, readJson } from './json';
 import type { Conversation } from './line';
@@ -68,8 +68,8 @@ function readScore(scores: NonNullable<Sample['scores']>, scorer: string | undef
   if (!Object.hasOwn(scores, name)) return `has no score of ${name}; --scorer may be ${names.join(', ')}`;
   const value = scores[name]?.value;
   if (value === null || Number.isNaN(value)) return undefined;
-  if (rewardSchema.safeParse(value).success) return roundReward(value as number);
   return (
+    rewardSchema.safeParse(value).data ??
     GRADES[typeof value === 'object' ? '' : String(value).trim().toUpperCase()] ??
     `scores.${name}.value is ${JSON.stringify(value).slice(0, 60)}; it must be "C", "I", "P", "N", true, false or a number from 0 to 1`
   );

@@ -1,6 +1,6 @@
 /** Reads one line of JSON lines: a conversation, how it ended, and what it was offered. */
 import { z } from 'zod';
-import { type Reference, referenceSchema, rewardSchema, roundReward } from '../domain/environment';
+import { type Reference, referenceSchema, rewardSchema } from '../domain/environment';
 import { reasonOf } from '../domain/failures';
 import { firstIssue } from '../domain/issues';
 import { isTooDeep, type Message, type ToolSchema } from '../domain/messages';
@@ -71,7 +71,7 @@ const lineSchema = z.looseObject({
       'expected a number from 0 to 1, where 1 is success (true or false belongs into "passed")',
     )
     // Python writes NaN for a reward that was never given.
-    .transform((value) => (Number.isNaN(value) ? undefined : roundReward(value)))
+    .transform((value) => rewardSchema.safeParse(value).data)
     .nullish(),
   passed: outcome,
   success: outcome,

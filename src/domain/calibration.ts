@@ -6,7 +6,6 @@
 import { z } from 'zod';
 import type { Decision } from './approval';
 import type { ArtifactRef } from './artifacts';
-import { rewardSchema, roundReward } from './environment';
 import { count, fraction } from './kinds';
 import { successes, successRateOf, successShare } from './outcomes';
 import { type Group, isSuccess, type RolloutSummary } from './rollout';
@@ -95,10 +94,10 @@ function measure(groups: readonly Group[], confidence: number): Measures {
         trials: Math.max(...groups.map(({ rewards }) => rewards.length)),
         ...{ confidence, resamples: RESAMPLES },
       }),
-      mean: successRateOf(groups),
+      value: successRateOf(groups),
     },
     allSuccess: shareOf((rewards) => rewards.every((reward) => isSuccess({ reward }))),
-    allZero: shareOf((rewards) => rewards.every((reward) => roundReward(reward) === 0)),
+    allZero: shareOf((rewards) => rewards.every((reward) => reward === 0)),
     constant: shareOf(isConstant),
     informative: shareOf((rewards) => !isConstant(rewards)),
   };
@@ -129,7 +128,7 @@ function mapValues<K extends string, A, B>(record: Record<K, A>, map: (value: A)
 }
 // Round-off of the means must not leave [0, 1].
 const points = <K extends string>(estimates: Record<K, Estimate>) =>
-  mapValues(estimates, ({ mean: value }) => Math.min(1, Math.max(0, value)));
+  mapValues(estimates, ({ value }) => Math.min(1, Math.max(0, value)));
 const intervals = <K extends string>(estimates: Record<K, Estimate>, level: number) =>
   mapValues(estimates, ({ low, high }) => ({ low, high, level }));
 
@@ -161,7 +160,7 @@ export const calibrationReportSchema = z.object({
 });
 export type CalibrationReport = z.infer<typeof calibrationReportSchema>;
 
-/** Holds rewards, grouped by seed, against the bands. Throws if a group is empty or a reward is not in [0, 1]. */
+/** Holds rewards, grouped by seed, against the bands. Throws if there is no group, or one is empty. */
 export function calibrate({
   groups,
   bands,
@@ -201,8 +200,6 @@ function check(groups: readonly Group[]): void {
   groups.forEach(({ rewards }, i) => {
     if (rewards.length === 0)
       throw new Error(`calibrate: group ${i} is empty; leave out seeds without a scored rollout`);
-    const wrong = rewards.find((reward) => !rewardSchema.safeParse(reward).success);
-    if (wrong !== undefined) throw new Error(`calibrate: group ${i} has the reward ${wrong}; rewards are in [0, 1]`);
   });
 }
 

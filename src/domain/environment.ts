@@ -100,15 +100,14 @@ export const branchSchema = z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'lower-ca
 /** Weighted sums miss their value by rounding, in single precision by up to 1e-7: 0.7 + 0.2 + 0.1 is 0.9999999999999999. */
 const ROUNDING = 1e-6;
 
-/** The reward as an environment, a program or a file gives it; `roundReward` makes it the product's. */
+/** Reads a reward that an environment, a program or a file gives: exactly 0 or 1 where it differs from that by rounding alone. */
 export const rewardSchema = z
   .number('Invalid input: expected a number from 0 to 1')
   .min(-ROUNDING, 'Too small: expected a number from 0 to 1')
-  .max(1 + ROUNDING, 'Too big: expected a number from 0 to 1');
+  .max(1 + ROUNDING, 'Too big: expected a number from 0 to 1')
+  .transform((reward) => (reward >= 1 - ROUNDING ? 1 : reward <= ROUNDING ? 0 : reward));
 
-/** Returns exactly 0 or 1 for a reward that differs from it by rounding alone. Called wherever a reward enters the product. */
-export const roundReward = (reward: number): number => (reward >= 1 - ROUNDING ? 1 : reward <= ROUNDING ? 0 : reward);
-
+/** Every way into the product (protocol, sandbox, agent program, plug-in) reads its answer with this schema; nothing after it checks a reward. */
 export const evaluationSchema = z.object({
   reward: rewardSchema,
   breakdown: z.record(z.string(), z.number()),

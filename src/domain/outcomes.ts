@@ -9,54 +9,33 @@ import {
   TOLD,
   brokenRolloutSchema,
   choiceSchema,
+  scoredRolloutSchema,
   isSuccess,
   type Group,
-  type Rollout,
   type BranchSummary,
   type RolloutSummary,
 } from './rollout';
-import { branchSchema, stopReasonSchema } from './environment';
-import { countsOf, type TaskMeans, mean, meanShare } from './statistics';
+import { countsOf, groupBy, type TaskMean, type TaskMeans, mean, meanShare } from './statistics';
 
-const scoredOutcomeSchema = z.object({
-  status: z.literal('scored'),
-  ...brokenRolloutSchema.pick({ key: true, task: true, attempt: true }).shape,
-  reward: z.number(),
-  branch: branchSchema.optional(),
-  stopReason: stopReasonSchema,
-  promptTokens: z.number(),
-  completionTokens: z.number(),
-  /** Where the policy was a router: what it chose. */
-  routed: choiceSchema.omit({ policy: true }).optional(),
-});
+const scoredOutcomeSchema = scoredRolloutSchema
+  .pick({
+    status: true,
+    key: true,
+    task: true,
+    attempt: true,
+    reward: true,
+    branch: true,
+    stopReason: true,
+    usage: true,
+  })
+  .extend({ routed: choiceSchema.omit({ policy: true }).optional() });
 type ScoredOutcome = z.infer<typeof scoredOutcomeSchema>;
 
 const outcomeSchema = z.discriminatedUnion('status', [scoredOutcomeSchema, brokenRolloutSchema]);
 export type Outcome = z.infer<typeof outcomeSchema>;
-export const outcomesSchema = z.array(outcomeSchema);
 
-export function outcomeOf(rollout: Rollout): Outcome {
-  if (rollout.status === 'broken') return rollout;
-  const { key, task, attempt, reward, branch, stopReason, usage, routed } = rollout;
-  return {
-    status: 'scored',
-    key,
-    task,
-    attempt,
-    reward,
-    ...(branch !== undefined && { branch }),
-    stopReason,
-    promptTokens: usage.promptTokens,
-    completionTokens: usage.completionTokens,
-    ...(routed && {
-      routed: {
-        chosen: routed.chosen,
-        probabilities: routed.probabilities,
-        ...(routed.milliseconds !== undefined && { milliseconds: routed.milliseconds }),
-      },
-    }),
-  };
-}
+/** Reads stored outcomes, and picks those of rollouts. */
+export const outcomesSchema = z.array(outcomeSchema);
 
 const scoredIn = (outcomes: readonly Outcome[]): ScoredOutcome[] =>
   outcomes.filter((outcome): outcome is ScoredOutcome => outcome.status === 'scored');
@@ -83,14 +62,19 @@ export function groupByTask(outcomes: readonly Outcome[]): Map<string, Group> {
 
 /** `from`: the batch that the outcomes are of. */
 export function taskMeans(outcomes: readonly Outcome[], from: ArtifactRef): TaskMeans {
-  const means: TaskMeans = { success: new Map(), reward: new Map(), branch: new Map(), trials: 0, from: [from] };
-  for (const [task, { rewards, branch }] of groupByTask(outcomes)) {
-    if (branch !== undefined) means.branch.set(task, branch);
-    means.success.set(task, successShare(rewards));
-    means.reward.set(task, mean(rewards));
-    means.trials = Math.max(means.trials, rewards.length);
+  const tasks = new Map<string, TaskMean>();
+  let trials = 0;
+  for (const [task, own] of groupBy(scoredIn(outcomes), (outcome) => outcome.task)) {
+    const { branch } = own[0]!;
+    const success = mean(own.map((one) => (isSuccess(one) ? 1 : 0)));
+    tasks.set(task, {
+      success,
+      reward: mean(own.map(({ reward }) => reward)),
+      ...(branch !== undefined && { branch }),
+    });
+    trials = Math.max(trials, own.length);
   }
-  return means;
+  return { tasks, trials, from: [from] };
 }
 
 /** The figures of a batch. Without a scored rollout means are 0, and `scored` says so. */
@@ -105,8 +89,8 @@ export function summarise(
     ...ratesOf(scored),
     broken: outcomes.length - scored.length,
     ...(branches.length > 0 && { branches: Object.fromEntries(branches.map((name) => [name, ofBranch(name)])) }),
-    promptTokens: scored.reduce((sum, { promptTokens }) => sum + promptTokens, 0),
-    completionTokens: scored.reduce((sum, { completionTokens }) => sum + completionTokens, 0),
+    promptTokens: scored.reduce((sum, { usage }) => sum + usage.promptTokens, 0),
+    completionTokens: scored.reduce((sum, { usage }) => sum + usage.completionTokens, 0),
     stopReasons: countNames(scored.map(({ stopReason }) => stopReason)),
     errors: countNames(outcomes.flatMap((one) => (one.status === 'broken' ? [one.error.type] : []))),
     ...(causes.length > 0 && { causes }),

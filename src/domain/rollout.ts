@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from './artifacts';
-import { evaluationSchema, roundReward, stopReasonSchema } from './environment';
+import { evaluationSchema, stopReasonSchema } from './environment';
 import { type FailureType, isRetryable, OutsideFailure, retryOf } from './failures';
 import { messageSchema } from './messages';
 
@@ -82,7 +82,7 @@ const identity = {
   attempt: z.number().int().nonnegative(),
 };
 
-const scoredRolloutSchema = z.object({
+export const scoredRolloutSchema = z.object({
   status: z.literal('scored'),
   ...identity,
   /** Where the policy was a router: what it chose. */
@@ -114,7 +114,7 @@ export interface Group {
 }
 
 /** The method's threshold of success: a reward of 1. */
-export const isSuccess = ({ reward }: { reward: number }): boolean => roundReward(reward) === 1;
+export const isSuccess = ({ reward }: { reward: number }): boolean => reward === 1;
 
 export const purposes = ['base_rollouts', 'calibration', 'training', 'held_out', 'outcome_matrix', 'test'] as const;
 export const purposeSchema = z.enum(purposes);

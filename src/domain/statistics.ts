@@ -25,7 +25,7 @@ export function groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item) =>
 
 /** `n` is the number of units (tasks, or trials for a proportion). */
 export interface Estimate {
-  mean: number;
+  value: number;
   low: number;
   high: number;
   n: number;
@@ -125,7 +125,7 @@ export function wilsonInterval({
   // The bounds are exact at the ends; round-off must not move them.
   const low = successes === 0 ? 0 : center - half;
   const high = successes === trials ? 1 : center + half;
-  return { mean: p, low, high, n: trials };
+  return { value: p, low, high, n: trials };
 }
 
 /** Standard errors from the middle to the ends of a normal interval: 1.96 for 0.95. */
@@ -164,7 +164,7 @@ export function meanInterval({
     for (let i = 0; i < values.length; i++) sum += values[Math.floor(random() * values.length)] ?? 0;
     return sum / values.length;
   });
-  return { mean: center, ...percentiles(means, confidence), n: values.length };
+  return { value: center, ...percentiles(means, confidence), n: values.length };
 }
 
 /** Ends of the percentile interval of resampled means; they are sorted in place. */
@@ -283,7 +283,7 @@ export function pairedDifference({
   const [low, high] = [end(lows, rank, p < level && center > 0), 0 - end(highs, rank, p < level && center < 0)];
   const wide = better + worse < FEW ? withOneMoreEach(by, confidence) : { low, high };
   return {
-    mean: center,
+    value: center,
     low: low > 0 && wide.low <= 0 ? low : Math.min(low, wide.low),
     high: high < 0 && wide.high >= 0 ? high : Math.max(high, wide.high),
     n: by.length,
@@ -324,29 +324,35 @@ function signTest(a: number, b: number): number {
   return Math.min(1, 2 * tail);
 }
 
-/** Means over the trials, by task. */
+/** The means over one task's scored rollouts. */
+export interface TaskMean {
+  /** Share of the rollouts that are successes. */
+  success: number;
+  reward: number;
+  branch?: string;
+}
 export interface TaskMeans {
-  success: Map<string, number>;
-  reward: Map<string, number>;
-  /** Of the tasks that are of one. */
-  branch: Map<string, string>;
+  tasks: ReadonlyMap<string, TaskMean>;
   /** Most trials that a task has. */
   trials: number;
   from: ArtifactRef[];
 }
+/** The success of each task, as comparisons take it. */
+export type Successes = Pick<TaskMeans, 'trials'> & { tasks: ReadonlyMap<string, Pick<TaskMean, 'success'>> };
 
 /** Two arms in several batches of tasks, as one: a task that is in several of them counts once, by the mean of its means. */
-export function together<Side extends Pick<TaskMeans, 'success' | 'trials'>>(
-  batches: readonly { treatment: Side; control: Side }[],
-): Record<'treatment' | 'control', Pick<TaskMeans, 'success' | 'trials'>> {
-  const side = (own: 'treatment' | 'control', other: 'treatment' | 'control') => {
-    const shared = batches.flatMap((batch) =>
-      [...batch[own].success].filter(([task]) => batch[other].success.has(task)),
+export function together(
+  batches: readonly { treatment: Successes; control: Successes }[],
+): Record<'treatment' | 'control', Successes> {
+  const side = (own: 'treatment' | 'control', other: 'treatment' | 'control'): Successes => {
+    const shared = batches.flatMap((batch) => [...batch[own].tasks].filter(([task]) => batch[other].tasks.has(task)));
+    const tasks = new Map(
+      [...groupBy(shared, ([task]) => task)].map(([task, each]) => [
+        task,
+        { success: mean(each.map(([, { success }]) => success)) },
+      ]),
     );
-    const success = new Map(
-      [...groupBy(shared, ([task]) => task)].map(([task, each]) => [task, mean(each.map(([, value]) => value))]),
-    );
-    return { success, trials: Math.max(0, ...batches.map((batch) => batch[own].trials)) };
+    return { tasks, trials: Math.max(0, ...batches.map((batch) => batch[own].trials)) };
   };
   return { treatment: side('treatment', 'control'), control: side('control', 'treatment') };
 }
@@ -360,13 +366,13 @@ export const gainsAnything = (known: { own: Ends | undefined; target: Ends | und
 
 /** The difference of two success rates over the tasks that both have; undefined where there are none. */
 export function successDifference(o: {
-  treatment: Pick<TaskMeans, 'success' | 'trials'>;
-  control: Pick<TaskMeans, 'success' | 'trials'>;
+  treatment: Successes;
+  control: Successes;
   level: { confidence: number; seed: number };
 }): (Estimate & { test?: PairedTest }) | undefined {
   const { treatment, control, level } = o;
-  const shared = (a: typeof treatment, b: typeof treatment) =>
-    new Map([...a.success].filter(([task]) => b.success.has(task)));
+  const shared = (a: Successes, b: Successes) =>
+    new Map([...a.tasks].flatMap(([task, { success }]) => (b.tasks.has(task) ? [[task, success] as const] : [])));
   const pairs = { treatment: shared(treatment, control), control: shared(control, treatment) };
   if (pairs.treatment.size === 0) return undefined;
   return pairedDifference({ ...pairs, ...level });
@@ -402,7 +408,7 @@ export function holm(ps: readonly number[]): number[] {
  * trainings' own means, added as independent errors. With one training the spread between trainings is unknown, and there is no such interval.
  */
 export function acrossTrainings(
-  { mean: value, low, high }: Ends & Pick<Estimate, 'mean'>,
+  { value, low, high }: Ends & Pick<Estimate, 'value'>,
   { means, confidence }: { means: readonly number[]; confidence: number },
 ): Ends | undefined {
   if (means.length < 2) return undefined;

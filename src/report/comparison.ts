@@ -270,9 +270,9 @@ function spanOver(o: {
   const { rows, level, isTrained, lowest } = o;
   const taskMeans = meansByTask(rows);
   if (taskMeans.length === 0) return undefined;
-  const { mean: value, low, high } = o.overTasks(taskMeans);
+  const { value, low, high } = o.overTasks(taskMeans);
   const means = isTrained ? rows.map(mean) : [];
-  const ends = acrossTrainings({ mean: value, low, high }, { means, confidence: level }) ?? { low, high };
+  const ends = acrossTrainings({ value, low, high }, { means, confidence: level }) ?? { low, high };
   return {
     value,
     low: Math.max(lowest, ends.low),

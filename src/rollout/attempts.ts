@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { forEachBounded } from '../domain/concurrency';
 import { type FailureType, isFailure, OutsideFailure, rolloutDelayMs } from '../domain/failures';
-import { type BrokenRollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
+import { type BrokenRollout, type Rollout, type ScoredRollout, tooManyBroken, tooManyFailure } from '../domain/rollout';
 import { count } from '../metrics';
 import type { PolicyClient } from '../policy/client';
 import type { RollOutOptions } from './engine';
@@ -41,7 +41,7 @@ export async function makeMissing({
   const total = plan.rollouts.length;
   const before = held.size;
   const broken = new Map<string, BrokenRollout>();
-  const failed: Attempted[] = [];
+  const failed: Failed[] = [];
   const appends: Promise<void>[] = [];
   const played = new Map(held);
   const flushing = new AbortController();
@@ -57,7 +57,8 @@ export async function makeMissing({
   };
   const batchFailure = () => tooManyFailure([...broken.values()], { what: title, scored: scored(), total, share });
 
-  function keep({ planned: { key }, rollout }: Attempted): void {
+  function keep(rollout: Rollout): void {
+    const { key } = rollout;
     const cause = rollout.status === 'broken' ? rollout.error.type : '';
     count('campaign_rollouts', 1, { purpose, outcome: rollout.status, cause });
     if (rollout.status === 'broken') {
@@ -84,7 +85,7 @@ export async function makeMissing({
 
   async function playOne(planned: PlannedRollout, stopped: AbortSignal): Promise<void> {
     if (spent) return;
-    let tried: Attempted;
+    let tried: ScoredRollout | Failed;
     try {
       tried = await attempt(planned, { ...options, onTurn, signal: stopped });
     } catch (error) {
@@ -93,8 +94,8 @@ export async function makeMissing({
       spent = error;
       return;
     }
-    keep(tried);
-    if (tried.rollout.status === 'scored') return;
+    if (!('failures' in tried)) return keep(tried);
+    keep(tried.rollout);
     failed.push(tried);
     if (isTooMany()) throw (tooMany = batchFailure());
   }
@@ -103,7 +104,7 @@ export async function makeMissing({
   if (held.size < total && !(await options.client.reachable()))
     throw new OutsideFailure('PolicyServerUnavailable', `the policy server does not answer; ${title} waits for it`);
 
-  const keepAlone = async (tried: Attempted): Promise<void> =>
+  const keepAlone = async (tried: Failed): Promise<void> =>
     keep(await playAlone(tried, { ...options, onTurn, signal }, pauseMs));
 
   if (before > 0) report();
@@ -137,10 +138,11 @@ interface AttemptOptions extends PlayOptions {
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
 }
 
-interface Attempted {
+/** A rollout that every attempt broke. */
+interface Failed {
   planned: PlannedRollout;
-  rollout: ScoredRollout | BrokenRollout;
-  /** What each attempt that failed ended in. */
+  rollout: BrokenRollout;
+  /** The failure of each attempt. */
   failures: OutsideFailure[];
 }
 
@@ -158,12 +160,16 @@ const OF_THE_BATCH: readonly FailureType[] = [
 ];
 
 /** Plays one rollout, beginning afresh after failures that may pass. Throws what would break all the rest too. */
-async function attempt(planned: PlannedRollout, options: AttemptOptions, delayMs = rolloutDelayMs): Promise<Attempted> {
+async function attempt(
+  planned: PlannedRollout,
+  options: AttemptOptions,
+  delayMs = rolloutDelayMs,
+): Promise<ScoredRollout | Failed> {
   const { maxAttempts, client, signal } = options;
   const failures: OutsideFailure[] = [];
   for (;;) {
     try {
-      return { planned, rollout: await play(planned, options), failures };
+      return await play(planned, options);
     } catch (error) {
       signal.throwIfAborted();
       if (!(error instanceof OutsideFailure) || OF_THE_BATCH.includes(error.type)) throw error;
@@ -181,13 +187,13 @@ async function attempt(planned: PlannedRollout, options: AttemptOptions, delayMs
   }
 }
 
-const everyOne = ({ rollout, failures }: Attempted, ...types: FailureType[]): boolean =>
-  rollout.status === 'broken' && failures.every((failure) => isFailure(failure, ...types));
+const everyOne = ({ failures }: Failed, ...types: FailureType[]): boolean =>
+  failures.every((failure) => isFailure(failure, ...types));
 
 /** The environment's process ended in every attempt. */
-const died = (tried: Attempted): boolean => everyOne(tried, 'EnvironmentDied');
+const died = (tried: Failed): boolean => everyOne(tried, 'EnvironmentDied');
 /** The environment's process ended, or it reported an error of its own, in every attempt. */
-const environmentFailed = (tried: Attempted): boolean => everyOne(tried, 'EnvironmentDied', 'EnvironmentFailed');
+const environmentFailed = (tried: Failed): boolean => everyOne(tried, 'EnvironmentDied', 'EnvironmentFailed');
 
 const LAST = '; the last failure: ';
 
@@ -195,10 +201,11 @@ const LAST = '; the last failure: ';
  * Plays a rollout that the environment failed in every attempt once more, as often, while nothing else of its batch runs. Throws BadEnvironment if
  * it fails again every time.
  */
-async function playAlone(tried: Attempted, options: AttemptOptions, pauseMs: number): Promise<Attempted> {
+async function playAlone(tried: Failed, options: AttemptOptions, pauseMs: number): Promise<Rollout> {
   await sleep(pauseMs, undefined, { signal: options.signal });
   const again = await attempt(tried.planned, options, () => pauseMs);
-  if (!environmentFailed(again)) return again;
+  if (!('failures' in again)) return again;
+  if (!environmentFailed(again)) return again.rollout;
   const { task, attempt: n } = tried.planned;
   const last = again.failures.at(-1);
   const [times, alone] = [tried.failures.length + again.failures.length, again.failures.length];

@@ -3,14 +3,7 @@
  * abort). A rollout's `messages` are what the environment and the policy said to each other, without the policy's own prompt, which is in the
  * rollout's key.
  */
-import {
-  type Context,
-  type Environment,
-  type Episode,
-  evaluationSchema,
-  roundReward,
-  type StopReason,
-} from '../domain/environment';
+import type { Context, Environment, Episode, StopReason } from '../domain/environment';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { agentView, type AssistantMessage, type Message, openingOf, type ToolSchema } from '../domain/messages';
 import type { FixedPolicy, Policy, Prompt, Sampling, ScoredRollout } from '../domain/rollout';
@@ -45,8 +38,7 @@ export async function play(planned: PlannedRollout, options: PlayOptions): Promi
   try {
     const { policy, ...routed } = await resolved(key, episode, options);
     const { stopReason, ...played } = await converse({ key, episode, policy, options });
-    const told = await fromEnvironment(async () => evaluationSchema.parse(await episode.evaluate(stopReason)));
-    const evaluation = { ...told, reward: roundReward(told.reward) };
+    const evaluation = await fromEnvironment(() => episode.evaluate(stopReason));
     const seconds = Math.round(performance.now() - started) / 1000;
     return { status: 'scored', key, task, attempt, ...routed, stopReason, ...evaluation, ...played, seconds };
   } finally {

@@ -7,7 +7,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { breathing } from '../domain/concurrency';
 import { isFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
-import { outcomeOf, outcomesSchema, taskMeans, type Outcome } from '../domain/outcomes';
+import { outcomesSchema, taskMeans, type Outcome } from '../domain/outcomes';
 import type { TaskMeans } from '../domain/statistics';
 import { rolloutSchema, type Rollout, type ScoredRollout } from '../domain/rollout';
 
@@ -48,21 +48,21 @@ export const readScored = async (batch: StoredRollouts): Promise<ScoredRollout[]
   (await readRecords(batch)).filter((record) => record.status === 'scored');
 
 /** Changes whenever other outcomes would be written for the same batch: outcomes of another form are made anew. */
-const OUTCOMES_FORM = 1;
+const OUTCOMES_FORM = 2;
 
 /** A batch's outcomes lie under its own hash, so that whoever has its reference has them, and the batch stays what everything refers to. */
 const outcomesKey = ({ sha256 }: ArtifactRef): string => `outcomes/${OUTCOMES_FORM}/${sha256}`;
 
 /** In the batch's order. Where they are not stored, or were damaged, they are read from its rollouts. */
 export const readOutcomes = async (batch: StoredRollouts): Promise<Outcome[]> =>
-  (await storedOutcomes(batch)) ?? (await readRecords(batch)).map(outcomeOf);
+  (await storedOutcomes(batch)) ?? outcomesSchema.parse(await readRecords(batch));
 
 /** Stores the outcomes of a batch, unless they are there; `records`: of one that has just been made. */
 export async function keepOutcomes(batch: StoredRollouts, records?: readonly Rollout[]): Promise<Outcome[]> {
   const { store, ref } = batch;
   const known = records ? undefined : await storedOutcomes(batch);
   if (known) return known;
-  const outcomes = (records ?? (await readRecords(batch))).map(outcomeOf);
+  const outcomes = outcomesSchema.parse(records ?? (await readRecords(batch)));
   await store.put({
     key: outcomesKey(ref),
     producer: 'outcomes',

@@ -8,7 +8,6 @@ import {
   branchSchema,
   referenceSchema,
   rewardSchema,
-  roundReward,
   stopReasonSchema,
   type Environment,
   type Episode,
@@ -101,7 +100,7 @@ const results = {
     stopReason: stopReasonSchema.optional(),
   }),
   reward: z.strictObject({
-    reward: rewardSchema.transform(roundReward),
+    reward: rewardSchema,
     breakdown: record(z.number(), MOST_ENTRIES),
     branch: branchSchema.optional(),
   }),

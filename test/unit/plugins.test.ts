@@ -21,6 +21,17 @@ function pluginOf(fields: Record<string, string>): string {
   return path;
 }
 
+test('a reward of its targets that is no reward is refused', async () => {
+  for (const reward of ['NaN', '1.5', '-0.1', '1.00001', 'Infinity']) {
+    const episode = `{ evaluate: async () => ({ reward: ${reward}, breakdown: {} }) }`;
+    const open = `() => ({ reset: async () => (${episode}) })`;
+    const { environments: kinds } = withPlugins([pluginOf({ targets: `[{ ...${KIND}, open: ${open} }]` })]);
+    const environment = await openEnvironment({ kind: 'mine' }, { store: {} as ArtifactStore, kinds });
+    const { evaluate } = await environment.reset({ id: 'a', seed: 1 });
+    await expect(evaluate('user_stop')).rejects.toMatchObject({ type: 'BadEnvironment' });
+  }
+});
+
 describe('keys', () => {
   test('of what its kinds make hold the plug-in', async () => {
     const { identity } = await kindOf(registry.analysts, { kind: 'rules' }).open({ kind: 'rules' }, undefined);

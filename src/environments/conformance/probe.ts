@@ -20,7 +20,6 @@ import {
 } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
 import type { AssistantMessage, ToolSchema } from '../../domain/messages';
-import { isSuccess } from '../../domain/rollout';
 import { checkAnswers, EnvironmentError, quoted, readAnswer, type Method, methods } from '../protocol';
 import { exampleOf, valueProblem } from '../json-schema';
 
@@ -184,13 +183,11 @@ export function strict(
 
 const NEARLY_ONE = 0.99;
 
-/** Problem and fix to note for a reward that is nearly 1: a sum of weights may miss it. */
-export function nearlyOne(reward: number): [problem: string, fix: string] | undefined {
-  if (reward === 1 || reward < NEARLY_ONE) return undefined;
-  return isSuccess({ reward })
-    ? [`reward is ${reward}, which counts as 1`, 'round it to 1']
+/** Problem and fix to note for a reward that is nearly 1: a sum of weights may miss it by more than rounding. */
+export const nearlyOne = (reward: number): [problem: string, fix: string] | undefined =>
+  reward === 1 || reward < NEARLY_ONE
+    ? undefined
     : [`reward is ${reward}, which is no success`, 'return 1 where all is right'];
-}
 
 export const SEED = 1;
 

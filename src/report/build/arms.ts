@@ -55,7 +55,7 @@ export async function armsOf(o: {
       ...known,
       ...spent,
       sameAs: (content !== undefined || role === 'routed') && sameAs !== name ? sameAs : undefined,
-      tasks: means?.success.size ?? 0,
+      tasks: means?.tasks.size ?? 0,
       trials: means?.trials ?? 0,
       heldOut: heldOut && rateFigure(`${id}.held_out`, evidence.means(heldOut.ref), level),
     };
@@ -157,11 +157,11 @@ async function storedMatrix(
   columns: ReadonlyMap<string, TaskMeans>,
 ): Promise<ReportDraft['solverMatrix']> {
   const policies = [...columns].filter(([name]) => name !== policyNames.ceiling);
-  const tasks = [...new Set(policies.flatMap(([, { success }]) => [...success.keys()]))].sort();
+  const tasks = [...new Set(policies.flatMap(([, means]) => [...means.tasks.keys()]))].sort();
   const matrix: SolverMatrix = {
     tasks,
     options: policies.map(([name]) => name),
-    outcomes: tasks.map((task) => policies.map(([, { success }]) => success.get(task) ?? null)),
+    outcomes: tasks.map((task) => policies.map(([, means]) => means.tasks.get(task)?.success ?? null)),
   };
   const from = await store.put({
     key: `solver-matrix/${digest(matrix)}`,

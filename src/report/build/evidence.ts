@@ -9,7 +9,7 @@ import type { SynthesisRound } from '../../domain/calibration';
 import { branchSchema } from '../../domain/environment';
 import { jsonText } from '../../domain/messages';
 import { type Outcome, taskMeans } from '../../domain/outcomes';
-import type { TaskMeans } from '../../domain/statistics';
+import type { TaskMean, TaskMeans } from '../../domain/statistics';
 import { policyNames } from '../../domain/policies';
 import type { CampaignRecord, TrainingResult } from '../../domain/results';
 import { type BrokenCause, causesIn, causesOf, type Purpose, type RolloutSummary } from '../../domain/rollout';
@@ -126,16 +126,14 @@ const levelOf = ({ evaluation, seed }: CampaignRecord['campaign']): Level => ({
 
 /** Of each task the best mean of any of them: the bound of routing between them. */
 function bestOf(options: readonly TaskMeans[]): TaskMeans {
-  const best = (field: 'success' | 'reward') => {
-    const means = new Map<string, number>();
-    for (const option of options)
-      for (const [task, value] of option[field]) means.set(task, Math.max(value, means.get(task) ?? 0));
-    return means;
-  };
+  const best = new Map<string, TaskMean>();
+  for (const { tasks } of options)
+    for (const [task, own] of tasks) {
+      const { success, reward } = best.get(task) ?? own;
+      best.set(task, { ...own, success: Math.max(success, own.success), reward: Math.max(reward, own.reward) });
+    }
   return {
-    success: best('success'),
-    reward: best('reward'),
-    branch: new Map(options.flatMap(({ branch }) => [...branch])),
+    tasks: best,
     trials: Math.max(0, ...options.map(({ trials }) => trials)),
     from: options.flatMap(({ from }) => from),
   };
@@ -192,8 +190,8 @@ export function countGroups(
       count[outcome.status] += 1;
       if (outcome.status === 'broken') causes.push(...causesIn([outcome]));
       else {
-        count.promptTokens += outcome.promptTokens;
-        count.completionTokens += outcome.completionTokens;
+        count.promptTokens += outcome.usage.promptTokens;
+        count.completionTokens += outcome.usage.completionTokens;
       }
     }
     return { ...count, causes: causesOf(causes) };

@@ -2,6 +2,8 @@
 import type { ArtifactRef, Figure } from '../../domain/artifacts';
 import {
   successDifference,
+  type Successes,
+  type TaskMean,
   type TaskMeans,
   type Estimate,
   isAlike,
@@ -35,28 +37,28 @@ type Interval = Pick<NonNullable<Figure['interval']>, 'level' | 'method'>;
 type Estimated = Pick<Figure, 'id' | 'unit' | 'from'> & Interval & { estimate: Estimate };
 
 function estimatedFigure({ id, unit, from, level, method, estimate }: Estimated): Figure {
-  const { mean: value, low, high, n } = estimate;
+  const { value, low, high, n } = estimate;
   return { id, value, n, unit, interval: { low, high, level, method }, from };
 }
 
 /** A success rate over tasks. */
-export function rateFigure(id: string, { success, trials, from }: TaskMeans, level: Level): Figure {
-  if (success.size === 0) return nothing(id);
-  const estimate = successRate({ taskMeans: [...success.values()], trials, ...level });
+export function rateFigure(id: string, { tasks, trials, from }: TaskMeans, level: Level): Figure {
+  if (tasks.size === 0) return nothing(id);
+  const estimate = successRate({ taskMeans: [...tasks.values()].map(({ success }) => success), trials, ...level });
   const method = estimate.method === 'wilson' ? 'wilson' : OVER_TASKS;
   return estimatedFigure({ id, unit: 'fraction', from, level: level.confidence, method, estimate });
 }
 
 /** A mean reward over tasks. */
-export function rewardFigure(id: string, { reward, from }: TaskMeans, level: Level): Figure {
-  if (reward.size === 0) return nothing(id);
-  const values = [...reward.values()];
+export function rewardFigure(id: string, { tasks, from }: TaskMeans, level: Level): Figure {
+  if (tasks.size === 0) return nothing(id);
+  const values = [...tasks.values()].map(({ reward }) => reward);
   const method = isAlike(values) ? 'wilson' : OVER_TASKS;
   const estimate = meanInterval({ values, ...level });
   return estimatedFigure({ id, unit: 'reward', from, level: level.confidence, method, estimate });
 }
 
-type Side = Pick<TaskMeans, 'success' | 'trials' | 'from'>;
+type Side = Successes & Pick<TaskMeans, 'from'>;
 
 /** The paired difference of two success rates, over the tasks that both have. */
 export function differenceFigure(o: { id: string; treatment: Side; control: Side; level: Level }): Figure {
@@ -70,14 +72,14 @@ export function differenceFigure(o: { id: string; treatment: Side; control: Side
 }
 
 /** The tasks of them that `keep` names. */
-export function only(means: TaskMeans, keep: (task: string) => boolean): TaskMeans {
-  const kept = <V>(values: Map<string, V>) => new Map([...values].filter(([task]) => keep(task)));
-  return { ...means, success: kept(means.success), reward: kept(means.reward), branch: kept(means.branch) };
-}
+export const only = (means: TaskMeans, keep: (task: string, mean: TaskMean) => boolean): TaskMeans => ({
+  ...means,
+  tasks: new Map([...means.tasks].filter(([task, mean]) => keep(task, mean))),
+});
 
 /** The branches of the batches' tasks, in order of name. */
 export const branchesOf = (...batches: TaskMeans[]): string[] =>
-  [...new Set(batches.flatMap(({ branch }) => [...branch.values()]))].sort();
+  [...new Set(batches.flatMap(({ tasks }) => [...tasks.values()].flatMap(({ branch }) => branch ?? [])))].sort();
 
 export const ofBranch = (means: TaskMeans, branch: string): TaskMeans =>
-  only(means, (task) => means.branch.get(task) === branch);
+  only(means, (_task, mean) => mean.branch === branch);

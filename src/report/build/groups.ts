@@ -18,7 +18,7 @@ export function groupsOf(o: {
   id: string;
 }): { groups?: TaskGroup[] } {
   const { columns, tasks, level, id } = o;
-  const evaluated = new Set([...columns.values()].flatMap(({ reward }) => [...reward.keys()]));
+  const evaluated = new Set([...columns.values()].flatMap((means) => [...means.tasks.keys()]));
   const members = new Map<string, Set<string>>();
   for (const task of tasks)
     for (const name of evaluated.has(task.id) ? (task.groups ?? []) : [])

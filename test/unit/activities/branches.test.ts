@@ -5,7 +5,7 @@ import { TrainingRecord } from '../../../src/training/result';
 import { openFolderStore } from '../../../src/store/open-store';
 import { bestIteration, type Iteration } from '../../../src/domain/results';
 import { type RolloutSummary } from '../../../src/domain/rollout';
-import { outcomeOf, summarise, taskMeans } from '../../../src/domain/outcomes';
+import { outcomesSchema, summarise, taskMeans } from '../../../src/domain/outcomes';
 import { rateFigure, rewardFigure } from '../../../src/report/build/figures';
 import { put } from '../../support/activity-inputs';
 import { scoredRollout } from '../../support/scored-rollout';
@@ -25,7 +25,7 @@ const rollouts = (written: string) =>
 const folder = temporaryFolder();
 const ref = { uri: 'artifact:0', sha256: '0', bytes: 0, mediaType: 'x' };
 const summary = (rewards: string, sha256 = '0'): RolloutSummary => ({
-  ...summarise(rollouts(rewards).map(outcomeOf)),
+  ...summarise(outcomesSchema.parse(rollouts(rewards))),
   ref: { ...ref, sha256 },
   purpose: 'training',
   title: '',
@@ -46,9 +46,10 @@ describe('a batch', () => {
 
   it('has the success rate and mean reward of the report, also where tasks have unequal numbers of scored rollouts', () => {
     const rewards = { a: [1, 1, 1], b: [0.5] };
-    const outcomes = Object.entries(rewards).flatMap(([task, own]) =>
-      own.map((reward, n) => outcomeOf(scoredRollout({ name: `${task}${n}`, task, reward }))),
+    const played = Object.entries(rewards).flatMap(([task, own]) =>
+      own.map((reward, n) => scoredRollout({ name: `${task}${n}`, task, reward })),
     );
+    const outcomes = outcomesSchema.parse(played);
     const means = taskMeans(outcomes, ref);
     const level = { confidence: 0.95, seed: 1 };
     const { successRate, meanReward } = summarise(outcomes);

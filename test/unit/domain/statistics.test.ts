@@ -101,8 +101,8 @@ describe('paired difference', () => {
 
   it('pairs tasks: a constant gain has an interval without width, whatever the spread of the tasks', () => {
     const treatment = new Map([...control].reverse().map(([task, value]) => [task, value + 0.25]));
-    const { mean, low, high } = pairedDifference({ treatment, control });
-    expect([mean, low, high]).toEqual(Array(3).fill(expect.closeTo(0.25, 10)));
+    const { value, low, high } = pairedDifference({ treatment, control });
+    expect([value, low, high]).toEqual(Array(3).fill(expect.closeTo(0.25, 10)));
   });
 
   it('does not depend on the order of the tasks, and no change is no gain', () => {
@@ -111,7 +111,7 @@ describe('paired difference', () => {
     expect(pairedDifference({ treatment: shuffled, control })).toEqual(pairedDifference({ treatment, control }));
     // As many tasks that did not differ leave room for a few that would have.
     expect(pairedDifference({ treatment: control, control })).toEqual({
-      ...{ mean: 0, low: expect.closeTo(-0.0137, 4) as number, high: expect.closeTo(0.0137, 4) as number, n: 200 },
+      ...{ value: 0, low: expect.closeTo(-0.0137, 4) as number, high: expect.closeTo(0.0137, 4) as number, n: 200 },
       test: { better: 0, worse: 0, p: 1 },
     });
   });
@@ -128,8 +128,8 @@ describe('paired difference', () => {
       fc.assert(
         fc.property(fc.array(fc.tuple(value, value), { minLength: 1, maxLength: 40 }), (tasks) => {
           const side = (of: 0 | 1) => byTask(tasks.map((pair) => pair[of]));
-          const { mean, low, high, test } = pairedDifference({ treatment: side(0), control: side(1) });
-          expect(low <= mean && mean <= high).toBe(true);
+          const { value, low, high, test } = pairedDifference({ treatment: side(0), control: side(1) });
+          expect(low <= value && value <= high).toBe(true);
           expect(low > 0 || high < 0).toBe(test.p < 0.05);
         }),
         { numRuns: 40 },
@@ -177,12 +177,12 @@ describe('a rate', () => {
 
 it('a mean of values that are all alike is not sure', () => {
   expect(successRate({ taskMeans: [0.5, 0.5], trials: 2 })).toMatchObject({
-    mean: 0.5,
+    value: 0.5,
     low: expect.closeTo(0.095, 3) as number,
     method: 'wilson',
   });
   expect(meanInterval({ values: [1, 1, 1] })).toMatchObject({
-    mean: 1,
+    value: 1,
     low: expect.closeTo(0.4385, 3) as number,
     high: 1,
   });
@@ -264,7 +264,7 @@ test.each([
 
 describe('over several trainings', () => {
   test('one training has no interval, and several that agree have that of the tasks', () => {
-    const tasks = { mean: 0.1, low: 0.05, high: 0.15 };
+    const tasks = { value: 0.1, low: 0.05, high: 0.15 };
     expect(acrossTrainings(tasks, { means: [0.1], confidence: 0.95 })).toBeUndefined();
     expect(acrossTrainings(tasks, { means: [0.1, 0.1], confidence: 0.95 })).toEqual({
       low: expect.closeTo(0.05, 12),

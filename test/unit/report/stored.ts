@@ -3,7 +3,7 @@ import { digest } from '../../../src/store/hash';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { campaignSchema } from '../../../src/domain/campaign';
-import { outcomeOf, summarise } from '../../../src/domain/outcomes';
+import { outcomesSchema, summarise } from '../../../src/domain/outcomes';
 import type { CampaignRecord } from '../../../src/domain/results';
 import type { Purpose, Rollout, RolloutSummary } from '../../../src/domain/rollout';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
@@ -24,7 +24,7 @@ export function campaignStore(root = temporaryFolder()) {
   /** A batch as a campaign has it. */
   async function batch(purpose: Purpose, title: string, rollouts: readonly Rollout[]): Promise<RolloutSummary> {
     const ref = await keepRollouts(title, rollouts);
-    return { ...summarise(rollouts.map(outcomeOf)), ref, purpose, title, seconds: 1 };
+    return { ...summarise(outcomesSchema.parse(rollouts)), ref, purpose, title, seconds: 1 };
   }
   return { store, put, json, keepRollouts, batch };
 }

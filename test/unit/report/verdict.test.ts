@@ -1,6 +1,6 @@
 /** Which policy the report says to ship, what it doubts, and the verdict on each adapter; all of it follows from the figures. */
 import { type Figure, figuresIn } from '../../../src/domain/artifacts';
-import { gainsAnything, pairedDifference, together } from '../../../src/domain/statistics';
+import { gainsAnything, pairedDifference, successDifference, together } from '../../../src/domain/statistics';
 import { seededRandom } from '../../../src/domain/seeds';
 import { statementOf } from '../../../src/report/adapters';
 import { differenceFigure } from '../../../src/report/build/figures';
@@ -117,12 +117,12 @@ describe('recommendation', () => {
   function differenceOf(id: string, better: number, worse: number, tasks = 200): Figure {
     const side = (from: number, to: number) =>
       new Map(Array.from({ length: tasks }, (_, i) => [`t${i}`, i >= from && i < to ? 1 : 0]));
-    const { mean, low, high, test } = pairedDifference({
+    const { value, low, high, test } = pairedDifference({
       treatment: side(0, better),
       control: side(better, better + worse),
     });
     const interval = { low, high, level: 0.95, method: 'sign-flip test over tasks' };
-    return figure(id, mean, tasks, { unit: 'difference', interval, test });
+    return figure(id, value, tasks, { unit: 'difference', interval, test });
   }
 
   type Counts = [better: number, worse: number];
@@ -244,7 +244,9 @@ describe('statement of an adapter', () => {
   /** Outcomes of an adapter and of what it started from, on tasks of which each alone solves so many. */
   function batchOf(name: string, tasks: number, better: number, worse: number) {
     const side = (from: number, to: number) => ({
-      success: new Map(Array.from({ length: tasks }, (_, i) => [`${name} ${i}`, i >= from && i < to ? 1 : 0])),
+      tasks: new Map(
+        Array.from({ length: tasks }, (_, i) => [`${name} ${i}`, { success: i >= from && i < to ? 1 : 0 }]),
+      ),
       trials: 1,
       from: [ref(name)],
     });
@@ -252,8 +254,10 @@ describe('statement of an adapter', () => {
   }
 
   const level = { confidence: 0.95, seed: 1 };
-  const overBatch = (id: string, batch: ReturnType<typeof batchOf>): Figure =>
-    differenceFigure({ id, ...batch, level });
+  const overBatch = (
+    id: string,
+    batch: Pick<Parameters<typeof differenceFigure>[0], 'treatment' | 'control'>,
+  ): Figure => differenceFigure({ id, ...batch, level });
 
   /** `own`: seeds of its environment; the others by batch: tasks, and how many each side alone solves. */
   function adapter(o: { own: [number, number, number] } & Partial<Record<Batch, [number, number, number]>>) {
@@ -308,9 +312,8 @@ describe('statement of an adapter', () => {
   test('a task that is held out and the router’s counts once', () => {
     const one = batchOf('train', 40, 6, 0);
     const both = together([one, one]);
-    expect(pairedDifference({ treatment: both.treatment.success, control: both.control.success })).toEqual(
-      pairedDifference({ treatment: one.treatment.success, control: one.control.success }),
-    );
+    const level = { confidence: 0.95, seed: 1 };
+    expect(successDifference({ ...both, level })).toEqual(successDifference({ ...one, level }));
   });
 
   test('of a capability without an adapter, or one that was not validated, there is none', () => {
