@@ -153,6 +153,14 @@ function approvalNotes(output: Pick<ProgressOutput, 'note'>): (snapshot: Snapsho
   };
 }
 
+/** Everything in a snapshot that changes only when work is done, as a text; undefined if a worker does not answer. */
+function advanceOf({ progress, progressAt, children, activities }: Snapshot): string | undefined {
+  if (!progress || progressAt !== undefined || children.some((child) => !child.progress)) return undefined;
+  const running = [...activities, ...children.flatMap((child) => child.activities)];
+  const steps = running.map(({ heartbeat }) => heartbeat && ('step' in heartbeat ? heartbeat.step : undefined));
+  return JSON.stringify([progress, children.map((child) => child.progress), steps]);
+}
+
 /** What is damaged again after so many starts is not the past's doing. */
 const MAX_RESTARTS = 3;
 /** Code that fails so often in a row is not mended by another worker. */
@@ -181,7 +189,7 @@ export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'outp
 
 /** @returns false if it was interrupted. @throws UserError if it ended otherwise. */
 export async function campaignToEnd(
-  run: CampaignRun & { startWorkers: (pool: string) => Promise<void> },
+  run: CampaignRun & { startWorkers: (pool: string) => Promise<void>; onProgress?: () => void },
 ): Promise<boolean> {
   const { home, options, campaign, temporal, output, signal } = run;
   const { name } = campaign;
@@ -218,9 +226,13 @@ export async function campaignToEnd(
   if (pool !== run.pool) note(OTHER_POOL);
 
   const noteWaits = approvalNotes(output);
+  let reached = '';
   const onSnapshot = async (snapshot: Snapshot) => {
     noteWaits(snapshot);
     run.diskIsFull();
+    const now = advanceOf(snapshot);
+    if (now !== undefined && now !== reached) run.onProgress?.();
+    reached = now ?? reached;
     await writeStatus({ home: home.root, snapshot });
   };
   // One that was attached to may stop at an earlier stage than the one asked for: then it starts again and goes on from there.

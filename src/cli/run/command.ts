@@ -74,7 +74,11 @@ type Run = CampaignRun & SupervisedRun & TemporalServer & { options: RunOptions 
 
 async function runToEnd(run: Run): Promise<number> {
   const { options, link, supervisor, signal } = run;
-  const ended = await campaignToEnd({ ...run, startWorkers: (pool) => startWorkers(run, pool) });
+  const ended = await campaignToEnd({
+    ...run,
+    startWorkers: (pool) => startWorkers(run, pool),
+    onProgress: () => supervisor.noteProgress(),
+  });
   if (!ended) return INTERRUPTED;
   // The services have nothing to do any more; Temporal stays as long as somebody looks at its UI.
   await supervisor.stop({ keep: options.temporalAddress ? 0 : 1 });

@@ -57,7 +57,10 @@ export function logTail({ path, start = 0, lines = 8 }: { path: string; start?: 
   return text.filter((line) => line.trim() !== '').slice(-lines);
 }
 
-/** After `limit` deaths in a row, none of them later than `progressMs` after it was ready, a service has failed. The delay before a start doubles. */
+/**
+ * A service has failed after `limit` deaths in a row without progress: none of them later than `progressMs` after it was ready, and no advance of the
+ * campaign between them. The delay before a start doubles.
+ */
 export const restartPolicy = { limit: 5, firstMs: 500, longestMs: 8_000, progressMs: 10_000, faultyMs: 60_000 };
 export type RestartPolicy = typeof restartPolicy;
 
@@ -118,6 +121,11 @@ export class Service {
     private readonly policy: RestartPolicy = restartPolicy,
   ) {
     this.log = logPath(logs, spec.name);
+  }
+
+  /** Called when the campaign has advanced: the deaths before count no more. */
+  forgetDeaths(): void {
+    this.deaths = 0;
   }
 
   /** Process id while it runs. */

@@ -117,6 +117,11 @@ export class Supervisor {
     return this.groups.flat().some(({ spec }) => spec.name.endsWith(name));
   }
 
+  /** Called when the campaign has advanced. */
+  noteProgress(): void {
+    for (const service of this.groups.flat()) service.forgetDeaths();
+  }
+
   /** Process id of a service that runs: of this name, or of the first one. */
   pidOf(name?: string): number | undefined {
     return this.groups.flat().find(({ spec }) => name === undefined || spec.name === name)?.pid;

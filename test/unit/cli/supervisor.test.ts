@@ -59,6 +59,18 @@ describe('a supervised service', () => {
     expect(kill).not.toHaveBeenCalled();
   });
 
+  it('may die any number of times while the campaign advances', async () => {
+    const { supervisor, restarts, pid, isReplaced } = supervise();
+    await supervisor.start([service('worker', steady)]);
+    for (let deaths = 0; deaths < 2 * quick.limit; deaths++) {
+      const before = pid()!;
+      process.kill(before, 'SIGKILL');
+      expect(await isReplaced(before)).toBe(true);
+      supervisor.noteProgress();
+    }
+    expect(restarts).toHaveLength(2 * quick.limit);
+  });
+
   it.each([
     ['no model there', false],
     ['bind: address already in use', true],
