@@ -44,8 +44,6 @@ export interface RollOutOptions {
   maxAttempts: number;
   /** Of the batch's rollouts, the share of broken ones above which it stops; without it, it stops only where nothing is scored. */
   maxBrokenShare?: number;
-  /** Before each attempt at a rollout that the environment has failed every time. */
-  pauseMs?: number;
   store: ArtifactStore;
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
   /** What the batch derives from besides the policy's adapters or its router. */

@@ -9,16 +9,15 @@ import { countingEnvironment, type CountingEnvironment, countingPolicy } from '.
 let store: ArtifactStore;
 temporaryStore((made) => (store = made));
 
-const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, { pauseMs: 1, ...changes });
+const options = (changes: Partial<RollOutOptions> = {}) => countingBatch(store, changes);
 const reasonFor = (changes: Partial<RollOutOptions>) => rollOut(options(changes)).catch((reason: unknown) => reason);
 const STDERR = 'environment process "env" ended with exit code 139; stderr: row 3 | segmentation fault';
 const died = () => new OutsideFailure('EnvironmentDied', STDERR);
 
 /** One process for all episodes: when it dies, it dies for all that are open, and `dies` says at which task's step it does. */
-function sharedProcess(dies: (task: string, open: number) => boolean): CountingEnvironment {
+function sharedProcess(dies: (task: string) => boolean): CountingEnvironment {
   let run = 0;
   const inner = countingEnvironment();
-  const { episodes } = inner;
   return {
     ...inner,
     async reset(task, signal) {
@@ -27,7 +26,7 @@ function sharedProcess(dies: (task: string, open: number) => boolean): CountingE
       return {
         ...episode,
         async step(message) {
-          if (begun === run && dies(task.id, episodes.opened - episodes.closed)) run += 1;
+          if (begun === run && dies(task.id)) run += 1;
           if (begun !== run) throw died();
           return episode.step(message);
         },
@@ -36,32 +35,18 @@ function sharedProcess(dies: (task: string, open: number) => boolean): CountingE
   };
 }
 
-test('a task at which the environment dies every time fails the batch for good, and says which and why', async () => {
+test('a task at which the environment dies every time is broken, whose error says why; the others are scored', async () => {
   const environment = sharedProcess((task) => task === 'n-1');
-  const error = await reasonFor({ environment, attempts: 1 });
-  expect(error).toMatchObject({ type: 'BadEnvironment', retryable: false });
-  expect((error as Error).message).toMatch(/task n-1 \(attempt 0 .* in 6 fresh starts, the last 3 of them/);
-  expect((error as Error).message).toContain(STDERR);
-  // What could be scored was: the next run has to play the one task alone.
+  const { summary, records } = await rollOut(options({ environment, attempts: 1, concurrency: 1 }));
+  expect(summary).toMatchObject({ scored: 2, broken: 1 });
+  const error = { type: 'EnvironmentDied', message: STDERR };
+  expect((await records()).find(({ task }) => task === 'n-1')).toMatchObject({ status: 'broken', error });
   const client = countingPolicy();
   expect(await rollOut(options({ client, attempts: 1 }))).toMatchObject({ reused: 2, summary: { scored: 3 } });
   expect(client.turns).toBe(3);
 });
 
-test.each([undefined, 0])(
-  'a crash that takes others with it is not theirs: played alone they are scored (share of broken ones: %p)',
-  async (maxBrokenShare) => {
-    await rollOut(options({ tasks: ['n-0'] }));
-    // Too many at once, as where memory runs out.
-    const environment = sharedProcess((_, open) => open > 1);
-    const tasks = ['n-0', 'n-1', 'n-2', 'n-3', 'n-01', 'n-02', 'n-03'];
-    const changes = { environment, maxAttempts: 1, tasks, ...(maxBrokenShare !== undefined && { maxBrokenShare }) };
-    const { summary } = await rollOut(options(changes));
-    expect(summary).toMatchObject({ scored: 14, broken: 0, meanReward: 1 });
-  },
-);
-
-test('where nothing is scored, and one is when it is played alone, the batch stays to be tried again', async () => {
+test('where nothing is scored the batch fails with the failure of its rollouts, and is scored when it is tried again', async () => {
   let crashes = 0;
   const environment = sharedProcess(() => crashes++ < 6);
   const changes = { environment, maxAttempts: 1, concurrency: 1 };
@@ -70,7 +55,7 @@ test('where nothing is scored, and one is when it is played alone, the batch sta
   expect((error as Error).message).toContain(
     'a batch: none of the first 6 rollouts was scored: 6 EnvironmentDied, as at',
   );
-  expect(await rollOut(options(changes))).toMatchObject({ reused: 1, summary: { scored: 6 } });
+  expect(await rollOut(options(changes))).toMatchObject({ reused: 0, summary: { scored: 6 } });
 });
 
 const throws = (error: Error) => () => {
@@ -79,14 +64,8 @@ const throws = (error: Error) => () => {
 const noData = Object.assign(new Error('no data'), { type: 'BadEnvironment' });
 const serverError = new OutsideFailure('PolicyServerError', '500');
 test.each<[string, CountingEnvironment, Partial<RollOutOptions>, FailureType, RegExp]>([
-  ['dies', sharedProcess(() => true), {}, 'BadEnvironment', /segmentation fault/],
-  [
-    'reports an error',
-    failingEnvironment(() => true),
-    {},
-    'BadEnvironment',
-    /no such row.*at task n-\d (?!.*no such row)/,
-  ],
+  ['dies', sharedProcess(() => true), {}, 'EnvironmentDied', /segmentation fault/],
+  ['reports an error', failingEnvironment(() => true), {}, 'EnvironmentFailed', /no such row/],
   ['breaks its contract', countingEnvironment({ beforeStep: throws(noData) }), {}, 'BadEnvironment', /no data/],
   [
     'is asked by nobody',
@@ -97,7 +76,7 @@ test.each<[string, CountingEnvironment, Partial<RollOutOptions>, FailureType, Re
   ],
 ])('where it %s nothing is scored: the batch fails by that, soon', async (_, environment, changes, type, message) => {
   const error = await reasonFor({ ...changes, environment, attempts: 100 });
-  const retryable = type === 'PolicyServerError';
+  const retryable = type !== 'BadEnvironment';
   expect(error).toMatchObject({ type, retryable, message: expect.stringMatching(message) as string });
   expect(environment.episodes.opened).toBeLessThan(80);
 });
