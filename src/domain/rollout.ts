@@ -30,7 +30,7 @@ export type Policy = RoutedPolicy | FixedPolicy;
 
 /** What a router chose for one conversation. */
 export const choiceSchema = z.object({
-  /** Name of the option, or of what was put together from several. */
+  /** Name of the option. */
   chosen: z.string(),
   policy: fixedPolicySchema,
   /** By option, as the router sees them; they need not add up to 1. */

@@ -1,16 +1,19 @@
-/**
- * Which fixed policy plays a conversation. A router's choice is one of the policies that it was fitted for, or made of their adapters; anything else
- * breaks the rollout and is never replaced by a choice of ours.
- */
-import { isDeepStrictEqual } from 'node:util';
+/** Resolves the fixed policy that plays a conversation. A router that chooses none of its options fails the rollout; no other policy takes its place. */
 import { z } from 'zod';
 import { readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
 import { kindOf, kindSpecSchema } from '../domain/kinds';
 import type { Message, ToolSchema } from '../domain/messages';
-import { choiceSchema, type Choice, type FixedPolicy, type Policy } from '../domain/rollout';
-import { fittedRouterSchema, type FittedRouter, type RouterContext, type RouterKind } from '../routing/router';
+import type { Choice, FixedPolicy, Policy } from '../domain/rollout';
+import {
+  chosenOptionSchema,
+  fittedRouterSchema,
+  type ChosenOption,
+  type FittedRouter,
+  type RouterContext,
+  type RouterKind,
+} from '../routing/router';
 
 /** What a router chooses by. */
 interface Opening {
@@ -53,13 +56,9 @@ export function createResolver(o: {
   }
 
   function chooser(fitted: FittedRouter): OpenedRouter['choose'] {
-    const { constant, maker } = fitted;
-    if (constant !== undefined) {
-      const policy = fitted.options.find(({ name }) => name === constant)?.policy;
-      if (!policy) throw new Error(`constant "${constant}" is none of its options`);
-      // Nothing was predicted, so there is no probability to record.
-      return async () => ({ chosen: constant, policy, probabilities: {} }) satisfies Choice;
-    }
+    const { constant: chosen, maker } = fitted;
+    // Nothing was predicted, so there is no probability to record.
+    if (chosen !== undefined) return async () => ({ chosen, probabilities: {} }) satisfies ChosenOption;
     const kind = kindOf(routers, maker);
     if (kind.version !== maker.version) {
       const made = `it was fitted by ${maker.kind} ${maker.version}`;
@@ -74,7 +73,7 @@ export function createResolver(o: {
     try {
       const { fitted, choose } = await open(policy.router);
       const begun = performance.now();
-      const choice = checked(await choose(opening), fitted);
+      const choice = choiceIn(await choose(opening), fitted);
       const routed = { ...choice, milliseconds: Math.round(1000 * (performance.now() - begun)) / 1000 };
       return { policy: routed.policy, routed };
     } catch (error) {
@@ -86,19 +85,11 @@ export function createResolver(o: {
   };
 }
 
-/** Throws unless what was chosen is made of what the router was fitted for. */
-function checked(value: unknown, { options }: FittedRouter): Choice {
-  const parsed = choiceSchema.safeParse(value);
-  if (!parsed.success)
-    throw new Error(`${z.prettifyError(parsed.error)}; a router answers with chosen, policy and probabilities`);
-  const { chosen, policy } = parsed.data;
-  const known = options.map((option) => option.policy);
-  const wrong = (what: string) => new Error(`chosen "${chosen}": ${what} is none of its options'`);
-  if (!known.some(({ base }) => base === policy.base)) throw wrong(`base model ${policy.base}`);
-  const adapters = new Set(known.flatMap((one) => one.adapters.map(({ ref }) => ref.sha256)));
-  const unknown = policy.adapters.find(({ ref }) => !adapters.has(ref.sha256));
-  if (unknown) throw wrong(`adapter ${unknown.ref.uri}`);
-  const { prompt } = policy;
-  if (prompt && !known.some((one) => isDeepStrictEqual(one.prompt, prompt))) throw wrong('its prompt');
-  return parsed.data;
+/** Throws unless the router named one of its options. */
+function choiceIn(value: unknown, { options }: FittedRouter): Choice {
+  const { data, error } = chosenOptionSchema.safeParse(value);
+  if (!data) throw new Error(`${z.prettifyError(error)}; a router answers with chosen and probabilities`);
+  const policy = options.find(({ name }) => name === data.chosen)?.policy;
+  if (!policy) throw new Error(`chosen "${data.chosen}" is none of its options`);
+  return { ...data, policy };
 }

@@ -10,10 +10,9 @@ import { createLimit } from '../domain/concurrency';
 import { countsOf } from '../domain/statistics';
 import type { Message } from '../domain/messages';
 import { policyNames } from '../domain/policies';
-import type { Choice } from '../domain/rollout';
 import type { LikelyToken } from '../policy/wire';
 import { checkOptions, fitWithPython, foldsField, textOf, TIE, type LabelAnswers } from './python-fit';
-import type { ChooseInput, FitInput, FittedRouter, RouterContext, RouterKind } from './router';
+import type { ChooseInput, ChosenOption, FitInput, FittedRouter, RouterContext, RouterKind } from './router';
 
 /** Similar train tasks that name the candidates: how many is chosen in the fit. */
 const NEIGHBOURS = [4, 16];
@@ -44,7 +43,7 @@ export type LabelsModel = z.output<typeof modelSchema>;
 /** By name the log-prob of its label, null of one that was no candidate. */
 type LabelLogprobs = (number | null)[];
 
-type Choose = (text: string, signal: AbortSignal) => Promise<Choice>;
+type Choose = (text: string, signal: AbortSignal) => Promise<ChosenOption>;
 
 export const labelTokens: RouterKind = defineKind({
   kind: 'label_tokens',
@@ -60,7 +59,7 @@ export const labelTokens: RouterKind = defineKind({
         if (fit.constant !== undefined) return fit;
         return { ...fit, parameters: modelSchema.parse({ ...(fit.parameters as object), ...retrieval }) };
       },
-      async choose({ fitted, messages, signal }: ChooseInput): Promise<Choice> {
+      async choose({ fitted, messages, signal }: ChooseInput): Promise<ChosenOption> {
         const choose = choosers.get(fitted) ?? createChoose(fitted, context);
         choosers.set(fitted, choose);
         return choose(textOf(messages), signal);
@@ -112,8 +111,7 @@ function createChoose(fitted: FittedRouter, context: RouterContext): Choose {
   return async (text, signal) => {
     const likeliest = askBase({ context, options: fitted.options, signal });
     const logprobs = await labelLogprobs({ text, names, definitions, examples, neighbours, similar, likeliest });
-    const { option, probabilities } = chooseByLabels(model, logprobs);
-    return { chosen: option, policy: fitted.options.find(({ name }) => name === option)!.policy, probabilities };
+    return chooseByLabels(model, logprobs);
   };
 }
 
@@ -175,12 +173,9 @@ export async function labelLogprobs(question: Question): Promise<LabelLogprobs> 
 const label = (n: number): string => String.fromCharCode('A'.charCodeAt(0) + n);
 
 /** The option, and the calibrated probability of each name; base where no label was among the likeliest tokens. */
-export function chooseByLabels(
-  model: LabelsModel,
-  logprobs: LabelLogprobs,
-): { option: string; probabilities: Record<string, number> } {
+export function chooseByLabels(model: LabelsModel, logprobs: LabelLogprobs): ChosenOption {
   const { names, options, temperature, prior, nucleus } = model;
-  if (logprobs.every((logprob) => logprob === null)) return { option: base, probabilities: {} };
+  if (logprobs.every((logprob) => logprob === null)) return { chosen: base, probabilities: {} };
   const scores = logprobs.map((logprob, n) =>
     logprob === null ? -Infinity : logprob / temperature + (prior[n] ?? NaN),
   );
@@ -192,7 +187,7 @@ export function chooseByLabels(
   if (!ranked.every(({ probability }) => Number.isFinite(probability)))
     throw new Error(`router option "${base}": the parameters do not match the labels`);
   const probabilities = Object.fromEntries(ranked.map(({ name, probability }) => [name, probability]));
-  if (ranked[0]!.name === base) return { option: base, probabilities };
+  if (ranked[0]!.name === base) return { chosen: base, probabilities };
   const inside: string[] = [];
   let before = 0;
   for (const { name, probability } of ranked) {
@@ -200,8 +195,8 @@ export function chooseByLabels(
     before += probability;
   }
   for (let count = inside.length; count > 0; count--) {
-    const option = options.find((one) => isSumOf(one, inside.slice(0, count)));
-    if (option) return { option, probabilities };
+    const chosen = options.find((one) => isSumOf(one, inside.slice(0, count)));
+    if (chosen) return { chosen, probabilities };
   }
   throw new Error(`no option is ${inside[0]} alone; fit the router again`);
 }

@@ -4,9 +4,8 @@
  */
 import { z } from 'zod';
 import { defineKind } from '../domain/kinds';
-import type { Choice } from '../domain/rollout';
 import { checkOptions, fitWithPython, foldsField, textOf, TIE } from './python-fit';
-import type { ChooseInput, FittedRouter, RouterContext, RouterKind } from './router';
+import type { ChooseInput, ChosenOption, FittedRouter, RouterContext, RouterKind } from './router';
 
 /** As trainer/fit_router/ridge.py has it. */
 const TOKEN_PATTERN = '[A-Za-z0-9_]+|[^ \\t\\r\\nA-Za-z0-9_]';
@@ -62,7 +61,7 @@ export const learned: RouterKind = defineKind({
         if (fit.constant === undefined) ridgeSchema.parse(fit.parameters);
         return fit;
       },
-      async choose({ fitted, messages }: ChooseInput): Promise<Choice> {
+      async choose({ fitted, messages }: ChooseInput): Promise<ChosenOption> {
         const predicted = predictions(modelOf(fitted), textOf(messages));
         const best = Math.max(...predicted.values());
         // `base` is the first and sums are last: on a tie fewer adapters win.
@@ -70,7 +69,7 @@ export const learned: RouterKind = defineKind({
         const probabilities = Object.fromEntries(
           [...predicted].map(([name, value]) => [name, Math.min(1, Math.max(0, value))]),
         );
-        return { chosen: chosen.name, policy: chosen.policy, probabilities };
+        return { chosen: chosen.name, probabilities };
       },
     };
   },

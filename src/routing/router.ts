@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { identitySchema, type Identity, type Kind } from '../domain/kinds';
 import type { Message, ToolSchema } from '../domain/messages';
 import type { Work } from '../domain/work';
-import { fixedPolicySchema, type Choice } from '../domain/rollout';
+import { choiceSchema, fixedPolicySchema } from '../domain/rollout';
 import type { PolicyClient } from '../policy/client';
 
 const crossValidatedSchema = z.object({ mean: z.number(), standardError: z.number(), n: z.number().int() });
@@ -58,11 +58,15 @@ export interface ChooseInput {
   signal: AbortSignal;
 }
 
+/** An option by its name, and the probability of each option as the router sees it. */
+export const chosenOptionSchema = choiceSchema.pick({ chosen: true, probabilities: true });
+export type ChosenOption = z.infer<typeof chosenOptionSchema>;
+
 interface Router {
   readonly identity: Identity;
   fit(input: FitInput): Promise<Fit>;
-  /** Not asked where the fit is constant. */
-  choose(input: ChooseInput): Promise<Choice>;
+  /** Not called where the fit is constant. */
+  choose(input: ChooseInput): Promise<ChosenOption>;
 }
 
 export interface RouterContext {

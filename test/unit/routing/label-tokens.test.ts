@@ -57,18 +57,18 @@ const model: LabelsModel = {
 };
 
 test('the nucleus of the calibrated labels is a sum; the base model, where it is the likeliest, is alone', () => {
-  const { option, probabilities } = chooseByLabels(model, [-6, -1, -3]);
+  const { chosen, probabilities } = chooseByLabels(model, [-6, -1, -3]);
   // -3, -0.5, -1.5 + 1 = -0.5.
-  expect(option).toBe('cancels+returns');
+  expect(chosen).toBe('cancels+returns');
   expect(probabilities['cancels']).toBeCloseTo(1 / (2 + Math.exp(-2.5)), 9);
-  expect(chooseByLabels(model, [-6, -1, -9]).option).toBe('cancels');
-  expect(chooseByLabels(model, [-1, -2, -5]).option).toBe('base');
-  expect(chooseByLabels(model, [-6, -1, null]).option).toBe('cancels');
+  expect(chooseByLabels(model, [-6, -1, -9]).chosen).toBe('cancels');
+  expect(chooseByLabels(model, [-1, -2, -5]).chosen).toBe('base');
+  expect(chooseByLabels(model, [-6, -1, null]).chosen).toBe('cancels');
 });
 
 test('without a sum of the nucleus, the likeliest of it; without any label, base', () => {
-  expect(chooseByLabels({ ...model, options: names }, [-6, -1, -3.1]).option).toBe('cancels');
-  expect(chooseByLabels(model, [null, null, null])).toEqual({ option: 'base', probabilities: {} });
+  expect(chooseByLabels({ ...model, options: names }, [-6, -1, -3.1]).chosen).toBe('cancels');
+  expect(chooseByLabels(model, [null, null, null])).toEqual({ chosen: 'base', probabilities: {} });
   expect(() => chooseByLabels({ ...model, prior: [] }, [-1, -1, -1])).toThrow('do not match');
 });
 
