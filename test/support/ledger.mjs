@@ -29,23 +29,6 @@ if (is('malformed required')) tools[1].parameters.required = 'amount';
 if (is('required is not described')) tools[1].parameters.required = ['account', 'sum'];
 if (is('tool listed twice')) tools.push(tools[1]);
 
-/** What look_up answers is a record of these, as JSON or as text. */
-const asJson = is('JSON records', 'JSON record lacks a field', 'JSON record holds a text');
-const asText = is('text records', 'text record lacks a field', 'observation is no record');
-if (asJson || asText)
-  tools[0].outputSchema = {
-    type: 'object',
-    properties: { account: properties.account, money: { type: 'integer', minimum: 0, maximum: 50 } },
-    required: ['account', 'money'],
-  };
-function record(account, money) {
-  if (is('observation is no record')) return `there are ${money}`;
-  if (asText) return [account, is('text record lacks a field') ? 'plenty' : money].join(' ');
-  const fields = { account, money: is('JSON record holds a text') ? `${money}` : money };
-  if (is('JSON record lacks a field')) delete fields.money;
-  return JSON.stringify(fields);
-}
-
 const size = { train: 6, test: 3 };
 const wanted = (id) => {
   const n = Number(/^(?:train|test)-([0-5])$/.exec(id)?.[1] ?? NaN);
@@ -66,12 +49,10 @@ function use(state, { name, arguments: given }) {
   for (const field of known.parameters.required) {
     if (given[field] === undefined && is('crashes on a missing field')) throw new Error(`KeyError: ${field}`);
     const fits = field === 'amount' ? Number.isInteger(given[field]) : typeof given[field] === 'string';
-    if (!fits)
-      return is('errors without a field') ? 'error : bad arguments' : `error : ${field} is missing or of a wrong type`;
+    if (!fits) return `error : ${field} is missing or of a wrong type`;
   }
   if (!(given.account in state.money)) return `error : account ${given.account} is unknown`;
   if (name === 'pay') state.money[given.account] -= given.amount;
-  if (name === 'look_up' && (asJson || asText)) return record(given.account, state.money[given.account]);
   return is('state shared without a word') ? 'ok' : String(state.money[given.account]);
 }
 

@@ -1,13 +1,7 @@
-/**
- * What an environment does: calls that are right, wrong or several at once, observations, and episodes that share
- * nothing.
- */
+/** Checks what an environment does: calls that are right, wrong or several at once, and episodes that share nothing. */
 import { type Environment, type Episode, splitSchema, type StepResult } from '../../domain/environment';
-import type { AssistantMessage, JsonSchema, ToolSchema } from '../../domain/messages';
-import { argumentsIn, jsonOf } from '../../sandbox/conversation';
-import { hasShape, recordShape } from '../../sandbox/vocabulary';
+import type { AssistantMessage } from '../../domain/messages';
 import { quoted } from '../protocol';
-import { valueProblem } from '../json-schema';
 import { SOLVED_FIX, unsolved } from './declared';
 import {
   busyScript,
@@ -73,13 +67,12 @@ export async function checkBadCalls(checked: Checked): Promise<void> {
 const SAY_VALUES =
   'tell reference actions, or describe the arguments by enum, pattern or range, so that it can be checked';
 
-/** A tool that is described is there; what it says of wrong arguments names the field. */
+/** Checks that the described tools exist and that one that writes can succeed. */
 export async function checkValidCalls(checked: Checked): Promise<void> {
   const { add, note } = checked;
   const unknown = await answered(checked, 'a call of an unknown tool', UNKNOWN_TOOL);
   const refusal = unknown && observed(unknown).replaceAll('no_such_tool', '');
   const failed: string[] = [];
-  const unnamed: string[] = [];
   let written = false;
   for (const [n, { tool, call }] of callable(checked).entries()) {
     if (n > 1 && !checked.hasTime()) break;
@@ -96,117 +89,11 @@ export async function checkValidCalls(checked: Checked): Promise<void> {
       const problem = `messages.0.content is ${said}, as for a tool that does not exist`;
       const fix = `run ${tool.name}, which describe lists; say of a tool that you don't have that it is unknown`;
       add(`step: ${check}`, problem, fix);
-    } else unnamed.push(...(await errorsWithoutField(checked, tool, call.arguments)));
+    }
   }
-  if (unnamed.length > 0)
-    note(
-      'step',
-      `messages.0.content does not name the wrong argument of ${unnamed.length} calls: ${unnamed.slice(0, 2).join('; ')}`,
-      'answer with the name of the argument and what it must be ("error : amount must be a whole number")',
-    );
   const problem = `no call of a tool that writes was seen to succeed: ${failed.slice(0, 2).join('; ')}`;
   if (!written && failed.length > 0) note('step', problem, SAY_VALUES);
 }
-
-/** Calls with one argument missing, or of a wrong type, whose answers do not name it: an agent can't learn to mend them. */
-async function errorsWithoutField(
-  checked: Checked,
-  { name, parameters }: ToolSchema,
-  right: Record<string, unknown>,
-): Promise<string[]> {
-  const [field] = parameters.required ?? [];
-  if (field === undefined) return [];
-  const without = Object.entries(right).filter(([key]) => key !== field);
-  const cases = {
-    [`${name} without "${field}"`]: Object.fromEntries(without),
-    [`${name} with "${field}" of a wrong type`]: { ...right, [field]: { wrong: true } },
-  };
-  const unnamed: string[] = [];
-  for (const [what, values] of Object.entries(cases)) {
-    const result = await answered(checked, what, callsOf({ name, arguments: values }));
-    if (result && !observed(result).includes(field)) unnamed.push(`${what}: "${quoted(observed(result), 80)}"`);
-  }
-  return unnamed;
-}
-
-interface Mismatch {
-  /** Describes what does not fit. */
-  problem: string;
-  /** A text that does not even begin as a record: it may say that there is none. */
-  isWords?: boolean;
-}
-
-/** Observations are what `outputSchema` says. */
-export async function checkObservations(checked: Checked): Promise<void> {
-  const { answer, attempt, add, note } = checked;
-  for (const tool of checked.description.tools) {
-    if (!tool.outputSchema) continue;
-    const check = `step: a valid call of ${tool.name}`;
-    const compared: { text: string; mismatch: Mismatch | undefined }[] = [];
-    for (const { task, start, untouched } of timely(checked)) {
-      // The user's first words name accounts and items that there are.
-      const words = start?.messages.flatMap(({ role, content }) => (role === 'user' ? [content] : [])) ?? [];
-      const named = { name: 'named by the user', arguments: argumentsIn(tool, words) };
-      const call = validCall(tool, [...(untouched?.reference?.actions ?? []), named]);
-      if (!call) break;
-      const result = await attempt(check, () => answer(task, callsOf(call)));
-      const text = result && observed(result);
-      if (text !== undefined && !isError(text)) compared.push({ text, mismatch: mismatchOf(tool.outputSchema, text) });
-    }
-    const someFit = compared.some(({ mismatch }) => !mismatch);
-    const wrong = compared.find(({ mismatch }) => mismatch && !(someFit && mismatch.isWords));
-    if (wrong)
-      add(
-        check,
-        `messages.0.content is "${quoted(wrong.text, 120)}", which is not what outputSchema says: ${wrong.mismatch!.problem}`,
-        `make them agree: JSON, or a record's values with spaces between them and " ; " between records; begin with "error" what is no record`,
-      );
-    const problem = `no observation of ${tool.name} was seen to compare with its outputSchema: each call was answered by an error`;
-    if (compared.length === 0) note('step', problem, SAY_VALUES);
-  }
-}
-
-/** Undefined where the observation is a record of the schema, or several: JSON, or values with spaces between them. */
-function mismatchOf(schema: JsonSchema, text: string): Mismatch | undefined {
-  const json = jsonOf(text);
-  if (!json && schema.properties) return textMismatch(schema.properties, text);
-  const records = Array.isArray(json) && schema.type !== 'array' ? (json as unknown[]) : [json ?? scalarOf(text)];
-  for (const [n, record] of records.entries()) {
-    const problem = valueProblem(schema, record);
-    if (problem !== undefined) return { problem: records.length > 1 ? `record ${n + 1}: ${problem}` : problem };
-  }
-  return undefined;
-}
-
-/** `42`, `true`; any other text is one. */
-function scalarOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
-}
-
-/** The first field of the first record whose value is not there. */
-function textMismatch(properties: Record<string, JsonSchema>, text: string): Mismatch | undefined {
-  const isA = (fields: [string, JsonSchema][], record: string) =>
-    hasShape(recordShape({ properties: Object.fromEntries(fields) }), record) !== false;
-  const fields = Object.entries(properties);
-  if (isA(fields, text)) return undefined;
-  for (const [n, record] of text.split(' ; ').entries()) {
-    if (isA(fields, record)) continue;
-    const begins = (some: [string, JsonSchema][]) => isA(some, record) || isA([...some, ANYTHING], record);
-    const wrong = fields.findIndex((_, at) => !begins(fields.slice(0, at + 1)));
-    const [name, schema] = fields[wrong] ?? [];
-    const expected = `${name}: no value of ${quoted(JSON.stringify(schema) ?? '', 160)} where it should be`;
-    const problem = name === undefined ? 'there is more after the last field' : expected;
-    return { problem: `record ${n + 1}: ${problem}`, isWords: wrong === 0 };
-  }
-  return undefined;
-}
-
-/** Whatever comes after the fields that are compared. */
-const ANYTHING: [string, JsonSchema] = ['', {}];
 
 /** As many as show what is shared; fewer of a slow environment. */
 const [SIDE_BY_SIDE, OF_A_SLOW_ONE] = [8, 3];

@@ -3,14 +3,7 @@
  * is wrong and how to mend it; where there is none, the engine can use it.
  */
 import { type Environment, splitSchema } from '../../domain/environment';
-import {
-  checkBadCalls,
-  checkIndependence,
-  checkObservations,
-  checkSecondProcess,
-  checkSeveralCalls,
-  checkValidCalls,
-} from './conduct';
+import { checkBadCalls, checkIndependence, checkSecondProcess, checkSeveralCalls, checkValidCalls } from './conduct';
 import { checkClaims, checkDescription, checkReferences, checkStarts, checkTasks, checkUntouched } from './declared';
 import {
   CannotGoOn,
@@ -50,7 +43,6 @@ const CHECKS: readonly Check[] = [
   ['several calls in one message', checkSeveralCalls],
   ['mistakes of the agent', checkBadCalls],
   ['valid calls', checkValidCalls],
-  ['observations', checkObservations],
   ['reference actions', checkReferences],
   ['rewards for words', checkClaims],
 ];
