@@ -7,6 +7,7 @@ import { replaceFile } from '../store/durable-file';
 import type { Told } from '../domain/transcript';
 import { OutsideFailure } from '../domain/failures';
 import type { Rollout, ScoredRollout, TrainingRow } from '../domain/rollout';
+import { startsWith } from '../policy/turns';
 import type { Turn } from '../policy/wire';
 
 interface TrainingBatchOptions {
@@ -100,7 +101,7 @@ export function createRowBuilder() {
     /** `readOnly`: the turn only calls tools that change nothing. */
     add({ promptIds, tokenIds, logprobs }: Pick<Turn, 'promptIds' | 'tokenIds' | 'logprobs'>, readOnly: boolean): void {
       if (tokenIds.length === 0) return;
-      let row = rows.findLast((one) => continues(promptIds, one));
+      let row = rows.findLast((one) => startsWith(promptIds, [...one.promptIds, ...one.completionIds]));
       if (row) {
         const seen = row.promptIds.length + row.completionIds.length;
         for (const id of promptIds.slice(seen)) push(row, id, 0);
@@ -115,11 +116,3 @@ export function createRowBuilder() {
 
 /** 1e-6 is finer than single precision gives, and a third of the bytes. */
 const roundLogprob = (logprob: number): number => Math.round(logprob * 1e6) / 1e6 + 0;
-
-function continues(promptIds: number[], { promptIds: first, completionIds: rest }: TrainingRow): boolean {
-  return (
-    promptIds.length >= first.length + rest.length &&
-    first.every((id, n) => promptIds[n] === id) &&
-    rest.every((id, n) => promptIds[first.length + n] === id)
-  );
-}
