@@ -11,6 +11,7 @@ export interface RemovedField {
 }
 
 export const removed: readonly RemovedField[] = [
+  { path: 'target.rewardFile', version: '0.3', why: 'write grader: [cat, FILE]' },
   {
     path: 'target.maxProcesses',
     version: '0.3',

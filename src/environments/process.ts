@@ -101,8 +101,8 @@ export interface ProcessEnvironmentOptions extends ProcessCommand, Partners {
   idleMs?: number;
 }
 
-/** A worker outlives its campaigns: their processes end this long after their last step. */
-const IDLE_MS = 10 * 60_000;
+/** A worker outlives its campaigns. Their processes end this long after their last step; a longer pause within a campaign starts them again. */
+const IDLE_MS = 2 * 60_000;
 
 interface Slot {
   connection?: Connection;

@@ -16,13 +16,11 @@ import { GatewayError } from '../../gateway/errors';
 import { quoted } from '../protocol';
 import { type Asked, type Endpoint, KEY, MODEL } from './endpoint';
 import { type Run, run } from './program';
-import { rewardIn, rewardInFile } from './reward';
+import { rewardIn } from './reward';
 
 export interface AgentProgram {
   command: readonly string[];
   grader?: readonly string[] | undefined;
-  /** In the working folder. */
-  rewardFile?: string | undefined;
   passEnv?: readonly string[] | undefined;
   /** Programs can't say it of a tool in what they send. */
   readOnlyTools: readonly string[];
@@ -53,7 +51,7 @@ export async function beginAgent(o: {
   onAsked?: ((asked: Asked) => void) | undefined;
 }): Promise<Episode> {
   const { program, endpoint, task, seed, signal, onAsked } = o;
-  const { command, grader, rewardFile, passEnv, readOnlyTools, maxSteps, silenceMs } = program;
+  const { command, grader, passEnv, readOnlyTools, maxSteps, silenceMs } = program;
   const url = await endpoint.url();
   const folder = await mkdtemp(join(tmpdir(), AGENT_FOLDER));
   const key = `${KEY}${randomUUID()}`;
@@ -169,15 +167,13 @@ export async function beginAgent(o: {
     }
   }
 
-  async function told(): Promise<Evaluation> {
-    if (grader) {
-      const { ended, kill, stderr, stdout } = (grading = start(grader));
-      const timer = setTimeout(kill, silenceMs);
-      const end = await orAborted(ended, signal).finally(() => clearTimeout(timer));
-      if (end !== 'exit code 0') throw new Error(`the grader ended with ${end}: ${stderr()}`);
-      return rewardIn(stdout());
-    }
-    return rewardFile === undefined ? rewardIn(playing.stdout()) : rewardInFile(join(folder, rewardFile));
+  async function readReward(): Promise<Evaluation> {
+    if (!grader) return rewardIn(playing.stdout());
+    const { ended, kill, stderr, stdout } = (grading = start(grader));
+    const timer = setTimeout(kill, silenceMs);
+    const end = await orAborted(ended, signal).finally(() => clearTimeout(timer));
+    if (end !== 'exit code 0') throw new Error(`the grader ended with ${end}: ${stderr()}`);
+    return rewardIn(stdout());
   }
 
   async function close(): Promise<void> {
@@ -229,7 +225,7 @@ export async function beginAgent(o: {
         if (!grader) return { reward: 0, breakdown: {}, ...kept };
       }
       try {
-        return { ...(await told()), ...kept };
+        return { ...(await readReward()), ...kept };
       } catch (error) {
         // Its last question was not answered, which is the policy's doing.
         if (!byItself && !grader) return { reward: 0, breakdown: {}, ...kept };

@@ -40,7 +40,6 @@ interface AgentOptions extends z.infer<z.ZodObject<typeof agentOptions>> {
   /** A file of JSON lines; or what lists them. */
   tasks: string | (() => Promise<TaskList>);
   grader?: readonly string[] | undefined;
-  rewardFile?: string | undefined;
 }
 
 /** A kind whose environments are agents' programs: `expand` says which program, and which tasks. */
@@ -102,14 +101,11 @@ export const agent = agentKind({
     ...commandOptions,
     tasks: z.string().describe('JSON lines, one per task (docs/agents.md), relative to this file.'),
     grader: commandSchema.optional().describe("Program that prints the reward, run in the agent's folder."),
-    rewardFile: z.string().optional().describe('File with the reward in the working folder; default: stdout.'),
   },
   paths: ['tasks', 'folder'],
-  runs: ['command', 'folder', 'tasks', 'grader', 'rewardFile'],
+  runs: ['command', 'folder', 'tasks', 'grader'],
   label: ({ command }) => command.join(' '),
-  expand: ({ name, command, folder, tasks, grader, rewardFile }) => ({
-    ...{ name, command, folder, tasks, grader, rewardFile },
-  }),
+  expand: ({ name, command, folder, tasks, grader }) => ({ name, command, folder, tasks, grader }),
 });
 
 const MONTH = '(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\\.?';
@@ -134,11 +130,10 @@ interface OpenOptions extends AgentOptions {
 }
 
 export function openAgent(o: OpenOptions): Environment {
-  const { folder, passEnv = [], rewardFile, maxSteps, silenceSeconds, silenceMs = silenceSeconds * 1000 } = o;
+  const { folder, passEnv = [], maxSteps, silenceSeconds, silenceMs = silenceSeconds * 1000 } = o;
   const command = o.command.map((word) => located(word, folder));
   const grader = o.grader?.map((word) => located(word, folder));
-  const limits = { maxSteps, silenceMs };
-  const program = { command, grader, rewardFile, passEnv, readOnlyTools: o.readOnlyTools, ...limits };
+  const program = { command, grader, passEnv, readOnlyTools: o.readOnlyTools, maxSteps, silenceMs };
   const endpoint = openEndpoint();
   let read: Promise<TaskList> | undefined;
   let described: Promise<EnvironmentDescription> | undefined;
@@ -163,7 +158,7 @@ export function openAgent(o: OpenOptions): Environment {
   async function itself() {
     const { version } = await tasksOf();
     const files = filesOf([...command, ...(grader ?? [])], folder);
-    const asked = [o.command, o.grader ?? null, rewardFile ?? null, o.readOnlyTools, files, version];
+    const asked = [o.command, o.grader ?? null, o.readOnlyTools, files, version];
     const name = o.name ?? fileName(o.command, folder);
     return { name, version: `${o.version} ${digest(asked).slice(0, 12)}`, maxSteps };
   }

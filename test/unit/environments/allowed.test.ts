@@ -85,7 +85,6 @@ describe('in a worker', () => {
       { ...player, grader: undefined },
       { ...player, folder: '/tmp' },
       { ...player, tasks: '/tmp/tasks.jsonl' },
-      { ...player, rewardFile: '../../secret' },
       { ...bought, venv: '/tmp' },
       { ...bought, environment: 'other' },
       { ...bought, arguments: { harness: { id: 'shell' } } },
