@@ -1,20 +1,9 @@
 /** The sections of a report: what came out, then how. What the campaign has not come to has no section. */
-import {
-  dollarsText,
-  duration,
-  figureTitle,
-  percent,
-  shortPercent,
-  spreadText,
-  TEST,
-  testText,
-  valueText,
-} from '../format';
+import { dollarsText, duration, figureTitle, percent, spreadText, TEST, testText, valueText } from '../format';
 import { pageHtml } from '../html';
 import type { Arm, Report, TaskGroup } from '../model';
 import { type Mark, type Plot, ROOM, shareEnd } from '../plots';
 import { samePolicy } from '../recommendation';
-import { answerOf } from '../summary';
 import {
   type Block,
   type Blocks,
@@ -47,7 +36,7 @@ export const reportText = (report: Report, columns?: number): string =>
 
 export const viewsOf = (report: Report): View[] => [
   { id: 'summary', name: 'Summary', blocks: summaryBlocks(report) },
-  { id: 'arms', name: 'Arms', blocks: [...armsBlocks(report), ...groupsBlocks(report), ...matrixBlocks(report)] },
+  { id: 'arms', name: 'Arms', blocks: [...armsBlocks(report), ...groupsBlocks(report)] },
   { id: 'selection', name: 'Analysis', blocks: [...selectionBlocks(report), ...baseBlocks(report)] },
   { id: 'capabilities', name: 'Capabilities', blocks: capabilityBlocks(report) },
   { id: 'training', name: 'Training', blocks: trainingBlocks(report) },
@@ -66,7 +55,7 @@ function summaryBlocks(report: Report): Blocks {
   const base = arms.find(({ role }) => role === 'base');
   const stands = status === 'completed' ? `completed, stage ${stage}` : `stopped after stage ${stage}`;
   return [
-    paragraph(answerOf(report), 'answer'),
+    recommendation && paragraph([recommendation.text, { lineage: recommendation.behind }], 'answer'),
     paragraph(`${name}: ${stands}; on ${target.name} ${target.version}, ${seeds}`),
     {
       kind: 'facts',
@@ -91,12 +80,9 @@ function summaryBlocks(report: Report): Blocks {
         plot(spentPlot(arms), 'On test tasks, with intervals, against all rollouts that were made to come to it.'),
     ),
     recommendation &&
-      fold('How sure that is', [
-        paragraph([recommendation.text, { lineage: recommendation.behind }]),
-        note(
-          'Computed from the figures by fixed rules. p: sign-flip permutation test over the tasks. A candidate is better only if its p, corrected for all candidates by Holm’s method, is below 1 minus the level.',
-        ),
-      ]),
+      note(
+        'What to ship is computed from the figures by fixed rules. p: sign-flip permutation test over the tasks. A candidate is better only if its p, corrected for all candidates by Holm’s method, is below 1 minus the level.',
+      ),
   ];
 }
 
@@ -295,29 +281,4 @@ function baseBlocks({ base, campaign }: Report): Blocks {
     ),
   ];
   return campaign.stage === 'rollouts' ? blocks : details(...blocks);
-}
-
-/** How many tasks each option solves, and how many that no other does; the matrix itself is in report.json, or an artifact where it is large. */
-function matrixBlocks({ solverMatrix }: Report): Blocks {
-  if (!solverMatrix) return [];
-  const { inline, from, tasks } = solverMatrix;
-  const outcomes = inline?.outcomes ?? [];
-  const rows = (inline?.options ?? []).map((name, option) => {
-    const solved = outcomes.filter((row) => row[option]);
-    // Of an option without a scored rollout nobody knows whether it solves the task.
-    const alone = solved.filter((row) => row.every((share, other) => other === option || share === 0));
-    const scored = outcomes.filter((row) => row[option] !== null).length;
-    return { name, solved: solved.length, alone: alone.length, scored, unscored: tasks - scored };
-  });
-  return details(
-    heading('Who solves what'),
-    table(rows, [
-      ['option', ({ name }) => name],
-      ['tasks solved in some trial', ({ solved }) => `${solved}`],
-      ['share of those scored', ({ solved, scored }) => (scored === 0 ? undefined : shortPercent(solved / scored))],
-      ['that no other solves', ({ alone }) => `${alone}`],
-      ['without a scored rollout', ({ unscored }) => `${unscored}`],
-    ]),
-    note([`The outcomes of all ${tasks} tasks:`, { lineage: [from] }]),
-  );
 }
