@@ -147,6 +147,8 @@ export interface Environment {
   tasks(split: Split): Promise<Task[]>;
   /** Starts a fresh, independent episode; any number may be open at once. The signal ends what the episode waits for outside. */
   reset(task: { id: string; seed: number }, signal?: AbortSignal, onUsage?: OnPartnerUsage): Promise<Episode>;
+  /** Returns whether the models of its other parties answer. */
+  reachable?(): Promise<boolean>;
   close(): Promise<void>;
 }
 

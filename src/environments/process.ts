@@ -190,6 +190,7 @@ export function openProcessEnvironment({
         throw error;
       }
     },
+    reachable: async () => (await Promise.all([user, judge].map((one) => one?.reachable?.() ?? true))).every(Boolean),
     async close() {
       for (const { idle } of slots) clearTimeout(idle);
       await Promise.all(slots.map(({ connection }) => connection?.close()));

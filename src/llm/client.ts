@@ -53,6 +53,8 @@ interface AskOptions {
   onLost?: ((usage: ModelUsage) => Promise<void> | void) | undefined;
 }
 
+const REACHABLE_MS = 5_000;
+
 export type ModelClient = ReturnType<typeof openModelClient>;
 
 /** Throws BadInput where the key's variable is not set, NotAllowed where this worker may not read it. */
@@ -92,6 +94,18 @@ export function openModelClient(caller: Caller) {
 
   return {
     fail,
+
+    /** Returns whether the endpoint, and not a gateway in its place, answers a request that costs nothing. */
+    async reachable(): Promise<boolean> {
+      try {
+        const url = `${spec.url.replace(/\/+$/, '')}/models`;
+        const { status, body } = await fetch(url, { signal: AbortSignal.timeout(REACHABLE_MS), redirect: 'manual' });
+        await body?.cancel();
+        return status < 502 || status > 504;
+      } catch {
+        return false;
+      }
+    },
 
     /** Sends one request. Throws an OutsideFailure, or the reason of the abort. */
     async ask(body: object, { signal, onText, onLost }: AskOptions = {}): Promise<Answer> {

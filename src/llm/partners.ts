@@ -29,11 +29,13 @@ export interface SimulatedUser {
   id: string;
   /** Returns the user's next message: words, or calls of its own tools. */
   speak(turn: UserTurn): Promise<UserMessage>;
+  reachable?(): Promise<boolean>;
 }
 
 export interface Judge {
   id: string;
   answer(question: Message[], outside?: Outside): Promise<string>;
+  reachable?(): Promise<boolean>;
 }
 
 export interface Partners {
@@ -48,7 +50,7 @@ const JUDGE_SEED = 0;
 export function openPartners(models: { user?: ChatModel | undefined; judge?: ChatModel | undefined }): Partners {
   const partners: Partners = {};
   if (models.user) {
-    const { id, ask, unusable } = openChatModel('user', models.user);
+    const { id, ask, unusable, reachable } = openChatModel('user', models.user);
     const speak = async (turn: UserTurn): Promise<UserMessage> => {
       const { text, calls } = await ask(turn);
       const { content, toolCalls = [] } = toAssistantMessage(text, calls);
@@ -59,16 +61,16 @@ export function openPartners(models: { user?: ChatModel | undefined; judge?: Cha
       // The agent's calls are named `call_n` in the same conversation.
       return { role: 'user', content, toolCalls: numbered(toolCalls, turn.messages, 'user_call') };
     };
-    partners.user = { id, speak };
+    partners.user = { id, speak, reachable };
   }
   if (models.judge) {
-    const { id, ask, unusable } = openChatModel('judge', models.judge);
+    const { id, ask, unusable, reachable } = openChatModel('judge', models.judge);
     const answer: Judge['answer'] = async (messages, outside) => {
       const { text } = await ask({ messages, tools: [], seed: JUDGE_SEED, ...outside });
       if (!text.trim()) throw unusable(NOTHING);
       return text;
     };
-    partners.judge = { id, answer };
+    partners.judge = { id, answer, reachable };
   }
   return partners;
 }
@@ -110,6 +112,7 @@ function openChatModel(role: PartnerRole, spec: ChatModel) {
     // The address is no part: a server on another port must not invalidate rollouts. Serve different models under different names.
     id: `${model} (temperature ${temperature}, top-p ${topP}, ${maxTokens} tokens)`,
     unusable,
+    reachable: client.reachable,
     ask: (turn: UserTurn) => inLimit(() => request(turn), turn.signal),
   };
 }

@@ -96,6 +96,11 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
     throw new OutsideFailure('PolicyServerUnavailable', 'the policy server does not answer; the training waits for it');
   const folder = folderIn(folderIn(join(home, 'trainings'), campaign), `${name}-${id.slice(0, 12)}`);
   const { job, learning } = await run.prepare(folder);
+  if ((await learning.batch.environment.reachable?.()) === false)
+    throw new OutsideFailure(
+      'PartnerUnavailable',
+      `the simulated user or the judge does not answer; the training ${name} waits for it`,
+    );
   const jobFile = join(folder, 'job.json');
   await replaceFile({ path: jobFile, body: JSON.stringify(job, null, 1), aside: asideIn(home) });
   run.signal.throwIfAborted();

@@ -59,6 +59,7 @@ export async function startChatServer(play: Play = recorded(say('hello'))): Prom
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     self.atOnce = Math.max(self.atOnce, ++open);
     response.on('close', () => open--);
+    if (request.method === 'GET') return void response.writeHead(404).end();
     const body = (await json(request)) as Body;
     const { headers } = request;
     self.requests.push({ body, authorization: headers.authorization, headers });

@@ -80,6 +80,15 @@ test.each([
   expect(server.requests).toHaveLength(2);
 });
 
+test('an endpoint is reachable as long as it answers, without a request that is paid', async () => {
+  const own = await startChatServer();
+  const partner = user({ url: own.url });
+  expect(await partner.reachable!()).toBe(true);
+  await own.close();
+  expect(await partner.reachable!()).toBe(false);
+  expect(own.requests).toEqual([]);
+});
+
 test('a key that is missing is found before anything is asked', () => {
   expect(() => judge({ apiKeyEnv: 'PARTNERS_TEST_KEY' })).toThrow('target.judge.apiKeyEnv');
 });

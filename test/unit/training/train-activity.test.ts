@@ -248,6 +248,12 @@ test('a policy server that is away, and a disk that is full for seconds, cost no
   expect(waited).toContainEqual(expect.stringMatching(/^room on the disk: /));
 });
 
+test('no trainer is started while the simulated user of its environment does not answer', async () => {
+  const environments = poolOf(async () => ({ ...countingEnvironment(), reachable: async () => false }));
+  await expect(train({ environments })).rejects.toMatchObject({ type: 'PartnerUnavailable' });
+  expect(existsSync(join(home, 'trainings', 'one'))).toBe(false);
+});
+
 test('a trainer that can not be started leaves its GPUs to the next', async () => {
   const gpus = dealGpus({ slots: 1, perTrainer: 1, visible: undefined });
   const gone = join(home, 'gone');
