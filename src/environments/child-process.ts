@@ -16,16 +16,16 @@ export type Child = ReturnType<typeof startChild>;
 interface ChildOptions {
   command: readonly string[];
   cwd?: string | undefined;
-  /** Variables that it is given beside the bare environment. */
+  /** Variables that the program gets beside the bare environment. */
   passEnv?: readonly string[] | undefined;
-  /** Further ones, with their values. */
+  /** Further variables, with their values. */
   variables?: Readonly<NodeJS.ProcessEnv>;
-  /** Further ones, which a program of this project reads from a pipe. */
+  /** Further variables, which a program of this project reads from a pipe. */
   keys?: NodeJS.ProcessEnv;
   readOutput: (stdout: Readable) => void;
-  /** How many characters it has written on stderr so far. */
+  /** Called with the number of characters written on stderr so far. */
   onStderr?: (characters: number) => void;
-  /** `how`: "exit code 3", "SIGKILL". */
+  /** Called at the end; `how` is "exit code 3" or "SIGKILL". */
   onEnd: (how: string) => void;
   onStartFailure: (problem: string) => void;
 }
@@ -79,19 +79,19 @@ export function startChild(o: ChildOptions) {
     killGroup(child.pid);
     if (!isAlone) killMarked({ mark, session: child.pid });
   };
-  function finish(tell: () => void): void {
+  function finish(report: () => void): void {
     if (ended) return;
     ended = true;
     clearTimeout(grace);
     kill();
     guard?.kill('SIGKILL');
     for (const stream of child.stdio) stream?.destroy();
-    tell();
+    report();
     resolveEnd();
   }
 
   readOutput(child.stdout);
-  for (const stream of child.stdio) stream?.on('error', () => undefined); // a broken pipe: the end follows and tells why
+  for (const stream of child.stdio) stream?.on('error', () => undefined); // a broken pipe: the process has ended, and its exit code says why
   child.on('error', (error) => {
     if (child.pid === undefined) finish(() => onStartFailure(startProblem({ error, cwd })));
   });
@@ -107,7 +107,7 @@ export function startChild(o: ChildOptions) {
     endInput: (): void => void child.stdin.end(),
     kill,
     stderr,
-    /** Closes its stdin, and kills it if it goes on. */
+    /** Closes the process's stdin, and kills it if it does not end. */
     async close(): Promise<void> {
       child.stdin.end();
       const timers = [
@@ -120,7 +120,7 @@ export function startChild(o: ChildOptions) {
   };
 }
 
-/** A command that could not be run in its folder names the program where the folder is what is missing. */
+/** Returns why a program did not start. Node names the program even if its folder is missing. */
 export const startProblem = ({ error, cwd }: { error: unknown; cwd?: string | undefined }): string =>
   cwd !== undefined && !existsSync(cwd)
     ? `there is no folder ${cwd} to run it in`
@@ -165,9 +165,9 @@ function killGroup(pid: number | undefined): void {
 export const MAX_LINE = 16 * 1024 * 1024;
 
 interface LineReader {
-  /** Every non-empty line; an unfinished last line is dropped. */
+  /** Called with every non-empty line; an unfinished last line is dropped. */
   onLine: (line: string) => void;
-  /** In place of a line that is too long: how it begins. What follows up to the next line is dropped. */
+  /** Called with the beginning of a line that is too long. The rest of the line is dropped. */
   onTooLong: (beginning: string) => void;
   max?: number;
 }
@@ -208,7 +208,7 @@ export function readLines(stream: Readable, { onLine, onTooLong, max = MAX_LINE 
   });
 }
 
-/** Keeps the last `length` characters that are written; the function returned gives them. `onWritten`: how many there were so far. */
+/** Keeps the last `length` characters of a stream, which the returned function gives. Calls `onWritten` with the number of characters so far. */
 export function keepTail(stream: Readable, length: number, onWritten?: (characters: number) => void): () => string {
   let tail = '';
   let written = 0;

@@ -1,6 +1,5 @@
 /**
- * JSON schemas of an environment's tools: are they schemas, what fits them, and one value that does. Nothing here
- * throws; unknown keywords are left alone.
+ * Checks JSON schemas of an environment's tools, checks values against them, and makes example values. Nothing here throws; unknown keywords are ignored.
  */
 import { z } from 'zod';
 import type { JsonSchema } from '../domain/messages';
@@ -9,7 +8,7 @@ import { vocabularyOf } from '../sandbox/vocabulary';
 const types = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null'] as const;
 const typeError = { error: `must be one of ${types.join(', ')}, or a list of these` };
 
-/** For what it finds: what it parses is not the schema any more. The depth is bounded by what may come over the protocol. */
+/** Finds what is wrong with a schema; its output is no schema. The protocol bounds the depth. */
 export const jsonSchema: z.ZodType = z.lazy(() =>
   z.preprocess((given) => (typeof given === 'boolean' ? {} : given), keywords),
 );
@@ -83,7 +82,7 @@ interface Keywords extends Omit<JsonSchema, 'type'> {
 
 const DEEPEST = 5;
 
-/** Fits most schemas; patterns beyond groups and classes are not kept. `known`: values that the environment itself uses, by field. */
+/** Makes a value that fits most schemas; patterns beyond groups and classes are ignored. `known`: values that the environment uses, by field. */
 export function exampleOf(root: JsonSchema, known: ReadonlyMap<string, unknown> = new Map()): unknown {
   function valueOf(given: JsonSchema, name: string, depth: number): unknown {
     const schema = resolved(given, root);

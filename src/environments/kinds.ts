@@ -1,6 +1,5 @@
 /**
- * What the command line, the checks and the report have to know of a kind of environments: none of them asks for a kind
- * by name.
+ * The interface of a kind of environments. Command line, checks and report use nothing else and ask for no kind by name.
  */
 import type { ArtifactStore } from '../store/store';
 import type { Environment } from '../domain/environment';
@@ -14,7 +13,7 @@ export interface EnvironmentContext {
   store: ArtifactStore;
   /** Take the place of the models that the spec names. */
   partners?: Partners;
-  /** Milliseconds without an answer after which an environment's process counts as hung, whatever the options say. */
+  /** Milliseconds without an answer after which an environment's process counts as hung; replaces the option. */
   silenceMs?: number;
 }
 

@@ -27,7 +27,7 @@ function namespaceCommand(): readonly string[] {
 
 export const hasNamespaces = (): boolean => namespaceCommand().length > 0;
 
-/** Returns the command that runs this one in a namespace, and itself where there is none or its program is missing: starting it then tells why. */
+/** Returns the command that runs this one in a namespace; returns it unchanged without a namespace, or if its program is missing. */
 export function inNamespace(command: readonly string[], cwd = '.'): readonly string[] {
   const way = namespaceCommand();
   return way.length === 0 || !isExecutable(command[0] ?? '', cwd) ? command : [...way, ...INIT, ...command];

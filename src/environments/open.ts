@@ -1,4 +1,4 @@
-/** From an environment's spec in a campaign to the environment. */
+/** Opens environments by their specs in a campaign. */
 import type { Environment } from '../domain/environment';
 import { type EnvironmentSpec, kindOf } from '../domain/kinds';
 import type { EnvironmentContext, EnvironmentKind } from './kinds';
@@ -15,7 +15,7 @@ export function describeSpec(spec: EnvironmentSpec, kinds: readonly EnvironmentK
   const { silenceSeconds, user, judge } = program?.(spec) ?? {};
   return {
     label: label?.(spec) ?? kind,
-    /** Without an answer, after which its process counts as hung; undefined for one that has none. */
+    /** Seconds without an answer after which the process counts as hung; undefined without a process. */
     silenceSeconds,
     user,
     judge,

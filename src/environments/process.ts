@@ -1,7 +1,7 @@
 /**
- * Any program that speaks the environment protocol, behind the Environment interface, and the kinds of such programs. An episode lives and dies with the
- * run of the process that it began in; the next reset starts the process again. The models that it asks for (user, judge) are called here, a bounded
- * number of times; an episode whose id the environment has given away twice is never scored.
+ * Runs programs that speak the environment protocol as environments, and defines the kinds of such programs. An episode ends with the process that it began
+ * in; the next reset starts the process again. The models that it asks for (user, judge) are called here, a bounded number of times. An episode whose id
+ * the program has used twice is never scored.
  */
 import { z } from 'zod';
 import { chatModelSchema, silenceField, variableName, type ModelUsage } from '../domain/endpoints';
@@ -32,7 +32,7 @@ import {
   type Result,
 } from './protocol';
 
-/** How the processes of an environment are run, and models that play other parties of an episode: not the policy, and never trained. */
+/** Options of an environment's processes, and the models that play the other parties of an episode, which are never trained. */
 export const processOptions = {
   processes: z.number().int().positive().default(1).describe('Parallel processes, among which episodes are divided.'),
   silenceSeconds: silenceField.default(SILENCE_SECONDS).describe('Seconds without an answer before a restart.'),
@@ -95,9 +95,9 @@ export const processKind: EnvironmentKind = {
 };
 
 export interface ProcessEnvironmentOptions extends ProcessCommand, Partners {
-  /** Processes side by side; an episode is given to the one with the fewest. */
+  /** Parallel processes; an episode goes to the one with the fewest. */
   processes?: number;
-  /** Milliseconds without an episode or a request, after which a process is ended. */
+  /** Milliseconds without an episode or a request after which a process is closed. */
   idleMs?: number;
 }
 

@@ -29,8 +29,8 @@ import { firstIssue } from '../domain/issues';
 const episode = z.object({ episode: z.string() });
 
 /**
- * Set: the simulated user speaks next, and this is what it has not heard yet, from where it stands: its instructions are `system`, the
- * agent's words are `user`, its own are `assistant`, results of its own calls are `tool`.
+ * If set, the simulated user speaks next, and these are the messages that are new to it, from its point of view: its instructions are `system`, the
+ * agent's messages are `user`, its own are `assistant`, results of its own calls are `tool`.
  */
 const user = z.object({ user: z.array(messageSchema).optional() });
 
@@ -94,7 +94,7 @@ export const responseSchema = z.union([
   }),
 ]);
 
-/** A request as a line: arguments of calls stand in it as they were written. */
+/** Returns a request as a line, with the arguments of calls as the model wrote them. */
 export function requestLine(id: number, method: Method, params: object): string {
   const { message } = params as { message?: Message };
   const calls = (message && 'toolCalls' in message && message.toolCalls) || [];
@@ -129,9 +129,9 @@ export interface EnvironmentErrorParts {
   problem: string;
   fix: string;
   stderr?: string;
-  /** It answered nothing in time: whatever is asked next would be waited for as long. */
+  /** It did not answer in time; the next request would wait as long. */
   silent?: boolean;
-  /** It asks for a model that nobody has named. */
+  /** It asks for a model that the campaign does not name. */
   lacks?: 'user' | 'judge';
 }
 
@@ -151,11 +151,11 @@ export const badEnvironment = (environment: string, method: Method, problem: str
 
 const QUOTED = 300;
 
-/** Text of an environment's within an error: its beginning, and how long it is. */
+/** Returns the beginning of a text for an error, with its length if it is longer. */
 export const quoted = (text: string, length = QUOTED): string =>
   text.length <= length ? text : `${text.slice(0, length)}... (${text.length} characters)`;
 
-/** The answer as the schema reads it. Throws BadEnvironment if it has another shape. */
+/** Returns the parsed answer. Throws BadEnvironment if it has another shape. */
 export function readAnswer<S extends z.ZodType>(
   environment: string,
   method: Method,
@@ -175,8 +175,8 @@ const ANSWERS_FIX =
   'answer each call with one tool message that has its id, in the order of the calls, where the call fails too ("error : ...")';
 
 /**
- * Throws BadEnvironment unless each call of the message is answered in order, as a call of whoever made it, and the agent hears something before its
- * next turn. Only the end of an episode may leave calls or the answer out.
+ * Throws BadEnvironment unless each call of the message is answered in order, with the right requestor, and the agent gets a message before its next turn.
+ * Only the end of an episode may leave calls or the message out.
  */
 export function checkAnswers(
   environment: string,

@@ -1,6 +1,6 @@
 /**
- * Runs a subcommand of the Python package to its end. Invariant: however it fails, an OutsideFailure says in whose words; one that says nothing for too
- * long is killed and fails, too.
+ * Runs a subcommand of the Python package to its end. Invariant: every failure is an OutsideFailure with the program's last words; a program that is silent
+ * for too long is killed.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -14,7 +14,7 @@ import { OutsideFailure, reasonOf } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { isSecret, keyPipe } from '../domain/secrets';
 
-/** For the project's own programs on a model: devices and libraries are set up by variables of many names. */
+/** Returns the environment of the project's own programs on a model. It has all variables but secrets, because many set up devices and libraries. */
 export function programEnvironment(): NodeJS.ProcessEnv {
   const keys = keyVariables();
   return Object.fromEntries(Object.entries(pythonEnvironment()).filter(([name]) => !isSecret(name) && !keys.has(name)));
@@ -26,7 +26,7 @@ function pythonEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !isOwn || !name.startsWith('PYTHON')));
 }
 
-/** The exit code of trainer/command.py. Python itself ends with 1 for whatever is not caught: no memory, a full disk. */
+/** The exit code of trainer/command.py. Python itself ends with 1 after an uncaught error: no memory, a full disk. */
 const REFUSED = 3;
 const NO_ROOM = /No space left on device|Disk quota exceeded/;
 /** Merging or fingerprinting a large model takes minutes. */
@@ -37,13 +37,13 @@ export interface Program {
   python: string;
   args: [command: string, ...options: string[]];
   signal?: AbortSignal;
-  /** Beside this process's own. */
+  /** Variables beside this process's own. */
   env?: NodeJS.ProcessEnv;
   /** Variables that it reads from a pipe. */
   keys?: NodeJS.ProcessEnv;
-  /** Of a program that tells `{"done": 1, "total": 5}` on stdout. */
+  /** Called for each line `{"done": 1, "total": 5}` on stdout. */
   onProgress?: (done: number, total: number) => void;
-  /** How long it may take, or, where it tells its progress, say nothing. */
+  /** Limit of the whole run, or of the time between two lines of progress. */
   silentSeconds?: number;
 }
 
@@ -55,8 +55,8 @@ interface End {
 }
 
 /**
- * Throws BadInput with the program's words if it refuses or Python is not there, DiskFull if it has no room, PythonFailed if it ends in any
- * other way than well, or takes too long.
+ * Throws BadInput with the program's message if it refuses or Python is missing, DiskFull if it has no room, PythonFailed if it ends with an error or takes
+ * too long.
  */
 export async function runPython(program: Program): Promise<void> {
   const { python, args, signal } = program;
@@ -70,13 +70,13 @@ export async function runPython(program: Program): Promise<void> {
   });
   if (code === 0) return;
   const how = killedBy ? `was killed by ${killedBy}` : `ended with code ${code}`;
-  // A refusal is for whoever has to change the input: its words are enough.
+  // The program's own message says what to change in the input.
   if (code === REFUSED) throw new OutsideFailure('BadInput', `trainer ${said}`);
   const type = NO_ROOM.test(said) ? 'DiskFull' : 'PythonFailed';
   throw new OutsideFailure(type, `trainer ${args[0]} ${how}: ${said}`);
 }
 
-/** What a subcommand of the Python package answers to a question file. Throws what `runPython` does. */
+/** Returns a subcommand's answer to a question. Throws what `runPython` does. */
 export async function askPython<Answer>(o: {
   command: string;
   question: object;
@@ -94,7 +94,7 @@ export async function askPython<Answer>(o: {
   }
 }
 
-/** Rejects where the program can not be started, is aborted or takes too long. */
+/** Rejects if the program can't be started, is aborted or takes too long. */
 const ended = (program: Program): Promise<End> =>
   new Promise((done, broken) => {
     const { python, args, signal, env, keys, onProgress, silentSeconds = SILENT_SECONDS } = program;
@@ -107,7 +107,7 @@ const ended = (program: Program): Promise<End> =>
     });
     pipe.send(child);
     const limit = limitSilence(child, silentSeconds, () => {
-      // What it has started may hold the pipes: they are not waited for.
+      // Processes that it has started may hold the pipes open.
       for (const pipe of [child.stdout, child.stderr]) pipe?.destroy();
       broken(
         new OutsideFailure('PythonFailed', `trainer ${args[0]} said nothing for ${silentSeconds} s and was killed`),
@@ -116,10 +116,10 @@ const ended = (program: Program): Promise<End> =>
     let tail = '';
     if (child.stdout && onProgress)
       createInterface({ input: child.stdout }).on('line', (line) => {
-        const told = progressLine.safeParse(line).data; // what else there is are a library's own words
-        if (!told) return;
+        const progress = progressLine.safeParse(line).data; // other lines are printed by libraries
+        if (!progress) return;
         limit.refresh();
-        onProgress(told.done, told.total);
+        onProgress(progress.done, progress.total);
       });
     child.once('error', (error) => {
       limit.end();
@@ -129,7 +129,7 @@ const ended = (program: Program): Promise<End> =>
       limit.end();
       done({ code, killedBy, said: tail.trim().split('\n').slice(-3).join(' | ') });
     });
-    // Without file handles for it there is no stream, and `error` says so.
+    // There is no stream if no file handle was left; `error` reports that.
     child.stderr?.on('data', (chunk: Buffer) => (tail = (tail + chunk.toString('utf8')).slice(-2000)));
   });
 

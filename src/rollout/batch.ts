@@ -1,8 +1,7 @@
 /**
- * Batches: the keys of their rollouts, and batches as artifacts. Two rollouts have the same key exactly if the same thing was asked for; whatever can
- * change a record's content is in its key. What is under a batch's key is complete; a batch with broken rollouts is stored under a key of its own, and
- * its chunks stay, so that the next run tries only the broken ones again. A setting's index names every stored batch, complete or not, and is never
- * taken back.
+ * Derives the keys of rollouts and stores batches as artifacts. Two rollouts have the same key exactly if their inputs are the same: everything that can
+ * change a record is in its key. The artifact under a batch's key is complete. A batch with broken rollouts is stored under a key of its own, and its
+ * chunks stay, so that the next run tries only the broken rollouts again. A setting's index names every stored batch; no entry is removed.
  */
 import { sha256, digest, seedOf } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
@@ -29,7 +28,7 @@ interface BatchInputs {
   sampling: Sampling;
   seed: number;
   maxSteps?: number;
-  /** Of a training: so that a task that is drawn again is played anew, also where no step since has changed the policy. */
+  /** The step of a training: a task that is drawn again is played again, even if no step since has changed the policy. */
   step?: number;
 }
 
@@ -37,20 +36,20 @@ export interface PlannedRollout {
   key: string;
   task: string;
   attempt: number;
-  /** Nothing that is stored is known to be of the task as it is now. */
+  /** No stored rollout is known to be of the task as it is now. */
   isNew?: true;
 }
 
 export interface BatchPlan {
   key: string;
   /**
-   * Path of the chunks in which rollouts are stored until the batch is complete: also of tasks that could not be opened, or show something else by
-   * now, under their own keys.
+   * Path of the chunks in which rollouts are stored until the batch is complete. They may also hold rollouts of tasks that could not be opened or that
+   * have changed, under their own keys.
    */
   chunks: string;
   /** Digest of all but the tasks and the attempts: batches of one setting may hold the same rollouts. */
   setting: string;
-  /** By task (as text), then by attempt. */
+  /** Sorted by task (as text), then by attempt. */
   rollouts: PlannedRollout[];
 }
 
@@ -78,7 +77,7 @@ export function planBatch({
   const rollouts = [...tasks]
     .sort()
     .flatMap((task) => Array.from({ length: attempts }, (_, attempt) => planned(task, attempt)));
-  // The plug-in is in no rollout's id, from which its random numbers follow, but in all that is stored.
+  // The plug-in is not in a rollout's key, which seeds its random numbers, but in all keys of the store.
   const owner = environment.plugin === undefined ? [] : [environment.plugin];
   const setting = digest([...owner, played]);
   const key = `rollouts/${digest([...owner, ...rollouts.map(({ key }) => key)])}`;
@@ -103,11 +102,11 @@ export const choiceSeed = (key: string): number => seedOf(`${key}/choice`);
 export interface StoredBatch {
   ref: ArtifactRef;
   outcomes: readonly Outcome[];
-  /** What the artifact holds: kept from making it, or read. */
+  /** Returns the artifact's records, from memory if the batch was just made. */
   records: () => Promise<Rollout[]>;
 }
 
-/** Finds the complete batch. Adds it to the index and removes its chunks once more, since a run may have ended before it did either. */
+/** Finds the complete batch. Adds it to the index and removes its chunks, because the run that stored it may have ended before it did. */
 export async function findBatch(store: ArtifactStore, plan: BatchPlan): Promise<StoredBatch | undefined> {
   const ref = plan.rollouts.some(({ isNew }) => isNew) ? undefined : await store.find(plan.key);
   if (!ref) return undefined;
@@ -120,7 +119,7 @@ export async function storeBatch(o: {
   store: ArtifactStore;
   title: string;
   policy: Policy;
-  /** What the batch derives from besides the policy's adapters or its router. */
+  /** The artifacts that the batch derives from besides the policy's adapters or its router. */
   inputs: ArtifactRef[];
   plan: BatchPlan;
   records: Rollout[];
@@ -164,12 +163,12 @@ async function jsonLines(records: readonly Rollout[]): Promise<Buffer> {
 
 const indexPath = ({ setting }: BatchPlan): string => `batches/${setting}/`;
 
-/** Notes the batch under its setting, by its content: one that was damaged and made again is another entry. */
+/** Adds the batch to the index of its setting under its hash: a batch that was damaged and made again has another entry. */
 async function addToIndex(store: ArtifactStore, plan: BatchPlan, ref: ArtifactRef): Promise<void> {
   await store.files.create(indexPath(plan) + ref.sha256, JSON.stringify(ref));
 }
 
-/** The stored batches of the plan's setting. */
+/** Returns the stored batches of the plan's setting, the oldest first. */
 async function readIndex({ files }: ArtifactStore, plan: BatchPlan): Promise<ArtifactRef[]> {
   const listed = (await files.list(indexPath(plan))).sort((a, b) => a.changedMs - b.changedMs);
   const texts = await Promise.all(listed.map(({ path }) => files.read(path)));
@@ -179,13 +178,13 @@ async function readIndex({ files }: ArtifactStore, plan: BatchPlan): Promise<Art
 const refText = jsonText.pipe(artifactRefSchema);
 
 interface Taken {
-  /** By key. */
+  /** Keyed by the rollout's key. */
   rollouts: Map<string, ScoredRollout>;
   /** The batches that they are from. */
   from: ArtifactRef[];
 }
 
-/** What stored batches hold of the plan; where several hold a rollout, the first that was stored. */
+/** Returns the plan's rollouts that stored batches hold. If several hold a rollout, the batch that was stored first counts. */
 export async function takeStored(store: ArtifactStore, plan: BatchPlan): Promise<Taken> {
   const wanted = new Set(plan.rollouts.flatMap(({ key, isNew }) => (isNew ? [] : [key])));
   const taken: Taken = { rollouts: new Map(), from: [] };
@@ -201,7 +200,7 @@ export async function takeStored(store: ArtifactStore, plan: BatchPlan): Promise
   return taken;
 }
 
-/** A batch that is damaged or gone is passed over: what it held is played again by whoever wants it. */
+/** Returns nothing of a batch that is damaged or gone, so that its rollouts are played again. */
 async function heldBy(store: ArtifactStore, ref: ArtifactRef, wanted: ReadonlySet<string>): Promise<ScoredRollout[]> {
   try {
     const outcomes = await readOutcomes({ store, ref });

@@ -22,7 +22,7 @@ export class Chunks {
   private lastWrite = Promise.resolve();
   private groupMs = GROUP_MS;
 
-  /** `path`: of the batch, in the store. */
+  /** `path`: the batch's path in the store. */
   constructor(store: Pick<ArtifactStore, 'files'>, path: string) {
     this.sequence = new Sequence(store.files, path);
   }
@@ -33,7 +33,7 @@ export class Chunks {
     return this.durable;
   }
 
-  /** Resolves when the rollout is durable, with the record that counts: that of another worker where it was first. */
+  /** Resolves when the rollout is durable, with the record that counts: that of another worker if it was first. */
   async append(rollout: ScoredRollout): Promise<ScoredRollout> {
     if (!this.group) {
       const rollouts: Group['rollouts'] = new Map();
@@ -72,7 +72,7 @@ export class Chunks {
     }
   }
 
-  /** Adds the rollouts of a chunk. Of one that several chunks hold the first counts. */
+  /** Adds the rollouts of a chunk. If several chunks hold a rollout, the first counts. */
   private async addChunk(text = ''): Promise<void> {
     const breathe = breathing();
     for (const line of text.split('\n').filter(Boolean)) {

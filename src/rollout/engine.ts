@@ -1,6 +1,6 @@
 /**
- * The rollout engine: makes every rollout there is. A rollout that was scored is never made again, whatever batch asks for it: batches are found by key,
- * take what stored ones of their setting hold, and go on from their chunks. A broken one has no reward and is tried again by the next run.
+ * The rollout engine makes all rollouts. A scored rollout is never made again: a batch is found by its key, takes the rollouts that stored batches of its
+ * setting hold, and continues from its chunks. A broken rollout has no reward and is tried again by the next run.
  */
 import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -34,26 +34,26 @@ export interface RollOutOptions {
   step?: number;
   /** Rollouts at once. */
   concurrency: number;
-  /** Whose batch it is: no part of its key. */
+  /** The campaign that the batch belongs to; no part of its key. */
   campaign: string;
-  /** What the batch is for: no part of its key. */
+  /** The stage that uses the batch; no part of its key. */
   purpose: Purpose;
-  /** What the batch is, for people: no part of its key. */
+  /** Name of the batch for people; no part of its key. */
   title: string;
   /** How often a rollout is begun before it counts as broken. */
   maxAttempts: number;
-  /** Of the batch's rollouts, the share of broken ones above which it stops; without it, it stops only where nothing is scored. */
+  /** The share of broken rollouts above which the batch stops; without it, the batch stops only if nothing is scored. */
   maxBrokenShare?: number;
   store: ArtifactStore;
   client: Pick<PolicyClient, 'sample' | 'reachable'>;
-  /** What the batch derives from besides the policy's adapters or its router. */
+  /** The artifacts that the batch derives from besides the policy's adapters or its router. */
   inputs?: ArtifactRef[];
   /**
-   * Told the records of a batch that is complete once all are played: whoever goes on with them has to see that the batch that is stored in the end
-   * holds the same.
+   * Called with the records of a complete batch once all are played and before they are durable. The caller must check later that the stored batch
+   * holds the same records.
    */
   onPlayed?: (records: Rollout[]) => void;
-  /** After every turn, and every rollout that is durable or broken. */
+  /** Called after every turn, and after every rollout that is durable or broken. */
   onProgress?: (progress: RollOutProgress) => void;
   signal?: AbortSignal;
 }
@@ -62,7 +62,7 @@ export interface RollOutProgress {
   done: number;
   total: number;
   broken: number;
-  /** Finished turns of all rollouts that were begun, also of those that broke. */
+  /** Finished turns of all rollouts, the broken ones included. */
   turns: number;
 }
 
@@ -77,16 +77,16 @@ export function countDurable(onMore: () => void): (progress: Pick<RollOutProgres
 
 export interface RolloutBatch extends Pick<StoredBatch, 'outcomes' | 'records'> {
   summary: RolloutSummary;
-  /** Rollouts that were there already: in this batch, or in others of its setting. */
+  /** Rollouts that were not played because the store had them. */
   reused: number;
 }
 
 type Made = StoredBatch & Pick<RolloutBatch, 'reused'>;
 
-/** One batch of a setting at a time, so that two that overlap do not play the same rollout at once. */
+/** Makes one batch of a setting at a time, so that two overlapping batches do not play the same rollout at once. */
 const inTurn = createTurns();
 
-/** Makes a batch of rollouts, or finds it. Throws an OutsideFailure if the batch can't go on. */
+/** Makes a batch of rollouts, or finds it. Throws an OutsideFailure if the batch stops. */
 export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const started = performance.now();
   checkOptions(options);
@@ -94,7 +94,7 @@ export async function rollOut(options: RollOutOptions): Promise<RolloutBatch> {
   const described = await environment.describe();
   const plan = planBatch({ ...options, environment: described, shown: await lookAt(options) });
   const make = () => inTurn(plan.setting, () => makeBatch(options, plan, described.tools), signal);
-  // Nobody else plays a step's own.
+  // No other batch has the rollouts of a training step.
   const found = step === undefined ? await findWhole(store, plan) : undefined;
   const { ref, outcomes, records, reused } = found ?? (await make());
   const seconds = (performance.now() - started) / 1000;

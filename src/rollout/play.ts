@@ -1,7 +1,6 @@
 /**
- * The agent loop: one attempt of a policy at a task. It ends with a reward from the environment, or throws an OutsideFailure (or the reason of the
- * abort). A rollout's `messages` are what the environment and the policy said to each other, without the policy's own prompt, which is in the
- * rollout's key.
+ * The agent loop plays one attempt of a policy at a task. It returns a reward of the environment, or throws an OutsideFailure or the reason of the abort.
+ * A rollout's `messages` are those of the environment and the policy, without the policy's own prompt, which is in the rollout's key.
  */
 import type { Context, Environment, Episode, StopReason } from '../domain/environment';
 import { isFailure, OutsideFailure, reasonOf } from '../domain/failures';
@@ -21,11 +20,11 @@ export interface PlayOptions {
   /** Needed for a routed policy. */
   resolve?: Resolve;
   sampling: Sampling;
-  /** Of the environment; all attempts at a task get the same. */
+  /** The environment's seed, which all attempts at a task share. */
   seed: number;
   /** A lower limit than the environment's own. */
   maxSteps?: number;
-  /** After every finished turn. */
+  /** Called after every finished turn. */
   onTurn?: () => void;
   signal: AbortSignal;
 }
@@ -42,7 +41,7 @@ export async function play(planned: PlannedRollout, options: PlayOptions): Promi
     const seconds = Math.round(performance.now() - started) / 1000;
     return { status: 'scored', key, task, attempt, ...routed, stopReason, ...evaluation, ...played, seconds };
   } finally {
-    // The rollout stands or has failed already; an episode that can't be closed changes neither.
+    // The rollout has been scored or has failed already; a failure to close the episode changes neither.
     await episode.close().catch(() => undefined);
   }
 }
@@ -78,9 +77,9 @@ async function converse(o: {
     const since = context.messages.slice(opening.length);
     const shown = withPrompt(opening, policy.prompt);
     const known = contexts.before(context);
-    // An answer of the agent's own making stands after what is known: the ids up to it tell nothing of what follows.
-    const goesOn = context.messages.findLastIndex(({ role }) => role === 'assistant') < known.length;
-    const seen = goesOn ? known.ids : [];
+    // If the agent has inserted an answer of its own after the known messages, their ids do not continue.
+    const isContinued = context.messages.findLastIndex(({ role }) => role === 'assistant') < known.length;
+    const seen = isContinued ? known.ids : [];
     const request = { policy, tools, sampling, signal, seed: turnSeed({ key, turn: step }) };
     const before = sampling.thinking === 'stripped' ? {} : { before: seen };
     const turn = await sampleWithinContext(client, { ...request, messages: [...shown, ...since], ...before });
@@ -111,19 +110,19 @@ async function converse(o: {
   return ended('max_steps', maxSteps);
 }
 
-/** Undefined if the conversation no longer fits into the model's context. */
+/** Returns undefined if the conversation no longer fits into the model's context. */
 const sampleWithinContext = (client: Pick<PolicyClient, 'sample'>, request: TurnRequest): Promise<Turn | undefined> =>
   client.sample(request).catch((error: unknown) => {
     if (isFailure(error, 'ContextLengthExceeded')) return undefined;
     throw error;
   });
 
-/** Whether a turn does nothing but call tools that change nothing. */
+/** Returns whether a turn only calls tools that change nothing. */
 const onlyReads = ({ toolCalls = [] }: AssistantMessage, tools: readonly ToolSchema[]): boolean =>
   toolCalls.length > 0 &&
   toolCalls.every((call) => tools.find(({ name }) => name === call.name)?.annotations?.readOnlyHint);
 
-/** Whatever an environment throws is its failure; some say themselves that trying again is of no use. */
+/** Turns any error of an environment into its failure. An error with type BadEnvironment is not retried. */
 async function fromEnvironment<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -134,7 +133,7 @@ async function fromEnvironment<Result>(work: () => Promise<Result>): Promise<Res
   }
 }
 
-/** The first messages with a text in the first system message, which is the first message where there is none. */
+/** Returns the opening with a text in its first system message, which is added if there is none. */
 function inSystemMessage(opening: readonly Message[], text: string, join: (system: string) => string): Message[] {
   const at = opening.findIndex(({ role }) => role === 'system');
   const system = opening[at];
@@ -142,7 +141,7 @@ function inSystemMessage(opening: readonly Message[], text: string, join: (syste
   return opening.with(at, { role: 'system', content: join(system.content) });
 }
 
-/** The first messages with the prompt in them: above the first system message's text, or in place of all of them. */
+/** Returns the opening with the prompt above the first system message's text, or in place of all system messages. */
 export function withPrompt(opening: readonly Message[], prompt: Prompt | undefined): Message[] {
   if (!prompt) return [...opening];
   const { text, place } = prompt;
@@ -180,7 +179,7 @@ function createContexts() {
   };
 }
 
-/** Programs write an answer of theirs down anew: white space around its text, and in the arguments of calls, may be gone. */
+/** Compares messages as agents send them back: white space around a text and in the arguments of calls may be gone. */
 function isSame(one: Message, other: Message): boolean {
   if (one === other) return true;
   if (one.role !== 'assistant' || other.role !== 'assistant') return isDeepStrictEqual(one, other);

@@ -1,6 +1,6 @@
 /**
- * Reads what the engine stored: outcomes for whoever asks what rollouts came to, whole rollouts for those who read conversations or train on
- * them. A batch of any size leaves the event loop its turns.
+ * Reads stored batches: the outcomes of rollouts, or complete rollouts for training and for readers of conversations. Large batches do not block the
+ * event loop.
  */
 import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
@@ -19,7 +19,7 @@ interface StoredRollouts {
   ref: ArtifactRef;
 }
 
-/** The records of a batch, one after the other, sorted by task and then by attempt. */
+/** Yields the records of a batch, sorted by task and then by attempt. */
 export async function* readRollouts({ store, ref }: StoredRollouts): AsyncGenerator<Rollout> {
   const body = await store.read(ref);
   const breathe = breathing();
@@ -47,17 +47,17 @@ export async function readRecords(batch: StoredRollouts): Promise<Rollout[]> {
 export const readScored = async (batch: StoredRollouts): Promise<ScoredRollout[]> =>
   (await readRecords(batch)).filter((record) => record.status === 'scored');
 
-/** Changes whenever other outcomes would be written for the same batch: outcomes of another form are made anew. */
+/** Changes whenever the same batch would have other outcomes, which are then computed again. */
 const OUTCOMES_FORM = 2;
 
-/** A batch's outcomes lie under its own hash, so that whoever has its reference has them, and the batch stays what everything refers to. */
+/** A batch's outcomes have a key of the batch's hash, so that a reference to the batch is enough to find them. */
 const outcomesKey = ({ sha256 }: ArtifactRef): string => `outcomes/${OUTCOMES_FORM}/${sha256}`;
 
-/** In the batch's order. Where they are not stored, or were damaged, they are read from its rollouts. */
+/** Returns the outcomes in the batch's order; reads them from the rollouts if they are not stored or damaged. */
 export const readOutcomes = async (batch: StoredRollouts): Promise<Outcome[]> =>
   (await storedOutcomes(batch)) ?? outcomesSchema.parse(await readRecords(batch));
 
-/** Stores the outcomes of a batch, unless they are there; `records`: of one that has just been made. */
+/** Returns the outcomes of a batch and stores them if need be. `records` are those of a batch that has just been made. */
 export async function keepOutcomes(batch: StoredRollouts, records?: readonly Rollout[]): Promise<Outcome[]> {
   const { store, ref } = batch;
   const known = records ? undefined : await storedOutcomes(batch);
@@ -84,6 +84,6 @@ async function storedOutcomes({ store, ref }: StoredRollouts): Promise<Outcome[]
   }
 }
 
-/** Means by task of one batch. */
+/** Returns the means of a batch by task. */
 export const readTaskMeans = async (store: ArtifactStore, ref: ArtifactRef): Promise<TaskMeans> =>
   taskMeans(await readOutcomes({ store, ref }), ref);

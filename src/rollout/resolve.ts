@@ -15,9 +15,9 @@ import {
   type RouterKind,
 } from '../routing/router';
 
-/** What a router chooses by. */
+/** The beginning of a conversation, by which a router chooses. */
 interface Opening {
-  /** As the agent sees them. */
+  /** The messages as the agent sees them. */
   messages: readonly Message[];
   tools: readonly ToolSchema[];
   seed: number;
@@ -26,7 +26,7 @@ interface Opening {
 
 export interface Resolved {
   policy: FixedPolicy;
-  /** Where a router chose it. */
+  /** The router's choice; absent for a fixed policy. */
   routed?: Choice;
 }
 
@@ -78,7 +78,7 @@ export function createResolver(o: {
       return { policy: routed.policy, routed };
     } catch (error) {
       opening.signal.throwIfAborted();
-      // One that is damaged in the store has not failed: it is to be fitted again. And a policy server that a router asks may come back.
+      // A router that is damaged in the store is fitted again, and a policy server that a router asks may come back: neither is its failure.
       if (isFailure(error, 'ArtifactDamaged') || (error instanceof OutsideFailure && error.retryable)) throw error;
       throw new OutsideFailure('RouterFailed', `router ${policy.router.uri}: ${reasonOf(error)}`, error);
     }

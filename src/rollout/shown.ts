@@ -1,12 +1,12 @@
 /**
- * What an environment shows before a model has spoken, as digests for keys: what it says of itself, and the tools and first messages of each task. One
- * that shows something else has other keys, whatever its `version` says. A field that differs between two looks at the same task is in no key.
+ * Digests what an environment shows before the first answer, for keys: its description, and the tools and first messages of each task. An environment that
+ * shows something else has other keys, even with the same `version`. A field that differs between two looks at the same task is in no key.
  */
 import { digest } from '../store/hash';
 import { forEachBounded } from '../domain/concurrency';
 import type { Environment } from '../domain/environment';
 
-/** By task; undefined for a task that could not be opened: nothing that is stored is known to be of it. */
+/** A digest for each task; undefined for a task that could not be opened, of which no stored rollout is known. */
 export type Shown = ReadonlyMap<string, string | undefined>;
 
 /** Digests by field. */
@@ -22,7 +22,7 @@ const differing = (one: Look, other: Look): string[] =>
 const without = (look: Look, fields: ReadonlySet<string>): Look =>
   Object.fromEntries(Object.entries(look).filter(([field]) => !fields.has(field)));
 
-/** What one campaign has seen of an environment. */
+/** The looks of one campaign at an environment. */
 interface Seen {
   itself: string;
   /** Fields of tasks that differ between two looks. */
@@ -38,7 +38,7 @@ interface Looking {
   environment: Environment;
   tasks: readonly string[];
   seed: number;
-  /** Looks again at what only another campaign has seen: a program may have changed since. */
+  /** Looks are shared within a campaign only, because a program may have changed since another one looked. */
   campaign?: string | undefined;
   /** Tasks that are open at once. */
   concurrency?: number | undefined;
@@ -61,7 +61,7 @@ export async function lookAt(o: Looking): Promise<Shown> {
       try {
         return lookOf(await look({ id, seed }, signal));
       } catch {
-        // The rollouts of the task say what is wrong with it.
+        // The rollouts of the task report what is wrong with it.
         if (tries === TRIES) return undefined;
       }
     }
@@ -71,7 +71,7 @@ export async function lookAt(o: Looking): Promise<Shown> {
     const key = `${seed} ${task}`;
     const opening = seen.tasks.get(key) ?? open(task);
     seen.tasks.set(key, opening);
-    // Another batch, which has been cancelled, may have begun it.
+    // It may have been started by a batch that was cancelled since.
     const found = await opening.catch(() => open(task));
     if (!found) seen.tasks.delete(key);
     return found;
@@ -84,10 +84,10 @@ export async function lookAt(o: Looking): Promise<Shown> {
     return some.map((task) => results.get(task)!);
   }
 
-  // The first, one of the middle and the last are opened twice, to see what varies.
+  // Opens the first, the middle and the last task twice, to see which fields vary.
   const sample = [...new Set([0, 0.5, 1].map((at) => tasks[Math.floor(at * (tasks.length - 1))]!))];
   const sampled = await each(sample, openOnce);
-  // Where none can be opened, the rest would be waited for in vain.
+  // If none can be opened, the others would fail as well.
   if (sampled.every((one) => one === undefined)) return new Map();
   if (!seen.varying) {
     const again = await each(sample, open);
@@ -111,7 +111,7 @@ function seenOf(o: { environment: Environment; campaign: string; itself: string 
 async function lookAtItself(environment: Environment): Promise<string> {
   const says = environment.appearance?.itself ?? (() => environment.describe());
   const [one, other] = [lookOf(await says()), lookOf(await says())];
-  // Notes are for readers of figures; the plug-in is in the keys of batches.
+  // Notes do not affect rollouts, and the plug-in is in the keys of batches.
   return digest(without(one, new Set([...differing(one, other), 'notes', 'plugin'])));
 }
 

@@ -15,9 +15,9 @@ interface TrainingBatchOptions {
   /** The groups asked for, in order. */
   tasks: string[];
   groupSize: number;
-  /** Token ids for whoever computes the loss on them, or whole conversations. */
+  /** Token ids, or whole conversations for a learner that trains no weights. */
   content: 'rows' | 'messages';
-  /** In rows: no loss on turns that only call tools which change nothing. */
+  /** Puts no loss on turns that only call tools which change nothing; for `rows`. */
   maskReadOnlyTurns: boolean;
 }
 
@@ -26,12 +26,12 @@ export interface RowsRollout {
   reward: number;
 }
 
-/** What analysts are told, and no more: the names in a reward's breakdown may say what only the checker is to know. */
+/** The fields that analysts get as well. The reward's breakdown is left out, because its names may reveal what is checked. */
 type MessagesRollout = Omit<Told, 'key' | 'task' | 'attempt'>;
 
 type BatchLine = { task: string } & (RowsRollout | MessagesRollout);
 
-/** The rollouts of the groups, one after the other: all together they may be longer than a string can be. */
+/** Yields the rollouts of the groups one by one: together they may be longer than the longest string. */
 export function* trainingBatch(options: TrainingBatchOptions): Generator<BatchLine> {
   const { records, tasks, groupSize, content, maskReadOnlyTurns } = options;
   const byTask = new Map<string, ScoredRollout[]>(tasks.map((task) => [task, []]));
@@ -63,7 +63,7 @@ function inRows({ rows, reward, task, attempt }: ScoredRollout, maskReadOnlyTurn
   };
 }
 
-/** 1 on sampled ids that carry loss. */
+/** Returns 1 for sampled ids that carry loss, else 0. */
 function maskOf({ completionIds, turns }: TrainingRow, maskReadOnlyTurns: boolean): (0 | 1)[] {
   const mask = completionIds.map((): 0 | 1 => 0);
   for (const { start, end, readOnly } of turns) if (!(readOnly && maskReadOnlyTurns)) mask.fill(1, start, end);
@@ -74,7 +74,7 @@ const conversation = ({ messages, reward, stopReason, reference }: ScoredRollout
   return { messages, reward, stopReason, ...(reference && { reference }) };
 };
 
-/** Writes batch.jsonl, a rollout at a time and in the folder `aside` at first; the file is whole from the moment it has its name. */
+/** Writes batch.jsonl through a file in the folder `aside`, so that it is complete once it has its name. */
 export async function writeTrainingBatch({
   file,
   aside,
@@ -88,8 +88,8 @@ function* lines(options: TrainingBatchOptions): Generator<string> {
 }
 
 /**
- * Builds the rows of a rollout, turn by turn. A turn whose prompt starts with all the ids of a row continues it, and the surplus is what the
- * environment said; any other prompt (a history that renders differently, a fork) starts a new row.
+ * Builds the rows of a rollout, turn by turn. A turn whose prompt starts with all the ids of a row continues this row; the further ids are those of the
+ * environment's messages. Any other prompt (a history that renders differently, a fork) starts a new row.
  */
 export function createRowBuilder() {
   const rows: TrainingRow[] = [];

@@ -1,8 +1,8 @@
 /**
- * The base model as classifier (step 4 of the method): it is shown the adapters that similar train tasks needed, each under a label of one
- * token, and the probabilities of the labels say which of them a conversation gets: the nucleus of the likeliest ones, added up. Texts are compared
- * by the cosine of their TF-IDF vectors. Invariants: the same arithmetic as trainer/fit_router/labels.py; where the base model names no label, the
- * conversation is left to it; of equally similar texts the first, with cosines compared to nine digits.
+ * Routes with the base model as classifier (step 4 of the method). Its prompt lists the adapters that similar train tasks needed, each under a label of one
+ * token. A conversation gets the merged adapters of the nucleus of the likeliest labels. Texts are compared by the cosine of their TF-IDF vectors.
+ * Invariants: the arithmetic is that of trainer/fit_router/labels.py; if the base model names no label, the base model plays; of equally similar texts the
+ * first counts, with cosines compared to nine digits.
  */
 import { z } from 'zod';
 import { defineKind } from '../domain/kinds';
@@ -14,7 +14,7 @@ import type { LikelyToken } from '../policy/wire';
 import { checkOptions, fitWithPython, foldsField, textOf, TIE, type LabelAnswers } from './python-fit';
 import type { ChooseInput, ChosenOption, FitInput, FittedRouter, RouterContext, RouterKind } from './router';
 
-/** Similar train tasks that name the candidates: how many is chosen in the fit. */
+/** Numbers of similar train tasks that name the candidates; the fit chooses one. */
 const NEIGHBOURS = [4, 16];
 const CONCURRENT_QUESTIONS = 32;
 /** Labels are single letters. */
@@ -22,14 +22,14 @@ const MOST_NAMES = 26;
 const DIGITS = 1e9;
 const { base } = policyNames;
 
-/** A train task that some option solved, and the parts of the smallest option that did. */
+/** A train task that some option solved, and the parts of the smallest such option. */
 const exampleSchema = z.object({ text: z.string(), needed: z.array(z.string()).min(1) });
 type Example = z.output<typeof exampleSchema>;
 
 const modelSchema = z.object({
   form: z.literal('labels'),
   options: z.array(z.string()).min(1),
-  /** What there is a label for: base first. */
+  /** The names that have a label, base first. */
   names: z.array(z.string()).min(2),
   neighbours: z.number().int().positive(),
   temperature: z.number().positive(),
@@ -40,7 +40,7 @@ const modelSchema = z.object({
 });
 export type LabelsModel = z.output<typeof modelSchema>;
 
-/** By name the log-prob of its label, null of one that was no candidate. */
+/** The log-prob of each name's label; null for a name that was no candidate. */
 type LabelLogprobs = (number | null)[];
 
 type Choose = (text: string, signal: AbortSignal) => Promise<ChosenOption>;
@@ -68,7 +68,7 @@ export const labelTokens: RouterKind = defineKind({
   },
 });
 
-/** Asks about each train task once with every number of neighbours, which are other tasks. */
+/** Asks the base model about each train task, once for each number of neighbours. */
 async function askOfAllTasks(
   input: FitInput,
   context: RouterContext,
@@ -141,7 +141,7 @@ interface Question {
   likeliest: AskBase;
 }
 
-/** Asks the base model about one text. Examples of the very text are not shown: their outcome is what is asked for. */
+/** Asks the base model about one text. Examples with the same text are left out, because they hold the answer. */
 export async function labelLogprobs(question: Question): Promise<LabelLogprobs> {
   const { text, names, definitions, examples, neighbours, similar, likeliest } = question;
   const similarities = similar(text);
@@ -172,7 +172,7 @@ export async function labelLogprobs(question: Question): Promise<LabelLogprobs> 
 
 const label = (n: number): string => String.fromCharCode('A'.charCodeAt(0) + n);
 
-/** The option, and the calibrated probability of each name; base where no label was among the likeliest tokens. */
+/** Returns the option and the calibrated probability of each name; base if no label was among the likeliest tokens. */
 export function chooseByLabels(model: LabelsModel, logprobs: LabelLogprobs): ChosenOption {
   const { names, options, temperature, prior, nucleus } = model;
   if (logprobs.every((logprob) => logprob === null)) return { chosen: base, probabilities: {} };
@@ -208,7 +208,7 @@ function isSumOf(option: string, parts: readonly string[]): boolean {
   return own.length === parts.length && parts.every((part) => own.includes(part));
 }
 
-/** The parts of the first option, and so of the smallest, that solved the task in most trials; undefined if none did. */
+/** Returns the parts of the first, and so smallest, option that solved the task in most trials; undefined if none did. */
 export function neededParts(options: readonly string[], outcomes: Readonly<Record<string, number[]>>) {
   const solved = options.find((option) => {
     const trials = outcomes[option] ?? [];
@@ -217,14 +217,14 @@ export function neededParts(options: readonly string[], outcomes: Readonly<Recor
   return solved?.split('+');
 }
 
-/** Returns the similarity to each of the texts that it was made of. */
+/** Returns the similarity to each text of the index. */
 type Similar = (text: string) => number[];
 
 const WORD = /[A-Za-z0-9_]+|[^ \t\r\nA-Za-z0-9_]/gu;
 
 type Vector = ReadonlyMap<string, number>;
 
-/** TF-IDF over words. */
+/** Builds an index of texts by TF-IDF over words. */
 export function similarWords(texts: readonly string[]): Similar {
   const held = texts.map(wordsOf);
   const idf = (word: string): number => Math.log((1 + texts.length) / (1 + (holding.get(word) ?? 0))) + 1;

@@ -1,20 +1,20 @@
 /**
- * Routes by what a ridge regression predicts of each option's success from the words of the first user message (trainer/fit_router).
- * Invariant: it routes only where that beat the best single option on tasks that neither was chosen on, beyond chance.
+ * Routes by a ridge regression that predicts each option's success from the words of the first user message (trainer/fit_router).
+ * Invariant: it routes only if that was significantly better than the best single option on tasks that chose neither.
  */
 import { z } from 'zod';
 import { defineKind } from '../domain/kinds';
 import { checkOptions, fitWithPython, foldsField, textOf, TIE } from './python-fit';
 import type { ChooseInput, ChosenOption, FittedRouter, RouterContext, RouterKind } from './router';
 
-/** As trainer/fit_router/ridge.py has it. */
+/** The pattern of trainer/fit_router/ridge.py. */
 const TOKEN_PATTERN = '[A-Za-z0-9_]+|[^ \\t\\r\\nA-Za-z0-9_]';
 
-/** Which words and word pairs of a text count, as trainer/fit_router/ridge.py finds them. */
+/** The words and word pairs of a text that count, as trainer/fit_router/ridge.py finds them. */
 const wordsSchema = z
   .object({
     lowercase: z.boolean(),
-    // Of a folder from elsewhere another one could take for ever.
+    // Another pattern, of an untrusted folder, could take unlimited time.
     tokenPattern: z.literal(TOKEN_PATTERN),
     /** Shortest and longest word n-gram. */
     ngrams: z.tuple([z.number().int(), z.number().int()]),
@@ -23,7 +23,7 @@ const wordsSchema = z
   .transform(({ vocabulary, ...words }) => ({
     ...words,
     pattern: new RegExp(words.tokenPattern, 'gu'),
-    // Not the object itself: that has a "constructor", whatever the texts say.
+    // A plain object would have a word "constructor".
     vocabulary: new Map(Object.entries(vocabulary)),
   }));
 
@@ -75,7 +75,7 @@ export const learned: RouterKind = defineKind({
   },
 });
 
-/** Each option's predicted success, which may lie outside 0 and 1. */
+/** Predicts each option's success, which may lie outside 0 and 1. */
 function predictions({ words, options }: Ridge, text: string): Map<string, number> {
   const indices = wordIndices(words, text);
   const predicted = new Map<string, number>();
@@ -87,7 +87,7 @@ function predictions({ words, options }: Ridge, text: string): Map<string, numbe
   return predicted;
 }
 
-/** Indices of the n-grams that the text holds, each once. */
+/** Returns the indices of the text's n-grams, each once. */
 function wordIndices({ lowercase, pattern, ngrams, vocabulary }: Ridge['words'], text: string): number[] {
   const words = (lowercase ? text.toLowerCase() : text).match(pattern) ?? [];
   const [shortest, longest] = ngrams;

@@ -8,25 +8,25 @@ import { agentView, type Message } from '../domain/messages';
 import { runPython } from '../policy/python';
 import { firstUserMessage, fitSchema, type Fit, type FitInput, type RouterContext } from './router';
 
-/** The text that conversations are routed by, as the agent sees it. */
+/** Returns the text that conversations are routed by, as the agent sees it. */
 export const textOf = (messages: readonly Message[]): string => firstUserMessage(agentView(messages));
 
 export const foldsField = z.number().int().min(2).default(5).describe('Folds of the cross-validation.');
 
-/** Predictions that differ by no more are equal, as in trainer/fit_router: the last digits depend on who computes them. */
+/** Predictions that differ by no more are equal, as in trainer/fit_router: the last digits depend on the machine. */
 export const TIE = 1e-9;
 
-/** What the base model answered for every task, where the router is fitted on that (trainer/fit_router/outcomes.py). */
+/** The base model's answers for every task, for a router that is fitted on them (trainer/fit_router/outcomes.py). */
 export interface LabelAnswers {
   names: string[];
   neighbours: number[];
-  /** By task and number of neighbours; null for what was no candidate. */
+  /** Indexed by task, number of neighbours and name; null for a name that was no candidate. */
   logprobs: (number | null)[][][];
 }
 
 interface PythonFit {
   input: FitInput;
-  /** Of the kind: fields of the question of that name (trainer/fit_router/fit.py). */
+  /** The kind's options, which are fields of the question (trainer/fit_router/fit.py). */
   options: object;
   context: RouterContext;
   labels?: LabelAnswers;
@@ -60,7 +60,7 @@ export async function fitWithPython({ input, options, context, labels }: PythonF
   }
 }
 
-/** Throws unless a fitted model is of the options that it is to choose among. */
+/** Throws unless a model was fitted for the options that it is to choose among. */
 export function checkOptions(fitted: readonly string[], options: readonly { name: string }[]): void {
   const wanted = options.map(({ name }) => name);
   if (JSON.stringify([...fitted].sort()) === JSON.stringify([...wanted].sort())) return;

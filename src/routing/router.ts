@@ -1,6 +1,6 @@
 /**
- * A router: chooses a policy for a conversation (step 4 of the method). Invariant: what was fitted is an artifact that names its maker and
- * the policies that it chooses among, so that it can be applied by whoever has it; a router that can't choose throws.
+ * A router chooses a policy for a conversation (step 4 of the method). Invariants: a fitted router is an artifact that names its maker and the policies
+ * that it chooses among, so that nothing else is needed to apply it; a router that can't choose throws.
  */
 import { z } from 'zod';
 import { identitySchema, type Identity, type Kind } from '../domain/kinds';
@@ -12,14 +12,14 @@ import type { PolicyClient } from '../policy/client';
 const crossValidatedSchema = z.object({ mean: z.number(), standardError: z.number(), n: z.number().int() });
 export type CrossValidated = z.infer<typeof crossValidatedSchema>;
 
-/** What fitting finds. */
+/** The result of fitting. */
 export const fitSchema = z.object({
-  /** Set when routing did not beat the best single option in cross-validation: every conversation is given to this one. */
+  /** The option that gets every conversation, set if routing did not beat the best single option in cross-validation. */
   constant: z.string().optional(),
   /** Success rates over the train tasks, each task routed by a fit that has not seen it. */
   crossValidation: z.object({
     helps: z.boolean(),
-    /** Where several forms of routing were compared: which was kept, and what each scored on the same folds. */
+    /** The form of routing that was kept, if several were compared; `forms` has their scores on the same folds. */
     form: z.string().optional(),
     forms: z.array(crossValidatedSchema.extend({ form: z.string() })).optional(),
     routed: crossValidatedSchema,
@@ -27,31 +27,31 @@ export const fitSchema = z.object({
     bestSingle: crossValidatedSchema.extend({ option: z.string() }),
     unionCeiling: crossValidatedSchema,
   }),
-  /** The kind's own, JSON. */
+  /** JSON of the kind's own. */
   parameters: z.unknown(),
 });
 export type Fit = z.infer<typeof fitSchema>;
 
-/** The artifact. `maker.options` is what opens the router again: no option is a path, what a router reads belongs into `parameters`. */
+/** The artifact. `maker.options` opens the router again, so no option is a path: data that a router reads belongs into `parameters`. */
 export const fittedRouterSchema = fitSchema.extend({
   maker: identitySchema,
-  /** `base` first, sums of adapters last: on a tie the first is to be chosen. */
+  /** `base` first, merged adapters last: on a tie the first is chosen. */
   options: z.array(z.object({ name: z.string(), policy: fixedPolicySchema })).min(1),
 });
 export type FittedRouter = z.infer<typeof fittedRouterSchema>;
 
 export interface FitInput extends Work {
   options: FittedRouter['options'];
-  /** Train tasks that every option has scored rollouts of: their first messages, and by option the successes (1) and failures (0). */
+  /** Train tasks of which every option has scored rollouts: their first messages, and successes (1) and failures (0) by option. */
   tasks: { id: string; messages: Message[]; outcomes: Record<string, number[]> }[];
-  /** By capability. */
+  /** Keyed by capability. */
   definitions?: Readonly<Record<string, string>>;
   seed: number;
 }
 
 export interface ChooseInput {
   fitted: FittedRouter;
-  /** What was said before the agent's first answer, and the tools that it is offered. */
+  /** The messages before the agent's first answer; `tools` are those that it is offered. */
   messages: readonly Message[];
   tools: readonly ToolSchema[];
   seed: number;
@@ -77,7 +77,7 @@ export interface RouterContext {
 
 export type RouterKind = Kind<Router, RouterContext>;
 
-/** The text that a conversation is routed by: the first user message. Throws if there is none. */
+/** Returns the text that a conversation is routed by: the first user message. Throws if there is none. */
 export function firstUserMessage(messages: readonly Message[]): string {
   const first = messages.find((message) => message.role === 'user');
   if (!first) throw new Error('a conversation without a user message can not be routed');

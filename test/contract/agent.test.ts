@@ -243,7 +243,7 @@ const endless = (stream: string) =>
 
 test.each<[name: string, text: string, problem: string, changes?: Parameters<typeof agent>[1]]>([
   ['that never asks', 'reward(1);', 'has never asked the model'],
-  ['that tells no reward', 'await ask([user]);', 'has told no reward: there is none'],
+  ['that prints no reward', 'await ask([user]);', 'has printed no reward: there is none'],
   ['that fails', 'await ask([user]); reward(1); process.exit(3);', 'ended with exit code 3'],
   ['that a signal ends', `reward(1); ${refused} process.kill(process.pid, 'SIGSEGV');`, 'SIGSEGV', { maxSteps: 1 }],
   ['that a signal ends in a shell', `reward(1); ${refused} process.exit(139);`, 'exit code 139', { maxSteps: 1 }],

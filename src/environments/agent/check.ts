@@ -1,4 +1,4 @@
-/** `campaign env check` of an agent: its program is started on three tasks, with answers that any model might give, and what it did is said. */
+/** `campaign env check` of an agent: starts its program on three tasks, answers as any model might, and describes what it did. */
 import { existsSync, statSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -19,7 +19,7 @@ const ANSWERED = 3;
 const WORDS = 'I can not help with that.';
 
 interface LostWord {
-  /** Without which nothing starts; of any other word it is a guess that it is a file. */
+  /** The program itself. Any other word only looks like a file. */
   isProgram: boolean;
   text: string;
 }
@@ -27,7 +27,7 @@ interface LostWord {
 /** Neither an option, nor a text, nor a URL. */
 const LIKE_A_FILE = /^(?!-)(?!.*(?:\s|:\/\/)).*(?:\/|\.(?:py|[cm]?[jt]s|sh|rb|pl)$)/s;
 
-/** Words that look like a file and are none: the program runs in a folder of its own, where only whole paths lead to one. */
+/** Returns words that look like a file and are none. The program runs in a folder of its own, so only absolute paths lead to files. */
 export function lostWords(o: {
   command: readonly string[];
   grader?: readonly string[] | undefined;
@@ -53,7 +53,7 @@ export async function checkAgent(
     open: (onAsked: (asked: Asked) => void) => Environment;
     say: (line: string) => void;
     lost: readonly LostWord[];
-    /** The options that a campaign gives it. */
+    /** The limit in a campaign. */
     silenceSeconds: number;
   },
 ): Promise<Finding[]> {
@@ -103,7 +103,7 @@ export async function checkAgent(
   }
 }
 
-/** The first, one of the middle, and the last. */
+/** Returns the first, the middle and the last task. */
 const sampleOf = (tasks: readonly Task[]): Task[] =>
   [...new Set(Array.from({ length: TASKS }, (_, n) => Math.floor((n * (tasks.length - 1)) / (TASKS - 1))))].map(
     (at) => tasks[at]!,

@@ -1,8 +1,7 @@
 /**
- * The endpoint for agents' programs, in OpenAI's form, on the loopback interface. Invariant: who plays is known by its key alone, and a request
- * is answered by whoever plays that rollout, with the rollout's own sampling; a request that nobody waits for any more is refused. Of a rollout's
- * requests one is read at a time, once those before it are answered: whatever a program sends, no more of it is held. A rollout learns of every error
- * that its program is answered with.
+ * The endpoint for agents' programs, in OpenAI's form, on the loopback interface. Invariants: a request's key alone names its rollout, whose policy answers
+ * with the rollout's own sampling; a request whose client has gone is refused. The requests of a rollout are read one at a time, each after the answer to
+ * the one before, which bounds memory. A rollout is notified of every error that its program gets.
  */
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server';
 import { type Context as Call, Hono } from 'hono';
@@ -47,9 +46,9 @@ interface Player {
 }
 
 export interface Endpoint {
-  /** Without the `/v1` that OpenAI's clients want in it. */
+  /** Returns the address without the `/v1` that OpenAI's clients want in it. */
   url(): Promise<string>;
-  /** Requests with this key are the player's, until the returned function is called. */
+  /** Sends requests with this key to the player until the returned function is called. */
   expect(key: string, player: Player): () => void;
   close(): Promise<void>;
 }
@@ -141,7 +140,7 @@ export function openEndpoint(): Endpoint {
 
 const modelOf = (id: string) => ({ id, object: 'model', created: 0, owned_by: 'campaign' });
 
-interface Told {
+interface Answered {
   message: AssistantMessage;
   sampled: Sampled;
 }
@@ -150,7 +149,7 @@ const answerTo = (
   { env: { outgoing } }: Call<{ Bindings: HttpBindings }>,
   { request, digest }: Pick<Asked, 'request' | 'digest'>,
   onAsked: (asked: Asked) => void,
-): Promise<Told> =>
+): Promise<Answered> =>
   new Promise((answer, refuse) =>
     onAsked({
       context: contextIn(request),

@@ -1,6 +1,6 @@
 /**
- * One rollout of an agent's program. Invariant: the program has asked the model before its rollout has begun, has ended by itself before it has a reward,
- * and one that does neither, or sends a request that is answered with an error, is the environment's failure. It may ask several things at once: they are answered one after the other.
+ * Plays one rollout of an agent's program. Invariant: a program that ends without a request, does not end by itself, or sends a request that is answered with
+ * an error is the environment's failure and has no reward. Parallel requests are answered one after the other.
  */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -22,10 +22,10 @@ export interface AgentProgram {
   command: readonly string[];
   grader?: readonly string[] | undefined;
   passEnv?: readonly string[] | undefined;
-  /** Programs can't say it of a tool in what they send. */
+  /** Tools that change nothing; requests in OpenAI's form can't say it. */
   readOnlyTools: readonly string[];
   maxSteps: number;
-  /** Between an answer and the next question, or the end. */
+  /** Limit of the time between an answer and the next request, or the end. */
   silenceMs: number;
 }
 
@@ -34,17 +34,17 @@ export const AGENT_FOLDER = 'campaign-agent-';
 const OUTPUT = 2000;
 const GONE = new GatewayError(400, 'nobody waits for the answer any more');
 
-/** A shell tells the signal that ended its command as 128 and its number; 255 is a program's own -1. */
+/** A shell reports the signal that ended its command as 128 and the signal's number; 255 is a program's own -1. */
 const byOwnWill = (how: string | undefined): boolean => {
   const code = /^exit code (\d+)$/.exec(how ?? '')?.[1];
   return code !== undefined && (Number(code) <= 128 || code === '255');
 };
 
-/** Starts the program; resolves once it has asked the model. `onAsked`: told of every question. */
+/** Starts the program; resolves once it has asked the model. Calls `onAsked` for every request. */
 export async function beginAgent(o: {
   program: AgentProgram;
   endpoint: Endpoint;
-  /** The task as it stands in the file. */
+  /** The task's line in the file. */
   task: { id: string };
   seed: number;
   signal?: AbortSignal | undefined;
@@ -63,7 +63,7 @@ export async function beginAgent(o: {
 
   const waiting: Asked[] = [];
   let current: Asked | undefined;
-  /** Answers that were no longer waited for: a program that asks the same again gets them. */
+  /** Answers whose clients had gone. A program that sends the same request again gets them. */
   const unheard: { asked: Asked; message: AssistantMessage; sampled: Sampled }[] = [];
   let onChange = (): void => undefined;
   let over: GatewayError | undefined;
@@ -115,7 +115,7 @@ export async function beginAgent(o: {
     return new OutsideFailure('EnvironmentFailed', `${agentText} ${problem}; ${fix}${last}`);
   }
 
-  /** The next question; undefined at the program's end. */
+  /** Returns the next request; undefined at the program's end. */
   async function next(): Promise<Asked | undefined> {
     let timer: NodeJS.Timeout | undefined;
     const silent = new Promise<never>((_, reject) => {
@@ -133,7 +133,7 @@ export async function beginAgent(o: {
     try {
       for (;;) {
         if (refused) throw refused;
-        // Nobody is left who would hear an answer.
+        // The program has ended, so no request can be answered.
         if (how !== undefined) return undefined;
         const asked = waiting.shift();
         if (asked && !asked.gone) return asked;
@@ -156,7 +156,7 @@ export async function beginAgent(o: {
     ),
   });
 
-  /** A program that is not answered any more is given the time to end by itself. */
+  /** Refuses further requests and waits for the program to end by itself. */
   async function ended(reason: StopReason): Promise<void> {
     if (how === undefined) {
       over = new GatewayError(400, `the rollout is over: ${reason}`, {
@@ -227,9 +227,9 @@ export async function beginAgent(o: {
       try {
         return { ...(await readReward()), ...kept };
       } catch (error) {
-        // Its last question was not answered, which is the policy's doing.
+        // Its last request was not answered because the policy had reached a limit.
         if (!byItself && !grader) return { reward: 0, breakdown: {}, ...kept };
-        throw failed(`has told no reward: ${reasonOf(error)}`, 'it has to tell one in [0, 1]');
+        throw failed(`has printed no reward: ${reasonOf(error)}`, 'it has to print one in [0, 1]');
       }
     },
     close,

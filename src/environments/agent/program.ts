@@ -9,7 +9,7 @@ interface RunOptions {
   folder: string;
   passEnv?: readonly string[] | undefined;
   variables: Readonly<Record<string, string>>;
-  /** On its stdin, which then ends. */
+  /** Written to stdin, which then ends. */
   input: string;
 }
 

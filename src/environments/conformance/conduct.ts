@@ -24,7 +24,7 @@ const TOOLS = 8;
 const SEVERAL = 3;
 const UNKNOWN_TOOL = callsOf({ name: 'no_such_tool', arguments: {} });
 
-/** The answer to a message in an episode of its own, if there is a fitting one. */
+/** Returns the answer to a message in an episode of its own; undefined if it breaks the protocol. */
 async function answered(checked: Checked, what: string, message: AssistantMessage): Promise<StepResult | undefined> {
   const { answer, samples, add, attempt } = checked;
   const check = `step: ${what}`;
@@ -43,7 +43,7 @@ function callable({ description: { tools }, samples }: Checked) {
   });
 }
 
-/** All are answered, in order, under their ids. */
+/** Checks that several calls in one message are all answered, in order, under their ids. */
 export async function checkSeveralCalls(checked: Checked): Promise<void> {
   const calls = callable(checked).reverse();
   if (calls.length === 0) return;
@@ -51,7 +51,7 @@ export async function checkSeveralCalls(checked: Checked): Promise<void> {
   await answered(checked, `${SEVERAL} calls in one message`, callsOf(...several));
 }
 
-/** The agent's mistakes must be answered, not be errors. Every policy makes them now and then. */
+/** Checks that mistakes of the agent, which every policy makes, are answered and are no errors. */
 export async function checkBadCalls(checked: Checked): Promise<void> {
   const { name = 'tool', parameters } = checked.description.tools[0] ?? {};
   const wrong = Object.fromEntries(Object.keys(parameters?.properties ?? {}).map((field) => [field, ['wrong']]));
@@ -95,11 +95,11 @@ export async function checkValidCalls(checked: Checked): Promise<void> {
   if (!written && failed.length > 0) note('step', problem, SAY_VALUES);
 }
 
-/** As many as show what is shared; fewer of a slow environment. */
+/** Parallel episodes, enough to show shared state; fewer for a slow environment. */
 const [SIDE_BY_SIDE, OF_A_SLOW_ONE] = [8, 3];
 const STATE_FIX = 'keep all state in the episode, copied afresh at reset, and draw nothing from a shared source';
 
-/** Episodes share nothing: in turn, in each other's midst, side by side. */
+/** Checks that episodes share nothing: in turn, interleaved and in parallel. */
 export async function checkIndependence(checked: Checked): Promise<void> {
   const { open, play, samples, attempt, hasTime } = checked;
   const { task, untouched } = richest(samples);
@@ -125,7 +125,7 @@ export async function checkIndependence(checked: Checked): Promise<void> {
   });
 }
 
-/** An id that counts the open episodes is given again once one before the last is closed. Whoever speaks to its process refuses it. */
+/** Opens and closes episodes so that an id that counts the open ones would be used twice, which the connection refuses. */
 async function beginAmongOpen(begin: () => Promise<Episode>): Promise<void> {
   const open: Episode[] = [];
   try {
@@ -142,7 +142,7 @@ const SECOND = 'second process';
 const PROCESS_FIX =
   'derive it from task and seed: no process id, no clock, no order of a set or a hash that changes with the process';
 
-/** A second process says the same. What is wrong in one process already is not said again of two. */
+/** Checks that a second process gives the same answers. Problems of one process are not reported again. */
 export async function checkSecondProcess(checked: Checked, again: () => Promise<Environment>): Promise<void> {
   const { description, lists, samples, findings, add, attempt, differs, isUserPlayed } = checked;
   const second = await attempt(SECOND, async () => strict(await again()));

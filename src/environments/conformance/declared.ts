@@ -1,5 +1,5 @@
 /**
- * What an environment says: describe, tasks, reset and evaluate, its reference actions, and rewards for words alone.
+ * Checks what an environment declares: describe, tasks, reset and evaluate, its reference actions, and rewards for words alone.
  */
 import {
   type Environment,
@@ -55,7 +55,7 @@ function toolRules({ name, description, parameters }: ToolSchema, n: number) {
   ] as const;
 }
 
-/** The lists; undefined if the train split has no task to begin. */
+/** Returns the lists of tasks; undefined if the train split is empty. */
 export async function checkTasks(environment: Environment, report: Report): Promise<TaskLists | undefined> {
   const lists: TaskLists = { train: [], test: [] };
   const splits = new Map<string, Split>();
@@ -115,7 +115,7 @@ function checkStart({ messages, tools }: ResetResult, { description, addAll }: C
   ]);
 }
 
-/** Reward and reference of an episode in which nothing was done. Where that is right in every task, there is nothing to learn. */
+/** Checks reward and reference of an episode without an action. If that solves every task, there is nothing to learn. */
 export async function checkUntouched(checked: Checked): Promise<void> {
   const { untouched: evaluate, description, samples, add, note, attempt } = checked;
   let judged = 0;
@@ -134,28 +134,28 @@ export async function checkUntouched(checked: Checked): Promise<void> {
   const rewards = samples.flatMap(({ untouched }) => (untouched ? [untouched.reward] : []));
   const perfect = rewards.filter((reward) => isSuccess({ reward })).length;
   const problem = `an agent that does nothing has reward 1 on ${perfect} of ${rewards.length} sampled tasks`;
-  const tell = judged === 0 && perfect === rewards.length ? add : note;
-  if (perfect > 0) tell('evaluate', problem, 'see that something is wanted of the agent in most tasks');
+  const report = judged === 0 && perfect === rewards.length ? add : note;
+  if (perfect > 0) report('evaluate', problem, 'see that something is wanted of the agent in most tasks');
 }
 
-/** Reference actions call tools as described, and who does them has reward 1. */
+/** Checks that reference actions fit the tools and that playing them earns reward 1. */
 export async function checkReferences(checked: Checked): Promise<void> {
   const { add, note, attempt, isUserPlayed } = checked;
-  const told: Reference[] = [];
+  const references: Reference[] = [];
   for (const { task, untouched } of timely(checked)) {
     const reference = untouched?.reference;
     if (!reference) continue;
-    told.push(reference);
+    references.push(reference);
     const [misfit, fix = ''] = misfitOf(checked.description.tools, task, reference);
     if (misfit !== undefined) return add('evaluate', misfit, fix);
     if (isUserPlayed()) continue;
     const problem = await attempt('evaluate (reference actions)', () => unsolved(checked, task, reference));
     if (problem) return add('evaluate', problem, SOLVED_FIX);
   }
-  if (told.length === 0) return;
+  if (references.length === 0) return;
   if (isUserPlayed())
     note('evaluate', 'reference actions were not played: a simulated user takes part', 'play a task by hand');
-  if (told.every(({ actions }) => actions.length === 0))
+  if (references.every(({ actions }) => actions.length === 0))
     note('evaluate', 'reference.actions is empty in all sampled tasks', 'tell the writes that a task needs');
 }
 
@@ -174,7 +174,7 @@ function misfitOf(tools: readonly ToolSchema[], task: string, { actions }: Refer
   return [];
 }
 
-/** How often the facts are said to a user who goes on asking. */
+/** How often the facts are said to a user who keeps asking. */
 const WORDS = 3;
 
 /** Plays the reference: the needed writes, one in each message, then the facts. Returns what went wrong; undefined if the reward is 1. */
@@ -204,7 +204,7 @@ const TASKS = 3;
 
 const requestOf = ({ start }: Sample): string => start?.messages.findLast(({ role }) => role === 'user')?.content ?? '';
 
-/** Words alone, of whatever kind, earn nothing. */
+/** Checks that words alone earn nothing. */
 export async function checkClaims({ play, attempt, samples, add, note, hasTime }: Checked): Promise<void> {
   const open = samples.filter(({ untouched }) => untouched && !isSuccess(untouched)).slice(0, TASKS);
   const rewardFor = async ({ task }: Sample, words: string) => (await play(task, [say(words)])).evaluation?.reward ?? 0;

@@ -1,6 +1,6 @@
 /**
- * Does an environment keep its contract (docs/environments.md), and can a policy be trained in it? A finding says what
- * is wrong and how to mend it; where there is none, the engine can use it.
+ * Checks whether an environment keeps its contract (docs/environments.md) and can train a policy. A finding says what is wrong and how to fix it; the engine
+ * can use an environment without findings.
  */
 import { type Environment, splitSchema } from '../../domain/environment';
 import { checkBadCalls, checkIndependence, checkSecondProcess, checkSeveralCalls, checkValidCalls } from './conduct';
@@ -21,13 +21,13 @@ import {
 export type { Finding };
 
 interface CheckOptions {
-  /** Opens it a second time: in another process, where it is one. */
+  /** Opens the environment a second time, in another process if it has one. */
   again?: () => Promise<Environment>;
-  /** Hears of each request how many seconds it took. */
+  /** Called after each request with its seconds. */
   onRequest?: OnRequest;
-  /** As each check begins. */
+  /** Called as each check begins. */
   onCheck?: (check: string) => void;
-  /** Remarks that are no violations. */
+  /** Called with remarks that are no violations. */
   onNote?: (note: Finding) => void;
   /** True once a simulated user has spoken. */
   isUserPlayed?: () => boolean;
@@ -35,7 +35,7 @@ interface CheckOptions {
 
 type Check = readonly [id: string, run: (checked: Checked) => Promise<void>];
 
-/** Independence before whatever else writes: state that is shared is still as it was. */
+/** Independence comes before other checks that write, while shared state is still untouched. */
 const CHECKS: readonly Check[] = [
   ['starts', checkStarts],
   ['evaluation of nothing', checkUntouched],
@@ -47,7 +47,7 @@ const CHECKS: readonly Check[] = [
   ['rewards for words', checkClaims],
 ];
 
-/** The state of one check that goes through samples. */
+/** Time of one check that goes through samples. */
 const BUDGET_MS = 8_000;
 
 /** Runs all checks; a check that can't run because an earlier one failed is left out. The environment stays open. */

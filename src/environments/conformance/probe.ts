@@ -1,5 +1,5 @@
 /**
- * What the conformance checks work with: findings, sampled tasks, and episodes that are played by a script and closed.
+ * Tools of the conformance checks: findings, sampled tasks, and episodes that are played by a script and closed.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { z } from 'zod';
@@ -24,7 +24,7 @@ import { checkAnswers, EnvironmentError, quoted, readAnswer, type Method, method
 import { exampleOf, valueProblem } from '../json-schema';
 
 export interface Finding {
-  /** The method of the protocol; with what was done, where that is not plain. */
+  /** The method of the protocol, with what was done if that is not plain. */
   check: string;
   problem: string;
   fix: string;
@@ -33,10 +33,10 @@ export interface Finding {
 type Add = (check: string, problem: string, fix: string) => void;
 export type Report = ReturnType<typeof createReport>;
 
-/** Ends the checks: whatever is asked next would fail in the same way, and late. */
+/** Ends the checks, because the next request would fail in the same way, and late. */
 export class CannotGoOn extends Error {}
 
-/** After so many deaths a process is not started again. */
+/** The number of deaths after which a process is not started again. */
 const DEATHS = 4;
 /** Longer than any message of ours with two quotes in it. */
 const LENGTH = 6_000;
@@ -68,13 +68,13 @@ export function createReport(onNote: (note: Finding) => void) {
     addAll(check: string, rules: readonly (readonly [isWrong: boolean, problem: string, fix: string])[]): void {
       for (const [isWrong, problem, fix] of rules) if (isWrong) add(check, problem, fix);
     },
-    /** True, and a finding, if the two are not the same. */
+    /** Returns whether the two differ, and adds a finding if they do. */
     differs(o: { check: string; what: string; fix: string; one: unknown; other: unknown }): boolean {
       const difference = firstDifference(o.one, o.other);
       if (difference !== undefined) add(o.check, `${o.what}: ${difference}`, o.fix);
       return difference !== undefined;
     },
-    /** Undefined, and a finding, if it throws. */
+    /** Returns undefined and adds a finding if `work` throws. */
     async attempt<Result>(check: string, work: () => Promise<Result>): Promise<Result | undefined> {
       try {
         return await work();
@@ -135,10 +135,10 @@ function firstDifference(one: unknown, other: unknown, path = ''): string | unde
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
 
 type Timed = Exclude<Method, 'close'>;
-/** Hears of each request how many seconds it took. */
+/** Called after each request with its seconds. */
 export type OnRequest = (method: Timed, seconds: number) => void;
 
-/** The environment with its answers read as those of a process are: whatever breaks the protocol is an EnvironmentError. */
+/** Returns the environment with answers checked as those of a process: a violation of the protocol is an EnvironmentError. */
 export function strict(
   environment: Environment,
   onRequest: OnRequest = () => undefined,
@@ -259,7 +259,7 @@ export function richest(samples: readonly Sample[]): Sample {
   return train.reduce((best, sample) => (actions(sample) > actions(best) ? sample : best));
 }
 
-/** With the reference's own values where they fit: identifiers that there are. Undefined where no arguments can be made up. */
+/** Returns a valid call, with the reference's own values if they fit; undefined if no arguments can be made. */
 export function validCall({ name, parameters }: ToolSchema, actions: readonly Action[] = []): Action | undefined {
   const own = actions.find((action) => action.name === name)?.arguments;
   const known = new Map(actions.flatMap((action) => Object.entries(action.arguments)));
