@@ -4,6 +4,8 @@ module.exports = {
   roots: ['<rootDir>/test'],
   // `make test-all` runs the long ones too.
   testMatch: ['**/*.test.ts', ...(process.env.TEST_ALL ? ['**/*.long.ts'] : [])],
+  globalSetup: './test/support/services.ts',
+  globalTeardown: './test/support/stop-services.ts',
   testSequencer: './test/support/sequencer.mjs',
   // Many tests flush files or start processes: on busy cores they take long, and none of them is about time.
   testTimeout: 30_000,

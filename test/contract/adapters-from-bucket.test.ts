@@ -8,11 +8,11 @@ import { createShop } from '../../examples/shop/target/shop';
 import type { PolicyClient } from '../../src/policy/client';
 import { played } from '../support/played';
 import { type EmbeddedServer, makeTinyModel, policyClient, startEmbeddedServer } from '../support/embedded-server';
-import { bucket, type S3Server, s3ServerForTests } from '../support/s3-server';
+import { bucket, type S3Server, sharedS3ForTests } from '../support/s3-server';
 import { temporaryFolder } from '../support/temporary-folder';
 
-let s3: S3Server;
-s3ServerForTests((server) => (s3 = server));
+let s3: Pick<S3Server, 'env' | 'client'>;
+sharedS3ForTests((server) => (s3 = server));
 
 const root = temporaryFolder();
 const inRoot = (name: string): string => join(root, name);

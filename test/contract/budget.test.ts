@@ -10,12 +10,12 @@ import type { ArtifactStore } from '../../src/store/store';
 import { total } from '../../src/domain/endpoints';
 import { openLedger } from '../../src/llm/ledger';
 import { settleSpending, spentOf } from '../../src/llm/spending';
-import { bucket, s3ServerForTests } from '../support/s3-server';
+import { bucket, sharedS3ForTests } from '../support/s3-server';
 import { eachTemporaryFolder } from '../support/temporary-folder';
 
 let root: string;
 let hosts = 0;
-s3ServerForTests(() => undefined);
+sharedS3ForTests();
 eachTemporaryFolder((made) => (root = made));
 beforeEach(() => void (hosts += 1));
 

@@ -3,7 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type BrowserContextOptions, type BrowserServer, chromium, type Page } from 'playwright-core';
+import { shared } from './services';
 
 const PLACES = [
   ...['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'],
@@ -29,11 +30,14 @@ export interface OpenBrowser {
   close(): Promise<void>;
 }
 
+export const launchChromium = async (): Promise<BrowserServer> =>
+  chromium.launchServer({ executablePath: await executable(), args: ['--no-sandbox', '--no-zygote'] });
+
+/** Opens pages in the Chromium of all test files; outside Jest in one of its own. */
 export async function openBrowser(): Promise<OpenBrowser> {
-  const browser: Browser = await chromium.launch({
-    executablePath: await executable(),
-    args: ['--no-sandbox', '--no-zygote'],
-  });
+  const service = await shared<{ address: string }>('chromium');
+  const own = service ? undefined : await launchChromium();
+  const browser = await chromium.connect(service?.address ?? own!.wsEndpoint());
   const folder = mkdtempSync(join(tmpdir(), 'page-'));
   const problems: string[] = [];
   let files = 0;
@@ -55,6 +59,7 @@ export async function openBrowser(): Promise<OpenBrowser> {
     },
     async close() {
       await browser.close();
+      await own?.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { freePorts } from '../../src/cli/ports';
+import { shared } from './services';
 
 const WEED = process.env['WEED'] ?? resolve(__dirname, '../../.venv-s3/bin/weed');
 const credentials = { accessKeyId: 'test', secretAccessKey: 'test-secret' };
@@ -22,19 +23,30 @@ export interface S3Server {
 
 export const bucket = 'campaigns';
 
-/** One for all tests of a file, which is where `openS3Store` finds its server. */
+const clientAt = (endpoint: string): S3Client =>
+  new S3Client({ endpoint, forcePathStyle: true, region: 'us-east-1', credentials, maxAttempts: 1 });
+
+/** Lets `openS3Store` find the S3 server of all test files. Files use prefixes of their own. */
+export function sharedS3ForTests(use: (server: Pick<S3Server, 'env' | 'client'>) => void = () => undefined): void {
+  let client: S3Client | undefined;
+  beforeAll(async () => {
+    const env = (await shared<S3Server['env']>('s3'))!;
+    Object.assign(process.env, env);
+    client = clientAt(env['AWS_ENDPOINT_URL_S3']!);
+    use({ env, client });
+  }, 120_000);
+  afterAll(() => client?.destroy());
+}
+
+/** Starts a server for the tests of a file, which may kill it, and lets `openS3Store` find it. */
 export function s3ServerForTests(use: (server: S3Server) => void): void {
-  const before = { ...process.env };
   let server: S3Server | undefined;
   beforeAll(async () => {
     server = await startS3Server();
     Object.assign(process.env, server.env);
     use(server);
   }, 120_000);
-  afterAll(async () => {
-    process.env = before;
-    await server?.close();
-  });
+  afterAll(() => server?.close());
 }
 
 export async function startS3Server(): Promise<S3Server> {
@@ -55,7 +67,7 @@ export async function startS3Server(): Promise<S3Server> {
     `-${name}.port.grpc=${ports[2 * n + 1]}`,
   ]);
   const endpoint = `http://127.0.0.1:${ports[6]}`;
-  const client = new S3Client({ endpoint, forcePathStyle: true, region: 'us-east-1', credentials, maxAttempts: 1 });
+  const client = clientAt(endpoint);
   let server: ChildProcess | undefined;
 
   async function start(): Promise<void> {

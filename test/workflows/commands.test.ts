@@ -13,7 +13,7 @@ import { openBrowser } from '../support/browser';
 import { campaignCommand } from '../support/campaign-command';
 import { repository } from '../support/campaign-run';
 import { scoredRollout } from '../support/scored-rollout';
-import { bucket, s3ServerForTests } from '../support/s3-server';
+import { bucket, sharedS3ForTests } from '../support/s3-server';
 import { temporaryFolder } from '../support/temporary-folder';
 import { type Begun, campaignsOn, until } from './campaigns';
 import { devServer, start } from './environment';
@@ -23,7 +23,7 @@ import { inSteps } from '../support/stored-keys';
 jest.setTimeout(120_000);
 const { env, begin } = campaignsOn(devServer);
 let server: AnnouncedServer;
-s3ServerForTests(() => undefined);
+sharedS3ForTests();
 beforeAll(async () => {
   server = await announcedServer(home);
   server.isAt(env().address);

@@ -18,6 +18,7 @@ import { longQueue, taskQueues } from '../../src/domain/work';
 import { createDataConverter } from '../../src/temporal/payload-storage';
 import { type CampaignInput, searchAttributeNames, workflowTypes } from '../../src/workflows/messages';
 import type { campaignRun } from '../../src/workflows';
+import { shared } from '../support/services';
 import { POOL, type Activities } from './fake-activities';
 
 const repository = resolve(__dirname, '..', '..');
@@ -71,23 +72,41 @@ export const timeSkipping = async (): Promise<TestWorkflowEnvironment> => {
   );
 };
 
-/** The dev server that campaigns run on, in real time: it tells of pending activities what the other one does not. */
-export const devServer = async (): Promise<TestWorkflowEnvironment> =>
-  withAttributes(
-    await started(() =>
-      TestWorkflowEnvironment.createLocal({
-        client: { dataConverter },
-        server: {
-          executable: { type: 'existing-path', path: resolve(venv, 'temporal') },
-          log: { format: 'pretty', level: 'error' },
-          // As src/cli/run/temporal-server.ts starts it.
-          extraArgs: ['numTaskqueueReadPartitions=1', 'numTaskqueueWritePartitions=1', 'enableFairness=true'].flatMap(
+/** Namespaces of the shared dev server: one for each test file. */
+export const namespaces = Array.from({ length: 30 }, (_, n) => `file-${n}`);
+
+/** Starts Temporal's dev server, as src/cli/run/temporal-server.ts does. It runs in real time and describes pending activities. */
+export const startDevServer = (): Promise<TestWorkflowEnvironment> =>
+  started(() =>
+    TestWorkflowEnvironment.createLocal({
+      client: { dataConverter },
+      server: {
+        executable: { type: 'existing-path', path: resolve(venv, 'temporal') },
+        log: { format: 'pretty', level: 'error' },
+        extraArgs: [
+          ...namespaces.flatMap((name) => ['--namespace', name]),
+          ...Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+          ...['numTaskqueueReadPartitions=1', 'numTaskqueueWritePartitions=1', 'enableFairness=true'].flatMap(
             (value) => ['--dynamic-config-value', `matching.${value}`],
           ),
-        },
-      }),
-    ),
+        ],
+      },
+    }),
   );
+
+/** Connects a test file to the dev server of all files, in a namespace of its own, which commands and workers that the file starts use too. */
+export async function devServer(): Promise<TestWorkflowEnvironment> {
+  const server = await shared<{ address: string; namespace: string }>('temporal');
+  if (!server) return startDevServer();
+  process.env['TEMPORAL_NAMESPACE'] = server.namespace;
+  return TestWorkflowEnvironment.createFromExistingServer({ ...server, client: { dataConverter } });
+}
+
+/** Options of a worker on the server. */
+export const connectionTo = ({ nativeConnection, namespace = 'default' }: TestWorkflowEnvironment) => ({
+  connection: nativeConnection,
+  namespace,
+});
 
 async function withAttributes(env: TestWorkflowEnvironment): Promise<TestWorkflowEnvironment> {
   const keyword = temporal.api.enums.v1.IndexedValueType.INDEXED_VALUE_TYPE_KEYWORD;
@@ -98,8 +117,12 @@ async function withAttributes(env: TestWorkflowEnvironment): Promise<TestWorkflo
   return env;
 }
 
-/** Bundling takes seconds of a processor: the file is made once for all test files, and anew when anything that is in it has changed. */
-export async function workflowBundle(): Promise<{ codePath: string }> {
+/** The bundle of the workflows, which takes seconds to make. */
+export const workflowBundle = async (): Promise<{ codePath: string }> =>
+  (await shared<{ codePath: string }>('bundle')) ?? makeWorkflowBundle();
+
+/** Makes the bundle unless there is one of the same sources. */
+export async function makeWorkflowBundle(): Promise<{ codePath: string }> {
   const hash = createHash('sha256').update(readFileSync(join(repository, 'package-lock.json')));
   for (const folder of ['domain', 'temporal', 'workflows'].map((name) => join(repository, 'src', name)))
     for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort())
@@ -137,7 +160,7 @@ export async function withWorkers<T>(
   body: () => Promise<T>,
   bundle: Promise<WorkflowBundleOption> = workflowBundle(),
 ): Promise<T> {
-  const options = { connection: env.nativeConnection, namespace: env.namespace ?? 'default', dataConverter };
+  const options = { ...connectionTo(env), dataConverter };
   const control = await Worker.create({
     ...options,
     taskQueue: queues.control,

@@ -13,7 +13,7 @@ import { takeSnapshot, type Snapshot } from '../../src/cli/watch/snapshot';
 import { longQueue, taskQueues } from '../../src/domain/work';
 import { temporaryFolder } from '../support/temporary-folder';
 import { type Latch, latch, until } from './campaigns';
-import { devServer, queues, quiet, start, workflowBundle } from './environment';
+import { connectionTo, devServer, queues, quiet, start, workflowBundle } from './environment';
 import { artifact, config, fakeActivities, summary } from './fake-activities';
 
 jest.setTimeout(300_000);
@@ -43,7 +43,7 @@ async function homeOf(name: string) {
   );
   const worker = async (taskQueue: string, workflows: object = {}) =>
     Worker.create({
-      ...{ connection: env.nativeConnection, taskQueue, ...workflows },
+      ...{ ...connectionTo(env), taskQueue, ...workflows },
       activities: mapped(seen, { home, store }),
     });
   const control = taskQueues.control(await store.id());
@@ -118,7 +118,7 @@ async function withOneSlot(o: { activities: object; latches: Latch[]; body: () =
       for (const { open } of latches) open();
     });
   const { control, rollouts } = queues;
-  const of = { connection: env.nativeConnection, activities, maxConcurrentActivityTaskExecutions: 1 };
+  const of = { ...connectionTo(env), activities, maxConcurrentActivityTaskExecutions: 1 };
   const workers = await Promise.all([
     Worker.create({ ...of, taskQueue: control, workflowBundle: await workflowBundle() }),
     ...[longQueue(control), rollouts, longQueue(rollouts)].map((taskQueue) => Worker.create({ ...of, taskQueue })),

@@ -9,7 +9,7 @@ import { pinnedTo } from '../../src/workers/bundle';
 import { campaignCommand } from '../support/campaign-command';
 import { temporaryFolder } from '../support/temporary-folder';
 import { latch, until } from './campaigns';
-import { bothOf, bundled, devServer, queues, quiet, start, workflowBundle } from './environment';
+import { bothOf, bundled, connectionTo, devServer, queues, quiet, start, workflowBundle } from './environment';
 import { type Activities, config, fakeActivities } from './fake-activities';
 
 jest.setTimeout(300_000);
@@ -36,7 +36,7 @@ async function besides<T>(workers: readonly Worker[], body: () => Promise<T>): P
 async function control(code: string, activities: Activities, pinned = false) {
   const taskQueue = pinned ? cluster : queues.control;
   const workerDeploymentOptions = pinnedTo(code, taskQueue);
-  const at = { connection: env.nativeConnection, taskQueue, activities, workflowBundle: { code } };
+  const at = { ...connectionTo(env), taskQueue, activities, workflowBundle: { code } };
   const worker = await Worker.create({ ...at, ...(pinned && { workerDeploymentOptions }) });
   return { worker, buildId: workerDeploymentOptions.version.buildId };
 }
@@ -44,7 +44,7 @@ async function control(code: string, activities: Activities, pinned = false) {
 const others = (activities: Activities): Promise<Worker[]> =>
   Promise.all(
     [longQueue(cluster), longQueue(queues.control), ...bothOf(queues.rollouts), queues.gpu].map((taskQueue) =>
-      Worker.create({ connection: env.nativeConnection, taskQueue, activities, maxHeartbeatThrottleInterval: '1s' }),
+      Worker.create({ ...connectionTo(env), taskQueue, activities, maxHeartbeatThrottleInterval: '1s' }),
     ),
   );
 
@@ -77,7 +77,7 @@ test('on a cluster, a campaign and its children stay with the version that they 
     until(() =>
       env.client.workflowService
         .setWorkerDeploymentCurrentVersion({
-          ...{ namespace: 'default', deploymentName: cluster, buildId, identity: 'operator' },
+          ...{ namespace: connectionTo(env).namespace, deploymentName: cluster, buildId, identity: 'operator' },
           ignoreMissingTaskQueues: false,
         })
         .catch(() => undefined),

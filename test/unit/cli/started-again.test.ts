@@ -12,7 +12,7 @@ import { readStatus } from '../../../src/cli/watch/snapshot';
 import { taskQueues } from '../../../src/domain/work';
 import { renderReport } from '../../../src/report/render';
 import { reportFixture } from '../../support/report-fixture';
-import { devServer, quiet } from '../../workflows/environment';
+import { connectionTo, devServer, quiet } from '../../workflows/environment';
 
 jest.setTimeout(120_000);
 const root = resolve(__dirname, '../../..');
@@ -47,7 +47,7 @@ async function run(
     writeFileSync(join(home.root, name, 'report.json'), report);
     return { failed, children: [] };
   };
-  const at = { connection: env.nativeConnection, taskQueue: taskQueues.control('store') };
+  const at = { ...connectionTo(env), taskQueue: taskQueues.control('store') };
   const worker = await Worker.create({ ...at, workflowBundle, activities: { work } });
   const ended = worker.runUntil(
     campaignToEnd({

@@ -1,20 +1,23 @@
 /** Workers that are killed while they have a step, or that fail all that they take: processes of their own, on a real server. */
 import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { Worker } from '@temporalio/worker';
+import { bundleWorkflowCode, DefaultLogger, Worker, type WorkflowBundleWithSourceMap } from '@temporalio/worker';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { stoppingWhenFaulty } from '../../../src/activities/failures';
 import { MAX_FAULTS } from '../../../src/domain/failures';
-import { devServer, quiet } from '../../workflows/environment';
+import { connectionTo, devServer, quiet } from '../../workflows/environment';
 
 jest.setTimeout(180_000);
 quiet();
 const root = resolve(__dirname, '../../..');
 let env: TestWorkflowEnvironment;
+let workflowBundle: WorkflowBundleWithSourceMap;
 beforeAll(async () => {
   env = await devServer();
+  const workflowsPath = join(root, 'test', 'fixtures', 'one-step', 'workflows.ts');
+  workflowBundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
 });
 afterAll(() => env?.teardown());
 
@@ -48,8 +51,7 @@ const begin = (step: string, workflowId = step) =>
 
 /** Beside a worker for workflows alone, one of which has begun. */
 async function withWorkflow(step: string, body: (run: Awaited<ReturnType<typeof begin>>) => Promise<void>) {
-  const workflowsPath = join(root, 'test', 'fixtures', 'one-step', 'workflows.ts');
-  const worker = await Worker.create({ connection: env.nativeConnection, taskQueue: 'workflows', workflowsPath });
+  const worker = await Worker.create({ ...connectionTo(env), taskQueue: 'workflows', workflowBundle });
   await worker.runUntil(async () => {
     const run = await begin(step);
     await body(run);
