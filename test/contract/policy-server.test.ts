@@ -82,37 +82,6 @@ function checked(o: {
   return runChecks(conformanceChecks({ ...about, ...real, ...limits, ...wrong(real) }));
 }
 
-test('what a policy server does otherwise is found', async () => {
-  const limits = { model, contextTokens: 200, targetModules: ['q_proj', 'v_proj', 'w1', 'w2'] };
-  const wrong = ({ server: real, client: asked }: { server: PolicyServer; client: PolicyClient }) => ({
-    client: {
-      ...asked,
-      // The base answers for every policy, with one seed and without tools.
-      sample: (turn: TurnRequest) => asked.sample({ ...turn, policy: base, seed: 1, tools: [] }),
-    },
-    server: {
-      ...real,
-      complete: (body: object) => real.complete({ ...body, temperature: 1, model: 'base' }),
-      loadAdapter: () => Promise.resolve(),
-      // Its tokens are other ones each time.
-      render: async (body: object) => {
-        const rendered = (await real.render(body)) as Rendered;
-        return { ...rendered, token_ids: [rendered.token_ids[0]!, ...rendered.token_ids] };
-      },
-    },
-  });
-  const checks = await checked({ server, client, limits, wrong });
-  const found = checks.filter(({ ok, warning }) => !ok || warning);
-  expect(Object.fromEntries(found.map(({ name, detail }) => [name, detail]))).toEqual({
-    ids: expect.stringMatching(/^a turn of the ids [\d ]+ is not continued$/),
-    turns: 'another seed gives the same tokens',
-    tools: 'the chat template does not show them',
-    context: 'a prompt of 200 tokens is answered',
-    adapters: 'adapters answer like one another, or like the base',
-    errors: 'an unknown model is taken',
-  });
-}, 300_000);
-
 test('a restart with another base model is noticed, and so is the right one after it', async () => {
   const port = ['--port', new URL(server.url).port];
   const before = await client.sample(request({ sampling: greedy }));

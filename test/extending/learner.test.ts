@@ -1,6 +1,5 @@
 /** The process protocol is no trainer's alone: a learner that compares prompts runs through the same activity code. */
 import { Context } from '@temporalio/activity';
-import { CancelledFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -17,9 +16,7 @@ import { countingEnvironment } from '../support/counting-environment';
 import { scriptedPolicy, turnOf } from '../support/scripted-policy';
 import { eachTemporaryFolder } from '../support/temporary-folder';
 
-const [learner, scripted] = ['two-prompts.mjs', 'scripted.mjs'].map((name) =>
-  resolve(__dirname, '..', 'fixtures', 'learners', name),
-) as [string, string];
+const learner = resolve(__dirname, '..', 'fixtures', 'learners', 'two-prompts.mjs');
 let folder: string;
 eachTemporaryFolder((made) => (folder = made));
 
@@ -65,15 +62,6 @@ function learningOf(o: { command: string[]; store: ArtifactStore; environment?: 
     steps: 2,
   });
 }
-
-test('one whose attempt was cancelled before anybody listened is stopped at once', async () => {
-  const store = openFolderStore(join(folder, 'store'));
-  const command = [process.execPath, scripted, 'sleep', '60'];
-  const activity = new MockActivityEnvironment();
-  activity.cancel('CANCELLED');
-  const ended = activity.run(() => learningOf({ command, store }).run());
-  await expect(ended).rejects.toBeInstanceOf(CancelledFailure);
-});
 
 test.each([
   ['a learner that reads conversations comes to a prompt', []],

@@ -4,7 +4,7 @@ import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath, URL } from 'node:url';
 
-const [register, program] = ['register.cjs', '../contract/serve-shop.ts'].map((path) =>
+const [register, program] = ['register.cjs', 'serve-shop.ts'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 );
 const shop = spawn(process.execPath, ['-r', register, program], { stdio: ['pipe', 'pipe', 'inherit'] });

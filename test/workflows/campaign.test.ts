@@ -148,13 +148,6 @@ test('where no adapter gains anything none are added up, and it is said why', as
   ]);
 });
 
-test('nothing is asked of a single adapter', async () => {
-  const { record, asked } = await play({}, selecting(TELL));
-  expect(asked('findGains')).toEqual([]);
-  expect(record.router).toMatchObject({ sums: [] });
-  expect(record.router!.noSums).toBeUndefined();
-});
-
 test('pairs of adapters and the sum of all are tried, and the router is given the pairs that gain and the sum of all', async () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
   const rates: Record<string, number> = { a: 0.4, b: 0.5, 'b+d': 0.6, 'a+c': 0.4 };

@@ -13,7 +13,7 @@ import { type AnnouncedServer, announcedServer } from '../support/announced-serv
 import { campaignCommand } from '../support/campaign-command';
 import { temporaryFolder } from '../support/temporary-folder';
 import { latch, until } from './campaigns';
-import { bothOf, devServer, queues, quiet, start, withWorkers, workflowBundle } from './environment';
+import { bothOf, connectionTo, devServer, queues, quiet, start, withWorkers, workflowBundle } from './environment';
 import { type Activities, config, failure, fakeActivities } from './fake-activities';
 
 jest.setTimeout(60_000);
@@ -47,7 +47,7 @@ async function beside<T>(
       .flatMap((kind) => bothOf(queues[kind]))
       .map(async (taskQueue) =>
         Worker.create({
-          connection: env.nativeConnection,
+          ...connectionTo(env),
           taskQueue,
           activities,
           ...(taskQueue === queues.control ? { workflowBundle: await workflowBundle() } : {}),
@@ -139,7 +139,7 @@ test('a campaign or a child that waits for approval is told by the server alone'
 test('code that fails is told from a worker that is away, and ends a run', async () => {
   const workflowsPath = resolve(__dirname, '..', 'fixtures', 'failing-code', 'workflows.ts');
   const bundle = await bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
-  const at = { connection: env.nativeConnection, taskQueue: queues.control };
+  const at = { ...connectionTo(env), taskQueue: queues.control };
   const worker = await Worker.create({ ...at, workflowBundle: bundle });
   const output = { show: () => undefined, note: () => undefined };
   await worker.runUntil(async () => {
@@ -185,18 +185,6 @@ describe('following', () => {
     expect(notes).toHaveLength(1);
   });
 
-  test('an error of whoever is told is noted once', async () => {
-    const handle = await start(env, { campaign: config({ name: 'troubled' }) });
-    let told = 0;
-    const onSnapshot = async () => {
-      if (++told === 1) await handle.terminate();
-      throw new Error('no folder');
-    };
-    expect(await following('troubled', { onSnapshot })).toMatchObject({ status: 'TERMINATED' });
-    expect(told).toBe(2);
-    expect(notes).toHaveLength(1);
-  });
-
   test('what an earlier look knew is shown until a worker answers', async () => {
     const handle = await start(env, { campaign: config({ name: 'known' }) });
     const { activities, children, ...rest } = await beside(['control'], {}, () =>
@@ -206,14 +194,6 @@ describe('following', () => {
     const onSnapshot = async () => void (await handle.terminate());
     const last = await following('known', { known, onSnapshot });
     expect(last).toMatchObject({ status: 'TERMINATED', progress: rest.progress, progressAt: 1000 });
-  });
-
-  test('a server that is away is told from a worker that is', async () => {
-    const stop = new AbortController();
-    setTimeout(() => stop.abort(), 400);
-    const gone = answering(14, 'UNAVAILABLE');
-    expect(await following('x', { temporal: gone, signal: stop.signal, workerMs: 0 })).toBeUndefined();
-    expect(notes).toHaveLength(1);
   });
 
   /** A server that answers every look with an error, as Temporal's client passes it on. */
@@ -312,31 +292,5 @@ describe('`status`, `watch` and `report` with the server of a home', () => {
       await handle.terminate();
       expect(jsonLines((await watched).text).map(({ status }) => status)).toContain('terminated');
     });
-  });
-
-  test('one that only the home knows is told by its files; a list has both', async () => {
-    const handle = await start(env, { campaign: config({ name: 'begun' }) });
-    const known = {
-      ...(await takeSnapshot(temporal, 'begun')),
-      name: 'moved',
-      status: 'FAILED',
-      failure: 'no room',
-      closedAt: Date.now(),
-    };
-    await writeStatus({ home, snapshot: known });
-    const { text, code } = await command('status', 'moved');
-    expect(code).toBe(0);
-    expect(text).toContain('no room');
-    expect((await command('watch', 'moved')).code).toBe(0);
-    const list = await until(async () => {
-      const { text: all } = await command('status');
-      return all.includes('begun') && all;
-    });
-    expect(list).toMatch(/^begun +running[^]*^moved +failed/m);
-    // A cluster that is named has campaigns of other homes.
-    expect((await command('--temporal-address', env.address, 'status')).text).not.toContain('moved');
-    // An unknown name is told with both kinds.
-    await expect(command('watch', 'nobody')).rejects.toThrow('begun');
-    await handle.terminate();
   });
 });

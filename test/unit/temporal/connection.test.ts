@@ -1,12 +1,10 @@
 /** Connections to a real server behind TLS, client certificates and an API key; and a home's own server beside the profile of a cluster. */
-import { WorkflowNotFoundError } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { homeAt } from '../../../src/cli/project';
 import { startTemporal } from '../../../src/cli/run/temporal-server';
 import type { SupervisedRun } from '../../../src/cli/run/supervisor';
@@ -114,33 +112,6 @@ it.each([
   const variables: NodeJS.ProcessEnv = { ...own };
   bypassProxiesOnLoopback(variables);
   expect(variables).toEqual({ no_proxy: lower, NO_PROXY: upper });
-});
-
-it('the proxy of the tests passes on headers alone, and goes on when callers leave', async () => {
-  set({ ...trusted(), TEMPORAL_API_KEY: 'secret' });
-  const temporal = await connect(clusterAt(proxies.keyed.address), homeAt(folder));
-  const { connection, workflow, options } = temporal.client;
-  const { namespace } = options;
-  const unknown = workflow.getHandle('unknown');
-  const poll = () =>
-    connection.withDeadline(Date.now() + 60_000, () =>
-      connection.workflowService.pollWorkflowTaskQueue({ namespace, taskQueue: { name: 'nobody' } }),
-    );
-  for (const wait of [0, 1, 2, 5, 100]) {
-    // Whoever leaves may do so before, while and after it is answered.
-    const left = [poll, () => unknown.query('status')].map(async (call) => {
-      const leave = new AbortController();
-      const called = connection.withAbortSignal(leave.signal, call).catch((error: unknown) => error);
-      await sleep(wait);
-      leave.abort();
-      return called;
-    });
-    expect(await left[0]).toMatchObject({ code: 1 });
-    await left[1];
-    await expect(unknown.query('status')).rejects.toBeInstanceOf(WorkflowNotFoundError);
-    await expect(unknown.signal('pause')).rejects.toBeInstanceOf(WorkflowNotFoundError);
-  }
-  await temporal.close();
 });
 
 it.each<[string, RegExp, string[], string | undefined]>([

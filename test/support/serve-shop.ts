@@ -1,4 +1,4 @@
-/** The shop on stdio, for the tests: `node -r test/support/register.cjs test/contract/serve-shop.ts`. */
+/** Serves the shop on stdio: `node -r test/support/register.cjs test/support/serve-shop.ts`. */
 import { serveEnvironment } from '../../src/environments/serve';
 import { createShop } from '../../examples/shop/target/shop';
 
