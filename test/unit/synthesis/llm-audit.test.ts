@@ -6,6 +6,7 @@ import type { AssistantMessage, Message, ToolSchema } from '../../../src/domain/
 import { callWith } from '../../../src/sandbox/conversation';
 import { attackLine, attackPolicies, attacksIn, type Attack } from '../../../src/sandbox/attacks';
 import { selfTest } from '../../../src/sandbox/self-test';
+import { sample } from '../../support/sample';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(120_000);
@@ -22,11 +23,12 @@ const changed = (source: string, ...changes: [string, string][]): string =>
     return text.replaceAll(from, to);
   }, source);
 
-it.each([
-  ...readdirSync(examples).map((name) => [`the example ${name}`, read(name)]),
+const fair = [
   ['one for tau2-bench retail, with a user who confirms and forgets', retail],
   ['one without tools', writing],
-])('%s passes', async (what, source) => {
+  ...readdirSync(examples).map((name) => [`the example ${name}`, read(name)]),
+];
+it.each(sample(fair, 2))('%s passes', async (what, source) => {
   expect(await selfTest({ source: source! })).toMatchObject({ passed: true, findings: [] });
   // Examples are short enough to be read.
   if (what!.startsWith('the example')) expect(source!.split('\n').length).toBeLessThan(180);
