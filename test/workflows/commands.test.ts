@@ -16,12 +16,12 @@ import { scoredRollout } from '../support/scored-rollout';
 import { bucket, sharedS3ForTests } from '../support/s3-server';
 import { temporaryFolder } from '../support/temporary-folder';
 import { type Begun, campaignsOn, until } from './campaigns';
-import { devServer, start } from './environment';
+import { start, startDevServer } from './environment';
 import { type Activities, calibration, config, failure, REFUSE, summary, TELL } from './fake-activities';
 import { inSteps } from '../support/stored-keys';
 
 jest.setTimeout(120_000);
-const { env, begin } = campaignsOn(devServer);
+const { env, begin } = campaignsOn(startDevServer);
 let server: AnnouncedServer;
 sharedS3ForTests();
 beforeAll(async () => {
