@@ -41,10 +41,10 @@ export function progress(details: HeartbeatDetails): void {
   heartbeat(context);
 }
 
-/** Called when work became durable: earlier losses of the worker count no more. */
+/** Called when work became durable: earlier faults and losses of the worker no longer count. A long training may have many, far apart. */
 export function markProgress(): void {
   const context = Context.current();
-  beatOf(context).counts.settled = context.info.attempt;
+  Object.assign(beatOf(context).counts, { faults: 0, settled: context.info.attempt });
   heartbeat(context);
 }
 

@@ -160,8 +160,8 @@ export const isFailure = (error: unknown, ...types: FailureType[]): error is Out
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Retries, from the inside out: a rollout in its batch, a batch in its step, a learner's wait for an unavailable service, and the step itself by
- * Temporal. A request to a server or a model is sent once.
+ * Retries, from the inside out: a rollout in its batch, a batch in its step, and the step itself by Temporal. A request to a server or a model is
+ * sent once.
  */
 const BACKOFF = { firstMs: 1_000, factor: 2, longestMs: 300_000 } as const;
 
@@ -180,9 +180,3 @@ export const rolloutDelayMs = (attempt: number): number => 250 * attempt;
  * seconds) breaks rollouts whose absence would choose a checkpoint or shrink the test set.
  */
 export const BATCH_ATTEMPTS = 5;
-
-/**
- * A learner keeps its place while something is away, from the first failure on without any more done: started anew it would load its model again
- * for every hiccup of the policy server.
- */
-export const LEARNER = { patienceMs: 300_000, delayMs: (attempt: number) => Math.min(15_000, backoffMs(attempt)) };

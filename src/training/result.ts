@@ -6,7 +6,6 @@ import { hostname } from 'node:os';
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ifThere } from '../store/durable-file';
 import { digest, sha256 } from '../store/hash';
 import { Sequence } from '../store/sequence';
 import { readJson, type ArtifactStore } from '../store/store';
@@ -43,8 +42,9 @@ export interface TrainingRecordOptions {
   maxRollouts?: number;
 }
 
-/** Another worker has gone on with this training from another state: this one loads that state and goes on from it. */
-export class Overtaken extends Error {}
+/** The next attempt loads what the other worker has stored and continues from it. */
+export const overtaken = (what: string): OutsideFailure =>
+  new OutsideFailure('Superseded', `another worker has stored ${what}`);
 
 export class TrainingRecord {
   private readonly markers: Markers;
@@ -52,8 +52,8 @@ export class TrainingRecord {
   private readonly permissions: Sequence;
   /** Batches of steps that no marker has yet, by step. */
   private readonly pending = new Map<number, BatchRecord>();
-  /** The marker that is being written, while the learner goes on. */
-  private writing: { learned: LearnedAt; done: Promise<void> } | undefined;
+  /** Writes the last marker while the learner continues. */
+  private writing: Promise<void> = Promise.resolve();
   private last: LearnedAt | undefined;
   private readonly permitted = new Set<string>();
   /** Rollouts that this attempt has asked for, and how many those were after each step. */
@@ -68,26 +68,19 @@ export class TrainingRecord {
     this.permissions = new Sequence(store.files, `${path}/permissions`);
   }
 
-  /** Puts the state to go on from into the learner's folder; returns its step. */
+  /** Puts the state from which the training continues into the learner's folder; returns its step. */
   async restore(): Promise<number> {
-    const { folder } = this.training;
-    this.pending.clear();
-    await this.writing?.done.catch(() => undefined);
-    this.writing = undefined;
     await this.markers.read();
-    const whole = await this.wholeMarkers();
-    const step = await this.states.restore(whole);
-    await removeCheckpoints(folder, (made) => made > (whole.at(-1)?.step ?? 0));
-    return step;
+    return this.states.restore(await this.wholeMarkers());
   }
 
-  /** The markers up to the first step of which the rollouts or the adapter are lost. */
+  /** The markers before the first step whose rollouts or adapter are lost: that step is done again. */
   private async wholeMarkers(): Promise<Marker[]> {
     const whole: Marker[] = [];
     for (const marker of this.markers.line) {
       const steps = new Set([...whole, marker].flatMap(({ batches }) => batches.map(({ step }) => step)));
       const hasBatches = stepsTo(marker.step).every((step) => steps.has(step - 1));
-      if (!hasBatches || (marker.policy && !(await this.servable(marker.step, marker.policy)))) break;
+      if (!hasBatches || !(await areIntact(this.training.store, marker.policy?.adapters ?? []))) break;
       whole.push(marker);
     }
     return whole;
@@ -127,27 +120,22 @@ export class TrainingRecord {
   }
 
   /**
-   * The learner has saved a checkpoint. Its state and its marker are stored while the next rollouts are played; `stored` waits for that. Throws what
-   * became of the one before.
+   * The learner has saved a checkpoint. Its state and its marker are stored while the next rollouts are played; `stored` waits for that. Throws the
+   * failure of the one before.
    */
   async addCheckpoint(learned: LearnedAt): Promise<void> {
-    const { folder, checkpointEvery } = this.training;
     const { step } = learned;
     await this.stored();
     this.last = learned;
     if (step === 0) return;
-    this.begin(learned);
-    await removeCheckpoints(folder, (old) => old % checkpointEvery !== 0 && old <= step - KEPT);
+    this.writing = this.mark(learned);
+    this.writing.catch(() => undefined); // the next `stored` throws it
+    await removeCheckpoints(this.training.folder, (old) => old <= step - KEPT);
   }
 
-  /** Waits until the last checkpoint is where any host finds it. A store that was unavailable is tried again. Throws Overtaken. */
+  /** Waits until any host finds the last checkpoint. Throws Superseded where another worker was first, with another state. */
   async stored(): Promise<void> {
-    try {
-      await this.writing?.done;
-    } catch (error) {
-      if (!this.writing || !isFailure(error, 'StoreUnavailable', 'DiskFull')) throw error;
-      await this.begin(this.writing.learned);
-    }
+    await this.writing;
   }
 
   /** Removes what is for resuming alone, once the training has ended. */
@@ -155,13 +143,7 @@ export class TrainingRecord {
     await this.states.removeAll();
   }
 
-  private begin(learned: LearnedAt): Promise<void> {
-    this.writing = { learned, done: this.mark(learned) };
-    this.writing.done.catch(() => undefined); // the next `stored` throws it
-    return this.writing.done;
-  }
-
-  /** Stores the learner's state and adds the marker that names it. Throws Overtaken where another worker was first, with another state. */
+  /** Stores the learner's state and adds the marker that names it. Throws Superseded where another worker was first, with another state. */
   private async mark(learned: LearnedAt): Promise<void> {
     const { name, folder, checkpointEvery } = this.training;
     const { step } = learned;
@@ -195,8 +177,7 @@ export class TrainingRecord {
       return;
     }
     await this.states.remove(marker.id);
-    if (!isSameState(winner, marker))
-      throw new Overtaken(`${winner.owner} has stored step ${winner.step} with another state`);
+    if (!isSameState(winner, marker)) throw overtaken(`another state of step ${winner.step} (${winner.owner})`);
   }
 
   /** `shared`: its rollouts are the campaign's base rollouts. */
@@ -221,7 +202,7 @@ export class TrainingRecord {
     await this.stored();
     const batches = this.batches(steps);
     const lost = stepsTo(steps).find((step) => !batches.some((batch) => batch.step === step - 1));
-    if (lost !== undefined) await this.redo(lost, 'what was rolled out');
+    if (lost !== undefined) throw lostAt(lost, 'the batch');
     const checkpoints = await this.checkpoints(steps);
     const body = withBranches(await metricsIn(folder), batches);
     const metrics = await store.put({
@@ -252,36 +233,18 @@ export class TrainingRecord {
     return store.putFolder({ key, folder, files: ADAPTER_FILES, producer: 'train', inputs });
   }
 
-  private async checkpoints(steps: number): Promise<Checkpoint[]> {
-    const counting = stepsTo(steps).filter((step) => step % this.training.checkpointEvery === 0 || step === steps);
-    const checkpoints: Checkpoint[] = [];
-    for (const step of counting) {
-      const known = this.markers.line.find((marker) => marker.step === step)?.policy;
-      const last = this.last?.step === steps && step === steps ? await this.policy(this.last) : undefined;
-      const policy = (await this.servable(step, known ?? last)) ?? (await this.redo(step, 'the adapter'));
-      checkpoints.push({
-        step,
-        policy,
-        // Those that were found again are counted too.
-        ...(this.training.maxRollouts !== undefined && { rollouts: this.spent.get(step) ?? 0 }),
-      });
-    }
-    return checkpoints;
-  }
-
-  /** The policy if the store has it whole, or can take it from the learner's folder again; undefined where it is lost. */
-  private async servable(step: number, known: FixedPolicy | undefined): Promise<FixedPolicy | undefined> {
-    const intact = known?.adapters.map(({ ref }) => isIntact(this.training.store, ref)) ?? [false];
-    if ((await Promise.all(intact)).every(Boolean)) return known;
-    const adapter = join(this.training.folder, `checkpoint-${step}`);
-    const policy = await ifThere(this.policy({ step, policy: { adapter } }));
-    return !known || digest(known) === digest(policy ?? null) ? policy : undefined;
-  }
-
-  /** The next attempt goes on from the last checkpoint before the step, and finds the rollouts that are in the store. */
-  private async redo(step: number, what: string): Promise<never> {
-    await removeCheckpoints(this.training.folder, (made) => made >= step);
-    throw new OutsideFailure('TrainerDied', `${what} of step ${step} is lost or damaged; the step is done again`);
+  private checkpoints(steps: number): Promise<Checkpoint[]> {
+    const { checkpointEvery, maxRollouts } = this.training;
+    const candidates = stepsTo(steps).filter((step) => step % checkpointEvery === 0 || step === steps);
+    return Promise.all(
+      candidates.map(async (step) => {
+        const known = this.markers.line.find((marker) => marker.step === step)?.policy;
+        const policy = known ?? (this.last?.step === step ? await this.policy(this.last) : undefined);
+        if (!policy) throw lostAt(step, 'the adapter');
+        // Rollouts that were found again count too.
+        return { step, policy, ...(maxRollouts !== undefined && { rollouts: this.spent.get(step) ?? 0 }) };
+      }),
+    );
   }
 
   /** The batches that the policy at `step` was learned from, in the order of the steps. */
@@ -305,14 +268,19 @@ function countIn(batches: readonly BatchRecord[]) {
 /** The steps of a training, from 1. */
 const stepsTo = (steps: number): number[] => Array.from({ length: steps }, (_, n) => n + 1);
 
+const lostAt = (step: number, what: string): OutsideFailure =>
+  new OutsideFailure('TrainerDied', `${what} of step ${step} is lost; the step is done again`);
+
 /**
- * Whether an artifact exists and matches its hash. Called before a kept result is used, so that damage is repaired by the step that made it, and
- * not found by a later one that can't.
+ * Returns whether all artifacts exist and match their hashes. Called before a stored result is used, so that the step that made it repairs the damage.
  */
-async function isIntact(store: ArtifactStore, ref: ArtifactRef): Promise<boolean> {
-  try {
+async function areIntact(store: ArtifactStore, artifacts: readonly { ref: ArtifactRef }[]): Promise<boolean> {
+  const checks = artifacts.map(async ({ ref }) => {
     const { key } = await store.provenance(ref);
     return (await store.find(key))?.sha256 === ref.sha256;
+  });
+  try {
+    return (await Promise.all(checks)).every(Boolean);
   } catch (error) {
     if (isFailure(error, 'ArtifactDamaged')) return false;
     throw error;
@@ -330,8 +298,8 @@ export async function findResult(store: ArtifactStore, key: string): Promise<Tra
   const known = await store.find(key);
   if (!known) return undefined;
   const result = await readJson(store, known, trainingResultSchema);
-  const intact = await Promise.all(refsOf(result).map((ref) => isIntact(store, ref)));
-  if (intact.every(Boolean)) return result;
+  const refs = refsOf(result).map((ref) => ({ ref }));
+  if (await areIntact(store, refs)) return result;
   await store.forget(key);
   return undefined;
 }

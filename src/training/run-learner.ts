@@ -3,13 +3,11 @@
  * rollouts that it asks for. Invariant: whatever is killed, the next attempt continues from the last whole checkpoint, and no finished
  * rollout is made again; a run that has ended is found by its key.
  */
-import { Context } from '@temporalio/activity';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { asideIn, folderIn, replaceFile } from '../store/durable-file';
 import { digest } from '../store/hash';
 import { keptJson, readJson, type ArtifactStore } from '../store/store';
-import { type FailureType, OF_A_CONVERSATION, OutsideFailure, LEARNER } from '../domain/failures';
+import { type FailureType, OF_A_CONVERSATION, OutsideFailure } from '../domain/failures';
 import { type Checkpoint, type TrainingResult, trainingResultSchema } from '../domain/results';
 import type { Outcome } from '../domain/outcomes';
 import { brokenFailure, type Rollout } from '../domain/rollout';
@@ -19,7 +17,7 @@ import type { PolicyClient } from '../policy/client';
 import { countDurable, rollOut, type RollOutOptions } from '../rollout/engine';
 import { writeTrainingBatch } from '../rollout/training-batch';
 import { type LearnerLimits, LearnerProcess, type ReplyRequest, type RolloutsRequest } from './learner-process';
-import { findResult, Overtaken, refsOf, TrainingRecord, type TrainingRecordOptions } from './result';
+import { findResult, overtaken, refsOf, TrainingRecord, type TrainingRecordOptions } from './result';
 
 interface LearnerDependencies {
   store: ArtifactStore;
@@ -84,9 +82,13 @@ interface LearnerRun {
   isUnfinished?: () => boolean;
 }
 
+/**
+ * Runs a training to its end, or finds its result. Throws an OutsideFailure: the next attempt continues from the last checkpoint. It is Superseded
+ * where another worker has stored the next step with another state.
+ */
 export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Promise<TrainingResult> {
   const { store, home } = deps;
-  const { campaign, name, id } = run;
+  const { campaign, name, id, signal, env = {}, keys, limits } = run;
   const key = `training/${id}`;
   const known = await findResult(store, key);
   if (known) return known;
@@ -103,42 +105,19 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
     );
   const jobFile = join(folder, 'job.json');
   await replaceFile({ path: jobFile, body: JSON.stringify(job, null, 1), aside: asideIn(home) });
-  run.signal.throwIfAborted();
+  signal.throwIfAborted();
   const record = new TrainingRecord({ ...learning, store, campaign, name, id, folder });
-  for (;;) {
-    try {
-      const result = await learn({ deps, run, record, learning, folder, jobFile });
-      if (run.isUnfinished?.()) return result;
-      const ref = await keptJson(store, { key, producer: 'train', inputs: refsOf(result) }, () => result);
-      await record.end();
-      // That of another worker where it was first.
-      return await readJson(store, ref, trainingResultSchema);
-    } catch (error) {
-      if (!(error instanceof Overtaken)) throw error;
-    }
-    const finished = await findResult(store, key);
-    if (finished) return finished;
-  }
-}
-
-/** Runs the learner from the last state to its end. Throws Overtaken where another worker goes on with the training from another state. */
-async function learn(o: {
-  deps: LearnerDependencies;
-  run: LearnerRun;
-  record: TrainingRecord;
-  learning: LearningOptions;
-  folder: string;
-  jobFile: string;
-}): Promise<TrainingResult> {
-  const { deps, run, record, learning, folder, jobFile } = o;
-  const { name, program, limits, show, onDurable, signal, env = {}, keys, python = deps.python } = run;
   const step = await record.restore();
-  const command = [python, '-m', 'trainer', program, '--job', jobFile];
+  const command = [run.python ?? deps.python, '-m', 'trainer', run.program, '--job', jobFile];
   const process = new LearnerProcess({ command, log: join(folder, 'trainer.log'), env, keys, limits });
   try {
-    const learner = { deps, name, folder, record, process, show, onDurable, signal, step };
-    const result = await new Learning({ ...learning, ...learner }).run();
-    return { ...result, checkpoints: run.select?.(result.checkpoints) ?? result.checkpoints };
+    const made = await new Learning({ ...learning, ...run, deps, folder, record, process, step }).run();
+    const result = { ...made, checkpoints: run.select?.(made.checkpoints) ?? made.checkpoints };
+    if (run.isUnfinished?.()) return result;
+    const ref = await keptJson(store, { key, producer: 'train', inputs: refsOf(result) }, () => result);
+    await record.end();
+    // The result of another worker, if that was first.
+    return await readJson(store, ref, trainingResultSchema);
   } finally {
     await process.stop();
     await record.stored().catch(() => undefined);
@@ -153,26 +132,19 @@ const died = (why: string) => new OutsideFailure('TrainerDied', `the trainer ${w
 /** Answers one learner until it ends. */
 export class Learning {
   private readonly progress: TrainHeartbeat;
-  private readonly context = Context.current();
-  /** Something was done in this attempt that the next one would do again. The first attempt has waited for its slot. */
-  private hasPlace = false;
-  /** What the last rollouts come to, while the learner goes on with them. */
+  /** Stores the last batch while the learner trains on it. */
   private storing: Promise<void> = Promise.resolve();
-  /** Aborts when the step that may be paid for has ended. */
+  /** Aborts when the step that is paid for has ended. */
   private paying = new AbortController();
 
+  /** `step`: the learner continues from it. */
   constructor(
     private readonly o: LearningOptions &
-      Pick<TrainingRecordOptions, 'folder'> & {
+      Pick<TrainingRecordOptions, 'folder'> &
+      Pick<LearnerRun, 'name' | 'signal' | 'show' | 'onDurable'> & {
         deps: Pick<LearnerDependencies, 'store' | 'home' | 'client'>;
-        name: string;
         record: TrainingRecord;
         process: LearnerProcess;
-        /** Aborts where it is to stop. */
-        signal: AbortSignal;
-        show: LearnerRun['show'];
-        onDurable: LearnerRun['onDurable'];
-        /** The step that it goes on from. */
         step?: number;
       },
   ) {
@@ -182,7 +154,7 @@ export class Learning {
   }
 
   async run(): Promise<TrainingResult> {
-    this.heartbeat();
+    this.show();
     try {
       return await this.answer();
     } finally {
@@ -192,12 +164,12 @@ export class Learning {
   }
 
   private async answer(): Promise<TrainingResult> {
-    const { process, folder, signal } = this.o;
+    const { process, folder, signal, record, onDurable } = this.o;
     signal.addEventListener('abort', () => void process.stop(), { once: true });
     if (signal.aborted) void process.stop(); // the event has passed
     for await (const message of process.messages()) {
-      this.waitsFor(undefined);
-      // What a step has made counts once its rollouts do.
+      this.waitFor(undefined);
+      // A step counts once its rollouts are stored.
       if (message.type !== 'step' && message.type !== 'progress') await this.storing;
       switch (message.type) {
         case 'ready':
@@ -205,7 +177,8 @@ export class Learning {
           delete this.progress.continues;
           break;
         case 'rollouts':
-          await this.patiently(async () => this.o.bill?.permit((this.paying = new AbortController()).signal));
+          this.paying = new AbortController();
+          await this.o.bill?.permit(this.paying.signal);
           process.send({ id: message.id, ...(await this.rollouts(message)) });
           break;
         case 'reply':
@@ -222,11 +195,11 @@ export class Learning {
           await this.pay(message.metrics);
           break;
         case 'checkpoint':
-          await this.patiently(() => this.o.record.addCheckpoint(message));
-          this.o.onDurable();
+          await record.addCheckpoint(message);
+          onDurable();
           break;
         case 'done':
-          return this.patiently(() => this.o.record.result(message.step));
+          return record.result(message.step);
         case 'interrupted':
           signal.throwIfAborted();
           throw died(`was stopped at step ${message.step}`);
@@ -235,13 +208,13 @@ export class Learning {
           throw new OutsideFailure(OWN_ERRORS.includes(type) ? (type as FailureType) : 'TrainerDied', text);
         }
       }
-      this.heartbeat();
+      this.show();
     }
     signal.throwIfAborted();
     throw died(`exited without an error message; see ${join(folder, 'trainer.log')}`);
   }
 
-  /** A step is paid for once it has been made, and again where it is made again. */
+  /** A step is paid for when it has been made, and again if it is made again. */
   private async pay({
     forward_tokens: forward,
     trained_tokens: trained,
@@ -251,128 +224,95 @@ export class Learning {
     this.paying.abort();
   }
 
-  /** Makes the rollouts of one step with the policy as it is now; answers with the batch file. */
+  /** Makes the rollouts of a step; returns the answer, which names the batch file. The learner trains on them while they are stored. */
   private async rollouts(request: RolloutsRequest): Promise<object> {
-    const { folder, batch, deps, name } = this.o;
-    const { step, tasks, group_size: groupSize, content, ahead = 0 } = request;
-    if (!(await this.patiently(() => this.o.record.permit(request)))) return { type: 'spent' };
-    const { maskReadOnlyTurns, everyStepAnew, ...options } = batch;
+    const { folder, batch, deps, record } = this.o;
+    const { tasks, group_size: groupSize, content } = request;
+    if (!(await record.permit(request))) return { type: 'spent' };
     const file = join(folder, 'batch.jsonl');
-    const aside = asideIn(deps.home);
-    let tell = (): void => undefined;
-    const isTold = new Promise<void>((done) => (tell = done));
-    let told: { records: Rollout[]; written: Promise<void> } | undefined;
-    // The learner goes on once they are played, and they are stored meanwhile.
+    let given: { records: Rollout[]; tasks: string[] } | undefined;
+    let answer = (): void => undefined;
+    const isWritten = new Promise<void>((resolve) => (answer = resolve));
     const give = async (records: Rollout[], whole: string[]): Promise<void> => {
-      if (told && told.records.some((one, n) => one !== records[n] && digest(one) !== digest(records[n])))
-        throw new Overtaken(`another worker has stored other rollouts of step ${step + 1}`);
-      const batch = { records, tasks: whole, groupSize, content, maskReadOnlyTurns, file, aside };
-      told ??= { records, written: writeTrainingBatch(batch).then(tell) };
-      await told.written.catch((error: unknown) => {
-        told = undefined;
-        throw error;
-      });
+      if (given?.records.some((one, n) => one !== records[n] && digest(one) !== digest(records[n])))
+        throw overtaken(`other rollouts of step ${request.step + 1}`);
+      if (given) return;
+      given = { records, tasks: whole };
+      const { maskReadOnlyTurns } = batch;
+      const written = { records, tasks: whole, groupSize, content, maskReadOnlyTurns, file, aside: asideIn(deps.home) };
+      await writeTrainingBatch(written);
+      answer();
     };
-    let trained = tasks;
-    /** Broken rollouts of groups that an earlier attempt has left out: their user or judge is not asked again. */
-    let leftOut = 0;
-    this.storing = this.patiently(async (onScored) => {
-      const policy = await this.o.record.policy({ step: step - ahead, policy: request.policy });
-      const noteDurable = countDurable(this.o.onDurable);
-      const asked = trained;
-      const { summary, records, outcomes } = await rollOut({
-        ...options,
-        ...(everyStepAnew && { step }),
-        purpose: 'training',
-        title: `${name}: training step ${step + 1}`,
-        policy,
-        tasks: asked,
-        attempts: groupSize,
-        store: deps.store,
-        client: deps.client,
-        signal: this.o.signal,
-        onPlayed: (records) => void give(records, asked).catch(() => undefined), // it is given once more
-        onProgress: ({ done, total, broken, turns }) => {
-          this.progress.rollouts = { done, total };
-          if (turns > 0) delete this.progress.waitsFor;
-          onScored(done - broken);
-          noteDurable({ done, broken });
-          this.heartbeat();
-        },
-      });
-      trained = content === 'rows' ? withoutUnanswered(asked, outcomes) : asked;
-      // A group is never trained on in part.
-      const failure = brokenFailure(
-        outcomes.filter(({ task }) => trained.includes(task)),
-        `step ${step + 1}`,
-      );
-      if (failure) {
-        leftOut += outcomes.filter(({ status, task }) => status === 'broken' && !trained.includes(task)).length;
-        throw failure;
-      }
-      // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
-      const shared = !everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
-      await give(await records(), trained);
-      this.o.record.addBatch(step, { ...summary, broken: summary.broken + leftOut }, { shared });
-    });
-    this.storing.catch(() => undefined); // whoever awaits it next is told
-    await Promise.race([isTold, this.storing]);
-    // The update that they are for is the one that a lost host may cost: what it starts from is on no host alone.
-    this.waitsFor('its state to be stored');
-    await this.patiently(() => this.o.record.stored());
+    this.storing = this.storeBatch(request, give);
+    this.storing.catch(() => undefined); // thrown where it is awaited
+    await Promise.race([isWritten, this.storing]);
+    // If this host is lost during the update, another one continues from the state before it.
+    this.waitFor('its state to be stored');
+    await record.stored();
+    const trained = given?.tasks ?? tasks;
     return { type: 'rollouts', file, ...(trained.length < tasks.length && { tasks: trained }) };
+  }
+
+  /** Plays the batch of a step and stores it. Calls `give` with its records when all are played, and again when they are stored. */
+  private async storeBatch(
+    request: RolloutsRequest,
+    give: (records: Rollout[], tasks: string[]) => Promise<void>,
+  ): Promise<void> {
+    const { batch, deps, name, record, signal, onDurable } = this.o;
+    const { step, tasks, group_size: attempts, content, ahead = 0 } = request;
+    const { everyStepAnew, ...options } = batch;
+    const policy = await record.policy({ step: step - ahead, policy: request.policy });
+    const noteDurable = countDurable(onDurable);
+    let playing: Promise<void> = Promise.resolve();
+    const { summary, records, outcomes } = await rollOut({
+      ...{ ...options, ...deps, policy, tasks, attempts, signal },
+      ...(everyStepAnew && { step }),
+      purpose: 'training',
+      title: `${name}: training step ${step + 1}`,
+      onPlayed: (played) => {
+        playing = give(played, tasks);
+        playing.catch(() => undefined); // thrown below
+      },
+      onProgress: ({ done, total, broken, turns }) => {
+        this.progress.rollouts = { done, total };
+        if (turns > 0) delete this.progress.waitsFor;
+        noteDurable({ done, broken });
+        this.show();
+      },
+    });
+    await playing;
+    const trained = content === 'rows' ? withoutUnanswered(tasks, outcomes) : tasks;
+    // A group is never trained on in part.
+    const failure = brokenFailure(
+      outcomes.filter(({ task }) => trained.includes(task)),
+      `step ${step + 1}`,
+    );
+    if (failure) throw failure;
+    await give(await records(), trained);
+    // With the base model as it is, on tasks and under keys of the base rollouts, these are the same rollouts.
+    const shared = !everyStepAnew && policy.adapters.length === 0 && policy.prompt === undefined;
+    record.addBatch(step, summary, { shared });
   }
 
   private async reply(request: ReplyRequest): Promise<object> {
     const { reply } = this.o;
     if (!reply) throw died('asks for a reply, and its worker has no language model');
-    const answer = await this.patiently(() => {
-      this.waitsFor('the language model');
-      return reply(request);
-    });
+    this.waitFor('the language model');
+    const answer = await reply(request);
+    this.waitFor(undefined);
     if (answer === 'spent') return { type: 'spent' };
     return { type: 'text' in answer ? 'reply' : 'no_reply', ...answer };
   }
 
-  /**
-   * The result of the first attempt that has one; each goes on from what those before have done. The learner keeps its slot while it waits, if it
-   * has done anything in it. This is not a second owner of retries: a training that Temporal started anew would load its model again for
-   * every hiccup of the policy server.
-   */
-  private async patiently<Result>(attempt: (onMore: (done: number) => void) => Promise<Result>): Promise<Result> {
-    const patienceMs = this.context.info.attempt > 1 && !this.hasPlace ? 0 : LEARNER.patienceMs;
-    const { signal } = this.o;
-    let most = 0;
-    let failures: { since: number; count: number } | undefined;
-    for (;;) {
-      try {
-        const result = await attempt((done) => {
-          if (done > most) failures = undefined;
-          most = Math.max(most, done);
-        });
-        this.hasPlace = true;
-        this.waitsFor(undefined);
-        return result;
-      } catch (error) {
-        signal.throwIfAborted();
-        failures ??= { since: performance.now(), count: 0 };
-        const waitMs = LEARNER.delayMs((failures.count += 1));
-        const isLate = performance.now() - failures.since + waitMs > patienceMs;
-        const isMine = error instanceof OutsideFailure && error.retryable && !forAnotherAttempt.includes(error.type);
-        if (isLate || !isMine) throw error;
-        this.waitsFor(`${awaited[error.type] ?? 'another attempt'}: ${error.message}`);
-        await sleep(waitMs, undefined, { signal });
-      }
-    }
-  }
-
-  private waitsFor(what: string | undefined): void {
+  private waitFor(what: string | undefined): void {
     if (what === undefined) delete this.progress.waitsFor;
     else this.progress.waitsFor = what;
-    this.heartbeat();
+    this.show();
   }
 
-  private readonly heartbeat = (): void => this.o.show({ ...this.progress });
+  private show(): void {
+    this.o.show({ ...this.progress });
+  }
 }
 
 /** Leaves out the groups in which a simulated user or a judge failed at a conversation; returns all tasks if no group would be left. */
@@ -382,23 +322,3 @@ function withoutUnanswered(tasks: string[], outcomes: readonly Outcome[]): strin
   const unanswered = new Set(outcomes.filter(isUnanswered).map(({ task }) => task));
   return unanswered.size < tasks.length ? tasks.filter((task) => !unanswered.has(task)) : tasks;
 }
-
-/** Another worker's server may have the right base model; a step that was lost is done again by another learner; and what another has taken over is its. */
-const forAnotherAttempt: FailureType[] = ['WrongBaseModel', 'TrainerDied', 'Superseded'];
-
-/** What a learner waits for, by the failure's type. */
-const awaited: Partial<Record<FailureType, string>> = {
-  PolicyServerUnavailable: 'the policy server',
-  PolicyServerTimeout: 'the policy server',
-  PolicyServerError: 'the policy server',
-  PolicyServerBusy: 'the policy server',
-  PolicyNotLoaded: 'the policy server',
-  EnvironmentDied: 'the environment',
-  EnvironmentFailed: 'the environment',
-  PartnerUnavailable: 'a partner model',
-  PartnerTimeout: 'a partner model',
-  LanguageModelUnavailable: 'the language model',
-  LanguageModelFailed: 'the language model',
-  DiskFull: 'room on the disk',
-  StoreUnavailable: 'the store',
-};

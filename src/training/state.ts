@@ -1,6 +1,6 @@
 /**
- * What a learner goes on from: the checkpoints in its folder, and the last of them in the store, so that any host can go on. Invariant: a learner goes
- * on from a state that a marker names, and from no other.
+ * The states of a learner: its last checkpoints, in the store. Invariant: a learner continues from a state that a marker names, and from no other,
+ * on whatever host it runs.
  */
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { forEachBounded } from '../domain/concurrency';
 import { OutsideFailure } from '../domain/failures';
 import { type Marker, metricsLine } from './markers';
 
-/** States, and checkpoints that are no candidates, that are kept. */
+/** Number of states in the store, and of checkpoints in the learner's folder. */
 export const KEPT = 2;
 /** Files of a state that are stored, fetched or removed at once. */
 const TRANSFERS = 8;
@@ -50,29 +50,21 @@ export class StateStore {
   }
 
   /**
-   * Puts the newest state of these markers that is whole into the learner's folder, and returns its step, or 0. Removes the checkpoints there that are
-   * no state of a marker.
+   * Replaces the checkpoints in the learner's folder by the newest whole state of these markers. Returns its step, or 0. What the folder held of an
+   * earlier attempt may be of a step that another worker did otherwise.
    */
   async restore(line: readonly Marker[]): Promise<number> {
-    const byStep = new Map(line.map((marker) => [marker.step, marker]));
-    for (const step of await checkpointsIn(this.folder))
-      if ((await manifestIn(this.folder, step)) !== byStep.get(step)?.manifest || !byStep.has(step))
-        await removeCheckpoints(this.folder, (one) => one === step);
+    await removeCheckpoints(this.folder, () => true);
     for (const marker of line.toReversed()) {
-      const { step, manifest } = marker;
-      if (manifest === undefined) continue;
-      if ((await manifestIn(this.folder, step)) !== manifest) {
-        if (!(await this.fetch(marker))) continue;
-        const metrics = line.flatMap((one) => (one.step <= step ? one.metrics : []));
-        await writeFile(join(this.folder, METRICS), metrics.map((text) => `${text}\n`).join(''));
-      }
-      await removeCheckpoints(this.folder, (one) => one > step);
-      return step;
+      if (!(await this.fetch(marker))) continue;
+      const metrics = line.flatMap((one) => (one.step <= marker.step ? one.metrics : []));
+      await writeFile(join(this.folder, METRICS), metrics.map((text) => `${text}\n`).join(''));
+      return marker.step;
     }
     return 0;
   }
 
-  /** Returns false where the state is damaged or gone. */
+  /** Returns false where the state is damaged or gone, or where the learner keeps none. */
   private async fetch({ id, step, files }: Marker): Promise<boolean> {
     let isWhole = files.length > 0;
     const work = async ({ path, sha256: sha }: Marker['files'][number]) => {
@@ -96,14 +88,11 @@ export async function manifestIn(folder: string, step: number): Promise<string |
   return manifest && sha256(manifest);
 }
 
-async function checkpointsIn(folder: string): Promise<number[]> {
-  const names = (await ifThere(readdir(folder))) ?? [];
-  return names.flatMap((name) => /^checkpoint-(\d+)$/.exec(name)?.[1] ?? []).map(Number);
-}
-
-export async function removeCheckpoints(folder: string, isGone: (step: number) => boolean): Promise<void> {
-  for (const step of await checkpointsIn(folder))
-    if (isGone(step)) await rm(join(folder, `checkpoint-${step}`), { recursive: true, force: true });
+export async function removeCheckpoints(folder: string, isRemoved: (step: number) => boolean): Promise<void> {
+  for (const name of (await ifThere(readdir(folder))) ?? []) {
+    const step = /^checkpoint-(\d+)$/.exec(name)?.[1];
+    if (step !== undefined && isRemoved(Number(step))) await rm(join(folder, name), { recursive: true, force: true });
+  }
 }
 
 export async function metricsIn(folder: string): Promise<Buffer> {
