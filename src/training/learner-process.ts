@@ -1,7 +1,6 @@
 /**
- * A learner: a process that improves a policy and asks its worker for rollouts, over JSON lines (docs/learner-protocol.md). The GRPO trainer
- * is one; the worker's GPUs are dealt out to its trainers. Invariants: whoever starts one sees it end; one that makes no progress is ended; a GPU has one
- * trainer at a time.
+ * A learner: a process that improves a policy and requests rollouts from its worker, over JSON lines (docs/learner-protocol.md). Invariants: a learner
+ * without progress is killed; a GPU has one trainer at a time.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
@@ -16,7 +15,7 @@ import { keyPipe } from '../domain/secrets';
 import { limitSilence, programEnvironment } from '../policy/python';
 
 const step = z.number().int().nonnegative();
-/** What was learned so far: the folder of an adapter, a prompt, or nothing yet that the base model is without. */
+/** The policy so far: the folder of an adapter, a prompt, or the base model. */
 const learnedSchema = z.union([
   z.strictObject({ adapter: z.string() }),
   z.strictObject({ prompt: promptSchema }),
@@ -33,7 +32,7 @@ const messageSchema = z.discriminatedUnion('type', [
     tasks: z.array(z.string()),
     group_size: z.number().int(),
     policy: learnedSchema,
-    /** The policy is that of so many finished steps less, and the learner goes on with them meanwhile. */
+    /** The policy lacks the update of this step, which the learner makes meanwhile. */
     ahead: z.literal(1).optional(),
     /** Token rows to train on, or whole conversations to read. */
     content: z.enum(['rows', 'messages']).default('rows'),
@@ -43,7 +42,7 @@ const messageSchema = z.discriminatedUnion('type', [
     id: z.number().int(),
     step,
     messages: z.array(z.object({ role: z.enum(['system', 'user', 'assistant']), content: z.string() })).min(1),
-    /** How often the same was asked before: every time has a reply of its own. */
+    /** Number of earlier requests with the same messages; each has its own reply. */
     again: z.number().int().nonnegative().default(0),
   }),
   z.object({ type: z.literal('progress'), step, done: z.number().int(), total: z.number().int() }),
@@ -71,10 +70,10 @@ function parseMessage(line: string): LearnerMessage {
 
 /** Until `ready`: libraries and a full-size model are loaded, on cores that others use too. */
 const START_SECONDS = 600;
-/** A learner that is asked to stop ends its update and writes a checkpoint; of the 30 s that a host has, the rest is for uploading it. */
+/** Time to end the update and write a checkpoint. The rest of the 30 s that a stopping host has is for uploading it. */
 const STOP_SECONDS = 15;
 export interface LearnerLimits {
-  /** How long it may say nothing while it has the turn: not even how far it is. */
+  /** Limit of the time without a message while it has the turn. */
   stallSeconds: number;
   startSeconds?: number;
   stopSeconds?: number;
@@ -93,7 +92,7 @@ export class LearnerProcess {
   private readonly child: ChildProcess;
   private readonly limits: Required<LearnerLimits>;
   private readonly exited: Promise<void>;
-  /** Why it could not be started. */
+  /** Set if it could not be started. */
   private broken: Error | undefined;
 
   /** Runs in the project's folder; `log` collects stderr; `env` is added to the programs' environment. */
@@ -107,13 +106,13 @@ export class LearnerProcess {
         done();
       });
     });
-    // A learner that ended between two lines is seen by messages(), not by the write that failed.
+    // messages() reports the end of a learner, not the write that failed.
     this.child.stdin?.on('error', () => undefined);
   }
 
-  /** Its messages until it ends. Throws TrainerHung where it has the turn and says nothing, TrainerDied on bad lines. */
+  /** Yields its messages until it ends. Throws TrainerHung if it has the turn and sends none in time, TrainerDied for a bad line. */
   async *messages(): AsyncGenerator<LearnerMessage> {
-    // Without file handles for them there are no pipes, and `broken` says so.
+    // Without free file handles there are no pipes, and `broken` is set.
     const lines = createInterface({ input: this.child.stdout ?? Readable.from([]) })[Symbol.asyncIterator]();
     const { startSeconds, stallSeconds } = this.limits;
     let limit = { seconds: startSeconds, late: `was not ready after ${startSeconds} s` };
@@ -130,7 +129,7 @@ export class LearnerProcess {
     this.child.stdin?.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Asks it to save and waits; one that takes too long is killed. Safe to call at any time. */
+  /** Stops it with SIGTERM, upon which it saves; kills it if that takes too long. */
   async stop(): Promise<void> {
     if (this.child.exitCode !== null || this.child.signalCode !== null) return;
     this.child.kill('SIGTERM');

@@ -1,6 +1,6 @@
 /**
- * What one training has made so far: its batches, and the policy of every checkpoint. Any attempt on any host goes on from the last marker that is
- * whole. A result lacks no step's rollouts, unless the training had none: a step of which something is lost or damaged is done again.
+ * The record of a training: its batches, and the policy of every checkpoint. Any attempt on any host continues from the last whole marker. A step whose
+ * rollouts or adapter are lost or damaged is done again.
  */
 import { hostname } from 'node:os';
 import { randomUUID } from 'node:crypto';
@@ -22,23 +22,23 @@ interface LearnedAt {
   policy: Learned;
 }
 
-/** A PEFT folder's own files: beside them a checkpoint holds the optimizer's. */
+/** Files of a PEFT folder; a checkpoint also holds those of the optimizer. */
 const ADAPTER_FILES = ['adapter_config.json', 'adapter_model.safetensors'] as const;
 
 export interface TrainingRecordOptions {
   store: ArtifactStore;
   /** Markers and states live as long as the campaign. */
   campaign: string;
-  /** What is learned, for people. */
+  /** Shown to people. */
   name: string;
-  /** Derived from everything that decides the result. */
+  /** Digest of what decides the result. */
   id: string;
   /** The learner's own folder. */
   folder: string;
   base: string;
-  /** Checkpoints that count: every so many steps, and the last. One that an interruption saved is for resuming alone. */
+  /** Checkpoints that count: every so many steps, and the last. Others serve resuming only. */
   checkpointEvery: number;
-  /** The most rollouts that it may ask for, over all attempts; beyond that it ends with what it has. */
+  /** Limit of requested rollouts, over all attempts; then the training ends with what it has. */
   maxRollouts?: number;
 }
 
@@ -56,7 +56,7 @@ export class TrainingRecord {
   private writing: Promise<void> = Promise.resolve();
   private last: LearnedAt | undefined;
   private readonly permitted = new Set<string>();
-  /** Rollouts that this attempt has asked for, and how many those were after each step. */
+  /** Rollouts that this attempt has requested, and their number after each step. */
   private readonly requested = new Set<string>();
   private readonly spent = new Map<number, number>();
 
@@ -87,8 +87,8 @@ export class TrainingRecord {
   }
 
   /**
-   * Whether these rollouts may be made: all of them or none. Invariant: what was permitted in any attempt, by (task, attempt, policy), is at most
-   * the limit; what was permitted once is permitted again. A permission is durable before it is given.
+   * Returns whether these rollouts may be made: all of them or none. Invariant: all attempts together make at most `maxRollouts` different rollouts, by
+   * (task, attempt, policy). A permission is durable before it is given, and is given again.
    */
   async permit({ step, tasks, group_size: groupSize, policy }: RolloutsRequest): Promise<boolean> {
     const { maxRollouts } = this.training;
@@ -111,7 +111,7 @@ export class TrainingRecord {
     return true;
   }
 
-  /** What was learned, as a policy that can be served from the store. */
+  /** Returns the policy of a checkpoint; its adapter is in the store. */
   async policy({ step, policy }: LearnedAt): Promise<FixedPolicy> {
     const { base } = this.training;
     if ('base' in policy) return { base, adapters: [] };
@@ -138,7 +138,7 @@ export class TrainingRecord {
     await this.writing;
   }
 
-  /** Removes what is for resuming alone, once the training has ended. */
+  /** Removes the states of a finished training. */
   async end(): Promise<void> {
     await this.states.removeAll();
   }
@@ -161,7 +161,7 @@ export class TrainingRecord {
       ...(step % checkpointEvery === 0 && { policy: await this.policy(learned) }),
     };
     const there = this.markers.line.find((one) => one.step === step);
-    // A learner that is resumed sends its checkpoint again, and one that begins anew may come to the same.
+    // A resumed learner sends its checkpoint again, and one that starts from the beginning may make the same.
     const isSent = there && manifest !== undefined && there.manifest === manifest && marker.batches.length === 0;
     if (!there || !(isSent || isSameState(there, marker))) await this.add(marker);
     for (const batch of marker.batches) if (this.pending.get(batch.step) === batch) this.pending.delete(batch.step);
@@ -206,7 +206,7 @@ export class TrainingRecord {
     const checkpoints = await this.checkpoints(steps);
     const body = withBranches(await metricsIn(folder), batches);
     const metrics = await store.put({
-      // A learner whose worker stops answering ends early, and may go further another time; one that is made anew comes to others.
+      // A learner that ended early may continue in another attempt, and one that is trained again has other metrics.
       key: `training/${id}/metrics/${steps}/${sha256(body)}`,
       producer: 'train',
       inputs: batches.map((batch) => batch.ref),
@@ -224,7 +224,7 @@ export class TrainingRecord {
     };
   }
 
-  /** The key holds the weights' hash: a training that is resumed on another machine may come to slightly different ones. */
+  /** The key holds the hash of the weights, which differ slightly if a training is resumed on another machine. */
   private async keepAdapter(step: number, folder: string): Promise<ArtifactRef> {
     const { store, id } = this.training;
     const weights = sha256(await readFile(join(folder, 'adapter_model.safetensors')));
@@ -255,7 +255,7 @@ export class TrainingRecord {
   }
 }
 
-/** What batches come to. */
+/** Sums of batches. */
 function countIn(batches: readonly BatchRecord[]) {
   const sum = (count: (batch: BatchRecord) => number) => batches.reduce((total, batch) => total + count(batch), 0);
   return {
@@ -287,13 +287,13 @@ async function areIntact(store: ArtifactStore, artifacts: readonly { ref: Artifa
   }
 }
 
-/** What a result's other artifacts are. */
+/** The artifacts that a result names. */
 export const refsOf = ({ metrics, checkpoints }: TrainingResult): ArtifactRef[] => [
   metrics,
   ...checkpoints.flatMap(({ policy }) => policy.adapters.map(({ ref }) => ref)),
 ];
 
-/** The result under a key, if all that it names can still be read; else it is forgotten, and the training is done again. */
+/** Finds the result under a key. If an artifact that it names is damaged, the key is removed and the training is done again. */
 export async function findResult(store: ArtifactStore, key: string): Promise<TrainingResult | undefined> {
   const known = await store.find(key);
   if (!known) return undefined;

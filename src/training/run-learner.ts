@@ -1,7 +1,6 @@
 /**
- * Runs a learner (a training on rollouts, a search for a prompt) as a subprocess with a job file, and makes the
- * rollouts that it asks for. Invariant: whatever is killed, the next attempt continues from the last whole checkpoint, and no finished
- * rollout is made again; a run that has ended is found by its key.
+ * Runs a learner (a training on rollouts, a search for a prompt) as a subprocess with a job file, and makes the rollouts that it requests. Invariant:
+ * the next attempt continues from the last whole checkpoint and makes no finished rollout again; a finished run is found by its key.
  */
 import { join } from 'node:path';
 import { asideIn, folderIn, replaceFile } from '../store/durable-file';
@@ -28,7 +27,7 @@ interface LearnerDependencies {
   client: PolicyClient;
 }
 
-/** How a learner's rollouts are made, and what of it is kept. */
+/** How a learner's rollouts are made, and which checkpoints count. */
 export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | 'campaign' | 'name' | 'id' | 'folder'> {
   /** How every batch is made. */
   batch: Pick<
@@ -37,48 +36,48 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
   > & {
     maxSteps: number;
     maskReadOnlyTurns: boolean;
-    /** Whether a step plays its tasks anew where an earlier one has played them with the same policy. */
+    /** Whether a step plays its tasks again that an earlier one has played with the same policy. */
     everyStepAnew: boolean;
   };
-  /** Absent where nobody knows how many it will take. */
+  /** Absent where it is not known. */
   steps?: number;
-  /** What a language model says; `spent`: it may be asked no more, and the learner ends with what it has. */
+  /** Returns a language model's reply; `spent`: the budget is used up, and the learner ends with what it has. */
   reply?: (request: ReplyRequest) => Promise<{ text: string } | { problem: string } | 'spent'>;
-  /** Whom a step's tokens are paid to, where that is somebody. */
+  /** Pays for the tokens of steps. */
   bill?: {
-    /** Throws BudgetSpent where nothing may be spent any more. `ended` aborts when the step has ended. */
+    /** Throws BudgetSpent. `ended` aborts when the step has ended. */
     permit(ended: AbortSignal): Promise<void>;
     count(paid: { forward: number; trained: number }): Promise<void>;
   };
 }
 
 interface LearnerRun {
-  /** Whose training it is: its state lives as long as the campaign. */
+  /** The training's state lives as long as the campaign. */
   campaign: string;
-  /** What is learned, for people; names the folder. */
+  /** Shown to people; names the folder. */
   name: string;
   /** Digest of what decides the result. */
   id: string;
-  /** Of `python -m trainer`. */
+  /** Command of `python -m trainer`. */
   program: 'train' | 'gepa' | 'tinker';
-  /** Its own interpreter, where the trainer's does not have what it needs. */
+  /** Default: the trainer's interpreter. */
   python?: string;
   limits: Pick<LearnerLimits, 'stallSeconds'>;
-  /** Aborts where it is to stop. */
+  /** Ends the run. */
   signal: AbortSignal;
-  /** What the process gets beside (or, with `undefined` values, without) the worker's own environment. */
+  /** Added to the worker's environment; `undefined` values are taken out of it. */
   env?: NodeJS.ProcessEnv;
-  /** Variables that it reads from a pipe. */
+  /** Variables that the learner reads from a pipe. */
   keys?: NodeJS.ProcessEnv;
-  /** The learner's job.json, and how it learns. Called only where there is something to do; `folder` is the learner's own. */
+  /** Returns the learner's job.json, and how it learns. Called unless the result is found. `folder` is the learner's own. */
   prepare: (folder: string) => Promise<{ job: object; learning: LearningOptions }>;
-  /** Which checkpoints are the result's; without it, all that count. */
+  /** Selects the result's checkpoints. Default: all that count. */
   select?: (checkpoints: Checkpoint[]) => Checkpoint[];
-  /** Shows how far it is. */
+  /** Shows the progress. */
   show: (details: TrainHeartbeat) => void;
   /** Called when a rollout or a step became durable. */
   onDurable: () => void;
-  /** Whether another attempt would go further: then the result is not kept. */
+  /** Returns true if another attempt could continue: then the result is not stored. */
   isUnfinished?: () => boolean;
 }
 
@@ -124,7 +123,7 @@ export async function runLearner(deps: LearnerDependencies, run: LearnerRun): Pr
   }
 }
 
-/** What a learner may say of its own end; anything else is a TrainerDied. */
+/** Failures that a learner may report of itself; any other is a TrainerDied. */
 const OWN_ERRORS: readonly string[] = ['BadJob', 'Diverged', 'SamplerDiffers', 'DiskFull'] satisfies FailureType[];
 
 const died = (why: string) => new OutsideFailure('TrainerDied', `the trainer ${why}`);
