@@ -2,11 +2,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { analysts } from '../../../src/analyst';
 import { given } from '../../../src/analyst/given';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
-import { kindOf } from '../../../src/domain/kinds';
 import { noLedger } from '../../support/memory-ledger';
 import { newFolder } from '../../support/temporary-folder';
 
@@ -58,11 +56,6 @@ const labeled = {
 };
 
 describe('the given analyst', () => {
-  it('is picked by its kind, and its file counts from the campaign file', () => {
-    expect(kindOf(analysts, { kind: 'given' })).toBe(given);
-    expect(given.paths).toEqual(['capabilities']);
-  });
-
   it('selects the capabilities of a YAML file outright, on any target', async () => {
     const analyst = await open({
       fields: 'capabilities:\n  - name: ask_user\n    definition: Asks.\n    examples: [k1, k2]\n',

@@ -37,13 +37,6 @@ it('gives every chunk contrast where there is enough of both, and makes up for o
   expect(passedIn(chunksOf([...trajectories('---------'), ...both], 200))).toEqual([1, 1, 1]);
 });
 
-it('splits attempts at a task only where they are longer than a chunk, and mixes the parts', () => {
-  const group = trajectories('--------++', 'u');
-  expect(chunksOf(group, 400)).toHaveLength(1);
-  expect(chunksOf(group, 200).map(({ length }) => length)).toEqual([5, 5]);
-  expect(passedIn(chunksOf(group, 200))).toEqual([1, 1]);
-});
-
 it('takes a rollout that is longer than a chunk by itself, and refuses one that no request can hold with its id', () => {
   const long = trajectory({ task: 'long', passed: false, turns: 100 });
   expect(chunksOf([long], 100)).toEqual([[long]]);
@@ -77,14 +70,6 @@ it('holds each rollout once, within the limit, whatever the order', () => {
       expect(chunksOf([...rollouts].reverse(), tokens)).toEqual(chunks);
     }),
   );
-});
-
-it('labels attempts at one task together', () => {
-  const attempts = ['a', 'b', 'c', 'd', 'e'].flatMap((task) => trajectories('+-+', task));
-  const tasksOf = (parts: ScoredRollout[][]) => parts.map((part) => part.map(({ task }) => task).join(''));
-  expect(tasksOf(partsOf(attempts, 8))).toEqual(['aaabbb', 'ccc', 'dddeee']);
-  expect(tasksOf(partsOf(attempts, 3))).toEqual(['aaa', 'bbb', 'ccc', 'ddd', 'eee']);
-  expect(passedIn(partsOf(trajectories('++++----', 'u'), 4))).toEqual([2, 2]);
 });
 
 it('splits at tasks within the limit, in order, and evenly where each task has one attempt', () => {

@@ -160,8 +160,6 @@ describe('what is wrong with an answer', () => {
   it.each<[unknown, field: string]>([
     ['none', ''],
     [[], 'the answer'],
-    [{ capabilities: [] }, 'faults'],
-    [defined(' '), 'capabilities.0.definition'],
     [named('Ask2'), 'capabilities.0.name'],
     [found(capability(), capability()), 'capabilities.1.name'],
     [found(capability(), capability({ name: 'do_this' }), capability({ name: 'do_that' })), 'capabilities'],
@@ -169,12 +167,8 @@ describe('what is wrong with an answer', () => {
     [shows(), 'capabilities.0.shown'],
     [lacking(step('r2')), 'capabilities.0.lacking.0'],
     [shows(step('r1')), 'capabilities.0.shown.0'],
-    [lacking(step('r7')), 'capabilities.0.lacking.0'],
     [lacking(step('r1', 5)), 'capabilities.0.lacking.0'],
-    [lacking(step('r1', -1)), 'capabilities.0.lacking.0'],
-    [lacking(step('r1', 0)), 'capabilities.0.lacking.0'],
     [blames('agent', 2), 'faults.0.of'],
-    [blames('user', 9), 'faults.0.steps.0'],
     [defined('Orders above 500 need a yes.'), 'capabilities.0.definition'],
     [defined('Writes to ann@example.com first.'), 'capabilities.0.definition'],
     [defined('Takes seat 4b.'), 'capabilities.0.definition'],
@@ -184,10 +178,6 @@ describe('what is wrong with an answer', () => {
     const defects = defectsOf(answer);
     expect(defects).toHaveLength(1);
     expect(defects[0]).toMatch(new RegExp(`^${field}`));
-  });
-
-  it('lists at most thirty defects', () => {
-    expect(defectsOf(lacking(...Array.from({ length: 40 }, () => step('r7'))))).toHaveLength(31);
   });
 });
 
@@ -280,15 +270,8 @@ describe('what is wrong with a merge', () => {
   const read = (answer: unknown) =>
     readMerged({ text: json(answer), proposals: proposals as never, shownText, maxCandidates: 1 });
 
-  it('is nothing, and proposals in no entry are left out', () => {
-    const [second] = merged({ lacking: [step('r2')], shown: [step('r2')] }).capabilities;
-    expect(read(merged({ merges: [2] }))).toEqual({ value: [second] });
-  });
-
   it.each<[unknown, field: string]>([
     [merged({ merges: [1, 3] }), 'capabilities.0.merges'],
-    [merged({ merges: [1, 1] }), 'capabilities.0.merges'],
-    [merged({ merges: [] }), 'capabilities.0.merges'],
     [merged(), 'capabilities'],
     [merged({ merges: [1] }, { name: 'do_that', merges: [2] }), 'capabilities'],
     [merged({ merges: [1], definition: 'Room 101.' }), 'capabilities.0.definition'],

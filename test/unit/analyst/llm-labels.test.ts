@@ -103,21 +103,6 @@ describe('a pass', () => {
     expect(before('label')).toContain('{{trajectories}}');
   });
 
-  it('shows attempts at one task together, and leaves room for the ids of its own trajectories only', async () => {
-    const many = Array.from({ length: 700 }, (_, task) =>
-      [0, 1, 2].map((attempt) => trajectory({ task: `t${task}`, attempt, passed: attempt > 0 })),
-    ).flat();
-    // All ids together would have more than what is left of the context.
-    const tight = { labelsPerChunk: 40, contextTokens: 7500, maxTokens: 1000 };
-    const { questions } = await labelOf(answering(tight), { rollouts: many });
-    for (const question of questions) {
-      const ids = idsIn(question);
-      const ofTask = (id: string) => Math.floor((Number(id.slice(1)) - 1) / 3);
-      expect(ids.length).toBe(3 * new Set(ids.map(ofTask)).size);
-    }
-    expect(questions.flatMap(idsIn)).toHaveLength(2100);
-  });
-
   it('fails as a whole where a chunk stays wrong', async () => {
     const wrong = answering({ labelsPerChunk: 2 }, (id, usual) => (id === 'r4' ? {} : usual));
     await expect(labelOf(wrong)).rejects.toMatchObject({
@@ -189,24 +174,15 @@ describe('an answer', () => {
     [{ ...both(failed()), r3: labeled() }, 'the answer has "r3"'],
     [both('NA'), 'r1: '],
     [both({ failure: begins }), 'r1.labels'],
-    [both({ failure: begins, labels: { ask_first: ['NA', null, 'x'] } }), 'r1.labels'],
     [both({ failure: begins, labels: { ...labeled().labels, ask: 1 } }), 'r1.labels'],
     [both(failed(['ABSENT', 1, 'x'])), 'r1.labels.ask_first'],
-    [both(failed('NA')), 'r1.labels.ask_first'],
     [both(failed(['LACKING', null, 'x'])), 'r1.labels.ask_first'],
-    [both(failed(['PRESENT', 1, ' '])), 'r1.labels.ask_first.2'],
-    [both(failed(['LACKING', '', 'x'])), 'r1.labels.ask_first'],
     [both(failed(['LACKING', 'r2.1', 'x'])), 'r1.labels.ask_first'],
     [both(failed(['LACKING', 5, 'x'])), 'r1.labels.ask_first'],
-    [both(failed(['LACKING', 0, 'x'])), 'r1.labels.ask_first'],
     [began(null), 'r1.failure'],
-    [both({ labels: labeled().labels }), 'r1.failure'],
     [both(failed(), failed()), 'r2.failure'],
     [began({ ...begins, of: 'policy' }), 'r1.failure.of'],
-    [began({ of: 'agent', reason: 'x' }), 'r1.failure.message'],
     [began({ ...begins, message: 5 }), 'r1.failure.message'],
-    [began({ ...begins, message: 0 }), 'r1.failure.message'],
-    [began({ ...begins, reason: ' ' }), 'r1.failure.reason'],
     [began(blamed), 'r1.labels'],
     [both({ failure: { ...blamed, message: 9 }, labels: {} }), 'r1.failure.message'],
   ])('%j is sent back: %s', (answer, field) => {

@@ -1,10 +1,9 @@
 import fc from 'fast-check';
-import { type LabelPass, selectionSchema } from '../../../src/domain/capability';
+import { type LabelPass } from '../../../src/domain/capability';
 import {
   agreementOf,
   checkPartition,
   krippendorffAlpha,
-  lackingIn,
   majorityOf,
   passStatistics,
   selectCapabilities,
@@ -129,35 +128,12 @@ describe('selection', () => {
   const unlabeled = (written: string) => ({ ...passOf({ any: written }), labels: {} });
   it.each([
     ['fewer passes (1) than votes (2): add passes or lower votes', [lacking], {}],
-    ['fewer passes (1 of 3) than votes (2): see why the others failed, or lower votes', [lacking], { passes: 3 }],
-    ['fewer passes (0 of 3) than votes (2): see why the others failed, or lower votes', [], { passes: 3 }],
-    [
-      'no capability reached Cov >= 0.9 and Delta >= 0.2 in 2 of 2 passes; 3 were planned',
-      [lacking, lacking],
-      { passes: 3, rho: 0.9 },
-    ],
     ['no failed trajectory: there is no lack to be seen', Array(2).fill(unlabeled('/PPP')), {}],
     ['no passed trajectory: there is nothing to contrast the failures with', Array(2).fill(unlabeled('LLL')), {}],
-    ['no candidate: the analyst found none', Array(2).fill(unlabeled('LLP/P')), {}],
   ])('selects nothing and says why: %s', (reason, passes: LabelPass[], changes) => {
     const selection = selectCapabilities({ passes, rule: { ...rule, ...changes } });
     expect(selection).toMatchObject({ passes: passes.length, reason });
     expect(selection.capabilities.filter(({ selected }) => selected)).toEqual([]);
-  });
-
-  it('takes all candidates outright, with nothing measured', () => {
-    const candidate = (name: string) => ({ name, definition: 'd', examples: [] });
-    const selection = selectOutright([candidate('check_status'), candidate('ask_user')]);
-    expect(selectionSchema.parse(selection)).toEqual(selection);
-    const unmeasured = { coverage: { mean: 0, std: 0 }, delta: { mean: 0, std: 0 }, votes: 0, passes: 0, evidence: [] };
-    expect(selection).toEqual({
-      passes: 0,
-      capabilities: [
-        { name: 'check_status', selected: true, ...unmeasured },
-        { name: 'ask_user', selected: true, ...unmeasured },
-      ],
-    });
-    expect(selectOutright([])).toEqual({ passes: 0, capabilities: [], reason: expect.stringMatching('no candidate') });
   });
 
   it('takes nothing from trajectories that are all the same, and everything as it is from others', () => {
@@ -270,10 +246,6 @@ it.each([
   [['LACKING', 'NA'] as const, 'NA'],
 ])('the majority of %j is %s', (labels, majority) => {
   expect(majorityOf(labels.map((label) => ({ label })))).toBe(majority);
-});
-
-it('counts message 0 as one', () => {
-  expect(lackingIn([{ pass: 0, label: 'LACKING', message: 0 }])).toMatchObject({ message: 0, citing: 1 });
 });
 
 describe('agreement by capability', () => {
