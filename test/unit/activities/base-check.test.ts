@@ -1,5 +1,5 @@
 /** Whether a base can work on a target: the judgement, and the step that asks for it with rollouts that are made once. */
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { createRolloutActivities } from '../../../src/activities';
 import { EnvironmentPool } from '../../../src/activities/environments';
 import { openFolderStore } from '../../../src/store/open-store';
@@ -102,18 +102,4 @@ describe('the step', () => {
     expect([turns, client.turns]).toEqual([steps(first), steps(all)]);
     expect(found.problems).toEqual([]);
   });
-
-  test('a worker with another base model, or none, leaves the trial of an adapter to others', async () => {
-    const store = openFolderStore(join(home, `${opened++}`));
-    const python = resolve(__dirname, '../../..', '.venv', 'bin', 'python');
-    const environments = new EnvironmentPool(store, registry.environments);
-    const client = countingPolicy();
-    for (const model of [home, undefined]) {
-      const deps = { store, environments, kinds: registry, home, python, client, model };
-      const { checkAdapters } = createRolloutActivities(deps);
-      const lora = { r: 4, targetModules: ['q_proj'] };
-      const input = { store: await store.id(), base: 'base@8facfb00a73e', lora, summed: 1 };
-      await expect(run(checkAdapters, input)).rejects.toMatchObject({ type: 'WrongBaseModel', nonRetryable: false });
-    }
-  }, 120_000);
 });

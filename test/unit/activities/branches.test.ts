@@ -1,15 +1,9 @@
 /** Branches of instances: the figures of a batch, the best iteration, and what a training's metrics say of each. */
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { TrainingRecord } from '../../../src/training/result';
-import { openFolderStore } from '../../../src/store/open-store';
 import { bestIteration, type Iteration } from '../../../src/domain/results';
 import { type RolloutSummary } from '../../../src/domain/rollout';
 import { outcomesSchema, summarise, taskMeans } from '../../../src/domain/outcomes';
 import { rateFigure, rewardFigure } from '../../../src/report/build/figures';
-import { put } from '../../support/activity-inputs';
 import { scoredRollout } from '../../support/scored-rollout';
-import { temporaryFolder } from '../../support/temporary-folder';
 
 /** Rewards by branch: "special 0 1, twin 0.5", and after a dash those of no branch. */
 const rollouts = (written: string) =>
@@ -22,7 +16,6 @@ const rollouts = (written: string) =>
       }),
     );
   });
-const folder = temporaryFolder();
 const ref = { uri: 'artifact:0', sha256: '0', bytes: 0, mediaType: 'x' };
 const summary = (rewards: string, sha256 = '0'): RolloutSummary => ({
   ...summarise(outcomesSchema.parse(rollouts(rewards))),
@@ -92,32 +85,4 @@ describe('the best iteration', () => {
   });
 
   it('is none of none', () => expect(bestIteration([])).toBeUndefined());
-});
-
-test('metrics of a training have the mean reward of every branch of the step; the file of the learner stays', async () => {
-  const store = openFolderStore(join(folder, 'artifacts'));
-  const record = new TrainingRecord({
-    store,
-    campaign: 'one',
-    name: 'tell',
-    id: 'id',
-    folder,
-    base: 'base@1',
-    checkpointEvery: 1,
-  });
-  const batches = ['special 0 1, twin 1 1', '- 1', 'special 1 1'];
-  for (const [step, rewards] of batches.entries())
-    record.addBatch(step, { ...summary(rewards), ref: await put(store, `batch ${step}`, `batch ${step}`) });
-  for (const step of [1, 2, 3])
-    await record.addCheckpoint({ step, policy: { prompt: { text: `prompt ${step}`, place: 'before' } } });
-  const own = ['{"step":1,"reward":0.75,"loss":1e-7}', '{"step": 2, "reward": 1}', 'torn', '{"step":3,"reward":1}', ''];
-  writeFileSync(join(folder, 'metrics.jsonl'), own.join('\n'));
-  const { metrics } = await record.result(3);
-  expect((await store.read(metrics)).toString('utf8').split('\n')).toEqual([
-    '{"step":1,"reward":0.75,"loss":1e-7,"reward_by_branch":{"special":0.5,"twin":1}}',
-    '{"step": 2, "reward": 1}',
-    'torn',
-    '{"step":3,"reward":1,"reward_by_branch":{"special":1}}',
-    '',
-  ]);
 });

@@ -4,7 +4,6 @@
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { mkdirSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createControlActivities } from '../../../src/activities';
 import { EnvironmentPool } from '../../../src/activities/environments';
@@ -14,14 +13,10 @@ import type { FailureType } from '../../../src/domain/failures';
 import { openFolderStore } from '../../../src/store/open-store';
 import { campaignSchema } from '../../../src/domain/campaign';
 import type { AnalysisHeartbeat } from '../../../src/domain/work';
-import type { CampaignRecord } from '../../../src/domain/results';
-import type { RolloutSummary } from '../../../src/domain/rollout';
 import { poolOf } from '../../../src/policy/base-model';
 import { registry, shopParts } from '../../support/kinds';
 import { python } from '../../support/embedded-server';
-import { putRollouts, run as runActivity } from '../../support/activity-inputs';
-import { namesIn } from '../../support/names-in';
-import { scoredRollout } from '../../support/scored-rollout';
+import { run as runActivity } from '../../support/activity-inputs';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 // A fingerprint of a base model loads torch.
@@ -75,8 +70,6 @@ test.each([
   );
 });
 
-const rollouts = () => putRollouts(store, 'rollouts', [scoredRollout({ name: 'r', task: 't', reward: 1 })]);
-
 test('a step heartbeats while it waits, and ends once Temporal has not answered for the heartbeat timeout', async () => {
   let beats = 0;
   const activity = new MockActivityEnvironment({ heartbeatTimeoutMs: 2000 });
@@ -112,24 +105,4 @@ test('the pool is that of the store and of the base model, to which a server’s
   expect(new Set([own.pool, other.pool, named.pool]).size).toBe(3);
   expect(named.pool).toBe('night');
   expect(poolOf({ store: 'another', base: own.base })).not.toBe(own.pool);
-});
-
-test('the report: every batch that was read; its files are whole and nothing is beside them', async () => {
-  const ref = await rollouts();
-  const baseRollouts: RolloutSummary = {
-    ...{ ref, purpose: 'base_rollouts', title: 'base', scored: 1, broken: 0, meanReward: 1, successRate: 1 },
-    ...{ promptTokens: 1, completionTokens: 1, seconds: 1, errors: {}, stopReasons: { user_stop: 1 } },
-  };
-  const record: CampaignRecord = {
-    ...{ campaign, workflowId: 'told', startedAt: 0, finishedAt: 1, stageSeconds: {}, baseRollouts },
-    prepared: await prepared(),
-    stoppedAfter: 'rollouts',
-  };
-  mkdirSync(join(home, 'told'));
-  const beside = namesIn(join(home, 'told'));
-  await run(activities.writeReport, { record });
-  expect(beats).toContainEqual({ kind: 'analysis', title: 'read what was found', done: 1, total: 1 });
-  const files = ['report.html', 'report.json'];
-  expect(readdirSync(join(home, 'told')).sort()).toEqual(files);
-  expect(await beside()).toEqual(files);
 });

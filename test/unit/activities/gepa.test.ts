@@ -7,14 +7,10 @@ import { openFolderStore } from '../../../src/store/open-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { runChecks } from '../../../src/checks/check';
 import { languageModelChecks } from '../../../src/cli/checks/endpoints';
-import { countWork } from '../../../src/cli/plan/estimate';
-import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { languageModelSchema } from '../../../src/domain/endpoints';
-import type { RolloutSummary } from '../../../src/domain/rollout';
 import { registry, shopParts } from '../../support/kinds';
-import { TrainingRecord } from '../../../src/training/result';
 import { gepa } from '../../../src/workflows/arms/gepa';
-import { put, putPlan, run as runActivity } from '../../support/activity-inputs';
+import { putPlan, run as runActivity } from '../../support/activity-inputs';
 import { startChatServer } from '../../support/chat-server';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
 import { streamed } from '../../support/model-endpoint';
@@ -62,67 +58,6 @@ describe('its language model', () => {
     expect(await runChecks(languageModelChecks(keyless, { asks: false }))).toMatchObject([
       { ok: false, detail: expect.stringMatching(/^arms\.gepa\.reflection\.apiKeyEnv is NOT_SET/) as string },
     ]);
-  });
-
-  test('and its rollouts are planned by its budget', () => {
-    const training = { steps: 10, groupsPerStep: 10, groupSize: 10 };
-    const read = campaign({ reflection: model, minibatchSize: 5, validationTasks: 40 }, { training });
-    const tasks = { train: 400, validation: 60, router: 10, test: 10 };
-    const work = countWork({ campaign: read, tasks, capabilities: 2 });
-    expect(work.purposes.find(({ purpose }) => purpose === 'training')!.rollouts.high).toBe(2 * (2 * 1000));
-    const trajectory = { low: 500, high: 1000, basis: 'assumed', source: 'test' } as const;
-    const plan = plannedQuestions({ campaign: read, work, trajectory });
-    expect(plan.questions).toMatchObject([
-      { field: 'arms.gepa', step: 'reflection', requests: { low: 40, high: 500 } },
-    ]);
-    const without = { campaign: campaign({}), tasks, capabilities: 1 };
-    expect(() => plannedQuestions({ ...without, work: countWork(without), trajectory })).toThrow(
-      /reflection is missing/,
-    );
-  });
-});
-
-test('the cap holds over attempts: what was permitted is permitted again, and never one more', async () => {
-  const store = openFolderStore(join(home, 'artifacts'));
-  const ask = (step: number, tasks: string[], text: string) => ({
-    ...{ type: 'rollouts' as const, id: 1, step, tasks, group_size: 1, content: 'messages' as const },
-    policy: { prompt: { text, place: 'before' as const } },
-  });
-  const attempt = async (work: (record: TrainingRecord) => Promise<void>): Promise<void> => {
-    const about = {
-      store,
-      campaign: 'one',
-      name: 'gepa',
-      id: 'spent',
-      folder: home,
-      base: 'base@1',
-      checkpointEvery: 1,
-    };
-    await work(new TrainingRecord({ ...about, maxRollouts: 5 }));
-  };
-  const plan = await put(store, 'given', '');
-  writeFileSync(join(home, 'metrics.jsonl'), '');
-  const batch = { ref: plan, scored: 2, broken: 0, promptTokens: 0, completionTokens: 0 } as RolloutSummary;
-  const spentIn = async (record: TrainingRecord, steps: number) => {
-    for (let step = 1; step <= steps; step++) {
-      record.addBatch(step - 1, batch);
-      await record.addCheckpoint({ step, policy: { base: true } });
-    }
-    return (await record.result(steps)).checkpoints.map(({ rollouts }) => rollouts);
-  };
-  await attempt(async (cap) => {
-    expect(await cap.permit(ask(0, ['a', 'b'], 'one'))).toBe(true);
-    expect(await cap.permit(ask(1, ['a', 'b'], 'two'))).toBe(true);
-    expect(await cap.permit(ask(2, ['a', 'b'], 'three'))).toBe(false);
-    expect(await spentIn(cap, 2)).toEqual([2, 4]);
-  });
-  await attempt(async (cap) => {
-    expect(await cap.permit(ask(0, ['a', 'b'], 'one'))).toBe(true);
-    expect(await spentIn(cap, 1)).toEqual([2]);
-    // Were it to go another way this time, what was spent on the first is spent all the same.
-    expect(await cap.permit(ask(1, ['a', 'b'], 'other'))).toBe(false);
-    expect(await cap.permit(ask(1, ['a'], 'other'))).toBe(true);
-    expect(await cap.permit(ask(2, ['b'], 'other'))).toBe(false);
   });
 });
 

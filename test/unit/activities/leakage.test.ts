@@ -5,11 +5,8 @@ import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import type { SynthesisRound } from '../../../src/domain/calibration';
 import { campaignSchema } from '../../../src/domain/campaign';
-import type { Environment } from '../../../src/domain/environment';
-import { OutsideFailure } from '../../../src/domain/failures';
 import type { ArmResult, CampaignRecord, CapabilityResult } from '../../../src/domain/results';
 import type { RolloutSummary } from '../../../src/domain/rollout';
-import { createShop } from '../../../examples/shop/target/shop';
 import { registry, shopParts } from '../../support/kinds';
 import { TRAINING_SEEDS } from '../../../src/domain/seeds';
 import { put, putModule, putRollouts, shopTestTask } from '../../support/activity-inputs';
@@ -115,26 +112,4 @@ test('what an arm trained on is compared, too, and what a capability was trained
   expect(found.textsChecked).toBe(alone + 2 + 1 + 3);
   expect(found.seedsLeftOut).toBe(2);
   expect(found.hits).toEqual([{ where: 'environments, its code', task: id }]);
-});
-
-test('a failure of the target is no reason to leave a text out, and what was read before it is not asked for again', async () => {
-  const shop = createShop();
-  const tests = await shop.tasks('test');
-  const asked: string[] = [];
-  let away = true;
-  const target: Environment = {
-    ...shop,
-    describe: async () => ({ ...(await shop.describe()), version: 'that fails once' }),
-    reset: (task) => {
-      asked.push(task.id);
-      return away && task.id === tests.at(-1)!.id ? Promise.reject(gone) : shop.reset(task);
-    },
-  };
-  const gone = new OutsideFailure('EnvironmentDied', 'gone');
-  const pool: Pick<EnvironmentPool, 'get'> = { get: async () => target };
-  await expect(check({ pool })).rejects.toBe(gone);
-  const before = [...new Set(asked.splice(0))].filter((id) => id !== tests.at(-1)!.id);
-  away = false;
-  expect(await check({ pool })).toMatchObject({ passed: true, testTasks: tests.length });
-  expect(asked.filter((id) => before.includes(id))).toEqual([]);
 });

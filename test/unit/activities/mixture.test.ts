@@ -13,7 +13,7 @@ import { mixtureSpec, sandboxSpec, type EnvironmentSpec } from '../../../src/dom
 import { checkEnvironment } from '../../../src/environments/conformance';
 import { openEnvironment } from '../../../src/environments/open';
 import { registry, shopParts } from '../../support/kinds';
-import { mixedTaskOf, mixedTasks, TRAINING_SEEDS } from '../../../src/domain/seeds';
+import { mixedTaskOf, TRAINING_SEEDS } from '../../../src/domain/seeds';
 import { putModule } from '../../support/activity-inputs';
 import { temporaryFolder } from '../../support/temporary-folder';
 
@@ -118,13 +118,6 @@ describe('tasks', () => {
     for (let n = 0; n < 24; n += 4) expect(environmentsOf(tasks.slice(n, n + 4))).toBe(2);
     expect([0, 1, 2].map((n) => tasks.filter((task) => task.startsWith(`${n}/`)).length)).toEqual([8, 8, 8]);
   });
-
-  test('of another form, or of an environment that is not there, are refused by name', () => {
-    expect(mixedTaskOf('1/seed-5', 2)).toEqual({ environment: 1, id: 'seed-5' });
-    const third = mixedTasks({ of: [{ from: 0 }, { from: 0 }, { from: 0 }], count: 6 })[5]!;
-    for (const task of ['seed-5', '2/seed-5', '1/5', '1/seed-5-easier', '/seed-5', third])
-      expect(() => mixedTaskOf(task, 2)).toThrow(`task "${task}": a mixture's tasks are <n>/seed-<k>, n below 2`);
-  });
 });
 
 describe('modules of a folder', () => {
@@ -138,15 +131,5 @@ describe('modules of a folder', () => {
     const texts = await Promise.all(taken.map(async ({ module }) => String(await store.read(module))));
     expect(texts).toEqual(['a.js', 'b.js']);
     expect(await takeModules({ folder })).toEqual(taken);
-  });
-
-  test('are wanted: a folder that is not there, or holds none, is named with the fix', async () => {
-    const fix = 'name a folder of environment modules (docs/synthesis.md)';
-    const empty = mkdtempSync(join(home, 'empty-'));
-    const wrong = (message: string) => ({ type: 'BadInput', retryable: false, message });
-    await expect(takeModules({ folder: empty })).rejects.toMatchObject(wrong(`${empty} holds no .js file; ${fix}`));
-    await expect(takeModules({ folder: join(empty, 'gone') })).rejects.toMatchObject({
-      message: expect.stringMatching(/gone cannot be read \(.*ENOENT.*; name a folder/),
-    });
   });
 });

@@ -40,8 +40,6 @@ async function process(options: Record<string, string>): Promise<{ lines: string
   const [, signal] = (await once(child, 'close')) as [number | null, string | null];
   return { lines: text.split('\n').filter(Boolean), signal };
 }
-const ledgerOf = (campaign: string, budget: Budget = {}) =>
-  openLedger({ store: openFolderStore(home), campaign, budget, role: 'analyst' });
 const spent = (campaign = 'one') => spentOf({ store: openFolderStore(home), campaign });
 const price = { input: 10, cachedInput: 1, output: 100 };
 /** Of one reply of `counting`. */
@@ -52,7 +50,7 @@ interface Asked {
   budget?: Budget;
   priced?: boolean;
   step?: string;
-  ledger?: ReturnType<typeof ledgerOf>;
+  ledger?: ReturnType<typeof openLedger>;
   /** Of the model's settings. */
   over?: object;
   signal?: AbortSignal;
@@ -190,16 +188,6 @@ describe('a budget', () => {
     await expect(ask(2, { budget, priced: true })).rejects.toMatchObject(spentAll('0.0026 dollars on 1 requests'));
     const unpriced = { type: 'BadInput', message: expect.stringContaining('analyst.price') as string };
     await expect(ask(2, { budget })).rejects.toMatchObject(unpriced);
-  });
-
-  test('counts a request under way as what requests cost so far, until it has ended', async () => {
-    const ledger = ledgerOf('one', { tokens: 350 });
-    await ask(1, { ledger });
-    const ended = new AbortController();
-    await ledger.permit({ ended: ended.signal, field: 'analyst' });
-    await expect(ask(2, { ledger })).rejects.toMatchObject(spentAll('reserved 120'));
-    ended.abort();
-    await expect(ask(2, { ledger })).resolves.toMatchObject({ text: 'reply 1' });
   });
 });
 

@@ -1,15 +1,13 @@
 /** A policy client: what it asks and hands out, which adapters it has the server load, and that it hands on nothing that another base model has answered. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { openFolderStore } from '../../../src/store/open-store';
-import { pythonPath } from '../../../src/cli/project';
 import { type FailureType, OutsideFailure } from '../../../src/domain/failures';
 import type { Message, ToolSchema } from '../../../src/domain/messages';
 import type { FixedPolicy } from '../../../src/domain/rollout';
 import { modelName } from '../../../src/policy/adapters';
-import { createPolicyClient, type PolicyClient, tryAdapter } from '../../../src/policy/client';
+import { createPolicyClient, type PolicyClient } from '../../../src/policy/client';
 import { type Merge, type Part, weightsOf } from '../../../src/policy/merge';
-import { openPolicyServer } from '../../../src/policy/server';
 import type { TurnRequest } from '../../../src/policy/wire';
 import {
   BASE,
@@ -19,7 +17,6 @@ import {
   startDialectServer,
   vllmAnswer,
 } from '../../support/dialect-server';
-import { startLoopback } from '../../support/loopback';
 import { temporaryFolder } from '../../support/temporary-folder';
 
 const OTHER = 'base@ba9876543210';
@@ -49,12 +46,6 @@ function connect(options: Partial<Parameters<typeof createPolicyClient>[0]> = {}
   const opened = createPolicyClient({ url: server.url, concurrency: 8, store, merge, ...options });
   clients.push(opened);
   return opened;
-}
-/** Another process at the same address. */
-async function restart(): Promise<void> {
-  const { port } = new URL(server.url);
-  await server.close();
-  server = await startDialectServer({ port: Number(port) });
 }
 
 const base: FixedPolicy = { base: BASE, adapters: [] };
@@ -155,11 +146,6 @@ describe('a turn', () => {
     server.complete = () => completion({ content: 'la la la' }, 'repetition');
     expect(await ask()).toMatchObject({ finishReason: 'length', message: { content: 'la la la' } });
   });
-
-  test('keeps its connection: there is at most one per concurrent request', async () => {
-    for (let round = 0; round < 3; round++) await Promise.all(Array.from({ length: 8 }, () => ask()));
-    expect(server.connections()).toBeLessThanOrEqual(9);
-  });
 });
 
 describe('an answer that is none', () => {
@@ -219,18 +205,6 @@ describe('an answer that is none', () => {
     server.complete = () => abort.abort();
     await expect(client.sample(request({ signal: abort.signal }))).rejects.toThrow('abort');
   });
-
-  test('rejects an aborted request to render with the reason of the abort', async () => {
-    const abort = new AbortController();
-    const hanging = await startLoopback(() => abort.abort(new Error('cancelled')));
-    const direct = openPolicyServer({ url: hanging.url, concurrency: 1 });
-    try {
-      await expect(direct.render({}, abort.signal)).rejects.toThrow('cancelled');
-    } finally {
-      direct.close();
-      await hanging.close();
-    }
-  });
 });
 
 describe('an adapter', () => {
@@ -245,12 +219,6 @@ describe('an adapter', () => {
     expect(server.requests.at(-1)!.body['model']).toBe(nameOf(policy));
   });
 
-  test('may be loaded by two workers at the same moment', async () => {
-    const policy = mixOf(await adapter('x'));
-    const names = await Promise.all([connect(), connect(), connect()].map((worker) => worker.ensurePolicy(policy)));
-    expect(new Set(names)).toEqual(new Set([nameOf(policy)]));
-  });
-
   test('that was loaded from a folder that is gone is loaded from its own: vLLM would end where it reads it again', async () => {
     const policy = mixOf(await adapter('x'));
     server.adapters.set(nameOf(policy), join(root, 'of a home that was deleted'));
@@ -258,13 +226,6 @@ describe('an adapter', () => {
     expect(server.adapters.get(nameOf(policy))).toBe(await store.folder(policy.adapters[0]!.ref));
     await connect().ensurePolicy(policy);
     expect(loads()).toBe(1);
-  });
-
-  test('whose experts are in one tensor is told to vLLM as such', async () => {
-    for (const [n, of] of [['experts.down_proj'], null, undefined].entries())
-      await client.ensurePolicy(mixOf(await adapter(`of-${n}`, { r: n, target_parameters: of })));
-    const told = server.requests.filter(({ call }) => call.endsWith('/load_lora_adapter'));
-    expect(told.map(({ body }) => body['is_3d_lora_weight'])).toEqual([true, undefined, undefined]);
   });
 
   const told = (answer: string): [number, string] => {
@@ -318,17 +279,6 @@ describe('an adapter', () => {
     server.complete = refuse(400, { message: `LoRA adapter '${nameOf(z)}' was found but could not be loaded.` });
     await expect(worker.ensurePolicy(z)).rejects.toMatchObject(failure('AdapterRefused', '--max-lora-rank'));
   });
-
-  test('that changes nothing goes the way of all, and is taken off the server again', async () => {
-    const model = resolve('models/base');
-    const trial = { store, client, python: pythonPath(), base: BASE, model, targetModules: ['q_proj'], rank: 3 };
-    await tryAdapter(trial);
-    expect(calls().slice(-3)).toEqual(['POST load_lora_adapter', 'POST chat/completions', 'POST unload_lora_adapter']);
-    const { lora_path: path } = server.requests.at(-3)!.body;
-    expect(JSON.parse(readFileSync(join(String(path), 'adapter_config.json'), 'utf8'))).toMatchObject({ r: 3 });
-    server.load = loading(500, addLora('LoRA rank 3 is greater than max_lora_rank 1.'));
-    await expect(tryAdapter(trial)).rejects.toMatchObject(failure('AdapterRefused', '--max-lora-rank 8'));
-  }, 300_000);
 
   describe('of more than fit', () => {
     let worker: PolicyClient;
@@ -423,14 +373,6 @@ describe('the base model', () => {
     message: expect.stringMatching(said) as string,
   });
 
-  test('is asked for once of a server that says that it serves it, however much it answers', async () => {
-    for (let round = 0; round < 20; round++) await Promise.all(Array.from({ length: 8 }, () => ask()));
-    expect(asked('chat/completions')).toBe(160);
-    // The probe asks once, and the adapters' table once for the name of the base.
-    expect(calls().filter((call) => call === 'GET models')).toHaveLength(2);
-    expect(asked('completions')).toBe(0);
-  });
-
   test('if it is another is refused by what is served, what is wanted and the fix, before anything is asked of it', async () => {
     server.root = OTHER;
     const refusal = wrong(
@@ -458,18 +400,6 @@ describe('the base model', () => {
       return answer(body, response);
     };
     await expect(ask()).rejects.toMatchObject(wrong(OTHER));
-  });
-
-  test('of a server that was started again with another one is noticed', async () => {
-    await ask();
-    await restart();
-    server.root = OTHER;
-    // The first one may find that its connection has ended.
-    await expect(ask()).rejects.toMatchObject({ retryable: true });
-    await expect(ask()).rejects.toMatchObject(wrong(OTHER));
-    expect(asked('chat/completions')).toBe(0);
-    server.root = BASE;
-    expect((await ask()).message.content).toBe('hello');
   });
 
   describe('where the server does not say which it is', () => {

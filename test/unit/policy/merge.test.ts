@@ -1,6 +1,5 @@
 /** Merged adapters as artifacts, and how programs of the Python package end, with others in the place of Python (test/contract/policy-server.test.ts has the real one). */
-import { createHash } from 'node:crypto';
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactStore } from '../../../src/store/store';
@@ -86,21 +85,6 @@ test('parts are merged once, in whatever order and by however many they are aske
   expect(await merge([{ ...x, weight: 0.25 }, y])).not.toEqual(first);
 });
 
-test('a merge that is damaged in the store is merged again', async () => {
-  const merge = createMerger({ store, python: program(adding) });
-  const first = await merge([x, y]);
-  const folder = await store.folder(first);
-  const text = readFileSync(join(folder, 'adapter_config.json'));
-  const sha = createHash('sha256').update(text).digest('hex');
-  const object = join(root, 'store', 'objects', sha.slice(0, 2), sha);
-
-  rmSync(object);
-  rmSync(folder, { recursive: true });
-  expect(await merge([x, y])).toEqual(first);
-  expect(runs()).toHaveLength(2);
-  expect(readFileSync(join(await store.folder(first), 'adapter_config.json'))).toEqual(text);
-});
-
 test('two different merges never run at once', async () => {
   const log = join(root, 'log');
   const note = (text: string) => `appendFileSync(${JSON.stringify(log)}, '${text}\\n');`;
@@ -125,15 +109,6 @@ describe('a program of the Python package', () => {
     chmodSync(path, 0o755);
     return path;
   }
-  test('what it tells on stdout is progress, between whatever else is printed there', async () => {
-    const told: number[][] = [];
-    const program = python(`echo '{"done":1,"total":2}'; echo a warning; echo '{"done":2,"total":2}'`);
-    await runPython({ python: program, args: ['fit-router'], onProgress: (...one) => told.push(one) });
-    expect(told).toEqual([
-      [1, 2],
-      [2, 2],
-    ]);
-  });
 
   test('one that says nothing for too long is killed; one that tells its progress is let go on', async () => {
     const limited = (lines: string, onProgress?: () => void) =>

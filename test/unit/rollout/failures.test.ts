@@ -145,15 +145,4 @@ describe('more broken rollouts than the campaign allows', () => {
     expect(await reasonFor(batch(4, 7, { seed: 9 }))).toMatchObject({ type: 'BadEnvironment' });
     expect(await scored(batch(4, 7, { seed: 9, maxBrokenShare: 0.6 }))).toMatchObject({ scored: 3, broken: 4 });
   });
-
-  test('several causes are told by how many they broke; what may pass is tried again', async () => {
-    const { environment, ...rest } = batch(5, 20);
-    let asked = 0;
-    const client = countingPolicy(() => {
-      if (asked++ % 4 === 0) throw new OutsideFailure('PartnerTimeout', 'no answer');
-    });
-    const error = (await reasonFor({ ...rest, environment, client, maxAttempts: 1 })) as OutsideFailure;
-    expect(error).toMatchObject({ type: 'RolloutsBroken', retryable: true });
-    expect(error.message).toMatch(/: \d [BP]\w+, as at task n-\d+: .*; \d [BP]\w+, as at task n-\d+: /);
-  });
 });

@@ -112,20 +112,6 @@ test('the chosen policy plays the conversation, and the record says which it was
   expect((await store.provenance(summary.ref)).inputs).toContainEqual(policy.router);
 });
 
-test('a constant router is not asked', async () => {
-  const { seen, resolve } = byTask(choiceOf);
-  const { records } = await played(options({ policy: await stored(fitted({ constant: 'adds' })), resolve }));
-  for (const { policy } of asked) expect(policy).toEqual(adds);
-  for (const { routed } of records as ScoredRollout[])
-    expect(routed).toEqual({
-      chosen: 'adds',
-      policy: adds,
-      probabilities: {},
-      milliseconds: expect.any(Number) as number,
-    });
-  expect(seen).toEqual({ opened: [], asked: [] });
-});
-
 test('a rollout that a router has no choice for is broken and counted, and never played by another policy', async () => {
   const { resolve } = byTask((input) => {
     if (input.messages.at(-1)!.content === 'n-1') throw new Error('no idea');

@@ -1,9 +1,5 @@
 import fc from 'fast-check';
-import type { Message } from '../../../src/domain/messages';
-import type { TurnRequest } from '../../../src/policy/wire';
 import { createRowBuilder } from '../../../src/rollout/training-batch';
-import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
-import { playedAlone } from '../../support/played';
 
 const ids = (min: number) => fc.array(fc.integer({ min: 0, max: 3 }), { minLength: min, maxLength: 6 });
 /** A turn of a conversation: what the environment says before it, what is sampled, and whether the history renders anew. */
@@ -62,31 +58,4 @@ test('every sampled id is in exactly one turn of one row, with its log-prob; the
       }
     }),
   );
-});
-
-test('a turn goes on from the ids of the last answer, and from none where the agent has put an answer of its own after it', async () => {
-  const asked: TurnRequest[] = [];
-  const client = countingPolicy((request) => void asked.push(request));
-  const environment = countingEnvironment();
-  const tools: [] = [];
-  const said = (role: 'user' | 'assistant', content: string): Message => ({ role, content });
-  const opening = [said('user', 'count')];
-  const edited = [said('assistant', 'another answer'), said('user', 'and then ?')];
-  let answered: Message[] = [];
-  await playedAlone('n-0', {
-    ...{ client, policy: { base: 'base', adapters: [] } },
-    environment: {
-      ...environment,
-      reset: async (task) => ({
-        ...(await environment.reset(task)),
-        start: { messages: opening, tools, maxSteps: 3 },
-        step: (message) => {
-          const since = answered.length === 0 ? [said('user', 'go on')] : edited;
-          answered = [...(answered.length === 0 ? opening : answered), message, ...since];
-          return Promise.resolve({ messages: [], done: false, context: { messages: answered, tools } });
-        },
-      }),
-    },
-  });
-  expect(asked.map(({ before = [] }) => before.length > 0)).toEqual([false, true, false]);
 });

@@ -1,6 +1,5 @@
 /** The base model as classifier: what it is asked, what is made of its labels, and how similar tasks are found. */
 import type { Message } from '../../../src/domain/messages';
-import { parseLikeliest } from '../../../src/policy/wire';
 import {
   chooseByLabels,
   labelLogprobs,
@@ -44,13 +43,6 @@ test('similar tasks name the candidates, each with a label, its definition and i
   expect(logprobs).toEqual([-2, -0.2, -3]);
 });
 
-test('of few neighbours not every adapter is a candidate, and the text itself is no neighbour', async () => {
-  const { logprobs, said } = await asked('cancel the lamp', 1, [['A', -1]]);
-  expect(said).not.toContain('For example: cancel the lamp');
-  expect(logprobs.filter((one) => one === null)).toHaveLength(1);
-  expect((await asked('cancel the desk', 4, [['yes', -0.1]])).logprobs).toEqual([null, null, null]);
-});
-
 const model: LabelsModel = {
   ...{ form: 'labels', options, names, definitions, examples },
   ...{ neighbours: 4, temperature: 2, prior: [0, 0, 1], nucleus: 0.8 },
@@ -78,13 +70,4 @@ test('a task needs the parts of the smallest option that solved it', () => {
     'returns',
   ]);
   expect(neededParts(options, { base: [0], cancels: [0], returns: [0], 'cancels+returns': [0] })).toBeUndefined();
-});
-
-test('the tokens that an answer might have begun with', () => {
-  const top_logprobs = [{ token: 'A', logprob: -0.5 }];
-  const sampled = { token: 'B', logprob: -1.5 };
-  const body = { choices: [{ logprobs: { content: [{ ...sampled, top_logprobs }] } }] };
-  expect(parseLikeliest(body)).toEqual(top_logprobs);
-  const without = { choices: [{ logprobs: { content: [{ ...sampled, top_logprobs: [] }] } }] };
-  expect(() => parseLikeliest(without)).toThrow(/honour top_logprobs/);
 });
