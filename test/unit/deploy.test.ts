@@ -78,12 +78,3 @@ test('deploy/env.example explains each variable once, with its default, and no o
     for (const [, , how, fallback] of used.filter(([, it]) => it === name))
       if (how?.endsWith('-')) expect([name, fallback]).toEqual([name, value]);
 });
-
-test('every variable of a worker that docs/machines.md names reaches one', () => {
-  const table = read('docs/machines.md').split('| variable of a worker |')[1]!;
-  const rows = table.match(/^\| `[A-Z][^|]+\|/gm) ?? [];
-  const named = rows.flatMap((row) => [...row.matchAll(/`([A-Z0-9_]+)`/g)].map(([, name]) => name!));
-  const reaching = Object.entries(servicesOf(raw[1]!)).flatMap(([, { environment = {} }]) => Object.keys(environment));
-  const ofTheImage = ['CAMPAIGN_HOME', 'CAMPAIGN_PYTHON'];
-  expect(named.filter((name) => ![...reaching, ...ofTheImage].includes(name))).toEqual([]);
-});

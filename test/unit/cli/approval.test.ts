@@ -3,42 +3,9 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { createControlActivities } from '../../../src/activities';
 import type { Dependencies } from '../../../src/activities/context';
 import { openFolderStore } from '../../../src/store/open-store';
-import { UserError } from '../../../src/cli/errors';
-import { choose, type PendingApproval } from '../../../src/cli/approvals';
-import { type Decision, type Waiting } from '../../../src/domain/approval';
+import { type Decision } from '../../../src/domain/approval';
 import { temporaryFolder } from '../../support/temporary-folder';
-
-const waiting: Waiting = { what: 'capabilities', of: 'a', names: ['ask_a', 'tell_b'], since: 0, reminded: false };
-const environment = (name: string): Waiting => ({ ...waiting, what: 'environment', names: [name], round: 2, of: name });
 const by = { by: 'person', at: 1 } as const;
-
-describe('which of the things that wait is meant', () => {
-  const of = (one: Waiting): PendingApproval => ({ workflowId: one.of, waiting: one });
-  const two = [of(environment('ask_a')), of(environment('tell_b'))];
-  const meant = (verb: 'approve' | 'reject', pending: PendingApproval[], ...what: string[]) =>
-    choose({ campaign: 'demo', pending, what, verb });
-
-  it('of environments: all, or the one that is named', () => {
-    expect(meant('approve', two)).toEqual(two.map((approval) => ({ approval })));
-    for (const verb of ['approve', 'reject'] as const)
-      expect(meant(verb, two, 'tell_b')).toEqual([{ approval: two[1] }]);
-    const editing = () => choose({ campaign: 'demo', pending: two, what: [], verb: 'approve', edits: true });
-    for (const wrong of [
-      editing,
-      () => meant('reject', two, 'all', 'ask_a'),
-      () => meant('reject', [], 'all'),
-      () => meant('approve', two, 'x'),
-    ])
-      expect(wrong).toThrow(UserError);
-  });
-
-  it('of capabilities: together, some left out', () => {
-    const pending = [of(waiting)];
-    expect(meant('reject', pending, 'ask_a')).toEqual([{ approval: pending[0], names: ['ask_a'] }]);
-    expect(meant('reject', pending, 'all')).toEqual([{ approval: pending[0] }]);
-    expect(() => meant('approve', pending, 'ask_a')).toThrow(UserError);
-  });
-});
 
 const home = temporaryFolder();
 it('the first decision on a thing of a workflow stays', async () => {

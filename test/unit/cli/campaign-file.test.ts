@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
 import {
@@ -98,13 +98,6 @@ policyServer: { kind: vllm, url: 'http://gpu:8000' }
     const campaign = load(`${base}${own}\n`, overrides);
     expect([campaign.name, campaign.seed, campaign.trainingSeed]).toEqual([name, seed, trainingSeed]);
   });
-
-  it('has what kinds say of parts, found once', () => {
-    expect(load(base).parts).toEqual({});
-    const analyst = "{ kind: llm, url: 'http://127.0.0.1:8000', model: m, timeoutSeconds: 900 }";
-    const model = { model: 'm', timeoutSeconds: 900 };
-    expect(load(`${base}analyst: ${analyst}\n`).parts).toMatchObject({ analystModel: model });
-  });
 });
 
 describe('with kinds of somebody else', () => {
@@ -135,22 +128,6 @@ router: { kind: mine, file: /f }
 arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
 `;
 
-  it('completes their options, and makes those that are paths absolute', () => {
-    const file = write(text);
-    const at = (path: string) => join(dirname(file), path);
-    expect(loadCampaign({ file, registry: all })).toMatchObject({
-      baseModel: { path: at('base') },
-      target: { kind: 'mine', file: at('a'), spread: 3 },
-      analyst: { kind: 'mine', file: at('b'), other: at('c/d'), spread: 3 },
-      synthesizer: { kind: 'mine', file: at('e'), spread: 4 },
-      router: { kind: 'mine', file: '/f', tasks: 200, trials: 1, spread: 3 },
-      arms: [
-        { kind: 'mine', file: at('g'), spread: 3 },
-        { kind: 'mine', file: at('h'), spread: 3, name: 'again' },
-      ],
-    });
-  });
-
   it('has a digest of what the file says and what its parts read, wherever it lies', async () => {
     let content = 'one';
     const opened = { ...kind, open: () => ({ identity: { kind: 'mine', version: '1', options: { content } } }) };
@@ -166,33 +143,6 @@ arms: [{ kind: mine, file: g }, { kind: mine, file: h, name: again }]
     content = 'two';
     expect(await digest(text)).not.toBe(first);
     await expect(digest(text, all as unknown as typeof registry)).rejects.toThrow(UserError);
-  });
-});
-
-describe('files that are shipped', () => {
-  // That all of them can be started, given.long.ts tests.
-  const onGpus = readdirSync(join(repository, 'campaigns')).filter((file) => /qwen3.*\.yaml$/.test(file));
-  it.each(onGpus)('%s fits the vLLM that it describes, and has time for its steps', (file) => {
-    const path = join(repository, 'campaigns', file);
-    const { policyServer, training, workers } = loadCampaign({ file: path });
-    if (policyServer.kind !== 'vllm') throw new Error('no vLLM');
-    const comment = readFileSync(path, 'utf8').split('\nname: ')[0]!.replaceAll('\n#', '');
-    const flag = (name: string) => new RegExp(` --${name} ([^-]+?) (?:\\\\|--|#)`).exec(`${comment} #`)?.[1]!.trim();
-    expect(comment).toContain(`VLLM_ALLOW_RUNTIME_LORA_UPDATING=True`);
-    expect(comment).toContain(`vllm serve ${policyServer.model} `);
-    expect(comment).toContain('Nothing of this file has been run on a GPU');
-    expect(flag('max-model-len')).toBe(String(policyServer.contextTokens));
-    expect(flag('generation-config')).toBe('vllm');
-    expect(flag('lora-target-modules')!.split(/\s+/)).toEqual(training.lora.targetModules);
-    expect([1, 8, 16, 32, 64, 128, 256, 320, 512]).toContain(Number(flag('max-lora-rank')));
-    // Four capabilities, added up.
-    expect(Number(flag('max-lora-rank'))).toBeGreaterThanOrEqual(4 * training.lora.r);
-    // In a mixture of experts there are no others.
-    if (/A\d+B/.test(policyServer.model!))
-      expect(training.lora.targetModules).toEqual(['q_proj', 'k_proj', 'v_proj', 'o_proj']);
-    // A micro-batch holds no more, and a trainer tells of each.
-    const tokens = Math.max(training.tokensPerForward, policyServer.contextTokens);
-    expect(workers.stallSeconds).toBeGreaterThan(tokens / 100);
   });
 });
 

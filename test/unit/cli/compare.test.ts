@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../../../src/cli/errors';
-import { compareReports, writeComparison } from '../../../src/cli/report';
+import { compareReports } from '../../../src/cli/report';
 import { runSeeds, type RunOptions } from '../../../src/cli/run/command';
 import { openFolderStore } from '../../../src/store/open-store';
 import { pairedDifference } from '../../../src/domain/statistics';
@@ -120,16 +120,6 @@ test('means over runs and tasks, with every run beside them', async () => {
   expect(byRun[1]!.test!.p).toBeCloseTo(2 / 2 ** 12, 12);
 });
 
-test('success on the way is the mean of the runs that have the point', async () => {
-  const { arms } = await three();
-  const [base, trace, baseline] = arms;
-  expect(base!.heldOut).toEqual([{ rollouts: 0, successRate: expect.closeTo(21 / 60), runs: 3 }]);
-  expect(trace!.heldOut).toEqual([]);
-  const { iterations } = reportFixture().arms!.find(({ role }) => role === 'baseline')!.training!;
-  expect(baseline!.heldOut.map(({ rollouts }) => rollouts)).toEqual(iterations.map(({ rollouts }) => rollouts.value));
-  expect(baseline!.heldOut.every(({ runs }) => runs === 3)).toBe(true);
-});
-
 test('an arm counts in the runs that evaluated it, on tasks that it has a scored rollout of', async () => {
   keep(draftOf({ name: 'one', matrix: matrixOf(30, 28) }));
   const matrix = matrixOf(20, 28);
@@ -155,38 +145,6 @@ test('an arm counts in the runs that evaluated it, on tasks that it has a scored
     [2, 39],
     [1, 40],
   ]);
-});
-
-test('a bound, whose tasks no report has, is the mean of the runs without an interval', async () => {
-  for (const [name, solved] of [['one', 30] as const, ['two', 36] as const]) {
-    const draft = draftOf({ name, matrix: matrixOf(20, 28) });
-    const bound = reportFixture().arms!.find(({ role }) => role === 'bound')!;
-    delete bound.differenceToBase;
-    const successRate = figure('arms.union_ceiling.success_rate', solved / TASKS, TASKS, { unit: 'fraction' });
-    draft.arms!.push({ ...bound, successRate });
-    keep(draft);
-  }
-  const { arms } = await compared('one', 'two');
-  expect(arms.at(-1)).toMatchObject({ name: 'union_ceiling', successRate: { value: expect.closeTo(33 / 40) } });
-  expect(arms.at(-1)!.successRate).not.toHaveProperty('low');
-});
-
-test('files and folders are as good as names', async () => {
-  const comparison = await three();
-  const out = join(home, 'out');
-  await writeComparison(comparison, out);
-  expect(JSON.parse(readFileSync(join(out, 'comparison.json'), 'utf8'))).toEqual(comparison);
-  const named = [join(home, 'demo', 'report.json'), join(home, 'demo-s2'), 'demo-s3'];
-  expect(await compared(...named)).toEqual(comparison);
-});
-
-test('runs of one name are told apart by what was given', async () => {
-  keep(draftOf({ name: 'demo', matrix: matrixOf(30, 28) }));
-  const later = draftOf({ name: 'demo', matrix: matrixOf(31, 28) });
-  later.campaign.startedAt = '2026-02-05T10:00:00Z';
-  const file = keep(later, join(home, 'elsewhere'));
-  const { runs } = await compared('demo', file);
-  expect(runs.map(({ name }) => name)).toEqual(['demo', file]);
 });
 
 test('runs that share both seeds are no independent draws: they count as one', async () => {

@@ -1,12 +1,11 @@
-/** The plan's arithmetic against finished campaigns, what language models will be asked, and where its rates come from. */
+/** The plan's rates (test/workflows/campaign.test.ts holds its counts), what language models will be asked, and where its rates come from. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { openFolderStore } from '../../../src/store/open-store';
 import { loadCampaign } from '../../../src/cli/campaign-file';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
 import { targetTasks } from '../../../src/cli/checks/target';
-import { countWork, estimate, measured, ratesOf, trajectoryTokens } from '../../../src/cli/plan/estimate';
+import { countWork, estimate, measured, ratesOf } from '../../../src/cli/plan/estimate';
 import { plannedQuestions } from '../../../src/cli/plan/language-models';
 import { plannedDisk } from '../../../src/cli/plan/plan';
 import { homeAt } from '../../../src/cli/project';
@@ -18,7 +17,6 @@ import { completeReport } from '../../../src/report/render';
 import { campaign } from '../../support/campaign-command';
 import { shopLines } from '../../support/campaign-run';
 import { figure, reportFixture } from '../../support/report-fixture';
-import { scoredRollout } from '../../support/scored-rollout';
 
 // What a plan says of disk comes from the trainer's Python, which starts torch: seconds each time, and more on busy cores.
 jest.setTimeout(180_000);
@@ -30,10 +28,6 @@ const home = homeAt(mkdtempSync(join(tmpdir(), 'plan-')));
 const trajectory = { low: 500, high: 1000, basis: 'assumed', source: 'test' } as const;
 const tasks = { train: 340, validation: 60, router: 200, test: 200 };
 const workOf = (campaign: Campaign, capabilities: number) => countWork({ campaign, tasks, capabilities });
-const rangesOf = (...o: Parameters<typeof workOf>) =>
-  Object.fromEntries(workOf(...o).purposes.map(({ purpose, rollouts }) => [purpose, rollouts]));
-const countsOf = (...o: Parameters<typeof workOf>) =>
-  Object.fromEntries(Object.entries(rangesOf(...o)).map(([purpose, { low }]) => [purpose, low]));
 
 /** Rollouts of a finished demo. */
 const demoPurposes: Record<Purpose, number> = {
@@ -64,36 +58,10 @@ function demoReport(): Report {
   return completeReport(draft);
 }
 
-describe('rollouts', () => {
-  const published = { training: 2 * 5120 };
-  test.each<[string, Campaign, number, object]>([
-    // At least: where no pair of adapters gains, three fewer policies are tested.
-    ['of the finished demo, one calibration round each', demo, 3, { ...demoPurposes, test: 2000 - 600 }],
-    ['of the base alone without a capability', demo, 0, { base_rollouts: 340, outcome_matrix: 200, test: 400 }],
-    ['of the published set-up, and as many on the target', shipped('tau2-qwen3-30b'), 4, published],
-    ['of its other benchmark', shipped('toolsandbox-qwen3-30b'), 4, published],
-  ])('%s', (_what, campaign, capabilities, counts) => {
-    expect(countsOf(campaign, capabilities)).toMatchObject(counts);
-    if (capabilities === 0) expect(countsOf(campaign, capabilities)).toEqual(counts);
-  });
-
-  test('of the demo are at most as many as it made', () => expect(rangesOf(demo, 3)['test']!.high).toBe(2000));
-
-  // That the workflows play what the project's own say, test/workflows/plan.test.ts tells.
-  test.each<[string, Campaign['arms'], number[]]>([
-    [
-      'two of one kind',
-      [{ kind: 'environments' }, { kind: 'environments', name: 'again' }],
-      [2 * 4608, 2 * 9 * 60, 2 * 200, 0],
-    ],
-  ])('of the arms: %s adds what its kind says, within the budget of trace', (_what, arms, added) => {
-    const planned = (some: Campaign['arms']) =>
-      countsOf({ ...demo, training: { ...demo.training, steps: 24 }, arms: some }, 3);
-    const [none, all] = [planned([]), planned(arms)];
-    expect(none['training']).toBe(4608);
-    const columns = ['training', 'held_out', 'test', 'outcome_matrix'];
-    expect(columns.map((purpose) => all[purpose]! - none[purpose]!)).toEqual(added);
-  });
+test.each(['tau2-qwen3-30b', 'toolsandbox-qwen3-30b'])('%s trains with the published rollouts', (name) => {
+  const training = workOf(shipped(name), 4).purposes.find(({ purpose }) => purpose === 'training');
+  // As many again on the target.
+  expect(training!.rollouts.low).toBe(2 * 5120);
 });
 
 describe('rates', () => {
@@ -119,21 +87,6 @@ describe('rates', () => {
     expect(total.wallSeconds.low).toBeCloseTo(0.03 * 6144 + 0.0095 * (11_668 - 6144), 1);
     expect(total.promptTokens.low).toBeCloseTo(300 * 11_668);
     expect(total.gpuHours.high).toBe(0);
-  });
-
-  test('trajectories are measured in the base rollouts of an earlier campaign', async () => {
-    const store = openFolderStore(join(home.root, 'artifacts'));
-    const messages = [{ role: 'user', content: 'y'.repeat(4000) }];
-    const body = `${JSON.stringify({ ...scoredRollout({ name: 'r', task: 't', reward: 1 }), messages })}\n`;
-    const ref = await store.put({ key: 'r', producer: 'rollouts', inputs: [], mediaType: 'application/jsonl', body });
-    const draft = reportFixture();
-    draft.rollouts!.byPurpose.find(({ purpose }) => purpose === 'base_rollouts')!.scored.from = [ref];
-    const found = await trajectoryTokens([completeReport(draft)], home);
-    expect(found).toMatchObject({ basis: 'measured', source: expect.stringMatching(/1 base rollouts$/) });
-    // A message is shown cut to 300 characters.
-    expect(found.low).toBeGreaterThan(75);
-    expect(found.low).toBeLessThan(200);
-    expect(await trajectoryTokens([], home)).toMatchObject({ basis: 'assumed' });
   });
 });
 
@@ -170,48 +123,6 @@ describe('language models', () => {
     return plannedQuestions({ campaign, work, description, trajectory });
   };
 
-  test.each<[object, Record<string, [number, number]>]>([
-    // 200,000 to 400,000 tokens of trajectories in chunks of 60,000; at most 40 trajectories a labeling question.
-    [{ analyst: model() }, { discovery: [4 + 1, 1.25 * 8], labels: [100, 125] }],
-    [
-      { analyst: model({ chunkTokens: 1e6, contextTokens: 2e6, labelsPerChunk: 400 }) },
-      { discovery: [1, 1], labels: [10, 13] },
-    ],
-    [{ analyst: model({ contextTokens: 40_000, maxTokens: 10_000 }) }, { discovery: [10, 23], labels: [100, 213] }],
-    // At most five rounds of each.
-    [{ synthesizer: model() }, { environments: [3 * 2, Math.round(15 * 2 * 1.25)] }],
-    [{ synthesizer: model({ attacks: 0 }) }, { environments: [3, 19] }],
-    [{}, {}],
-  ])('are asked by chunks, passes and rounds, a quarter more to mend their answer: %j', (parts, requests) => {
-    const { questions } = planOf(parts);
-    const asked = questions.map((one) => [one.step, [one.requests.low, one.requests.high]]);
-    expect(Object.fromEntries(asked)).toEqual(requests);
-  });
-
-  test('read the target and all trajectories in every pass; passes come from the cache at best', () => {
-    const { questions, total } = planOf({ analyst: model({ price }) });
-    const { promptTokens, completionTokens, dollars } = questions.find(({ step }) => step === 'labels')!;
-    expect(promptTokens.low).toBe(10 * (400 * 500 + 10 * (2000 + 1000)));
-    expect(completionTokens).toEqual({ low: 10 * 400 * 5 * 30, high: 1.25 * 10 * 400 * 10 * 90 });
-    expect(dollars!.low).toBeCloseTo((promptTokens.low * (0.1 * 1 + 0.9 * 0.1) + completionTokens.low * 10) / 1e6);
-    expect(dollars!.high).toBeCloseTo((promptTokens.high * 1 + completionTokens.high * 10) / 1e6);
-    expect(total.dollars!.low).toBeCloseTo(questions.reduce((sum, one) => sum + one.dollars!.low, 0));
-  });
-
-  test('play users and judges in the rollouts that are planned', () => {
-    const target = { kind: 'process', command: ['x'], user: { ...endpoint, price }, judge: endpoint };
-    const { questions } = planOf(
-      { target, arms: [] },
-      { base_rollouts: [100, 100], test: [50, 60], calibration: [900, 900], held_out: [40, 40] },
-    );
-    expect(questions).toMatchObject([
-      { field: 'target.user', step: 'rollouts', requests: { low: 150 * 2, high: 200 * 12 } },
-      { field: 'target.judge', step: 'rollouts', requests: { low: 150, high: 200 * 5 } },
-    ]);
-    expect(questions[0]!.dollars!.low).toBeCloseTo((300 * 800 * 1 + 300 * 15 * 10) / 1e6, 9);
-    expect(questions[1]).not.toHaveProperty('dollars');
-  });
-
   test.each<[object, string]>([
     [{}, 'no budget'],
     [{ budget: { tokens: 1e9 } }, 'budget.tokens'],
@@ -219,8 +130,6 @@ describe('language models', () => {
   ])('are held against %j', (more, field) => {
     expect(planOf({ analyst: model({ price }), ...more }).budget).toContain(field);
   });
-
-  test('without one there is no word of a budget', () => expect(planOf({})).not.toHaveProperty('budget'));
 });
 
 test('on the disk every step has its adapter twice, every checkpoint three times; of the trained modules alone', async () => {

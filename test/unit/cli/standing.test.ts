@@ -65,16 +65,6 @@ function writeReport(name: string, over: object = {}): string {
 }
 
 describe('status.json', () => {
-  it('holds what was seen, and when', async () => {
-    const before = Date.now();
-    await writeStatus({ home, snapshot: snapshot() });
-    const kept = readStatus({ home, name: 'demo' });
-    expect(kept?.snapshot).toEqual(snapshot());
-    expect(kept?.at).toBeGreaterThanOrEqual(before);
-    expect(kept?.at).toBeLessThanOrEqual(Date.now());
-    expect(readdirSync(join(home, 'demo'))).toEqual(['status.json']);
-  });
-
   it.each<[string, (text: string) => string]>([
     ['is empty', () => ''],
     ['is cut off', (text) => text.slice(0, -9)],

@@ -1,14 +1,12 @@
 /** The supervisor with real child processes: tiny scripts that behave as services do. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import fs, { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
+import fs, { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { UserError } from '../../../src/cli/errors';
 import type { Home } from '../../../src/cli/project';
 import { acquireLock, announce, isHeld, serverOf, signalGroup, waitUntil } from '../../../src/cli/run/processes';
 import { supervised, type SupervisedRun } from '../../../src/cli/run/supervisor';
-import { temporalService } from '../../../src/cli/run/temporal-server';
 import { atEnd, newHome, quick, service, steady, supervise } from '../../support/supervised';
 
 jest.setTimeout(60_000);
@@ -132,20 +130,6 @@ describe('a supervisor', () => {
     expect(await running).toBe(0);
   });
 
-  it('is started again with the same home: Temporal does not outlive a supervisor', async () => {
-    const home = newHome();
-    const spec = temporalService(home, { port: 7233, uiPort: 8233 });
-    const [dash, script, name] = await spec.args();
-    const child = spawn(spec.command, [dash!, script!, name!, 'sleep', '60'], {
-      detached: true,
-      stdio: ['pipe', 'ignore', 'ignore'],
-    });
-    await once(child, 'spawn');
-    child.stdin!.end();
-    await once(child, 'exit');
-    expect(await isGone(child.pid!)).toBe(true);
-  });
-
   it.each(['', '{"temporalAddress":', '{"temporalAddress":7}'])(
     'whose file is damaged (%s) has no server',
     async (text) => {
@@ -259,16 +243,5 @@ describe('a supervised command', () => {
     expect(await supervised({ options: { home: newHome().root }, work })).toBe(130);
     for (const [name, known] of before)
       for (const one of process.listeners(name)) if (!known.includes(one)) process.off(name, one);
-  });
-
-  it('removes what killed processes left in the store', async () => {
-    const home = newHome();
-    const { pid } = spawnSync(process.execPath, ['-e', '']);
-    const aside = join(home.root, 'artifacts', 'aside');
-    mkdirSync(aside, { recursive: true });
-    writeFileSync(join(aside, `${hostname()}-${pid}-0123456789abcdef`), 'half');
-    jest.spyOn(process.stdout, 'write').mockReturnValue(true);
-    expect(await supervised({ options: { home: home.root }, work: async () => 0 })).toBe(0);
-    expect(readdirSync(aside)).toEqual([]);
   });
 });

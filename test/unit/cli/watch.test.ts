@@ -1,7 +1,5 @@
-import { ApplicationFailure, TimeoutFailure } from '@temporalio/common';
-import { failureLimit } from '../../../src/cli/campaign-status';
 import { Changes, frameLines } from '../../../src/cli/watch/output';
-import { type ActivitySnapshot, reasonOf, type Snapshot, withKnown } from '../../../src/cli/watch/snapshot';
+import { type ActivitySnapshot, type Snapshot } from '../../../src/cli/watch/snapshot';
 import { Rates } from '../../../src/cli/watch/tree';
 
 const now = 1_000_000;
@@ -53,7 +51,6 @@ const trains = (child: typeof ask | typeof grpo, ...activities: ActivitySnapshot
   progress: { name: child.name, phase: 'train', round: 1, detail: 'waiting for a gpu slot' },
   activities,
 });
-const silent = (over: Partial<Snapshot> = {}): Snapshot => ({ ...campaign(), progress: undefined, ...over });
 
 const frame = (snapshot: Snapshot = campaign(), over: Partial<Parameters<typeof frameLines>[0]> = {}) =>
   frameLines({ snapshot, rates: new Rates(), now, columns: 120, colour: false, ...over });
@@ -96,13 +93,6 @@ describe('the tree on a terminal', () => {
     }
   });
 
-  it('shows what an earlier look knew while the workers are away', () => {
-    const snapshot = silent({ stage: 'router' });
-    const known = { snapshot: campaign(), at: now - 60_000 };
-    expect(frame(withKnown(snapshot, known))).toEqual(expect.arrayContaining(frame().slice(4, 7)));
-    expect(withKnown({ ...snapshot, runId: 'another' }, known).progress).toBeUndefined();
-  });
-
   it('shows nothing of a failed campaign as running', () => {
     const failed: Snapshot = { ...campaign(), status: 'FAILED', closedAt: now, failure: 'no config.json' };
     expect(frame(failed).filter((line) => line.startsWith('▸'))).toEqual([]);
@@ -118,27 +108,6 @@ describe('the tree on a terminal', () => {
     expect(text.match(/died: Traceback/g)).toHaveLength(3);
     expect(text.match(/[^\P{Cc}\n]|\u202e/gu)).toBeNull();
   });
-});
-
-it('code that fails counts from the first look, and from a success on', () => {
-  const check = failureLimit(3);
-  const look = (campaign: number, arm: number) => () =>
-    check({
-      name: 'demo',
-      failing: [
-        { workflowId: 'demo', failures: campaign },
-        { workflowId: grpo.workflowId, failures: arm },
-      ].filter(({ failures }) => failures > 0),
-    });
-  for (const [campaign, arm] of [
-    [12, 0],
-    [14, 2],
-    [0, 0],
-    [2, 1],
-  ] as const)
-    expect(look(campaign, arm)).not.toThrow();
-  expect(look(2, 3)).toThrow(grpo.workflowId);
-  expect(look(3, 0)).toThrow('demo');
 });
 
 describe('JSON lines', () => {
@@ -171,22 +140,5 @@ describe('JSON lines', () => {
     later.progress.stages[3]!.status = 'running';
     expect(changes.since(later, now + 2000).map(({ stage }) => stage)).toEqual(['router']);
     expect(changes.since(later, now + 6000).map(({ child }) => child)).toContain('ask');
-  });
-});
-
-describe('reasons are in words:', () => {
-  const create = (options: Parameters<typeof ApplicationFailure.create>[0]) => ApplicationFailure.create(options);
-  const cause = new Error('ECONNREFUSED');
-  it.each([
-    ['its worker was lost', undefined, new TimeoutFailure('activity Heartbeat timeout', undefined, 'HEARTBEAT')],
-    ['its worker was stopped', 'WorkerShutdown', create({ type: 'WorkerShutdown', message: 'x' })],
-    [
-      'no tasks',
-      'BadInput',
-      new Error('child failed', { cause: create({ type: 'BadInput', message: 'no tasks', cause }) }),
-    ],
-    ['ECONNREFUSED', undefined, new Error('outer', { cause })],
-  ])('%s', (reason, type, error) => {
-    expect(reasonOf(error)).toEqual({ reason, ...(type && { type }) });
   });
 });
