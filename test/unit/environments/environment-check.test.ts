@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Environment } from '../../../src/domain/environment';
 import { checkAloud } from '../../../src/cli/environment-check';
 import { checkEnvironment, type Finding } from '../../../src/environments/conformance';
-import { exampleOf, jsonSchema, valueProblem } from '../../../src/environments/json-schema';
 import { openProcessEnvironment } from '../../../src/environments/process';
 import { countingEnvironment, type CountingOptions } from '../../support/counting-environment';
 
@@ -119,59 +118,9 @@ test('a program that is not there, and one that ends at once', async () => {
 });
 
 describe('of an environment in process', () => {
-  test('what a sloppy one does', async () => {
-    // It has no system message and begins unknown tasks.
-    const checks = async (options: CountingOptions) => (await findingsOf(options)).map(({ check }) => check);
-    expect(await checks({})).toEqual(['reset', 'reset']);
-    expect(await checks({ reward: () => 2 })).toEqual(['reset', 'reset', 'evaluate']);
-    const failing = { beforeStep: () => Promise.reject(new Error('KeyError')) };
-    expect(await checks(failing)).toEqual(['reset', 'reset', 'step (episodes in turn)']);
-  });
-
-  test('answers in another shape than the protocol has', async () => {
-    const described = await countingEnvironment().describe();
-    const describing = (changes: object) => ({ describe: async () => ({ ...described, ...changes }) });
-    expect(await problemsOf('describe', describing({ maxSteps: 0 }))).toEqual([expect.stringMatching(/^maxSteps: /)]);
-    expect(await problemsOf('tasks', { tasks: async () => [{ id: 1 }] as never })).toEqual([
-      expect.stringMatching(/^tasks\.0\.id: /),
-    ]);
-    expect(await problemsOf('describe', describing({ rules: [{ kind: 'house rule' }] }))).toEqual([]);
-  });
-
   test('splits that overlap or are mixed', async () => {
     const overlapping: Environment['tasks'] = async (split) => [{ id: 'n-1', split }];
     const mixed: Environment['tasks'] = async (split) => [{ id: `n-${split}`, split: 'train' }];
     for (const tasks of [overlapping, mixed]) expect(await problemsOf('tasks', { tasks })).toHaveLength(1);
-  });
-});
-
-describe('JSON schemas', () => {
-  test.each([
-    [{ type: 'object', properties: { a: 'string' } }, 'properties.a'],
-    [{ type: 'object', properties: { a: { type: 'money' } } }, 'properties.a.type'],
-    [{ type: 'object', properties: { a: { type: 'string', pattern: '(' } } }, 'properties.a.pattern'],
-    [{ anyOf: [] }, 'anyOf'],
-    [{ enum: [] }, 'enum'],
-    [{ type: 'array', items: { minimum: '1' } }, 'items.minimum'],
-    [[], ''],
-  ])('%j is none', (schema, path) => expect(jsonSchema.safeParse(schema).error?.issues[0]?.path.join('.')).toBe(path));
-
-  test.each([
-    { type: 'object', properties: { a: { type: ['string', 'null'] } }, additionalProperties: false },
-    { type: 'object', properties: { a: { $ref: '#/$defs/x' } }, $defs: { x: { type: 'integer' } } },
-    { type: 'object', properties: { a: { anyOf: [{ type: 'number' }, { type: 'null' }] } }, required: ['a'] },
-    { type: 'object', properties: { a: { type: 'string', pattern: '^u[0-9]{2}$' } }, required: ['a'] },
-    { type: 'object', properties: { a: { type: 'integer', minimum: 10, multipleOf: 4 } }, required: ['a'] },
-    { type: 'object' },
-  ])('%j is one, and has a value that fits', (schema) => {
-    expect(jsonSchema.safeParse(schema).success).toBe(true);
-    expect(valueProblem(schema as never, exampleOf(schema as never))).toBeUndefined();
-  });
-
-  test('arguments that do not fit', () => {
-    const schema = { type: 'object', properties: { n: { type: 'integer', maximum: 3 } }, required: ['n'] };
-    expect(valueProblem(schema, {})).toMatch(/^n: /);
-    expect(valueProblem(schema, { n: 4 })).toMatch(/^n: /);
-    expect(valueProblem(schema, { n: 1, m: 1 })).toMatch(/^m: /);
   });
 });

@@ -3,8 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { specOfArguments } from '../../../src/cli/environment-check';
 import { UserError } from '../../../src/cli/errors';
-import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { type EnvironmentSpec, modulesOf, sandboxSpec } from '../../../src/domain/kinds';
+import { type EnvironmentSpec } from '../../../src/domain/kinds';
 import { agent } from '../../../src/environments/agent/kind';
 import { describeSpec } from '../../../src/environments/open';
 import { registry } from '../../support/kinds';
@@ -21,12 +20,6 @@ test('of the program and of a plug-in: names, models of the other parties', () =
   });
 });
 
-test('a synthesized environment is told from others by its module', () => {
-  const module: ArtifactRef = { uri: 'artifact:ab', sha256: 'ab', bytes: 1, mediaType: 'text/javascript' };
-  expect(modulesOf(sandboxSpec(module))).toEqual([module]);
-  expect(modulesOf({ kind: 'shop', module })).toEqual([]);
-});
-
 describe('arguments of `campaign env check`', () => {
   const limits = { processes: 1, silenceSeconds: 120 };
   const of = (...args: string[]) => specOfArguments({ args, separated: false });
@@ -41,18 +34,6 @@ describe('arguments of `campaign env check`', () => {
 
   test('name a program after --, whatever it is called', () => {
     expect(specOfArguments({ args: ['tau2'], separated: true })).toEqual({ ...program, command: ['tau2'] });
-  });
-
-  test('the folder may stand in the variable that its kind names', () => {
-    const before = process.env['TOOLSANDBOX'];
-    try {
-      process.env['TOOLSANDBOX'] = 'checkout';
-      expect(of('toolsandbox')).toMatchObject({ folder: resolve('checkout') });
-      delete process.env['TOOLSANDBOX'];
-      expect(() => of('toolsandbox')).toThrow('TOOLSANDBOX');
-    } finally {
-      if (before !== undefined) process.env['TOOLSANDBOX'] = before;
-    }
   });
 
   test.each([[], ['tau2'], ['tau2', 'retial'], ['toolsandbox', 'a', 'b']].map((args) => [args]))(

@@ -1,12 +1,11 @@
 /** Programs that speak the environment protocol: honest ones, broken ones, and environments that are served as one. */
-import { on, once } from 'node:events';
+import { on } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '../../../src/domain/environment';
-import { type AssistantMessage, callText, readArguments } from '../../../src/domain/messages';
-import { readLines } from '../../../src/environments/child-process';
+import { type AssistantMessage, readArguments } from '../../../src/domain/messages';
 import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../../src/environments/process';
 import type { Method } from '../../../src/environments/protocol';
 import { serveEnvironment } from '../../../src/environments/serve';
@@ -217,16 +216,6 @@ test('a process that nothing needs for a while ends, and is started again', asyn
   expect((await (await environment.reset(task)).step(message)).messages[0]!.content).toBe('1');
 });
 
-test('a process that only shows its tasks ends after a while, and not while it shows one', async () => {
-  const environment = bridge("setTimeout(() => send(id, { episode: 'own', ...start }), 400);", { idleMs: 200 });
-  const show = environment.appearance!.task as (of: typeof own) => Promise<object>;
-  await (await environment.reset(task)).close();
-  expect(await show(own)).toMatchObject({ maxSteps: 3 });
-  while (processesWith(join(folder, 'bridge-0.js')).length > 0) await sleep(50);
-  expect(await show(task)).toMatchObject({ maxSteps: 3 });
-  while (processesWith(join(folder, 'bridge-0.js')).length > 0) await sleep(50);
-});
-
 describe('serveEnvironment', () => {
   function served(environment: Environment) {
     const [input, output] = [new PassThrough(), new PassThrough()];
@@ -255,26 +244,6 @@ describe('serveEnvironment', () => {
   ])('%s is answered by an error', async (line, id, code, words) => {
     const { ask, end } = served(countingEnvironment());
     expect(await ask(line)).toMatchObject({ id, error: { code, message: expect.stringContaining(words) } });
-    await end();
-  });
-
-  test('gives numbers that JavaScript does not have as text', async () => {
-    const episode = {
-      start: { messages: [], tools: [], maxSteps: 3 },
-      step: async ({ toolCalls }: AssistantMessage) => ({
-        messages: [{ role: 'user', content: callText(toolCalls![0]!) }],
-        done: false,
-      }),
-      close: async () => {},
-    };
-    const environment = { ...countingEnvironment(), reset: async () => episode } as unknown as Environment;
-    const { ask, end } = served(environment);
-    const { result } = (await ask(call(1, 'reset', { task }))) as { result: { episode: string } };
-    const toolCalls = [{ id: 'a', name: 'f', arguments: { order: 0, n: 2 } }];
-    const line = call(2, 'step', { episode: result.episode, message: { ...message, toolCalls } });
-    expect(await ask(line.replace('"order":0,"n":2', '"order":12345678901234567890,"n":2.0'))).toMatchObject({
-      result: { messages: [{ content: 'f({"order":"12345678901234567890","n":2})' }] },
-    });
     await end();
   });
 });
@@ -306,18 +275,6 @@ describe('hostile processes', () => {
   test('print of one among several: all of them may be tried again', async () => {
     for (const failed of await beside(`console.log('debug');`))
       expect(failed).toMatchObject({ reason: { type: 'EnvironmentDied' } });
-  });
-
-  test('lines of megabytes in small pieces are read, and one that is too long is left out', async () => {
-    const stream = new PassThrough();
-    const lines: number[] = [];
-    readLines(stream, { onLine: (line) => lines.push(line.length), onTooLong: () => lines.push(-1), max: 12e6 });
-    for (let n = 0; n < 10_000; n++) stream.write('x'.repeat(1000));
-    stream.write('\n');
-    for (let n = 0; n < 14_000; n++) stream.write('y'.repeat(1000));
-    stream.end('\nlast\n');
-    await once(stream, 'end');
-    expect(lines).toEqual([10_000_000, -1, 4]);
   });
 
   test('the last words are kept to 4 KiB', async () => {

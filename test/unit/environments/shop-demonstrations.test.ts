@@ -1,4 +1,4 @@
-import { demonstrations, parseLacks } from '../../../examples/shop/target/demonstrations';
+import { demonstrations } from '../../../examples/shop/target/demonstrations';
 
 interface Line {
   messages: { role: string; content: string; toolCalls?: unknown[] }[];
@@ -32,13 +32,4 @@ test('the same seed writes the same bytes, another seed does not', async () => {
     JSON.stringify(await collect({ count: 50, seed, lacks: { choose: 0.5 } }));
   expect(await write(1)).toBe(await write(1));
   expect(await write(1)).not.toBe(await write(2));
-});
-
-test('bad lacks are refused with the option, the value and the fix', () => {
-  expect(parseLacks(['refuse=0.5'])).toEqual({ refuse: 0.5 });
-  expect(() => parseLacks(['patience=0.5'])).toThrow(
-    '--lack "patience=0.5": no skill "patience"; use one of complete_all',
-  );
-  for (const bad of ['refuse', 'refuse=', 'refuse=2', 'refuse=x'])
-    expect(() => parseLacks([bad])).toThrow('write NAME=FRACTION');
 });

@@ -1,18 +1,7 @@
 /** Texts of test tasks, and identifiers of the target, in modules, instances and rollouts. */
-import { setImmediate } from 'node:timers/promises';
-import type { ScoredRollout } from '../../../src/domain/rollout';
-import {
-  forbiddenIn,
-  identifiersIn,
-  leaksOf,
-  messageHash,
-  normalised,
-  quotesTask,
-  showable,
-} from '../../../src/sandbox/leakage';
+import { forbiddenIn, identifiersIn, leaksOf, messageHash, normalised, quotesTask } from '../../../src/sandbox/leakage';
 import { openModule } from '../../../src/sandbox/module';
 import { closedAfterwards } from '../../support/opened';
-import { scoredRollout } from '../../support/scored-rollout';
 
 /** Always the same ones. */
 function randomWords(seed: number, count: number, of: number): string[] {
@@ -51,22 +40,6 @@ test('a long text is looked through: by the square of its length, or by each has
   const text = randomWords(9_999, 100_000, 1000).join(' ');
   expect(isForbidden(text)).toBe(false);
   expect(isForbidden(`${text} ${randomWords(7, 40, 1000).join(' ')}`)).toBe(true);
-});
-
-test('other work goes on while rollouts are looked through', async () => {
-  const rollouts = Array.from(
-    { length: 50 },
-    (_, n) => scoredRollout({ name: `r${n}`, task: `t${n}`, reward: 0 }) as ScoredRollout,
-  );
-  let turns = 0;
-  let over = false;
-  const shown = showable(rollouts, [messageHash('x')]).finally(() => (over = true));
-  while (!over) {
-    await setImmediate();
-    turns += 1;
-  }
-  expect(await shown).toHaveLength(50);
-  expect(turns).toBeGreaterThanOrEqual(50);
 });
 
 test('identifiers are words with four digits, found in a megabyte too', () => {

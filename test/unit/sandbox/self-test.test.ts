@@ -221,13 +221,8 @@ describe('schemas', () => {
     [`object({ colour: { pattern: '^[a-z]{999999999}$' } })`, /colour\.pattern: it repeats more than 1000 times/],
     [`object({ colour: { pattern: '^(' + 'a|'.repeat(2e5) + '$' } })`, /pattern: 400003 char|describe: \d+ char/],
     [`object({ colour: { pattern: '^[z-a]{3}$' } })`, /pattern: no regular expression/],
-    [`object({ colour: { pattern: 5 } })`, /pattern: no text/],
-    [`object({ colour: { enum: 'abc' } })`, /enum: no list of values/],
     [`object({ colour: { enum: [{ toString: 1 }] } })`, /enum: give texts/],
     [`object({ colour: { enum: Array.from({ length: 1001 }, (_, n) => n) } })`, /enum: 1001 values, more than 1000/],
-    [`object({ colour: null })`, /get_house\.outputSchema\.properties\.colour: no schema/],
-    [`({ type: 'object', properties: null })`, /properties: no object/],
-    [`object({ colour: { type: 'integer', minimum: 'a', maximum: {} } })`, /minimum: no number/],
     [`object({ colour: { type: 'integer', minimum: 3, maximum: 2 } })`, /minimum is above maximum/],
     [`object({ colour: { type: 'integer', minimum: 0, multipleOf: 0 } })`, /multipleOf: give a number above 0/],
   ])('%s is a finding', async (schema, finding) => {

@@ -61,18 +61,6 @@ describe('static checks', () => {
 });
 
 describe('a rationale', () => {
-  it.each([
-    ['Rationale: it asks .', 'it asks .'],
-    ['Rationale: first.\n\n**Rationale:** It _asks_.**\r\n```', 'It _asks_.'],
-    ['// - rationale : **asks**', 'asks'],
-    ['### Rationale:\n\n  It asks.\nAnd more.', 'It asks.'],
-    ['Rationale: It asks.\n**Rationale:**', 'It asks.'],
-    ['The rationale: none', undefined],
-    ['Rationale: ** _ ', undefined],
-  ])('is read from %j', (text, rationale) => {
-    expect(rationaleIn(text)).toBe(rationale);
-  });
-
   it('is read of a megabyte too: whose time grew with its square would not end', () => {
     for (const text of ['\n'.repeat(1e6), ' \n'.repeat(1e5), '*'.repeat(1e6)])
       expect(rationaleIn(text)).toBeUndefined();

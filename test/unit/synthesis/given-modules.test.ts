@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
 import { candidateSchema } from '../../../src/domain/capability';
+import type { EnvironmentDescription } from '../../../src/domain/environment';
 import { openModule, play } from '../../../src/sandbox/module';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { given } from '../../../src/synthesis/given';
@@ -9,10 +10,12 @@ import type { Synthesizer } from '../../../src/synthesis/synthesizer';
 import { question } from '../../fixtures/synthesis/generate';
 import { closedAfterwards } from '../../support/opened';
 import { temporaryFolder } from '../../support/temporary-folder';
-import { library } from '../../fixtures/synthesis/library';
 
 jest.setTimeout(60_000);
 
+const library: EnvironmentDescription = {
+  ...{ name: 'library', version: '1', policy: 'p', tools: [], maxSteps: 8, hasReference: true },
+};
 const fixtures = resolve(__dirname, '../..', 'fixtures', 'given');
 const mock = join(fixtures, 'tau2-mock');
 const capability = 'hand_over_forbidden_requests';

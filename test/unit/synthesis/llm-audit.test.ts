@@ -2,9 +2,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { checkModule } from '../../../src/cli/environment-check';
-import type { AssistantMessage, Message, ToolSchema } from '../../../src/domain/messages';
-import { callWith } from '../../../src/sandbox/conversation';
-import { attackLine, attackPolicies, attacksIn, type Attack } from '../../../src/sandbox/attacks';
+import { attackLine, attacksIn, type Attack } from '../../../src/sandbox/attacks';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { sample } from '../../support/sample';
 import { temporaryFolder } from '../../support/temporary-folder';
@@ -114,30 +112,6 @@ describe('what is found where observations are JSON', () => {
   });
 });
 
-describe('arguments that are copied', () => {
-  it('are of the type that the schema says, and left out where nothing needs them', () => {
-    const types = { n: 'integer', on: 'boolean', note: 'string' };
-    const properties = {
-      ...Object.fromEntries(Object.entries(types).map(([name, type]) => [name, { type }])),
-      ids: { type: 'array', items: {} },
-    };
-    const any = {
-      name: 'any',
-      description: '',
-      parameters: { type: 'object', properties, required: ['n', 'on', 'ids'] },
-    };
-    expect(callWith(any, []).arguments).toEqual({ n: 0, on: true, ids: [] });
-    const given = { n: 4, on: false, ids: ['a1'], note: 'x' };
-    expect(callWith(any, [JSON.stringify(given)]).arguments).toEqual(given);
-  });
-
-  it('whatever a module writes into its schemas', () => {
-    const odd = { type: 5, description: { a: 1 }, items: 3 } as unknown as ToolSchema['parameters'];
-    const parameters = { properties: { odd }, required: 7 } as unknown as ToolSchema['parameters'];
-    expect(() => callWith({ name: 'odd', description: '', parameters }, ['{"odd": 1}', 'x1'])).not.toThrow();
-  });
-});
-
 describe('attacks', () => {
   const overwrite: Attack = {
     name: 'book without looking',
@@ -195,17 +169,6 @@ describe('attacks', () => {
     const found = await findingsOf([read('board.js'), ...lines].join('\n'));
     expect(found).toMatch(/nested more than 10 deep[^]*50\d{3} characters: write at most 40000/);
   });
-
-  it('fill in no more than a message may hold', () => {
-    const messages = [
-      { say: '<user> '.repeat(100), calls: [{ name: 'x', arguments: { a: '<user>', b: ['<user>'] } }] },
-    ];
-    const [policy] = attackPolicies([{ name: 'a', messages }], []);
-    const script = policy!.on({} as never) as (conversation: Message[]) => AssistantMessage;
-    const said = script([{ role: 'user', content: 'x'.repeat(90_000) }]);
-    expect(said.content).toHaveLength(20_000);
-    expect(JSON.stringify(said).length).toBeLessThan(42_000);
-  });
 });
 
 describe('campaign env check FILE', () => {
@@ -215,11 +178,6 @@ describe('campaign env check FILE', () => {
     writeFileSync(file, text);
     return checkModule({ file, say: () => {} });
   };
-
-  it('finds nothing in a fair module, and plays an episode', async () => {
-    const good = await check('good.js', read('board.js'));
-    expect(good).toMatchObject({ passed: true, static: [], selfTest: [], episode: { reward: 1, branch: 'taken' } });
-  });
 
   it('finds what is wrong in TypeScript too', async () => {
     const lax = changed(read('board.js'), ['reward: right ? 1 : partial', 'reward: 1 as number']);

@@ -1,8 +1,7 @@
 /** The synthesizer that asks a language model: what is asked, what is sent back, what leaves it. The model is a function here. */
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { calibrate, calibrationBandsSchema } from '../../../src/domain/calibration';
-import type { ScoredRollout } from '../../../src/domain/rollout';
 import { openPrompts } from '../../../src/llm/answer';
 import type { Question } from '../../../src/llm/model';
 import { attackLine, attacksIn, MOST_ATTACKS } from '../../../src/sandbox/attacks';
@@ -14,7 +13,6 @@ import type { ReviseInput, WriteInput } from '../../../src/synthesis/synthesizer
 import { question } from '../../fixtures/synthesis/generate';
 import { readFixtureRollouts } from '../../support/fixture-rollouts';
 import { closedAfterwards } from '../../support/opened';
-import { scoredRollout } from '../../support/scored-rollout';
 
 jest.setTimeout(60_000);
 
@@ -289,31 +287,6 @@ describe('a revision', () => {
     expect(await foundBy({ calibration, rejection: 'it is rude' })).toContain('> it is rude');
   });
 
-  it('shows which instances were solved, in what words they ask, and some of the attempts', async () => {
-    const play = (seed: number, attempt: number, reward: number) => {
-      const branch = ['kept', 'barred'][seed % 2]!;
-      const messages = [
-        { role: 'user' as const, content: `Write about owls. Demand ${seed}.` },
-        { role: 'assistant' as const, content: `Attempt ${attempt} at ${seed}.` },
-      ];
-      const scored = scoredRollout({ name: `${seed}-${attempt}`, task: `seed-${seed}`, reward, branch });
-      return { ...(scored as ScoredRollout), attempt, messages };
-    };
-    const attempts = Array.from({ length: 26 }, (_, seed) => [play(seed, 1, 0), play(seed, 0, seed < 2 ? 1 : 0.25)]);
-    const found = await foundBy({ findings: [], attempts: attempts.flat() });
-    expect(found).toContain('- seed-0, `kept`: 1 of 2, mean reward 0.50: "Write about owls. Demand 0."');
-    expect(found).toContain('- seed-2, `kept`: 0 of 2, mean reward 0.13: "Write about owls. Demand 2."');
-    expect(found).toContain('- and 2 more');
-    expect(found).not.toContain('Demand 25');
-    // Of each branch two that failed, of different instances, and one that did not.
-    const shown = [...found.matchAll(/^\[r\d+\] task seed-(\d), attempt \d: (\w+)/gm)];
-    expect(shown.map(([, seed, how]) => `${seed} ${how}`).join(', ')).toBe(
-      '1 FAILED, 3 FAILED, 1 PASSED, 0 FAILED, 2 FAILED, 0 PASSED',
-    );
-    expect(found).toContain('agent: Attempt 1 at 1.');
-    expect(await foundBy({ findings: ['x'] })).not.toContain('how often they were solved');
-  });
-
   it('is held against the attacks of all rounds before, and no more are asked for than a self-test takes', async () => {
     const tries = (count: number) =>
       Array.from({ length: count }, (_, n) => ({ name: `attack ${n}`, messages: [{ say: `It is ${n}.` }] }));
@@ -363,16 +336,4 @@ describe('attacks', () => {
     expect(repairs).toHaveLength(2);
     expect(sent).toContain('peek');
   });
-});
-
-/** Returns the functions that the prompt asks a module to export. */
-function contract(): string[] {
-  const prompt = readFileSync(join(__dirname, '../../../prompts/environment.md'), 'utf8');
-  return [...prompt.matchAll(/^- `(\w+)\([^`]*\)` ->/gm)].map(([, name]) => name!);
-}
-
-test('the documentation describes every function that the prompt asks for', () => {
-  const docs = readFileSync(join(__dirname, '../../../docs/synthesis.md'), 'utf8');
-  expect(contract()).toEqual(['describe', 'make', 'start', 'step', 'reward', 'reference', 'solve', 'shortcuts']);
-  for (const name of contract()) expect(docs).toMatch(new RegExp(`^\\| \`${name}\\(`, 'm'));
 });
