@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
-import { createConversations } from '../../../src/gateway/conversations';
 import { servedBy } from '../../../src/gateway/served';
 import { routers } from '../../../src/routing';
 import { completion, type DialectServer, refuse, startDialectServer } from '../../support/dialect-server';
@@ -113,20 +112,6 @@ describe('the policy', () => {
     expect(await policyOf({ messages: [user('a ship'), answer, user('book')] })).toBe('ships');
     expect(await policyOf({ messages: [user('a ship'), answer, user('book')], user: 'u-1' })).toBe('ships');
     expect(await metrics()).toMatch(/gateway_conversations 3/);
-  });
-
-  test('that could not be chosen is chosen anew', async () => {
-    const demo = await servedBy({ store, routers, name: 'demo', router });
-    const failing: ((error: Error) => void)[] = [];
-    const resolve = () => new Promise<never>((_, fail) => void failing.push(fail));
-    const { of } = createConversations({ served: () => demo, resolve });
-    const asking = () => of({ model: 'trace', messages: [user('a ship'), answer, user('on')] });
-    const begun = [asking(), asking()];
-    expect(failing).toHaveLength(1);
-    failing[0]!(new Error('away'));
-    for (const one of begun) await expect(one).rejects.toThrow('away');
-    void asking().catch(() => undefined);
-    expect(failing).toHaveLength(2);
   });
 
   test('of a newer campaign takes what begins; what has begun keeps its own', async () => {
@@ -312,20 +297,6 @@ describe('a stream', () => {
     expect(await metrics()).toMatch(/gateway_running 0/);
   });
 
-  test('that ends in a packet of its own, as vLLM’s do, leaves its connection to the next one', async () => {
-    server.complete = (_, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.write(`data: ${JSON.stringify(chunk({ content: 'so' }, 'stop'))}\n\n`);
-      response.write('data: [DONE]\n\n');
-      setTimeout(() => response.end(), 5);
-    };
-    for (let n = 0; n < 10; n++) {
-      expect(await all(streamed())).toEqual(['so']);
-      await sleep(50); // until its end has come
-    }
-    expect(server.connections()).toBeLessThan(5);
-  });
-
   test('whose client leaves ends at the policy server', async () => {
     let ended: Promise<unknown> | undefined;
     server.complete = (body, response) => {
@@ -360,13 +331,6 @@ describe('an error', () => {
     const code = status === 404 ? 'model_not_found' : null;
     expect(failure).toMatchObject({ status, error: { type: 'invalid_request_error', param, code } });
     expect(completions()).toEqual([]);
-  });
-
-  test('names the path that is served where a client asks elsewhere', async () => {
-    await expect(openai.responses.create({ model: 'trace', input: 'hi' })).rejects.toMatchObject({
-      status: 404,
-      message: expect.stringContaining('POST /v1/chat/completions') as string,
-    });
   });
 
   const tooLong = { message: 'messages: too many', code: 'context_length_exceeded' };

@@ -262,12 +262,6 @@ test('what fails leaves nothing; an earlier export is replaced, anything else is
   await expect(exported({ folder: '/proc/shared' })).rejects.toMatchObject({ type: 'BadInput' });
 });
 
-test('a campaign without a router says why', async () => {
-  const report = await reportOf(await fitByWords(store));
-  delete report.router;
-  await expect(exported({ report })).rejects.toThrow(/has no router .*go on with `campaign run FILE`/);
-});
-
 test.each([
   ['of another format', { format: 2 }, /router.json: format: this program reads format 1; name a folder/],
   [

@@ -112,31 +112,6 @@ test.each(paths.map((path) => [path.join('.'), path] as const))('null in %s is w
   expect(meaning(holding(path, null))).toEqual(meaning(without(path)));
 });
 
-const EMPTY: [string, Path, unknown][] = [
-  ...['tools', 'stop', 'modalities'].map((name): [string, Path, unknown] => [name, [name], []]),
-  ...['stop', 'user', 'tool_choice'].map((name): [string, Path, unknown] => [name, [name], '']),
-  ...['stream_options', 'response_format', 'metadata', 'logit_bias'].map((name): [string, Path, unknown] => [
-    name,
-    [name],
-    {},
-  ]),
-  ...['functions', 'function_call', 'logit_bias'].map((name): [string, Path, unknown] => [name, [name], null]),
-  ['functions', ['functions'], []],
-  ['function_call of a message', ['messages', 3, 'function_call'], null],
-  ['refusal', ['messages', 3, 'refusal'], ''],
-  ['tool_calls', ['messages', 3, 'tool_calls'], []],
-  ['id of a call', ['messages', 3, 'tool_calls', 0, 'id'], ''],
-  ['type of a call', ['messages', 3, 'tool_calls', 0, 'type'], ''],
-  ['arguments of a call', ['messages', 3, 'tool_calls', 0, 'function', 'arguments'], ''],
-  ['tool_call_id', ['messages', 4, 'tool_call_id'], ''],
-  ['content of a result', ['messages', 4, 'content'], ''],
-  ['description', ['tools', 0, 'function', 'description'], ''],
-  ['annotations of a tool', ['tools', 0, 'function', 'annotations'], []],
-];
-test.each(EMPTY)('%s at %j that is %j is what absent is', (_, path, value) => {
-  expect(meaning(holding(path, value))).toEqual(meaning(without(path)));
-});
-
 test('calls and results without ids are numbered through the conversation, and answer each other in order', () => {
   const bare = { function: { name: 'look', arguments: null } };
   const { messages } = read({
@@ -181,19 +156,6 @@ test('calls and results without ids are numbered through the conversation, and a
   expect(() => read(lost)).toThrow(
     expect.objectContaining({ status: 400, more: { param: 'messages.1.tool_call_id' } }),
   );
-});
-
-test('a refusal is what was said, and what has no content says nothing', () => {
-  const said = (message: object) =>
-    read({
-      model: 'x',
-      messages: [
-        { role: 'user', content: 'a' },
-        { role: 'assistant', ...message },
-      ],
-    }).messages[1];
-  expect(said({ content: null, refusal: 'I can not' })).toEqual({ role: 'assistant', content: 'I can not' });
-  expect(said({ content: null, tool_calls: [] })).toEqual({ role: 'assistant', content: '' });
 });
 
 test('values are bounded in the body and in the arguments of its calls, and neither is parsed beyond', () => {

@@ -355,41 +355,11 @@ describe('what a rollout took', () => {
     expect(await secondsOf(beside)).toMatchObject({ training: training / 2 });
   });
 
-  test('a weekend of pause, outage or approval in a stage changes nothing', async () => {
-    const weekend = { rollouts: 172_800, capabilities: 172_800, router: 172_800, evaluation: 172_800 };
-    expect(await secondsOf({ ...withBase(), stageSeconds: weekend })).toEqual(await secondsOf(withBase()));
-  });
-
   test('rollouts of earlier attempts do not count; where most are of those, nothing is measured', async () => {
     expect(await secondsOf(withBase(3))).toMatchObject({ rollout: 14 / 4 });
     expect((await secondsOf(withBase(6)))?.rollout).toBeUndefined();
     expect(await secondsOf(earlyOf(withBase(7)))).toBeUndefined();
   });
-});
-
-/** With another training of the first capability. */
-const withMetrics = async (body: string) => {
-  const metrics = await metricsOf(body);
-  const training = { ...record.capabilities![0]!.trained!.training, metrics };
-  return { metrics, changed: withCapability({}, { training }) };
-};
-
-test.each([
-  ['no JSON', '{"step":1,"reward":0}\n{"step":2,"rew', 2],
-  ['a branch that is none', '{"step":1,"reward":0,"reward_by_branch":{"No Name":1}}\n', 1],
-])('metrics with %s are named with their line', async (_, body, line) => {
-  const { metrics, changed } = await withMetrics(body);
-  await expect(built(changed)).rejects.toThrow(`${metrics.uri}, line ${line}: `);
-});
-
-test.each([
-  [1, undefined],
-  [3, 3],
-])('of %d training rows a rollout, the report tells %s', async (each, told) => {
-  const rows = each * record.campaign.training.groupSize;
-  const line = (step: number) => `${JSON.stringify({ step, reward: 0.5, rows, informative_groups: 1 })}\n`;
-  const { changed } = await withMetrics(line(1) + line(2));
-  expect((await built(changed)).capabilities![0]!.training!.rowsPerRollout?.value).toBe(told);
 });
 
 test('all that was spent leads back to its batches', async () => {
@@ -486,37 +456,6 @@ describe('with branches', () => {
     expect(statement!.gamed).toBe(false);
     expect(validation!.branches).toHaveLength(2);
   });
-
-  test('iterations, the curve of the training and calibration come by branch', async () => {
-    const { training, calibration } = (await withBranches((seed) => Number(seed % 2 === 0), 'parts')).capabilities![0]!;
-    expect(training!.rewardCurve).toMatchObject({
-      points: [
-        { step: 1, reward: 0.5 },
-        { step: 2, reward: 0.6 },
-      ],
-      branches: [
-        { branch: 'special', points: [{ step: 1, reward: 0.1 }] },
-        { branch: 'twin', points: [{ step: 1, reward: 0.9 }] },
-      ],
-    });
-    expect(training!.iterations[0]!.branches).toMatchObject([
-      {
-        branch: 'special',
-        successRate: { value: 0.5, n: 34, interval: { method: 'wilson' } },
-        meanReward: { value: 0.5 },
-      },
-      { branch: 'twin', successRate: { value: 0.5, n: 14 }, meanReward: { n: 14 } },
-    ]);
-    expect(calibration!.branches).toMatchObject([
-      { branch: 'special', successRate: { value: 12 / 34, n: 34 } },
-      { branch: 'twin', successRate: { value: 1, n: 14 } },
-    ]);
-    expect(calibration!.judged).toMatchObject({
-      text: 'over the instances of `special`; `twin` is mastered: 1.00',
-      successRate: { value: 12 / 34, n: 34 },
-    });
-    expect(calibration!.reasons.at(-1)).toBe(calibration!.judged!.text);
-  });
 });
 
 test('selection: outcomes of the labeled rollouts, votes out of all passes, those that failed', async () => {
@@ -573,22 +512,6 @@ test('a sum is a row of its own that has cost what its parts have', async () => 
   expect(armOf(summed, 'union_ceiling').successRate!.value).toBe(0.75);
 });
 
-test('a router that is constant says what it gives', async () => {
-  const router = await json({ ...fittedRouter(), constant: 'base' });
-  const rollouts = routedRollouts().map((rollout) =>
-    rollout.status === 'scored' ? { ...rollout, routed: { ...rollout.routed!, probabilities: {} } } : rollout,
-  );
-  const policies = record.evaluation!.policies.slice(0, -1);
-  policies.push({ name: 'trace', rollouts: await summaryOf('test', 'test constant', rollouts) });
-  const evaluation = { ...record.evaluation!, policies };
-  const constant = await built({ ...record, router: { ...record.router!, router }, evaluation });
-  expect(constant.router).toMatchObject({ kind: 'learned', constant: 'base' });
-  // One policy in two rows: neither is held against the other.
-  expect(armOf(constant, 'trace').sameAs).toBe('base');
-  // It predicted nothing.
-  expect(constant.router!.choices!.map(({ probability }) => probability)).toEqual([undefined, undefined]);
-});
-
 test('an adapter is judged by all tasks of the target that it was tried on, each once', () => {
   const { onTarget, statement } = report.capabilities!.find(({ name }) => name === 'tell_what_is_asked')!;
   expect(onTarget!.batches.map(({ of, difference }) => [of, difference.n])).toEqual([
@@ -627,23 +550,6 @@ test('rollouts are counted by purpose; tokens as they were returned', () => {
   expect([training.broken.value, training.promptTokens!.value]).toEqual([4, 800]);
   expect(report.rollouts!.brokenByError).toMatchObject([
     { errorType: 'RouterFailed', message: 'no answer', task: 't3', rollouts: { value: 1 } },
-  ]);
-});
-
-test('rollouts that broke are counted by cause', async () => {
-  const brokenAt = (n: number, message: string) => brokenRollout(`train-${n}`, 'BadEnvironment', message);
-  const why = (n: number) => `episode: "${n}" is the id of an open episode`;
-  const records = [
-    ...(await recordsOf(record.baseRollouts)),
-    ...[brokenAt(31, why(31)), brokenAt(7, why(7)), brokenAt(8, 'a reward of 2')],
-  ];
-  const told = await built({ ...record, baseRollouts: await summaryOf('base_rollouts', 'base, some broken', records) });
-  expect(
-    told.rollouts!.brokenByError.map(({ rollouts, message, task }) => [rollouts.id, rollouts.value, message, task]),
-  ).toEqual([
-    ['rollouts.broken_by_error.badenvironment', 2, why(31), 'train-31'],
-    ['rollouts.broken_by_error.badenvironment_2', 1, 'a reward of 2', 'train-8'],
-    ['rollouts.broken_by_error.routerfailed', 1, 'no answer', 't3'],
   ]);
 });
 

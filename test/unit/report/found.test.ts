@@ -1,6 +1,5 @@
 /** What a report takes from base rollouts, discovery, labeling passes, modules and the ledger, where a language model is asked. */
-import { calibrate, type SynthesisRound } from '../../../src/domain/calibration';
-import { campaignSchema } from '../../../src/domain/campaign';
+import { type SynthesisRound } from '../../../src/domain/calibration';
 import type { Discovery, FailureOrigin, LabelPass } from '../../../src/domain/capability';
 import type { PayingRole } from '../../../src/domain/endpoints';
 import type { Message } from '../../../src/domain/messages';
@@ -199,45 +198,6 @@ describe('selection', () => {
     const { root } = await lineage({ store, report, start: agreement!.id });
     expect(root.inputs).toHaveLength(passes.length);
   });
-
-  test('an analyst that gives neither steps nor reasons has nothing of it', async () => {
-    const candidates = discovery.candidates.map((one) => ({ ...one, citations: undefined }));
-    const bare = await recordOf({ discovery: { candidates, faults: [] }, passes: [pass(0, [a]), pass(1, [b])] });
-    const { selection } = await built(bare);
-    expect([selection!.evidence, selection!.faults, selection!.candidates[0]!.agreement]).toEqual(
-      Array(3).fill(undefined),
-    );
-  });
-});
-
-test('each round of synthesis has its module, its findings, its calibration and what was decided of it', async () => {
-  const rewards = [0, 1, 1];
-  const rollouts = rewards.map((reward, i) => rolloutOf(`calibration ${i}`, reward));
-  const groups = rewards.map((one) => ({ rewards: [one] }));
-  const bands = campaignSchema.shape.calibration.parse(undefined);
-  const rounds: SynthesisRound[] = [
-    { round: 1, module: await json('first'), selfTest: { passed: false, findings: ['no'] } },
-    {
-      round: 2,
-      module: await json('second'),
-      selfTest: { passed: true, findings: [] },
-      calibration: calibrate({ groups, bands, confidence: 0.95 }),
-      calibrationRollouts: await batch('calibration', 'calibration', rollouts),
-      decision: { kind: 'reject', reason: 'too narrow', by: 'person', at: 1 },
-    },
-  ];
-  const report = await built(await recordOf({ discovery, passes, rounds }));
-  const { rounds: reported, calibration: kept } = report.capabilities![0]!;
-  expect(reported).toMatchObject([
-    { module: rounds[0]!.module, selfTest: { findings: ['no'] } },
-    {
-      module: rounds[1]!.module,
-      decision: 'rejected: too narrow',
-      calibration: { successRate: { value: 2 / 3 } },
-    },
-  ]);
-  expect(kept).toEqual(reported![1]!.calibration);
-  expect(report.rollouts!.byPurpose.find(({ purpose }) => purpose === 'calibration')!.scored.value).toBe(3);
 });
 
 test('what language models cost is summed up by role and step, beside the budget, and absent where nothing was asked', async () => {

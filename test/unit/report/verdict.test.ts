@@ -24,8 +24,6 @@ describe('schema', () => {
   test.each<[string, (draft: ReportDraft) => void, RegExp]>([
     ['a figure without an artifact', rateIs({ from: [] }), /names the artifacts/],
     ['a value that is not finite', rateIs({ value: NaN }), /expected number/],
-    ['no value over some units', rateIs({ value: null }), /n 0/],
-    ['an id that is no path', rateIs({ id: 'Not a path' }), /lower-case words/],
     [
       'an id of two different figures',
       ({ router, arms }) => {
@@ -46,7 +44,6 @@ describe('schema', () => {
       /more than 400 tasks/,
     ],
     ['an evaluated arm without a success rate', ({ arms }) => void delete arms![0]!.successRate, /has a successRate/],
-    ['a failed arm without a reason', ({ arms }) => void (arms![0]!.status = 'failed'), /has a reason/],
     [
       'a kind of what is no baseline',
       ({ arms }) => void (arms![0]!.kind = 'learned'),
@@ -56,14 +53,6 @@ describe('schema', () => {
     const draft = reportFixture();
     change(draft);
     expect(() => completeReport(draft)).toThrow(message);
-  });
-
-  test('a figure that is repeated, and a failed arm with a reason, are not refused', () => {
-    const draft = reportFixture();
-    draft.router!.crossValidation.base = structuredClone(draft.arms![0]!.successRate!);
-    delete draft.arms![0]!.successRate;
-    Object.assign(draft.arms![0]!, { status: 'failed', reason: 'trainer died' });
-    expect(() => completeReport(draft)).not.toThrow();
   });
 });
 
@@ -87,12 +76,6 @@ describe('verdict', () => {
     const figures = figuresIn({ ...report, verdict: [] });
     const known = new Set([...figures.map(({ id }) => id), ...JSON.stringify(report).match(/[0-9a-f]{64}/g)!]);
     for (const { behind } of report.verdict) for (const start of behind) expect(known).toContain(start);
-  });
-
-  test('is computed anew, whatever the file says', () => {
-    const verdict = [{ text: 'trace solves everything.', behind: [] }];
-    const report = { ...completeReport(reportFixture()), verdict };
-    expect(renderReport({ report }).html).not.toContain('trace solves everything');
   });
 });
 

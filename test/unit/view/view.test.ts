@@ -9,7 +9,7 @@ import { type Listening, listen } from '../../../src/gateway/listen';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { createView, type GivenDecision } from '../../../src/view/app';
 import { pageOf } from '../../../src/view/filter';
-import { createIndex, purposeOf, type RolloutIndex } from '../../../src/view/rollouts';
+import { createIndex, type RolloutIndex } from '../../../src/view/rollouts';
 import { campaignCommand } from '../../support/campaign-command';
 import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { approvalView, liveView } from '../../../src/view/live';
@@ -157,14 +157,6 @@ test('the index is made once: another one reads it, adds what is new, and passes
   await index.refresh();
   expect(await names({})).toEqual(['a', 'b', 'c', 'd', 'e']);
   expect(readFileSync(file(), 'utf8').startsWith(kept)).toBe(true);
-});
-
-test('a batch is told apart by its title', () => {
-  const of = (title: string) => Object.values(purposeOf(title)).join(' | ');
-  expect(of('refuse: calibration, round 2')).toBe('calibration | calibration, round 2 | refuse');
-  expect(of('refuse: held out on the target, base')).toBe('held out | held out on the target, base | refuse');
-  expect(of('base on the held-out train tasks')).toBe('held out | base on the held-out train tasks | base');
-  expect(of('outcome matrix: a+b')).toBe('outcome matrix | outcome matrix | a+b');
 });
 
 describe('served', () => {
