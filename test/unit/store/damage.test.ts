@@ -10,7 +10,6 @@ import {
   rmSync,
   statSync,
   truncateSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -101,24 +100,6 @@ describe('an object', () => {
       expect(await store.find('a')).toEqual(other);
     },
   );
-
-  test('is read once a process by find, again after a change', async () => {
-    const ref = await store.put(text('k', 'x'));
-    await sleep(20);
-    const reader = openFolderStore(root);
-    const reads = jest.spyOn(fs, 'createReadStream');
-    try {
-      await Promise.all([reader.find('k'), reader.find('k')]);
-      await reader.find('k');
-      await store.find('k'); // wrote it itself
-      expect(reads).toHaveBeenCalledTimes(1);
-      utimesSync(objectAt(ref.sha256), 1, 1);
-      expect(await reader.find('k')).toEqual(ref);
-      expect(reads).toHaveBeenCalledTimes(2);
-    } finally {
-      reads.mockRestore();
-    }
-  });
 });
 
 test('a file that is replaced while it is read is read again', async () => {
@@ -136,16 +117,6 @@ test('a file that is replaced while it is read is read again', async () => {
 });
 
 describe('a folder artifact', () => {
-  test('is on disk once: its source, the objects and the folder given out are the same files', async () => {
-    const folder = await store.folder(await adapter());
-    const inodes = [
-      objectAt(weights),
-      join(folder, 'nested', 'weights'),
-      join(root, 'source', 'nested', 'weights'),
-    ].map((path) => statSync(path).ino);
-    expect(new Set(inodes).size).toBe(1);
-  });
-
   test('is copied where links fail, as to another file system', async () => {
     const link = fs.promises.link.bind(fs.promises);
     const links = jest.spyOn(fs.promises, 'link').mockImplementation(async (from, to) => {
@@ -192,12 +163,6 @@ describe('a folder artifact', () => {
     expect(sha256(readFileSync(file))).toBe(weights);
     expect(statSync(file).mode & 0o222).toBe(0);
     expect(aside()).toEqual([]);
-  });
-
-  test('a reference to what is no listing is told by its file', async () => {
-    const ref = await store.put(text('k', 'no listing'));
-    const wrong = { ...ref, uri: `artifact-tree:${ref.sha256}` };
-    await expect(store.folder(wrong)).rejects.toThrow(`${objectAt(ref.sha256)} is not the listing`);
   });
 });
 

@@ -1,5 +1,4 @@
 /** When a learner's process is left alone, and when it is ended; a GPU has one trainer at a time. */
-import childProcess from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -134,20 +133,6 @@ test('a program that is not there is said', async () => {
   const learner = new LearnerProcess(none);
   await expect(said(learner)).rejects.toMatchObject(unstarted(/can't be started: .*ENOENT/));
   await learner.stop();
-});
-
-test('one that there are no file handles for is said, and breaks nothing else', async () => {
-  // What Node does then: no pipes, no exit, and an error a moment later.
-  const spawn = jest.spyOn(childProcess, 'spawn').mockImplementationOnce((() => {
-    const child = new childProcess.ChildProcess();
-    const error = Object.assign(new Error('spawn node EMFILE'), { code: 'EMFILE' });
-    process.nextTick(() => child.emit('error', error));
-    return child;
-  }) as unknown as typeof childProcess.spawn);
-  const { learner } = start(READY);
-  await expect(said(learner)).rejects.toMatchObject(unstarted(/can't be started: .*EMFILE/));
-  await learner.stop();
-  spawn.mockRestore();
 });
 
 describe('GPUs', () => {

@@ -118,13 +118,6 @@ function damage(sha: string): void {
   appendFileSync(path, 'x');
 }
 
-test('a base in parts is for the processes of a trainer with several GPUs', async () => {
-  process.env['CAMPAIGN_SHARD_BASE'] = '1';
-  const { ended } = await begin({ gpus: dealGpus({ slots: 1, perTrainer: 2, visible: '4,5' }) });
-  await ended.catch(() => {}); // GPUs that are not there
-  expect(jobIn(folder())).toMatchObject({ processes: 2, shard_base: true });
-});
-
 test('a training leaves its files whole and nothing beside them; found again, it starts no trainer', async () => {
   const { ended, beats } = await begin();
   const result = await ended;
