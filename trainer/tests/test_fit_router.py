@@ -14,7 +14,7 @@ from sklearn.linear_model import Ridge as SklearnRidge
 from trainer.__main__ import main
 from trainer.command import REFUSED, BadInput
 from trainer.fit_router.fit import fit_router
-from trainer.fit_router.ridge import RidgeModel, choices, folds_of, prepared
+from trainer.fit_router.ridge import choices, folds_of, prepared
 from trainer.tests.router_contract import CASES, FILE, contract, outcomes_of, synthetic_outcomes
 from trainer.tests.serving import ROOT
 
@@ -122,12 +122,6 @@ def test_standard_errors_constant_columns_and_ties():
     assert choices(predicted).tolist() == [0, 1, 2]
 
 
-def test_a_ridge_predicts_the_rates_that_are_there_for_texts_that_say_nothing():
-    rates = np.array([[float(i % 2), 1.0] for i in range(20)])
-    predicted = RidgeModel.fit([f"word w{i}" for i in range(20)], rates, seed=1).predictions(["", "unknown"])
-    assert predicted == pytest.approx(np.array([[0.5, 1.0]] * 2), abs=0.06)
-
-
 def test_a_ridge_is_a_ridge():
     texts = ["red lamp", "blue lamp", "red chair", "blue chair", "green"]
     rates = np.array([[0.0, 1.0], [0.5, 1.0], [1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
@@ -201,7 +195,6 @@ def test_labels_are_calibrated_and_one_that_is_missing_is_left_to_the_base_model
     ("path", "value", "said"),
     [
         (["options"], ["a", "b"], "'base' is missing"),
-        (["options"], ["base", "base"], "different names"),
         (["tasks", 3, "outcomes", "a"], [2], r"tasks.3.outcomes.a.0 2: must be less than or equal to 1"),
         (["tasks", 3, "outcomes"], {"base": [1]}, r"tasks.3.outcomes.a: required; evaluate every option"),
         (["labels", "names"], ["a", "base", "b"], "labels.names 'a': name the base first"),

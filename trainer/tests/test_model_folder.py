@@ -134,41 +134,6 @@ def test_it_refuses_the_modules_that_the_trainer_refuses(kind, request, tmp_path
             assert set(read_peft_folder(tmp_path / "adapter").factors) == set(found)
 
 
-def test_experts_are_one_by_one_in_the_checkpoint_and_no_modules_of_the_model(tiny_moe_dir, lora_of):
-    assert b"mlp.experts.0.gate_proj.weight" in (tiny_moe_dir / "model.safetensors").read_bytes()[:20_000]
-    assert lora_of(tiny_moe_dir, ["k_proj", "gate_proj"]) == (
-        0,
-        {
-            "modules": [{"name": f"model.layers.{n}.self_attn.k_proj", "in": 32, "out": 16} for n in (0, 1)],
-            "unknown": ["gate_proj"],
-            "choices": ["experts", "k_proj", "o_proj", "q_proj", "v_proj"],
-        },
-    )
-    _, answer = lora_of(tiny_moe_dir, ["experts"])
-    assert answer["modules"][:2] == [
-        {"name": "model.layers.0.mlp.experts.gate_up_proj", "in": 32, "out": 32, "experts": 4},
-        {"name": "model.layers.0.mlp.experts.down_proj", "in": 16, "out": 32, "experts": 4},
-    ]
-
-
-def test_what_a_lora_trains_is_kept_as_long_as_the_files_stay(tiny_model_dir, tmp_path, monkeypatch, lora_of):
-    model = tmp_path / "model"
-    shutil.copytree(tiny_model_dir, model)
-    monkeypatch.setenv("CAMPAIGN_HOME", str(tmp_path))
-    built: list[str] = []
-    empty_model = model_folder.empty_model
-    monkeypatch.setattr(model_folder, "empty_model", lambda folder: built.append(folder) or empty_model(folder))
-    first = lora_of(model, ["q_proj"])
-    assert lora_of(model, ["q_proj"]) == first and len(built) == 1
-    assert lora_of(model, ["k_proj"]) != first and len(built) == 2
-    (tmp_path / "base-modules.json").write_text(json.dumps({str(model): 1}))
-    assert lora_of(model, ["q_proj"]) == first and len(built) == 3
-    (model / "more").touch()
-    assert lora_of(model, ["q_proj"]) == first and len(built) == 4
-    (model / "model.safetensors").write_bytes(b"cut")
-    assert lora_of(model, ["q_proj"])[0] == REFUSED
-
-
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 9\n"
 
 

@@ -4,15 +4,12 @@ import json
 import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from trainer.merge import MergeJob, Part, merge
-from trainer.model_folder import base_id
 from trainer.tests.serving import CONVERSATION, EOS, ask, metrics
 
 
@@ -46,44 +43,6 @@ def test_without_a_limit_a_turn_ends_at_its_end_token_or_with_the_context(url):
         assert answer["choices"][0]["finish_reason"] == ("length" if ids[-1] != EOS else "stop")
 
 
-def test_the_next_turn_continues_the_ids_and_comes_from_the_cache(url):
-    first = next(
-        a for s in range(100) if (a := ask(url, seed=s, max_tokens=40).json())["choices"][0]["finish_reason"] == "stop"
-    )
-    choice = first["choices"][0]
-    said = {"role": "assistant", "content": choice["message"]["content"]}
-    second = ask(
-        url, messages=[*CONVERSATION, said, {"role": "user", "content": "thanks . bye ."}], max_tokens=3
-    ).json()
-    seen = first["prompt_token_ids"] + choice["token_ids"]
-    assert second["prompt_token_ids"][: len(seen)] == seen
-    assert second["usage"]["prompt_tokens_details"]["cached_tokens"] == len(seen) - 1
-
-
-def test_ids_in_ids_out_is_what_a_chat_request_does_at_once(url, shop_tools):
-    asked = {
-        "model": "base",
-        "messages": CONVERSATION,
-        "tools": shop_tools,
-        "logprobs": True,
-        "seed": 3,
-        "max_tokens": 40,
-    }
-    whole = ask(url, **asked).json()
-    rendered = httpx.post(f"{url}/v1/chat/completions/render", json=asked).json()
-    assert rendered["token_ids"] == whole["prompt_token_ids"]
-    sampled = httpx.post(f"{url}/inference/v1/generate", json=rendered).json()
-    choice, expected = sampled["choices"][0], whole["choices"][0]
-    assert choice["token_ids"] == expected["token_ids"] and choice["finish_reason"] in ("stop", "length")
-    told = [entry["logprob"] for entry in choice["logprobs"]["content"]]
-    assert told == pytest.approx([entry["logprob"] for entry in expected["logprobs"]["content"]], abs=1e-4)
-    body = {"chat_request": asked, "generate_response": sampled, "prompt_token_ids": rendered["token_ids"]}
-    answer = httpx.post(f"{url}/v1/chat/completions/derender", json=body).json()
-    assert answer["choices"][0]["message"] == expected["message"]
-    ended = httpx.post(f"{url}/v1/chat/completions/render", json={**asked, "add_generation_prompt": False}).json()
-    assert rendered["token_ids"][: len(ended["token_ids"])] == ended["token_ids"] != rendered["token_ids"]
-
-
 @pytest.mark.parametrize(
     ("ids", "problem"),
     [([], "token_ids"), ([-1], "token_ids.0"), ([10**6], "no id 1000000"), ([1] * 256, "256 tokens")],
@@ -107,41 +66,6 @@ def test_a_conversation_with_calls_renders_to_the_ids_of_the_calls(url, shop_too
     begin = tokens.index("<|call|>")
     written = ["<|call|>", 'cancel_item(item="', "red", "lamp", '", id="', "i42", '")', "<|end|>", "<|tool|>", "done"]
     assert tokens[begin : begin + len(written)] == written
-
-
-def test_adapters_load_serve_and_unload_by_name(url, adapters, tmp_path, tiny_model_dir):
-    post = lambda path, **body: httpx.post(f"{url}/v1/{path}", json=body)  # noqa: E731
-    greedy = {"temperature": 0, "max_tokens": 12}
-    base = ask(url, **greedy).json()["choices"][0]["logprobs"]
-    assert ask(url, model="one").status_code == 404
-    for _ in range(2):
-        assert post("load_lora_adapter", lora_name="one", lora_path=adapters[0]).status_code == 200
-    assert post("load_lora_adapter", lora_name="two", lora_path=adapters[1]).status_code == 200
-    other = post("load_lora_adapter", lora_name="one", lora_path=adapters[1])
-    assert other.status_code == 400 and other.json()["error"]["param"] == "lora_name"
-    for name, weight in (("mix", 0.5), ("none", 0.0)):
-        parts = [Part(path=path, weight=weight) for path in adapters]
-        merge(MergeJob(adapters=parts, output_dir=str(tmp_path / name)))
-        assert post("load_lora_adapter", lora_name=name, lora_path=str(tmp_path / name)).status_code == 200
-    data = httpx.get(f"{url}/v1/models").json()["data"]
-    assert data[0]["root"] == base_id(tiny_model_dir), "which base model it is"
-    cards = {card["id"]: card["parent"] for card in data}
-    assert cards == {"base": None, "one": "base", "two": "base", "mix": "base", "none": "base"}
-
-    names = ["base", "one", "two", "mix", "none"]
-    with ThreadPoolExecutor(5) as pool:
-        answers = dict(zip(names, pool.map(lambda name: ask(url, model=name, **greedy).json(), names), strict=True))
-    found = {name: [e["logprob"] for e in a["choices"][0]["logprobs"]["content"]] for name, a in answers.items()}
-    assert {name: a["model"] for name, a in answers.items()} == {name: name for name in names}
-    assert found["none"] == pytest.approx(found["base"], abs=1e-4)
-    assert found["base"] == pytest.approx([e["logprob"] for e in base["content"]], abs=1e-4)
-    assert len({tuple(found[name]) for name in ("base", "one", "two", "mix")}) == 4
-
-    for name in ("one", "two", "mix", "none"):
-        assert post("unload_lora_adapter", lora_name=name).status_code == 200
-    gone = post("unload_lora_adapter", lora_name="one")
-    assert gone.status_code == 404 and gone.json()["error"]["type"] == "NotFoundError"
-    assert metrics(url)["policy_server_adapters"] == 0
 
 
 def test_metrics_count_requests_and_tokens(url):
@@ -202,8 +126,6 @@ BAD_CALL = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name":
     ("fields", "status", "param", "says"),
     [
         ({"model": "nobody"}, 404, "model", "there are: base"),
-        ({"model": None}, 400, "model", "null"),
-        ({"messages": []}, 400, "messages", "at least 1"),
         ({"messages": [{"role": "robot", "content": "x"}]}, 400, "messages.0.role", "robot"),
         ({"messages": [{"role": "user", "content": 4}]}, 400, "messages.0.content", "string"),
         ({"messages": [{"role": "user", "content": [{"type": "text"}]}]}, 400, "messages.0.content", "parts"),
@@ -212,24 +134,14 @@ BAD_CALL = {"role": "assistant", "tool_calls": [{"id": "c", "function": {"name":
             for name in ("chat_template", "messages", "tools", "tokenize", "return_dict", "sanitize_control_tokens")
         ),
         ({"temperature": -1}, 400, "temperature", "-1"),
-        ({"temperature": "warm"}, 400, "temperature", "warm"),
         ({"top_p": 0}, 400, "top_p", "greater than 0"),
         ({"top_k": 20}, 400, "top_k", "20"),
-        ({"min_p": 0.1}, 400, "min_p", "0.1"),
-        ({"repetition_penalty": 1.05}, 400, "repetition_penalty", "1.05"),
-        ({"presence_penalty": 0.5}, 400, "presence_penalty", "0.5"),
-        ({"frequency_penalty": 0.5}, 400, "frequency_penalty", "0.5"),
         ({"max_tokens": 0}, 400, "max_tokens", "greater than or equal to 1"),
-        ({"seed": 1.5}, 400, "seed", "1.5"),
-        ({"n": 2}, 400, "n", "2"),
         ({"stream": True}, 400, "stream", "true"),
         ({"stop": ["x"]}, 400, "stop", 'stop ["x"]: this policy server can\'t do it; leave it out'),
         ({"tool_choice": "required"}, 400, "tool_choice", "required"),
         ({"response_format": {"type": "json_object"}}, 400, "response_format", "json_object"),
         ({"logit_bias": {"5": 1}}, 400, "logit_bias", "5"),
-        ({"functions": [{"name": "x"}]}, 400, "functions", "x"),
-        ({"function_call": {"name": "x"}}, 400, "function_call", "x"),
-        ({"modalities": ["text", "audio"]}, 400, "modalities", "audio"),
         ({"tools": [{"type": "function"}]}, 400, "tools.0.function", "required"),
         ({"messages": [{"role": "user", "content": "red " * 300}]}, 400, "messages", "the context holds 256"),
         ({"messages": [BAD_CALL]}, 400, "messages.0.tool_calls.0.function.arguments", "JSON object"),

@@ -13,7 +13,6 @@ from trainer.serve.adapters import AdapterRegistry, LoraMix
 from trainer.serve.batch import Generation
 from trainer.serve.engine import Engine
 from trainer.serve.messages import BadRequest, GenerationRequest, NotFound, Outcome, RequestError
-from trainer.serve.state import PrefixCache, Snapshot, key_of
 from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine, submitted, words
 from trainer.tests.train_harness import WEIGHTS, changed_weights, copy_of
 
@@ -165,22 +164,6 @@ def test_a_shared_prompt_is_computed_once(tiny_model_dir):
         assert engine.metrics.step_tokens == 60 + 14 + 19
 
 
-def test_a_cache_that_is_too_small_for_a_prompt_holds_nobody_back(tiny_model_dir):
-    with running_engine(tiny_model_dir, prefix_cache_mb=0) as engine:
-        outcomes = generate(engine, [GenerationRequest(words(0, 100), "base", 2, seed=n) for n in range(8)])
-        assert [o.cached_tokens for o in outcomes] == [0] * 8
-        assert engine.metrics.steps == 2
-
-
-def test_unloading_frees_the_prefixes_of_the_adapter(tiny_model_dir, adapters):
-    with running_engine(tiny_model_dir, {"one": adapters[0]}) as engine:
-        generate(engine, [GenerationRequest(words(1, 40), name, 3, seed=1) for name in ("one", "base")])
-        before = engine.gauges()["prefix_cache_bytes"]
-        engine.unload("one")
-        generate(engine, [GenerationRequest(words(1, 40), "base", 3, seed=1)])
-        assert engine.gauges()["prefix_cache_bytes"] == before // 2
-
-
 def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(tiny_model_dir, adapters, monkeypatch):
     monkeypatch.setattr("trainer.serve.packed.eos_ids", lambda _: frozenset())  # no answer ends early
     with running_engine(tiny_model_dir, {"one": adapters[0]}, max_batch=1) as engine:
@@ -188,22 +171,3 @@ def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(tiny_model_di
         engine.unload("one")
         assert [len(future.result(60).token_ids) for future in ended] == [200, 200]
         assert engine.gauges()["prefix_cache_bytes"] == 0
-
-
-def test_the_prefix_cache_keeps_to_its_limit_and_drops_the_oldest():
-    def snapshot(length: int) -> Snapshot:
-        return Snapshot(length, torch.zeros(length), None)
-
-    cache = PrefixCache(limit=4 * 25)
-    ids = list(range(40))
-    for length in (5, 10, 8):
-        cache.put(key_of(None, ids[:length]), snapshot(length))
-    assert cache.bytes == 4 * 23
-    assert cache.longest(key_of(None, ids), below=40).length == 10
-    assert cache.longest(key_of(None, ids), below=10).length == 8
-    assert cache.longest(key_of(None, [1, *ids]), below=40) is None
-    cache.put(key_of(None, ids[:6]), snapshot(6))
-    assert key_of(None, ids[:5]) not in cache, "5 was not used for longest"
-    assert cache.bytes == 4 * 24
-    cache.put(key_of(None, ids[:26]), snapshot(26))
-    assert cache.bytes == 4 * 24, "what does not fit at all drops nothing"

@@ -122,22 +122,3 @@ def test_a_window_that_is_shorter_than_the_context_is_refused(tmp_path, kind, wi
     said = rf"{kind} cannot run packed .its layers attend to the last \d+ tokens .sliding_window.* serve it with vLLM"
     with nullcontext() if served else pytest.raises(ValueError, match=said):
         ModelRunner(folder, slots=2)
-
-
-def test_room_is_made_for_the_rows_that_run_and_much_is_said_before_it_is_taken(tiny_llama_dir, monkeypatch, caplog):
-    pool = ModelRunner(tiny_llama_dir, slots=64).pool
-    assert (pool.rows, pool.capacity) == (8, 128)
-    for layer in pool.kv:
-        layer.fill_(1)
-    pool.wipe(slot=63, length=128)
-    pool.reserve(129, rows=9)
-    assert (pool.rows, pool.capacity) == (16, 160)
-    assert caplog.messages == []
-    monkeypatch.setattr("trainer.serve.state.MUCH", 0)
-    pool.reserve(161, rows=64)
-    assert "room for 64 rows of 200 tokens takes" in caplog.text
-    assert "a lower policyServer.maxBatch takes less" in caplog.text
-    for layer in pool.kv:
-        assert (layer.shape[1], layer.shape[3]) == (64, 200)
-        assert layer[:, :8, :, :128].min() == 1
-        assert layer.sum() == layer[:, :8, :, :128].numel()

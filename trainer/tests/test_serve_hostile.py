@@ -2,12 +2,9 @@
 
 import asyncio
 import json
-import os
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
-from multiprocessing.connection import Connection
 from typing import Any
 
 import httpx
@@ -15,10 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from trainer.serve import server, worker
-from trainer.serve.chat import coerce, parse_bare_calls, parse_calls, parse_tagged_calls
-from trainer.serve.client import EngineClient
-from trainer.serve.messages import GenerationRequest, Outcome, Ready
+from trainer.serve import server
+from trainer.serve.chat import parse_bare_calls, parse_tagged_calls
+from trainer.serve.messages import Ready
 from trainer.serve.sampling import sample
 from trainer.tests.serving import CONVERSATION, ask
 
@@ -117,13 +113,6 @@ def test_what_is_no_call_stays_text(parse, text):
     assert parse(text, []) == (text, [])
 
 
-def test_calls_are_read_whatever_the_schema_and_the_number():
-    assert coerce("+" + "9" * 5000, {"type": "integer"}) == json.dumps("+" + "9" * 5000)
-    tool = {"type": "function", "function": {"name": "f", "parameters": {"properties": [1]}}}
-    [call] = parse_calls('<|call|>f(a="1")', [tool])[1]
-    assert call["function"]["arguments"] == '{"a": "1"}'
-
-
 def test_a_temperature_next_to_0_is_greedy():
     logits = torch.tensor([[1.0, 3.0, 2.0]] * 2)
     drawn = {"top_p": np.ones(2), "uniform": np.array([0.999, 0.5])}
@@ -211,64 +200,3 @@ def test_a_head_that_does_not_arrive_is_given_up(monkeypatch):
 
     first, second, third = asyncio.run(all_of_them())
     assert (first, second) == (b"", b"") and third.startswith(b"HTTP/1.1 200")
-
-
-class Burst:
-    """An engine that finishes all that has arrived at once, as a step of generation does."""
-
-    class registry:
-        @staticmethod
-        def get(_name: str) -> object:
-            return object()
-
-        load = names = None
-
-    unload = None
-
-    def __init__(self) -> None:
-        self.arrived: list[tuple[GenerationRequest, Any]] = []
-        self.wake = threading.Condition()
-        threading.Thread(target=self.run, daemon=True).start()
-
-    def submit(self, request: GenerationRequest, done: Any) -> object:
-        with self.wake:
-            self.arrived.append((request, done))
-            self.wake.notify()
-        return object()
-
-    def run(self) -> None:
-        while True:
-            with self.wake:
-                self.wake.wait_for(lambda: self.arrived)
-                batch, self.arrived = self.arrived, []
-            for request, done in batch:
-                done(Outcome(request.prompt, [-0.5] * len(request.prompt), "stop", 0))
-
-
-def test_front_and_generation_process_never_wait_for_each_other(monkeypatch):
-    """Every message is larger than what a socket holds, and both sides send at once."""
-
-    class Process:
-        def __init__(self, command: list[str], *, pass_fds: list[int], **_: Any) -> None:
-            theirs = Connection(os.dup(pass_fds[0]))
-            threading.Thread(target=worker.serve, args=(Burst(), theirs, Ready(1, "b@0", 1)), daemon=True).start()
-
-    monkeypatch.setattr(subprocess, "Popen", Process)
-    prompt, answers = list(range(300, 60_300)), []
-
-    async def conversations() -> None:
-        client = EngineClient({})
-        await client.ready()
-
-        async def converse() -> None:
-            for _ in range(4):
-                await client.call("find", "an adapter")
-                answers.append(len((await client.generate(GenerationRequest(prompt, "an adapter", 1))).token_ids))
-
-        await asyncio.gather(*(converse() for _ in range(8)))
-        client.close(server.Unavailable())
-
-    front = threading.Thread(target=lambda: asyncio.run(conversations()), daemon=True)
-    front.start()
-    front.join(60)
-    assert answers == [len(prompt)] * 32 and not front.is_alive()

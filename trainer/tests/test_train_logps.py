@@ -11,11 +11,8 @@ from peft import LoraConfig, get_peft_model
 from transformers import AutoModelForCausalLM
 
 from trainer import products
-from trainer.products import frozen_product, product
 from trainer.tests.conftest import filled
 from trainer.train import logps
-from trainer.train.batch import Batch, micro_batches
-from trainer.train.job import Row
 from trainer.train.logps import SampledLogps
 
 ROWS = [(0, 5), (0, 9), (0, 1), (0, 7), (1, 6), (2, 3), (2, 30)]
@@ -117,34 +114,3 @@ def test_a_model_that_does_more_than_a_head_is_left_to_trl(tiny_llama_dir):
 
     model.forward = capped
     assert not SampledLogps(model).usable
-
-
-def test_reordered_weights_multiply_like_the_layers(monkeypatch):
-    torch.manual_seed(0)
-    layer = torch.nn.Linear(40, 30)
-    x = torch.randn(2, 7, 40, requires_grad=True)
-    for smallest in (0, 10**9):
-        monkeypatch.setattr(products, "SMALLEST_REORDERED", smallest)
-        multiply = frozen_product(layer.weight.detach(), layer.bias.detach())
-        torch.testing.assert_close(multiply(x), layer(x))
-        (ours,) = torch.autograd.grad(multiply(x).square().sum(), x)
-        (theirs,) = torch.autograd.grad(layer(x).square().sum(), x)
-        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
-        with torch.no_grad():
-            torch.testing.assert_close(product(layer.weight, layer.bias)(x), layer(x))
-
-
-def test_rows_of_a_prompt_stand_together_where_it_is_computed_once():
-    def row(prompt: list[int], length: int) -> Row:
-        return Row(prompt_ids=prompt, completion_ids=[9] * length, logprobs=[0.0] * length, mask=[1] * length)
-
-    rows = [row([1] * 10, 4), row([2] * 10, 8), row([1] * 10, 6), row([2] * 10, 2)]
-    options = {"tokens_per_forward": 20, "pad_id": 0, "device": torch.device("cpu")}
-    made = Batch(rows, [0.1, 0.2, 0.3, 0.4], 20, {})
-    together = micro_batches(made, **options, shares=True)
-    assert [micro["advantages"].tolist() for micro in together] == [
-        pytest.approx([0.2, 0.4]),
-        pytest.approx([0.3, 0.1]),
-    ]
-    assert [len(micro["advantages"]) for micro in micro_batches(made, **options)] == [1, 1, 1, 1]
-    assert together[0]["prompt_lengths"].tolist() == [10, 10]

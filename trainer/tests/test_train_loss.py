@@ -15,7 +15,6 @@ from trainer.tests.conftest import filled
 from trainer.tests.train_harness import make_job, parse_job
 from trainer.tinker.update import token_factors
 from trainer.train import grpo
-from trainer.train.batch import micro_batches
 from trainer.train.channel import Channel, SamplerDiffers
 from trainer.train.groups import EPS, Batch, group_advantages, informative, training_batch
 from trainer.train.grpo import make_trainer
@@ -151,15 +150,6 @@ def test_at_another_temperature_the_loss_is_over_what_was_sampled_from(ours, tin
     # TRL's forward has none at temperature 1.
     assert trainer._step_metrics.get("logprob_gap", 0.0) < 1e-5
     assert ("logprob_gap" in trainer._step_metrics) == ours
-
-
-def test_masked_tokens_have_no_gradient(trainer):
-    """Only the last of three tokens carries loss: other old log-probs there change nothing."""
-    [row] = with_old_logps(trainer, [row_of([11, 12], [13, 14, 15], mask=[0, 0, 1])], spread=0.0)
-    _, gradient = step(trainer, batch_of([row], [1.0]))
-    noisy = row.model_copy(update={"logprobs": [-9.0, -9.0, row.logprobs[2]]})
-    _, same = step(trainer, batch_of([noisy], [1.0]))
-    assert all(torch.equal(a, b) for a, b in zip(gradient, same, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -400,12 +390,3 @@ def test_all_rows_of_a_rollout_are_trained_on_with_its_advantage(trainer):
     _, expected = reference(trainer, [rows[0], rows[2]], [value, value])
     _, gradient = step(trainer, batch)
     assert_close(gradient, expected)
-
-
-def test_rows_of_like_length_share_a_forward():
-    rows = [row_of([1] * 4, [2] * length, mask=[1] * length) for length in (2, 30, 3, 29, 4)]
-    batch = batch_of(rows, [float(i) for i in range(5)])
-    micro = micro_batches(batch, tokens_per_forward=70, pad_id=0, device=torch.device("cpu"))
-    assert [m["advantages"].tolist() for m in micro] == [[1.0, 3.0], [4.0, 2.0, 0.0]]
-    assert all(m["prompt_ids"].numel() + m["completion_ids"].numel() <= 70 for m in micro)
-    assert all(m["num_items_in_batch"].item() == 68 for m in micro)

@@ -308,27 +308,6 @@ def test_two_at_once(server, base, tmp_path, undisturbed):
     assert distance(other, one, 3) > 1e-3
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"max_grad_norm": 1.0}, "training.maxGradNorm 1: the Tinker server clips no gradients; set it to 0"),
-        ({"lora": LORA | {"alpha": 8}}, "training.lora.alpha 8: the Tinker server's is 32; set it to that"),
-        (
-            {"lora": LORA | {"target_modules": ["q_proj"]}},
-            "targetModules q_proj: the Tinker server trains",
-        ),
-        ({"lora": LORA | {"r": 9}}, "LoRA rank 9 must be between 1 and 8"),
-        ({"server_model": "another"}, "trainer.model 'another': "),
-        ({"kl": 0.1}, "kl: the Tinker API has no such penalty, set it to 0"),
-    ],
-)
-def test_refused_before_any_rollout(server, base, tmp_path, changes, said):
-    one = worker(server, base, tmp_path, **changes).run()
-    assert (one.exit_code, len(one.messages)) == (1, 1)
-    assert one.messages[0]["error"]["type"] == "BadJob"
-    assert said in one.messages[0]["error"]["message"]
-
-
 @contextmanager
 def recording(server: SimpleNamespace, base: Path) -> Iterator[SimpleNamespace]:
     """The same server behind a proxy. `found`: the first answer of each kind, by what was asked; its model is `base`
