@@ -154,16 +154,6 @@ def test_resumed_turns_take_the_prefix_from_the_cache_and_change_nothing(setting
             prompts = [[*p, *o.token_ids, *words(200 + turn, 8)] for p, o in zip(prompts, outcomes, strict=True)]
 
 
-def test_a_shared_prompt_is_computed_once(tiny_model_dir):
-    prompt = [*words(0, 40), EOS, *words(1, 19)]
-    other = [*words(0, 40), EOS, *words(2, 19)]
-    with running_engine(tiny_model_dir, max_batch=16) as engine:
-        requests = [GenerationRequest(prompt, "base", 1, seed=n) for n in range(15)]
-        outcomes = generate(engine, [*requests, GenerationRequest(other, "base", 1, seed=0)])
-        assert sorted(o.cached_tokens for o in outcomes) == [0, *[41], *[59] * 14]
-        assert engine.metrics.step_tokens == 60 + 14 + 19
-
-
 def test_what_still_runs_with_an_unloaded_adapter_leaves_no_prefix(tiny_model_dir, adapters, monkeypatch):
     monkeypatch.setattr("trainer.serve.packed.eos_ids", lambda _: frozenset())  # no answer ends early
     with running_engine(tiny_model_dir, {"one": adapters[0]}, max_batch=1) as engine:
