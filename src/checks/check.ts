@@ -134,7 +134,7 @@ export function partChecks({ campaign, describe, registry }: CheckedParts): Chec
       open: () => kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined),
       // The arms still train.
       lacks: (reason) => ({
-        warning: `capabilities will end not_synthesized and get no adapter; ${synthesizer.kind}: ${reason}`,
+        warning: `capabilities will end not_trained and get no adapter; ${synthesizer.kind}: ${reason}`,
       }),
     }),
     { name: 'router', afterRollouts: true, run: () => void kindOf(registry.routers, router) },

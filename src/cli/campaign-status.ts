@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { plainLine } from '../domain/plain-text';
+import { LAST_STAGE } from '../domain/work';
 import { alignColumns, wrapText } from '../terminal';
 import { searchAttributeNames, workflowTypes } from '../workflows/messages';
 import { messageOf, UserError } from './errors';
@@ -67,7 +68,7 @@ function readFromFiles({ home, name }: { home: string; name: string }): (Snapsho
   const last = readStatusFile({ home, name });
   if (last) return { ...last.snapshot, asOf: last.at };
   if (!reported(home).includes(name)) return undefined;
-  const { startedAt, finishedAt, status, stage } = readReport({ home, name }).campaign;
+  const { startedAt, finishedAt, stage } = readReport({ home, name }).campaign;
   const closedAt = Date.parse(finishedAt);
   return {
     name,
@@ -76,7 +77,7 @@ function readFromFiles({ home, name }: { home: string; name: string }): (Snapsho
     startedAt: Date.parse(startedAt),
     closedAt,
     stage,
-    ...(status === 'stopped_at_stage' && { stoppedAfter: stage }),
+    ...(stage !== LAST_STAGE && { stoppedAfter: stage }),
     asOf: closedAt,
     activities: [],
     children: [],

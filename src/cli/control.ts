@@ -9,7 +9,7 @@ import {
 } from '@temporalio/client';
 import { defineSearchAttributeKey, TypedSearchAttributes } from '@temporalio/common';
 import type { Campaign } from '../domain/campaign';
-import type { ArmResult, CapabilityResult } from '../domain/results';
+import type { ChildResult } from '../domain/results';
 import { LAST_STAGE, taskQueues, type Stage } from '../domain/work';
 import {
   childFailureIn,
@@ -185,8 +185,6 @@ async function inputOf({ client }: Temporal, name: string, { runId }: CampaignSt
   });
   return valueOf(client, history?.events?.[0]?.workflowExecutionStartedEventAttributes?.input?.payloads);
 }
-
-type ChildResult = CapabilityResult | ArmResult;
 
 /** What a child came to, whether it failed or not; undefined of one that was never started. */
 async function resultOfChild({ client }: Temporal, workflowId: string): Promise<ChildResult | undefined> {

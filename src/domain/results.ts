@@ -44,17 +44,31 @@ export interface SelectionResult {
   decision?: Decision;
 }
 
+/** How campaigns and their children end. A capability without an environment to train on is `not_trained`. */
+export const campaignOutcomes = ['completed', 'failed', 'cancelled', 'not_trained'] as const;
+export type CampaignOutcome = (typeof campaignOutcomes)[number];
+
+/** A child workflow of a campaign: one for each selected capability and for each arm. */
+export interface CampaignChild {
+  workflowId: string;
+  kind: 'capability' | 'arm';
+  name: string;
+}
+
+interface Ended {
+  name: string;
+  workflowId: string;
+  status: CampaignOutcome;
+  reason?: string;
+}
+
 interface Trained {
   training: TrainingResult;
   iterations: Iteration[];
   best: Iteration;
 }
 
-export interface CapabilityResult {
-  name: string;
-  workflowId: string;
-  status: 'trained' | 'not_synthesized' | 'not_calibrated' | 'not_approved' | 'failed';
-  reason?: string;
+export interface CapabilityResult extends Ended {
   rounds: SynthesisRound[];
   trained?: Trained & {
     /** Before: the base model, on the same tasks. */
@@ -82,15 +96,13 @@ export interface ArmOutcome {
 }
 
 /** An arm that has ended. One that failed after its training has a `training` and no `iterations`. */
-export interface ArmResult extends Partial<ArmOutcome> {
-  name: string;
+export interface ArmResult extends Ended, Partial<ArmOutcome> {
   kind: string;
-  workflowId: string;
-  status: 'done' | 'failed';
-  reason?: string;
   /** The best iteration among those within the training rollouts that `trace` spent: what is evaluated. */
   best?: Iteration;
 }
+
+export type ChildResult = CapabilityResult | ArmResult;
 
 export interface RouterResult {
   /** Absent where it could not be fitted: then nothing is routed. */

@@ -11,6 +11,7 @@ import { OutsideFailure } from '../domain/failures';
 import { kindOf } from '../domain/kinds';
 import { policyNames } from '../domain/policies';
 import { fixedPolicySchema, type Policy, type Sampling, samplingSchema } from '../domain/rollout';
+import { LAST_STAGE } from '../domain/work';
 import type { Fingerprint } from '../policy/base-model';
 import type { Report } from '../report/model';
 import { type FittedRouter, fittedRouterSchema, type RouterKind } from '../routing/router';
@@ -34,7 +35,7 @@ export interface Served {
 export function routerIn({ router, campaign }: Report): ArtifactRef {
   const [ref] = router?.crossValidation.routed.from ?? [];
   if (ref) return ref;
-  const why = campaign.status === 'completed' ? 'its router could not be fitted' : `it stopped after ${campaign.stage}`;
+  const why = campaign.stage === LAST_STAGE ? 'its router could not be fitted' : `it stopped after ${campaign.stage}`;
   throw new OutsideFailure(
     'BadInput',
     `campaign ${campaign.name} has no router (${why}); go on with \`campaign run FILE\`, then ask again`,

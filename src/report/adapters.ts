@@ -25,7 +25,7 @@ export const CHOSE = 'on the seeds that chose its checkpoint';
 
 /** Of a capability that came to an adapter; undefined of others. */
 export function statementOf({ name, status, validation, onTarget }: CapabilityDraft): Statement | undefined {
-  if (status !== 'trained' || !validation || !onTarget) return undefined;
+  if (status !== 'completed' || !validation || !onTarget) return undefined;
   const { before, after, difference: own } = validation.synthesized;
   const { all, batches } = onTarget;
   const way = direction(all.interval);
@@ -94,12 +94,12 @@ export function noSumsText(
 export function capabilitySentence(capability: CapabilityDraft): VerdictSentence | undefined {
   const { name, status, reason, rounds = [], calibration, training } = capability;
   if (status === undefined) return undefined;
-  if (status === 'trained') {
+  if (status === 'completed') {
     const { text, behind } = statementOf(capability) ?? say(`Adapter ${name} was not validated.`);
     return { text, behind };
   }
   const { length } = rounds;
-  const after = status !== 'failed' && length > 0 ? ` after ${length} round${length === 1 ? '' : 's'}` : '';
+  const after = status === 'not_trained' && length > 0 ? ` after ${length} round${length === 1 ? '' : 's'}` : '';
   const because = reason === undefined ? '' : `: ${reason}`;
   const spent = training ? ` Its training took ${valueText(training.rollouts)} rollouts, which count as spent.` : '';
   return say(

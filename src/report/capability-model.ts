@@ -8,6 +8,7 @@ import { artifactRefSchema, figureSchema } from '../domain/artifacts';
 import { branchSchema } from '../domain/environment';
 import { selectionRuleSchema } from '../domain/campaign';
 import { selfTestSchema } from '../domain/calibration';
+import { campaignOutcomes } from '../domain/results';
 
 const count = z.number().int().nonnegative();
 
@@ -247,7 +248,7 @@ export const reportedCapabilitySchema = z.strictObject({
     .optional(),
   adapter: artifactRefSchema.optional(),
   /** Absent while its workflow has not ended. */
-  status: z.enum(['trained', 'not_calibrated', 'not_synthesized', 'not_approved', 'failed']).optional(),
+  status: z.enum(campaignOutcomes).optional(),
   reason: z.string().optional(),
   workflowId: z.string().optional(),
 });

@@ -15,6 +15,7 @@ import {
 import { stages } from '../domain/campaign';
 import { calibrationBandsSchema } from '../domain/calibration';
 import { budgetSchema, costSchema, payingRoleSchema, spentSchema } from '../domain/endpoints';
+import { campaignOutcomes } from '../domain/results';
 import { purposeSchema } from '../domain/rollout';
 
 const count = z.number().int().nonnegative();
@@ -58,11 +59,11 @@ const armSchema = z
     stopReasons: z.array(z.strictObject({ reason: z.string(), rollouts: figureSchema })).optional(),
     /** Of a baseline: how it came to what is evaluated. */
     training: reportedTrainingSchema.optional(),
-    status: z.enum(['evaluated', 'failed']),
+    status: z.enum(campaignOutcomes).extract(['completed', 'failed']),
     reason: z.string().optional(),
   })
-  .refine((arm) => arm.status === 'failed' || arm.successRate !== undefined, 'an evaluated arm has a successRate')
-  .refine((arm) => arm.status === 'evaluated' || arm.reason !== undefined, 'a failed arm has a reason')
+  .refine((arm) => arm.status === 'failed' || arm.successRate !== undefined, 'a completed arm has a successRate')
+  .refine((arm) => arm.status === 'completed' || arm.reason !== undefined, 'a failed arm has a reason')
   .refine((arm) => (arm.role === 'baseline') === (arm.kind !== undefined), 'a baseline, and nothing else, has a kind');
 export type Arm = z.infer<typeof armSchema>;
 
@@ -177,7 +178,7 @@ const reportShape = z.strictObject({
     target: z.strictObject({ name: z.string(), version: z.string(), notes: z.array(z.string()).optional() }),
     startedAt: z.iso.datetime(),
     finishedAt: z.iso.datetime(),
-    status: z.enum(['stopped_at_stage', 'completed']),
+    status: z.enum(campaignOutcomes),
     /** The last stage that the campaign came to. */
     stage: z.enum(stages),
     workflowId: z.string(),

@@ -54,7 +54,7 @@ type Decided = Pick<Report, 'arms' | 'router' | 'comparisons'>;
  * is not shipped, than base; else base. Undefined where base was not evaluated.
  */
 export function recommendationOf({ arms = [], router, comparisons = [] }: Decided): Recommendation | undefined {
-  const evaluated = arms.filter(({ status }) => status === 'evaluated');
+  const evaluated = arms.filter(({ status }) => status === 'completed');
   const base = evaluated.find(({ role }) => role === 'base');
   if (!base?.successRate) return undefined;
   const routed = evaluated.find(({ role }) => role === 'routed');

@@ -1,5 +1,6 @@
 /** What is doubtful: plain sentences that follow from the figures by fixed rules, the most serious first; nothing here is judged by a person or a model. */
 import { causesText } from '../domain/rollout';
+import { LAST_STAGE } from '../domain/work';
 import { valueText, wholeNumber } from './format';
 import type { Report, VerdictSentence } from './model';
 import { say } from './recommendation';
@@ -20,7 +21,7 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
   const behind = (of: typeof gamed) => (of ? of.those.flatMap(({ statement }) => statement?.behind ?? []) : []);
   const leaks = leakage?.hits.length === 1 ? '1 text contains' : `${leakage?.hits.length} texts contain`;
   const errors = router?.errors?.value ?? 0;
-  const trained = arms.some(({ role, status }) => status === 'evaluated' && /^(adapter|baseline)$/.test(role));
+  const trained = arms.some(({ role, status }) => status === 'completed' && /^(adapter|baseline)$/.test(role));
   const shipped = arms.find(({ name, role }) => name === recommendation?.arm && role !== 'base');
   const doubts: (VerdictSentence | undefined | false)[] = [
     leakage !== undefined &&
@@ -29,7 +30,7 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
         `Leakage: ${leaks} a test task; the test figures cannot be trusted.`,
         ...leakage.from.map(({ sha256 }) => sha256),
       ),
-    campaign.status === 'stopped_at_stage' &&
+    campaign.stage !== LAST_STAGE &&
       say(`The campaign was stopped after stage ${campaign.stage}; later stages are absent.`),
     gamed &&
       say(

@@ -26,8 +26,8 @@ async function runArm({ spec, ...input }: ArmInput): Promise<ArmResult> {
   const result = { name, kind: spec.kind, workflowId: workflowInfo().workflowId };
   try {
     const outcome = await kindOf(arms, spec).open(spec, undefined)({ ...input, name, status });
-    status.set('done', `${outcome.iterations.length} iterations`);
-    return { ...result, status: 'done', ...outcome };
+    status.set('completed', `${outcome.iterations.length} iterations`);
+    return { ...result, status: 'completed', ...outcome };
   } catch (error) {
     const reason = resultingReason(error);
     status.set('failed', reason);

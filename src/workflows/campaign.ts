@@ -4,10 +4,10 @@
  */
 import { upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { type Stage, stages } from '../domain/campaign';
-import { type ArmResult, type CampaignRecord, type CapabilityResult, failedIn } from '../domain/results';
+import { type CampaignChild, type CampaignRecord, type ChildResult, failedIn } from '../domain/results';
 import { rolloutsStage, selectionStage } from './analysis';
 import { capabilitiesStage } from './children';
-import type { CampaignInput, CampaignResult, ChildRef, Memo } from './messages';
+import type { CampaignInput, CampaignResult, Memo } from './messages';
 import { evaluationStage, routerStage } from './router';
 import { required, type Run } from './run';
 import { CampaignStatus, withOutcome } from './status';
@@ -59,10 +59,11 @@ async function runCampaign({
   const written = await control(config, 'write the report').writeReport({ record });
   status.ended(written.verdict);
   const { capabilities = [], arms = [] } = record;
-  const refs = (kind: ChildRef['kind'], children: readonly (CapabilityResult | ArmResult)[]) =>
-    children.map(({ workflowId, name, status: came }) => ({ workflowId, kind, name, status: came }));
+  const refs = (kind: CampaignChild['kind'], children: readonly ChildResult[]) =>
+    children.map(({ workflowId, name, status: outcome }) => ({ workflowId, kind, name, status: outcome }));
   return {
-    status: record.stoppedAfter ? 'stopped_at_stage' : 'completed',
+    status: 'completed',
+    ...(record.stoppedAfter && { stoppedAfter: record.stoppedAfter }),
     ...written,
     children: [...refs('capability', capabilities), ...refs('arm', arms)],
     failed: failedIn(record),

@@ -29,12 +29,12 @@ async function runCapability(input: CapabilityInput): Promise<CapabilityResult> 
     const environment = await synthesize(input, result.rounds, status);
     if (!('reason' in environment)) {
       result.trained = await trainAndValidate(input, environment.module, status);
-      result.status = 'trained';
+      result.status = 'completed';
       const { before, after } = result.trained.synthesized;
-      status.set('done', `success ${percent(before.successRate)} -> ${percent(after.successRate)}`);
+      status.set('completed', `success ${percent(before.successRate)} -> ${percent(after.successRate)}`);
     } else {
-      Object.assign(result, environment);
-      status.set('failed', `${environment.status}: ${environment.reason}`);
+      Object.assign(result, { status: 'not_trained' as const, reason: environment.reason });
+      status.set(result.status, environment.reason);
     }
   } catch (error) {
     result.reason = resultingReason(error);

@@ -8,7 +8,15 @@ import { armName, type Campaign } from '../domain/campaign';
 import type { Lacking } from '../domain/capability';
 import { kindOf } from '../domain/kinds';
 import { escapeMarkdown } from '../domain/plain-text';
-import { type ArmResult, bestIteration, type CapabilityResult, rolloutsOfTrace, withinBudget } from '../domain/results';
+import {
+  type ArmResult,
+  bestIteration,
+  type CampaignChild,
+  type CapabilityResult,
+  type ChildResult,
+  rolloutsOfTrace,
+  withinBudget,
+} from '../domain/results';
 import type { ArmInput } from './arm';
 import { arms } from './arms';
 import type { CapabilityInput } from './capability';
@@ -105,41 +113,37 @@ export async function startArm(run: Run, input: ArmInput): Promise<ArmResult> {
   return child(run, { kind: 'arm', name, args: [input], failed });
 }
 
-interface Child<R> {
-  kind: 'capability' | 'arm';
-  name: string;
+interface Child<R> extends Pick<CampaignChild, 'kind' | 'name'> {
   args: unknown[];
   failed: (reason: string, workflowId: string) => R;
 }
 
 /** Runs a child to its result, or makes one of its failure; one whose result is kept is not run. */
-async function child<R extends CapabilityResult | ArmResult>(run: Run, o: Child<R>): Promise<R> {
+async function child<R extends ChildResult>(run: Run, o: Child<R>): Promise<R> {
   const { kind, name } = o;
   const { status, kept } = run;
   const workflowId = workflowIds[kind](workflowInfo().workflowId, name);
-  status.child(workflowId, kind, name, 'waiting', '');
+  const ref: CampaignChild = { workflowId, kind, name };
+  status.child(ref, 'waiting');
   const known = kept.find((one) => one.workflowId === workflowId) as R | undefined;
-  const result = known ?? (await runChild(run, workflowId, o));
-  const done = result.status === 'trained' || result.status === 'done';
-  status.child(workflowId, kind, name, done ? 'done' : 'failed', result.reason ?? '');
+  const result = known ?? (await runChild(run, ref, o));
+  status.child(ref, result.status, result.reason);
   return result;
 }
 
-async function runChild<R>({ config, status }: Run, workflowId: string, o: Child<R>): Promise<R> {
-  const { kind, name, args, failed } = o;
+async function runChild<R>({ config, status }: Run, ref: CampaignChild, { args, failed }: Child<R>): Promise<R> {
   try {
-    const options = { ...childOptions(config, { workflowId, kind, name }), args };
-    const started = await startChild(workflowTypes[kind], options);
-    status.child(workflowId, kind, name, 'running', '');
+    const started = await startChild(workflowTypes[ref.kind], { ...childOptions(config, ref), args });
+    status.child(ref, 'running');
     return (await started.result()) as R;
   } catch (error) {
-    if (isCancelled(error)) status.child(workflowId, kind, name, 'cancelled', '');
-    else status.child(workflowId, kind, name, 'failed', reasonOf(error));
-    return endedIn<R>(error) ?? failed(resultingReason(error), workflowId);
+    if (isCancelled(error)) status.child(ref, 'cancelled');
+    else status.child(ref, 'failed', reasonOf(error));
+    return endedIn<R>(error) ?? failed(resultingReason(error), ref.workflowId);
   }
 }
 
-const childOptions = (campaign: Campaign, o: { workflowId: string; kind: string; name: string }) => ({
+const childOptions = (campaign: Campaign, o: CampaignChild) => ({
   workflowId: o.workflowId,
   // A child of a campaign that was terminated may still be running: its training saved every step, and this one continues from there.
   workflowIdReusePolicy: WorkflowIdReusePolicy.TERMINATE_IF_RUNNING,

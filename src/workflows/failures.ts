@@ -1,7 +1,7 @@
 /** How the failure of a step or a child reads in results, reports and Temporal's UI. */
 import { ApplicationFailure, CancellationScope, isCancellation, TemporalFailure } from '@temporalio/workflow';
 import type { FailureType } from '../domain/failures';
-import type { ArmResult, CapabilityResult } from '../domain/results';
+import type { ChildResult } from '../domain/results';
 import { CHILD_FAILED, childFailureIn } from './messages';
 
 /** Returns what an activity threw, through all activities and children that passed it on. */
@@ -52,7 +52,7 @@ export function resultingReason(error: unknown, ...others: FailureType[]): strin
  * What a child ends with that has failed: a failure wherever workflows are listed or watched, which holds what the child came to for its
  * campaign. One that could not be calibrated or approved has not failed: it came to that.
  */
-export const childFailure = (result: CapabilityResult | ArmResult, cause: unknown): ApplicationFailure =>
+export const childFailure = (result: ChildResult, cause: unknown): ApplicationFailure =>
   ApplicationFailure.create({
     ...{ type: CHILD_FAILED, message: result.reason ?? reasonOf(cause), nonRetryable: true, details: [result] },
     ...(cause instanceof Error && { cause }),

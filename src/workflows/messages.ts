@@ -4,7 +4,7 @@ import type { ArtifactRef } from '../domain/artifacts';
 import type { BrokenCause } from '../domain/rollout';
 import type { Campaign, Stage } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
-import type { ArmResult, CapabilityResult, SelectionResult } from '../domain/results';
+import type { CampaignChild, CampaignOutcome, ChildResult, SelectionResult } from '../domain/results';
 import type { SynthesisRound } from '../domain/calibration';
 
 /** Where `campaign view` listens unless another port is named. */
@@ -17,23 +17,24 @@ export interface CampaignInput {
   /** Go on with a base model that can't work on the target. */
   force?: boolean;
   /** Of an earlier start: children that are not to be done again. */
-  kept?: (CapabilityResult | ArmResult)[];
+  kept?: ChildResult[];
 }
 
 export interface CampaignResult {
-  status: 'completed' | 'stopped_at_stage';
+  status: CampaignOutcome;
+  stoppedAfter?: Stage;
   /** What came out, in the report's own words. */
   verdict: string;
   /** Path of report.html, where it was written. */
   file: string;
-  children: (ChildRef & { status: string })[];
+  children: (CampaignChild & { status: CampaignOutcome })[];
   /** What could not be done, for people. */
   failed: string[];
   report: ArtifactRef;
   html: ArtifactRef;
 }
 
-export type StepStatus = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled';
+export type StepStatus = 'waiting' | 'running' | CampaignOutcome;
 
 /** Answer of the `progress` query of a campaign. */
 export interface CampaignProgress {
@@ -41,7 +42,7 @@ export interface CampaignProgress {
   seed: number;
   stages: { name: Stage; status: StepStatus; detail: string }[];
   /** Children, in the order of selection; their own `progress` query tells more. */
-  children: (ChildRef & { status: StepStatus; detail: string })[];
+  children: (CampaignChild & { status: StepStatus; detail: string })[];
   /** `causes`: of the broken ones, the most frequent; absent where there is none. */
   rollouts: { scored: number; broken: number; causes?: BrokenCause[] };
   /** The selected capabilities, while they wait for approval. */
@@ -51,7 +52,7 @@ export interface CampaignProgress {
 /** Answer of the `progress` query of a child. */
 export interface ChildProgress {
   name: string;
-  phase: 'synthesize' | 'self-test' | 'calibrate' | 'approval' | 'train' | 'validate' | 'done' | 'failed';
+  phase: 'synthesize' | 'self-test' | 'calibrate' | 'approval' | 'train' | 'validate' | CampaignOutcome;
   round: number;
   detail: string;
   /** Of this round: "18%". */
@@ -95,13 +96,6 @@ export interface Memo {
   pool?: string;
 }
 
-/** A child as its parent names it. */
-export interface ChildRef {
-  workflowId: string;
-  kind: 'capability' | 'arm';
-  name: string;
-}
-
 export const workflowIds = {
   campaign: (name: string): string => name,
   capability: (campaign: string, capability: string): string => `${campaign}/capability/${capability}`,
@@ -109,9 +103,9 @@ export const workflowIds = {
 };
 
 /** The child whose workflow has this id: the reverse of `workflowIds`. */
-export function childOf(workflowId: string): ChildRef {
+export function childOf(workflowId: string): CampaignChild {
   const [, kind = 'capability', name = workflowId] = /^[^/]*\/(capability|arm)\/(.*)$/.exec(workflowId) ?? [];
-  return { workflowId, kind: kind as ChildRef['kind'], name };
+  return { workflowId, kind: kind as CampaignChild['kind'], name };
 }
 
 /** Type of the failure of a child that has failed. */

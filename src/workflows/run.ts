@@ -5,7 +5,7 @@ import { type BaseCheck, unsuitedText } from '../domain/base-check';
 import type { Campaign } from '../domain/campaign';
 import type { FailureType } from '../domain/failures';
 import { policyNames, sumName, sumPolicy } from '../domain/policies';
-import type { ArmResult, CampaignRecord, CapabilityResult, Subset, Prepared } from '../domain/results';
+import type { CampaignRecord, ChildResult, Subset, Prepared } from '../domain/results';
 import type { FixedPolicy, RolloutSummary } from '../domain/rollout';
 import type { CampaignStatus } from './status';
 import { basePolicy, ownStore, part, policyChecks, rollOut } from './steps';
@@ -18,7 +18,7 @@ export interface Run {
   /** Whether it goes on to the stages that train. */
   trains: boolean;
   /** Children of an earlier start whose results stay as they are. */
-  kept: readonly (CapabilityResult | ArmResult)[];
+  kept: readonly ChildResult[];
   status: CampaignStatus;
   found: Partial<CampaignRecord>;
 }

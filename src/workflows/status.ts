@@ -13,7 +13,7 @@ import {
 } from '@temporalio/workflow';
 import { type Waiting, waitingText } from '../domain/approval';
 import { type Campaign, type Stage, stages } from '../domain/campaign';
-import type { CapabilityResult } from '../domain/results';
+import type { CampaignChild, CampaignOutcome, CapabilityResult } from '../domain/results';
 import { escapeMarkdown } from '../domain/plain-text';
 import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
@@ -80,7 +80,7 @@ export class CampaignStatus extends Status<CampaignProgress> {
     upsertSearchAttributes([{ key: stageAttribute, value: name }]);
     try {
       const result = await run();
-      this.setStage(name, 'done');
+      this.setStage(name, 'completed');
       return result;
     } catch (error) {
       this.setStage(name, isCancelled(error) ? 'cancelled' : 'failed');
@@ -94,11 +94,11 @@ export class CampaignStatus extends Status<CampaignProgress> {
     this.setStage(name, 'running', detail);
   }
 
-  child(workflowId: string, kind: 'capability' | 'arm', name: string, status: StepStatus, detail: string): void {
+  child(child: CampaignChild, status: StepStatus, detail = ''): void {
     const { children } = this.progress;
-    const known = children.find((child) => child.workflowId === workflowId);
+    const known = children.find(({ workflowId }) => workflowId === child.workflowId);
     if (known) Object.assign(known, { status, detail });
-    else children.push({ workflowId, kind, name, status, detail });
+    else children.push({ ...child, status, detail });
     this.show();
   }
 
@@ -172,15 +172,12 @@ export class ChildStatus extends Status<ChildProgress> {
 
 export const percent = (x: number): string => `${(100 * x).toFixed(0)}%`;
 
-/** How campaigns and their children end. A capability without an accepted environment is `not_trained`. */
-type Outcome = 'completed' | 'failed' | 'cancelled' | 'not_trained';
-
 /** Runs a workflow, and shows its outcome. */
-export async function withOutcome<R extends { status: string }>(run: () => Promise<R>): Promise<R> {
-  const show = (outcome: Outcome) => upsertSearchAttributes([{ key: outcomeAttribute, value: outcome }]);
+export async function withOutcome<R extends { status: CampaignOutcome }>(run: () => Promise<R>): Promise<R> {
+  const show = (outcome: CampaignOutcome) => upsertSearchAttributes([{ key: outcomeAttribute, value: outcome }]);
   try {
     const result = await run();
-    show(result.status.startsWith('not_') ? 'not_trained' : 'completed');
+    show(result.status);
     return result;
   } catch (error) {
     const cancelled = isCancelled(error);

@@ -29,14 +29,15 @@ export interface SynthesisInput {
 /** What a rollout breaks with where the module throws or does not keep its contract. */
 const MODULE_FAILED = 'BadEnvironment' satisfies FailureType;
 
-type Ended = { status: Extract<CapabilityResult['status'], `not_${string}`>; reason: string };
+/** Why there is no environment to train on. */
+type NotTrained = Pick<Required<CapabilityResult>, 'reason'>;
 
 /** Every round is put into `rounds` as it ends. */
 export async function synthesize(
   input: SynthesisInput,
   rounds: SynthesisRound[],
   status: ChildStatus,
-): Promise<{ module: ArtifactRef } | Ended> {
+): Promise<{ module: ArtifactRef } | NotTrained> {
   const { maxRounds } = input.campaign.calibration;
   let edited: ArtifactRef | undefined;
   for (let round = 1; round <= maxRounds || edited; round++) {
@@ -134,16 +135,12 @@ function previousOf({ module, selfTest, calibration, calibrationRollouts, decisi
 }
 
 /** How it ends without a version to train on: by the bands that the last one missed, by its rejection, or by why it came to neither. */
-function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): Ended {
+function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): NotTrained {
   const calibrated = rounds.findLast(({ calibration }) => calibration);
-  const missed = calibrated?.calibration?.reasons ?? [];
   const rejected = calibrated && rejectionText(calibrated);
-  const against = [...missed, ...(rejected === undefined ? [] : [rejected])];
+  const against = [...(calibrated?.calibration?.reasons ?? []), ...(rejected === undefined ? [] : [rejected])];
   const found = against.length > 0 ? against : (rounds.at(-1)?.selfTest.findings ?? []);
-  return {
-    status: rejected !== undefined ? 'not_approved' : missed.length > 0 ? 'not_calibrated' : 'not_synthesized',
-    reason: [...found, ...(cannot === undefined ? [] : [cannot])].join('; ') || 'no round was run',
-  };
+  return { reason: [...found, ...(cannot === undefined ? [] : [cannot])].join('; ') || 'no round was run' };
 }
 
 /** Puts what it finds into the round's record. */

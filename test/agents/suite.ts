@@ -48,7 +48,7 @@ test('a campaign on an agent’s program goes from its base rollouts to its repo
   await new CampaignRun({ root: home }, join(folder, 'campaign.yaml')).finish();
   const report = reported();
   expect(report.campaign).toMatchObject({ status: 'completed', target: { name: 'shop.mjs' } });
-  expect(report.capabilities).toMatchObject([{ name: 'refuse_forbidden_actions', status: 'trained' }]);
+  expect(report.capabilities).toMatchObject([{ name: 'refuse_forbidden_actions', status: 'completed' }]);
   expect(report.arms?.map(({ name }) => name)).toEqual(
     expect.arrayContaining(['base', 'refuse_forbidden_actions', 'trace', 'grpo_target']),
   );

@@ -14,7 +14,7 @@ test('left alone, every stage leaves its part of the report; figures lead to art
   expect(report).toMatchObject({
     campaign: { status: 'completed' },
     selection: { candidates: [{ selected: true }] },
-    capabilities: [{ status: 'trained', training: { steps: 6 } }],
+    capabilities: [{ status: 'completed', training: { steps: 6 } }],
     leakage: { passed: true },
     rollouts: { broken: { value: 0 } },
   });

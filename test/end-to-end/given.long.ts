@@ -98,7 +98,7 @@ test('given capabilities and modules are selected outright, calibrated, trained,
   expect(others).toEqual([]);
   expect(candidate).toMatchObject({ selected: true, votes: 0, passes: 0, coverage: { value: null, n: 0 } });
   expect(report.capabilities).toMatchObject([
-    { name: candidate?.name, status: 'trained', rounds: [{ selfTest: { passed: true } }], training: { steps: 2 } },
+    { name: candidate?.name, status: 'completed', rounds: [{ selfTest: { passed: true } }], training: { steps: 2 } },
   ]);
   expect(report.arms?.map(({ name, role }) => [name, role])).toEqual([
     ['base', 'base'],

@@ -88,7 +88,7 @@ test('analyst and synthesizer that cannot work on it are warnings; the end is fi
   for (const part of ['analyst', 'synthesizer']) expect(run.output).toContain(`warning: ${part}: `);
   const { result } = run.lines().find((line) => 'result' in line) as Line & { result: Record<string, never> };
   expect(result).toMatchObject({
-    status: 'stopped_at_stage',
+    status: 'completed',
     stage: 'rollouts',
     rollouts: { scored: { value: 40 }, broken: { value: 0 } },
     base: {
@@ -97,10 +97,10 @@ test('analyst and synthesizer that cannot work on it are warnings; the end is fi
     },
   });
   expect(run.lines().findLast((line) => line.stage === 'campaign' && line.status)).toMatchObject({
-    status: 'stopped after rollouts',
+    status: 'completed, stopped after rollouts',
   });
-  expect(await command(home, 'status')).toMatch(/^desk +stopped after rollouts /m);
-  expect(await command(home, 'status', 'desk')).toMatch(/^desk · seed 1 · stopped after rollouts /);
+  expect(await command(home, 'status')).toMatch(/^desk +completed, stopped after rollouts /m);
+  expect(await command(home, 'status', 'desk')).toMatch(/^desk · seed 1 · completed, stopped after rollouts /);
   const table = await command(home, 'report', 'desk');
   expect(table).toMatch(/^all +40 +\d+\.\d% [^]*^loans +\d+ /m);
 });

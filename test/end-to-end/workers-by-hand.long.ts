@@ -193,8 +193,8 @@ test('workers that must not play say why and play nothing; operators see what th
     return found;
   };
   const parentOf = ({ parentSpanId }: Span) => spans.find(({ spanId }) => spanId === parentSpanId)?.name;
-  const workflow = span('RunWorkflow:campaign');
-  expect(parentOf(workflow)).toBe('StartWorkflow:campaign');
+  const workflow = span('RunWorkflow:campaignRun');
+  expect(parentOf(workflow)).toBe('StartWorkflow:campaignRun');
   const batch = span('RunActivity:rollOut');
   expect([parentOf(batch), batch.traceId]).toEqual(['StartActivity:rollOut', workflow.traceId]);
 

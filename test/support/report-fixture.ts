@@ -192,7 +192,7 @@ const arm = (o: { name: string; role: Role; trained: number; all: number; solved
       { reason: 'max_steps', rollouts: figure(`arms.${o.name}.stop_reasons.max_steps`, 9, 200, { unit: 'count' }) },
     ],
   }),
-  status: 'evaluated',
+  status: 'completed',
 });
 
 /** What it trained beyond the budget counts for nothing. */
@@ -294,7 +294,7 @@ export const reportFixture = (): ReportDraft =>
             all: difference(`capabilities.${name}.on_target`, (10 - 5 * i) / 60, 0.09, 260),
           },
           adapter: ref(`${name} adapter`, 'application/vnd.artifact-tree+json'),
-          status: 'trained' as const,
+          status: 'completed' as const,
           workflowId: `demo/capability/${name}`,
         };
       }),
@@ -310,7 +310,7 @@ export const reportFixture = (): ReportDraft =>
           },
           round(failed, 3, 0.12, false),
         ],
-        status: 'not_calibrated' as const,
+        status: 'not_trained' as const,
         reason: 'success rate 0.12 is below 0.2',
         workflowId: `demo/capability/${failed}`,
       },

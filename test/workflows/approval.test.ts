@@ -47,7 +47,7 @@ describe('of capabilities', () => {
     expect(await approve(handle, { of: 'selection' })).toMatchObject({ kind: 'approve', by: 'person' });
     await handle.result();
     expect((await progress()).waiting).toBeUndefined();
-    expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained', 'trained']);
+    expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['completed', 'completed']);
     expect(seen.record?.selection?.decision).toMatchObject({ kind: 'approve' });
   });
 
@@ -177,7 +177,7 @@ describe('of environments', () => {
       },
     ]);
     expect(seen.record?.capabilities).toMatchObject([
-      { status: 'trained', rounds: [{ decision: { kind: 'reject' } }, { decision: { kind: 'approve' } }] },
+      { status: 'completed', rounds: [{ decision: { kind: 'reject' } }, { decision: { kind: 'approve' } }] },
     ]);
   });
 
@@ -190,13 +190,13 @@ describe('of environments', () => {
       true,
       1,
       {
-        status: 'not_approved',
+        status: 'not_trained',
         reason: 'a person read this version and rejected it: too far from the target',
         rounds: [{ round: 1 }],
       },
     ],
-    ['an edited text is tested and calibrated', edit, true, 2, { status: 'trained', rounds: [{ round: 1 }, second] }],
-    ['one that fails is not', edit, false, 1, { status: 'not_synthesized', rounds: [{ round: 1 }, second] }],
+    ['an edited text is tested and calibrated', edit, true, 2, { status: 'completed', rounds: [{ round: 1 }, second] }],
+    ['one that fails is not', edit, false, 1, { status: 'not_trained', rounds: [{ round: 1 }, second] }],
   ])('in the last round, %s', async (_, answer, passed, calibrated, ended) => {
     const {
       handle,
@@ -213,12 +213,12 @@ describe('of environments', () => {
     expect(seen.record?.capabilities).toMatchObject([ended]);
     expect(askedFor('synthesize')).toHaveLength(1);
     expect(askedFor('calibrate')).toHaveLength(calibrated);
-    const isTrained = seen.record?.capabilities?.[0]?.status === 'trained';
+    const isTrained = seen.record?.capabilities?.[0]?.status === 'completed';
     expect(askedFor('train')).toHaveLength(isTrained ? 1 : 0);
   });
 
   test.each([
-    ['reject', { status: 'not_approved', reason: 'nobody approved it within 1 h (approval.timeoutHours)' }],
+    ['reject', { status: 'not_trained', reason: 'nobody approved it within 1 h (approval.timeoutHours)' }],
     [
       'fail',
       { status: 'failed', reason: expect.stringMatching(/^NotApproved: the environment of tell_what/) as string },
@@ -233,6 +233,6 @@ describe('of environments', () => {
 
   test('one that is outside the bands is nobody’s question', async () => {
     const { record } = await play(environments(), { ...one, calibrate: async () => calibration(false) });
-    expect(record.capabilities).toMatchObject([{ status: 'not_calibrated' }]);
+    expect(record.capabilities).toMatchObject([{ status: 'not_trained' }]);
   });
 });

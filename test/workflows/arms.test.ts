@@ -50,9 +50,9 @@ test('an adapter trains on all accepted environments, on that of one capability,
   });
   const halves = [{ seeds: count / 2 }, { seeds: count / 2 }];
   expect(record.arms).toMatchObject([
-    { ...{ name: 'environments', status: 'done' }, builtOn: [REFUSE, TELL], trainedOn: halves },
-    { name: 'one', status: 'done', builtOn: [TELL], trainedOn: [{ module: artifact(`${TELL}-1`), seeds: count }] },
-    { name: 'brought', status: 'done', trainedOn: halves },
+    { ...{ name: 'environments', status: 'completed' }, builtOn: [REFUSE, TELL], trainedOn: halves },
+    { name: 'one', status: 'completed', builtOn: [TELL], trainedOn: [{ module: artifact(`${TELL}-1`), seeds: count }] },
+    { name: 'brought', status: 'completed', trainedOn: halves },
   ]);
   expect(armOf(played, 'brought').builtOn).toBeUndefined();
   expect(record.router?.options).not.toContain('environments');
@@ -79,7 +79,7 @@ test('gepa searches with what trace may spend', async () => {
   // Its rollouts have the campaign's seed, so that it finds those of the base model.
   expect(seen.searches).toEqual([{ name: 'gepa', rollouts: budget, seed: campaign.seed, searchSeed: 7 }]);
   expect(armOf(played, 'gepa')).toMatchObject({
-    ...{ status: 'done', training: { rollouts: budget } },
+    ...{ status: 'completed', training: { rollouts: budget } },
     iterations: [1, 2].map((step) => ({
       ...{ step, rollouts: (step * budget) / 2 },
       policy: { adapters: [], prompt: { text: `prompt ${step}` } },

@@ -56,7 +56,7 @@ test('goes through every stage and reports it; every step has a limit on its sil
     [REFUSE, 4],
     [TELL, 4],
   ]);
-  expect(record.capabilities?.map((c) => c.status)).toEqual(['trained', 'trained']);
+  expect(record.capabilities?.map((c) => c.status)).toEqual(['completed', 'completed']);
   expect(namesOf(record.evaluation?.policies)).toEqual(['base', REFUSE, TELL, SUM, 'grpo_target', 'trace']);
   expect(seen.rollOuts.find(({ title }) => title === 'test: trace')?.policy).toEqual({ router: artifact('router') });
   expect(record.router).toMatchObject({ options: ['base', REFUSE, TELL, SUM], sums: [[REFUSE, TELL]] });
@@ -214,7 +214,7 @@ describe('what fails for good is left out with its reason, and the rest is done'
       },
     }));
     expect(record.capabilities?.map((c) => [c.status, c.reason, c.rounds.length])).toEqual([
-      ['not_synthesized', 'doing nothing scores 1.0', 2],
+      ['not_trained', 'doing nothing scores 1.0', 2],
       ['failed', 'BadInput: the model folder is gone', 1],
     ]);
     const ids = ['', `/capability/${REFUSE}`, `/capability/${TELL}`, '/arm/grpo_target'];
@@ -234,9 +234,9 @@ describe('what fails for good is left out with its reason, and the rest is done'
     expect(result).toMatchObject({
       ...{ status: 'completed', verdict: 'Ship trace.', failed: [TELL] },
       children: [
-        { status: 'not_synthesized' },
+        { status: 'not_trained' },
         { kind: 'capability', status: 'failed' },
-        { kind: 'arm', status: 'done' },
+        { kind: 'arm', status: 'completed' },
       ],
     });
     // Trace spent nothing, so there is nothing to be equal to: the arm is evaluated at its best.
@@ -259,7 +259,7 @@ describe('what fails for good is left out with its reason, and the rest is done'
       { status: 'failed', unvalidated: { training, iterations: [{ step: 2 }, { step: 4 }] } },
     ]);
     for (const one of record.capabilities!) expect(one).not.toHaveProperty('trained');
-    expect(record.arms).toMatchObject([{ status: 'done' }, { status: 'failed', training: { steps: 8 } }]);
+    expect(record.arms).toMatchObject([{ status: 'completed' }, { status: 'failed', training: { steps: 8 } }]);
     expect(record.router?.options).toEqual(['base']);
   });
 
@@ -285,7 +285,7 @@ test('an analyst that selects outright is not asked for labels; it stops after t
   const { record, result, asked } = await play({}, { discover }, { until: 'selection' });
   expect(asked('label')).toEqual([]);
   expect(asked('select')[0]?.labels).toBeUndefined();
-  expect(result.status).toBe('stopped_at_stage');
+  expect(result).toMatchObject({ status: 'completed', stoppedAfter: 'selection' });
   const selected = [{ votes: 10 }, { votes: 10 }];
   expect(record).toMatchObject({ stoppedAfter: 'selection', selection: { labels: [], failedPasses: [], selected } });
   expect(record.capabilities).toBeUndefined();
@@ -358,7 +358,7 @@ describe('what is about the campaign as a whole is nobody’s result: it fails t
       expect(seen.record).toBeUndefined();
       away = false;
       await again();
-      expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained', 'trained']);
+      expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['completed', 'completed']);
     },
   );
 
@@ -440,5 +440,5 @@ test('a child that still runs for an earlier run is replaced', async () => {
   await handle.result();
   const { status } = await env().client.workflow.getHandle(workflowId, earlier.firstExecutionRunId).describe();
   expect(status.name).toBe('TERMINATED');
-  expect(seen.record?.capabilities?.map((one) => one.status)).toEqual(['trained']);
+  expect(seen.record?.capabilities?.map((one) => one.status)).toEqual(['completed']);
 });

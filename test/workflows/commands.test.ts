@@ -152,7 +152,7 @@ test('from what waits to what was decided', async () => {
   await begun.handle.result();
   await expect(run('approve', name, '--yes')).rejects.toThrow(UserError);
   const { record } = begun.seen;
-  expect(record?.capabilities).toMatchObject([{ name: TELL, status: 'trained', rounds: [{}, {}, {}] }]);
+  expect(record?.capabilities).toMatchObject([{ name: TELL, status: 'completed', rounds: [{}, {}, {}] }]);
   const trained = record?.capabilities?.[0]?.rounds.at(-1)?.module;
   expect(String(await openFolderStore(join(home, 'artifacts')).read(trained!))).toBe('const version = "mine";\n');
 });
@@ -240,11 +240,11 @@ test('what failed in a campaign that completed is done again alone; then nothing
   await ended();
   const trained = asked('train').slice(before);
   expect(trained.map((input) => input.name)).toEqual([TELL]);
-  expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained', 'trained']);
+  expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['completed', 'completed']);
   expect(seen.record?.arms?.map(({ status }) => status)).toEqual(['failed']);
   await run('retry', name);
   await ended();
-  expect(seen.record?.arms?.map(({ status }) => status)).toEqual(['done']);
+  expect(seen.record?.arms?.map(({ status }) => status)).toEqual(['completed']);
   const played = asked('train').length;
   await run('retry', name);
   expect(asked('train')).toHaveLength(played);

@@ -93,7 +93,7 @@ test('a worker that ends while a campaign waits for approval is nothing to the w
     await handle.executeUpdate('decide', { args: [{ kind: 'approve' }] });
     await handle.result();
   });
-  expect(statuses()).toEqual(['trained']);
+  expect(statuses()).toEqual(['completed']);
   // And so does one that replays the whole, the decision too.
   const history = await handle.fetchHistory();
   const replayed = Worker.runReplayHistory(

@@ -60,7 +60,7 @@ test('a step that loses its worker in every start fails, and other steps go on',
   expect(starts).toBe(MAX_FAULTS);
   expect(record.capabilities).toMatchObject([
     { name: REFUSE, status: 'failed', reason: expect.stringMatching(/^WorkerDied: /) as string },
-    { name: TELL, status: 'trained' },
+    { name: TELL, status: 'completed' },
   ]);
 });
 
@@ -93,7 +93,7 @@ test('a hundred preemptions do not end a step; each is tried again within about 
       throw new OutsideFailure('WorkerShutdown', 'gone');
     },
   }));
-  expect(record.capabilities).toMatchObject([{ status: 'trained' }]);
+  expect(record.capabilities).toMatchObject([{ status: 'completed' }]);
   expect(waited.filter((seconds) => seconds > 3)).toEqual([]);
 });
 
@@ -146,7 +146,7 @@ describe.each(Object.entries(services))('while the %s is away', (_name, { type, 
         ]),
       ),
     );
-    expect(record.capabilities).toMatchObject([{ status: 'trained' }]);
+    expect(record.capabilities).toMatchObject([{ status: 'completed' }]);
     const histories = [campaign.name, `${campaign.name}/capability/${TELL}`].map((id) =>
       env().client.workflow.getHandle(id).fetchHistory(),
     );

@@ -173,7 +173,7 @@ test('no payload of a large campaign is in a history, and no history is long', a
   const result = await withWorkers(env, activities, async () => (await start(env, { campaign })).result());
   expect(result.status).toBe('completed');
   const { capabilities: rows = [], arms = [], router, selection } = seen.record!;
-  expect(rows.map(({ status }) => status)).toEqual([...names.map(() => 'trained'), 'not_calibrated']);
+  expect(rows.map(({ status }) => status)).toEqual([...names.map(() => 'completed'), 'not_trained']);
   expect(rows.map(({ rounds }) => rounds.length)).toEqual(rows.map(() => 5));
   expect(rows[0]!.trained!.iterations).toHaveLength(STEPS / campaign.training.checkpointEvery);
   expect(arms.map(({ name, iterations }) => [name, iterations?.length])).toEqual([

@@ -247,7 +247,7 @@ describe('`status`, `watch` and `report` with the server of a home', () => {
 
   test('one that completed, its workers being gone: the tree of its own run is in status.json', async () => {
     const snapshot = await ended('done');
-    expect(snapshot.progress?.stages[0]).toMatchObject({ status: 'done' });
+    expect(snapshot.progress?.stages[0]).toMatchObject({ status: 'completed' });
     const progress = async () =>
       (JSON.parse((await command('status', 'done', '--json')).text) as Partial<Snapshot>).progress;
     expect(await progress()).toBeUndefined();

@@ -24,7 +24,7 @@ async function rounds(replaced: Partial<Activities>, fields: object = { calibrat
 test('an environment outside the bands is made again with the report, and given up after the last round', async () => {
   const { capability, previous, record } = await rounds(missed);
   expect(previous.map((given) => given?.calibration?.accepted)).toEqual([undefined, false, false]);
-  expect(capability).toMatchObject({ status: 'not_calibrated', reason: EASY, rounds: { length: 3 } });
+  expect(capability).toMatchObject({ status: 'not_trained', reason: EASY, rounds: { length: 3 } });
   expect(record.evaluation?.policies.map(({ name }) => name)).toEqual(['base', 'trace']);
 });
 
@@ -34,7 +34,7 @@ test('findings of the self-test go back to the synthesizer within the rounds', a
       module.sha256.endsWith('-1') ? { passed: false, findings: [FINDING] } : { passed: true, findings: [] },
   });
   expect(previous.map((given) => given?.findings)).toEqual([undefined, [FINDING]]);
-  expect([capability.status, tested]).toEqual(['trained', [false, true]]);
+  expect([capability.status, tested]).toEqual(['completed', [false, true]]);
 });
 
 test('a module that breaks in play goes back to the synthesizer within the rounds; what is no fault of it does not', async () => {
@@ -52,7 +52,7 @@ test('a module that breaks in play goes back to the synthesizer within the round
     [`${played}make is not a function`],
     [`${played}3 attempts ended with BadEnvironment`],
   ]);
-  expect([capability.status, tested]).toEqual(['trained', [false, false, true]]);
+  expect([capability.status, tested]).toEqual(['completed', [false, false, true]]);
   expect((await rounds(breaking('PolicyAnswerInvalid'))).capability.status).toBe('failed');
 });
 
@@ -62,7 +62,7 @@ describe('a synthesizer that has nothing more to give ends the rounds', () => {
     ['CannotSynthesize', 'no generator', 'no generator'],
     ['AnswerInvalid', 'there is no code in the reply', 'there is no code in the reply'],
     ['BudgetSpent', spent, `budget spent: ${spent}`],
-  ])('%s: as not synthesized, or as not calibrated after a calibration; other capabilities go on', async (...row) => {
+  ])('%s: its capability is not trained, and other capabilities continue', async (...row) => {
     const [type, message, reason] = row;
     const { record, asked, progress } = await play(
       {},
@@ -76,9 +76,12 @@ describe('a synthesizer that has nothing more to give ends the rounds', () => {
     );
     expect(asked('synthesize')).toHaveLength(3);
     expect(record.capabilities).toMatchObject([
-      { name: REFUSE, status: 'not_synthesized', reason, rounds: [] },
-      { name: TELL, status: 'not_calibrated', reason: `${EASY}; ${reason}`, rounds: [{}] },
+      { name: REFUSE, status: 'not_trained', reason, rounds: [] },
+      { name: TELL, status: 'not_trained', reason: `${EASY}; ${reason}`, rounds: [{}] },
     ]);
-    expect((await progress()).children).toMatchObject([{ status: 'failed', detail: reason }, { status: 'failed' }]);
+    expect((await progress()).children).toMatchObject([
+      { status: 'not_trained', detail: reason },
+      { status: 'not_trained' },
+    ]);
   });
 });

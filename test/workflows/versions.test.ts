@@ -96,7 +96,7 @@ test('on a cluster, a campaign and its children stay with the version that they 
   });
   expect(await Promise.all(['stays', ...children('stays')].map(versionOf))).toEqual(Array(3).fill(old.buildId));
   expect(await Promise.all(['moves', ...children('moves')].map(versionOf))).toEqual(Array(3).fill(next.buildId));
-  expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained', 'trained']);
+  expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['completed', 'completed']);
 });
 
 test('on one machine, a campaign goes on under another build', async () => {
@@ -132,5 +132,5 @@ test('a campaign whose code can not go on is ended with its children, and starte
     });
     expect(await Promise.all(statuses)).toEqual(Array(3).fill('TERMINATED'));
   });
-  expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['trained', 'trained']);
+  expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['completed', 'completed']);
 });

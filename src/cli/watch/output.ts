@@ -12,9 +12,10 @@ export const timeText = (at: number): string => `${new Date(at).toISOString().sl
 const marks: Record<StepStatus, { mark: string; code: number }> = {
   waiting: { mark: '·', code: 90 },
   running: { mark: '▸', code: 36 },
-  done: { mark: '✓', code: 32 },
+  completed: { mark: '✓', code: 32 },
   failed: { mark: '✗', code: 31 },
   cancelled: { mark: '–', code: 33 },
+  not_trained: { mark: '✗', code: 33 },
 };
 
 export interface Frame {

@@ -13,12 +13,12 @@ import { isCode } from '../../store/durable-file';
 import { sha256 as sha256Of } from '../../store/hash';
 import { type Stage, stages } from '../../domain/campaign';
 import { type FailureType, failureTypes } from '../../domain/failures';
+import type { CampaignChild } from '../../domain/results';
 import type { HeartbeatDetails } from '../../domain/work';
 import {
   type CampaignProgress,
   childOf,
   type ChildProgress,
-  type ChildRef,
   queryNames,
   searchAttributeNames,
   workflowIds,
@@ -99,7 +99,7 @@ export interface Snapshot {
   failing?: Failing[] | undefined;
   activities: ActivitySnapshot[];
   /** Children that have not ended. */
-  children: (ChildRef & { progress?: ChildProgress | undefined; activities: ActivitySnapshot[] })[];
+  children: (CampaignChild & { progress?: ChildProgress | undefined; activities: ActivitySnapshot[] })[];
 }
 
 type Execution = Awaited<ReturnType<WorkflowHandle['describe']>>;
@@ -154,7 +154,7 @@ export async function earlierRuns({ client }: Temporal, { name, runId }: Snapsho
 
 async function lookAtChild(
   temporal: Temporal,
-  child: ChildRef,
+  child: CampaignChild,
 ): Promise<{ child: Snapshot['children'][number]; failing: Failing[]; attention?: string | undefined }> {
   const handle = temporal.client.workflow.getHandle(child.workflowId);
   try {

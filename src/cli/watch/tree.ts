@@ -43,7 +43,7 @@ const waitsFor = (campaign: string, waiting: Waiting | undefined, now: number): 
 /** How a campaign stands, in a word or two. */
 export function stateOf(o: Pick<Snapshot, 'status' | 'isCancelling' | 'asOf' | 'stoppedAfter'>): string {
   const { status, isCancelling, asOf, stoppedAfter } = o;
-  if (stoppedAfter) return `stopped after ${stoppedAfter}`;
+  if (stoppedAfter) return `completed, stopped after ${stoppedAfter}`;
   if (status !== 'RUNNING') return status.toLowerCase().replaceAll('_', ' ');
   return `${asOf === undefined ? '' : 'was '}${isCancelling ? 'cancelling' : 'running'}`;
 }
@@ -209,13 +209,13 @@ export function treeLines({ snapshot, rates, now: clock }: Tree): TreeLine[] {
 /** In a campaign that has ended nothing runs; what its last answer called running ended with it. */
 function ended(line: TreeLine, campaign: string): TreeLine {
   if (line.status !== 'running') return line;
-  if (campaign === 'COMPLETED') return { ...line, status: 'done', detail: 'how it ended is in the report' };
+  if (campaign === 'COMPLETED') return { ...line, status: 'completed', detail: 'how it ended is in the report' };
   return { ...line, status: endedAs(campaign), detail: joined([line.detail, 'not finished']) };
 }
 
 /** By Temporal's status of an ended campaign. */
 const endedAs = (status: string): StepStatus =>
-  status === 'COMPLETED' ? 'done' : status === 'CANCELLED' ? 'cancelled' : 'failed';
+  status === 'COMPLETED' ? 'completed' : status === 'CANCELLED' ? 'cancelled' : 'failed';
 
 function childLine({ snapshot, rates, now }: Tree, child: CampaignProgress['children'][number]): TreeLine {
   const { workflowId, kind, name, status } = child;
@@ -245,7 +245,7 @@ function progressOf(snapshot: Snapshot): Pick<CampaignProgress, 'stages' | 'chil
   const last: StepStatus = status === 'RUNNING' ? 'running' : endedAs(status);
   const known = stages.map((name, i): CampaignProgress['stages'][number] => ({
     name,
-    status: i < reached ? 'done' : i === reached ? last : 'waiting',
+    status: i < reached ? 'completed' : i === reached ? last : 'waiting',
     detail: progress?.stages.find((one) => one.name === name)?.detail ?? '',
   }));
   return {

@@ -70,7 +70,7 @@ export async function armsOf(o: {
       successRate: rateFigure(`${id}.success_rate`, means, level),
       differenceToBase: base && role !== 'base' ? differenceFigure({ ...difference, control: base }) : undefined,
       stopReasons: rollouts && stopReasons(id, rollouts),
-      status: 'evaluated',
+      status: 'completed',
     };
   };
 

@@ -4,11 +4,11 @@
  */
 import { digest } from '../../store/hash';
 import type { ArtifactStore } from '../../store/store';
-import { stages } from '../../domain/campaign';
 import type { Spent } from '../../domain/endpoints';
 import type { Task } from '../../domain/environment';
 import { policyNames } from '../../domain/policies';
 import type { CampaignRecord } from '../../domain/results';
+import { LAST_STAGE } from '../../domain/work';
 import type { ReportDraft } from '../model';
 import { armsOf } from './arms';
 import { capabilitiesOf } from './capabilities';
@@ -50,8 +50,8 @@ export async function buildReport(o: {
       target: prepared.target,
       startedAt: new Date(record.startedAt).toISOString(),
       finishedAt: new Date(record.finishedAt).toISOString(),
-      status: stoppedAfter ? 'stopped_at_stage' : 'completed',
-      stage: stoppedAfter ?? stages.at(-1)!,
+      status: 'completed',
+      stage: stoppedAfter ?? LAST_STAGE,
       workflowId: record.workflowId,
     },
     baseCheck: baseCheck && findings.length > 0 ? { findings, from: [baseCheck.rollouts] } : undefined,

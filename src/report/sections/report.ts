@@ -1,5 +1,6 @@
 /** The sections of a report: what came out, then how. What the campaign has not come to has no section. */
 import { dollarsText, duration, figureTitle, percent, spreadText, TEST, testText, valueText } from '../format';
+import { LAST_STAGE } from '../../domain/work';
 import { pageHtml } from '../html';
 import type { Arm, Report, TaskGroup } from '../model';
 import { type Mark, type Plot, ROOM, shareEnd } from '../plots';
@@ -53,7 +54,7 @@ function summaryBlocks(report: Report): Blocks {
   const dollars = cost?.languageModel?.total.dollars;
   const shipped = arms.find((arm) => arm.name === recommendation?.arm);
   const base = arms.find(({ role }) => role === 'base');
-  const stands = status === 'completed' ? `completed, stage ${stage}` : `stopped after stage ${stage}`;
+  const stands = stage === LAST_STAGE ? status : `${status}, stopped after stage ${stage}`;
   return [
     recommendation && paragraph([recommendation.text, { lineage: recommendation.behind }], 'answer'),
     paragraph(`${name}: ${stands}; on ${target.name} ${target.version}, ${seeds}`),

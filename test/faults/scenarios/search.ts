@@ -63,7 +63,7 @@ async function searchedTwice(session: Session, { requests }: ChatServer, kills: 
     `${kills} kills, ${spent.length} rollouts permitted of ${cap}, ${asked.length - extra} questions and ${extra} again`,
   );
   return [
-    ...(arm?.status === 'evaluated' ? [] : [`the arm is ${arm?.status}: ${arm?.reason}`]),
+    ...(arm?.status === 'completed' ? [] : [`the arm is ${arm?.status}: ${arm?.reason}`]),
     ...(spent.length <= cap ? [] : [`${spent.length} rollouts were permitted, the cap is ${cap}`]),
     ...(new Set(spent).size === spent.length ? [] : ['a rollout was permitted twice']),
     ...(made <= spent.length ? [] : [`the report counts ${made} rollouts, ${spent.length} were permitted`]),

@@ -103,7 +103,7 @@ it('output is whole however late it is read', async () => {
     workflowId: 'big/arm/a',
     kind: 'arm',
     name: 'a',
-    status: 'done',
+    status: 'completed',
     detail: 'x'.repeat(300_000),
   } as const;
   const rollouts = { scored: 0, broken: 0 };

@@ -239,7 +239,7 @@ test.each<[string, (draft: ReportDraft) => void]>([
     'no evaluation',
     (draft) => {
       for (const part of ['arms', 'solverMatrix', 'router'] as const) delete draft[part];
-      Object.assign(draft.campaign, { status: 'stopped_at_stage', stage: 'selection' });
+      Object.assign(draft.campaign, { status: 'completed', stage: 'selection' });
     },
   ],
 ])('%s is refused', async (_what, change) => {

@@ -29,7 +29,7 @@ const snapshot = (over: Partial<Snapshot> = {}): Snapshot => ({
     campaign: 'demo',
     seed: 1,
     stages: [
-      { name: 'rollouts', status: 'done', detail: '340 train tasks, base model' },
+      { name: 'rollouts', status: 'completed', detail: '340 train tasks, base model' },
       { name: 'selection', status: 'running', detail: '' },
       { name: 'capabilities', status: 'waiting', detail: '' },
     ],
@@ -104,7 +104,7 @@ describe('without a server', () => {
   it('status says after which stage one stopped, from either file', async () => {
     await writeStatus({ home, snapshot: snapshot({ ...completed, stage: 'rollouts', stoppedAfter: 'rollouts' }) });
     expect(await json('status', 'demo')).toMatchObject({ stoppedAfter: 'rollouts' });
-    writeReport('other', { status: 'stopped_at_stage', stage: 'selection' });
+    writeReport('other', { status: 'completed', stage: 'selection' });
     expect(await json('status', 'other')).toMatchObject({ stoppedAfter: 'selection' });
   });
 

@@ -28,8 +28,8 @@ const campaign = () => ({
     campaign: 'demo',
     seed: 1,
     stages: [
-      { name: 'rollouts', status: 'done', detail: '340 train tasks, base model' },
-      { name: 'selection', status: 'done', detail: 'ask_for_missing_identifier' },
+      { name: 'rollouts', status: 'completed', detail: '340 train tasks, base model' },
+      { name: 'selection', status: 'completed', detail: 'ask_for_missing_identifier' },
       { name: 'capabilities', status: 'running', detail: '' },
       { name: 'router', status: 'waiting', detail: '' },
       { name: 'evaluation', status: 'waiting', detail: '' },
@@ -116,8 +116,8 @@ describe('JSON lines', () => {
     const first = changes.since(campaign(), now);
     expect(first.map(({ stage, child, status }) => [stage, child, status].filter(Boolean).join(' '))).toEqual([
       'campaign running',
-      'rollouts done',
-      'selection done',
+      'rollouts completed',
+      'selection completed',
       'capabilities running',
       'capabilities ask running',
       'capabilities tell failed',

@@ -133,7 +133,7 @@ async function fullRecord(): Promise<CampaignRecord> {
     },
     capabilities: [
       {
-        ...{ name: one, workflowId: 'w1', status: 'trained' },
+        ...{ name: one, workflowId: 'w1', status: 'completed' },
         rounds: [
           { round: 1, module, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] } },
           { round: 2, module: revised, selfTest: { passed: true, findings: [] }, calibration, calibrationRollouts },
@@ -149,7 +149,7 @@ async function fullRecord(): Promise<CampaignRecord> {
     ],
     arms: [
       {
-        ...{ name: 'theirs', kind: 'grpo_target', workflowId: 'w3', status: 'done' },
+        ...{ name: 'theirs', kind: 'grpo_target', workflowId: 'w3', status: 'completed' },
         ...{ ...baseline, best: baseline.iterations[0]! },
       },
       { name: 'other', kind: 'other', workflowId: 'w4', status: 'failed', reason: 'no such option' },
@@ -209,12 +209,12 @@ beforeAll(async () => {
 
 test('every arm has its role; one that came to nothing is a row with its reason', () => {
   expect(report.arms!.map(({ name, role, status }) => [name, role, status])).toEqual([
-    ['base', 'base', 'evaluated'],
-    [one, 'adapter', 'evaluated'],
-    ['trace', 'routed', 'evaluated'],
-    ['theirs', 'baseline', 'evaluated'],
+    ['base', 'base', 'completed'],
+    [one, 'adapter', 'completed'],
+    ['trace', 'routed', 'completed'],
+    ['theirs', 'baseline', 'completed'],
     ['other', 'baseline', 'failed'],
-    ['union_ceiling', 'bound', 'evaluated'],
+    ['union_ceiling', 'bound', 'completed'],
   ]);
   expect(armOf(report, 'theirs').kind).toBe('grpo_target');
   expect(armOf(report, 'other')).toMatchObject({ reason: 'no such option', trainingRollouts: { value: null } });
@@ -505,7 +505,7 @@ test('a sum is a row of its own that has cost what its parts have', async () => 
   const sum = `${one}+${two}`;
   const summed = await built(await withOption(sum, { sums: [[one, two]] }));
   const { trainingRollouts, ...row } = armOf(summed, sum);
-  expect(row).toMatchObject({ role: 'sum', status: 'evaluated', successRate: { value: 0.75 } });
+  expect(row).toMatchObject({ role: 'sum', status: 'completed', successRate: { value: 0.75 } });
   expect(trainingRollouts.value).toBe(armOf(summed, one).trainingRollouts.value);
   expect(row.successRate!.id).toBe(`arms.${one}-${two}.success_rate`);
   expect(summed.arms!.map(({ role }) => role).slice(0, 4)).toEqual(['base', 'adapter', 'sum', 'routed']);

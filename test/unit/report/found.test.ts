@@ -110,7 +110,7 @@ async function recordOf(o: {
       }),
       selected: [{ candidate: selected!, votes: 9 }],
     },
-    capabilities: [{ name: capability, workflowId: 'w', status: 'not_calibrated', rounds: o.rounds ?? [] }],
+    capabilities: [{ name: capability, workflowId: 'w', status: 'not_trained', rounds: o.rounds ?? [] }],
   };
 }
 

@@ -36,7 +36,7 @@ const elements = (page: string): Set<string> => new Set(page.match(/<\/?[a-z][a-
 
 /** A campaign that was stopped right after its first stage. */
 const stopped = (more: Partial<ReportDraft> = {}): ReportDraft => ({
-  campaign: { ...reportFixture().campaign, status: 'stopped_at_stage', stage: 'rollouts' },
+  campaign: { ...reportFixture().campaign, status: 'completed', stage: 'rollouts' },
   ...more,
 });
 
@@ -66,7 +66,7 @@ describe('texts that others wrote', () => {
   /** `attack` in every free text of the draft: names, reasons and definitions may be written by models. */
   function poisoned(draft: ReportDraft, attack: string): ReportDraft {
     const words =
-      /^(completed|evaluated|trained|not_calibrated|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation|base|adapter|routed|bound|baseline|held_out|test|failed|passed|system|user|assistant|tool|environment|analyst|synthesizer)$/;
+      /^(completed|not_trained|accepted|too_easy|too_hard|rollouts|selection|capabilities|router|evaluation|base|adapter|routed|bound|baseline|held_out|test|failed|passed|system|user|assistant|tool|environment|analyst|synthesizer)$/;
     const fixed = ['id', 'unit', 'startedAt', 'finishedAt', 'sha256', 'uri', 'purpose', 'branch'];
     const poison = (value: unknown, field = ''): unknown => {
       if (typeof value === 'string') return fixed.includes(field) || words.test(value) ? value : attack + value;
@@ -208,8 +208,8 @@ describe('terminal', () => {
       expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(Math.min(columns, 99));
       expect(lines.find((line) => /^trace +\S*\d/.test(line) && !line.includes('grpo'))).toContain('75.5%');
       for (const row of [
-        /^complete\S+ +helps +trained/,
-        /^compute\S+ +– +not calibrated/,
+        /^complete\S+ +helps +completed/,
+        /^compute\S+ +– +not trained/,
         /^complete\S+ +10\/10 .*yes$/,
         /^trace to \S+ +\+14\.5 pt/,
       ])

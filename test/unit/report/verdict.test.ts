@@ -67,7 +67,7 @@ describe('verdict', () => {
     Object.assign(draft.router!.errors!, { value: 3 });
     draft.router!.failed = [{ name: 'tell_the_price', reason: 'BadInput: another rank' }];
     expect(doubts()).toBe(before + 5);
-    const early = { campaign: { ...draft.campaign, status: 'stopped_at_stage' as const, stage: 'rollouts' as const } };
+    const early = { campaign: { ...draft.campaign, status: 'completed' as const, stage: 'rollouts' as const } };
     expect(completeReport(early).verdict).toHaveLength(1);
   });
 
