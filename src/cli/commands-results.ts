@@ -1,6 +1,5 @@
 /** The commands on what campaigns came to, on conversations and on environments. */
 import { by, type CommandText, dollars, json, moreDollars, option, plugin, silence, wholeNumber } from './options';
-import { VIEW_PORT } from '../workflows/messages';
 import { GATEWAY_PORT } from './ports';
 
 export const resultCommands: readonly CommandText[] = [
@@ -35,7 +34,7 @@ export const resultCommands: readonly CommandText[] = [
     usage: 'view [name]',
     description: 'serve a campaign (default: the newest) as a page on this machine: report, all conversations, live',
     options: [
-      option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(VIEW_PORT),
+      option('--port <port>', 'port; 0: any free one', wholeNumber(0, 65535)).default(8235),
       json('print where it listens as JSON'),
     ],
     examples: [['campaign view demo', 'until Ctrl-C']],

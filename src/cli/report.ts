@@ -19,7 +19,6 @@ import { campaignsOf, readStatus, statusJson, statusLines } from './campaign-sta
 import { wrap, wrapText } from '../terminal';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
-import { VIEW_PORT } from '../workflows/messages';
 import { whyUnwritten, writeInto } from './project';
 import {
   findReport,
@@ -84,7 +83,7 @@ export async function showLineage(start: string, options: LineageOptions): Promi
     const { root } = tree;
     const shown = root.kind === 'rollout' ? `conversation/${root.rollout.key}` : `conversations?figure=${start}`;
     const campaign = found ? ` ${found.name}` : '';
-    const read = `to read them: \`campaign view${campaign}\`, then http://127.0.0.1:${VIEW_PORT}/#${shown}`;
+    const read = `to read them: \`campaign view${campaign}\`, with #${shown} after the address that it prints`;
     return wrapTree(`${lineageText(tree)}\n${read}`, process.stdout.columns);
   } catch (error) {
     if (!(error instanceof UnknownStartError)) throw error;

@@ -7,9 +7,6 @@ import type { Candidate } from '../domain/capability';
 import type { CampaignChild, CampaignOutcome, ChildResult, SelectionResult } from '../domain/results';
 import type { SynthesisRound } from '../domain/calibration';
 
-/** Where `campaign view` listens unless another port is named. */
-export const VIEW_PORT = 8235;
-
 export interface CampaignInput {
   campaign: Campaign;
   /** Stop after this stage; report.json then holds what there is. */
