@@ -164,7 +164,3 @@ test('tasks that can not be fitted on are refused in Python’s words', async ()
     message: expect.stringContaining('cross-validation needs at least 2'),
   });
 }, 60_000);
-
-test.each([1, 2.5, '5'])('folds: %p is refused', (folds) => {
-  expect(() => open({ folds })).toThrow(/folds/);
-});
