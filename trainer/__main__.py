@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from trainer.keys import take_keys
 
-JOB, QUESTION, LEARNER = "command:run_job", "command:answer_question", "train.channel:run_learner"
+QUESTION, LEARNER = "command:answer_question", "train.channel:run_learner"
 
 
 class Command(NamedTuple):
@@ -38,7 +38,7 @@ COMMANDS = {
         "a prompt improved with GEPA; the same protocol (docs/arms.md)", LEARNER, "gepa:Job", "gepa:search"
     ),
     "serve": Command("the embedded policy server (docs/policy-server.md)", "serve.server:main"),
-    "merge": Command("make one PEFT adapter out of several weighted ones", JOB, "merge:MergeJob", "merge:merge"),
+    "merge": Command("make one PEFT adapter out of several weighted ones", QUESTION, "merge:MergeJob", "merge:merge"),
     "fit-router": Command(
         "fit the router from an outcome matrix", QUESTION, "fit_router.fit:Question", "fit_router.fit:fit_router"
     ),

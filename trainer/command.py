@@ -144,16 +144,6 @@ def fields_of(model: type[BaseModel]) -> str:
     return ", ".join(model.model_fields)
 
 
-def run_job(argv: list[str], program: str, description: str, model: type[Model], run: Callable[[Model], None]) -> int:
-    """A subcommand that does what a job file says. Returns the exit code."""
-    given = options_of(argv, program, description, job=fields_of(model))
-    try:
-        run(read_input(model, given["job"], name="--job"))
-    except BadInput as error:
-        return refused(program, error)
-    return 0
-
-
 def answer_question(
     argv: list[str], program: str, description: str, model: type[Model], answer: Callable[[Model], Any]
 ) -> int:

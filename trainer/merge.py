@@ -27,8 +27,8 @@ class MergeJob(Closed):
     output_dir: str = Field(min_length=1)
 
 
-def merge(job: MergeJob) -> None:
-    """Reads the parts and writes the merged folder. Raises BadInput."""
+def merge(job: MergeJob) -> dict[str, int]:
+    """Reads the parts and writes the merged folder. Returns its rank. Raises BadInput."""
     output = Path(job.output_dir).resolve()
     if output.exists() and (not output.is_dir() or {file.name for file in output.iterdir()} - {CONFIG, WEIGHTS}):
         raise BadInput(f"output_dir {output}: holds something that is no adapter; name a new folder")
@@ -41,6 +41,7 @@ def merge(job: MergeJob) -> None:
     widths, factors = weighted(parts, [part.weight for part in job.adapters])
     with whole_folder(output) as partial:
         write_peft_folder(partial, base=parts[0].config.base_model_name_or_path, rank=sum(widths), factors=factors)
+    return {"rank": sum(widths)}
 
 
 def weighted(parts: Sequence[PeftFolder], weights: Sequence[float]) -> tuple[list[int], Factors]:

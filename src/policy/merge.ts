@@ -2,15 +2,16 @@
  * Merges a policy's adapters into one artifact. Invariants: policies with the same weights have the same parts in the same order, and so the same names
  * and keys; the same parts are merged once, and the merged adapter's provenance names them; one merge runs at a time.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { z } from 'zod';
 import { digest } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { createLimit } from '../domain/concurrency';
 import type { FixedPolicy } from '../domain/rollout';
-import { runPython } from './python';
+import { askPython } from './python';
 
 export type Part = FixedPolicy['adapters'][number];
 
@@ -61,12 +62,12 @@ export function createMerger({ store, python }: { store: ArtifactStore; python: 
   async function make(key: string, parts: Part[]): Promise<ArtifactRef> {
     const work = await mkdtemp(join(tmpdir(), 'merge-'));
     try {
-      const [job, folder] = [join(work, 'merge.json'), join(work, 'adapter')];
+      const folder = join(work, 'adapter');
       const adapters = await Promise.all(
         parts.map(async ({ ref, weight }) => ({ path: await store.folder(ref), weight })),
       );
-      await writeFile(job, JSON.stringify({ adapters, output_dir: folder }));
-      await runPython({ python, args: ['merge', '--job', job] });
+      const question = { adapters, output_dir: folder };
+      await askPython({ command: 'merge', question, answer: z.unknown(), program: { python } });
       return await store.putFolder({ key, producer: 'merge', inputs: parts.map(({ ref }) => ref), folder });
     } finally {
       await rm(work, { recursive: true, force: true });

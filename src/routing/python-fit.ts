@@ -1,11 +1,7 @@
 /** Fits a router with `python -m trainer fit-router`, which cross-validates it against the best single option. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { z } from 'zod';
-import { canonical } from '../store/hash';
 import { agentView, type Message } from '../domain/messages';
-import { runPython } from '../policy/python';
+import { askPython } from '../policy/python';
 import { firstUserMessage, fitSchema, type Fit, type FitInput, type RouterContext } from './router';
 
 /** Returns the text that conversations are routed by, as the agent sees it. */
@@ -32,7 +28,7 @@ interface PythonFit {
   labels?: LabelAnswers;
 }
 
-export async function fitWithPython({ input, options, context, labels }: PythonFit): Promise<Fit> {
+export function fitWithPython({ input, options, context, labels }: PythonFit): Promise<Fit> {
   const question = {
     ...options,
     seed: input.seed,
@@ -44,20 +40,12 @@ export async function fitWithPython({ input, options, context, labels }: PythonF
     })),
     ...(labels && { labels }),
   };
-  const folder = await mkdtemp(join(tmpdir(), 'router-'));
-  try {
-    const [from, to] = [join(folder, 'outcomes.json'), join(folder, 'router.json')];
-    await writeFile(from, canonical(question));
-    await runPython({
-      python: context.python,
-      args: ['fit-router', '--in', from, '--out', to],
-      signal: input.signal,
-      onProgress: input.progress,
-    });
-    return fitSchema.parse(JSON.parse(await readFile(to, 'utf8')));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
+  return askPython({
+    command: 'fit-router',
+    question,
+    answer: fitSchema,
+    program: { python: context.python, signal: input.signal, onProgress: input.progress },
+  });
 }
 
 /** Throws unless a model was fitted for the options that it is to choose among. */

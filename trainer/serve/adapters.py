@@ -4,9 +4,8 @@ Invariants: an `Adapter` never changes after it is made; requests hold the objec
 leaves running requests with the weights that they began with. A token's result depends on its own row's adapter alone.
 
 `LoraMix` has three ways, chosen once per forward: all rows on the base run the plain linear modules; all rows on one
-adapter use its merged weights; a mixture puts the factors of all its adapters side by side as one wide LoRA and masks,
-per token, every block but its row's own. Where the model is too large for a merged copy of each adapter, there is one
-for the adapter that has been alone for a while, as it is while rollouts for its training are made."""
+adapter use its merged weights, or its factors where the model is too large for a copy; a mixture puts the factors of
+all its adapters side by side as one wide LoRA and masks, per token, every block but its row's own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,11 +23,6 @@ from trainer.serve.messages import BASE, BadRequest, NotFound
 # An adapter keeps W + B A next to its factors if it changes at most this many parameters: it then costs nothing in the
 # forward, and the copy is small.
 MERGE_LIMIT = 32_000_000
-LONE_FORWARDS = 6
-"""Forwards with one adapter alone before its weights are merged, which takes about as long as one or two of them."""
-
-LONE_MERGE_LIMIT = 400_000_000
-"""Parameters of the one merged copy that there is of an adapter of a large model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +42,7 @@ def read_adapter(name: str, folder: Path, linears: Mapping[str, torch.nn.Linear]
         factors = _factors(folder, linears)
     except BadInput as error:
         raise BadRequest(f"lora_path {error}", param="lora_path") from error
-    return Adapter(name, folder, factors, merge(factors, linears, limit=MERGE_LIMIT))
+    return Adapter(name, folder, factors, merge(factors, linears))
 
 
 def _factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factors:
@@ -68,11 +62,11 @@ def _factors(folder: Path, linears: Mapping[str, torch.nn.Linear]) -> Factors:
     return factors
 
 
-def merge(factors: Factors, linears: Mapping[str, torch.nn.Linear], *, limit: int) -> Mapping[str, Product] | None:
-    """The products with W + B A; None where these have more than `limit` parameters, or are in half precision: the sum
-    would round the adapter away, and the policy would no longer be the trainer's."""
+def merge(factors: Factors, linears: Mapping[str, torch.nn.Linear]) -> Mapping[str, Product] | None:
+    """Returns the products with W + B A; None where these have more than MERGE_LIMIT parameters, or are in half
+    precision: the sum would round the adapter away, and the policy would no longer be the trainer's."""
     weights = [linears[module].weight for module in factors]
-    if any(w.dtype != torch.float32 for w in weights) or sum(w.numel() for w in weights) > limit:
+    if any(w.dtype != torch.float32 for w in weights) or sum(w.numel() for w in weights) > MERGE_LIMIT:
         return None
     with torch.no_grad():
         return {
@@ -156,10 +150,6 @@ class LoraMix:
         self._dtype = model.dtype
         self._plan: Plan | None = None
         self._wide: _Wide | None = None
-        self._alone: Adapter | None = None
-        self._forwards_alone = 0
-        self._lone: Mapping[str, Product] | None = None
-        """The products of `_alone`, merged."""
         for name, linear in self.linears.items():
             linear.forward = self._forward(name, product(linear.weight, linear.bias))
         if type(head) is torch.nn.Linear:
@@ -171,8 +161,8 @@ class LoraMix:
         if distinct == {None}:
             self._plan = None
         elif len(distinct) == 1:
-            merged = self._merged(adapters[0])
-            self._plan = Plan({}, adapters[0].factors) if merged is None else Plan(merged, {})
+            (adapter,) = distinct
+            self._plan = Plan({}, adapter.factors) if adapter.merged is None else Plan(adapter.merged, {})
         else:
             distinct.discard(None)
             if (
@@ -189,21 +179,8 @@ class LoraMix:
 
     def forget(self, adapter: Adapter) -> None:
         """Drops what is kept of an adapter that was unloaded."""
-        if self._alone is adapter:
-            self._alone = self._lone = None
         if self._wide is not None and adapter in self._wide.adapters:
             self._wide = None
-
-    def _merged(self, adapter: Adapter) -> Mapping[str, Product] | None:
-        """The adapter's own merged weights, or the ones that are made once it has been alone for a while."""
-        if adapter.merged is not None:
-            return adapter.merged
-        if self._alone is not adapter:
-            self._alone, self._forwards_alone, self._lone = adapter, 0, None
-        self._forwards_alone += 1
-        if self._forwards_alone == LONE_FORWARDS:
-            self._lone = merge(adapter.factors, self.linears, limit=LONE_MERGE_LIMIT)
-        return self._lone
 
     def _forward(self, name: str, own: Product):
         def forward(x: torch.Tensor) -> torch.Tensor:

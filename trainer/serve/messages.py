@@ -4,6 +4,7 @@ Invariants: imports nothing heavy, since the front has no need of torch; an erro
 and the way out, in one line."""
 
 from dataclasses import dataclass
+from http import HTTPStatus
 
 BASE = "base"
 """The base model's name in requests."""
@@ -49,50 +50,33 @@ class Ready:
 class RequestError(Exception):
     """An error with an HTTP status, answered in OpenAI's shape."""
 
-    status, type = 500, "InternalServerError"
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
 
-    def __init__(self, message: str, param: str | None = None, code: str | None = None) -> None:
-        super().__init__(message, param, code)  # all three, since errors travel between the processes
-        self.param, self.code = param, code
+    def __init__(
+        self, message: str, param: str | None = None, code: str | None = None, status: HTTPStatus | None = None
+    ) -> None:
+        super().__init__(message, param, code, status)  # all of them, since errors travel between the processes
+        self.param, self.code, self.status = param, code, status or self.status
 
     def __str__(self) -> str:
         return self.args[0]
 
+    @property
+    def type(self) -> str:
+        """The status as OpenAI names it: BadRequestError."""
+        return f"{self.status.phrase.replace(' ', '').removesuffix('Error')}Error"
+
 
 class BadRequest(RequestError):
-    status, type = 400, "BadRequestError"
-
-
-class Unauthorized(RequestError):
-    status, type = 401, "AuthenticationError"
-
-
-class Forbidden(RequestError):
-    status, type = 403, "PermissionDeniedError"
+    status = HTTPStatus.BAD_REQUEST
 
 
 class NotFound(RequestError):
-    status, type = 404, "NotFoundError"
-
-
-class MethodNotAllowed(RequestError):
-    status, type = 405, "MethodNotAllowedError"
-
-
-class TooSlow(RequestError):
-    status, type = 408, "RequestTimeoutError"
-
-
-class WrongContentType(RequestError):
-    status, type = 415, "UnsupportedMediaTypeError"
-
-
-class TooLarge(RequestError):
-    status, type = 413, "RequestTooLargeError"
+    status = HTTPStatus.NOT_FOUND
 
 
 class Unavailable(RequestError):
-    status, type = 503, "ServiceUnavailableError"
+    status = HTTPStatus.SERVICE_UNAVAILABLE
 
     def __init__(self, message: str = "the server is shutting down; send the request to another one", *_: None) -> None:
         super().__init__(message)

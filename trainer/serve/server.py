@@ -21,12 +21,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from http import HTTPStatus
 from itertools import count
 from pathlib import Path
 
-import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from trainer.campaign_adapters import AdapterCache, adapters_of_store
 from trainer.command import blaming
@@ -36,18 +35,12 @@ from trainer.serve.client import EngineClient
 from trainer.serve.messages import (
     BASE,
     BadRequest,
-    Forbidden,
     GenerationRequest,
-    MethodNotAllowed,
     NotFound,
     Outcome,
     Ready,
     RequestError,
-    TooLarge,
-    TooSlow,
-    Unauthorized,
     Unavailable,
-    WrongContentType,
 )
 from trainer.serve.protocol import (
     ChatRequest,
@@ -65,8 +58,8 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 5
 MAX_BODY_BYTES = 8 * 1024 * 1024
-HEAD_SECONDS, BODY_SECONDS = 10, 30
-"""How long a client may take to send the head of a request, and the rest."""
+BODY_SECONDS = 30
+"""How long a client may take to send the body of a request."""
 KEY_VARIABLE = "POLICY_SERVER_API_KEY"
 
 Answer = tuple[str, bytes]
@@ -166,7 +159,7 @@ async def _serve(args: argparse.Namespace, listener: socket.socket, engine: Engi
         chat = ChatFormat(args.model)
     config = uvicorn.Config(
         App(engine, chat, ready, _fetched()),
-        http=Connection,
+        http="h11",
         ws="none",
         lifespan="off",
         log_level="warning",
@@ -184,33 +177,6 @@ async def _serve(args: argparse.Namespace, listener: socket.socket, engine: Engi
     await server.serve(sockets=[listener])
     follower.cancel()
     await engine.call("names")  # raises what ended the generation process
-
-
-class Connection(H11Protocol):
-    """Closes a connection whose client does not finish the head of a request within HEAD_SECONDS."""
-
-    _timer: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:
-        super().connection_made(transport)
-        self._timer = self.loop.call_later(HEAD_SECONDS, transport.close)
-
-    def data_received(self, data: bytes) -> None:
-        super().data_received(data)
-        is_in_head = self.conn.their_state is h11.IDLE and bool(self.conn.trailing_data[0])
-        if is_in_head and self._timer is None:
-            self._timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
-        elif not is_in_head:
-            self._stop_timer()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_timer()
-        super().connection_lost(exc)
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
 
 class _Server(uvicorn.Server):
@@ -239,7 +205,15 @@ def _fetched() -> AdapterCache | None:
         return None
 
 
-CLOSING = frozenset(error.status for error in (Unauthorized, Forbidden, TooSlow, TooLarge, WrongContentType))
+CLOSING = frozenset(
+    (
+        HTTPStatus.UNAUTHORIZED,
+        HTTPStatus.FORBIDDEN,
+        HTTPStatus.REQUEST_TIMEOUT,
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    )
+)
 """Statuses of answers to requests whose bodies are not read to their end."""
 
 _THIS_MACHINE = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -292,23 +266,28 @@ class App:
     async def _answer(self, scope: dict, receive: Receive) -> Answer:
         path, sent = scope["path"], dict(scope["headers"])
         if not self._key and not _THIS_MACHINE.fullmatch(sent.get(b"host", b"")):
-            raise Forbidden("host: without a key only localhost and 127.0.0.1 are answered")
+            raise RequestError(
+                "host: without a key only localhost and 127.0.0.1 are answered", status=HTTPStatus.FORBIDDEN
+            )
         if path not in self._routes:
             raise NotFound(f"path {path}: there is none; there are: {', '.join(self._routes)}")
         method, handle = self._routes[path]
         if scope["method"] != method:
-            raise MethodNotAllowed(f"method {scope['method']}: {path} takes {method}")
+            refused = f"method {scope['method']}: {path} takes {method}"
+            raise RequestError(refused, status=HTTPStatus.METHOD_NOT_ALLOWED)
         if path.startswith(("/v1/", "/inference/")) and self._key:
             given = sent.get(b"authorization", b"")
             if not hmac.compare_digest(given, f"Bearer {self._key}".encode()):
-                raise Unauthorized(f"authorization: it is not the key that is in this server's {KEY_VARIABLE}")
+                refused = f"authorization: it is not the key that is in this server's {KEY_VARIABLE}"
+                raise RequestError(refused, status=HTTPStatus.UNAUTHORIZED)
         if method == "POST" and sent.get(b"content-type", b"").split(b";")[0].strip().lower() != b"application/json":
-            raise WrongContentType("content-type: send application/json")
+            raise RequestError("content-type: send application/json", status=HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
         try:
             async with asyncio.timeout(BODY_SECONDS):
                 body = await _body(receive)
         except TimeoutError:
-            raise TooSlow(f"body: it took more than {BODY_SECONDS} s to arrive; send it faster") from None
+            refused = f"body: it took more than {BODY_SECONDS} s to arrive; send it faster"
+            raise RequestError(refused, status=HTTPStatus.REQUEST_TIMEOUT) from None
         return await handle(body, receive)
 
     async def _complete(self, body: bytes, receive: Receive) -> Answer:
@@ -433,7 +412,8 @@ async def _body(receive: Receive) -> bytes:
         parts.append(message.get("body", b""))
         size += len(parts[-1])
         if size > MAX_BODY_BYTES:
-            raise TooLarge(f"body: over {MAX_BODY_BYTES} bytes; send a shorter conversation")
+            refused = f"body: over {MAX_BODY_BYTES} bytes; send a shorter conversation"
+            raise RequestError(refused, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         if not message.get("more_body"):
             return b"".join(parts)
 

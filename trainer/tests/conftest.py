@@ -189,13 +189,11 @@ def ask(tmp_path):
     """Exit code of a command, and its answer where it gives one."""
 
     def ask(command: str, question: dict) -> tuple[int, Any]:
-        from trainer.__main__ import COMMANDS, JOB, main
+        from trainer.__main__ import main
 
         asked, answer = tmp_path / "question.json", tmp_path / "answer.json"
         answer.unlink(missing_ok=True)
         asked.write_text(json.dumps(question))
-        if COMMANDS[command].form == JOB:
-            return main([command, "--job", str(asked)]), None
         code = main([command, "--in", str(asked), "--out", str(answer)])
         return code, json.loads(answer.read_text()) if answer.exists() else None
 

@@ -38,7 +38,7 @@ def job_of(folder: Path, parts: dict[Path, float], **changes: Any) -> list[str]:
     adapters = [{"path": str(path), "weight": weight} for path, weight in parts.items()]
     job = folder / "merge.json"
     job.write_text(json.dumps({"adapters": adapters, "output_dir": str(folder / "merged"), **changes}))
-    return ["merge", "--job", str(job)]
+    return ["merge", "--in", str(job), "--out", str(folder / "answer.json")]
 
 
 def merged(folder: Path, parts: dict[Path, float]) -> Path:
@@ -86,7 +86,7 @@ def test_the_same_job_gives_the_same_bytes_and_replaces_what_it_made(tiny_model_
     other = [(merged(tmp_path, {parts["plain"]: 0.6}) / name).read_bytes() for name in FILES]
     again = [(merged(tmp_path, job) / name).read_bytes() for name in FILES]
     assert first == again != other
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["merge.json", "merged", "odd"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["answer.json", "merge.json", "merged", "odd"]
     assert sorted(path.name for path in (tmp_path / "merged").iterdir()) == FILES
     config = json.loads(first[0])
     assert (config["r"], config["lora_alpha"], config["base_model_name_or_path"]) == (12, 12, str(tiny_model_dir))
@@ -146,13 +146,13 @@ def test_what_can_not_be_merged(parts, tmp_path, capfd, change, said):
         ({"adapters": [{"path": "x", "weight": float("nan")}]}, "adapters.0.weight NaN: must be a finite number"),
         ({"output": "x"}, 'output "x": no such field'),
         ({"output_dir": str(ROOT / "trainer")}, "holds something that is no adapter; name a new folder"),
-        (None, "merge: --job "),
+        (None, "merge: --in "),
     ],
 )
 def test_bad_jobs(tmp_path, capfd, changes, said):
     argv = job_of(tmp_path, {}, **{"adapters": [{"path": "x", "weight": 1}], **(changes or {})})
     if changes is None:
-        Path(argv[-1]).unlink()
+        Path(argv[2]).unlink()
     assert main(argv) == REFUSED
     err = capfd.readouterr().err
     assert said in err and len(err.splitlines()) == 1

@@ -17,30 +17,13 @@ from trainer.tests.serving import EOS, assert_logprobs, generate, running_engine
 from trainer.tests.train_harness import WEIGHTS, changed_weights, copy_of
 
 
-def test_an_adapter_that_is_alone_for_a_while_is_merged_until_another_one_is_or_it_is_unloaded(setting, monkeypatch):
+def test_an_adapter_of_a_model_too_large_to_merge_is_served_by_its_factors(setting, monkeypatch):
     model, paths, plain = setting
     monkeypatch.setattr("trainer.serve.adapters.MERGE_LIMIT", 0)
-    monkeypatch.setattr("trainer.serve.adapters.LONE_FORWARDS", 4)
-    monkeypatch.setattr("trainer.products.SMALLEST_REORDERED", 0)
+    requests = [GenerationRequest(words(n, 20), "one", 4, seed=n) for n in range(3)]
     with running_engine(model, paths) as engine:
-
-        def told(requests: list[GenerationRequest]) -> None:
-            for request, outcome in zip(requests, generate(engine, requests), strict=True):
-                assert_logprobs(plain[request.model], request, outcome)
-
-        told([GenerationRequest(words(n, 20), "one", 2, seed=n) for n in range(3)])
-        assert engine._mix._lone is None
-        told([GenerationRequest(words(n, 20), "one", 12, seed=n) for n in range(3)])
-        first = engine._mix._lone
-        assert first is not None
-        told([GenerationRequest(words(n, 20), ("one", "base", "two")[n], 6, seed=n) for n in range(3)])
-        told([GenerationRequest(words(5, 20), "one", 1, seed=5)])
-        assert engine._mix._lone is first  # others in between cost it nothing
-        told([GenerationRequest(words(6, 20), "two", 12, seed=6)])
-        assert engine._mix._lone not in (None, first)
-        engine.unload("two")
-        told([GenerationRequest(words(7, 20), "base", 2, seed=7)])
-        assert engine._mix._lone is None
+        for request, outcome in zip(requests, generate(engine, requests), strict=True):
+            assert_logprobs(plain["one"], request, outcome)
 
 
 def test_a_running_request_keeps_the_adapter_that_is_unloaded_and_replaced(setting):

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -176,27 +175,3 @@ def test_a_body_that_does_not_arrive_is_given_up(monkeypatch):
         return await answered(server.App(Engine(), Chat(), Ready(256, "b@0", 100), None), "POST", CHAT, b"{")
 
     assert asyncio.run(started()) == 408
-
-
-def test_a_head_that_does_not_arrive_is_given_up(monkeypatch):
-    monkeypatch.setattr(server, "HEAD_SECONDS", 0.3)
-    heads = [b"", b"G", b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\nG"]
-
-    async def all_of_them() -> list[bytes]:
-        app = server.App(Engine(), Chat(), Ready(256, "b@0", 100), None)
-        config = server.uvicorn.Config(app, http=server.Connection, lifespan="off", log_level="warning")
-        front = server.uvicorn.Server(config)
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            serving = asyncio.ensure_future(front.serve(sockets=[listener]))
-            found = []
-            for head in heads:
-                reader, writer = await asyncio.open_connection(*listener.getsockname())
-                writer.write(head)
-                found.append(await asyncio.wait_for(reader.read(), 30))
-                writer.close()
-            front.should_exit = True
-            await serving
-        return found
-
-    first, second, third = asyncio.run(all_of_them())
-    assert (first, second) == (b"", b"") and third.startswith(b"HTTP/1.1 200")

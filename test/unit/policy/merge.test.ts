@@ -41,8 +41,9 @@ function program(body: string): string {
     path,
     `#!${process.execPath}
 const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
-appendFileSync(${JSON.stringify(join(root, 'runs'))}, process.argv.slice(2, -1).join(' ') + '\\n');
-const job = JSON.parse(readFileSync(process.argv.at(-1), 'utf8'));
+appendFileSync(${JSON.stringify(join(root, 'runs'))}, process.argv.slice(2, -3).join(' ') + '\\n');
+const job = JSON.parse(readFileSync(process.argv.at(-3), 'utf8'));
+writeFileSync(process.argv.at(-1), '{}');
 const write = (text) => {
   mkdirSync(job.output_dir);
   writeFileSync(job.output_dir + '/adapter_config.json', text);
@@ -72,7 +73,7 @@ test('parts are merged once, in whatever order and by however many they are aske
   ]);
   for (const other of others) expect(other).toEqual(first);
   expect(await createMerger({ store, python })(parts)).toEqual(first);
-  expect(runs()).toEqual(['-m trainer merge --job']);
+  expect(runs()).toEqual(['-m trainer merge --in']);
 
   const text = readFileSync(join(await store.folder(first!), 'adapter_config.json'), 'utf8');
   expect(text.split('+').sort()).toEqual(['0.5x', '2y']);
