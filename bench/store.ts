@@ -68,7 +68,7 @@ async function trained(name: string, store: ArtifactStore): Promise<number> {
     environment: { kind: 'shop' },
     tasks: { kind: 'plan', plan, part: 'train' },
     ...{ base: 'base@1', training, seed: 1, maxTokens: 16, maxSteps: 8 },
-    ...{ concurrency: 8, maxAttempts: 1, stallSeconds: 60 },
+    ...{ concurrency: 8, maxAttempts: 1, stallSeconds: 60, trainer: { kind: 'local' } },
   };
   const { train } = createGpuActivities({
     ...{ store, home, python, kinds: registry, model: 'models/base' },

@@ -1,16 +1,18 @@
-/** The activities by task queue, each a function of the worker's dependencies and its input. */
-import type { ActivityOn } from '../domain/work';
-import { discover, label, select } from './analyse';
-import { takeModules, train } from './train';
-import { checkAdapters, checkBase, rollOut } from './roll-out';
+/**
+ * The activities by task queue. Every function that one of these files exports is an activity: it takes the dependencies of its worker and the input that
+ * a workflow gives.
+ */
+import * as analyse from './analyse';
 import type { Dependencies, GpuDependencies, PolicyDependencies } from './context';
+import * as decisions from './decisions';
 import { mapped } from './failures';
-import { findGains, fitRouter } from './router';
-import { prepare } from './prepare';
-import { writeReport } from './report';
-import { keepDecision, recallDecision } from './decisions';
-import { searchPrompt } from './search-prompt';
-import { calibrate, selfTest, synthesize } from './synthesis';
+import * as prepare from './prepare';
+import * as report from './report';
+import * as rollOut from './roll-out';
+import * as router from './router';
+import * as searchPrompt from './search-prompt';
+import * as synthesis from './synthesis';
+import * as train from './train';
 
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- each step has its own dependencies and input
 type Step = (deps: any, input: any) => Promise<unknown>;
@@ -29,29 +31,12 @@ const bound = <Deps extends Dependencies, Steps extends Record<string, Step>>(de
   ) as Bound<Steps>;
 
 export const createControlActivities = (deps: Dependencies) =>
-  bound(deps, {
-    prepare,
-    discover,
-    label,
-    select,
-    synthesize,
-    selfTest,
-    calibrate,
-    takeModules,
-    recallDecision,
-    keepDecision,
-    findGains,
-    writeReport,
-  } satisfies Record<ActivityOn<'control'>, Step>);
+  bound(deps, { ...prepare, ...analyse, ...synthesis, ...decisions, ...report });
 
 export const createRolloutActivities = (deps: PolicyDependencies) =>
-  bound(deps, { rollOut, searchPrompt, checkBase, checkAdapters, fitRouter } satisfies Record<
-    ActivityOn<'rollouts'>,
-    Step
-  >);
+  bound(deps, { ...rollOut, ...router, ...searchPrompt });
 
-export const createGpuActivities = (deps: GpuDependencies) =>
-  bound(deps, { train } satisfies Record<ActivityOn<'gpu'>, Step>);
+export const createGpuActivities = (deps: GpuDependencies) => bound(deps, { ...train });
 
 export type ControlActivities = ReturnType<typeof createControlActivities>;
 export type RolloutActivities = ReturnType<typeof createRolloutActivities>;

@@ -34,11 +34,12 @@ async function seedStart(environment: Environment, task: string): Promise<ResetR
   }
 }
 
+/** As the report holds it. */
 interface LeakageCheck {
   passed: boolean;
   textsChecked: number;
   testTasks: number;
-  /** Of synthesized environments: those that were not used. */
+  /** Seeds of synthesized environments that were not used. */
   seedsLeftOut: number;
   hits: { where: string; task: string }[];
   from: ArtifactRef[];
@@ -119,8 +120,7 @@ interface Played {
 /** The modules that were played, each with its tasks: those of the capabilities, as far as these came, then what arms trained on. */
 function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Played[] {
   const { calibration, training, validation } = campaign;
-  const own = capabilities.flatMap(({ name, rounds, trained, unvalidated }): Played[] => {
-    const work = trained ?? unvalidated;
+  const own = capabilities.flatMap(({ name, rounds, work }): Played[] => {
     // What failed its self-test was never played, and may not even load.
     const round = rounds.findLast(({ selfTest }) => selfTest.passed);
     if (!round) return [];

@@ -6,12 +6,12 @@ import { openingOf } from '../domain/messages';
 import { isSuccess, type FixedPolicy } from '../domain/rollout';
 import { readOutcomes, readScored, readTaskMeans } from '../rollout/read';
 import { type FitInput, fitSchema, type FittedRouter } from '../routing/router';
-import { type PolicyDependencies, working, type Dependencies } from './context';
+import { type PolicyDependencies, working } from './context';
 import type { PoolInput } from './types';
 import { keptJson, type ArtifactStore } from '../store/store';
 import { gainsAnything, successDifference, together } from '../domain/statistics';
 
-/** On this queue because a router may ask the policy. */
+/** Fits the router, which may ask the policy. */
 export async function fitRouter(
   { store, kinds, python, client }: PolicyDependencies,
   {
@@ -72,17 +72,19 @@ export interface Batches {
  * against what it started from.
  */
 export async function findGains(
-  { store }: Pick<Dependencies, 'store'>,
+  { store }: Pick<PolicyDependencies, 'store'>,
   {
     adapters,
-    ...level
-  }: {
+    confidence,
+    seed,
+  }: PoolInput & {
     adapters: { name: string; own: Batches; target: Batches[] }[];
     confidence: number;
     /** Of the draws. */
     seed: number;
   },
 ): Promise<{ gaining: string[] }> {
+  const level = { confidence, seed };
   const { progress } = working('compare the adapters');
   const read = async ({ before, after }: { before: ArtifactRef; after: ArtifactRef }) => ({
     treatment: await readTaskMeans(store, after),

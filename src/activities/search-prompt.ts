@@ -8,40 +8,30 @@ import type { ArtifactStore } from '../store/store';
 import { CHARACTERS_A_TOKEN } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
 import type { Checkpoint, TrainingResult } from '../domain/results';
-import type { Purpose } from '../domain/rollout';
 import { bareEnvironment } from '../environments/child-process';
 import { answerOf, openPrompts } from '../llm/answer';
 import { openLanguageModel } from '../llm/model';
-import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import { ledgerOf, type PolicyDependencies } from './context';
 import { activitySignal, markProgress, progress } from './heartbeat';
-import { inputsOf, resolveTasks } from './tasks';
+import { openTraining } from './tasks';
 import type { SearchPromptInput } from './types';
 
-const TRAINING: Purpose = 'training';
 /** Changes whenever the same job would come to other prompts: a new GEPA, say. */
 const SEARCH_VERSION = '2';
 
 /** On this queue because it makes rollouts and needs no GPU. Its checkpoints: the prompts that were the best so far, each once. */
 export async function searchPrompt(deps: PolicyDependencies, input: SearchPromptInput): Promise<TrainingResult> {
   const { store } = deps;
-  const { name, base, sampling, maxSteps, seed, concurrency, maxAttempts, rollouts } = input;
-  const { campaign, budget } = input;
-  const environments = deps.environments.paidBy({ campaign, budget, step: TRAINING });
-  const tasks = await resolveTasks({ store, environments }, input);
-  const environment = await environments.get(input.environment);
-  const { name: environmentName, version, plugin, policy } = await environment.describe();
-  const signal = activitySignal();
-  const shown = await lookAt({ environment, tasks, seed, campaign, concurrency, signal });
+  const { campaign, name, base, sampling, maxSteps, seed, rollouts } = input;
+  const { environment, policy, tasks, signal, batch } = await openTraining(deps, input);
   const reflection = openReflection({ ...input, store });
   const job = jobOf({ input, tasks, policy, reflectionChars: reflection.characters });
   const made = {
     version: SEARCH_VERSION,
     job,
     base,
-    environment: [environmentName, version, ...tasks.map((task) => shown.get(task) ?? null)],
-    plugin,
+    ...environment,
     sampling,
     seed,
     maxSteps,
@@ -62,18 +52,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
       learning: {
         base,
         checkpointEvery: 1,
-        batch: {
-          campaign,
-          environment,
-          sampling,
-          seed,
-          maxSteps,
-          concurrency,
-          maxAttempts,
-          inputs: inputsOf(input),
-          maskReadOnlyTurns: false,
-          everyStepAnew: false,
-        },
+        batch: { ...batch, sampling, maskReadOnlyTurns: false, everyStepAnew: false },
         maxRollouts: rollouts,
         reply: reflection.reply,
       },

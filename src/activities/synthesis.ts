@@ -1,6 +1,8 @@
-/** Step 2 of the method: writes or revises an environment, tests it, and judges its calibration rollouts. */
+/** Step 2 of the method: writes or revises an environment or takes modules of a folder, tests them, and judges calibration rollouts. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { readCandidates } from '../analyst/steps';
-import { digest } from '../store/hash';
+import { digest, sha256 } from '../store/hash';
 import type { ArtifactRef } from '../domain/artifacts';
 import {
   calibrate as judgeCalibration,
@@ -17,6 +19,7 @@ import { readOutcomes, readScored } from '../rollout/read';
 import { LEAKING_SHARE, leaksOf } from '../sandbox/leakage';
 import { withModule } from '../sandbox/module';
 import { SELF_TEST_VERSION, selfTest as runSelfTest, TESTED_SEEDS } from '../sandbox/self-test';
+import { moduleFiles } from '../sandbox/source';
 import type { ReviseInput } from '../synthesis/synthesizer';
 import { asking, type Dependencies, working } from './context';
 import { keptJson, readJson, type ArtifactStore } from '../store/store';
@@ -124,7 +127,7 @@ export async function calibrate(
 ): Promise<CalibrationReport> {
   const key = `calibration/${digest({ version: CALIBRATION_VERSION, bands, rollouts, confidence })}`;
   const ref = await keptJson(store, { key, producer: 'calibrate', inputs: [rollouts] }, async () => {
-    const { progress } = working('hold the rewards against the bands');
+    const { progress } = working('check calibration thresholds');
     progress(0, 1);
     const groups = [...groupByTask(await readOutcomes({ store, ref: rollouts })).values()];
     progress(1, 1);
@@ -161,3 +164,17 @@ async function leakFindings(source: string, forbidden: readonly string[]): Promi
 /** `module`: hash of its text as stored; `forbidden`: of the texts of the target's test tasks. */
 const selfTestKey = (of: { module: string; forbidden: readonly string[] }): string =>
   `self-test/${digest({ version: SELF_TEST_VERSION, ...of })}`;
+
+/** Stores the modules of a folder, by the names of their files. */
+export async function takeModules(
+  { store }: Pick<Dependencies, 'store'>,
+  { folder }: { folder: string },
+): Promise<{ file: string; module: ArtifactRef }[]> {
+  const taken = [];
+  for (const file of await moduleFiles(folder)) {
+    const body = await readFile(join(folder, file));
+    const about = { producer: 'takeModules', inputs: [], mediaType: 'text/javascript' };
+    taken.push({ file, module: await store.put({ key: `module/${sha256(body)}`, ...about, body }) });
+  }
+  return taken;
+}

@@ -16,8 +16,11 @@ import { leaksOf, messageHash, normalised } from '../sandbox/leakage';
 import { withModule } from '../sandbox/module';
 import { mixedTasks, seedsOfEach, seedTasks, TOGETHER } from '../domain/seeds';
 import { lookAt } from '../rollout/shown';
+import type { Purpose } from '../domain/rollout';
+import type { Dependencies } from './context';
 import type { Environments } from './environments';
-import type { RollOutInput } from './types';
+import { activitySignal } from './heartbeat';
+import type { LearnerInput, RollOutInput } from './types';
 
 type Of = Pick<RollOutInput, 'environment' | 'tasks'>;
 
@@ -44,6 +47,26 @@ export async function resolveTasks(
 /** What a batch of rollouts derives from besides its policy: the environment's modules, the plan. */
 export function inputsOf({ environment, tasks }: Of): ArtifactRef[] {
   return [...modulesOf(environment), ...(tasks.kind === 'plan' ? [tasks.plan] : [])];
+}
+
+/** Opens the environment of a training. Returns its tasks, what identifies it and them in the training's key, and the settings of all its batches. */
+export async function openTraining(
+  { store, environments }: Pick<Dependencies, 'store' | 'environments'>,
+  input: LearnerInput,
+) {
+  const { campaign, budget, seed, maxSteps, concurrency, maxAttempts } = input;
+  const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
+  const tasks = await resolveTasks({ store, environments: read }, input);
+  const step: Purpose = 'training';
+  const environment = await environments.paidBy({ campaign, budget, step }).get(input.environment);
+  const { name, version, plugin, policy } = await environment.describe();
+  const signal = activitySignal();
+  const shown = await lookAt({ environment, tasks, seed, campaign, concurrency, signal });
+  return {
+    ...{ tasks, policy, signal },
+    environment: { environment: [name, version, ...tasks.map((task) => shown.get(task) ?? null)], plugin },
+    batch: { campaign, environment, seed, maxSteps, concurrency, maxAttempts, inputs: inputsOf(input) },
+  };
 }
 
 /** Changes whenever other seeds would be left out. */

@@ -1,47 +1,29 @@
-/**
- * Trains one LoRA with GRPO on rollouts, and puts the modules that an arm trains on into the store. A training that has ended is found by its key.
- */
-import { join } from 'node:path';
-import { digest, sha256 } from '../store/hash';
-import type { ArtifactRef } from '../domain/artifacts';
+/** Trains one LoRA with GRPO on rollouts. A training that has ended is found by its key. */
+import { digest } from '../store/hash';
 import type { Trainer } from '../domain/campaign';
-import type { Purpose } from '../domain/rollout';
-import { lookAt } from '../rollout/shown';
 import { type LearningOptions, runLearner } from '../training/run-learner';
 import { tinkerKeys, tinkerPython, tinkerUrl } from '../policy/tinker';
-import { type GpuDependencies, ledgerOf, modelFolder, type Dependencies } from './context';
-import { activitySignal, markProgress, progress } from './heartbeat';
-import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
+import { type GpuDependencies, ledgerOf, modelFolder } from './context';
+import { markProgress, progress } from './heartbeat';
+import { openTraining } from './tasks';
 import type { TrainInput } from './types';
 import type { TrainingResult } from '../domain/results';
-import { readFile } from 'node:fs/promises';
-import { moduleFiles } from '../sandbox/source';
 
-const TRAINING: Purpose = 'training';
 /** Changes whenever the same job would come to other weights. */
 const TRAINER_VERSION = '5';
 
 export async function train(deps: GpuDependencies, input: TrainInput): Promise<TrainingResult> {
-  const { store } = deps;
   progress({ kind: 'train', waitsFor: 'its tasks to be looked at' });
-  const { campaign, budget } = input;
-  const read = deps.environments.paidBy({ campaign, budget, step: TEST_TEXTS });
-  const tasks = await resolveTasks({ store, environments: read }, input);
+  const { environment, tasks, signal, batch } = await openTraining(deps, input);
   const job = jobOf(input, tasks);
-  const { name, maker, base, maxSteps, maxTokens, thinking, trainer } = input;
-  const server = trainer?.kind === 'tinker' ? trainer : undefined;
+  const { campaign, name, maker, base, maxSteps, maxTokens, thinking, trainer } = input;
+  const server = trainer.kind === 'tinker' ? trainer : undefined;
   const { maskReadOnlyTurns, steps, temperature, checkpointEvery } = input.training;
-  const environment = await deps.environments.paidBy({ campaign, budget, step: TRAINING }).get(input.environment);
-  const { name: environmentName, version, plugin } = await environment.describe();
-  const { seed, concurrency } = input;
-  const signal = activitySignal();
-  const shown = await lookAt({ environment, tasks, seed, campaign, concurrency, signal });
   const id = digest({
     version: TRAINER_VERSION,
     maker,
     job,
-    environment: [environmentName, version, ...tasks.map((task) => shown.get(task) ?? null)],
-    plugin,
+    ...environment,
     base,
     maxSteps,
     maxTokens,
@@ -80,14 +62,8 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
             checkpointEvery,
             ...(server && { bill: billOf(deps, input, server) }),
             batch: {
-              campaign,
-              environment,
+              ...batch,
               sampling: { temperature, topP: 1, maxTokens, thinking },
-              maxSteps,
-              seed: input.seed,
-              concurrency: input.concurrency,
-              maxAttempts: input.maxAttempts,
-              inputs: inputsOf(input),
               maskReadOnlyTurns,
               everyStepAnew: true,
             },
@@ -142,17 +118,3 @@ const jobOf = ({ training, seed }: TrainInput, tasks: string[]): object => ({
   seed,
   tasks,
 });
-
-/** The modules of a folder, by the names of their files. */
-export async function takeModules(
-  { store }: Pick<Dependencies, 'store'>,
-  { folder }: { folder: string },
-): Promise<{ file: string; module: ArtifactRef }[]> {
-  const taken = [];
-  for (const file of await moduleFiles(folder)) {
-    const body = await readFile(join(folder, file));
-    const about = { producer: 'takeModules', inputs: [], mediaType: 'text/javascript' };
-    taken.push({ file, module: await store.put({ key: `module/${sha256(body)}`, ...about, body }) });
-  }
-  return taken;
-}

@@ -24,19 +24,16 @@ export interface Payer {
   budget: Budget;
 }
 
-/** Of the campaign: how rollouts are made, whatever they are for. No part of any key. */
-export type Making = Pick<Campaign['rollouts'], 'concurrency' | 'maxAttempts' | 'maxBrokenShare'>;
-
-/** Of the campaign: how long a learner may make no progress. */
-export type Silence = Pick<Campaign['workers'], 'stallSeconds'>;
-
 /** Input of a step that workers of a pool take. */
 export interface PoolInput {
   /** The id of the store that holds the campaign's artifacts. No part of any key. */
   store: string;
 }
 
-export interface RollOutInput extends PoolInput, Payer, Making {
+/** Settings of the campaign for all steps that make rollouts. No part of any key. */
+export interface RolloutSettings extends PoolInput, Payer, Pick<Campaign['rollouts'], 'concurrency' | 'maxAttempts'> {}
+
+export interface RollOutInput extends RolloutSettings, Pick<Campaign['rollouts'], 'maxBrokenShare'> {
   purpose: Purpose;
   /** What the batch is, for people: no part of its key. */
   title: string;
@@ -50,21 +47,24 @@ export interface RollOutInput extends PoolInput, Payer, Making {
   seed: number;
 }
 
-export interface TrainInput extends PoolInput, Payer, Omit<Making, 'maxBrokenShare'>, Silence {
-  /** What is trained, for people; names the trainer's folder. */
+/** Input of a step that runs a learner process. */
+export interface LearnerInput extends RolloutSettings, Pick<Campaign['workers'], 'stallSeconds'> {
+  /** The capability or arm, for display; names the learner's folder. */
   name: string;
-  /** What asked for it: part of the training's key. */
-  maker: Identity;
   environment: EnvironmentSpec;
   base: string;
   tasks: TaskSet;
-  /** Absent where the campaign was begun before it could be chosen. */
-  trainer?: Trainer;
-  training: Training;
   seed: number;
+  maxSteps: number;
+}
+
+export interface TrainInput extends LearnerInput {
+  /** What asked for it: part of the training's key. */
+  maker: Identity;
+  trainer: Trainer;
+  training: Training;
   maxTokens: number;
   thinking?: Sampling['thinking'];
-  maxSteps: number;
 }
 
 export interface WrittenReport {
@@ -76,21 +76,13 @@ export interface WrittenReport {
   file: string;
 }
 
-export interface SearchPromptInput extends PoolInput, Payer, Omit<Making, 'maxBrokenShare'>, Silence {
-  /** What the search is called, for people; names its folder. */
-  name: string;
-  environment: EnvironmentSpec;
-  base: string;
-  tasks: TaskSet;
-  /** The most rollouts that it may make, each counted once whatever asks for it again. */
+export interface SearchPromptInput extends LearnerInput {
+  /** Maximum number of rollouts; one that is asked for again counts once. */
   rollouts: number;
   search: PromptSearch;
   /** The model that writes prompts, and the campaign file's field that names it. */
   reflection: { field: string; model: LanguageModelSpec };
   sampling: Sampling;
-  /** Of rollouts. */
-  seed: number;
-  /** Of the search's own choices and of the replies. */
+  /** Seed of the search's own choices and of the replies; `seed` is that of the rollouts. */
   searchSeed: number;
-  maxSteps: number;
 }

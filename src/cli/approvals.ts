@@ -21,7 +21,7 @@ import {
 import { type ApprovalView, capabilitiesView, environmentView } from '../report/build/approval';
 import { approvalText } from '../report/sections/approval';
 import { print } from '../terminal';
-import { type Asked, queryNames, updateNames, workflowIds } from '../workflows/messages';
+import { type ApprovalRequest, queryNames, updateNames, workflowIds } from '../workflows/messages';
 import { readStatus } from './campaign-status';
 import { type CommonOptions, homeOf, requireYes } from './options';
 import { messageOf, UserError } from './errors';
@@ -29,7 +29,7 @@ import { readInput } from './input';
 import { type Temporal, withServer, withTemporal } from './temporal';
 import { type Snapshot, takeSnapshot } from './watch/snapshot';
 
-export interface PendingApproval extends Asked {
+export interface PendingApproval extends ApprovalRequest {
   /** The workflow that waits. */
   workflowId: string;
 }
@@ -136,7 +136,9 @@ async function pendingApprovals(temporal: Temporal, name: string): Promise<Pendi
   );
   const answers = await Promise.all(
     waiting.map(async ({ workflowId }) => {
-      const asked = await temporal.client.workflow.getHandle(workflowId).query<Asked | null>(queryNames.approval);
+      const asked = await temporal.client.workflow
+        .getHandle(workflowId)
+        .query<ApprovalRequest | null>(queryNames.approval);
       return asked ? [{ ...asked, workflowId }] : [];
     }),
   );
@@ -253,7 +255,10 @@ interface ShownApproval {
   file: string;
 }
 
-async function viewOf({ waiting, capabilities, environment }: Asked, store: ArtifactStore): Promise<ApprovalView> {
+async function viewOf(
+  { waiting, capabilities, environment }: ApprovalRequest,
+  store: ArtifactStore,
+): Promise<ApprovalView> {
   if (environment) return { waiting, environment: await environmentView({ store, ...environment }) };
   if (!capabilities) throw new Error(`nothing is shown of what waits for approval: ${waiting.names.join(', ')}`);
   const { rollouts, selection } = capabilities;

@@ -140,13 +140,17 @@ export class OutsideFailure extends Error {
 }
 
 /**
- * Why a labeling pass is left out, in a campaign and in `campaign analyse`: its answers can't be used, or it may spend no more; votes still count
- * out of all passes. Whatever else fails would meet every pass, and none is to be missing by chance.
+ * Failures for which a labeling pass is skipped, in a campaign and in `campaign analyse`; votes still count out of all passes. Any other failure affects
+ * every pass.
  */
-export const OF_A_PASS = ['AnswerInvalid', 'LabelsInvalid', 'BudgetSpent'] as const satisfies FailureType[];
+export const PASS_SKIPPING_FAILURES = [
+  'AnswerInvalid',
+  'LabelsInvalid',
+  'BudgetSpent',
+] as const satisfies FailureType[];
 
-/** Failures of a simulated user or a judge in one conversation: the other rollouts of a batch do not depend on it. */
-export const OF_A_CONVERSATION = [
+/** Failures of a simulated user or a judge in one conversation, on which the other rollouts of a batch do not depend. */
+export const CONVERSATION_FAILURES = [
   'UserSimulatorFailed',
   'UserSimulatorRejected',
   'JudgeFailed',

@@ -55,28 +55,32 @@ export interface CampaignChild {
   name: string;
 }
 
+/** The spent work of a capability or an arm. */
+export interface TrainedWork {
+  training: TrainingResult;
+  /** The checkpoints by rollouts spent, evaluated on held-out tasks; empty where it failed before all were. */
+  iterations: Iteration[];
+}
+
+/** The result of a child workflow. */
 interface Ended {
   name: string;
   workflowId: string;
   status: CampaignOutcome;
   reason?: string;
-}
-
-interface Trained {
-  training: TrainingResult;
-  iterations: Iteration[];
-  best: Iteration;
+  /** Absent where it failed before its training had ended. */
+  work?: TrainedWork;
+  /** The iteration that is evaluated; absent where the child has no policy. */
+  best?: Iteration;
 }
 
 export interface CapabilityResult extends Ended {
   rounds: SynthesisRound[];
-  trained?: Trained & {
-    /** Before: the base model, on the same tasks. */
+  /** The base model before and the best iteration after, on the same held-out tasks; set where the status is `completed`. */
+  validation?: {
     synthesized: { before: RolloutSummary; after: RolloutSummary };
     target: { before: RolloutSummary; after: RolloutSummary };
   };
-  /** Of one that failed after its training: it came to no adapter, and what it trained was spent all the same. */
-  unvalidated?: Omit<Trained, 'best'>;
 }
 
 /** A synthesized environment of others that was trained on, and how many of its training seeds. */
@@ -85,47 +89,38 @@ export interface TrainedOn {
   seeds: number;
 }
 
-/** The result of an arm's work. */
-export interface ArmOutcome {
-  /** In the order of rollouts spent; each was evaluated on the held-out train tasks of the target. */
-  iterations: Iteration[];
-  training: TrainingResult;
+/** Its status is `failed` also if none of its iterations is within the training rollouts that `trace` spent. */
+export interface ArmResult extends Ended {
+  kind: string;
   /** Capabilities whose environments it takes over. */
   builtOn?: string[];
   trainedOn?: TrainedOn[];
 }
 
-/** An arm that has ended. One that failed after its training has a `training` and no `iterations`. */
-export interface ArmResult extends Ended, Partial<ArmOutcome> {
-  kind: string;
-  /** The best iteration among those within the training rollouts that `trace` spent: what is evaluated. */
-  best?: Iteration;
-}
-
 export type ChildResult = CapabilityResult | ArmResult;
 
-export interface RouterResult {
-  /** Absent where it could not be fitted: then nothing is routed. */
-  router?: ArtifactRef;
-  /** Why it could not. */
-  reason?: string;
-  /** What a conversation can be given to. */
-  options: string[];
-  /** Those of the options that are sums of adapters: their parts. */
-  sums: string[][];
-  /** Why adapters were not added up, where there are several. */
-  noSums?: string;
-  /** Also of sums that were tried and are no options. */
-  outcomes: { option: string; rollouts: RolloutSummary }[];
-  /** Options that are left out, since their rollouts could not be made. */
-  failed?: { name: string; reason: string }[];
+/** What an arm's kind returns. */
+export type ArmOutcome = { work: TrainedWork } & Pick<ArmResult, 'builtOn' | 'trainedOn'>;
+
+/** The rollouts of several policies on the same tasks. */
+export interface PolicyBatches {
+  policies: { name: string; rollouts: RolloutSummary }[];
+  /** The policies whose rollouts could not be made. */
+  failed: { name: string; reason: string }[];
 }
 
-export interface EvaluationResult {
-  /** Base, each adapter, each arm, and `trace`, the routed policy: the same test tasks with one policy each. */
-  policies: { name: string; rollouts: RolloutSummary }[];
-  /** Those that could not be evaluated. */
-  failed: { name: string; reason: string }[];
+/** `policies` are those of the outcome matrix, also sums that are no option. */
+export interface RouterResult extends PolicyBatches {
+  /** Absent where it could not be fitted: then nothing is routed. */
+  router?: ArtifactRef;
+  /** Why it could not be fitted. */
+  reason?: string;
+  /** The policies that a conversation can be given to. */
+  options: string[];
+  /** The parts of each option that is a sum of adapters. */
+  sums: string[][];
+  /** Why several adapters were not added up. */
+  noSums?: string;
 }
 
 /** Everything that a campaign has found so far: what the report is made of. Later stages are absent when it stopped before them. */
@@ -147,7 +142,8 @@ export interface CampaignRecord {
   capabilities?: CapabilityResult[];
   arms?: ArmResult[];
   router?: RouterResult;
-  evaluation?: EvaluationResult;
+  /** Base, each adapter, each arm, and `trace`, the routed policy, on the test tasks. */
+  evaluation?: PolicyBatches;
 }
 
 /** What could not be done, for people: steps that failed, and children that came to nothing. Doing them again may help. */
@@ -162,7 +158,7 @@ export function failedIn({
     ...(selection?.failedPasses ?? []).map(({ pass }) => `labeling pass ${pass + 1}`),
     ...capabilities.flatMap(({ name, status }) => (status === 'failed' ? [name] : [])),
     // One that has a result did not fail, but spent too much to be compared.
-    ...arms.flatMap(({ name, status, iterations }) => (status === 'failed' && !iterations ? [name] : [])),
+    ...arms.flatMap(({ name, status, work }) => (status === 'failed' && !work?.iterations.length ? [name] : [])),
     ...(router?.reason === undefined ? [] : ['router']),
     ...(router?.failed ?? []).map(({ name }) => `${name} on the router's tasks`),
     ...(evaluation?.failed ?? []).map(({ name }) => `${name} on the test tasks`),
@@ -171,7 +167,7 @@ export function failedIn({
 
 /** The training rollouts that `trace` spent: those of all capabilities, also of one that failed after its training. */
 export const rolloutsOfTrace = (capabilities: readonly CapabilityResult[]): number =>
-  capabilities.reduce((sum, one) => sum + ((one.trained ?? one.unvalidated)?.training.rollouts ?? 0), 0);
+  capabilities.reduce((sum, one) => sum + (one.work?.training.rollouts ?? 0), 0);
 
 const count = z.number().int().nonnegative();
 const checkpointSchema = z.object({

@@ -9,14 +9,8 @@ import { type Candidate, commonest, type Label, type LabelPass, type Selection }
 import { countsOf, mean, populationStd, sumOf } from './statistics';
 
 const outcomes = ['failed', 'passed'] as const;
-const lists = [
-  'lacking_failed',
-  'present_failed',
-  'na_failed',
-  'lacking_passed',
-  'present_passed',
-  'na_passed',
-] as const;
+const labelLists = { LACKING: 'lacking', PRESENT: 'present', NA: 'na' } as const;
+const labelNames = Object.keys(labelLists) as (keyof typeof labelLists)[];
 type CapabilityLabels = LabelPass['labels'][string];
 
 /** The thresholds, and how many passes were planned where that is known: a pass that failed for good is one that did not vote. */
@@ -25,71 +19,38 @@ type Thresholds = Pick<SelectionRule, 'rho' | 'delta' | 'votes' | 'evidence'> & 
 const quote = (ids: string[]) => ids.slice(0, 20).join(', ') + (ids.length > 20 ? ` and ${ids.length - 20} more` : '');
 
 /**
- * What is wrong with a pass; empty if nothing is. Per capability the six lists must hold each trajectory once, with as many failed and
- * passed as `totals` says; all capabilities of a pass must speak of the same trajectories.
+ * Returns what is wrong with a pass; empty if nothing is. The lists of a capability must hold each trajectory once: as many failed and passed ones as
+ * `totals` says, and the same ones as the first capability holds.
  */
-export function checkPartition(pass: LabelPass): string[] {
-  const capabilities = Object.entries(pass.labels);
-  return [
-    ...capabilities.flatMap(([name, labels]) => repeatedIds(name, labels)),
-    ...outcomes.flatMap((outcome) => wrongTotals(pass, outcome)),
-    ...outcomes.flatMap((outcome) => strayIds(capabilities, outcome)),
-  ];
-}
-
-function repeatedIds(name: string, labels: CapabilityLabels): string[] {
-  const seen = new Map<string, string>();
-  const problems = new Map<string, string[]>();
-  for (const list of lists) {
-    for (const id of labels[list]) {
-      const before = seen.get(id);
-      if (before === undefined) seen.set(id, list);
-      else {
-        const where = before === list ? `${list} twice` : `both ${before} and ${list}`;
-        problems.set(where, [...(problems.get(where) ?? []), id]);
-      }
-    }
-  }
-  return [...problems].map(
-    ([where, ids]) => `capability "${name}": in ${where}: ${quote(ids)}; each id belongs in one list, once`,
-  );
-}
-
-/** The ids of one outcome, without repeats. */
-function idsOf(labels: CapabilityLabels, outcome: (typeof outcomes)[number]): Set<string> {
-  return new Set(lists.filter((list) => list.endsWith(outcome)).flatMap((list) => labels[list]));
-}
-
-function wrongTotals(pass: LabelPass, outcome: (typeof outcomes)[number]): string[] {
-  const total = pass.totals[`total_${outcome}`];
-  return Object.entries(pass.labels).flatMap(([name, labels]) => {
-    const held = idsOf(labels, outcome);
-    if (held.size === total) return [];
-    return [
-      `capability "${name}": lists lacking_${outcome}, present_${outcome}, na_${outcome} hold ${held.size} ids, ` +
-        `totals.total_${outcome} is ${total}; the ids: ${quote([...held]) || 'none'}`,
-    ];
-  });
-}
-
-/** Ids that a capability lacks or has alone, against what at least half of the pass's capabilities hold. */
-function strayIds(capabilities: [string, CapabilityLabels][], outcome: (typeof outcomes)[number]): string[] {
-  const held = capabilities.map(([name, labels]) => [name, idsOf(labels, outcome)] as const);
-  const holders = countsOf(held.flatMap(([, ids]) => [...ids]));
-  const known = [...holders].filter(([, count]) => 2 * count >= capabilities.length).map(([id]) => id);
-  const knownSet = new Set(known);
-  return held.flatMap(([name, ids]) => {
-    const missing = known.filter((id) => !ids.has(id));
-    const extra = [...ids].filter((id) => !knownSet.has(id));
-    const lists = `lacking_${outcome}, present_${outcome}, na_${outcome}`;
-    return [
-      ...(missing.length > 0
-        ? [`capability "${name}": in none of ${lists}: ${quote(missing)}; other capabilities label them`]
-        : []),
-      ...(extra.length > 0
-        ? [`capability "${name}": in ${lists}: ${quote(extra)}; other capabilities do not label them`]
-        : []),
-    ];
+export function checkPartition({ labels, totals }: LabelPass): string[] {
+  return outcomes.flatMap((outcome) => {
+    const lists = `lists lacking_${outcome}, present_${outcome}, na_${outcome}`;
+    const total = totals[`total_${outcome}`];
+    const held = Object.entries(labels).map(([name, own]) => ({
+      name,
+      counts: countsOf(labelNames.flatMap((label) => own[`${labelLists[label]}_${outcome}`])),
+    }));
+    const first = held[0];
+    return held.flatMap(({ name, counts }) => {
+      const ids = [...counts.keys()];
+      const problem = (what: string, wrong: string[]) =>
+        wrong.length > 0 ? [`capability "${name}": ${lists} ${what}: ${quote(wrong)}`] : [];
+      return [
+        ...problem(
+          'hold twice',
+          ids.filter((id) => counts.get(id)! > 1),
+        ),
+        ...problem(
+          `lack ids of "${first?.name}"`,
+          [...(first?.counts.keys() ?? [])].filter((id) => !counts.has(id)),
+        ),
+        ...problem(
+          `hold ids that "${first?.name}" has not`,
+          ids.filter((id) => !first?.counts.has(id)),
+        ),
+        ...problem(`hold ${ids.length} ids and totals.total_${outcome} is ${total}`, ids.length === total ? [] : ids),
+      ];
+    });
   });
 }
 
@@ -233,9 +194,6 @@ export interface Reading {
   reason?: string;
   message?: number | undefined;
 }
-
-const labelLists = { LACKING: 'lacking', PRESENT: 'present', NA: 'na' } as const;
-const labelNames = Object.keys(labelLists) as (keyof typeof labelLists)[];
 
 /** By capability and trajectory, in the order of the passes; one that did not look at a trajectory says nothing of it. */
 export function readingsOf(passes: readonly LabelPass[]): Map<string, Map<string, Reading[]>> {

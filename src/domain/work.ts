@@ -1,6 +1,5 @@
 /**
- * How steps are dealt out, and tell how far they are: of every activity the queue that its workers take it from, and what it does, as `campaign watch`
- * says it. One that has no entry, and an entry without an activity, do not compile (src/activities/index.ts).
+ * Task queues, and how activities report their progress.
  * Invariant: two homes on one Temporal server never share the queue of workflows, and share workers only where both name the same pool.
  */
 import type { Purpose } from './rollout';
@@ -27,6 +26,10 @@ export const storeOfQueue = (controlQueue: string): string => controlQueue.slice
  * pools have no dot.
  */
 export const longQueue = (queue: string): string => `${queue}.long`;
+
+/** Returns which queue this is, or undefined for that of another program. */
+export const queueNameOf = (queue: string): QueueName | undefined =>
+  (Object.keys(taskQueues) as QueueName[]).find((name) => queue.startsWith(taskQueues[name]('')));
 
 /** Exit code of a worker that stops by itself, since it failed all that it took; of any other program it is a crash. */
 export const FAULTY = 3;
@@ -79,37 +82,6 @@ export interface AttemptCounts {
 }
 export type HeartbeatDetails = (AnalysisHeartbeat | RolloutHeartbeat | TrainHeartbeat) & { counts?: AttemptCounts };
 
-export interface ActivityEntry {
-  queue: QueueName;
-  doing: string;
-}
-
-export const activities = {
-  prepare: { queue: 'control', doing: 'checking the parts and splitting the tasks' },
-  discover: { queue: 'control', doing: 'looking for capabilities' },
-  label: { queue: 'control', doing: 'labeling trajectories' },
-  select: { queue: 'control', doing: 'selecting capabilities' },
-  synthesize: { queue: 'control', doing: 'writing the environment' },
-  selfTest: { queue: 'control', doing: 'testing the environment' },
-  calibrate: { queue: 'control', doing: 'holding the rewards against the bands' },
-  takeModules: { queue: 'control', doing: 'taking over the environments' },
-  recallDecision: { queue: 'control', doing: 'looking for an earlier decision' },
-  keepDecision: { queue: 'control', doing: 'keeping the decision' },
-  findGains: { queue: 'control', doing: 'comparing the adapters' },
-  writeReport: { queue: 'control', doing: 'writing the report' },
-  rollOut: { queue: 'rollouts', doing: 'beginning rollouts' },
-  // It makes rollouts, and needs no GPU.
-  searchPrompt: { queue: 'rollouts', doing: 'beginning to search for a prompt' },
-  checkBase: { queue: 'rollouts', doing: 'looking at the base model' },
-  checkAdapters: {
-    queue: 'rollouts',
-    doing: 'trying the policy server with an adapter that changes nothing',
-  },
-  // A router may ask the policy.
-  fitRouter: { queue: 'rollouts', doing: 'fitting the router' },
-  train: { queue: 'gpu', doing: 'beginning to train' },
-} as const satisfies Record<string, ActivityEntry>;
-
 /** Of batches of rollouts: `long` ones take all of the target's tasks and have a queue of their own; a training waits for a calibration. */
 export const batchOrder: Record<Purpose, { long?: true; first?: true }> = {
   base_rollouts: { long: true },
@@ -119,12 +91,3 @@ export const batchOrder: Record<Purpose, { long?: true; first?: true }> = {
   outcome_matrix: { long: true },
   test: { long: true },
 };
-
-export type ActivityName = keyof typeof activities;
-/** Of the activities on one queue. */
-export type ActivityOn<Queue extends ActivityEntry['queue']> = {
-  [Name in ActivityName]: (typeof activities)[Name]['queue'] extends Queue ? Name : never;
-}[ActivityName];
-
-export const activityEntry = (name: string): ActivityEntry | undefined =>
-  name in activities ? activities[name as ActivityName] : undefined;

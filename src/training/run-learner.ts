@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { asideIn, folderIn, replaceFile } from '../store/durable-file';
 import { digest } from '../store/hash';
 import { keptJson, readJson, type ArtifactStore } from '../store/store';
-import { type FailureType, OF_A_CONVERSATION, OutsideFailure } from '../domain/failures';
+import { type FailureType, CONVERSATION_FAILURES, OutsideFailure } from '../domain/failures';
 import { type Checkpoint, type TrainingResult, trainingResultSchema } from '../domain/results';
 import type { Outcome } from '../domain/outcomes';
 import { brokenFailure, type Rollout } from '../domain/rollout';
@@ -317,7 +317,7 @@ export class Learning {
 /** Leaves out the groups in which a simulated user or a judge failed at a conversation; returns all tasks if no group would be left. */
 function withoutUnanswered(tasks: string[], outcomes: readonly Outcome[]): string[] {
   const isUnanswered = (one: Outcome) =>
-    one.status === 'broken' && OF_A_CONVERSATION.some((type) => type === one.error.type);
+    one.status === 'broken' && CONVERSATION_FAILURES.some((type) => type === one.error.type);
   const unanswered = new Set(outcomes.filter(isUnanswered).map(({ task }) => task));
   return unanswered.size < tasks.length ? tasks.filter((task) => !unanswered.has(task)) : tasks;
 }

@@ -1,9 +1,9 @@
-/** The first two stages: a look at the base model and its rollouts, then discovery, N labeling passes, selection. */
+/** The first two stages: the base rollouts, then the selection of capabilities by discovery, N labeling passes and votes. */
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import { armName } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
-import { OF_A_PASS, type FailureType } from '../domain/failures';
+import { PASS_SKIPPING_FAILURES, type FailureType } from '../domain/failures';
 import type { SelectionResult } from '../domain/results';
 import { failedWith, reasonOf } from './failures';
 import { checkAdapters, checkBase, required, rollOutTarget, type Run } from './run';
@@ -43,18 +43,18 @@ export async function selectionStage(run: Run): Promise<void> {
     candidates,
     ...(passes && { labels: passes.labels }),
   });
-  requireOtherNames(run, selected);
+  requireUniqueNames(run, selected);
   const { labels = [], failedPasses = [] } = passes ?? {};
   const failed = failedPassesText(failedPasses, rule.passes);
-  const say = (capabilities: readonly { candidate: Candidate }[]) =>
+  const show = (capabilities: readonly { candidate: Candidate }[]) =>
     status.detail('selection', (capabilities.map((s) => s.candidate.name).join(', ') || 'nothing selected') + failed);
-  say(selected);
+  show(selected);
   found.selection = await approvedSelection(run, { candidates, labels, failedPasses, selection: ref, selected });
-  say(found.selection.selected);
+  show(found.selection.selected);
 }
 
-/** Arms and capabilities are rows of one report. */
-function requireOtherNames({ config }: Run, capabilities: readonly { candidate: Candidate }[]): void {
+/** Throws if an arm has the name of a selected capability: both are rows of one report. */
+function requireUniqueNames({ config }: Run, capabilities: readonly { candidate: Candidate }[]): void {
   const taken = config.arms.map(armName).find((name) => capabilities.some(({ candidate }) => candidate.name === name));
   if (taken === undefined) return;
   throw ApplicationFailure.nonRetryable(
@@ -71,8 +71,8 @@ function failedPassesText(failed: SelectionResult['failedPasses'], passes: numbe
 }
 
 /**
- * N passes side by side. One whose answers can't be used, or that may spend no more, is left out: votes still count out of N. What would
- * meet every pass (an endpoint that is away, an analyst's options that are wrong) fails the campaign.
+ * Runs N labeling passes side by side. A pass whose answers can't be used, or that exceeds the budget, is skipped, and votes still count out of N. A
+ * failure that affects every pass, such as wrong options of the analyst, fails the campaign.
  */
 async function label(
   { config }: Run,
@@ -85,7 +85,7 @@ async function label(
       const step = longControl(config, `labeling pass ${pass + 1} of ${rule.passes}`);
       return await step.label({ campaign, budget, target, analyst, rollouts, candidates, pass, seed });
     } catch (error) {
-      if (failedWith(error, ...OF_A_PASS) === undefined) throw error;
+      if (failedWith(error, ...PASS_SKIPPING_FAILURES) === undefined) throw error;
       return { pass, reason: reasonOf(error) };
     }
   });

@@ -1,7 +1,7 @@
 /**
- * What waits for a person: one update that decides, refused in words where it decides nothing, and a query that shows what is waited for; then the
- * two things that are asked about, the selected capabilities and an environment. Invariant: a thing is decided once; the decision is kept, so
- * that a campaign that is started again does not ask again.
+ * Approvals by a person. An update decides, and its validator refuses one that decides nothing; a query shows what waits. A campaign asks about the
+ * selected capabilities, a capability about its environment. Each subject is decided once. The decision is stored, so that a campaign that is
+ * started again does not ask again.
  */
 import {
   ApplicationFailure,
@@ -25,19 +25,19 @@ import type { Campaign } from '../domain/campaign';
 import type { Candidate } from '../domain/capability';
 import type { FailureType } from '../domain/failures';
 import type { SelectedCapability, SelectionResult } from '../domain/results';
-import { type Asked, queryNames, updateNames } from './messages';
+import { type ApprovalRequest, queryNames, updateNames } from './messages';
 import { required, type Run } from './run';
 import type { ChildStatus } from './status';
 import { control } from './steps';
 
 const decideUpdate = defineUpdate<Decision, [Answer]>(updateNames.decide);
-const askedQuery = defineQuery<Asked | null>(queryNames.approval);
+const askedQuery = defineQuery<ApprovalRequest | null>(queryNames.approval);
 
 const hours = (count: number): number => count * 3600 * 1000;
 
-/** What is asked, and why an answer to it can't be taken. */
+/** A subject of approval. `refuse` returns why an answer does not fit it. */
 export interface Subject {
-  asked: Asked & { waiting: Omit<Waiting, 'since' | 'reminded' | 'until'> };
+  asked: ApprovalRequest & { waiting: Omit<Waiting, 'since' | 'reminded' | 'until'> };
   refuse(answer: Answer): string | undefined;
 }
 
@@ -45,7 +45,7 @@ export class Approvals {
   private subject: Subject | undefined;
   private readonly decided = new Map<string, Decision>();
 
-  /** `onChange` is called with what waits, and with undefined once it is decided. */
+  /** Calls `onChange` with the subject that waits, and with undefined once it is decided. */
   constructor(private readonly onChange: (waiting: Waiting | undefined) => void) {
     setHandler(askedQuery, () => this.subject?.asked ?? null, {
       description: 'What waits for approval; null if nothing does',
@@ -56,7 +56,7 @@ export class Approvals {
     });
   }
 
-  /** Waits until somebody decides, or the time for it is over. @throws NotApproved if that fails it. */
+  /** Waits until a person decides or `approval.timeoutHours` is over. Throws NotApproved if the timeout fails the workflow. */
   async ask(o: { campaign: Campaign; subject: Subject }): Promise<Decision> {
     const { campaign, subject } = o;
     const { of } = subject.asked.waiting;
@@ -67,7 +67,7 @@ export class Approvals {
       return kept;
     }
     const decision = await this.wait({ campaign, subject });
-    // That nobody answered is no reason to leave something out for ever.
+    // A rejection by timeout is not stored: the next start asks again.
     if (decision.by === 'person' || decision.kind === 'approve')
       await control(campaign, 'keep the decision').keepDecision({ ...about, decision });
     return decision;
@@ -108,7 +108,7 @@ export class Approvals {
     return decision;
   }
 
-  /** @throws Error in words, which refuses the update. */
+  /** Throws an Error, whose message the sender of the update sees, to refuse it. */
   private check(input: unknown): void {
     const waiting = this.subject?.asked.waiting;
     const last = [...this.decided.values()].at(-1);
@@ -146,7 +146,7 @@ function timedOut({ approval }: Campaign, { asked: { waiting } }: Subject): Deci
   );
 }
 
-/** The selection with what was decided of it; as it is where nobody is asked. */
+/** Returns the selection as a person decided it, or unchanged if the campaign does not ask. */
 export async function approvedSelection(run: Run, selection: SelectionResult): Promise<SelectionResult> {
   const { config, status, found } = run;
   const { selected } = selection;
@@ -186,10 +186,10 @@ const capabilitiesRefusal =
 const namesIn = (answer: Answer): string[] =>
   answer.kind === 'reject' ? (answer.names ?? []) : (answer.capabilities ?? []).map(({ name }) => name);
 
-/** What becomes of an accepted version: it is taken; another text is tried in its place, an edited one or the synthesizer's next; or none is. */
+/** `take` trains on the version, `give up` ends synthesis, and an object continues with the edited module or else the synthesizer's next one. */
 export type Verdict = 'take' | 'give up' | { edited?: ArtifactRef | undefined };
 
-/** Asks about the last of the rounds, and puts what was decided there. */
+/** Asks about the module of the last round, and records the decision in that round. */
 export async function environmentVerdict(o: {
   campaign: Campaign;
   candidate: Candidate;
@@ -210,12 +210,12 @@ export async function environmentVerdict(o: {
     },
   });
   last.decision = decision;
-  // That nobody answered tells the synthesizer nothing.
+  // A timeout gives the synthesizer no reason that it could work on.
   if (decision.kind === 'reject') return decision.by === 'timeout' ? 'give up' : {};
   return decision.module ? { edited: decision.module } : 'take';
 }
 
-/** What a rejection says to the report. */
+/** Returns the rejection as the report shows it; undefined if the round was not rejected. */
 export function rejectionText({ decision }: SynthesisRound): string | undefined {
   if (decision?.kind !== 'reject') return undefined;
   const { by, reason } = decision;

@@ -1,13 +1,13 @@
 /**
- * One baseline arm, whatever its kind. Invariant: every end is a result, a failure too, which holds it; but a cancellation, what is about the campaign as a whole and a crash
- * of the workflow itself.
+ * Runs one baseline arm of any kind. Every outcome yields an ArmResult: it is returned, or carried in the details of the failure that is thrown. The
+ * exceptions are a cancellation, a campaign-wide failure (failures.ts) and a defect of the workflow code.
  */
 import { workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
 import { kindOf } from '../domain/kinds';
 import type { ArmResult, CapabilityResult, Prepared } from '../domain/results';
 import { arms } from './arms';
-import { childFailure, resultingReason } from './failures';
+import { childFailure, toFailureReason } from './failures';
 import { ChildStatus, withOutcome } from './status';
 
 export interface ArmInput {
@@ -26,12 +26,12 @@ async function runArm({ spec, ...input }: ArmInput): Promise<ArmResult> {
   const result = { name, kind: spec.kind, workflowId: workflowInfo().workflowId };
   try {
     const outcome = await kindOf(arms, spec).open(spec, undefined)({ ...input, name, status });
-    status.set('completed', `${outcome.iterations.length} iterations`);
+    status.set('completed', `${outcome.work.iterations.length} iterations`);
     return { ...result, status: 'completed', ...outcome };
   } catch (error) {
-    const reason = resultingReason(error);
+    const reason = toFailureReason(error);
     status.set('failed', reason);
-    const training = status.work && { training: status.work.training };
-    throw childFailure({ ...result, status: 'failed', reason, ...training }, error);
+    const work = status.work && { work: status.work };
+    throw childFailure({ ...result, status: 'failed', reason, ...work }, error);
   }
 }

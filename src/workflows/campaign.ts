@@ -1,6 +1,6 @@
 /**
- * A campaign: base rollouts -> discover -> label x N -> select -> one child per capability and per arm, side by side -> fit the router
- * -> final evaluation -> report. Invariant: a step's texts and weights are in the artifact store; the workflow holds references and figures.
+ * Runs a campaign: base rollouts, discovery, N labeling passes, selection, one child per capability and per arm side by side, the router, the evaluation
+ * and the report. Texts and weights are in the store; the workflow holds references and figures.
  */
 import { upsertMemo, workflowInfo } from '@temporalio/workflow';
 import { type Stage, stages } from '../domain/campaign';
@@ -36,7 +36,7 @@ async function runCampaign({
     ...(until && { until }),
   });
   const { pool } = prepared;
-  // Whoever starts workers later has to know it.
+  // Workers for this pool can be started later, by what the memo says.
   upsertMemo({ pool } satisfies Memo);
   const config = { ...given, workers: { ...given.workers, pool } };
   const trains = until !== 'rollouts' && until !== 'selection';

@@ -1,20 +1,20 @@
 /**
- * One capability: an environment is written, self-tested and calibrated (and revised with what was found, within the rounds), a LoRA trained
- * on it and validated. Invariant: every end is a result, a failure too, which holds it; but a cancellation, what is about the campaign as a
- * whole (a damaged artifact, a language model that can't be asked) and a crash of the workflow itself.
+ * Runs one capability: synthesizes an environment, trains a LoRA on it and validates the best checkpoint. Every outcome yields a CapabilityResult: it is
+ * returned, or carried in the details of the failure that is thrown. The exceptions are a cancellation, a campaign-wide failure (failures.ts) and
+ * a defect of the workflow code.
  */
 import { workflowInfo } from '@temporalio/workflow';
 import type { ArtifactRef } from '../domain/artifacts';
 import { bestIteration, type CapabilityResult } from '../domain/results';
 import type { RolloutSummary } from '../domain/rollout';
 import { ChildStatus, percent, withOutcome } from './status';
-import { childFailure, resultingReason } from './failures';
+import { childFailure, toFailureReason } from './failures';
 import { basePolicy, part, rollOut } from './steps';
 import { type SynthesisInput, synthesize } from './synthesis';
-import { practiceOn, train } from './training';
+import { trainingTasks, train } from './training';
 
 export interface CapabilityInput extends SynthesisInput {
-  /** The base model on the held-out part of the target's train split. */
+  /** Rollouts of the base model on the held-out tasks of the target's train split. */
   baseHeldOut: RolloutSummary;
 }
 
@@ -27,34 +27,31 @@ async function runCapability(input: CapabilityInput): Promise<CapabilityResult> 
   const result: CapabilityResult = { name, workflowId: workflowInfo().workflowId, status: 'failed', rounds: [] };
   try {
     const environment = await synthesize(input, result.rounds, status);
-    if (!('reason' in environment)) {
-      result.trained = await trainAndValidate(input, environment.module, status);
-      result.status = 'completed';
-      const { before, after } = result.trained.synthesized;
-      status.set('completed', `success ${percent(before.successRate)} -> ${percent(after.successRate)}`);
-    } else {
-      Object.assign(result, { status: 'not_trained' as const, reason: environment.reason });
-      status.set(result.status, environment.reason);
+    if ('reason' in environment) {
+      status.set('not_trained', environment.reason);
+      return { ...result, status: 'not_trained', reason: environment.reason };
     }
+    const trained = await trainAndValidate(input, environment.module, status);
+    const { before, after } = trained.validation.synthesized;
+    status.set('completed', `success ${percent(before.successRate)} -> ${percent(after.successRate)}`);
+    return { ...result, status: 'completed', ...trained };
   } catch (error) {
-    result.reason = resultingReason(error);
-    if (status.work) result.unvalidated = status.work;
-    status.set('failed', result.reason);
-    throw childFailure(result, error);
+    const reason = toFailureReason(error);
+    status.set('failed', reason);
+    throw childFailure({ ...result, reason, ...(status.work && { work: status.work }) }, error);
   }
-  return result;
 }
 
 async function trainAndValidate(
   { campaign, prepared, candidate, baseHeldOut }: CapabilityInput,
   module: ArtifactRef,
   status: ChildStatus,
-): Promise<NonNullable<CapabilityResult['trained']>> {
+): Promise<Required<Pick<CapabilityResult, 'work' | 'best' | 'validation'>>> {
   const { training: settings, validation, target } = campaign;
   const { steps, groupsPerStep } = settings;
   const { name } = candidate;
-  const { environment, tasks, heldOut } = practiceOn(campaign, [module], steps * groupsPerStep);
-  const { training, iterations } = await train({
+  const { environment, tasks, heldOut } = trainingTasks(campaign, [module], steps * groupsPerStep);
+  const work = await train({
     campaign,
     prepared,
     status,
@@ -65,7 +62,7 @@ async function trainAndValidate(
     heldOut,
     steps,
   });
-  const best = bestIteration(iterations);
+  const best = bestIteration(work.iterations);
   if (!best) throw new Error(`the training of ${name} left no checkpoint`);
   status.set('validate', `step ${best.step} is the best iteration`);
   const batch = { purpose: 'held_out', attempts: validation.trials } as const;
@@ -82,10 +79,11 @@ async function trainAndValidate(
     rollOut(campaign, { ...onTarget, title: `${title} on the target`, policy: best.policy }),
   ]);
   return {
-    training,
-    iterations,
+    work,
     best,
-    synthesized: { before, after: best.heldOut },
-    target: { before: baseHeldOut, after: targetAfter },
+    validation: {
+      synthesized: { before, after: best.heldOut },
+      target: { before: baseHeldOut, after: targetAfter },
+    },
   };
 }

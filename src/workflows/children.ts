@@ -1,11 +1,10 @@
 /**
- * The capability stage: one child per selected capability and per arm, side by side. Invariants: a child that fails for good is a row of the report;
- * when the stage fails, all children have ended, so that a restarted campaign does not find them running.
+ * The capability stage runs one child per selected capability and per arm, side by side. A child that fails for good is a row of the report. When
+ * the stage fails, it first waits for all children to end, so that a restarted campaign does not find them running.
  */
 import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
 import { CancellationScope, ParentClosePolicy, startChild, workflowInfo } from '@temporalio/workflow';
 import { armName, type Campaign } from '../domain/campaign';
-import type { Lacking } from '../domain/capability';
 import { kindOf } from '../domain/kinds';
 import { escapeMarkdown } from '../domain/plain-text';
 import {
@@ -20,8 +19,8 @@ import {
 import type { ArmInput } from './arm';
 import { arms } from './arms';
 import type { CapabilityInput } from './capability';
-import { endedIn, isCancelled, reasonOf, resultingReason } from './failures';
-import { searchAttributeNames, workflowIds, workflowTypes } from './messages';
+import { isCancelled, reasonOf, resultInFailure, toFailureReason } from './failures';
+import { type ChildRef, searchAttributeNames, type StepStatus, workflowIds, workflowTypes } from './messages';
 import { checkAdapters, required, rollOutTarget, type Run } from './run';
 import { basePolicy } from './steps';
 
@@ -31,7 +30,7 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   found.capabilities = [];
   found.arms = [];
   if (selected.length === 0) return;
-  // Now it is known how many may be added up, and no training is spent yet.
+  // The policy server has to take the sum of all adapters; this is checked before any training is spent.
   if (selected.length > 1) await checkAdapters(run, selected.length);
   const baseRollouts = required(found.baseRollouts).ref;
   const baseHeldOut = await rollOutTarget(run, {
@@ -44,7 +43,7 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   found.baseHeldOut = baseHeldOut;
   const { steps, groupsPerStep, groupSize } = campaign.training;
   const common = { campaign, prepared, baseRollouts, candidates, baseHeldOut };
-  // What trace spends if every selected capability comes to an adapter.
+  // The training rollouts of trace if every selected capability yields an adapter.
   const most = steps * groupsPerStep * groupSize * selected.length;
   const children = new CancellationScope();
   const begun: Promise<unknown>[] = [];
@@ -53,15 +52,17 @@ export async function capabilitiesStage(run: Run): Promise<void> {
     return child;
   };
   const startArms = (specs: Campaign['arms'], budget: number, capabilities: CapabilityResult[]) =>
-    Promise.all(specs.map((spec) => begin(startArm(run, { campaign, prepared, spec, budget, capabilities }))));
+    Promise.all(specs.map((spec) => begin(runArm(run, { campaign, prepared, spec, budget, capabilities }))));
   const isLater = (spec: Campaign['arms'][number]) => kindOf(arms, spec).buildsOnCapabilities?.(spec) ?? false;
   const later = campaign.arms.filter(isLater);
   const atOnce = campaign.arms.filter((spec) => !isLater(spec));
   const sideBySide = () => {
     const running = Promise.all(
       selected.map(({ candidate }) => {
-        const others = selected.flatMap(({ candidate: other }) => (other === candidate ? [] : [wordsOf(other)]));
-        return begin(startCapability(run, { ...common, candidate, others }));
+        const others = selected.flatMap(({ candidate: other }) =>
+          other === candidate ? [] : [{ name: other.name, definition: other.definition }],
+        );
+        return begin(runCapability(run, { ...common, candidate, others }));
       }),
     );
     return Promise.all([
@@ -79,68 +80,56 @@ export async function capabilitiesStage(run: Run): Promise<void> {
   found.arms = comparedArms(run, ended.flat(), rolloutsOfTrace(capabilities));
 }
 
-/** The arms in the order of the campaign file, each with its best iteration within the training rollouts that trace really spent. */
+/** Returns the arms in the order of the campaign file, each with its best iteration within the training rollouts that trace spent. */
 function comparedArms({ config }: Run, arms: ArmResult[], spent: number): ArmResult[] {
   const inOrder = config.arms.flatMap((spec) => arms.find(({ name }) => name === armName(spec)) ?? []);
   return inOrder.map((arm) => {
-    if (!arm.iterations) return arm;
-    const best = bestIteration(withinBudget(arm.iterations, spent));
+    if (!arm.work || arm.status === 'failed') return arm;
+    const best = bestIteration(withinBudget(arm.work.iterations, spent));
     if (best) return { ...arm, best };
     const reason = `none of its iterations is within the ${spent} training rollouts that trace spent`;
     return { ...arm, status: 'failed', reason };
   });
 }
 
-const wordsOf = ({ name, definition }: Lacking): Lacking => ({ name, definition });
-
 const campaignAttribute = defineSearchAttributeKey(searchAttributeNames.campaign, 'KEYWORD');
 const childAttribute = defineSearchAttributeKey(searchAttributeNames.child, 'KEYWORD');
 
-export async function startCapability(run: Run, input: CapabilityInput): Promise<CapabilityResult> {
-  const { name } = input.candidate;
-  const failed = (reason: string, workflowId: string): CapabilityResult => {
-    return { name, workflowId, status: 'failed', reason, rounds: [] };
-  };
-  return child(run, { kind: 'capability', name, args: [input], failed });
-}
+const runCapability = (run: Run, input: CapabilityInput): Promise<CapabilityResult> =>
+  runChild(run, {
+    ...{ kind: 'capability', input },
+    failed: { name: input.candidate.name, status: 'failed', rounds: [] },
+  });
 
-export async function startArm(run: Run, input: ArmInput): Promise<ArmResult> {
-  const { kind } = input.spec;
-  const name = armName(input.spec);
-  const failed = (reason: string, workflowId: string): ArmResult => {
-    return { name, kind, workflowId, status: 'failed', reason };
-  };
-  return child(run, { kind: 'arm', name, args: [input], failed });
-}
+const runArm = (run: Run, input: ArmInput): Promise<ArmResult> =>
+  runChild(run, {
+    ...{ kind: 'arm', input },
+    failed: { name: armName(input.spec), kind: input.spec.kind, status: 'failed' },
+  });
 
-interface Child<R> extends Pick<CampaignChild, 'kind' | 'name'> {
-  args: unknown[];
-  failed: (reason: string, workflowId: string) => R;
-}
-
-/** Runs a child to its result, or makes one of its failure; one whose result is kept is not run. */
-async function child<R extends ChildResult>(run: Run, o: Child<R>): Promise<R> {
-  const { kind, name } = o;
-  const { status, kept } = run;
+/** Runs a child to its result. `failed` completes the result of one that throws none. A child whose earlier result is kept is not run. */
+async function runChild<R extends ChildResult>(
+  { config, status, kept }: Run,
+  { kind, input, failed }: { kind: CampaignChild['kind']; input: object; failed: Omit<R, 'workflowId' | 'reason'> },
+): Promise<R> {
+  const { name } = failed;
   const workflowId = workflowIds[kind](workflowInfo().workflowId, name);
   const ref: CampaignChild = { workflowId, kind, name };
   status.child(ref, 'waiting');
-  const known = kept.find((one) => one.workflowId === workflowId) as R | undefined;
-  const result = known ?? (await runChild(run, ref, o));
-  status.child(ref, result.status, result.reason);
-  return result;
-}
-
-async function runChild<R>({ config, status }: Run, ref: CampaignChild, { args, failed }: Child<R>): Promise<R> {
+  let result = kept.find((one) => one.workflowId === workflowId) as R | undefined;
   try {
-    const started = await startChild(workflowTypes[ref.kind], { ...childOptions(config, ref), args });
-    status.child(ref, 'running');
-    return (await started.result()) as R;
+    if (!result) {
+      const started = await startChild(workflowTypes[kind], { ...childOptions(config, ref), args: [input] });
+      status.child(ref, 'running');
+      result = (await started.result()) as R;
+    }
   } catch (error) {
     if (isCancelled(error)) status.child(ref, 'cancelled');
     else status.child(ref, 'failed', reasonOf(error));
-    return endedIn<R>(error) ?? failed(resultingReason(error), ref.workflowId);
+    result = resultInFailure<R>(error) ?? ({ ...failed, workflowId, reason: toFailureReason(error) } as R);
   }
+  status.child(ref, result.status, result.reason);
+  return result;
 }
 
 const childOptions = (campaign: Campaign, o: CampaignChild) => ({

@@ -1,4 +1,4 @@
-/** How the failure of a step or a child reads in results, reports and Temporal's UI. */
+/** Turns failures of steps and children into results, reasons for the report, and failures of workflows. */
 import { ApplicationFailure, CancellationScope, isCancellation, TemporalFailure } from '@temporalio/workflow';
 import type { FailureType } from '../domain/failures';
 import type { ChildResult } from '../domain/results';
@@ -11,7 +11,7 @@ function causeOf(error: unknown): unknown {
   return cause;
 }
 
-/** A step may fail instead of confirming that it was cancelled. */
+/** Returns true also for a step that failed while it was being cancelled, instead of confirming the cancellation. */
 export const isCancelled = (error: unknown): boolean =>
   isCancellation(error) || CancellationScope.current().consideredCancelled;
 
@@ -22,14 +22,14 @@ export function reasonOf(error: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-/** Whether a step failed for good with one of these types; its message without the type. */
+/** Returns the message of a failure of one of these types; undefined for any other error. */
 export function failedWith(error: unknown, ...types: FailureType[]): string | undefined {
   const cause = causeOf(error);
   return cause instanceof ApplicationFailure && types.some((type) => cause.type === type) ? cause.message : undefined;
 }
 
-/** They would meet every step that asks or reads the same: a part that is left out for them would be missing by chance. */
-const OF_THE_CAMPAIGN = [
+/** These failures affect every step and child, so they fail the campaign. */
+const CAMPAIGN_WIDE_FAILURES = [
   'ArtifactDamaged',
   'AdapterRefused',
   'PolicyServerWrong',
@@ -39,18 +39,17 @@ const OF_THE_CAMPAIGN = [
 ] as const satisfies FailureType[];
 
 /**
- * Why a step, a child or an option failed, for the report. Throws what is nobody's result: a cancellation, and what is about the campaign as
- * a whole (`others`: more types that are, here). It fails the campaign; the same command starts it again, which finds what is kept, and what
- * is damaged is made again by the step that made it.
+ * Returns why a step, a child or a policy failed, for the report. Rethrows a cancellation and a campaign-wide failure. After these the same command
+ * starts the campaign again; it reuses stored results, and the step that made a damaged artifact makes it again.
  */
-export function resultingReason(error: unknown, ...others: FailureType[]): string {
-  if (isCancelled(error) || failedWith(error, ...OF_THE_CAMPAIGN, ...others) !== undefined) throw error;
+export function toFailureReason(error: unknown): string {
+  if (isCancelled(error) || failedWith(error, ...CAMPAIGN_WIDE_FAILURES) !== undefined) throw error;
   return reasonOf(error);
 }
 
 /**
- * What a child ends with that has failed: a failure wherever workflows are listed or watched, which holds what the child came to for its
- * campaign. One that could not be calibrated or approved has not failed: it came to that.
+ * Returns the failure that a failed child throws, so that Temporal lists it as failed; its details carry the result for the campaign. A child whose
+ * environment was not calibrated or not approved returns its result instead.
  */
 export const childFailure = (result: ChildResult, cause: unknown): ApplicationFailure =>
   ApplicationFailure.create({
@@ -58,5 +57,5 @@ export const childFailure = (result: ChildResult, cause: unknown): ApplicationFa
     ...(cause instanceof Error && { cause }),
   });
 
-/** What such a child came to; undefined of any other failure. */
-export const endedIn = <R>(error: unknown): R | undefined => childFailureIn<R>(causeOf(error));
+/** Returns the result in the failure of a child; undefined for any other failure. */
+export const resultInFailure = <R>(error: unknown): R | undefined => childFailureIn<R>(causeOf(error));

@@ -1,4 +1,5 @@
-/** What goes into and out of the workflows: inputs, results, signals, updates, queries, search attributes. Small values only. */
+/** The interface of the workflows: inputs, results, updates, queries, search attributes, memo and ids. Values are small. */
+import type { WrittenReport } from '../activities/types';
 import type { Waiting } from '../domain/approval';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { BrokenCause } from '../domain/rollout';
@@ -9,57 +10,51 @@ import type { SynthesisRound } from '../domain/calibration';
 
 export interface CampaignInput {
   campaign: Campaign;
-  /** Stop after this stage; report.json then holds what there is. */
+  /** The last stage to run; report.json then holds the results so far. */
   until?: Stage;
-  /** Go on with a base model that can't work on the target. */
+  /** Continues with a base model that can't work on the target. */
   force?: boolean;
-  /** Of an earlier start: children that are not to be done again. */
+  /** Results of children of an earlier start; these children are not run again. */
   kept?: ChildResult[];
 }
 
-export interface CampaignResult {
+export interface CampaignResult extends WrittenReport {
   status: CampaignOutcome;
   stoppedAfter?: Stage;
-  /** What came out, in the report's own words. */
-  verdict: string;
-  /** Path of report.html, where it was written. */
-  file: string;
   children: (CampaignChild & { status: CampaignOutcome })[];
-  /** What could not be done, for people. */
+  /** The steps and children that failed, for display. */
   failed: string[];
-  report: ArtifactRef;
-  html: ArtifactRef;
 }
 
 export type StepStatus = 'waiting' | 'running' | CampaignOutcome;
 
-/** Answer of the `progress` query of a campaign. */
+/** The answer of a campaign to the `progress` query. */
 export interface CampaignProgress {
   campaign: string;
   seed: number;
   stages: { name: Stage; status: StepStatus; detail: string }[];
-  /** Children, in the order of selection; their own `progress` query tells more. */
+  /** Children in the order of selection; each answers a `progress` query of its own. */
   children: (CampaignChild & { status: StepStatus; detail: string })[];
-  /** `causes`: of the broken ones, the most frequent; absent where there is none. */
+  /** `causes` are the most frequent ones of broken rollouts; absent if none broke. */
   rollouts: { scored: number; broken: number; causes?: BrokenCause[] };
   /** The selected capabilities, while they wait for approval. */
   waiting?: Waiting;
 }
 
-/** Answer of the `progress` query of a child. */
+/** The answer of a child to the `progress` query. */
 export interface ChildProgress {
   name: string;
   phase: 'synthesize' | 'self-test' | 'calibrate' | 'approval' | 'train' | 'validate' | CampaignOutcome;
   round: number;
   detail: string;
-  /** Of this round: "18%". */
+  /** Success rates of the calibrations in this round, such as "18%". */
   calibration?: string;
-  /** Its environment, while that waits for approval. */
+  /** The child's environment, while it waits for approval. */
   waiting?: Waiting;
 }
 
-/** Answer of the `approval` query: what there is to be looked at before somebody decides; null if nothing waits. */
-export interface Asked {
+/** The answer to the `approval` query: the subject with what a person needs to decide; null if nothing waits. */
+export interface ApprovalRequest {
   waiting: Omit<Waiting, 'since' | 'reminded'> & Partial<Waiting>;
   capabilities?: { rollouts: ArtifactRef; selection: SelectionResult };
   environment?: { candidate: Candidate; rounds: SynthesisRound[] };
@@ -87,9 +82,9 @@ export const searchAttributeNames = {
   outcome: 'CampaignOutcome',
 } as const;
 
-/** What can be read of a campaign's workflow without a worker, beside what `campaign run` put there when it started it. */
+/** The part of a campaign's memo that the workflow writes; `campaign run` writes the rest when it starts the campaign. */
 export interface Memo {
-  /** Whose workers make its rollouts and trainings, once it is prepared. */
+  /** The pool whose workers make the rollouts and trainings; set once the campaign is prepared. */
   pool?: string;
 }
 
@@ -99,16 +94,16 @@ export const workflowIds = {
   arm: (campaign: string, arm: string): string => `${campaign}/arm/${arm}`,
 };
 
-/** The child whose workflow has this id: the reverse of `workflowIds`. */
+/** Returns the child whose workflow has this id; the inverse of `workflowIds`. */
 export function childOf(workflowId: string): CampaignChild {
   const [, kind = 'capability', name = workflowId] = /^[^/]*\/(capability|arm)\/(.*)$/.exec(workflowId) ?? [];
   return { workflowId, kind: kind as CampaignChild['kind'], name };
 }
 
-/** Type of the failure of a child that has failed. */
+/** The type of the failure that a failed child throws. */
 export const CHILD_FAILED = 'ChildFailed';
 
-/** What such a child came to; undefined of any other failure. */
+/** Returns the result in the details of such a failure; undefined for any other failure. */
 export function childFailureIn<R>(failure: unknown): R | undefined {
   const { type, details } = (failure ?? {}) as { type?: string; details?: unknown[] };
   return type === CHILD_FAILED ? (details?.[0] as R) : undefined;

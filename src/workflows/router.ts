@@ -1,63 +1,70 @@
 /**
- * The last two stages: fit the router on the outcome matrix of the train split, over single policies and sums of adapters; evaluate every
- * policy, the routed one too, on test. Invariant: what could not be done of it stands in the record with its reason, and the rest is done;
- * without base there is no evaluation.
+ * The last two stages. The router stage rolls out the base, the adapters and sums of adapters on the router's tasks of the train split, and fits the
+ * router on their outcomes. The evaluation stage rolls out every policy on the test tasks. A policy whose batch fails for good is left out and
+ * recorded with its reason. The base may not fail, since everything is compared with it.
  */
+import type { RollOutInput } from '../activities/types';
 import type { ArtifactRef } from '../domain/artifacts';
 import { policyNames, sumName, sumOptions, sumsToTry } from '../domain/policies';
-import type { EvaluationResult, RouterResult } from '../domain/results';
-import type { Policy, RolloutSummary } from '../domain/rollout';
-import { resultingReason } from './failures';
-import { adapters, type Option, options, required, rollOutTarget, routerOptions, type Run, sumOption } from './run';
-import { control, mapBounded, ownStore, policyChecks } from './steps';
+import type { PolicyBatches, RouterResult, Subset } from '../domain/results';
+import type { FixedPolicy, Policy, RolloutSummary } from '../domain/rollout';
+import { toFailureReason } from './failures';
+import { adapters, options, required, rollOutTarget, routerOptions, type Run, sumOption } from './run';
+import { mapBounded, ownStore, policyChecks } from './steps';
 
-type Outcome = Option & { rollouts: RolloutSummary };
-type Failed = { name: string; reason: string };
-type Ended = Outcome | Failed;
+interface Rolled<P extends Policy = FixedPolicy> {
+  name: string;
+  policy: P;
+  rollouts: RolloutSummary;
+}
+
+interface RolledOut<P extends Policy> {
+  policies: Rolled<P>[];
+  failed: PolicyBatches['failed'];
+}
 
 export async function routerStage(run: Run): Promise<void> {
-  const single = await outcomesOf(run, routerOptions(run));
-  const noSums = await whyNoSums(run, single);
-  const { sums, tried } = noSums === undefined ? await trySums(run, single) : { sums: [], tried: [] };
-  const ended = [...single, ...tried];
-  const outcomes = ended.flatMap((one) => ('rollouts' in one ? [one] : []));
-  const failed = ended.flatMap((one) => ('reason' in one ? [one] : []));
+  const single = await rollOutAll(run, routerOptions(run), outcomeMatrix(run));
+  const noSums = await whyNoSums(run, single.policies);
+  const { sums, tried } = noSums === undefined ? await trySums(run, single.policies) : { sums: [], tried: undefined };
+  const triedPolicies = tried?.policies ?? [];
   const names = sums.map(sumName);
-  // In this order: of options that do as well the router takes the first, and sums, the larger the later, are last.
-  const choices = outcomes.filter(({ name }) => names.includes(name) || !tried.some((one) => one.name === name));
+  // The router takes the first of equally good options: sums come last, larger ones later.
+  const choices = [...single.policies, ...triedPolicies.filter(({ name }) => names.includes(name))];
   run.found.router = {
     ...(await fit(run, choices)),
     options: choices.map(({ name }) => name),
     sums,
     ...(noSums !== undefined && { noSums }),
-    outcomes: outcomes.map(({ name, rollouts: batch }) => ({ option: name, rollouts: batch })),
-    ...(failed.length > 0 && { failed }),
+    policies: [...single.policies, ...triedPolicies].map(withoutPolicy),
+    failed: [...single.failed, ...(tried?.failed ?? [])],
   };
 }
 
+const outcomeMatrix = ({ config }: Run) =>
+  ({ purpose: 'outcome_matrix', title: 'outcome matrix', tasks: 'router', attempts: config.router.trials }) as const;
+
 /**
- * A sum is a combination of what its parts have learned. Where none of them has learned anything it is another policy by drift, and what it
- * solves more on the router's tasks says nothing of the capabilities: then there are none. Nothing is said of one adapter or none.
+ * A sum combines what its parts have learned. If no adapter gained anything, a sum differs from the base only by drift, so none is tried; this returns
+ * the reason. Returns undefined if an adapter gained, or if there are fewer than two.
  */
-async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | undefined> {
-  const { config, found } = run;
-  const { confidence } = config.evaluation;
-  const outcomes = new Map(single.flatMap((one) => ('rollouts' in one ? [[one.name, one.rollouts.ref] as const] : [])));
-  const base = required(outcomes.get(policyNames.base));
+async function whyNoSums({ config, found }: Run, single: readonly Rolled[]): Promise<string | undefined> {
+  const batches = new Map(single.map(({ name, rollouts }) => [name, rollouts.ref]));
+  const base = required(batches.get(policyNames.base));
   const refs = ({ before, after }: Record<'before' | 'after', { ref: ArtifactRef }>) => ({
     before: before.ref,
     after: after.ref,
   });
-  const tried = adapters(run).flatMap(({ name }) => {
-    const trained = found.capabilities?.find((one) => one.name === name)?.trained;
-    const after = outcomes.get(name);
-    if (!trained || !after) return [];
-    return [{ name, own: refs(trained.synthesized), target: [refs(trained.target), { before: base, after }] }];
+  const tried = (found.capabilities ?? []).flatMap(({ name, validation }) => {
+    const after = batches.get(name);
+    if (!validation || !after) return [];
+    return [{ name, own: refs(validation.synthesized), target: [refs(validation.target), { before: base, after }] }];
   });
   if (tried.length < 2) return undefined;
-  const { gaining } = await control(config, 'which adapters gain').findGains({
+  const { gaining } = await policyChecks(config, 'which adapters gain').findGains({
+    store: ownStore(),
     adapters: tried,
-    confidence,
+    confidence: config.evaluation.confidence,
     seed: config.seed,
   });
   if (gaining.length > 0) return undefined;
@@ -67,39 +74,18 @@ async function whyNoSums(run: Run, single: readonly Ended[]): Promise<string | u
   );
 }
 
-/** Sums of adapters as options of their own. One that can't be rolled out alone can't be in a sum either. */
-async function trySums(run: Run, single: readonly Ended[]): Promise<{ sums: string[][]; tried: Ended[] }> {
-  const played = new Set(single.flatMap((one) => ('rollouts' in one ? [one.name] : [])));
-  const names = adapters(run).flatMap(({ name }) => (played.has(name) ? [name] : []));
-  const tried = await outcomesOf(
-    run,
-    sumsToTry(names).map((parts) => sumOption(run, parts)),
-  );
-  const rates = new Map(
-    [...single, ...tried].flatMap((one) => ('rollouts' in one ? [[one.name, one.rollouts.successRate] as const] : [])),
-  );
+/** Rolls out sums of the adapters that could be rolled out alone. Returns the parts of each sum that the router may choose. */
+async function trySums(run: Run, single: readonly Rolled[]) {
+  const names = adapters(run).flatMap(({ name }) => (single.some((one) => one.name === name) ? [name] : []));
+  const all = sumsToTry(names).map((parts) => sumOption(run, parts));
+  const tried = await rollOutAll(run, all, outcomeMatrix(run));
+  const rates = new Map([...single, ...tried.policies].map(({ name, rollouts }) => [name, rollouts.successRate]));
   return { sums: sumOptions(names, rates), tried };
-}
-
-const outcomesOf = (run: Run, all: readonly Option[]): Promise<Ended[]> =>
-  mapBounded(all, (option) => outcomeOf(run, option));
-
-/** One option on the router's tasks. One that fails for good can't be chosen; what every router falls back to, base, has to be there. */
-async function outcomeOf(run: Run, option: Option): Promise<Ended> {
-  const { name, policy } = option;
-  try {
-    const title = `outcome matrix: ${name}`;
-    const attempts = run.config.router.trials;
-    const batch = { purpose: 'outcome_matrix', title, policy, tasks: 'router', attempts } as const;
-    return { ...option, rollouts: await rollOutTarget(run, batch) };
-  } catch (error) {
-    return failedOption(name, error);
-  }
 }
 
 async function fit(
   { config, found }: Run,
-  outcomes: readonly Outcome[],
+  choices: readonly Rolled[],
 ): Promise<Pick<RouterResult, 'router' | 'reason'>> {
   try {
     return await policyChecks(config, 'fit the router').fitRouter({
@@ -109,44 +95,41 @@ async function fit(
         (found.selection?.selected ?? []).map(({ candidate }) => [candidate.name, candidate.definition]),
       ),
       seed: config.seed,
-      outcomes: outcomes.map(({ name, policy, rollouts: batch }) => ({ option: name, policy, rollouts: batch.ref })),
+      outcomes: choices.map(({ name, policy, rollouts }) => ({ option: name, policy, rollouts: rollouts.ref })),
     });
   } catch (error) {
-    return { reason: `the router was not fitted: ${resultingReason(error)}` };
+    return { reason: `the router was not fitted: ${toFailureReason(error)}` };
   }
 }
 
 export async function evaluationStage(run: Run): Promise<void> {
   const { router, reason = '' } = required(run.found.router);
-  const policies: { name: string; policy: Policy }[] = [...options(run)];
-  if (router) policies.push({ name: policyNames.routed, policy: { router } });
-  const ended = await mapBounded(policies, (one) => evaluate(run, one));
+  const routed = router ? [{ name: policyNames.routed, policy: { router } }] : [];
+  const batch = { purpose: 'test', title: 'test', tasks: 'test', attempts: run.config.evaluation.trials } as const;
+  const { policies, failed } = await rollOutAll<Policy>(run, [...options(run), ...routed], batch);
   run.found.evaluation = {
-    policies: ended.flatMap((one) => ('rollouts' in one ? [one] : [])),
-    failed: [
-      ...ended.flatMap((one) => ('reason' in one ? [one] : [])),
-      ...(router ? [] : [{ name: policyNames.routed, reason }]),
-    ],
+    policies: policies.map(withoutPolicy),
+    failed: [...failed, ...(router ? [] : [{ name: policyNames.routed, reason }])],
   };
 }
 
-/** One policy on the test tasks. All others are compared with base: without it there is no evaluation. */
-async function evaluate(
-  run: Run,
-  { name, policy }: { name: string; policy: Policy },
-): Promise<EvaluationResult['policies'][number] | Failed> {
-  const { trials } = run.config.evaluation;
-  try {
-    const title = `test: ${name}`;
-    const batch = { purpose: 'test', title, policy, tasks: 'test', attempts: trials } as const;
-    return { name, rollouts: await rollOutTarget(run, batch) };
-  } catch (error) {
-    return failedOption(name, error);
-  }
-}
+const withoutPolicy = ({ name, rollouts }: Rolled<Policy>) => ({ name, rollouts });
 
-function failedOption(name: string, error: unknown): Failed {
-  const reason = resultingReason(error);
-  if (name === policyNames.base) throw error;
-  return { name, reason };
+/** Rolls out every policy on one subset of the target's tasks. Throws if the base's batch fails for good. */
+async function rollOutAll<P extends Policy>(
+  run: Run,
+  all: readonly { name: string; policy: P }[],
+  batch: Pick<RollOutInput, 'purpose' | 'title' | 'attempts'> & { tasks: Subset },
+): Promise<RolledOut<P>> {
+  const ended = await mapBounded(all, async ({ name, policy }): Promise<RolledOut<P>> => {
+    try {
+      const rollouts = await rollOutTarget(run, { ...batch, title: `${batch.title}: ${name}`, policy });
+      return { policies: [{ name, policy, rollouts }], failed: [] };
+    } catch (error) {
+      const reason = toFailureReason(error);
+      if (name === policyNames.base) throw error;
+      return { policies: [], failed: [{ name, reason }] };
+    }
+  });
+  return { policies: ended.flatMap(({ policies }) => policies), failed: ended.flatMap(({ failed }) => failed) };
 }

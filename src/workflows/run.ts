@@ -1,4 +1,4 @@
-/** What the stages of a campaign share: its configuration, its results so far, the policies that can be sampled, and how a batch of rollouts is run. */
+/** The state that the stages of a campaign share, the policies that can be sampled, and helpers that several stages call. */
 import { ApplicationFailure } from '@temporalio/workflow';
 import type { RollOutInput } from '../activities/types';
 import { type BaseCheck, unsuitedText } from '../domain/base-check';
@@ -13,23 +13,23 @@ import { basePolicy, ownStore, part, policyChecks, rollOut } from './steps';
 export interface Run {
   config: Campaign;
   prepared: Prepared;
-  /** Go on with a base model that can't work on the target. */
+  /** Continues with a base model that can't work on the target. */
   force: boolean;
-  /** Whether it goes on to the stages that train. */
+  /** Whether the campaign reaches the stages that train. */
   trains: boolean;
-  /** Children of an earlier start whose results stay as they are. */
+  /** Results of children of an earlier start; these children are not run again. */
   kept: readonly ChildResult[];
   status: CampaignStatus;
   found: Partial<CampaignRecord>;
 }
 
-/** A policy that every conversation of a batch is given to. */
+/** A named policy without a router. */
 export interface Option {
   name: string;
   policy: FixedPolicy;
 }
 
-/** A counted batch of rollouts on a part of the target's tasks. */
+/** Runs a batch of rollouts on a subset of the target's tasks, and counts it in the campaign's progress. */
 export async function rollOutTarget(
   { config, prepared, status }: Run,
   {
@@ -42,34 +42,33 @@ export async function rollOutTarget(
   return status.count(await rollOut(config, batch));
 }
 
-/** What the router may choose: base, every trained adapter, and the sums, once these are known. */
+/** Returns the options of the router: the base, every adapter, and the sums once they are known. */
 export const routerOptions = (run: Run): Option[] => [
   { name: policyNames.base, policy: basePolicy(run.prepared.base) },
   ...adapters(run),
   ...(run.found.router?.sums ?? []).map((parts) => sumOption(run, parts)),
 ];
 
-/** The policies that are evaluated beside the routed one. */
-export const options = (run: Run): Option[] => [
-  ...routerOptions(run),
-  ...(run.found.arms ?? []).flatMap(({ name, best }) => (best ? [{ name, policy: best.policy }] : [])),
-];
+/** Returns the policies that are evaluated besides the routed one. */
+export const options = (run: Run): Option[] => [...routerOptions(run), ...bestPolicies(run.found.arms)];
 
 export function sumOption(run: Run, parts: readonly string[]): Option {
   const policies = parts.map((part) => required(adapters(run).find(({ name }) => name === part)).policy);
   return { name: sumName(parts), policy: sumPolicy(run.prepared.base, policies) };
 }
 
-export const adapters = ({ found }: Run): Option[] =>
-  (found.capabilities ?? []).flatMap(({ name, trained }) => (trained ? [{ name, policy: trained.best.policy }] : []));
+export const adapters = ({ found }: Run): Option[] => bestPolicies(found.capabilities);
 
-/** A stage reads what earlier stages left; the campaign runs them in order. */
+const bestPolicies = (children: readonly ChildResult[] = []): Option[] =>
+  children.flatMap(({ name, best }) => (best ? [{ name, policy: best.policy }] : []));
+
+/** Returns a result of an earlier stage, which exists because the campaign runs the stages in order. */
 export function required<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('a stage ran before the one it needs');
   return value;
 }
 
-/** `batch`: the base rollouts. */
+/** Checks on the first of the base rollouts (`batch`) that the base model can work on the target. Throws BaseUnsuited unless forced. */
 export async function checkBase({ config, force }: Run, batch: RollOutInput): Promise<BaseCheck> {
   const found = await policyChecks(config, 'check the base model').checkBase({ store: ownStore(), rollouts: batch });
   if (found.problems.length > 0 && !force)
@@ -77,7 +76,7 @@ export async function checkBase({ config, force }: Run, batch: RollOutInput): Pr
   return found;
 }
 
-/** Of vLLM, which is told its ranks, modules and folders as it is started: the embedded server takes what the trainer makes. `summed`: so many as one. */
+/** Checks that vLLM takes `summed` adapters merged into one: its ranks, modules and folders are fixed when it starts. The embedded server needs no check. */
 export async function checkAdapters({ config, prepared }: Run, summed: number): Promise<void> {
   if (config.policyServer.kind !== 'vllm') return;
   const { r, targetModules } = config.training.lora;

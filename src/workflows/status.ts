@@ -1,6 +1,6 @@
 /**
- * What a campaign and its children show of themselves: progress query, current details, search attributes, memo. Temporal's UI renders details as
- * Markdown: reasons quote environments, servers and models, and are escaped.
+ * The progress of a campaign and its children, in the progress query, the current details and the search attributes. Temporal's UI renders details as
+ * Markdown, so texts are escaped: reasons quote environments, servers and models.
  */
 import { CancelledFailure, defineSearchAttributeKey } from '@temporalio/common';
 import {
@@ -13,7 +13,7 @@ import {
 } from '@temporalio/workflow';
 import { type Waiting, waitingText } from '../domain/approval';
 import { type Campaign, type Stage, stages } from '../domain/campaign';
-import type { CampaignChild, CampaignOutcome, CapabilityResult } from '../domain/results';
+import type { CampaignChild, CampaignOutcome, TrainedWork } from '../domain/results';
 import { escapeMarkdown } from '../domain/plain-text';
 import { causesOf, causesText, type RolloutSummary } from '../domain/rollout';
 import { Approvals } from './approval';
@@ -30,13 +30,13 @@ const stageAttribute = defineSearchAttributeKey(searchAttributeNames.stage, 'KEY
 const attentionAttribute = defineSearchAttributeKey(searchAttributeNames.attention, 'KEYWORD');
 const outcomeAttribute = defineSearchAttributeKey(searchAttributeNames.outcome, 'KEYWORD');
 
-/** What every workflow of a campaign shows: its progress, and what waits for approval. */
+/** The progress that every workflow shows, and the subject that waits for approval. */
 abstract class Status<Progress extends Pick<ChildProgress, 'waiting'>> {
   approvals!: Approvals;
 
   constructor(protected readonly progress: Progress) {}
 
-  /** Called once all else is made: messages from before the workflow's first task are handled and shown at once. */
+  /** Registers the handlers. Called last in a constructor, since messages that came before the first workflow task are handled at once. */
   protected listen(): void {
     const { progress } = this;
     setHandler(defineQuery<Progress>(queryNames.progress), () => progress, {
@@ -73,7 +73,7 @@ export class CampaignStatus extends Status<CampaignProgress> {
     this.listen();
   }
 
-  /** Runs a stage, and shows when it begins, what it is about, how it ended and how long it took. */
+  /** Runs a stage, shows its status and records its duration. */
   async stage<T>(name: Stage, run: () => Promise<T>): Promise<T> {
     const started = Date.now();
     this.setStage(name, 'running', '');
@@ -111,7 +111,7 @@ export class CampaignStatus extends Status<CampaignProgress> {
     return summary;
   }
 
-  /** `verdict`: what came out. */
+  /** Shows the verdict of the report. */
   ended(verdict: string): void {
     this.verdict = verdict;
     this.show();
@@ -127,7 +127,7 @@ export class CampaignStatus extends Status<CampaignProgress> {
     const { stages: all, children, rollouts, campaign } = this.progress;
     const line = (one: { name: string; status: string; detail: string }) =>
       `- ${escapeMarkdown(`${one.name}: ${one.status}${one.detail ? ` (${one.detail})` : ''}`)}`;
-    // A list of their own: within the list of the stages Temporal's UI puts them into whichever stage stands before them.
+    // Children need a list of their own: in the list of stages, Temporal's UI would nest them under the stage above them.
     const below = children.length > 0 ? ['', '**Capabilities and arms**', '', ...children.map(line)] : [];
     const counts = `${rollouts.scored} rollouts scored, ${rollouts.broken} broken${children.length > 0 ? ' (children not counted)' : ''}`;
     const broke = rollouts.causes ? ['', escapeMarkdown(causesText(rollouts.causes, rollouts.broken))] : [];
@@ -140,8 +140,8 @@ export class CampaignStatus extends Status<CampaignProgress> {
 }
 
 export class ChildStatus extends Status<ChildProgress> {
-  /** What it has trained so far: that is spent, whatever becomes of it. */
-  work?: CapabilityResult['unvalidated'];
+  /** Work that is spent, even if the child fails after it. */
+  work?: TrainedWork;
 
   constructor(name: string) {
     super({ name, phase: 'synthesize', round: 0, detail: '' });
@@ -154,7 +154,7 @@ export class ChildStatus extends Status<ChildProgress> {
     this.show();
   }
 
-  /** One more calibration of this round. */
+  /** Adds the result of a calibration of this round. */
   calibrated(text: string): void {
     const { calibration } = this.progress;
     this.progress.calibration = calibration ? `${calibration}, ${text}` : text;
@@ -172,7 +172,7 @@ export class ChildStatus extends Status<ChildProgress> {
 
 export const percent = (x: number): string => `${(100 * x).toFixed(0)}%`;
 
-/** Runs a workflow, and shows its outcome. */
+/** Runs a workflow, and sets the search attribute of its outcome. */
 export async function withOutcome<R extends { status: CampaignOutcome }>(run: () => Promise<R>): Promise<R> {
   const show = (outcome: CampaignOutcome) => upsertSearchAttributes([{ key: outcomeAttribute, value: outcome }]);
   try {
@@ -186,6 +186,6 @@ export async function withOutcome<R extends { status: CampaignOutcome }>(run: ()
   }
 }
 
-/** By the workflow's clock: what is shown in Temporal's UI does not count on. */
+/** Returns a point in time, since a duration shown in Temporal's UI would not be updated. */
 const sinceText = ({ since }: Waiting): string =>
   `since ${new Date(since).toISOString().slice(0, 16).replace('T', ' ')} UTC`;

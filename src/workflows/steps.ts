@@ -1,7 +1,7 @@
-/** The activities as workflow steps: queue, timeouts, retries and priority of each, and the inputs that many of them share. */
+/** Typed activity proxies with queue, timeouts, retries and priority, and the inputs that many activities share. */
 import { ActivityCancellationType, type ActivityOptions, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { ControlActivities, GpuActivities, RolloutActivities } from '../activities';
-import type { Making, Payer, PoolInput, RollOutInput, Silence, TaskSet } from '../activities/types';
+import type { RollOutInput, RolloutSettings, TaskSet } from '../activities/types';
 import { batchOrder, longQueue, storeOfQueue, taskQueues } from '../domain/work';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
@@ -10,8 +10,8 @@ import { escapeMarkdown } from '../domain/plain-text';
 import type { FixedPolicy } from '../domain/rollout';
 
 const MAX_RETRY_SECONDS = 300;
-/** Temporal's default is 3. */
-const FIRST = 2;
+/** Priority key of steps that others wait for; Temporal's default is 3, and lower keys go first. */
+const HIGH_PRIORITY = 2;
 
 /**
  * An attempt may run for days: only missing heartbeats end it. Attempts have no limit: activities say which failures are final, and wait for
@@ -22,17 +22,17 @@ function optionsOf({ name, workers }: Campaign, summary: string, first = false):
   return {
     startToCloseTimeout: '365 days',
     heartbeatTimeout: `${heartbeatSeconds} seconds`,
-    // After an outage work resumes as soon as after the loss of a worker.
+    // Work resumes after an outage as soon as after the loss of a worker.
     retry: { maximumInterval: `${Math.min(heartbeatSeconds, MAX_RETRY_SECONDS)} seconds` },
-    priority: { fairnessKey: name, ...(first && { priorityKey: FIRST }) },
+    priority: { fairnessKey: name, ...(first && { priorityKey: HIGH_PRIORITY }) },
     summary: escapeMarkdown(summary),
   };
 }
 
-/** A cancelled learner saves a checkpoint before the workflow goes on. */
+/** The workflow waits until a cancelled learner has saved a checkpoint. */
 const saving = { cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED };
 
-/** `prepare` finds the pool of a campaign that names none. */
+/** Returns the pool, which `prepare` determines for a campaign that names none. */
 function poolOf({ workers: { pool } }: Campaign): string {
   if (pool === undefined) throw new Error('a step of a pool came before `prepare`');
   return pool;
@@ -43,16 +43,16 @@ type LongControl = 'discover' | 'label' | 'synthesize';
 export const control = (campaign: Campaign, summary: string) =>
   proxyActivities<Omit<ControlActivities, LongControl>>(optionsOf(campaign, summary));
 
-/** Steps that ask a language model for hours. */
+/** Steps that call a language model for hours run on a queue of their own. */
 export const longControl = (campaign: Campaign, summary: string) =>
   proxyActivities<Pick<ControlActivities, LongControl>>({
     ...optionsOf(campaign, summary),
     taskQueue: longQueue(workflowInfo().taskQueue),
   });
 
-/** Steps of minutes that expensive steps wait for. */
+/** Steps of a few minutes that expensive steps wait for have priority. */
 export const policyChecks = (campaign: Campaign, summary: string) =>
-  proxyActivities<Pick<RolloutActivities, 'checkBase' | 'checkAdapters' | 'fitRouter'>>({
+  proxyActivities<Omit<RolloutActivities, 'rollOut' | 'searchPrompt'>>({
     ...optionsOf(campaign, summary, true),
     taskQueue: taskQueues.rollouts(poolOf(campaign)),
   });
@@ -69,11 +69,11 @@ export const gpu = (campaign: Campaign, summary: string) =>
     taskQueue: taskQueues.gpu(poolOf(campaign)),
   });
 
-/** The id of the store that holds the campaign's artifacts: workers of a pool check that they have it. */
+/** Returns the id of the campaign's store; workers of a pool check that they have this store. */
 export const ownStore = (): string => storeOfQueue(workflowInfo().taskQueue);
 
 export const basePolicy = (base: string): FixedPolicy => ({ base, adapters: [] });
-/** Seeds of a synthesized environment, without those that say a test task's text. */
+/** Returns the seeds of a synthesized environment; those whose instances contain a test task's text are skipped. */
 export const seeds = ({ target }: Campaign, range: { from: number; count: number }): TaskSet => ({
   kind: 'seeds',
   ...range,
@@ -84,24 +84,22 @@ export const part = (plan: ArtifactRef, name: Subset): TaskSet => ({ kind: 'plan
 type Batch = Pick<RollOutInput, 'purpose' | 'title' | 'environment' | 'policy' | 'tasks' | 'attempts'> &
   Partial<RollOutInput>;
 
-/** How rollouts are made, and who pays for them. */
-export const makingOf = ({ name, budget, rollouts }: Campaign): Payer & Making & PoolInput => ({
+/** Settings that all steps which make rollouts or train share. */
+export const rolloutSettings = ({ name, budget, rollouts }: Campaign): RolloutSettings => ({
   campaign: name,
   budget,
   store: ownStore(),
   concurrency: rollouts.concurrency,
   maxAttempts: rollouts.maxAttempts,
-  maxBrokenShare: rollouts.maxBrokenShare,
 });
 
-export const silenceOf = ({ workers: { stallSeconds } }: Campaign): Silence => ({ stallSeconds });
-
-/** A batch of rollouts; what is not given comes from the campaign. Greedy batches use the evaluation's sampling and step limit. */
+/** Returns the input of a batch, with the campaign's sampling and limits of evaluation unless others are given. */
 export const batchOf = (campaign: Campaign, batch: Batch): RollOutInput => ({
   sampling: campaign.evaluation.sampling,
   maxSteps: campaign.evaluation.maxSteps,
   seed: campaign.seed,
-  ...makingOf(campaign),
+  maxBrokenShare: campaign.rollouts.maxBrokenShare,
+  ...rolloutSettings(campaign),
   ...batch,
 });
 
@@ -115,10 +113,10 @@ export function rollOut(campaign: Campaign, batch: Batch) {
   return steps.rollOut(batchOf(campaign, batch));
 }
 
-/** Most steps of one stage that are scheduled at once. Temporal refuses more than 2,000 open ones per workflow, and no pool takes so many. */
-const MOST_AT_ONCE = 200;
+/** Maximum number of steps that a stage schedules at once. Temporal refuses more than 2,000 open ones per workflow, and no pool takes so many. */
+const MAX_OPEN_STEPS = 200;
 
-/** Runs `work` on all items, in their order; returns the results. After a failure no more is begun. */
+/** Runs `work` on all items, and returns the results in the order of the items. Starts no further item after a failure. */
 export async function mapBounded<Item, Result>(
   items: readonly Item[],
   work: (item: Item) => Promise<Result>,
@@ -134,6 +132,6 @@ export async function mapBounded<Item, Result>(
       });
     }
   };
-  await Promise.all(Array.from({ length: Math.min(MOST_AT_ONCE, items.length) }, run));
+  await Promise.all(Array.from({ length: Math.min(MAX_OPEN_STEPS, items.length) }, run));
   return results;
 }

@@ -1,4 +1,4 @@
-/** Rounds of synthesis: write or revise, self-test, calibrate, until the environment is within the bands or there is nothing more to try. */
+/** Runs rounds of synthesis (write or revise, self-test, calibrate) until an environment is accepted or no round is left. */
 import type { ArtifactRef } from '../domain/artifacts';
 import { isCalibrated, type SynthesisRound } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
@@ -17,22 +17,22 @@ import { basePolicy, control, longControl, rollOut, seeds } from './steps';
 export interface SynthesisInput {
   campaign: Campaign;
   prepared: Prepared;
-  /** Holds the candidate's citations. */
+  /** The analyst's candidates, with the citations of this one. */
   candidates: ArtifactRef;
   candidate: Candidate;
   /** The other selected capabilities. */
   others: Lacking[];
-  /** The base model's rollouts on the train split: user wording and failures for the synthesizer. */
+  /** Rollouts of the base model on the train split, from which the synthesizer takes users' wording and failures. */
   baseRollouts: ArtifactRef;
 }
 
-/** What a rollout breaks with where the module throws or does not keep its contract. */
+/** The failure of a rollout whose module throws or does not keep its contract. */
 const MODULE_FAILED = 'BadEnvironment' satisfies FailureType;
 
 /** Why there is no environment to train on. */
 type NotTrained = Pick<Required<CapabilityResult>, 'reason'>;
 
-/** Every round is put into `rounds` as it ends. */
+/** Returns the accepted module, or why there is none. Appends each round to `rounds`. */
 export async function synthesize(
   input: SynthesisInput,
   rounds: SynthesisRound[],
@@ -41,13 +41,13 @@ export async function synthesize(
   const { maxRounds } = input.campaign.calibration;
   let edited: ArtifactRef | undefined;
   for (let round = 1; round <= maxRounds || edited; round++) {
-    const rounded = `round ${round} of ${Math.max(round, maxRounds)}`;
-    const show = (phase: ChildProgress['phase']) => status.set(phase, rounded, round);
+    const roundLabel = `round ${round} of ${Math.max(round, maxRounds)}`;
+    const show = (phase: ChildProgress['phase']) => status.set(phase, roundLabel, round);
     show('synthesize');
     const own = edited;
     edited = undefined;
     const written = own ? { module: own } : await write(input, rounds);
-    if ('cannot' in written) return endedWithout(rounds, written.cannot);
+    if ('cannot' in written) return whyNotTrained(rounds, written.cannot);
     show('self-test');
     const { module } = written;
     const { name: campaign, budget, target: unlike } = input.campaign;
@@ -61,20 +61,21 @@ export async function synthesize(
     rounds.push(record);
     if (!selfTest.passed) continue;
     show('calibrate');
-    const broke = await brokeInPlay(input, record, status);
-    if (broke !== undefined) record.selfTest = { ...selfTest, passed: false, findings: [...selfTest.findings, broke] };
-    if (broke !== undefined || !isCalibrated(record)) continue;
-    // Whoever edited it has approved it.
+    const finding = await calibrateAndCheck(input, record, status);
+    if (finding !== undefined)
+      record.selfTest = { ...selfTest, passed: false, findings: [...selfTest.findings, finding] };
+    if (finding !== undefined || !isCalibrated(record)) continue;
+    // A person who edited the module has approved it.
     const verdict = own ? 'take' : await environmentVerdict({ ...input, rounds, status });
     if (verdict === 'take') return { module };
     if (verdict === 'give up') break;
     edited = verdict.edited;
   }
-  return endedWithout(rounds);
+  return whyNotTrained(rounds);
 }
 
-/** Calibrates. A module that fails in play, where its self-test saw nothing, would fail its training too: what it is told of it. */
-async function brokeInPlay(
+/** Calibrates the environment. Returns a finding for the synthesizer if the module failed in rollouts: its training would fail, too. */
+async function calibrateAndCheck(
   input: SynthesisInput,
   record: SynthesisRound,
   status: ChildStatus,
@@ -84,13 +85,13 @@ async function brokeInPlay(
   } catch (error) {
     const broke = failedWith(error, MODULE_FAILED);
     if (broke === undefined) throw error;
-    return `in play, by the agent: ${broke}`;
+    return `in calibration rollouts: ${broke}`;
   }
   const broken = record.calibrationRollouts?.errors[MODULE_FAILED] ?? 0;
-  return broken > 0 ? `in play, by the agent: ${broken} attempts ended with ${MODULE_FAILED}` : undefined;
+  return broken > 0 ? `in calibration rollouts: ${broken} attempts ended with ${MODULE_FAILED}` : undefined;
 }
 
-/** The next version of the module; or why the synthesizer has none. */
+/** Returns the next version of the module, or why the synthesizer has none. */
 async function write(
   { campaign, candidates, candidate, others, baseRollouts }: SynthesisInput,
   rounds: readonly SynthesisRound[],
@@ -114,7 +115,7 @@ async function write(
     });
     return { module };
   } catch (error) {
-    // An answer that can't be used would be the same again: equal questions have one reply.
+    // The synthesizer would get the same unusable answer again, since equal questions have one reply.
     const invalid = failedWith(error, 'AnswerInvalid');
     const spent = failedWith(error, 'BudgetSpent');
     const cannot = failedWith(error, 'CannotSynthesize') ?? invalid ?? (spent && `budget spent: ${spent}`);
@@ -134,8 +135,8 @@ function previousOf({ module, selfTest, calibration, calibrationRollouts, decisi
   };
 }
 
-/** How it ends without a version to train on: by the bands that the last one missed, by its rejection, or by why it came to neither. */
-function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): NotTrained {
+/** Returns the reason why no version was accepted: the missed bands and the rejection of the last calibrated one, else the last findings. */
+function whyNotTrained(rounds: readonly SynthesisRound[], cannot?: string): NotTrained {
   const calibrated = rounds.findLast(({ calibration }) => calibration);
   const rejected = calibrated && rejectionText(calibrated);
   const against = [...(calibrated?.calibration?.reasons ?? []), ...(rejected === undefined ? [] : [rejected])];
@@ -143,12 +144,12 @@ function endedWithout(rounds: readonly SynthesisRound[], cannot?: string): NotTr
   return { reason: [...found, ...(cannot === undefined ? [] : [cannot])].join('; ') || 'no round was run' };
 }
 
-/** Puts what it finds into the round's record. */
+/** Records the calibration and its rollouts in the round. */
 export async function calibrate(input: SynthesisInput, record: SynthesisRound, status: ChildStatus): Promise<void> {
   const { calibration: bands, evaluation } = input.campaign;
-  record.calibrationRollouts = await rolledOut(input, record);
+  record.calibrationRollouts = await calibrationRollouts(input, record);
   const { ref: rollouts } = record.calibrationRollouts;
-  record.calibration = await control(input.campaign, 'hold the rewards against the bands').calibrate({
+  record.calibration = await control(input.campaign, 'check calibration thresholds').calibrate({
     bands,
     rollouts,
     confidence: evaluation.confidence,
@@ -156,7 +157,7 @@ export async function calibrate(input: SynthesisInput, record: SynthesisRound, s
   status.calibrated(percent(record.calibration.successRate));
 }
 
-function rolledOut(
+function calibrationRollouts(
   { campaign, prepared, candidate }: SynthesisInput,
   { round, module }: SynthesisRound,
 ): Promise<RolloutSummary> {

@@ -1,31 +1,31 @@
-/** Trains one LoRA and evaluates its checkpoints: shared by capabilities and by arms that train. */
+/** Trains one LoRA and evaluates its checkpoints, for capabilities and for arms that train. */
 import type { TaskSet } from '../activities/types';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isCalibrated, type SynthesisRound } from '../domain/calibration';
 import type { Campaign } from '../domain/campaign';
 import { type EnvironmentSpec, type Identity, mixtureSpec, sandboxSpec } from '../domain/kinds';
-import type { Iteration, Prepared, TrainedOn, TrainingResult } from '../domain/results';
+import type { Prepared, TrainedOn, TrainedWork, TrainingResult } from '../domain/results';
 import { HELD_OUT_SEEDS, seedsOfEach, TRAINING_SEEDS } from '../domain/seeds';
 import type { ChildStatus } from './status';
-import { gpu, makingOf, mapBounded, rollOut, seeds as seedsOf, silenceOf } from './steps';
+import { gpu, mapBounded, rollOut, rolloutSettings, seeds as seedsOf } from './steps';
 
 export interface TrainInput {
   campaign: Campaign;
   prepared: Prepared;
   status: ChildStatus;
   name: string;
-  /** What it is trained for: part of the training's key. */
+  /** Identifies who asked for the training, as a part of its key. */
   maker: Identity;
   environment: EnvironmentSpec;
   tasks: TaskSet;
   heldOut: TaskSet;
-  /** Where the held-out tasks are, if elsewhere than what it trains on. */
+  /** The environment of the held-out tasks, if it is not the one that is trained on. */
   heldOutOn?: EnvironmentSpec;
   steps: number;
 }
 
 /** Trains for `steps` and evaluates every checkpoint on the held-out tasks. */
-export async function train(input: TrainInput): Promise<{ training: TrainingResult; iterations: Iteration[] }> {
+export async function train(input: TrainInput): Promise<TrainedWork> {
   const { campaign, prepared, status, name, maker, environment, tasks, steps } = input;
   const { heldOutOn = environment } = input;
   const settings = { ...campaign.training, steps };
@@ -42,23 +42,23 @@ export async function train(input: TrainInput): Promise<{ training: TrainingResu
     maxTokens: campaign.rollouts.sampling.maxTokens,
     thinking: campaign.rollouts.sampling.thinking,
     maxSteps: campaign.rollouts.maxSteps,
-    ...makingOf(campaign),
-    ...silenceOf(campaign),
+    stallSeconds: campaign.workers.stallSeconds,
+    ...rolloutSettings(campaign),
   });
   const { groupsPerStep, groupSize } = settings;
   const rolloutsAt = (step: number) => step * groupsPerStep * groupSize;
-  return { training, iterations: await iterationsOf({ ...input, heldOutOn, rolloutsAt }, training) };
+  return evaluateCheckpoints({ ...input, heldOutOn, rolloutsAt }, training);
 }
 
-/** Every checkpoint, evaluated on the held-out tasks. */
-export async function iterationsOf(
+/** Evaluates every checkpoint on the held-out tasks. */
+export async function evaluateCheckpoints(
   o: Pick<TrainInput, 'campaign' | 'status' | 'name' | 'heldOut'> & {
     heldOutOn: EnvironmentSpec;
-    /** Training rollouts spent until a step, of a checkpoint that does not say it. */
+    /** Returns the training rollouts spent until a step, for checkpoints that do not say it. */
     rolloutsAt?: (step: number) => number;
   },
   training: TrainingResult,
-): Promise<Iteration[]> {
+): Promise<TrainedWork> {
   const { campaign, status, name, heldOut, heldOutOn, rolloutsAt = () => 0 } = o;
   status.work = { training, iterations: [] };
   const { checkpoints } = training;
@@ -76,26 +76,27 @@ export async function iterationsOf(
       attempts: campaign.validation.trials,
     }),
   }));
-  status.work = { training, iterations };
-  return iterations;
+  return (status.work = { training, iterations });
 }
 
-/** The version of a capability's environment that is within the bands, if one is. */
+/** Returns the accepted version of a capability's environment; undefined if there is none. */
 export const acceptedModule = (rounds: readonly SynthesisRound[]): ArtifactRef | undefined =>
   rounds.findLast(isCalibrated)?.module;
 
-export type TrainedModules = readonly [ArtifactRef, ...ArtifactRef[]];
-
-export interface Practice {
+interface TrainingTasks {
   environment: EnvironmentSpec;
   tasks: TaskSet;
-  /** Seeds of the same. */
+  /** Held-out seeds of the same environment. */
   heldOut: TaskSet;
   trainedOn: TrainedOn[];
 }
 
-/** Returns `count` training seeds of the modules. Of several, two seeds of one follow two of another. */
-export function practiceOn(campaign: Campaign, modules: TrainedModules, count: number): Practice {
+/** Returns `count` training seeds of the modules, interleaved in pairs if there are several. */
+export function trainingTasks(
+  campaign: Campaign,
+  modules: readonly [ArtifactRef, ...ArtifactRef[]],
+  count: number,
+): TrainingTasks {
   const [module, ...others] = modules;
   const training = { from: TRAINING_SEEDS, count };
   const held = { from: HELD_OUT_SEEDS, count: campaign.validation.seeds };

@@ -1,7 +1,7 @@
 /** Approval: what waits for a person, what each answer does, and that a decision outlives restarts. */
 import { WorkflowUpdateFailedError, type WorkflowHandle } from '@temporalio/client';
 import type { Answer, Decision } from '../../src/domain/approval';
-import type { Asked, ChildProgress } from '../../src/workflows/messages';
+import type { ApprovalRequest, ChildProgress } from '../../src/workflows/messages';
 import { campaignsOn, failureOf, latch, until } from './campaigns';
 import { timeSkipping } from './environment';
 import { type Activities, artifact, calibration, failure, REFUSE, selecting, TELL } from './fake-activities';
@@ -16,8 +16,8 @@ const environments = (fields: object = {}, maxRounds = 3) => ({
 const one = selecting(TELL);
 
 /** What is asked, once something is. */
-const asked = (handle: WorkflowHandle): Promise<Asked> =>
-  until(() => handle.query<Asked | null>('approval').catch(() => null));
+const asked = (handle: WorkflowHandle): Promise<ApprovalRequest> =>
+  until(() => handle.query<ApprovalRequest | null>('approval').catch(() => null));
 const decide = (handle: WorkflowHandle, answer: object) =>
   handle.executeUpdate<Decision, [Answer]>('decide', { args: [answer as Answer] });
 const approve = (handle: WorkflowHandle, approval: object = {}) => decide(handle, { kind: 'approve', ...approval });

@@ -56,8 +56,8 @@ test('an adapter trains on all accepted environments, on that of one capability,
   ]);
   expect(armOf(played, 'brought').builtOn).toBeUndefined();
   expect(record.router?.options).not.toContain('environments');
-  for (const { name, iterations } of record.arms!) {
-    expect(iterations?.map(({ rollouts }) => rollouts)).toEqual([2, 4, 6, 8].map((at) => at * STEP));
+  for (const { name, work } of record.arms!) {
+    expect(work?.iterations.map(({ rollouts }) => rollouts)).toEqual([2, 4, 6, 8].map((at) => at * STEP));
     // All are held out on the target.
     const own = asked('rollOut').filter(({ title }) => title.startsWith(`${name}: held out`));
     expect(own.map(({ environment, tasks }) => [environment, tasks])).toEqual(
@@ -79,11 +79,14 @@ test('gepa searches with what trace may spend', async () => {
   // Its rollouts have the campaign's seed, so that it finds those of the base model.
   expect(seen.searches).toEqual([{ name: 'gepa', rollouts: budget, seed: campaign.seed, searchSeed: 7 }]);
   expect(armOf(played, 'gepa')).toMatchObject({
-    ...{ status: 'completed', training: { rollouts: budget } },
-    iterations: [1, 2].map((step) => ({
-      ...{ step, rollouts: (step * budget) / 2 },
-      policy: { adapters: [], prompt: { text: `prompt ${step}` } },
-    })),
+    status: 'completed',
+    work: {
+      training: { rollouts: budget },
+      iterations: [1, 2].map((step) => ({
+        ...{ step, rollouts: (step * budget) / 2 },
+        policy: { adapters: [], prompt: { text: `prompt ${step}` } },
+      })),
+    },
   });
   const heldOut = asked('rollOut').filter(({ title }) => title.startsWith('gepa: held out'));
   expect(heldOut).toMatchObject([1, 2].map(() => ({ tasks: { part: 'validation' } })));

@@ -4,11 +4,20 @@ import { defineSearchAttributeKey } from '@temporalio/common';
 import { countWork } from '../../src/cli/plan/estimate';
 import type { RollOutInput } from '../../src/activities/types';
 import type { FailureType } from '../../src/domain/failures';
-import { activities as activityEntries, type ActivityName } from '../../src/domain/work';
 import { searchAttributeNames } from '../../src/workflows/messages';
 import { campaignsOn, latch, until } from './campaigns';
 import { timeSkipping } from './environment';
-import { type Activities, artifact, failure, REFUSE, selecting, summary, TELL } from './fake-activities';
+import {
+  type Activities,
+  type ActivityName,
+  artifact,
+  failure,
+  fakeActivities,
+  REFUSE,
+  selecting,
+  summary,
+  TELL,
+} from './fake-activities';
 
 jest.setTimeout(120_000);
 const { env, begin, play, fail } = campaignsOn(timeSkipping);
@@ -62,7 +71,7 @@ test('goes through every stage and reports it; every step has a limit on its sil
   expect(record.router).toMatchObject({ options: ['base', REFUSE, TELL, SUM], sums: [[REFUSE, TELL]] });
   // Both adapters as they are, with weight 1: the router's own tasks, and all test tasks.
   const summed = seen.rollOuts.filter(({ title }) => title.endsWith(SUM));
-  const parts = record.capabilities?.flatMap(({ trained }) => trained!.best.policy.adapters);
+  const parts = record.capabilities?.flatMap(({ best }) => best!.policy.adapters);
   expect(summed.map(({ title, policy }) => [title, policy])).toEqual(
     ['outcome matrix', 'test'].map((what) => [`${what}: ${SUM}`, { base: 'base@1', adapters: parts }]),
   );
@@ -112,7 +121,7 @@ test('`campaign plan` counts the rollouts that the workflows ask for, of every p
 test('a training seed reaches trainings alone', async () => {
   // The record holds the campaign as it is and when it was.
   const apart = ['prepare', 'writeReport'];
-  const names = (Object.keys(activityEntries) as ActivityName[]).filter((name) => !apart.includes(name));
+  const names = (Object.keys(fakeActivities().activities) as ActivityName[]).filter((name) => !apart.includes(name));
   const askedWith = async (fields: object) => {
     const { asked } = await play({ name: 'seeded', ...onTarget, ...fields });
     const inputs = (name: ActivityName) =>
@@ -135,9 +144,9 @@ test('where no adapter gains anything none are added up, and it is said why', as
   expect(router!.noSums).toMatch(
     /^when the router was fitted, none of the 2 adapters had gained beyond chance, .* raise validation.seeds$/,
   );
-  expect(router!.outcomes.map(({ option }) => option)).toEqual(singles);
+  expect(router!.policies.map(({ name }) => name)).toEqual(singles);
   expect(namesOf(evaluation?.policies)).toEqual([...singles, 'trace']);
-  const { synthesized, target } = record.capabilities![0]!.trained!;
+  const { synthesized, target } = record.capabilities![0]!.validation!;
   const refs = ({ before, after }: typeof target) => ({ before: before.ref, after: after.ref });
   const onRouter = { before: artifact('outcome matrix: base'), after: artifact(`outcome matrix: ${REFUSE}`) };
   expect(asked('findGains')).toMatchObject([
@@ -163,7 +172,7 @@ test('pairs of adapters and the sum of all are tried, and the router is given th
   expect(asked('fitRouter')[0]?.outcomes.map(({ option }) => option)).toEqual(options);
   // Those that were tried and are no options have cost their rollouts, too.
   const tried = ['a+b', 'a+c', 'a+d', 'a+e', 'b+c', 'b+d', 'b+e', 'c+d', 'c+e', 'd+e', 'a+b+c+d+e'];
-  expect(record.router?.outcomes.map(({ option }) => option)).toEqual(['base', ...names, ...tried]);
+  expect(record.router?.policies.map(({ name }) => name)).toEqual(['base', ...names, ...tried]);
   expect(namesOf(record.evaluation?.policies)).toEqual([...options, 'trace']);
 });
 
@@ -195,7 +204,7 @@ describe('what fails for good is left out with its reason, and the rest is done'
       fitRouter: () => Promise.reject(failure('BadInput', 'tasks: 1 different text')),
     });
     const reason = 'the router was not fitted: BadInput: tasks: 1 different text';
-    expect(record.router).toMatchObject({ reason, outcomes: [{ option: 'base' }, {}, {}, {}] });
+    expect(record.router).toMatchObject({ reason, policies: [{ name: 'base' }, {}, {}, {}] });
     expect(record.router?.router).toBeUndefined();
     expect(namesOf(record.evaluation?.policies)).toEqual(['base', REFUSE, TELL, SUM, 'grpo_target']);
     expect(record.evaluation?.failed).toEqual([{ name: 'trace', reason }]);
@@ -240,7 +249,9 @@ describe('what fails for good is left out with its reason, and the rest is done'
       ],
     });
     // Trace spent nothing, so there is nothing to be equal to: the arm is evaluated at its best.
-    expect(record.arms).toMatchObject([{ best: { step: 2 }, iterations: [2, 4, 6, 8].map((step) => ({ step })) }]);
+    expect(record.arms).toMatchObject([
+      { best: { step: 2 }, work: { iterations: [2, 4, 6, 8].map((step) => ({ step })) } },
+    ]);
   });
 
   test('what fails after its training keeps that, which is spent: baselines are held to it', async () => {
@@ -255,11 +266,14 @@ describe('what fails for good is left out with its reason, and the rest is done'
     const rollouts = 4 * campaign.training.groupsPerStep * campaign.training.groupSize;
     const training = { steps: 4, rollouts };
     expect(record.capabilities).toMatchObject([
-      { status: 'failed', unvalidated: { training, iterations: [] } },
-      { status: 'failed', unvalidated: { training, iterations: [{ step: 2 }, { step: 4 }] } },
+      { status: 'failed', work: { training, iterations: [] } },
+      { status: 'failed', work: { training, iterations: [{ step: 2 }, { step: 4 }] } },
     ]);
-    for (const one of record.capabilities!) expect(one).not.toHaveProperty('trained');
-    expect(record.arms).toMatchObject([{ status: 'completed' }, { status: 'failed', training: { steps: 8 } }]);
+    for (const one of record.capabilities!) expect(one).not.toHaveProperty('best');
+    expect(record.arms).toMatchObject([
+      { status: 'completed' },
+      { status: 'failed', work: { training: { steps: 8 } } },
+    ]);
     expect(record.router?.options).toEqual(['base']);
   });
 
@@ -428,7 +442,7 @@ test('the best iteration by held-out success is kept, the first of equals; of an
     },
     selfTest: async ({ module }) => ({ passed: !module.sha256.startsWith('refuse'), findings: ['x'] }),
   });
-  expect(record.capabilities?.map(({ trained }) => trained?.best.step)).toEqual([undefined, 4]);
+  expect(record.capabilities?.map(({ best }) => best?.step)).toEqual([undefined, 4]);
   expect(record.arms?.[0]?.best).toMatchObject({ step: 6, rollouts: 6 * 32 * 16 });
 });
 

@@ -4,11 +4,10 @@ import type { WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import type { Campaign, PartFacts } from '../../src/domain/campaign';
 import type { CampaignRecord } from '../../src/domain/results';
-import { activities as activityEntries, type ActivityName } from '../../src/domain/work';
 import type { campaignRun } from '../../src/workflows';
 import type { CampaignInput, CampaignProgress, CampaignResult } from '../../src/workflows/messages';
 import { quiet, start, withWorkers } from './environment';
-import { type Activities, config, fakeActivities, type Seen } from './fake-activities';
+import { type Activities, type ActivityName, config, fakeActivities, type Seen } from './fake-activities';
 
 /** What replaces fakes; as a function it is given those that it replaces. */
 type Replaced = Partial<Activities> | ((fakes: Activities) => Partial<Activities>);
@@ -56,7 +55,7 @@ export function campaignsOn(server: () => Promise<TestWorkflowEnvironment>, pref
   let workers: Promise<void>;
   let count = 0;
   const all = new Map<string, { activities: Activities; calls: Map<string, unknown[]> }>();
-  const dispatched = Object.keys(activityEntries).map((name) => [
+  const dispatched = Object.keys(fakeActivities().activities).map((name) => [
     name,
     async (input: unknown): Promise<unknown> => {
       const [campaign = ''] = Context.current().info.workflowExecution!.workflowId.split('/');

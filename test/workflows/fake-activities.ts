@@ -85,6 +85,8 @@ export interface Seen {
   record?: CampaignRecord;
 }
 
+export type ActivityName = keyof Activities;
+
 export function fakeActivities(replaced: Partial<Activities> = {}): {
   activities: Activities;
   seen: Seen;

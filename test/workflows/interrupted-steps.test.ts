@@ -3,7 +3,7 @@ import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
 import { Worker } from '@temporalio/worker';
 import { CancelledFailure as Cancelled, type WorkflowHandle } from '@temporalio/client';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
-import { type Asked, searchAttributeNames } from '../../src/workflows/messages';
+import { type ApprovalRequest, searchAttributeNames } from '../../src/workflows/messages';
 import { latch, until } from './campaigns';
 import { dataConverter, devServer, quiet, start, withWorkers, workflowBundle } from './environment';
 import { type Activities, config, fakeActivities, selecting, TELL } from './fake-activities';
@@ -81,7 +81,8 @@ test('a step that waits to be tried again ends with the campaign that is cancell
 
 test('a worker that ends while a campaign waits for approval is nothing to the wait; another one goes on', async () => {
   const { activities, statuses, begin } = held(() => ({}), { approval: { capabilities: true } });
-  const asked = (handle: WorkflowHandle) => until(() => handle.query<Asked | null>('approval').catch(() => null));
+  const asked = (handle: WorkflowHandle) =>
+    until(() => handle.query<ApprovalRequest | null>('approval').catch(() => null));
   const handle = await withWorkers(env, activities, async () => {
     const started = await begin();
     await asked(started);

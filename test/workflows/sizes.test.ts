@@ -175,18 +175,18 @@ test('no payload of a large campaign is in a history, and no history is long', a
   const { capabilities: rows = [], arms = [], router, selection } = seen.record!;
   expect(rows.map(({ status }) => status)).toEqual([...names.map(() => 'completed'), 'not_trained']);
   expect(rows.map(({ rounds }) => rounds.length)).toEqual(rows.map(() => 5));
-  expect(rows[0]!.trained!.iterations).toHaveLength(STEPS / campaign.training.checkpointEvery);
-  expect(arms.map(({ name, iterations }) => [name, iterations?.length])).toEqual([
+  expect(rows[0]!.work!.iterations).toHaveLength(STEPS / campaign.training.checkpointEvery);
+  expect(arms.map(({ name, work }) => [name, work?.iterations.length])).toEqual([
     ['grpo_target', ((CAPABILITIES + 1) * STEPS) / campaign.training.checkpointEvery],
     ['unfit', undefined],
     ['gepa', PROMPTS],
     ['failing_on_the_target', undefined],
   ]);
-  expect(router!.outcomes).toHaveLength(1 + 10 + 45 + 1);
+  expect(router!.policies).toHaveLength(1 + 10 + 45 + 1);
   expect(selection!.failedPasses).toHaveLength(1);
   expect(selection!.selected[0]!.candidate).toEqual(candidate(names[0]!));
   expect(JSON.stringify(seen.record).length).toBeGreaterThan(LARGEST_PAYLOAD);
-  expect(JSON.stringify(arms[2]!.training).length).toBeGreaterThan(LARGEST_PAYLOAD);
+  expect(JSON.stringify(arms[2]!.work?.training).length).toBeGreaterThan(LARGEST_PAYLOAD);
 
   for (const workflowId of [
     id,

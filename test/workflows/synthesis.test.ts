@@ -46,7 +46,7 @@ test('a module that breaks in play goes back to the synthesizer within the round
     },
   });
   const { capability, previous, tested } = await rounds(breaking('BadEnvironment'));
-  const played = 'in play, by the agent: ';
+  const played = 'in calibration rollouts: ';
   expect(previous.map((given) => given?.findings)).toEqual([
     undefined,
     [`${played}make is not a function`],

@@ -23,7 +23,14 @@ import type { SelectionRule } from '../../domain/campaign';
 import { type Candidate, labelPassSchema } from '../../domain/capability';
 import { forEachBounded } from '../../domain/concurrency';
 import { costOf } from '../../domain/endpoints';
-import { backoffMs, isFailure, OF_A_PASS, OutsideFailure, retryOf, MAX_FAULTS } from '../../domain/failures';
+import {
+  backoffMs,
+  isFailure,
+  PASS_SKIPPING_FAILURES,
+  OutsideFailure,
+  retryOf,
+  MAX_FAULTS,
+} from '../../domain/failures';
 import { plainText, plainLine } from '../../domain/plain-text';
 import type { SelectionResult } from '../../domain/results';
 import type { ScoredRollout } from '../../domain/rollout';
@@ -133,7 +140,7 @@ async function labelPasses(run: Running, candidates: ArtifactRef): Promise<Label
         ended[pass] = await retried({ progress, signal }, () => labelPass(analysis, { candidates, pass, work }));
         progress.passEnded(pass);
       } catch (failure) {
-        if (!isFailure(failure, ...OF_A_PASS)) throw failure;
+        if (!isFailure(failure, ...PASS_SKIPPING_FAILURES)) throw failure;
         ended[pass] = failure;
         progress.passEnded(pass, reasonHere(failure));
       }

@@ -1,5 +1,5 @@
 /** A snapshot as a tree of lines, without colour or cursor movement: the same for the terminal and for JSON lines. */
-import { activityEntry, type taskQueues } from '../../domain/work';
+import { queueNameOf, type QueueName } from '../../domain/work';
 import { type Waiting, waitingText } from '../../domain/approval';
 import { stages } from '../../domain/campaign';
 import type { FailureType } from '../../domain/failures';
@@ -64,7 +64,7 @@ export function notesOf({ progress }: Snapshot): string[] {
 }
 
 /** What waits for a worker, by the queue that it is taken from. */
-const workers: Record<keyof typeof taskQueues, string> = {
+const workers: Record<QueueName, string> = {
   control: 'a control worker',
   rollouts: 'a rollouts worker',
   gpu: 'a gpu slot',
@@ -93,11 +93,13 @@ function activityTexts({ activities, owner, rates, now }: Activities): string[] 
   return [...counts].map(([text, count]) => (count > 1 ? `${count} times: ${text}` : text));
 }
 
+/** `selfTest` as `self test`. */
+const inWords = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
 type PerSecond = (title: string, count: number) => number | undefined;
 
 function activityText(activity: ActivitySnapshot, now: number, perSecond: PerSecond): string {
   const { type, state, queue, attempt, nextAttemptAt = 0, lastFailure, lastFailureType } = activity;
-  const entry = activityEntry(type);
   const reason = lastFailure && oneLine(lastFailure);
   const parts = progressParts(activity, perSecond);
   if (state === 'scheduled' && attempt > 1 && nextAttemptAt > now) {
@@ -108,9 +110,10 @@ function activityText(activity: ActivitySnapshot, now: number, perSecond: PerSec
     const text = isAway ? `waits for the language model${because}, again in ${seconds}` : '';
     return joined([...parts, text || `attempt ${attempt} in ${seconds}${because}`]);
   }
-  if (state === 'scheduled')
-    parts.push(`waits for ${entry ? workers[entry.queue] : 'a worker'}${queue ? ` (${queue})` : ''}`);
-  else if (parts.length === 0) parts.push(entry?.doing ?? type);
+  if (state === 'scheduled') {
+    const name = queue && queueNameOf(queue);
+    parts.push(`waits for ${name ? workers[name] : 'a worker'}${queue ? ` (${queue})` : ''}`);
+  } else if (parts.length === 0) parts.push(inWords(type));
   if (state === 'cancelling') parts.push('stopping');
   // A heartbeat of the attempt before says nothing about this one.
   const silence = now - (Math.max(activity.heartbeatAt ?? 0, activity.startedAt ?? 0) || now);

@@ -83,35 +83,26 @@ export async function armsOf(o: {
       heldOut: record.baseHeldOut,
     }),
     ...capabilities.flatMap((capability) => {
-      const { name, trained } = capability;
-      if (!trained) return [];
+      const { name, best, validation } = capability;
+      if (!best) return [];
       const spent = spending.adapter(capability);
-      return [arm(name, 'adapter', { spent, policy: trained.best.policy, heldOut: trained.target.after })];
+      return [arm(name, 'adapter', { spent, policy: best.policy, heldOut: validation?.target.after })];
     }),
     ...(router?.sums ?? []).map((parts) => {
       const name = sumName(parts);
       const summed = capabilities.filter((capability) => parts.includes(capability.name));
-      const policies = summed.flatMap(({ trained }) => trained?.best.policy ?? []);
+      const policies = summed.flatMap(({ best }) => best?.policy ?? []);
       return arm(name, 'sum', { spent: spending.sum(name, summed), policy: sumPolicy(prepared.base, policies) });
     }),
     arm(policyNames.routed, 'routed', { spent: spending.routed() }),
     ...(record.arms ?? []).map((one) => {
-      const { name, kind, builtOn, best, training, iterations = [], reason } = one;
-      const isTrained = training !== undefined || iterations.length > 0;
-      const work = { training, iterations, best };
+      const { name, kind, builtOn, best, reason } = one;
       return arm(name, 'baseline', {
         ...{ kind, builtOn, reason },
         spent: spending.baseline(one),
         policy: best?.policy,
         heldOut: best?.heldOut,
-        training: isTrained
-          ? reportedTraining({
-              evidence,
-              id: `arms.${slug(name)}`,
-              work,
-              groupSize: record.campaign.training.groupSize,
-            })
-          : undefined,
+        training: reportedTraining({ record, evidence, id: `arms.${slug(name)}`, child: one }),
       });
     }),
     arm(policyNames.ceiling, 'bound', {

@@ -52,23 +52,18 @@ export function unlabeled(
 }
 
 function reportedResult(o: Sources, result: CapabilityResult): Omit<CapabilityDraft, keyof ReportedCandidate> {
-  const { record, evidence } = o;
-  const { name, status, workflowId, reason, trained, unvalidated } = result;
+  const { name, status, workflowId, reason, best, validation } = result;
   const id = `capabilities.${slug(name)}`;
   const rounds = result.rounds.map((round) => reportedRound(id, round));
-  const { groupSize } = record.campaign.training;
-  const work = trained ?? unvalidated;
   return {
     status,
     workflowId,
     reason,
     rounds: rounds.length > 0 ? rounds : undefined,
     calibration: rounds.findLast((round) => round.calibration)?.calibration,
-    training: work && reportedTraining({ evidence, id, work, groupSize }),
-    ...(trained && {
-      ...validated(o, { ...result, trained }),
-      adapter: trained.best.policy.adapters[0]?.ref,
-    }),
+    training: reportedTraining({ ...o, id, child: result }),
+    ...(validation && validated(o, result, validation)),
+    adapter: best?.policy.adapters[0]?.ref,
   };
 }
 
@@ -136,7 +131,8 @@ function calibrationFigures(
 /** Compares the adapter with the base on held-out seeds of its own environment and on all tasks of the target that it was tried on. */
 function validated(
   { record, evidence }: Sources,
-  { name, trained }: CapabilityResult & { trained: NonNullable<CapabilityResult['trained']> },
+  { name, work }: CapabilityResult,
+  { synthesized, target }: NonNullable<CapabilityResult['validation']>,
 ): Pick<CapabilityDraft, 'validation' | 'onTarget'> {
   const { level, means, test } = evidence;
   const id = `capabilities.${slug(name)}`;
@@ -148,11 +144,10 @@ function validated(
       difference: differenceFigure({ id: `${at}.difference`, treatment, control, level }),
     };
   };
-  const { synthesized, target, iterations } = trained;
   const seeds = [means(synthesized.before.ref), means(synthesized.after.ref)] as const;
   const onTasks = [means(target.before.ref), means(target.after.ref)] as const;
   const validation = {
-    chose: iterations.length > 1 ? (true as const) : undefined,
+    chose: work && work.iterations.length > 1 ? (true as const) : undefined,
     synthesized: compared('synthesized', ...seeds),
     branches: branchesOf(...seeds).map((branch) => {
       const [before, after] = seeds.map((side) => ofBranch(side, branch)) as [TaskMeans, TaskMeans];
@@ -162,7 +157,7 @@ function validated(
   };
 
   const { base } = policyNames;
-  const matrix = new Map(record.router?.outcomes.map(({ option, rollouts }) => [option, means(rollouts.ref)]));
+  const matrix = new Map(record.router?.policies.map(({ name: option, rollouts }) => [option, means(rollouts.ref)]));
   const tried = (
     [
       ['held_out', ...onTasks],

@@ -38,30 +38,27 @@ const calibrationBatches = (rounds: readonly SynthesisRound[]): RolloutSummary[]
 /** Every batch of the campaign, by purpose. */
 export function batchesOf(record: CampaignRecord): Batch[] {
   const { baseRollouts, baseHeldOut, capabilities = [], arms = [], router, evaluation } = record;
-  const trained = [...capabilities.map((one) => ({ name: one.name, ...(one.trained ?? one.unvalidated) })), ...arms];
+  const children = [...capabilities, ...arms];
   const rows = (purpose: Purpose, summaries: readonly (RolloutSummary | undefined)[], owner?: string): Batch[] =>
     summaries.flatMap((summary) => (summary ? [{ purpose, ref: summary.ref, ...(owner && { owner }) }] : []));
   return [
     ...rows('base_rollouts', [baseRollouts]),
     ...capabilities.flatMap(({ name, rounds }) => rows('calibration', calibrationBatches(rounds), name)),
-    ...trained.flatMap(({ name, training }): Batch[] =>
-      training ? [{ purpose: 'training', ref: training.metrics, owner: name, counted: countsOf(training) }] : [],
-    ),
-    ...rows('held_out', [baseHeldOut]),
-    ...trained.flatMap(({ name, iterations = [] }) =>
-      rows(
-        'held_out',
-        iterations.map(({ heldOut }) => heldOut),
-        name,
-      ),
-    ),
-    ...capabilities.flatMap(({ name, trained: work }) => {
+    ...children.flatMap(({ name, work }): Batch[] => {
       if (!work) return [];
-      const { synthesized, target } = work;
+      return [{ purpose: 'training', ref: work.training.metrics, owner: name, counted: countsOf(work.training) }];
+    }),
+    ...rows('held_out', [baseHeldOut]),
+    ...children.flatMap(({ name, work }) =>
+      rows('held_out', work?.iterations.map(({ heldOut }) => heldOut) ?? [], name),
+    ),
+    ...capabilities.flatMap(({ name, validation }) => {
+      if (!validation) return [];
+      const { synthesized, target } = validation;
       // The base on the target is one batch for all capabilities.
       return rows('held_out', [synthesized.before, synthesized.after, target.after], name);
     }),
-    ...rows('outcome_matrix', router?.outcomes.map(({ rollouts }) => rollouts) ?? []),
+    ...rows('outcome_matrix', router?.policies.map(({ rollouts }) => rollouts) ?? []),
     ...rows('test', evaluation?.policies.map(({ rollouts }) => rollouts) ?? []),
   ];
 }
@@ -92,7 +89,7 @@ export async function readEvidence(store: ArtifactStore, record: CampaignRecord)
   const batches = new Map<string, { outcomes: readonly Outcome[]; means: TaskMeans }>();
   const metrics = new Map<string, MetricsLine[]>();
   // A capability may have begun before the base's held-out batch was made anew.
-  const starts = capabilities.flatMap(({ trained }) => trained?.target.before ?? []);
+  const starts = capabilities.flatMap(({ validation }) => validation?.target.before ?? []);
   const all: Pick<Batch, 'ref' | 'counted'>[] = [...batchesOf(record), ...starts.map(({ ref }) => ({ ref }))];
   for (const { ref, counted } of all) {
     if (counted) metrics.set(ref.sha256, await readMetrics(store, ref));

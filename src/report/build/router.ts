@@ -55,7 +55,7 @@ export async function routerOf(o: {
       },
       helps,
       noSums,
-      failed,
+      failed: failed.length > 0 ? failed : undefined,
       ...(chosen && choicesOf(chosen.from[0]!, options, evidence)),
     },
   };

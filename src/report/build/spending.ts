@@ -48,26 +48,27 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
   const batchesFor = (owner: string | undefined, purpose?: Purpose) =>
     batches.filter((one) => one.owner === owner && (purpose === undefined || one.purpose === purpose));
 
-  const capabilityWork = ({ name, trained, unvalidated }: CapabilityResult): Work => {
-    const own = (trained ?? unvalidated)?.training;
+  const capabilityWork = ({ name, work }: CapabilityResult): Work => {
+    const own = work?.training;
     const training = own && { rollouts: own.rollouts, trainedTo: own.rollouts, from: [own.metrics] };
     return { trainings: training ? [training] : [], batches: batchesFor(name) };
   };
 
-  /** Of one without an evaluated iteration all that it did counts. */
-  const armWork = ({ best, training, iterations = [], builtOn = [] }: ArmResult): Work => {
+  /** An arm without an evaluated iteration has spent all that it trained. */
+  const armWork = ({ best, work, builtOn = [] }: ArmResult): Work => {
+    if (!work) return together([]);
+    const { training, iterations } = work;
     const counting = best ? withinBudget(iterations, budget) : iterations;
-    const trainedTo = training?.rollouts ?? iterations.at(-1)?.rollouts ?? 0;
+    const trainedTo = training.rollouts;
     const rollouts = best ? (counting.at(-1)?.rollouts ?? 0) : 0;
     const scored = best ? rollouts : trainedTo;
-    const broken = training && scored === training.rollouts ? training.brokenRollouts : 0;
-    // What no trainer made is known by the rollouts that evaluated it.
-    const from = training ? [training.metrics] : iterations.map(({ heldOut }) => heldOut.ref);
+    const broken = scored === trainedTo ? training.brokenRollouts : 0;
+    const ref = training.metrics;
     return {
-      trainings: [{ rollouts, trainedTo, from }],
+      trainings: [{ rollouts, trainedTo, from: [ref] }],
       batches: [
-        ...from.slice(0, 1).map((ref) => ({ ref, counted: { scored, broken } })),
-        ...counting.map(({ heldOut: { ref } }) => ({ ref })),
+        { ref, counted: { scored, broken } },
+        ...counting.map(({ heldOut }) => ({ ref: heldOut.ref })),
         ...capabilities.flatMap(({ name }) => (builtOn.includes(name) ? batchesFor(name, 'calibration') : [])),
       ],
     };
@@ -95,8 +96,8 @@ export function spendingOf(record: CampaignRecord, evidence: Evidence) {
   return {
     base: (): Spent => spentOn(policyNames.base, together([])),
     adapter(capability: CapabilityResult): Spent {
-      const { name, trained } = capability;
-      return { ...spentOn(name, capabilityWork(capability), trained?.best.rollouts), step: trained?.best.step };
+      const { name, best } = capability;
+      return { ...spentOn(name, capabilityWork(capability), best?.rollouts), step: best?.step };
     },
     /** Adding costs nothing but what the parts have cost. */
     sum: (name: string, parts: readonly CapabilityResult[]): Spent =>

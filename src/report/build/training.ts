@@ -1,36 +1,31 @@
 /** A training in the report: the reward of every step, and the held-out figures that picked the best iteration. */
 import type { ArtifactRef, Figure } from '../../domain/artifacts';
-import type { Iteration, TrainingResult } from '../../domain/results';
+import type { ArmResult, CampaignRecord, CapabilityResult } from '../../domain/results';
 import type { ReportedTraining } from '../capability-model';
 import type { Evidence, MetricsLine } from './evidence';
 import { branchesOf, countFigure, ofBranch, rateFigure, rewardFigure } from './figures';
 
 export function reportedTraining(o: {
+  record: CampaignRecord;
   evidence: Evidence;
   /** Begins the ids of its figures. */
   id: string;
-  work: { iterations: Iteration[]; best?: Iteration | undefined; training?: TrainingResult | undefined };
-  /** Rollouts of a group. */
-  groupSize: number;
-}): ReportedTraining {
-  const { evidence, groupSize, work } = o;
-  const { training, iterations, best } = work;
+  child: Pick<CapabilityResult | ArmResult, 'work' | 'best'>;
+}): ReportedTraining | undefined {
+  const { evidence, child } = o;
+  if (!child.work) return undefined;
+  const { training, iterations } = child.work;
   const { level } = evidence;
+  const { groupSize } = o.record.campaign.training;
   const id = `${o.id}.training`;
-  const last = iterations.at(-1);
-  const { rollouts, brokenRollouts, steps } = training ?? {
-    rollouts: last?.rollouts ?? 0,
-    brokenRollouts: 0,
-    steps: last?.step ?? 0,
-  };
-  const from = training ? [training.metrics] : iterations.map(({ heldOut }) => heldOut.ref);
+  const { rollouts, brokenRollouts, steps, metrics } = training;
+  const from = [metrics];
   return {
     steps,
     rollouts: countFigure(`${id}.rollouts`, rollouts, from, rollouts + brokenRollouts),
-    rowsPerRollout:
-      training && rowsFigure(`${id}.rows_per_rollout`, evidence.metrics(training.metrics), groupSize, from),
+    rowsPerRollout: rowsFigure(`${id}.rows_per_rollout`, evidence.metrics(metrics), groupSize, from),
     // Without rollouts there are no rewards.
-    rewardCurve: training && rollouts > 0 ? { ...curvesOf(evidence.metrics(training.metrics)), from } : undefined,
+    rewardCurve: rollouts > 0 ? { ...curvesOf(evidence.metrics(metrics)), from } : undefined,
     iterations: iterations.map(({ step, rollouts: spent, heldOut: { ref } }) => {
       const at = `${id}.step-${step}`;
       const means = evidence.means(ref);
@@ -44,12 +39,12 @@ export function reportedTraining(o: {
       }));
       return {
         step,
-        rollouts: countFigure(`${at}.rollouts`, spent, [training?.metrics ?? ref]),
+        rollouts: countFigure(`${at}.rollouts`, spent, from),
         ...figures(at, means),
         branches: branches.length > 0 ? branches : undefined,
       };
     }),
-    bestStep: best?.step,
+    bestStep: child.best?.step,
   };
 }
 

@@ -1,11 +1,11 @@
-/** One adapter, trained with GRPO on a set of environments that take turns: those of the campaign, that of one capability, or those of a folder. */
+/** Trains one adapter with GRPO on a set of environments that take turns: those of the campaign, that of one capability, or those of a folder. */
 import { z } from 'zod';
 import type { ArtifactRef } from '../../domain/artifacts';
 import { defineKind } from '../../domain/kinds';
 import { fileNameOf } from '../../domain/places';
 import type { ArmOutcome } from '../../domain/results';
 import { control, mapBounded, part } from '../steps';
-import { acceptedModule, practiceOn, train } from '../training';
+import { acceptedModule, trainingTasks, train } from '../training';
 import { type Arm, type ArmContext, type ArmKind, fieldOf, plannedWhole, stepsWithin } from './arm';
 
 const from = z
@@ -22,7 +22,7 @@ const from = z
     'Environments to train on: `synthesized` (all accepted ones), `{ capability: NAME }` (that of one), or `{ folder: PATH }` (all .js modules there).',
   );
 
-interface Set {
+interface EnvironmentSet {
   modules: ArtifactRef[];
   /** The capabilities whose environments these are. */
   builtOn?: string[];
@@ -45,20 +45,20 @@ const kind = defineKind<{ from: typeof from }, Arm>({
       const [first, ...others] = modules;
       if (!first) throw new Error('there is no module to train on');
       const count = steps * campaign.training.groupsPerStep;
-      const { environment, tasks, trainedOn } = practiceOn(campaign, [first, ...others], count);
-      const trained = await train({
+      const { environment, tasks, trainedOn } = trainingTasks(campaign, [first, ...others], count);
+      const work = await train({
         ...{ campaign, prepared, status, name: context.name, environment, tasks, steps },
-        // The key of the training holds the modules, not where they were found.
+        // The key of the training holds the modules and not their origin.
         maker: { kind: name, version, options: {} },
         heldOut: part(prepared.plan, 'validation'),
         heldOutOn: campaign.target,
       });
-      return { ...trained, trainedOn, ...(builtOn && { builtOn }) } satisfies ArmOutcome;
+      return { work, trainedOn, ...(builtOn && { builtOn }) } satisfies ArmOutcome;
     },
 });
 
 /** Returns the accepted environments of the campaign, or that of one capability. Throws if there is none. */
-function takeOver(capability: string | undefined, { capabilities }: ArmContext): Set {
+function takeOver(capability: string | undefined, { capabilities }: ArmContext): EnvironmentSet {
   const accepted = capabilities.flatMap(({ name, rounds }) => {
     const module = acceptedModule(rounds);
     return module ? [{ name, module }] : [];
@@ -74,7 +74,7 @@ function takeOver(capability: string | undefined, { capabilities }: ArmContext):
 }
 
 /** Returns the modules of a folder. Throws if one fails its self-test. */
-async function readFolder(folder: string, { campaign, name, status }: ArmContext): Promise<Set> {
+async function readFolder(folder: string, { campaign, name, status }: ArmContext): Promise<EnvironmentSet> {
   status.set('self-test', fileNameOf(folder));
   const taken = await control(campaign, `take the modules of ${name}`).takeModules({ folder });
   const tested = await mapBounded(taken, async ({ file, module }) => {

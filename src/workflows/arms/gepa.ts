@@ -1,11 +1,11 @@
-/** GEPA (arXiv 2507.19457): no weights but a prompt, which a language model rewrites from what it reads in rollouts. */
+/** Searches for a prompt with GEPA (arXiv 2507.19457): a language model rewrites the prompt from what it reads in rollouts. No weights change. */
 import { armName, type Campaign } from '../../domain/campaign';
 import { promptSearchFields } from '../../domain/policies';
 import { OutsideFailure } from '../../domain/failures';
 import { defineKind } from '../../domain/kinds';
 import { languageModelSchema, type LanguageModelSpec } from '../../domain/endpoints';
-import { makingOf, part, promptSearch, silenceOf } from '../steps';
-import { iterationsOf } from '../training';
+import { part, promptSearch, rolloutSettings } from '../steps';
+import { evaluateCheckpoints } from '../training';
 import type { Arm, ArmKind } from './arm';
 
 const options = {
@@ -16,7 +16,7 @@ const options = {
     .describe("Model that writes prompts; default: the analyst's."),
 };
 
-/** Of the policies that a search comes to: how many new best ones there are, nobody knows before. */
+/** Number of best prompts that `campaign plan` expects of a search; the true number is not known beforehand. */
 const EXPECTED_BEST = 6;
 
 const kind = defineKind<typeof options, Arm>({
@@ -37,16 +37,16 @@ const kind = defineKind<typeof options, Arm>({
         search,
         reflection,
         sampling: campaign.rollouts.sampling,
-        // Rollouts of the base model are shared by all training seeds.
+        // All training seeds share the rollouts of the base model.
         seed: campaign.seed,
         searchSeed: campaign.trainingSeed ?? campaign.seed,
         maxSteps: campaign.rollouts.maxSteps,
-        ...makingOf(campaign),
-        ...silenceOf(campaign),
+        stallSeconds: campaign.workers.stallSeconds,
+        ...rolloutSettings(campaign),
       });
       const heldOut = part(prepared.plan, 'validation');
       const evaluated = { campaign, status, name, heldOut, heldOutOn: campaign.target };
-      return { training, iterations: await iterationsOf(evaluated, training) };
+      return { work: await evaluateCheckpoints(evaluated, training) };
     },
 });
 

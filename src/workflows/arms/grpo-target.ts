@@ -1,4 +1,4 @@
-/** One adapter, trained with GRPO on the target itself. */
+/** Trains one adapter with GRPO on the target itself. */
 import { defineKind } from '../../domain/kinds';
 import { part } from '../steps';
 import { train } from '../training';
@@ -11,8 +11,8 @@ export const grpoTarget: ArmKind = {
     options: {},
     open:
       (_options, maker) =>
-      ({ campaign, prepared, status, name, budget }) =>
-        train({
+      async ({ campaign, prepared, status, name, budget }) => ({
+        work: await train({
           campaign,
           prepared,
           status,
@@ -23,6 +23,7 @@ export const grpoTarget: ArmKind = {
           heldOut: part(prepared.plan, 'validation'),
           steps: stepsWithin(campaign, budget),
         }),
+      }),
   }),
   trainsOnTarget: true,
   planned: plannedWhole,

@@ -1,4 +1,4 @@
-/** The kinds of arms: a new one is a file beside this and a line here. */
+/** The kinds of arms. A new kind is a file in this folder and a line here. */
 import type { ArmKind } from './arm';
 import { environments } from './environments';
 import { gepa } from './gepa';

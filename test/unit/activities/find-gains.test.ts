@@ -1,6 +1,6 @@
 /** Which adapters gain anything: on their own environments, or on the router's tasks, beyond chance, as the report's figures say it. */
-import { createControlActivities } from '../../../src/activities';
-import type { Dependencies } from '../../../src/activities/context';
+import { createRolloutActivities } from '../../../src/activities';
+import type { PolicyDependencies } from '../../../src/activities/context';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { differenceFigure } from '../../../src/report/build/figures';
@@ -39,7 +39,7 @@ test('a gain on either counts, a loss never, and what may be chance does not', a
     { name: 'nowhere', own: from(low, low), target: [from(base, base)] },
     { name: 'worse', own: from(much, low), target: [from(base, worse)] },
   ];
-  const { findGains } = createControlActivities({ store } as Dependencies);
+  const { findGains } = createRolloutActivities({ store } as PolicyDependencies);
   const level = { confidence: 0.95, seed: 1 };
   const figure = async (treatment: ArtifactRef, control: ArtifactRef) => {
     const [after, before] = [await readTaskMeans(store, treatment), await readTaskMeans(store, control)];
@@ -55,7 +55,7 @@ test('a gain on either counts, a loss never, and what may be chance does not', a
     interval: { low: expect.closeTo(-0.015, 3), high: expect.closeTo(0.19, 1) },
     test: { better: 4, worse: 0, p: 0.125 },
   });
-  const input = { adapters, ...level };
+  const input = { store: await store.id(), adapters, ...level };
   expect(await run(findGains, input)).toEqual({
     gaining: ['on_its_own', 'on_the_target', 'together'],
   });

@@ -104,7 +104,12 @@ describe('the activity', () => {
       'count',
     ],
     ['too few tasks', { search: search({ minibatchSize: 3 }) }, /^arm gepa: 4 train tasks are too few/, 'count'],
-    ['no policy', { search: search({ place: 'instead', minibatchSize: 1 }) }, /tells no policy; set prompt$/, ' '],
+    [
+      'no policy',
+      { search: search({ place: 'instead', minibatchSize: 1 }) },
+      /no policy text to replace; set prompt$/,
+      ' ',
+    ],
   ])('refuses %s', async (_, more, message, policy) => {
     await expect(run(more, 'python', policy)).rejects.toMatchObject({
       type: 'BadInput',

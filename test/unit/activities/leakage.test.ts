@@ -59,7 +59,7 @@ async function check(
   } as unknown as CampaignRecord;
   return (await checkLeakage({ store, environments: pool as EnvironmentPool, record }))!;
 }
-const trained = { training: { steps: 2 } } as NonNullable<CapabilityResult['trained']>;
+const work = { training: { steps: 2 } } as NonNullable<CapabilityResult['work']>;
 
 test('a module that failed its self-test is not opened: the one before it was played', async () => {
   const broken = await putModule(store, 'export const = 1;');
@@ -77,7 +77,7 @@ test('seeds count as far as the capability came', async () => {
   const texts = async (of: Partial<CapabilityResult>) => (await check(of)).textsChecked;
   expect(await texts({ rounds: [passed(module)] })).toBe(1);
   expect(await texts({ rounds: [calibrated(module)] })).toBe(1 + 1 + 3);
-  expect(await texts({ rounds: [calibrated(module)], trained })).toBe(1 + 1 + 3 + 2 * 2 + 5);
+  expect(await texts({ rounds: [calibrated(module)], work })).toBe(1 + 1 + 3 + 2 * 2 + 5);
   // An example is compared by what its rollout began with.
   expect(await check({ task: 'some task' })).toMatchObject({ passed: true, textsChecked: 2 });
 });
@@ -88,7 +88,7 @@ test('a seed on which the module throws is passed over, and one that says a test
     make: `if (seed === ${TRAINING_SEEDS + 2}) throw new Error('no instance');`,
     text: `seed === ${TRAINING_SEEDS + 1} ? ${JSON.stringify(text)} : 'seed ' + seed`,
   });
-  expect(await check({ rounds: [calibrated(module)], trained })).toMatchObject({
+  expect(await check({ rounds: [calibrated(module)], work })).toMatchObject({
     passed: false,
     textsChecked: 1 + 1 + 3 + (2 * 2 - 1) + 5,
     seedsLeftOut: 2,
@@ -99,7 +99,7 @@ test('a seed on which the module throws is passed over, and one that says a test
 test('what an arm trained on is compared, too, and what a capability was trained on before is not read twice', async () => {
   const { id, text } = await shopTestTask();
   const own = await moduleOf({});
-  const capability = { rounds: [calibrated(own)], trained };
+  const capability = { rounds: [calibrated(own)], work };
   const alone = (await check(capability)).textsChecked;
   // Four seeds are the capability's; two more are this arm's.
   const single = { name: 'single', trainedOn: [{ module: own, seeds: 6 }] };

@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { EnvironmentPool } from '../../../src/activities/environments';
-import * as arm from '../../../src/activities/train';
+import { takeModules as takeModulesOf } from '../../../src/activities/synthesis';
 import { inputsOf, resolveTasks } from '../../../src/activities/tasks';
 import type { TaskSet } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/store/open-store';
@@ -121,7 +121,7 @@ describe('tasks', () => {
 });
 
 describe('modules of a folder', () => {
-  const takeModules = ({ folder }: { folder: string }) => arm.takeModules({ store }, { folder });
+  const takeModules = ({ folder }: { folder: string }) => takeModulesOf({ store }, { folder });
 
   test('are the .js files of a folder, by name', async () => {
     const folder = mkdtempSync(join(home, 'brought-'));

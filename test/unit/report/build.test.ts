@@ -111,7 +111,7 @@ async function fullRecord(): Promise<CampaignRecord> {
   const calibration = await calibrationOf(calibrationRollouts);
   const [module, revised] = [await json('first'), await json('second')];
   const option = async (purpose: Purpose, name: string, rewards: number[]) => {
-    return { option: name, name, rollouts: await batch(purpose, `${purpose} ${name}`, rewards) };
+    return { name, rollouts: await batch(purpose, `${purpose} ${name}`, rewards) };
   };
   const started = startedCampaign(await batch('base_rollouts', 'base rollouts', [1, 0, 0, 1, 0, 0, 0.5]), {
     arms: [{ kind: 'grpo_target', name: 'theirs' }, { kind: 'other' }],
@@ -138,9 +138,8 @@ async function fullRecord(): Promise<CampaignRecord> {
           { round: 1, module, selfTest: { passed: false, findings: ['doing nothing scores 1.0'] } },
           { round: 2, module: revised, selfTest: { passed: true, findings: [] }, calibration, calibrationRollouts },
         ],
-        trained: {
-          ...first,
-          best,
+        ...{ work: first, best },
+        validation: {
           synthesized: { before: await heldOut('base on seeds', [0, 0, 1]), after: best.heldOut },
           target: { before: baseHeldOut, after: await heldOut('one on target', [1, 1, 0, 0, 0]) },
         },
@@ -150,14 +149,15 @@ async function fullRecord(): Promise<CampaignRecord> {
     arms: [
       {
         ...{ name: 'theirs', kind: 'grpo_target', workflowId: 'w3', status: 'completed' },
-        ...{ ...baseline, best: baseline.iterations[0]! },
+        ...{ work: baseline, best: baseline.iterations[0]! },
       },
       { name: 'other', kind: 'other', workflowId: 'w4', status: 'failed', reason: 'no such option' },
     ],
     router: {
       router: await json(fittedRouter()),
       ...{ options: ['base', one], sums: [] },
-      outcomes: [await option('outcome_matrix', 'base', [0, 1, 0]), await option('outcome_matrix', one, [1, 1, 0])],
+      failed: [],
+      policies: [await option('outcome_matrix', 'base', [0, 1, 0]), await option('outcome_matrix', one, [1, 1, 0])],
     },
     evaluation: {
       policies: [
@@ -182,16 +182,10 @@ const withBaseline = (change: (arm: ArmResult) => ArmResult): CampaignRecord => 
   ...record,
   arms: record.arms!.map((arm) => (arm.name === 'theirs' ? change(arm) : arm)),
 });
-/** The record with another first capability, or another training of it. */
-function withCapability(
-  change: Partial<CapabilityResult>,
-  training: Partial<NonNullable<CapabilityResult['trained']>> = {},
-): CampaignRecord {
+/** The record with another first capability. */
+function withCapability(change: Partial<CapabilityResult>): CampaignRecord {
   const [first, ...others] = record.capabilities!;
-  return {
-    ...record,
-    capabilities: [{ ...first!, trained: { ...first!.trained!, ...training }, ...change }, ...others],
-  };
+  return { ...record, capabilities: [{ ...first!, ...change }, ...others] };
 }
 const metricsOf = (body: string): Promise<ArtifactRef> => put(body, 'application/jsonl');
 
@@ -244,13 +238,12 @@ test('rollouts: spent on training, of the iteration that is evaluated, and all t
 });
 
 test('what failed after its training has spent it, is no arm for that, and is said', async () => {
-  const [{ trained: work, ...capability }, second] = record.capabilities as [CapabilityResult, CapabilityResult];
-  const { training, iterations } = work!;
-  const changed = withBaseline(({ name, kind, workflowId }) => {
-    return { name, kind, workflowId, status: 'failed', training: record.arms![0]!.training! };
+  const [{ best, validation, ...capability }, second] = record.capabilities as [CapabilityResult, CapabilityResult];
+  expect([best, validation]).not.toContain(undefined);
+  const changed = withBaseline(({ name, kind, workflowId, work }) => {
+    return { name, kind, workflowId, status: 'failed', work: { training: work!.training, iterations: [] } };
   });
-  const unvalidated = { training, iterations };
-  const failed: CapabilityResult = { ...capability, status: 'failed', reason: 'RolloutsBroken: many', unvalidated };
+  const failed: CapabilityResult = { ...capability, status: 'failed', reason: 'RolloutsBroken: many' };
   const draft = await built({ ...changed, capabilities: [failed, second] });
   expect(draft.budget!.value).toBe(40);
   expect(draft.arms!.map(({ role }) => role)).not.toContain('adapter');
@@ -267,10 +260,12 @@ const own = 40 + 5 + 5;
 test.each<[string, (arm: ArmResult) => ArmResult, object]>([
   [
     'trained beyond the rollouts of trace: that counts for nothing',
-    ({ iterations = [], training, ...arm }) => ({
+    ({ work, ...arm }) => ({
       ...arm,
-      iterations: [...iterations, { ...iterations[1]!, step: 6, rollouts: 60 }],
-      training: { ...training!, rollouts: 60 },
+      work: {
+        iterations: [...work!.iterations, { ...work!.iterations[1]!, step: 6, rollouts: 60 }],
+        training: { ...work!.training, rollouts: 60 },
+      },
     }),
     { trainingRollouts: { value: 40 }, evaluatedRollouts: { value: 20 }, trainedTo: { value: 60 } },
   ],
@@ -281,30 +276,22 @@ test.each<[string, (arm: ArmResult) => ArmResult, object]>([
   ],
   [
     'has two iterations of equal weights that share a batch, which is counted once',
-    ({ iterations: [first, second] = [], ...arm }) => {
-      return { ...arm, iterations: [first!, { ...second!, heldOut: first!.heldOut }] };
+    ({ work, ...arm }) => {
+      const [first, second] = work!.iterations;
+      return { ...arm, work: { ...work!, iterations: [first!, { ...second!, heldOut: first!.heldOut }] } };
     },
     { allRollouts: { value: own - 5 } },
-  ],
-  [
-    'no trainer made: it has spent the rollouts that it says',
-    (arm) => {
-      const made = { ...arm };
-      delete made.training;
-      return made;
-    },
-    {},
   ],
 ])('a baseline that %s', async (_, change, expected) => {
   const changed = withBaseline(change);
   const draft = await draftOf(changed);
   expect(armOf(draft, 'theirs')).toMatchObject({ allRollouts: { value: own }, ...expected });
-  const heldOut = new Set(changed.arms![0]!.iterations!.map((each) => each.heldOut.ref.sha256)).size;
+  const heldOut = new Set(changed.arms![0]!.work!.iterations.map((each) => each.heldOut.ref.sha256)).size;
   expect(rowOf(draft, 'held_out').scored.value).toBe(rowOf(report, 'held_out').scored.value! - 5 * (2 - heldOut));
 });
 
 test('a rollout that batches share is counted once, for what it was first for, and the purposes add up', async () => {
-  const [matrix, ...others] = record.router!.outcomes;
+  const [matrix, ...others] = record.router!.policies;
   // Of base: five rollouts of the held-out evaluation, where it broke at one, and three of its own.
   const heldOut = await recordsOf(record.baseHeldOut!);
   const [{ key, task }, ...scored] = heldOut as [Rollout, ...Rollout[]];
@@ -312,7 +299,7 @@ test('a rollout that batches share is counted once, for what it was first for, a
   const baseHeldOut = await summaryOf('held_out', 'base held out, one broken', [broken, ...scored]);
   const all = [...heldOut, ...(await recordsOf(matrix!.rollouts))];
   const shared = await summaryOf('outcome_matrix', 'matrix shared', all);
-  const router = { ...record.router!, outcomes: [{ ...matrix!, rollouts: shared }, ...others] };
+  const router = { ...record.router!, policies: [{ ...matrix!, rollouts: shared }, ...others] };
   const once = await built({ ...record, baseHeldOut, router });
   const counts = (of: Report, purpose: Purpose) => [rowOf(of, purpose).scored.value!, rowOf(of, purpose).broken.value];
   const [ofHeldOut] = counts(report, 'held_out') as [number];
@@ -410,17 +397,16 @@ describe('with branches', () => {
     const [first] = record.capabilities!;
     const before = await onSeeds('held_out', `${title}: base`, (_, branch) => Number(branch === 'twin'));
     const heldOut = await onSeeds('held_out', `${title}: best`, after);
-    const best = { ...first!.trained!.best, heldOut };
-    const training = { ...first!.trained!.training, metrics: await metricsOf(curve) };
+    const best = { ...first!.best!, heldOut };
+    const training = { ...first!.work!.training, metrics: await metricsOf(curve) };
     const calibrationRollouts = await onSeeds('calibration', `${title}: calibration`, (seed, branch) =>
       branch === 'twin' || seed % 3 === 0 ? 1 : 0.1,
     );
     const rounds = [
       { ...first!.rounds[1]!, calibration: await calibrationOf(calibrationRollouts), calibrationRollouts },
     ];
-    return built(
-      withCapability({ rounds }, { training, iterations: [best], best, synthesized: { before, after: heldOut } }),
-    );
+    const validation = { ...first!.validation!, synthesized: { before, after: heldOut } };
+    return built(withCapability({ rounds, work: { training, iterations: [best] }, best, validation }));
   };
 
   test('an adapter that says "not allowed" in 47 of 48 episodes is gamed, whatever the target says', async () => {
@@ -555,7 +541,9 @@ test('rollouts are counted by purpose; tokens as they were returned', () => {
 
 test('base rollouts that a search found again count once, and are spent by its arm all the same', async () => {
   const shared = { rollouts: 10, promptTokens: 100, completionTokens: 20 };
-  const once = await built(withBaseline((arm) => ({ ...arm, training: { ...arm.training!, shared } })));
+  const once = await built(
+    withBaseline(({ work, ...arm }) => ({ ...arm, work: { ...work!, training: { ...work!.training, shared } } })),
+  );
   expect(rowOf(once, 'training').scored.value).toBe(rowOf(report, 'training').scored.value! - 10);
   expect(once.rollouts!.scored.value).toBe(report.rollouts!.scored.value! - 10);
   expect(once.cost!.promptTokens.value).toBe(report.cost!.promptTokens.value! - 100);

@@ -64,6 +64,7 @@ async function input(): Promise<TrainInput> {
     tasks: { kind: 'plan', plan, part: 'train' },
     base: 'base@1',
     training: trainingWith(),
+    trainer: { kind: 'local' },
     seed: 1,
     maxTokens: 16,
     maxSteps: 8,
