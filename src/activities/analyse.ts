@@ -55,7 +55,7 @@ export async function select(
     ...input
   }: {
     rule: SelectionRule;
-    /** What was labeled: trajectories that are all the same select nothing. */
+    /** The labeled rollouts; nothing is selected if all are the same. */
     rollouts: ArtifactRef;
     candidates: ArtifactRef;
     /** Absent: all candidates are selected outright. */

@@ -1,4 +1,4 @@
-/** What every activity is given. */
+/** The dependencies of activities, and helpers that several of them need. */
 import type { ArtifactStore } from '../store/store';
 import type { PayingRole } from '../domain/endpoints';
 import { isFailure, OutsideFailure } from '../domain/failures';
@@ -29,12 +29,12 @@ export interface Dependencies {
   model?: string | undefined;
 }
 
-/** Of the activities that make rollouts. */
+/** Dependencies of the activities that make rollouts. */
 export type PolicyDependencies = Dependencies & { client: PolicyClient };
-/** Of the activities that train. */
+/** Dependencies of the activities that train. */
 export type GpuDependencies = PolicyDependencies & { gpus: GpuGroups };
 
-/** For a part that may take long. */
+/** Returns progress and signal of the activity, for a part that may take long. */
 export const working = (title: string): Work => ({
   signal: activitySignal(),
   progress: (done, total) => progress({ kind: 'analysis', title, done, total }),
@@ -67,7 +67,7 @@ export async function modelFolder({ model, python, home }: Dependencies, base: s
   throw new OutsideFailure('WrongBaseModel', `${problem}; start it with the folder of that model there`);
 }
 
-/** For a part that asks a language model: heartbeats show how much of its replies has arrived. */
+/** Returns progress, signal and ledger for a part that calls a language model. Heartbeats show how much of its replies has arrived. */
 export function asking(
   o: Payer & { store: ArtifactStore; title: string; role: PayingRole },
 ): Work & { ledger: Ledger } {

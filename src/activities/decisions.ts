@@ -1,10 +1,10 @@
-/** What people decided, so that a campaign that is started again does not ask again. */
+/** Stores decisions of people, so that a campaign that is started again does not ask again. */
 import { canonical, digest } from '../store/hash';
 import { readJson } from '../store/store';
 import { decisionSchema, type Decision } from '../domain/approval';
 import type { Dependencies } from './context';
 
-/** What was decided before of this thing of this workflow; null if nothing was. */
+/** Returns the earlier decision about a subject of a workflow; null if there is none. */
 export async function recallDecision(
   { store }: Pick<Dependencies, 'store'>,
   { about, of }: { about: string; of: string },

@@ -20,7 +20,7 @@ export interface Environments {
   get(spec: EnvironmentSpec): Promise<Environment>;
 }
 
-/** `step`: what is played for, a row of the report's costs. */
+/** `step` names a row of the report's costs. */
 export type PlayingFor = Payer & { step: string };
 
 export class EnvironmentPool {
@@ -58,7 +58,7 @@ export class EnvironmentPool {
     return [...partner('user', user), ...partner('judge', judge)];
   }
 
-  /** For whoever plays no episode. */
+  /** Returns an environment for callers that play no episode. */
   get(spec: EnvironmentSpec): Promise<Environment> {
     // Prices of models do not affect what is played.
     const key = canonical(modelsWithout(['price'], spec));

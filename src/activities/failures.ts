@@ -1,6 +1,6 @@
 /**
- * From errors of the parts to Temporal's failures, and what a worker does that fails everything: it stops taking steps before it has failed what
- * others could do. With a driver that broke, every training of the queue would come to it, since it is always free.
+ * Maps errors to Temporal's failures, and stops a worker that fails every step: with a broken driver it would take every training of the queue, since
+ * it is always free.
  */
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure, TemporalFailure } from '@temporalio/common';
@@ -52,7 +52,7 @@ async function knownFailure(error: Error, home: string): Promise<OutsideFailure 
   return new OutsideFailure(away ? 'EndpointUnavailable' : 'Unexpected', away ? `${said}: ${away.message}` : said);
 }
 
-/** What the system, or the client of HTTP, says where the other side does not answer. */
+/** Error codes of the system and of the HTTP client for a server that does not answer. */
 const AWAY = /^(ECONN|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|UND_ERR_)/;
 
 /** The error, what caused it, and so on. */
@@ -61,8 +61,8 @@ function causesOf(error: Error): NodeJS.ErrnoException[] {
 }
 
 /**
- * What only a defect of the program throws. Not a SyntaxError, which comes of what others wrote; nor one with a cause (`fetch` throws a
- * TypeError where there is no connection), or for want of memory: they may be gone the next time.
+ * Returns whether only a defect of the program throws this error. A SyntaxError may come from others' texts, an error with a cause from a lost
+ * connection (`fetch` throws a TypeError), and a RangeError from a lack of memory.
  */
 const isDefect = (error: Error): boolean =>
   error.cause === undefined &&
@@ -80,7 +80,7 @@ async function withoutRoom(error: Error, home: string): Promise<OutsideFailure |
   const cause = causesOf(error).find(({ code }) => code === 'ENOSPC' || code === 'EDQUOT');
   if (!cause) return undefined;
   if (cause.path !== undefined) return (await diskFull(cause, { path: cause.path })) as OutsideFailure;
-  const fix = `free some room where ${home} or ${tmpdir()} is: work goes on by itself`;
+  const fix = `free some room where ${home} or ${tmpdir()} is; work continues by itself`;
   return new OutsideFailure('DiskFull', `${cause.message}; ${fix}`, error);
 }
 
@@ -122,11 +122,11 @@ async function checkStore(input: unknown, { home, store }: Pick<Dependencies, 'h
   );
 }
 
-/** In a row, with nothing between them that ended well or went on for longer. */
+/** Number of failures in a row, each within SOON_MS of its start, after which a worker stops. */
 const FAULTS = 3;
 const SOON_MS = 120_000;
 
-/** Activities that count what they come to; `onFaulty` is told once why the worker should stop. */
+/** Wraps activities to count failures in a row. Calls `onFaulty` once, with the reason why the worker should stop. */
 export function stoppingWhenFaulty<A extends object>(
   activities: A,
   o: { onFaulty: (why: string) => void; now?: () => number },
@@ -140,7 +140,7 @@ export function stoppingWhenFaulty<A extends object>(
       faults = 0;
       return result;
     } catch (error) {
-      // What is outside, or wrong with what it was given, says nothing of the worker.
+      // Other failures are caused by a service or by the input, and not by this worker.
       if (error instanceof ApplicationFailure && retryOf(error.type) === 'own') {
         faults = now() - begun < SOON_MS ? faults + 1 : 0;
         const last = `the last with ${error.type}: ${error.message}`;

@@ -65,7 +65,7 @@ export const activitySignal = (): AbortSignal => beatOf(Context.current()).signa
 let answeredAt: number | undefined;
 export const noteAnswer = (): void => void (answeredAt = performance.now());
 
-/** By then another worker may have the step, and what this one does is done twice. The SDK does not cancel it while Temporal is unreachable. */
+/** Cuts the activity off once another worker may have the step. The SDK does not cancel activities while Temporal is unreachable. */
 function checkAnswers({ info }: Context, cutOff: AbortController): void {
   const { heartbeatTimeoutMs = Infinity } = info;
   if (answeredAt === undefined || performance.now() - answeredAt <= heartbeatTimeoutMs) return;

@@ -18,13 +18,13 @@ import { readRollouts } from '../rollout/read';
 import type { Environments } from './environments';
 import { leftOut, startOf, taskText, testTexts } from './tasks';
 
-/** The test task whose whole text stands in `text`, if there is one. */
+/** Returns the test task whose whole text is in `text`, if there is one. */
 export function leaked(tests: Map<string, string>, text: string): string | undefined {
   for (const [test, task] of tests) if (` ${text} `.includes(` ${test} `)) return task;
   return undefined;
 }
 
-/** Undefined where the module fails on the seed: it was never played. */
+/** Returns undefined where the module fails on the seed, which was then never played. */
 async function seedStart(environment: Environment, task: string): Promise<ResetResult | undefined> {
   try {
     return await startOf(environment, task);
@@ -107,21 +107,21 @@ export async function checkLeakage(o: {
   };
 }
 
-/** Those that environments were written for. */
+/** Returns the candidates that environments were written for. */
 const candidatesIn = ({ selected }: SelectionResult): Candidate[] => selected.map(({ candidate }) => candidate);
 
 interface Played {
-  /** Of the capability or the arm. */
+  /** Name of the capability or the arm. */
   name: string;
   module: ArtifactRef;
   ranges: { from: number; count: number }[];
 }
 
-/** The modules that were played, each with its tasks: those of the capabilities, as far as these came, then what arms trained on. */
+/** Returns the modules that were played, each with its tasks: those of capabilities, as far as each got, then those that arms trained on. */
 function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Played[] {
   const { calibration, training, validation } = campaign;
   const own = capabilities.flatMap(({ name, rounds, work }): Played[] => {
-    // What failed its self-test was never played, and may not even load.
+    // A module that failed its self-test was never played, and may not even load.
     const round = rounds.findLast(({ selfTest }) => selfTest.passed);
     if (!round) return [];
     const ranges = [
@@ -137,7 +137,7 @@ function played({ campaign, capabilities = [], arms = [] }: CampaignRecord): Pla
   return [...own, ...ofArms];
 }
 
-/** The rollouts of train tasks that stand as examples in the candidates: of them their text is what was read, however a user may word it anew. */
+/** Returns the rollouts that the candidates use as examples. Their stored text is checked, since a simulated user may word it differently after a reset. */
 async function exemplars(store: ArtifactStore, { selection, baseRollouts }: CampaignRecord): Promise<ScoredRollout[]> {
   const keys = new Set(selection && candidatesIn(selection).flatMap(({ examples }) => examples));
   const found: ScoredRollout[] = [];

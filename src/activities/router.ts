@@ -21,7 +21,7 @@ export async function fitRouter(
     seed,
   }: PoolInput & {
     router: KindSpec;
-    /** By capability: what a router may tell apart. */
+    /** Definitions by capability, for routers that use them. */
     definitions?: Record<string, string>;
     seed: number;
     /** `base` first. */
@@ -52,7 +52,7 @@ async function outcomeMatrix(
   const tasks = new Map<string, FitInput['tasks'][number]>();
   for (const { option, rollouts: ref } of outcomes) {
     const scored = (await readOutcomes({ store, ref })).filter((outcome) => outcome.status === 'scored');
-    // Of the options together each task's opening is read once, with the first batch that has it.
+    // Each task's opening is read once, from the first batch that has it.
     if (scored.some(({ task }) => !tasks.has(task)))
       for (const { task: id, messages } of await readScored({ store, ref }))
         if (!tasks.has(id)) tasks.set(id, { id, messages: openingOf(messages), outcomes: {} });
@@ -80,7 +80,7 @@ export async function findGains(
   }: PoolInput & {
     adapters: { name: string; own: Batches; target: Batches[] }[];
     confidence: number;
-    /** Of the draws. */
+    /** Seed of the sign flips. */
     seed: number;
   },
 ): Promise<{ gaining: string[] }> {

@@ -58,7 +58,7 @@ export async function searchPrompt(deps: PolicyDependencies, input: SearchPrompt
       },
     }),
     select: bestPrompts,
-    // With a larger budget it would go on, and nothing in the key tells of the budget.
+    // With a larger budget the search would continue, and the key does not contain the budget.
     isUnfinished: reflection.spent,
   });
 }
@@ -84,7 +84,10 @@ function jobOf(o: { input: SearchPromptInput; tasks: string[]; policy: string; r
     );
   const prompt = search.prompt.trim() || (place === 'instead' ? policy.trim() : '');
   if (place === 'instead' && prompt === '')
-    throw new OutsideFailure('BadInput', `arm ${name}: place is instead and the target tells no policy; set prompt`);
+    throw new OutsideFailure(
+      'BadInput',
+      `arm ${name}: place is instead, but the target describes no policy text to replace; set prompt`,
+    );
   return {
     seed: searchSeed,
     train: tasks.slice(wanted),
@@ -109,16 +112,16 @@ const learnerEnvironment = (): NodeJS.ProcessEnv => ({
 
 /** One that gives no usable answer to so many questions in a row will not give one to the next. */
 const UNUSABLE_IN_A_ROW = 4;
-/** Of what a question may have, in characters: tokens are estimated. */
-const ROOM = 0.8;
+/** Share of the context that a question may fill, since tokens are estimated. */
+const CONTEXT_SHARE = 0.8;
 
 interface Reflection {
-  /** What determines its replies, for keys. */
+  /** Digest of everything that decides its replies, for keys. */
   id: string;
   /** The most that a question may have. */
   characters: number;
   reply: NonNullable<LearningOptions['reply']>;
-  /** Whether a question was left unasked for want of budget. */
+  /** Returns whether the budget did not allow a question. */
   spent(): boolean;
 }
 
@@ -134,7 +137,7 @@ function openReflection(o: ReflectionInput & { store: ArtifactStore }): Reflecti
   let spent = false;
   return {
     id: digest([model.id, prompts.digest(['repair'])]),
-    characters: Math.floor(ROOM * CHARACTERS_A_TOKEN * Math.max(0, contextTokens - maxTokens)),
+    characters: Math.floor(CONTEXT_SHARE * CHARACTERS_A_TOKEN * Math.max(0, contextTokens - maxTokens)),
     async reply({ messages, again }) {
       const asking = {
         ledger: ledgerOf({ store, campaign, budget, role: 'arm' }),

@@ -1,6 +1,6 @@
 /**
- * Turns a task set into task ids. Seeds whose instances say the text of one of the target's test tasks are excluded, which needs the texts of
- * these: both are kept in the store, so that every step comes to the same tasks.
+ * Turns a task set into task ids. Seeds whose instances contain the text of one of the target's test tasks are excluded. These seeds and texts are
+ * stored, so that every step gets the same tasks.
  */
 import { z } from 'zod';
 import { digest } from '../store/hash';
@@ -44,7 +44,7 @@ export async function resolveTasks(
   return seedTasks({ from, count, without: await without(modules[0], count) });
 }
 
-/** What a batch of rollouts derives from besides its policy: the environment's modules, the plan. */
+/** Returns the artifacts that a batch derives from besides its policy: the environment's modules, the plan. */
 export function inputsOf({ environment, tasks }: Of): ArtifactRef[] {
   return [...modulesOf(environment), ...(tasks.kind === 'plan' ? [tasks.plan] : [])];
 }
@@ -80,7 +80,7 @@ export interface Range {
 
 interface LeftOut {
   seeds: number[];
-  /** Where they are kept; absent where the target has no test tasks. */
+  /** The stored list; absent where the target has no test tasks. */
   ref?: ArtifactRef;
 }
 
@@ -125,14 +125,14 @@ const tooMany = ({ from, count }: Range, left: number) =>
     `${left} seeds from ${from} on say the text of a test task, and ${count} others are needed: word the instances otherwise`,
   );
 
-/** What the user asks for, whatever the turn: the task's text. */
+/** Returns the task's text: all messages of the user. */
 export const taskText = (messages: Message[]): string =>
   normalised(messages.flatMap((message) => (message.role === 'user' ? [message.content] : [])).join(' '));
 
-/** Where a model plays the user, each text is asked of it: once per worker, and several at a time. */
+/** Texts by environment. A model that plays the user is asked for each text once per worker. */
 const known = new WeakMap<Environment, Promise<Map<string, string>>>();
 const AT_ONCE = 8;
-/** What a simulated user says there is a row of the report's costs by this name. */
+/** The row of the report's costs for what simulated users say in these episodes. */
 export const TEST_TEXTS = 'texts of the test tasks';
 /** Changes whenever other texts would be read. */
 const TEXTS_VERSION = '2';

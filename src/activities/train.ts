@@ -78,7 +78,7 @@ export async function train(deps: GpuDependencies, input: TrainInput): Promise<T
 const reporterKeys = ({ reportTo }: Pick<TrainInput['training'], 'reportTo'>): { keys?: NodeJS.ProcessEnv } =>
   reportTo === 'wandb' ? { keys: { WANDB_API_KEY: process.env['WANDB_API_KEY'] } } : {};
 
-/** What a Tinker server is paid for, on the campaign's account. */
+/** Counts the tokens of a Tinker server for the campaign's budget. */
 function billOf(
   { store }: GpuDependencies,
   { campaign, budget, name }: TrainInput,

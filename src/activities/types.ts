@@ -35,7 +35,7 @@ export interface RolloutSettings extends PoolInput, Payer, Pick<Campaign['rollou
 
 export interface RollOutInput extends RolloutSettings, Pick<Campaign['rollouts'], 'maxBrokenShare'> {
   purpose: Purpose;
-  /** What the batch is, for people: no part of its key. */
+  /** Name of the batch, for display. No part of its key. */
   title: string;
   environment: EnvironmentSpec;
   policy: Policy;
@@ -59,7 +59,7 @@ export interface LearnerInput extends RolloutSettings, Pick<Campaign['workers'],
 }
 
 export interface TrainInput extends LearnerInput {
-  /** What asked for it: part of the training's key. */
+  /** Identifies who asked for the training, as a part of its key. */
   maker: Identity;
   trainer: Trainer;
   training: Training;

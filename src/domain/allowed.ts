@@ -20,7 +20,7 @@ export interface Allowed {
   /** NAME, which programs may get, or NAME=ORIGIN, whose value may be sent there. */
   variables: string[];
 }
-/** What the file CAMPAIGN_ALLOWED holds. */
+/** The content of the file CAMPAIGN_ALLOWED. */
 export type AllowedByCampaign = Record<string, Allowed>;
 
 let isRestricted = false;
@@ -31,7 +31,7 @@ export const restrictToAllowed = (): void => void (isRestricted = true);
 const folders = new Set<string>();
 export const allowFolder = (folder: string): void => void folders.add(folder);
 
-/** What the campaign files of the home name. It is read each time: another campaign may be added while workers run. */
+/** Returns what the campaign files of the home name. Reads the file each time, since campaigns may be added while workers run. */
 function named(): Allowed {
   const file = process.env[ALLOWED_FILE];
   if (!file) return { programs: [], variables: [] };
@@ -62,7 +62,7 @@ function refused(what: string, list: typeof COMMANDS | typeof VARIABLES, entry: 
   return new OutsideFailure('NotAllowed', `${what}, which this worker may not use; ${fix}`);
 }
 
-/** The target's program. Throws NotAllowed. */
+/** Throws NotAllowed unless the target's program is allowed. */
 export function checkProgram(program: Program): void {
   const text = process.env[COMMANDS];
   if (!isRestricted && !text) return;
@@ -85,7 +85,7 @@ function allowedVariables(): readonly string[] {
 export const keyVariables = (): ReadonlySet<string> =>
   new Set(allowedVariables().flatMap((entry) => (entry.includes('=') ? [entry.split('=')[0]!] : [])));
 
-/** Throws NotAllowed. */
+/** Throws NotAllowed unless the variable that `field` names is allowed. */
 export function checkVariable(field: string, name: string, url?: string): void {
   if (!isRestricted && !process.env[VARIABLES]) return;
   const entry = variableEntry(name, url);
@@ -93,7 +93,7 @@ export function checkVariable(field: string, name: string, url?: string): void {
   throw refused(`${field} is ${name}${url === undefined ? '' : `, for ${url}`}`, VARIABLES, entry);
 }
 
-/** A file or folder that a campaign was given. Throws NotAllowed where it is none from the store. */
+/** Throws NotAllowed unless a file or folder of a campaign is in the store. */
 export function checkFile(field: string, path: string): void {
   const isInside = (folder: string) => {
     const way = relative(folder, path);

@@ -1,6 +1,6 @@
 /**
- * A person's say before a campaign goes on. Invariant: a decision is about one thing, named by its content (`of`); another selection, or
- * another version of an environment, is decided anew.
+ * Approvals by a person before a campaign continues. A decision is about one subject, identified by its content (`of`): another selection, or another
+ * version of an environment, needs a decision of its own.
  */
 import { z } from 'zod';
 import { artifactRefSchema } from './artifacts';
@@ -18,7 +18,7 @@ export const approvalRuleSchema = z
   })
   .prefault({});
 
-/** sha256 of what was looked at: the selection, or the module. */
+/** sha256 of the selection or the module that the person read. */
 const of = z.string().optional();
 const text = z.string().trim().min(1, 'it is blank');
 const definedSchema = z.strictObject({ name: z.string(), definition: text });
@@ -26,7 +26,7 @@ const definedSchema = z.strictObject({ name: z.string(), definition: text });
 const approvalSchema = z.strictObject({
   kind: z.literal('approve'),
   of,
-  /** Those to go on with, as edited; one that is not in the list is left out. */
+  /** The approved capabilities, as edited; those that are not in the list are dropped. */
   capabilities: z.array(definedSchema).min(1, 'it is empty: reject all, with a reason').optional(),
   /** An edited environment module: it is tested and calibrated in the place of the next version. */
   module: artifactRefSchema.optional(),
@@ -41,7 +41,7 @@ const rejectionSchema = z.strictObject({
   reason: text,
 });
 
-/** What a person says, as the `decide` update takes it. */
+/** The input of the `decide` update. */
 export const answerSchema = z.discriminatedUnion('kind', [approvalSchema, rejectionSchema]);
 export type Answer = z.infer<typeof answerSchema>;
 
@@ -65,10 +65,10 @@ export const waitingSchema = z.object({
   /** ms since the epoch. */
   since: z.number(),
   reminded: z.boolean(),
-  /** When it is decided without anybody. */
+  /** The time at which `approval.onTimeout` decides. */
   until: z.number().optional(),
 });
-/** What waits for somebody. */
+/** A subject that waits for a person. */
 export type Waiting = z.infer<typeof waitingSchema>;
 
 /** The command lines that decide. */

@@ -27,7 +27,7 @@ const intervalSchema = z.strictObject({
   high: z.number(),
   /** Confidence level, e.g. 0.95. */
   level: z.number().gt(0).lt(1),
-  /** How it was computed, e.g. `wilson`, `paired bootstrap over tasks`. */
+  /** Name of the method, e.g. `wilson`, `paired bootstrap over tasks`. */
   method: z.string(),
 });
 
@@ -49,7 +49,7 @@ export const figureSchema = z
     /** Population standard deviation over the n units, where that is what the method reports. */
     std: z.number().nonnegative().optional(),
     interval: intervalSchema.optional(),
-    /** Of a paired difference: the test that its interval is of, and the tasks that each side solves more often. */
+    /** The test behind the interval of a paired difference, and the number of tasks that each side solves more often. */
     test: testSchema.optional(),
     from: z.array(artifactRefSchema),
   })

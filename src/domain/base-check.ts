@@ -40,6 +40,6 @@ const noCall = (count: number, tools: readonly string[]): string =>
 const noReward = (count: number): string =>
   `none of ${count} rollouts got any reward: without a success among the base rollouts no capability is selected`;
 
-/** What a campaign that is stopped says. */
+/** Returns the message of the failure that stops a campaign. */
 export const unsuitedText = ({ problems }: Pick<BaseCheck, 'problems'>): string =>
-  `the base model can't work on this target: ${problems.join('; ')}. With --force the campaign goes on anyhow`;
+  `the base model can't work on this target: ${problems.join('; ')}. With --force the campaign continues anyway`;

@@ -42,7 +42,7 @@ export const calibrationBandsSchema = z
   .prefault({});
 export type CalibrationBands = z.infer<typeof calibrationBandsSchema>;
 
-/** What the bands are held against. */
+/** The figures that are compared with the bands. */
 const measuresSchema = z.object({
   seeds: z.number().int().positive(),
   meanReward: fraction,
@@ -134,20 +134,20 @@ const intervals = <K extends string>(estimates: Record<K, Estimate>, level: numb
 
 export const calibrationReportSchema = z.object({
   accepted: z.boolean(),
-  /** What the next round must change: `too_little_contrast` is neither too easy nor too hard, but too few groups inform. */
+  /** Says what the next round must change: `too_little_contrast` means that too few groups have different rewards. */
   verdict: z.enum(['accepted', 'too_easy', 'too_hard', 'too_little_contrast']),
   /** One sentence for each band that is missed; then, where not all branches were judged, over which. */
   reasons: z.array(z.string()),
-  /** Of all groups. */
+  /** Figures of all groups. */
   ...measuresSchema.shape,
   /** pass@k for k in 1, 4, 8, 16, as far as there are k rollouts a seed: the mean over seeds of the unbiased estimate. */
   passAt: z.record(z.string(), fraction),
   passAtIntervals: z.record(z.string(), interval),
   /** Rollouts of the smallest group. */
   rolloutsPerSeed: z.number().int().positive(),
-  /** Of the groups of each branch; absent where no group has one. */
+  /** Figures of the groups of each branch; absent where no group has one. */
   branches: z.record(z.string(), measuresSchema).optional(),
-  /** Where the verdict is over some branches alone: the base has mastered the others, which are controls that guard against shortcuts. */
+  /** Set where the verdict is over some branches alone. The base has mastered the others, which are controls that guard against shortcuts. */
   judged: z
     .object({
       branches: z.array(z.string()),
@@ -204,8 +204,8 @@ function check(groups: readonly Group[]): void {
 }
 
 /**
- * Where the environment as a whole is too easy or has too little contrast only because the base has mastered some of its branches (their
- * success lies above the band): the others, which are what there is to learn.
+ * Returns the branches that the base has not mastered, if the environment as a whole is too easy or has too little contrast only because of the
+ * mastered ones, whose success lies above the band.
  */
 function judgedApart(o: {
   all: Measures;
@@ -224,7 +224,7 @@ function judgedApart(o: {
   return { branches: others, mastered, text, measures: of(others) };
 }
 
-/** All bands that are missed, and which way the environment has to move. */
+/** Returns the bands that are missed, and in which direction the environment has to change. */
 function judge(
   measured: Measures,
   bands: CalibrationBands,
@@ -280,13 +280,13 @@ export interface SynthesisRound {
   selfTest: SelfTest;
   calibration?: CalibrationReport;
   calibrationRollouts?: RolloutSummary;
-  /** What was decided of it, where somebody was asked. */
+  /** The decision of a person, where the campaign asks for one. */
   decision?: Decision;
 }
 
-/** What was found of a version, for whoever revises it: findings, or a rejection, or bands that were missed. */
+/** The results of a version that the synthesizer needs to revise it. */
 export interface RoundFeedback {
-  /** Of the self-test. */
+  /** Findings of the self-test. */
   findings: readonly string[];
   /** Why a person rejected a version that is within the bands, in their words. */
   rejection?: string;

@@ -146,7 +146,7 @@ export const selectionRuleSchema = z
   .prefault({});
 export type SelectionRule = z.infer<typeof selectionRuleSchema>;
 
-/** Of every kind of router: the outcome matrix that it is fitted on. */
+/** Fields of every kind of router: the outcome matrix that it is fitted on. */
 export const outcomeMatrixFields = {
   tasks: count.default(200).describe('Train tasks on which every policy is tried.'),
   trials: count.default(1).describe('Rollouts of each task and policy.'),
@@ -158,7 +158,7 @@ export const armNameSchema = z
   .refine((name) => !isPolicyName(name), 'another name: the report has this one already')
   .describe('Row in the report; default: the kind. Names must differ.');
 
-/** What an arm is called: its kind unless the file says otherwise. */
+/** Returns the name of an arm, which is its kind by default. */
 export const armName = ({ kind, name }: { kind: string; name?: string | undefined }): string => name ?? kind;
 
 /** Without what has to hold between its fields. */
@@ -281,7 +281,7 @@ export const campaignFields = z.strictObject({
     .describe('Workers and timeouts.'),
 });
 
-/** What has to hold between fields, whatever the kinds of the parts. */
+/** Checks the conditions between fields that do not depend on the kinds of the parts. */
 export function checkFields(
   campaign: z.infer<typeof campaignFields>,
   context: z.RefinementCtx<z.infer<typeof campaignFields>>,
@@ -317,7 +317,7 @@ export function checkFields(
 /** With any kinds of parts: their options are left as they are. The reader of campaign files knows the kinds (src/cli/campaign-schema.ts). */
 export const campaignSchema = campaignFields.superRefine(checkFields);
 
-/** What the kinds of its parts say of them. Found where the file is read: workflows know no kinds but those of arms. */
+/** Facts that the kinds of the parts know. The reader of the campaign file adds them, since workflows know the kinds of arms only. */
 export interface PartFacts {
   /** The language model that the analyst asks, where it asks one. */
   analystModel?: LanguageModelSpec;

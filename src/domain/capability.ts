@@ -16,7 +16,7 @@ const citationSchema = z.object({
   rollout: z.string(),
   /** Index into the rollout's messages. */
   message: z.number().int().nonnegative(),
-  /** What is to be seen there, in a sentence. */
+  /** A sentence that describes the step. */
   says: z.string(),
   /** The model's own sentence, where names that only its prompt knew are put in words above: further prompts hold it as it was written. */
   verbatim: z.string().optional(),
@@ -35,7 +35,7 @@ export type Candidate = z.infer<typeof candidateSchema>;
 /** A capability in words. */
 export type Lacking = Pick<Candidate, 'name' | 'definition'>;
 
-/** What failed for no fault of the agent's: it is reported and never becomes a capability. */
+/** A failure that is not the agent's: it is reported and never becomes a capability. */
 const faultSchema = z.object({
   of: z.enum(['environment', 'user']),
   /** In a sentence or two. */
@@ -43,7 +43,7 @@ const faultSchema = z.object({
   citations: z.array(citationSchema),
 });
 
-/** What discovery found. */
+/** The result of discovery. */
 export const discoverySchema = z.object({
   candidates: z.array(candidateSchema),
   faults: z.array(faultSchema),
@@ -52,7 +52,7 @@ export type Discovery = z.infer<typeof discoverySchema>;
 
 export type Label = 'NA' | 'PRESENT' | 'LACKING';
 
-/** Where a failure begins: the earliest step that explains it, and whose it is. */
+/** The earliest step that explains a failure, and the party that made it. */
 export const failureOriginSchema = z.object({
   of: z.enum(['agent', 'environment', 'user']),
   /** Index into the trajectory's messages. */
@@ -78,14 +78,14 @@ export const labelPassSchema = z.object({
       na_passed: ids,
     }),
   ),
-  /** By capability and trajectory: why it is labeled so, and the message it hangs on. For analysts that give reasons. */
+  /** The reason of each label and the message that it refers to, by capability and trajectory; for analysts that give reasons. */
   reasons: z
     .record(
       z.string(),
       z.record(z.string(), z.object({ reason: z.string(), message: z.number().int().nonnegative().optional() })),
     )
     .optional(),
-  /** Of each failed trajectory; where it is not the agent's, the trajectory is NA everywhere. For analysts that give reasons. */
+  /** The origin of each failure; a trajectory whose failure is not the agent's is NA everywhere. For analysts that give reasons. */
   failures: z.record(z.string(), failureOriginSchema).optional(),
 });
 export type LabelPass = z.infer<typeof labelPassSchema>;
@@ -118,16 +118,16 @@ export interface Beginning extends FailureOrigin {
   blaming: number;
 }
 
-/** `origins`: one of each pass that tells it, in the order of the passes. Undefined without any. The reason is the first that names the message. */
+/** Returns the origin that most passes name; undefined without any. `origins` are in the order of the passes; the reason is the first for that message. */
 export function beginningOf(origins: readonly FailureOrigin[]): Beginning | undefined {
   const counts = (['agent', 'environment', 'user'] as const).map((of) => origins.filter((one) => one.of === of));
   const blaming = counts.reduce((most, own) => (own.length > most.length ? own : most));
   const step = commonest(blaming.map(({ message }) => message));
-  const told = blaming.find(({ message }) => message === step?.message);
-  return step && told && { ...told, votes: step.votes, blaming: blaming.length };
+  const first = blaming.find(({ message }) => message === step?.message);
+  return step && first && { ...first, votes: step.votes, blaming: blaming.length };
 }
 
-/** The message that most name, of several the earliest. */
+/** Returns the most frequent message; the earliest if there are several. */
 export function commonest(messages: readonly number[]): { message: number; votes: number } | undefined {
   const [first] = [...countsOf(messages)].sort(([a, votesA], [b, votesB]) => votesB - votesA || a - b);
   return first && { message: first[0], votes: first[1] };

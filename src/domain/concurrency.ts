@@ -2,7 +2,7 @@
 import { setMaxListeners } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 
-/** Runs so much work at once, in the order of the calls. An abort ends the wait. */
+/** Runs at most `slots` pieces of work at once, in the order of the calls. An abort ends the wait. */
 export function createLimit(
   slots: number,
 ): <Result>(work: () => Promise<Result>, signal?: AbortSignal) => Promise<Result> {
@@ -37,27 +37,22 @@ export function createLimit(
   };
 }
 
-/** Does work of one key one after the other, in the order of asking; who is aborted while it waits leaves the line. */
+/** Runs work of one key one at a time, in the order of the calls. An abort ends the wait. */
 export function createTurns() {
-  const last = new Map<string, Promise<void>>();
+  const lines = new Map<string, { limit: ReturnType<typeof createLimit>; users: number }>();
   return async <Result>(key: string, work: () => Promise<Result>, signal?: AbortSignal): Promise<Result> => {
-    const before = last.get(key) ?? Promise.resolve();
-    let leave = (): void => undefined;
-    const left = new Promise<void>((resolve) => (leave = resolve));
-    // Who gives up waiting lets the next one wait for those before.
-    const mine = before.then(() => left);
-    last.set(key, mine);
-    void mine.then(() => last.get(key) === mine && last.delete(key));
+    const line = lines.get(key) ?? { limit: createLimit(1), users: 0 };
+    lines.set(key, line);
+    line.users++;
     try {
-      await orAborted(before, signal);
-      return await work();
+      return await line.limit(work, signal);
     } finally {
-      leave();
+      if (--line.users === 0) lines.delete(key);
     }
   };
 }
 
-/** Work on every item, so many at once. The first failure ends the rest: the signal that work gets aborts then, as with the caller's own. */
+/** Runs `work` on every item, `concurrency` at once. The first failure, or the caller's signal, aborts the signal that the rest gets. */
 export async function forEachBounded<Item>(o: {
   items: readonly Item[];
   concurrency: number;
@@ -82,7 +77,7 @@ export async function forEachBounded<Item>(o: {
   stopped.throwIfAborted();
 }
 
-/** What the promise comes to, or the reason of the abort where that is first; the work behind the promise goes on. */
+/** Returns the result of the promise, or throws the reason of the abort if that is first; the work behind the promise continues. */
 export async function orAborted<Result>(promise: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   if (!signal) return promise;
   signal.throwIfAborted();
@@ -96,10 +91,10 @@ export async function orAborted<Result>(promise: Promise<Result>, signal: AbortS
   }
 }
 
-/** Some twenty milliseconds of parsing. */
+/** Parsing so much takes some twenty milliseconds. */
 const PIECE_BYTES = 1 << 20;
 
-/** To be awaited after every bit of work, with its bytes. */
+/** Returns a function to await after each piece of synchronous work, which lets other work run after every MiB. */
 export function breathing(): (bytes: number) => Promise<void> {
   let since = 0;
   return async (bytes) => {

@@ -1,11 +1,11 @@
 /**
  * Models behind OpenAI-compatible endpoints as a campaign file names them: those that play users and judges, and those that read trajectories and
- * write environments; and what they cost. Invariants: a key that was put where none belongs is refused, and can be left unsaid; the key itself is
- * never in a file; dollars are counted where a price is known, and are never guessed.
+ * write environments; and what they cost. A campaign file holds no keys, and a URL with one is refused. Dollars are counted where a price is known, and
+ * are never guessed.
  */
 import { z } from 'zod';
 
-/** Of any wait for an answer: a day. Node's timers hold no more than 24 of them, and end at once beyond. */
+/** Limit of any wait for an answer: a day. Node's timers hold at most 24 days, and end at once beyond. */
 const MAX_SILENCE_SECONDS = 86_400;
 
 /** Seconds that one waits for an answer. */
@@ -43,7 +43,7 @@ export const policyServerUrl = z
   .refine((url) => !url.includes(','), { error: ONE_SERVER, abort: true })
   .pipe(keyedUrl('POLICY_SERVER_API_KEY holds the key'));
 
-/** Of the API, e.g. https://api.example.com/v1. */
+/** URL of the API, e.g. https://api.example.com/v1. */
 export const urlField = keyedUrl('apiKeyEnv names the variable with the key');
 
 export const variableName = z
@@ -106,18 +106,18 @@ export const languageModelFields = {
 };
 export const languageModelSchema = z.strictObject(languageModelFields);
 export type LanguageModelSpec = z.infer<typeof languageModelSchema>;
-/** Of a part that asks one: its other options are left out. */
+/** Returns the language model in the options of a part, without the other options. */
 export const languageModelOf = (spec: object): LanguageModelSpec => languageModelSchema.strip().parse(spec);
 
 export const modelUsageSchema = z.object({
   promptTokens: z.number().int().nonnegative(),
-  /** Of the prompt's, those that the endpoint had in its cache. */
+  /** Prompt tokens that the endpoint had in its cache. */
   cachedTokens: z.number().int().nonnegative(),
   completionTokens: z.number().int().nonnegative(),
 });
 export type ModelUsage = z.infer<typeof modelUsageSchema>;
 
-/** Of a Tinker server. A step's rows go through it twice: forward, and forward and backward. */
+/** Prices of a Tinker server. The rows of a step pass it twice: forward, then forward and backward. */
 export const trainingPriceField = z
   .strictObject({
     forward: dollars.describe('Rows of forward passes.'),
@@ -126,24 +126,24 @@ export const trainingPriceField = z
   .optional();
 
 /**
- * Who asks a language model: an arm that writes prompts, the user and the judge of rollouts; and a trainer, whose prompt tokens went forward and whose
- * completion tokens were trained on.
+ * The parts that pay for tokens. `arm` is one that writes prompts; `user` and `judge` are those of rollouts. The prompt tokens of a `trainer` went forward,
+ * and its completion tokens were trained on.
  */
 export const payingRoles = ['analyst', 'synthesizer', 'arm', 'trainer', 'user', 'judge'] as const;
 export type PayingRole = (typeof payingRoles)[number];
 export const payingRoleSchema = z.enum(payingRoles);
 
-/** What language models and a Tinker server may cost a campaign in all; without a limit where none is given. */
+/** Limit on the cost of all language models and a Tinker server together; none by default. */
 export const budgetSchema = z.strictObject({
   tokens: count.optional().describe("Tokens of prompts, replies and a Tinker server's rows."),
   dollars: z.number().positive().optional().describe('Dollars, by the prices of models and trainer.'),
 });
 export type Budget = z.infer<typeof budgetSchema>;
 
-/** What several requests cost. */
+/** The cost of several requests. */
 export const costSchema = modelUsageSchema.extend({
   requests: z.number().int().nonnegative(),
-  /** Of the requests that have a price; absent where none has. */
+  /** Dollars of the requests that have a price; absent where none has. */
   dollars: dollars.optional(),
   /** Requests without a price, beside others that have one. */
   unpriced: count.optional(),
@@ -160,7 +160,7 @@ export type Spent = z.infer<typeof spentSchema>;
 
 const MILLION = 1_000_000;
 
-/** Nothing without a price. */
+/** Returns the dollars of a request; none without a price. */
 export function costOf(usage: ModelUsage, price: Price | undefined): { dollars?: number } {
   if (!price) return {};
   const { promptTokens, completionTokens } = usage;
@@ -170,7 +170,7 @@ export function costOf(usage: ModelUsage, price: Price | undefined): { dollars?:
   return { dollars: dollars / MILLION };
 }
 
-/** Dollars of what has a price, and how many requests have none; neither where nothing has a price. */
+/** Returns the sum. It has dollars if any part has a price, and then the number of requests without one. */
 export function sumOf(parts: readonly Cost[]): Cost {
   const of = (count: (part: Cost) => number) => parts.reduce((sum, part) => sum + count(part), 0);
   const unpriced = of((part) => (part.dollars === undefined ? part.requests : (part.unpriced ?? 0)));
@@ -184,7 +184,7 @@ export function sumOf(parts: readonly Cost[]): Cost {
   };
 }
 
-/** As budgets count. */
+/** The sums that budgets limit. */
 export interface Total {
   requests: number;
   tokens: number;
@@ -197,11 +197,11 @@ export const total = (parts: readonly Cost[]): Total => {
   return { requests, tokens: promptTokens + completionTokens, dollars };
 };
 
-/** Where an endpoint does not say: four characters a token, as in English. */
+/** An estimate where an endpoint does not count tokens: English has four characters a token. */
 export const CHARACTERS_A_TOKEN = 4;
 export const tokensOf = (characters: number): number => Math.ceil(characters / CHARACTERS_A_TOKEN);
 
-/** The same with every model in it (whatever has a `url` and a `model`) without these of its fields. */
+/** Returns the value without these fields of every model in it. A model is an object with `url` and `model`. */
 export function modelsWithout(fields: readonly string[], value: unknown): unknown {
   if (Array.isArray(value)) return value.map((one) => modelsWithout(fields, one));
   if (typeof value !== 'object' || value === null) return value;

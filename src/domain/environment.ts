@@ -1,7 +1,6 @@
 /**
- * What an environment is, for the whole product: the same four steps in process and over JSON-RPC (docs/environments.md).
- * Invariant: an error thrown here is the environment's failure (the rollout is broken); a bad answer of the agent is not an
- * error but an observation.
+ * The interface of environments, in process and over JSON-RPC (docs/environments.md). An error that an environment throws breaks the rollout; a bad
+ * answer of the agent is an observation and not an error.
  */
 import { z } from 'zod';
 import type { ModelUsage } from './endpoints';
@@ -10,7 +9,7 @@ import { messageSchema, toolSchema, type AssistantMessage, type Message, type To
 export const splitSchema = z.enum(['train', 'test']);
 export type Split = z.infer<typeof splitSchema>;
 
-/** Why a rollout ended. `user_stop` and `agent_stop` are regular ends; `agent_error`: an answer that the environment takes for the end. */
+/** The reason why a rollout ended. `user_stop` and `agent_stop` are regular ends; `agent_error` is an answer that ends the episode. */
 export const stopReasonSchema = z.enum([
   'user_stop',
   'agent_stop',
@@ -28,7 +27,7 @@ export const taskSchema = z.object({
   groups: z.array(z.string().min(1)).optional(),
 });
 export interface Task extends z.infer<typeof taskSchema> {
-  /** What the user asks for, where that is known before the task is begun. */
+  /** The user's request, where it is known before an episode begins. */
   text?: string;
 }
 
@@ -40,9 +39,9 @@ export const environmentDescriptionSchema = z.object({
   policy: z.string(),
   tools: z.array(toolSchema),
   maxSteps: z.number().int().positive(),
-  /** What who reads its figures has to know, such as that a newer release corrected its tasks: the report says it. */
+  /** Notes for the report, such as that a newer release corrected the tasks. */
   notes: z.array(z.string().min(1)).optional(),
-  /** True if evaluate() tells the reference actions. */
+  /** True if evaluate() returns the reference actions. */
   hasReference: z.boolean(),
   /** Machine-readable form of the written policy's rules, for plug-ins that work by rules. */
   rules: z.array(z.looseObject({ kind: z.string() })).optional(),
@@ -55,7 +54,7 @@ export interface EnvironmentDescription extends z.infer<typeof environmentDescri
 const actionSchema = z.object({ name: z.string(), arguments: z.record(z.string(), z.unknown()) });
 export type Action = z.infer<typeof actionSchema>;
 
-/** What a right solution does: the writes, and the facts that the user must be told. */
+/** The actions of a right solution that change something, and the facts that the agent must state. */
 export const referenceSchema = z.object({ actions: z.array(actionSchema), tell: z.array(z.string()) });
 export type Reference = z.infer<typeof referenceSchema>;
 
@@ -73,28 +72,28 @@ export const stepResultSchema = z.object({
 });
 export interface StepResult extends z.infer<typeof stepResultSchema> {
   /**
-   * All that the policy has before it in its next turn, of an agent that keeps its contexts itself: it may go on with one, fork it, or begin
-   * another. What is new in it is of the conversation; `messages` is empty then.
+   * The whole context of the policy's next turn, for an agent that keeps its contexts itself: it may continue one, fork it, or begin another. Its new
+   * messages belong to the conversation; `messages` is empty then.
    */
   context?: Context;
   /** The agent had ended before it was answered: the turn is none of the conversation, and nothing of it is trained. */
   unheard?: boolean;
 }
 
-/** What a policy has before it in a turn, as the agent sees it. */
+/** The input of the policy in a turn, as the agent sees it. */
 export interface Context {
   messages: Message[];
   tools: ToolSchema[];
 }
 
-/** How an answer of the policy ended, and what it took. */
+/** How an answer of the policy ended, and its tokens. */
 export interface Sampled {
   finishReason: 'stop' | 'tool_calls' | 'length';
   promptTokens: number;
   completionTokens: number;
 }
 
-/** A kind of instance within an environment, such as `special` and its `twin`: what succeeds on one alone has not learned the skill. */
+/** A kind of instance within an environment, such as `special` and its `twin`: a policy that succeeds on one alone has not learned the skill. */
 export const branchSchema = z.string().regex(/^[a-z][a-z0-9_]{0,39}$/, 'lower-case letters, digits and _, at most 40');
 
 /** Weighted sums miss their value by rounding, in single precision by up to 1e-7: 0.7 + 0.2 + 0.1 is 0.9999999999999999. */
@@ -129,14 +128,14 @@ export interface Episode {
 
 /** The other parties to an episode that a model may play. */
 export type PartnerRole = 'user' | 'judge';
-/** Hears of every request to such a model that is paid for. */
+/** Called with the tokens of every paid request to such a model. */
 export type OnPartnerUsage = (role: PartnerRole, usage: ModelUsage) => void;
 
-/** What is compared before rollouts of an environment are taken from a store (rollout/shown.ts). */
+/** Content that is compared before rollouts of an environment are reused from the store (rollout/shown.ts). */
 export interface Appearance {
-  /** What it says of itself; `describe` where this is left out. */
+  /** Returns what identifies the environment; `describe` by default. */
   itself?: () => Promise<object>;
-  /** What a task shows before a model has spoken; the start of an episode where this is left out. `fixed`: nothing that `itself` does not tell. */
+  /** Returns what a task shows before a model has spoken; the start of an episode by default. `fixed`: `itself` decides it. */
   task?: 'fixed' | ((task: { id: string; seed: number }, signal?: AbortSignal) => Promise<object>);
 }
 

@@ -1,6 +1,6 @@
 /**
- * Failures outside the policy: one table of types, each with its retry rule, and the delays of all retries. Invariant: whatever goes wrong in a policy
- * server, an environment or another part is an OutsideFailure of one of these types, so that it is counted, and never as a reward.
+ * Failures outside the policy: one table of types, each with its retry rule, and the delays of all retries. Every failure of a policy server, an
+ * environment or another part is an OutsideFailure of one of these types, so that it is counted, and never as a reward.
  */
 import { plainText } from './plain-text';
 
@@ -11,14 +11,14 @@ import { plainText } from './plain-text';
 export type Retry = 'never' | 'own' | 'outside' | 'preempted';
 
 export const failureTypes = {
-  /** What was asked for (a campaign file, a model folder) is wrong: trying again changes nothing. */
+  /** The input (a campaign file, a model folder) is wrong. */
   BadInput: 'never',
   /** The worker was started without a plug-in of the campaign. */
   PluginMissing: 'never',
   /** The base model can't work on the target: it does not know its words, or does not act on it at all. */
   BaseUnsuited: 'never',
 
-  /** What the store holds under a reference is not what was put there. It is made again when whoever made it is asked again. */
+  /** The content of an artifact is not what was stored. The step that made it makes it again when it runs again. */
   ArtifactDamaged: 'never',
   /** The step is of another store than this worker's: a worker that has it takes it. */
   WrongStore: 'outside',
@@ -26,9 +26,9 @@ export const failureTypes = {
   StoreUnavailable: 'outside',
   /** The operator of the worker does not allow a command or a variable that the campaign file names. */
   NotAllowed: 'never',
-  /** Another worker has taken the work over: what this one has done since is not counted. */
+  /** Another worker has taken the step; the results of this one since then do not count. */
   Superseded: 'preempted',
-  /** No room left where the home or a temporary folder is: work goes on once there is. */
+  /** The disk of the home or of temporary folders is full. Work continues once there is space. */
   DiskFull: 'outside',
 
   /** Policy server: no connection. */
@@ -48,7 +48,7 @@ export const failureTypes = {
   PolicyRequestRejected: 'never',
   /** The server refuses an adapter: its rank or modules, its files, or the folder, which it can't see. */
   AdapterRefused: 'never',
-  /** What answers can't serve a campaign as it was started: it wants another key, or is no policy server. */
+  /** The server can't serve the campaign: it wants another key, or is no policy server. */
   PolicyServerWrong: 'never',
   /** The answer is not in the dialect (docs/policy-server.md). */
   PolicyAnswerInvalid: 'never',
@@ -79,13 +79,13 @@ export const failureTypes = {
   LanguageModelRejected: 'never',
   /** Its answer could not be used, nor could those to the repairs that were asked for. */
   AnswerInvalid: 'never',
-  /** What the campaign may spend on language models is spent. */
+  /** The campaign's budget for language models is spent. */
   BudgetSpent: 'never',
   /** Nobody approved in time what had to be approved. */
   NotApproved: 'never',
   /** A labeling pass that is no partition of the trajectories, or not of all candidates: it is left out and never filled in. */
   LabelsInvalid: 'never',
-  /** The synthesizer has no environment to give: the capability or the target lacks what it needs, or it can't mend what was found. */
+  /** The synthesizer has no environment: the capability or the target lacks what it needs, or it can't fix the findings. */
   CannotSynthesize: 'never',
   /** The router could not choose a policy for a conversation: counted, and never a silent choice. */
   RouterFailed: 'never',
@@ -103,23 +103,23 @@ export const failureTypes = {
   Diverged: 'never',
   /** The policy server's log-probs are not those of the model that is trained: another base, adapter or number format. */
   SamplerDiffers: 'never',
-  /** The worker is going down in order; another one goes on. */
+  /** The worker is stopping; another one continues. */
   WorkerShutdown: 'preempted',
   /** Its worker died in MAX_FAULTS starts in a row before any work was durable. */
   WorkerDied: 'never',
   /** Anything else that is asked over the network does not answer. */
   EndpointUnavailable: 'outside',
-  /** Whatever else was thrown, and is no defect of the program. */
+  /** Any other error that is no defect of the program. */
   Unexpected: 'own',
 } as const satisfies Record<string, Retry>;
 
 export type FailureType = keyof typeof failureTypes;
 
-/** `never` of what is no FailureType: a defect of the program, or somebody else's failure. */
+/** Returns the retry rule of a type; `never` for one that is no FailureType, such as that of a defect. */
 export const retryOf = (type: string | null | undefined): Retry =>
   type && type in failureTypes ? failureTypes[type as FailureType] : 'never';
 
-/** Whether what failed so may succeed at another time. */
+/** Returns whether a failure of this type may pass. */
 export const isRetryable = (type: string): boolean => retryOf(type) !== 'never';
 
 export class OutsideFailure extends Error {
@@ -160,7 +160,7 @@ export const CONVERSATION_FAILURES = [
 export const isFailure = (error: unknown, ...types: FailureType[]): error is OutsideFailure =>
   error instanceof OutsideFailure && types.includes(error.type);
 
-/** What went wrong, in words, for anything that can be thrown. */
+/** Returns the message of anything that can be thrown. */
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
@@ -176,11 +176,11 @@ export const backoffMs = (attempt: number): number =>
 /** A step fails for good after so many faults of its own, or so many starts in a row that lost their worker before any work was durable. */
 export const MAX_FAULTS = 14;
 
-/** A rollout is begun afresh `rollouts.maxAttempts` times, as episodes that fail are mostly well the next time. */
+/** Returns the delay before a rollout is started again, at most `rollouts.maxAttempts` times in all. */
 export const rolloutDelayMs = (attempt: number): number => 250 * attempt;
 
 /**
- * A batch whose rollouts broke is made again so many times, a quarter of a minute in all: a short outage (a server that is too busy for a few
- * seconds) breaks rollouts whose absence would choose a checkpoint or shrink the test set.
+ * Number of times that the missing rollouts of a batch are made again, within a quarter of a minute: a server that is busy for a few seconds breaks
+ * rollouts whose absence would decide on a checkpoint or shrink the test set.
  */
 export const BATCH_ATTEMPTS = 5;

@@ -1,4 +1,4 @@
-/** What is wrong with a value that does not fit its schema, as one line: field, what is expected, and the value. */
+/** Describes why a value does not fit its schema in one line: the field, the expected type, and the value. */
 import type { z } from 'zod';
 
 type Issue = z.core.$ZodIssue;

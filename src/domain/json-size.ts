@@ -1,4 +1,4 @@
-/** How many values a JSON text holds and how deep they are nested, read from the text alone: 15 MB of `{}` take more than a second to parse. */
+/** Measures the number of values in a JSON text and their nesting without parsing it: 15 MB of `{}` take more than a second to parse. */
 
 export interface JsonBounds {
   values: number;

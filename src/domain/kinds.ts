@@ -8,12 +8,12 @@ import { type ArtifactRef, artifactRefSchema } from './artifacts';
 import { OutsideFailure } from './failures';
 import { placeSchema } from './places';
 
-/** Of campaign files: a share, and how many; what is larger is a slip. */
+/** Fields of campaign files: a share, and a count. A larger count is a mistake. */
 export const fraction = z.number().min(0).max(1);
 export const MOST = 1_000_000;
 export const count = z.number().int().positive().max(MOST);
 
-/** What a campaign holds of a part: the kind that was picked and its options, checked when the campaign file was read. */
+/** The picked kind of a part and its options, which were checked when the campaign file was read. */
 export const kindSpecSchema = z.looseObject({
   kind: z.string().min(1),
   /** NAME@VERSION of the plug-in that has the kind, found when the campaign file is read. */
@@ -30,7 +30,7 @@ export const identitySchema = z.object({
 });
 export type Identity = z.infer<typeof identitySchema>;
 
-/** Which files: those of the named folder that end so; or texts by their paths, which begin with the name of what is named. */
+/** Selects files: those of the named folder with this ending, or texts by paths that begin with the base name of the option's path. */
 export type Given = string | ((path: string) => Promise<Record<string, string>>);
 
 export interface Kind<Made, Context = unknown, Options = unknown> {
@@ -43,7 +43,7 @@ export interface Kind<Made, Context = unknown, Options = unknown> {
   readonly options: z.ZodRawShape;
   /** Options that are paths, relative to the campaign file; `a.b` is field b of option a. What they name has to be on every machine that opens the part, unless they are `given`. */
   readonly paths: readonly string[];
-  /** Those of `paths` whose files go into the store when a campaign starts. */
+  /** The `paths` whose files go into the store when a campaign starts. */
   readonly given: Readonly<Record<string, Given>>;
   /** The options of a spec of this kind, with their types. */
   read(spec: KindSpec): Options;
@@ -85,7 +85,7 @@ export function defineKind<Shape extends z.ZodRawShape, Made, Context = unknown>
   };
 }
 
-/** The one of `kinds` that a spec names. Throws PluginMissing, or BadInput where this worker is of another version than the campaign file's reader. */
+/** Returns the kind that a spec names. Throws PluginMissing, or BadInput where this worker is of another version than the campaign file's reader. */
 export function kindOf<K extends { kind: string; plugin?: string }>(
   kinds: readonly K[],
   { kind, plugin }: Pick<KindSpec, 'kind' | 'plugin'>,

@@ -42,11 +42,11 @@ export type Message = z.infer<typeof messageSchema>;
 export type AssistantMessage = Extract<Message, { role: 'assistant' }>;
 export type UserMessage = Extract<Message, { role: 'user' }>;
 
-/** What the agent sees of a conversation: all but the user's own tool calls and their results. */
+/** Returns the messages that the agent sees: all but the user's own tool calls and their results. */
 export const agentView = (messages: readonly Message[]): Message[] =>
   messages.filter((m) => !(m.role === 'user' && m.toolCalls?.length) && !(m.role === 'tool' && m.requestor === 'user'));
 
-/** What was said before the agent's first answer; a greeting before the user spoke is the environment's. */
+/** Returns the messages before the agent's first answer. A greeting before the user spoke belongs to the environment. */
 export function openingOf<M extends Pick<Message, 'role'>>(messages: readonly M[]): M[] {
   const asked = messages.findIndex(({ role }) => role === 'user');
   const answered = messages.findIndex(({ role }, n) => n > asked && role === 'assistant');
@@ -78,12 +78,12 @@ export const toolSchema = z.object({
   parameters: someSchema,
   /** MCP: `readOnlyHint` marks a tool that changes nothing; turns that only call such tools carry no loss. */
   annotations: z.object({ readOnlyHint: z.boolean().optional() }).optional(),
-  /** What one record of the observation holds, in rendered order; values are separated by spaces, records by " ; ". */
+  /** The fields of one record of the observation, in rendered order; values are separated by spaces, records by " ; ". */
   outputSchema: someSchema.optional(),
 });
 export type ToolSchema = z.infer<typeof toolSchema>;
 
-/** For a schema to be piped behind: text that is no JSON is an issue like any other, and never an exception without a place. */
+/** Parses JSON before a piped schema; a text that is no JSON is an issue with a path, and not an exception. */
 export const jsonText = z.string().transform((text, context): unknown => {
   try {
     return JSON.parse(text);
@@ -93,7 +93,7 @@ export const jsonText = z.string().transform((text, context): unknown => {
   }
 });
 
-/** Whoever copies or writes a value goes down as deep as it is; some servers can't beyond a few hundred levels. */
+/** Limit of nesting: copying or writing a value recurses into it, and some servers fail at a few hundred levels. */
 export const DEEPEST = 128;
 export const isTooDeep = (value: unknown, levels = DEEPEST): boolean =>
   typeof value === 'object' &&
@@ -101,10 +101,10 @@ export const isTooDeep = (value: unknown, levels = DEEPEST): boolean =>
   (levels === 0 || Object.values(value).some((one) => isTooDeep(one, levels - 1)));
 
 const NUMBERS = /-?\d[\d.eE+-]*/g;
-/** Of all numbers that JavaScript does not have. */
+/** Matches every number that JavaScript can't represent, and others. */
 const LONG = /\d{16}|\d[eE]/;
 
-/** Whether JavaScript has a number so large, and of whole ones this very one. */
+/** Returns whether JavaScript has a number so large, and represents it exactly if it is whole. */
 function isHeld(digits: string): boolean {
   const value = Number(digits);
   return Number.isFinite(value) && (!/^-?\d+$/.test(digits) || BigInt(digits) === BigInt(value));
@@ -118,7 +118,7 @@ export const parseJson = (text: string): unknown =>
       : text,
   );
 
-/** Whether it is a JSON object that every server can read. */
+/** Returns whether the text is a JSON object that every server can read. */
 export function isArguments(text: string): boolean {
   try {
     const values: unknown = JSON.parse(text);

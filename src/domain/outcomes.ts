@@ -1,12 +1,12 @@
 /**
- * What rollouts came to, without their conversations: all that selection by outcome, calibration, routing, statistics and the report ask of a
- * batch. Invariant: only `scored` outcomes enter a rate; a task whose rollouts are all broken has none.
+ * Outcomes are rollouts without their conversations: all that calibration, routing, statistics and the report need of a batch. Only `scored` outcomes
+ * enter a rate; a task whose rollouts are all broken has none.
  */
 import { z } from 'zod';
 import type { ArtifactRef } from './artifacts';
 import {
   causesIn,
-  TOLD,
+  MAX_CAUSES,
   brokenRolloutSchema,
   choiceSchema,
   scoredRolloutSchema,
@@ -82,7 +82,7 @@ export function summarise(
   outcomes: readonly Outcome[],
 ): Omit<RolloutSummary, 'ref' | 'purpose' | 'title' | 'reused' | 'seconds'> {
   const scored = scoredIn(outcomes);
-  const causes = causesIn(outcomes).slice(0, TOLD);
+  const causes = causesIn(outcomes).slice(0, MAX_CAUSES);
   const branches = [...new Set(scored.flatMap(({ branch }) => branch ?? []))].sort();
   const ofBranch = (name: string) => ratesOf(scored.filter(({ branch }) => branch === name));
   return {

@@ -50,7 +50,7 @@ const HALF_CHARACTER = /\p{Cs}/gu;
 /** Replaces halves of surrogate pairs, which no UTF-8 text can hold, by U+FFFD. */
 export const toWellFormed = (text: string): string => text.replace(HALF_CHARACTER, '\uFFFD');
 
-/** What is wrong with a text in which `findHalfCharacter` finds something, and the fix. */
+/** Problem and fix for a text in which `findHalfCharacter` finds something. */
 export const HALF_CHARACTER_PROBLEM =
   'holds half of a surrogate pair, which is not valid Unicode; cut texts between characters';
 

@@ -1,7 +1,6 @@
 /**
- * What can be sampled beside the base model and single adapters: the names of the report's rows, gates inside the model, and sums of adapters.
- * Invariants: neither a capability nor an arm has the name of a row; the parts of a sum stand in the campaign's order, so that a sum has one name;
- * what is tried next follows from what was tried.
+ * Names of the report's rows, sums of adapters, and prompts. Neither a capability nor an arm has the name of a row. The parts of a sum stand in the
+ * campaign's order, so that a sum has one name.
  */
 import { z } from 'zod';
 import type { FixedPolicy } from './rollout';
@@ -14,10 +13,10 @@ export const policyNames = {
 
 export const isPolicyName = (name: string): boolean => (Object.values(policyNames) as string[]).includes(name);
 
-/** The sum's name among the options. */
+/** Returns the name of a sum among the options. */
 export const sumName = (parts: readonly string[]): string => parts.join('+');
 
-/** Of policies without a prompt. */
+/** Returns the sum of policies without a prompt. */
 export const sumPolicy = (base: string, parts: readonly FixedPolicy[]): FixedPolicy => ({
   base,
   adapters: parts.flatMap(({ adapters }) => adapters),
@@ -27,15 +26,15 @@ export const sumPolicy = (base: string, parts: readonly FixedPolicy[]): FixedPol
 export type Rates = ReadonlyMap<string, number>;
 
 /**
- * The sums that are tried: every pair, and the sum of all. Their number grows as the square of the adapters', where that of all sums would double
- * with each.
+ * Returns the sums to try: every pair, and the sum of all. Their number grows as the square of the adapters', where that of all sums would double
+ * with each adapter.
  */
 export function sumsToTry(adapters: readonly string[]): string[][] {
   const pairs = adapters.flatMap((one, n) => adapters.slice(n + 1).map((other) => [one, other]));
   return adapters.length > 2 ? [...pairs, [...adapters]] : pairs;
 }
 
-/** Those of them that the router may choose: a pair that does better than each of its parts, and the sum of all. */
+/** Returns the sums that the router may choose: each pair that does better than both of its parts, and the sum of all. */
 export function sumOptions(adapters: readonly string[], rates: Rates): string[][] {
   return sumsToTry(adapters).filter((parts) => {
     const rate = rates.get(sumName(parts));
@@ -44,7 +43,7 @@ export function sumOptions(adapters: readonly string[], rates: Rates): string[][
   });
 }
 
-/** How many sums of so many adapters are tried, and how many become options. None where no adapter gains anything. */
+/** Returns how many sums of so many adapters are tried, and how many become options, if an adapter gains anything. */
 export function countSums(adapters: number): { tried: number; options: { low: number; high: number } } {
   if (adapters < 2) return { tried: 0, options: { low: 0, high: 0 } };
   const pairs = (adapters * (adapters - 1)) / 2;
@@ -52,7 +51,7 @@ export function countSums(adapters: number): { tried: number; options: { low: nu
   return { tried, options: { low: 1, high: tried } };
 }
 
-/** How GEPA searches for a prompt; the defaults are GEPA's own, but for the number of validation tasks, which it leaves to its user. */
+/** Settings of GEPA. The defaults are GEPA's own, except for the number of validation tasks, which GEPA leaves to its user. */
 export const promptSearchFields = {
   prompt: z.string().default('').describe("First prompt; empty: none, with `instead` the target's policy."),
   place: z

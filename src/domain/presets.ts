@@ -14,7 +14,7 @@ export type PresetName = (typeof presetNames)[number];
 /** Longest turn of the shipped base model, in tokens, with room to spare. */
 const DEMO_TURN_TOKENS = 48;
 
-/** Of an answer of a few sentences. */
+/** Tokens of an answer of a few sentences. */
 const TEXT_TOKENS = 96;
 
 export const presets: Record<PresetName, PresetValues> = {

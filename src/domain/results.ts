@@ -1,6 +1,6 @@
 /**
- * What the steps of a campaign hand to one another through the workflow: small summaries and references, never data; and which iteration of a
- * training is the best. Invariant: held-out figures alone choose, every branch alike.
+ * Results that the steps of a campaign pass through the workflow: small summaries and references, never data; and the choice of the best iteration of
+ * a training, by held-out figures alone, in which every branch has the same weight.
  */
 import { z } from 'zod';
 import type { Decision } from './approval';
@@ -16,11 +16,11 @@ import { comparable, mean } from './statistics';
 export const subsets = ['train', 'validation', 'router', 'test'] as const;
 export type Subset = (typeof subsets)[number];
 
-/** What `prepare` found out about the campaign's parts before any work started. */
+/** The result of `prepare`, which checks the campaign's parts before any work starts. */
 export interface Prepared {
   /** Base model id: folder name and hash of its files. */
   base: string;
-  /** Whose workers make its rollouts and trainings: what the campaign file names, or one of this store and this base model. */
+  /** The pool of workers: the one that the campaign file names, or that of this store and this base model. */
   pool: string;
   target: { name: string; version: string; notes?: string[] };
   /** Task ids by subset: SplitTasks. */
@@ -40,7 +40,7 @@ export interface SelectionResult {
   failedPasses: { pass: number; reason: string }[];
   selection: ArtifactRef;
   selected: SelectedCapability[];
-  /** What was decided of them, where somebody was asked: `selected` are those that it left, as it left them. */
+  /** The decision of a person, where the campaign asks for one; `selected` is then the result of it. */
   decision?: Decision;
 }
 
@@ -99,7 +99,7 @@ export interface ArmResult extends Ended {
 
 export type ChildResult = CapabilityResult | ArmResult;
 
-/** What an arm's kind returns. */
+/** The result of an arm's kind. */
 export type ArmOutcome = { work: TrainedWork } & Pick<ArmResult, 'builtOn' | 'trainedOn'>;
 
 /** The rollouts of several policies on the same tasks. */
@@ -123,7 +123,7 @@ export interface RouterResult extends PolicyBatches {
   noSums?: string;
 }
 
-/** Everything that a campaign has found so far: what the report is made of. Later stages are absent when it stopped before them. */
+/** All results of a campaign, from which the report is made. Results of later stages are absent when it stopped before them. */
 export interface CampaignRecord {
   campaign: Campaign;
   workflowId: string;
@@ -133,7 +133,7 @@ export interface CampaignRecord {
   stageSeconds: Partial<Record<Stage, number>>;
   stoppedAfter?: Stage;
   prepared: Prepared;
-  /** What was found before the base rollouts; its problems are those of a campaign that was forced to go on. */
+  /** The check before the base rollouts; it has problems only if the campaign was forced to continue. */
   baseCheck?: BaseCheck;
   baseRollouts: RolloutSummary;
   /** The base model on the held-out part of the train split. */
@@ -146,7 +146,7 @@ export interface CampaignRecord {
   evaluation?: PolicyBatches;
 }
 
-/** What could not be done, for people: steps that failed, and children that came to nothing. Doing them again may help. */
+/** Returns the steps and children that failed, for display. Running them again may help. */
 export function failedIn({
   selection,
   capabilities = [],
@@ -173,7 +173,7 @@ const count = z.number().int().nonnegative();
 const checkpointSchema = z.object({
   step: count,
   policy: fixedPolicySchema,
-  /** What had been spent by then, where it is not the same for every step: of a search. */
+  /** Rollouts spent until then, for a search, whose steps differ. */
   rollouts: count.optional(),
 });
 export type Checkpoint = z.infer<typeof checkpointSchema>;
@@ -184,7 +184,7 @@ export const trainingResultSchema = z.object({
   brokenRollouts: count,
   promptTokens: count,
   completionTokens: count,
-  /** Of these, what the campaign's base rollouts are: a search plays the base model as it is on the same tasks, and finds them. */
+  /** The share that is reused from the campaign's base rollouts: a search rolls out the unchanged base model on the same tasks. */
   shared: z.object({ rollouts: count, promptTokens: count, completionTokens: count }).optional(),
   /** metrics.jsonl: one line per optimizer step; its provenance names the batches trained on. */
   metrics: artifactRefSchema,
@@ -192,7 +192,7 @@ export const trainingResultSchema = z.object({
 });
 export type TrainingResult = z.infer<typeof trainingResultSchema>;
 
-/** A policy on the way of a training, or of whatever else an arm does. */
+/** A checkpoint of a training or a search, with its held-out rollouts. */
 export interface Iteration {
   step: number;
   /** Training rollouts spent until here. */
@@ -202,16 +202,16 @@ export interface Iteration {
 }
 
 /**
- * The iterations that count at so many training rollouts, by rollouts. Where trace spent none there is nothing to be equal to, and all count:
+ * Returns the iterations within so many training rollouts, sorted by rollouts. Where trace spent none there is nothing to compare with, and all count:
  * the report shows what each has spent.
  */
 export const withinBudget = (iterations: readonly Iteration[], spent: number): Iteration[] =>
   iterations.filter(({ rollouts }) => spent === 0 || rollouts <= spent).sort((a, b) => a.rollouts - b.rollouts);
 
-/** What picks the best of several iterations. */
+/** The rule by which the best iteration is chosen. */
 export const BEST_BY =
   'held-out success, then held-out mean reward (where instances have branches, the mean over these), then fewest rollouts';
-/** Of iterations by rollouts: the first of equals is the one with the fewest. */
+/** Returns the best of iterations that are sorted by rollouts; the first of equals has the fewest. */
 export function bestIteration(iterations: readonly Iteration[]): Iteration | undefined {
   const better = (a: Iteration, b: Iteration): boolean => {
     const [of, than] = [overBranches(a.heldOut), overBranches(b.heldOut)];

@@ -1,6 +1,6 @@
 /**
- * One attempt of a policy at a task, the figures of a batch, and why rollouts broke. Invariant: only a `scored` rollout has a reward; a `broken`
- * one (a failure outside the policy) has an error instead and never enters a statistic.
+ * One attempt of a policy at a task, the figures of a batch, and the causes of broken rollouts. Only a `scored` rollout has a reward; a `broken` one (a
+ * failure outside the policy) has an error instead and never enters a statistic.
  */
 import { z } from 'zod';
 import { type ArtifactRef, artifactRefSchema } from './artifacts';
@@ -28,21 +28,21 @@ interface RoutedPolicy {
 
 export type Policy = RoutedPolicy | FixedPolicy;
 
-/** What a router chose for one conversation. */
+/** The choice of a router for one conversation. */
 export const choiceSchema = z.object({
   /** Name of the option. */
   chosen: z.string(),
   policy: fixedPolicySchema,
-  /** By option, as the router sees them; they need not add up to 1. */
+  /** Probability of success of each option, as the router estimates it; they need not add up to 1. */
   probabilities: z.record(z.string(), z.number()),
-  /** How long choosing took. */
+  /** Time that choosing took. */
   milliseconds: z.number().nonnegative().optional(),
 });
 export type Choice = z.infer<typeof choiceSchema>;
 
 /**
- * What becomes of `<think>...</think>`: it stays before the policy's eyes for the rest of its conversation, which is one row; it is gone from its next
- * turn on, as its template has it; or there is none. It is trained wherever it is sampled, and only the policy ever sees it.
+ * Treatment of `<think>...</think>`: `kept` in the policy's context for the rest of the conversation, which is one row; `stripped` from its next turn on,
+ * as its template does; or `off`. It is trained wherever it is sampled, and only the policy ever sees it.
  */
 export const thinkings = ['kept', 'stripped', 'off'] as const;
 
@@ -51,7 +51,7 @@ export const samplingSchema = z.object({
   temperature: z.number(),
   topP: z.number(),
   maxTokens: z.number(),
-  /** Of models that think before they answer; without it, `kept`. */
+  /** Set for models that think before they answer; `kept` by default. */
   thinking: z.enum(thinkings).optional(),
 });
 export type Sampling = z.infer<typeof samplingSchema>;
@@ -62,7 +62,7 @@ const trainingRowSchema = z.object({
   completionIds: z.array(z.number().int()),
   /** 0 where the token was not sampled. */
   logprobs: z.array(z.number()),
-  /** What was sampled, turn by turn: `completionIds` from `start` up to and without `end`. The rest is what the environment said. */
+  /** The sampled parts of `completionIds`, from `start` up to and without `end`. The rest is the environment's. */
   turns: z.array(
     z.object({
       start: z.number().int(),
@@ -85,7 +85,7 @@ const identity = {
 export const scoredRolloutSchema = z.object({
   status: z.literal('scored'),
   ...identity,
-  /** Where the policy was a router: what it chose. */
+  /** The choice of the router, where the policy was one. */
   routed: choiceSchema.optional(),
   messages: z.array(messageSchema),
   stopReason: stopReasonSchema,
@@ -107,7 +107,7 @@ export type BrokenRollout = z.infer<typeof brokenRolloutSchema>;
 export const rolloutSchema = z.discriminatedUnion('status', [scoredRolloutSchema, brokenRolloutSchema]);
 export type Rollout = z.infer<typeof rolloutSchema>;
 
-/** What the scored rollouts of one task came to, and the branch that the task is of. */
+/** The rewards of one task's scored rollouts, and the branch of the task. */
 export interface Group {
   rewards: readonly number[];
   branch?: string;
@@ -120,7 +120,7 @@ export const purposes = ['base_rollouts', 'calibration', 'training', 'held_out',
 export const purposeSchema = z.enum(purposes);
 export type Purpose = z.infer<typeof purposeSchema>;
 
-/** For people. */
+/** Names of the purposes, for display. */
 export const purposeNames: Record<Purpose, string> = {
   base_rollouts: 'base rollouts',
   calibration: 'calibration',
@@ -142,12 +142,12 @@ export interface BranchSummary {
 export interface RolloutSummary extends BranchSummary {
   ref: ArtifactRef;
   purpose: Purpose;
-  /** What the batch is, for people. */
+  /** Name of the batch, for display. */
   title: string;
   broken: number;
-  /** Those that were found, in this batch or others, and not played for it; absent where there were none. */
+  /** Rollouts that were found, in this batch or others, and not made for it; absent where there were none. */
   reused?: number;
-  /** The same by branch, of the rollouts that have one; absent where none has. */
+  /** Figures by branch, of the rollouts that have one; absent where none has. */
   branches?: Record<string, BranchSummary>;
   promptTokens: number;
   completionTokens: number;
@@ -166,7 +166,7 @@ type Ended = { status: 'scored' } | BrokenRollout;
 /** Broken rollouts whose type and message are the same but for names and numbers. */
 export interface BrokenCause {
   type: string;
-  /** Of one of them. */
+  /** Message of one of them. */
   message: string;
   count: number;
   /** Its task. */
@@ -175,19 +175,19 @@ export interface BrokenCause {
 
 /** Characters of a cause's message: an environment's last words may be long. */
 const LONGEST = 400;
-/** Causes that are told one by one. */
-export const TOLD = 3;
+/** Number of causes that are listed. */
+export const MAX_CAUSES = 3;
 
 /** As long as nothing is scored, so many broken rollouts say that the rest would break too. */
 const HOPELESS = 16;
 /** Fewer broken ones are never too many where some are scored: in a small batch their share says little. */
 const FEWEST = 4;
 
-/** The one rule: whether a batch stops. `share`: `rollouts.maxBrokenShare` of the campaign. */
+/** Returns whether a batch stops. `share` is `rollouts.maxBrokenShare` of the campaign. */
 export const tooManyBroken = (o: { broken: number; scored: number; total: number; share: number }): boolean =>
   o.scored === 0 ? o.broken >= Math.min(HOPELESS, o.total) : o.broken >= FEWEST && o.broken > o.share * o.total;
 
-/** The most frequent causes first. */
+/** Joins equal causes; the most frequent come first. */
 export function causesOf(found: readonly BrokenCause[]): BrokenCause[] {
   const causes = new Map<string, BrokenCause>();
   for (const { type, message, count, task } of found) {
@@ -204,10 +204,10 @@ export const causesIn = (records: readonly Ended[]): BrokenCause[] =>
 
 /** `242 BadEnvironment, as at task n-7: ...; 3 UserSimulatorFailed, ...; 2 of other causes`: of so many in all. */
 export function causesText(causes: readonly BrokenCause[], broken: number): string {
-  const others = causes.slice(0, TOLD).reduce((rest, { count }) => rest - count, broken);
+  const others = causes.slice(0, MAX_CAUSES).reduce((rest, { count }) => rest - count, broken);
   return [
     ...causes
-      .slice(0, TOLD)
+      .slice(0, MAX_CAUSES)
       .map(({ type, message, count, task }) => `${count} ${type}, as at task ${task}: ${message}`),
     ...(others > 0 ? [`${others} of other causes`] : []),
   ].join('; ');
@@ -232,15 +232,15 @@ export function tooManyFailure(
     broken,
     scored === 0
       ? `${what}: none of ${first} was scored`
-      : `${what}: ${broken.length} of ${first} broke, more than ${limit}; mend the cause or raise the limit, what is scored is kept`,
+      : `${what}: ${broken.length} of ${first} broke, more than ${limit}; fix the cause or raise the limit; scored rollouts are kept`,
   );
 }
 
 const percent = (share: number): string => `${Number((100 * share).toFixed(1))}%`;
 
 /**
- * It may be tried again if one of them may. Its type is theirs where they have one in common, or were all outside; else the first one's, if that
- * would come again.
+ * Returns the failure of a batch, which is retryable if one of the broken rollouts is. Its type is that of the rollouts if they share one or all are
+ * `outside`, else `RolloutsBroken`, or the first one's type if none is retryable.
  */
 function failureOf(broken: readonly Ended[], text: string): OutsideFailure {
   const causes = causesIn(broken);

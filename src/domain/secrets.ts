@@ -31,7 +31,7 @@ export const splitVariables = (env: NodeJS.ProcessEnv) => ({
   keys: pick(env, (name) => !isClear(name)),
 });
 
-/** How to start a process that is given keys: `stdio` follows the three usual streams, and `send` is called once it has started. */
+/** Returns how to start a process with keys: `stdio` follows the three usual streams, and `send` is called once it has started. */
 export function keyPipe(keys: NodeJS.ProcessEnv = {}): {
   env: NodeJS.ProcessEnv;
   stdio: StdioPipe[];

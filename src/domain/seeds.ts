@@ -31,7 +31,7 @@ export const CALIBRATION_SEEDS = 0;
 export const TRAINING_SEEDS = 10_000;
 export const HELD_OUT_SEEDS = 1_000_000;
 
-/** What tasks() lists; every other seed is a task as well. */
+/** The seeds that tasks() lists; every other seed is a task as well. */
 export const LISTED = {
   train: { from: TRAINING_SEEDS, count: 1_000 },
   test: { from: HELD_OUT_SEEDS, count: 1_000 },
@@ -78,7 +78,7 @@ export function mixedTasks({ of, count }: { of: readonly Omit<Seeds, 'count'>[];
   });
 }
 
-/** How many of each environment's seeds a mixture of `count` tasks takes, at most. */
+/** Returns how many seeds of each environment a mixture of `count` tasks takes at most. */
 export const seedsOfEach = (environments: number, count: number): number =>
   TOGETHER * Math.ceil(count / (TOGETHER * environments));
 

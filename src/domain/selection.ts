@@ -159,9 +159,9 @@ function whyNothing({
       ? `fewer passes (${passes.length} of ${planned}) than votes (${votes}): see why the others failed, or lower votes`
       : `fewer passes (${passes.length}) than votes (${votes}): add passes or lower votes`;
   if (passes.every((pass) => pass.totals.total_failed === 0))
-    return 'no failed trajectory: there is no lack to be seen';
+    return 'no failed trajectory, so there is nothing to analyse';
   if (passes.every((pass) => pass.totals.total_passed === 0))
-    return 'no passed trajectory: there is nothing to contrast the failures with';
+    return 'no passed trajectory, so there is nothing to contrast the failures with';
   if (names.size === 0) return NO_CANDIDATE;
   const failed = planned > passes.length ? `; ${planned} were planned` : '';
   return `no capability reached Cov >= ${rho} and Delta >= ${delta} in ${votes} of ${passes.length} passes${failed}`;
@@ -175,7 +175,7 @@ export interface Agreement {
   units: number;
 }
 
-/** By capability, over the passes that label it. */
+/** Returns the agreement by capability, over the passes that label it. */
 export const agreementOf = (passes: readonly LabelPass[]): Record<string, Agreement> =>
   Object.fromEntries(
     [...readingsOf(passes)]
@@ -186,16 +186,16 @@ export const agreementOf = (passes: readonly LabelPass[]): Record<string, Agreem
       ]),
   );
 
-/** What one pass says of a trajectory for a capability. */
+/** The label of one pass for a trajectory and a capability. */
 export interface Reading {
   pass: LabelPass['attempt'];
   label: Label;
-  /** For analysts that give reasons. */
+  /** Set by analysts that give reasons. */
   reason?: string;
   message?: number | undefined;
 }
 
-/** By capability and trajectory, in the order of the passes; one that did not look at a trajectory says nothing of it. */
+/** Returns the labels by capability and trajectory, in the order of the passes. */
 export function readingsOf(passes: readonly LabelPass[]): Map<string, Map<string, Reading[]>> {
   const all = new Map<string, Map<string, Reading[]>>();
   for (const { attempt: pass, labels, reasons } of passes)

@@ -6,14 +6,14 @@
 import type { ArtifactRef } from './artifacts';
 import { seededRandom } from './seeds';
 
-/** How often each value is there, in the order of first occurrence. */
+/** Returns how often each value occurs, in the order of first occurrence. */
 export function countsOf<Value>(values: Iterable<Value>): Map<Value, number> {
   const counts = new Map<Value, number>();
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1);
   return counts;
 }
 
-/** Items by what they have in common, in the order of first occurrence. */
+/** Groups items by key, in the order of first occurrence. */
 export function groupBy<Key, Item>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
@@ -31,7 +31,7 @@ export interface Estimate {
   n: number;
 }
 
-/** In sorted order, so that the order of the values does not show in the last bit. */
+/** Adds the values in sorted order, so that the sum does not depend on their order. */
 export const sumOf = (values: readonly number[]): number =>
   Float64Array.from(values)
     .sort()
@@ -42,7 +42,7 @@ export function mean(values: readonly number[]): number {
   return sumOf(values) / values.length;
 }
 
-/** Of a sample; 0 of one value. */
+/** Returns the standard deviation of a sample; 0 for one value. */
 export function standardDeviation(values: readonly number[]): number {
   const center = mean(values);
   return Math.sqrt(sumOf(values.map((value) => (value - center) ** 2)) / Math.max(1, values.length - 1));
@@ -62,7 +62,7 @@ export function meanShare(shares: readonly { part: number; of: number }[]): numb
   return Number(parts / common) / Number(all / common);
 }
 
-/** What is a sum of floats, as it is held against a threshold or another one: to 8 decimals, as rewards count as equal. */
+/** Rounds a sum of floats to 8 decimals, to compare it with a threshold or another sum. */
 export const comparable = (value: number): number => Number(value.toFixed(8));
 
 /** The middle value, or the mean of the two in the middle. */
@@ -140,7 +140,7 @@ function checkConfidence(confidence: number): void {
   }
 }
 
-/** Whether shares or rewards are all the same: their bootstrap would say that the mean is sure, and nothing with this mean varies more than outcomes 0 and 1. */
+/** Returns whether shares or rewards are all the same. Their bootstrap interval would have no width; outcomes 0 and 1 vary most at a given mean. */
 export const isAlike = (values: readonly number[]): boolean =>
   values.every((value) => value === values[0] && value >= 0 && value <= 1);
 
@@ -229,7 +229,7 @@ function differences({ treatment, control }: Pairs): number[] {
   return [...treatment].sort(([a], [b]) => (a < b ? -1 : 1)).map(([task, value]) => value - (control.get(task) ?? 0));
 }
 
-/** How many tasks speak for each side, and whether that may be chance. */
+/** The number of tasks that speak for each side, and the p-value. */
 export interface PairedTest {
   /** Tasks that the treatment solves more often. */
   better: number;
@@ -240,7 +240,7 @@ export interface PairedTest {
 }
 
 const FLIPS = 9_999;
-/** Where fewer tasks speak for a side, their subsets do not tell how many others might. */
+/** With fewer tasks than this, random subsets of them give too narrow an interval. */
 const FEW = 10;
 
 /**
@@ -267,7 +267,7 @@ export function pairedDifference({
     });
     return count === 0 ? undefined : comparable(sum / count);
   });
-  // Of no task at all, anything may be the mean.
+  // The mean of an empty subset may be anything.
   const sorted = (empty: number) => Float64Array.from(subsets, (value) => value ?? empty).sort();
   const [lows, highs] = [
     sorted(-1),
@@ -358,8 +358,8 @@ export function together(
 }
 
 /**
- * Whether an adapter has gained anything: on held-out seeds of its own environment, or on all tasks of the target together that it was tried on.
- * One rule for what is added up and for what is said.
+ * Returns whether an adapter has gained anything, on held-out seeds of its own environment or on all tasks of the target that it was tried on. The
+ * router stage and the report share this rule.
  */
 export const gainsAnything = (known: { own: Ends | undefined; target: Ends | undefined }): boolean =>
   direction(known.own) === 'up' || direction(known.target) === 'up';
@@ -380,7 +380,7 @@ export function successDifference(o: {
 
 type Ends = Pick<Estimate, 'low' | 'high'>;
 
-/** Which way a difference points; undefined if it may be chance, or has no interval. */
+/** Returns the direction of a difference; undefined if it may be chance, or has no interval. */
 export const direction = (interval: Ends | undefined): 'up' | 'down' | undefined => {
   if (interval === undefined) return undefined;
   if (interval.low > 0) return 'up';

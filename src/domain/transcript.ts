@@ -1,6 +1,6 @@
 /**
  * Trajectories as a language model reads them: a line for each text and each call, long ones cut; and what a policy did in them.
- * Invariants: a function of the rollouts alone; nothing but the system message (the policy, which is told once elsewhere) is left out, and every
+ * Invariants: a function of the rollouts alone; nothing but the system message (the policy, which is given once elsewhere) is left out, and every
  * cut says how much is missing; a line's number is the message's index, so that a step can be cited. Line breaks are written \n, and names are plain
  * lines: no text of a conversation can pass for a line of the format.
  */
@@ -22,11 +22,11 @@ export const LENGTHS: Lengths = { message: 300, arguments: 200 };
 export type Told = Pick<ScoredRollout, 'key' | 'task' | 'attempt' | 'reward' | 'stopReason' | 'messages' | 'reference'>;
 type Placed = Pick<Told, 'key' | 'task' | 'attempt'>;
 
-/** What models call the rollouts, by key: `r1`, `r2`, ... in the order of task and attempt, however they arrived. */
+/** Returns the names of rollouts in prompts, by key: `r1`, `r2`, ... in the order of task and attempt. */
 export const shortIds = (rollouts: readonly Placed[]): Map<string, string> =>
   new Map([...rollouts].sort(byTask).map(({ key }, n) => [key, `r${n + 1}`]));
 
-/** By task, `task-9` before `task-10`; then by attempt. */
+/** Compares by task, `task-9` before `task-10`, then by attempt. */
 export const byTask = (a: Placed, b: Placed): number =>
   textOrder(countable(a.task), countable(b.task)) ||
   textOrder(a.task, b.task) ||
@@ -111,7 +111,7 @@ export function cut(text: string, length: number): string {
   return `${kept}... (${text.length - kept.length} more characters)`;
 }
 
-/** What the agent said and called, in order; without ids and without white space that means nothing. */
+/** Returns the agent's texts and calls in order, without ids and irrelevant white space. */
 const behaviourOf = (messages: readonly Message[]): string =>
   messages
     .filter((message): message is AssistantMessage => message.role === 'assistant')
@@ -135,7 +135,7 @@ export const said = (behaviour: string): string =>
     ? 'say nothing at all'
     : `say the same: ${JSON.stringify(behaviour.length <= LONGEST ? behaviour : `${behaviour.slice(0, LONGEST)}…`)}`;
 
-/** Where every trajectory is the same, outcomes tell of the tasks alone: nothing is selected, whatever the analyst says. */
+/** Selects nothing if all trajectories are the same: their outcomes then depend on the task alone. */
 export function requireDifference(
   selection: Selection,
   trajectories: readonly { messages: readonly Message[] }[],

@@ -34,7 +34,7 @@ export const queueNameOf = (queue: string): QueueName | undefined =>
 /** Exit code of a worker that stops by itself, since it failed all that it took; of any other program it is a crash. */
 export const FAULTY = 3;
 
-/** Given to whatever may take long: to say how far it is and to hear that it should stop. */
+/** Passed to long work, to report its progress and to stop it. */
 export interface Work {
   progress(done: number, total: number): void;
   signal: AbortSignal;
@@ -61,7 +61,7 @@ export interface TrainHeartbeat {
   rollouts?: { done: number; total: number };
   /** Micro-batches of the step that is being trained. */
   update?: { done: number; total: number };
-  /** What it can't go on without, for people: "the trainer to start", "the policy server: connection refused". */
+  /** The cause of a wait, for display: "the trainer to start", "the policy server: connection refused". */
   waitsFor?: string;
 }
 export interface AnalysisHeartbeat {
@@ -69,11 +69,11 @@ export interface AnalysisHeartbeat {
   title: string;
   done: number;
   total: number;
-  /** Of replies of language models, what has come by now. */
+  /** Characters of language models' replies so far. */
   characters?: number;
 }
 
-/** How many attempts of an activity ended in which way. */
+/** Counts of an activity's attempts by how they ended. */
 export interface AttemptCounts {
   /** Failures of the step's own doing. */
   faults: number;
@@ -82,7 +82,7 @@ export interface AttemptCounts {
 }
 export type HeartbeatDetails = (AnalysisHeartbeat | RolloutHeartbeat | TrainHeartbeat) & { counts?: AttemptCounts };
 
-/** Of batches of rollouts: `long` ones take all of the target's tasks and have a queue of their own; a training waits for a calibration. */
+/** Scheduling of batches: `long` ones take all of the target's tasks and have a queue of their own; a `first` one delays a training. */
 export const batchOrder: Record<Purpose, { long?: true; first?: true }> = {
   base_rollouts: { long: true },
   calibration: { first: true },

@@ -20,7 +20,7 @@ import type { ArmInput } from './arm';
 import { arms } from './arms';
 import type { CapabilityInput } from './capability';
 import { isCancelled, reasonOf, resultInFailure, toFailureReason } from './failures';
-import { type ChildRef, searchAttributeNames, type StepStatus, workflowIds, workflowTypes } from './messages';
+import { searchAttributeNames, workflowIds, workflowTypes } from './messages';
 import { checkAdapters, required, rollOutTarget, type Run } from './run';
 import { basePolicy } from './steps';
 

@@ -78,7 +78,7 @@ export const searchAttributeNames = {
   child: 'CampaignChild',
   /** `approval` while the campaign or child waits for one. */
   attention: 'CampaignAttention',
-  /** How campaigns and their children ended. */
+  /** The outcome of a campaign or a child. */
   outcome: 'CampaignOutcome',
 } as const;
 

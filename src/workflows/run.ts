@@ -15,7 +15,7 @@ export interface Run {
   prepared: Prepared;
   /** Continues with a base model that can't work on the target. */
   force: boolean;
-  /** Whether the campaign reaches the stages that train. */
+  /** True if the campaign reaches the stages that train. */
   trains: boolean;
   /** Results of children of an earlier start; these children are not run again. */
   kept: readonly ChildResult[];

@@ -128,8 +128,8 @@ describe('selection', () => {
   const unlabeled = (written: string) => ({ ...passOf({ any: written }), labels: {} });
   it.each([
     ['fewer passes (1) than votes (2): add passes or lower votes', [lacking], {}],
-    ['no failed trajectory: there is no lack to be seen', Array(2).fill(unlabeled('/PPP')), {}],
-    ['no passed trajectory: there is nothing to contrast the failures with', Array(2).fill(unlabeled('LLL')), {}],
+    ['no failed trajectory, so there is nothing to analyse', Array(2).fill(unlabeled('/PPP')), {}],
+    ['no passed trajectory, so there is nothing to contrast the failures with', Array(2).fill(unlabeled('LLL')), {}],
   ])('selects nothing and says why: %s', (reason, passes: LabelPass[], changes) => {
     const selection = selectCapabilities({ passes, rule: { ...rule, ...changes } });
     expect(selection).toMatchObject({ passes: passes.length, reason });
