@@ -94,6 +94,7 @@ async function main(): Promise<void> {
   const { url, server } = await startVllm();
   const startup = minutes(began);
   const started = Date.now();
+  let run: CampaignRun | undefined;
   try {
     const folder = join(root, 'campaign');
     cpSync(join(repository, 'test/fixtures/gpu'), folder, { recursive: true });
@@ -102,7 +103,7 @@ async function main(): Promise<void> {
     writeFileSync(file, text);
     const home = { root: join(root, 'home') };
     // Forced, since a random model calls no tool.
-    const run = new CampaignRun(home, file, ['--force']);
+    run = new CampaignRun(home, file, ['--force']);
     run.child.stdout?.pipe(process.stderr);
     await run.finish();
     const { version } = (await (await fetch(`${url}/version`)).json()) as { version: string };
@@ -128,6 +129,7 @@ async function main(): Promise<void> {
       ['| what | value |', '| --- | --- |', ...rows.map(([what, value]) => `| ${what} | ${value} |`)].join('\n'),
     );
   } finally {
+    if (run && !run.ended) run.child.kill('SIGINT');
     process.kill(-server.pid!, 'SIGKILL');
   }
 }
