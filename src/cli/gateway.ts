@@ -189,9 +189,8 @@ async function policyServerFor(o: {
   const failure = new Promise<never>((_, reject) => (fail = reject));
   failure.catch(() => undefined);
   const service = new Service({ ...spec, name: 'gateway-policy-server' }, home.logs, {
-    onRestart: ({ cause, delayMs }) => note(`the policy server died (${cause}); starting it in ${delayMs / 1000} s`),
+    note,
     onFailure: fail,
-    diskIsFull: () => false,
   });
   await makeHome(home.root);
   await service.start();

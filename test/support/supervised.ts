@@ -22,10 +22,11 @@ interface Supervised {
   home: Home;
   supervisor: Supervisor;
   diskIsFull: () => boolean;
-  /** Causes of deaths after which something was started again. */
+  /** Notes of restarts, and all others. */
   restarts: string[];
   notes: string[];
-  pid: (name?: string) => number | undefined;
+  /** Of the first service. */
+  pid: () => number | undefined;
   /** Waits until another process than `pid` runs. */
   isReplaced: (pid: number | undefined) => Promise<boolean>;
 }
@@ -34,9 +35,9 @@ export function supervise(home = newHome(), policy = quick): Supervised {
   const restarts: string[] = [];
   const notes: string[] = [];
   const diskIsFull = fullDiskCheck(home.root, (text) => notes.push(text));
-  const supervisor = new Supervisor(home, { diskIsFull, onRestart: ({ cause }) => restarts.push(cause) }, policy);
+  const supervisor = new Supervisor(home, { diskIsFull, note: (text) => restarts.push(text) }, policy);
   atEnd(() => supervisor.stop());
-  const pid = (name?: string) => supervisor.pidOf(name);
+  const pid = () => supervisor.firstPid;
   const isReplaced = (old: number | undefined) => waitUntil(() => ![undefined, old].includes(pid()), 20);
   return { home, supervisor, diskIsFull, restarts, notes, pid, isReplaced };
 }

@@ -1,6 +1,6 @@
 /**
- * A child process that is kept alive: starting, ready, dead, starting again after a delay, until it is stopped or dies too often. It leads a
- * process group of its own, so that the terminal's Ctrl-C reaches the supervisor alone and nothing of it outlives a kill.
+ * A child process that is kept alive until it is stopped or dies too often. It leads a process group of its own: the terminal's Ctrl-C reaches the
+ * supervisor alone, and a kill ends all that the process has started.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readSync, renameSync, statSync } from 'node:fs';
@@ -9,13 +9,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { projectRoot } from '../../store/project-root';
 import { keyPipe } from '../../domain/secrets';
 import { FAULTY } from '../../domain/work';
-import { messageOf, UserError } from '../errors';
+import { UserError } from '../errors';
 import { signalGroup, waitUntil } from './processes';
 
 export interface ServiceSpec {
   name: string;
   command: string;
-  /** Called before every start: ports that nobody else knows are chosen anew. */
+  /** Called before every start: ports that nobody else knows are chosen again. */
   args: () => string[] | Promise<string[]>;
   env: NodeJS.ProcessEnv;
   /** Variables that it reads from a pipe. */
@@ -29,23 +29,17 @@ export interface ServiceSpec {
 
 const ROTATE_BYTES = 20 * 1024 * 1024;
 const TAIL_BYTES = 64 * 1024;
-/** A Go program's stack follows its cause. */
-const LONG_TAIL = 500;
+/** Lines that are searched: a Go program's stack follows its cause. */
+const SEARCHED = 500;
+const SHOWN = 8;
 
 export const logPath = (folder: string, name: string): string => join(folder, `${name}.log`);
 
 /** 0 if there is none. */
 export const fileSize = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
-/** Opens a log for appending; a large old one is kept once as `.log.1`. */
-function openLog(folder: string, path: string): number {
-  mkdirSync(folder, { recursive: true });
-  if (fileSize(path) > ROTATE_BYTES) renameSync(path, `${path}.1`);
-  return openSync(path, 'a');
-}
-
 /** The last lines that are not empty, of what was written from byte `start` on. */
-export function logTail({ path, start = 0, lines = 8 }: { path: string; start?: number; lines?: number }): string[] {
+export function logTail({ path, start, lines }: { path: string; start: number; lines: number }): string[] {
   const size = fileSize(path);
   const from = Math.max(start, size - TAIL_BYTES);
   if (from >= size) return [];
@@ -64,60 +58,47 @@ export function logTail({ path, start = 0, lines = 8 }: { path: string; start?: 
 export const restartPolicy = { limit: 5, firstMs: 500, longestMs: 8_000, progressMs: 10_000, faultyMs: 60_000 };
 export type RestartPolicy = typeof restartPolicy;
 
-interface Ending {
-  cause: string;
-  signal?: NodeJS.Signals;
-  /** It failed all that it took: the next start fails as well as long as the machine is the same. */
-  isFaulty?: boolean;
-}
-
-const endingOf = (code: number | null, signal: NodeJS.Signals | null): Ending => {
-  if (signal) return { cause: `ended by ${signal}`, signal };
-  if (code !== FAULTY) return { cause: `exit code ${code}` };
-  return { cause: `exit code ${FAULTY}: it failed all that it took, as its log says`, isFaulty: true };
-};
-
-/** A service that did not start or does not stay up; the end of its log is the evidence. */
-export class ServiceError extends UserError {
-  override name = 'ServiceError';
-  constructor(
-    message: string,
-    evidence: string[],
-    /** It says that an address is in use: with other ports it may start. */
-    readonly portTaken: boolean,
-  ) {
-    super(message, evidence);
-  }
-}
-
 export interface ServiceHooks {
   /** Called with the process group of every start. */
   onLaunch?: (group: number) => void;
-  onRestart: (event: { name: string; cause: string; log: string; delayMs: number }) => void;
-  /** It died too often; it is not started again. */
-  onFailure: (error: ServiceError) => void;
+  note: (text: string) => void;
+  /** Called when it has died too often; it is not started again. */
+  onFailure: (error: UserError) => void;
   /** Whether a death may be for want of room. */
-  diskIsFull: () => boolean;
+  diskIsFull?: () => boolean;
 }
 const none = () => undefined;
-const noHooks: ServiceHooks = { onRestart: none, onFailure: none, diskIsFull: () => false };
+
+interface Ending {
+  cause: string;
+  /** Ended by a signal. */
+  isKilled?: boolean;
+  /** It failed all its work: the next start fails as well as long as the machine is the same. */
+  isFaulty?: boolean;
+}
+
+function endingOf(code: number | null, signal: NodeJS.Signals | null): Ending {
+  if (signal) return { cause: `ended by ${signal}`, isKilled: true };
+  if (code !== FAULTY) return { cause: `exit code ${code}` };
+  return { cause: `exit code ${FAULTY}: it failed all that it took, as its log says`, isFaulty: true };
+}
 
 export class Service {
   private child: ChildProcess | undefined;
-  /** Its process group, until nothing of it lives any more: the system may give the number to somebody else then. */
+  /** Its process group, until all of it has ended: the system may use the number again then. */
   private group: number | undefined;
   private ending: Ending | undefined;
   private ended: Promise<void> = Promise.resolve();
   private stopping = false;
   /** Size of the log when the process was started. */
   private logStart = 0;
-  private readonly log: string;
   private deaths = 0;
+  private readonly log: string;
 
   constructor(
     readonly spec: ServiceSpec,
     private readonly logs: string,
-    private readonly hooks: ServiceHooks = noHooks,
+    private readonly hooks: ServiceHooks = { note: none, onFailure: none },
     private readonly policy: RestartPolicy = restartPolicy,
   ) {
     this.log = logPath(logs, spec.name);
@@ -133,18 +114,11 @@ export class Service {
     return this.ending ? undefined : this.child?.pid;
   }
 
-  /** Starts it and waits until it is ready. @throws ServiceError with the log's tail if it ends by itself or takes too long. */
-  start(): Promise<void> {
-    return new Promise((resolve, reject) => {
-      let wasReady = false;
-      const onReady = () => {
-        wasReady = true;
-        resolve();
-      };
-      this.keepAlive(onReady).then(
-        () => reject(new UserError(`${this.spec.name} was stopped before it was ready`)),
-        (error: ServiceError) => (wasReady ? this.hooks.onFailure(error) : reject(error)),
-      );
+  /** Starts it and waits until it is ready. @throws UserError with the log's tail if it ends by itself or takes too long. */
+  async start(): Promise<void> {
+    await this.launchUntilReady();
+    this.keepAlive().catch((error: UserError) => {
+      if (!this.stopping) this.hooks.onFailure(error);
     });
   }
 
@@ -162,34 +136,44 @@ export class Service {
     this.signal('SIGKILL');
   }
 
-  /** Until it is stopped. A start that fails is one more death; the very first one is final unless somebody killed the process. */
-  private async keepAlive(onReady: () => void): Promise<void> {
-    for (let wasReady = false; ;) {
-      let readyAt = Infinity;
-      try {
-        await this.launch();
-        await this.becomeReady();
-        readyAt = Date.now();
-        wasReady = true;
-        onReady();
-      } catch (error) {
-        if (!wasReady && (this.stopping || !this.ending?.signal)) throw error;
-        this.ending ??= { cause: messageOf(error) };
-        if (!this.stopping) this.signal('SIGKILL');
-      }
+  private async keepAlive(): Promise<void> {
+    for (;;) {
+      const readyAt = Date.now();
       await this.ended;
-      if (this.stopping || !this.ending) return;
-      await this.waitToRestart(this.ending, Math.max(0, Date.now() - readyAt));
+      if (this.stopping) return;
+      await this.waitToRestart(Date.now() - readyAt);
+      await this.launchUntilReady();
+    }
+  }
+
+  /** A start that fails is one more death. The very first one is final, unless somebody killed the process. */
+  private async launchUntilReady(): Promise<void> {
+    const isFirst = this.child === undefined;
+    for (;;) {
+      await this.launch();
+      const { name, isReady, readySeconds } = this.spec;
+      // It may end while it is asked, and another process may answer on its port.
+      const isSettled = async () => this.ending !== undefined || (await isReady(this.tail(SEARCHED)));
+      const inTime = await waitUntil(isSettled, readySeconds);
+      if (inTime && !this.ending) return;
+      const isKilled = this.ending?.isKilled ?? false;
+      this.ending ??= { cause: `not ready after ${readySeconds} s` };
+      if (!this.stopping) this.signal('SIGKILL');
+      await this.ended;
+      if (this.stopping || (isFirst && !isKilled)) throw this.failure(`${name} did not start (${this.ending.cause})`);
+      await this.waitToRestart(0);
     }
   }
 
   private async launch(): Promise<void> {
-    this.ending = undefined;
     const { name, command, args, env, keys } = this.spec;
     const words = await args();
     if (this.stopping) throw new UserError(`${name} was stopped before it was started`);
-    const log = openLog(this.logs, this.log);
+    mkdirSync(this.logs, { recursive: true });
+    if (fileSize(this.log) > ROTATE_BYTES) renameSync(this.log, `${this.log}.1`);
+    const log = openSync(this.log, 'a');
     this.logStart = fileSize(this.log);
+    this.ending = undefined;
     // stdin is never written to: its end tells the child that the supervisor is gone, even by kill -9.
     const pipe = keyPipe(keys);
     const child = spawn(command, words, {
@@ -207,8 +191,7 @@ export class Service {
     this.ended = new Promise((resolve) => {
       const end = (ending: Ending) => {
         this.ending ??= ending;
-        // At once, so that a number that is free again is known as such.
-        this.signal(0);
+        this.signal(0); // forgets the group as soon as all of it has ended
         resolve();
       };
       child.once('error', (error) => end({ cause: error.message }));
@@ -216,33 +199,23 @@ export class Service {
     });
   }
 
-  private async becomeReady(): Promise<void> {
-    const { name, isReady, readySeconds } = this.spec;
-    // It may end while it is asked, and somebody else may be answering on its port.
-    const settled = async () => this.ending !== undefined || (await isReady(this.tail(LONG_TAIL)));
-    const inTime = await waitUntil(settled, readySeconds);
-    if (this.ending) throw this.failure(`${name} did not start (${this.ending.cause})`);
-    if (inTime) return;
-    this.ending = { cause: `was not ready after ${readySeconds} s` };
-    throw this.failure(`${name} ${this.ending.cause}`);
-  }
-
-  /** After a death. @throws ServiceError if it was one too many. */
-  private async waitToRestart({ cause, isFaulty }: Ending, uptimeMs: number): Promise<void> {
+  /** After a death. @throws UserError if it was one too many. */
+  private async waitToRestart(uptimeMs: number): Promise<void> {
     const { name } = this.spec;
     const { limit, firstMs, longestMs, progressMs, faultyMs } = this.policy;
+    const { cause, isFaulty } = this.ending!;
     // A service comes up when there is room again, however long that takes.
-    if (uptimeMs >= progressMs || this.hooks.diskIsFull()) this.deaths = 0;
+    if (uptimeMs >= progressMs || this.hooks.diskIsFull?.()) this.deaths = 0;
     this.deaths += 1;
     if (this.deaths >= limit) throw this.failure(`${name} died ${this.deaths} times in a row (${cause})`);
     const delayMs = isFaulty ? faultyMs : Math.min(longestMs, firstMs * 2 ** (this.deaths - 1));
-    this.hooks.onRestart({ name, cause, log: this.log, delayMs });
+    this.hooks.note(`${name} died (${cause}); starting it again in ${delayMs / 1000} s; its log is ${this.log}`);
     // What it had started (a trainer that saves its checkpoint) ends before its successor begins.
     if (!(await this.isGone(() => this.stopping))) this.signal('SIGKILL');
     await sleep(delayMs);
   }
 
-  /** Signals the whole process group. @returns whether anything of it lives. */
+  /** Signals the whole process group. @returns whether any of it lives. */
   private signal(signal: NodeJS.Signals | 0): boolean {
     if (this.group !== undefined && !signalGroup(this.group, signal)) this.group = undefined;
     return this.group !== undefined;
@@ -257,8 +230,7 @@ export class Service {
     return logTail({ path: this.log, start: this.logStart, lines });
   }
 
-  private failure(what: string): ServiceError {
-    const portTaken = this.tail(LONG_TAIL).some((line) => /address already in use/i.test(line));
-    return new ServiceError(`${what}; the end of ${this.log} says:`, this.tail(8), portTaken);
+  private failure(what: string): UserError {
+    return new UserError(`${what}; the end of ${this.log} says:`, this.tail(SHOWN));
   }
 }

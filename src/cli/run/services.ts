@@ -83,7 +83,6 @@ export function workerServices(o: {
     readySeconds: 90,
     // Long enough for a trainer to end its step and write a checkpoint.
     graceSeconds: 60,
-    stopsWhenFaulty: true,
   }));
 }
 

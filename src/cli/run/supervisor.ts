@@ -20,21 +20,15 @@ export const INTERRUPTED = 130;
 const NEEDED_BYTES = 4 * 1024 ** 2;
 const NOTE_AGAIN_MS = 10 * 60_000;
 
-/** Whether the disk of a folder is full; says so, not too often. */
+/** Returns a check whether the disk of a folder is full, which says so once every 10 minutes. */
 export function fullDiskCheck(folder: string, note: (text: string) => void): () => boolean {
   let notedAt = -Infinity;
   return () => {
-    try {
-      const { bavail, bsize } = statfsSync(folder);
-      if (bavail * bsize >= NEEDED_BYTES) return false;
-    } catch {
-      return false;
-    }
-    const now = performance.now();
-    if (now - notedAt >= NOTE_AGAIN_MS) {
-      notedAt = now;
-      note(`the disk of ${folder} is full: free at least 1 GiB; what runs waits for it and then goes on`);
-    }
+    const { bavail, bsize } = statfsSync(folder);
+    if (bavail * bsize >= NEEDED_BYTES) return false;
+    if (performance.now() - notedAt < NOTE_AGAIN_MS) return true;
+    notedAt = performance.now();
+    note(`the disk of ${folder} is full: free at least 1 GiB; what runs waits for it and then continues`);
     return true;
   };
 }
@@ -42,9 +36,8 @@ export function fullDiskCheck(folder: string, note: (text: string) => void): () 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * Ctrl-C, and being asked to end by the system. The first signal ends the run in order, and so does a stdout that nobody reads any more; a
- * second signal ends everything at once, and the process exits. `dispose` raises the abort signal too, and listens no more unless a
- * signal has come.
+ * Handles Ctrl-C, SIGTERM and SIGHUP. The first signal ends the run in order, and so does a closed stdout; a second one ends everything at once, and
+ * the process exits. `dispose` raises the abort signal too; it removes the handlers unless a signal has come.
  */
 export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSecond: () => void }): {
   signal: AbortSignal;
@@ -67,7 +60,7 @@ export function onInterrupt({ onFirst, onSecond }: { onFirst: () => void; onSeco
     signal: controller.signal,
     dispose: () => {
       controller.abort();
-      // A second Ctrl-C may come while the process is on its way out: it is not to die of the signal then.
+      // A second Ctrl-C may come while the process exits.
       if (signals === 0) for (const name of SIGNALS) process.off(name, handle);
       process.stdout.off('error', end);
     },
@@ -80,14 +73,14 @@ export class Supervisor {
   private stopping = false;
   private stopped: Promise<void> = Promise.resolve();
   private readonly hooks: ServiceHooks;
-  /** Ends the run with this error: a service died too often, or going on is of no use. */
+  /** Ends the run with this error. */
   fail: (error: UserError) => void = () => undefined;
-  /** Rejects with it. */
+  /** Rejects when a service died too often, or `fail` was called. */
   readonly failure: Promise<never> = new Promise((_, reject) => (this.fail = reject));
 
   constructor(
     private readonly home: Home,
-    hooks: Omit<ServiceHooks, 'onFailure' | 'onLaunch'>,
+    hooks: Pick<ServiceHooks, 'note' | 'diskIsFull'>,
     private readonly policy: RestartPolicy = restartPolicy,
   ) {
     const started: number[] = [];
@@ -112,27 +105,22 @@ export class Supervisor {
     }
   }
 
-  /** Whether it has services whose names end so. */
-  runs(name: string): boolean {
-    return this.groups.flat().some(({ spec }) => spec.name.endsWith(name));
-  }
-
   /** Called when the campaign has advanced. */
   noteProgress(): void {
     for (const service of this.groups.flat()) service.forgetDeaths();
   }
 
-  /** Process id of a service that runs: of this name, or of the first one. */
-  pidOf(name?: string): number | undefined {
-    return this.groups.flat().find(({ spec }) => name === undefined || spec.name === name)?.pid;
+  /** Process id of the first service, if it runs. */
+  get firstPid(): number | undefined {
+    return this.groups[0]?.[0]?.pid;
   }
 
   /** Stops the services that were started last, until `keep` groups are left. */
   stop({ keep = 0 }: { keep?: number } = {}): Promise<void> {
     if (keep === 0) this.stopping = true;
-    // One stop after the other, whoever asks: a Ctrl-C can come while the end of a campaign stops its workers.
+    // One stop after the other: a Ctrl-C can come while the end of a campaign stops its workers.
     this.stopped = this.stopped.then(async () => {
-      while (this.groups.length > keep) await this.stopGroup(this.groups.at(-1) ?? []);
+      while (this.groups.length > keep) await this.stopGroup(this.groups.at(-1)!);
     });
     return this.stopped;
   }
@@ -185,16 +173,11 @@ export async function supervised({
   process.umask(0o077);
   const release = await acquireLock(home, (error) => supervisor.fail(error));
   const diskIsFull = fullDiskCheck(home.root, note);
-  const supervisor = new Supervisor(home, {
-    diskIsFull,
-    onRestart: ({ name, cause, log, delayMs }) =>
-      note(`${name} died (${cause}); starting it again in ${delayMs / 1000} s; its log is ${log}`),
-  });
+  const supervisor = new Supervisor(home, { note, diskIsFull });
   const { signal, dispose } = onInterrupt({
     onFirst: () => {
-      const what = supervisor.runs('-worker') ? 'stopping: workers finish or save what they do' : 'ending';
-      note(`${what}; once more Ctrl-C ends all at once`);
-      // Whatever the work waits for ends with its services, in order or with an error.
+      note('stopping: workers finish or save what they do; a second Ctrl-C ends everything at once');
+      // The work ends with its services, in order or with an error.
       void supervisor.stop();
     },
     onSecond: () => supervisor.kill(),

@@ -1,7 +1,6 @@
 /**
- * The Temporal server of a home and its database. A port that somebody takes before the server binds it costs another start, not the run. A
- * database whose first start was cut short holds nothing and is made anew; a damaged one ends the run with the remedy, and is moved away only
- * because somebody asked for it.
+ * The Temporal server of a home and its database. If another program takes a port before the server binds it, the server is started again. A database
+ * whose first start was cut short is made again; a damaged one ends the run, and --recover moves it away.
  */
 import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,11 +9,11 @@ import { clusterAt, ownServerVariables } from '../../temporal/connection';
 import { searchAttributeNames } from '../../workflows/messages';
 import { UserError } from '../errors';
 import { namespace } from '../options';
-import { chooseTemporalPorts, freePorts } from '../ports';
+import { chooseTemporalPorts, freePorts, portProblem } from '../ports';
 import { temporalPath, type Home } from '../project';
 import { connect, keepFinished, registerSearchAttributes, type Temporal } from '../temporal';
 import { announce } from './processes';
-import { fileSize, logPath, logTail, ServiceError, type ServiceSpec } from './service';
+import { fileSize, logPath, logTail, type ServiceSpec } from './service';
 import { answersOk } from './services';
 import type { SupervisedRun } from './supervisor';
 
@@ -23,11 +22,11 @@ const LOOK_MS = 2000;
 
 /** SQLite's files beside the database itself: the log of writes, its index, the journal of a first start. */
 const suffixes = ['', '-wal', '-shm', '-journal'];
-/** What SQLite says of a file of something else, of a flipped page, of missing pages, of an empty file. */
+/** SQLite's errors for another file, a flipped page, missing pages and an empty file. */
 const damage =
   /file is not a database|database disk image is malformed|malformed database schema|no such (?:table|column): \w+|disk I\/O error[^"]*\(522\)/;
 
-/** There while the server makes its tables: killed before their end, it could never start with them again. */
+/** Exists while the server makes its tables: if it is killed meanwhile, it can't start with them again. */
 const marker = ({ temporalDatabase }: Home): string => `${temporalDatabase}.new`;
 
 /** Called before every start of the server. */
@@ -39,15 +38,12 @@ export function prepareDatabase(home: Home): void {
 /** Called when the server answers: its tables are there. */
 export const databaseIsMade = (home: Home): void => rmSync(marker(home), { force: true });
 
-/** The remedy, if lines of a server's log tell of damage. */
+/** Returns the error with its fix if lines of the server's log report damage. */
 function damageIn({ temporalDatabase, root }: Home, lines: readonly string[]): UserError | undefined {
   const [what] = lines.flatMap((line) => damage.exec(line)?.[0] ?? []);
-  return what === undefined
-    ? undefined
-    : new UserError(
-        `Temporal's database ${temporalDatabase} is damaged (${what}); the same command with --recover moves it aside to ${temporalDatabase}.damaged-<time> and starts with a new one: what is finished is found again in ${join(root, 'artifacts')}, only the history in Temporal's UI begins anew`,
-        lines.slice(-3),
-      );
+  if (what === undefined) return undefined;
+  const fix = `the same command with --recover moves it to ${temporalDatabase}.damaged-<time> and starts with a new one; finished results are found again in ${join(root, 'artifacts')}, the history in Temporal's UI is lost`;
+  return new UserError(`Temporal's database ${temporalDatabase} is damaged (${what}); ${fix}`, lines.slice(-3));
 }
 
 /** Moves the database away, for --recover. */
@@ -64,8 +60,8 @@ function moveAway({ home: { temporalDatabase, root }, output }: SupervisedRun): 
 }
 
 /**
- * Looks at the server's log, from byte `start` on, until `signal`: with a damaged page it starts and runs, but whoever needs that page waits
- * without end. `onDamage` is called once.
+ * Watches the server's log from byte `start` on, until `signal`. With a damaged page the server starts and runs, but a workflow that needs the page
+ * waits for ever. `onDamage` is called once.
  */
 export function watchDatabase(o: {
   home: Home;
@@ -75,10 +71,10 @@ export function watchDatabase(o: {
 }): void {
   const path = logPath(o.home.logs, TEMPORAL);
   const timer = setInterval(() => {
-    // A log that has been rotated begins again.
+    // A rotated log begins again.
     const start = fileSize(path) < o.start ? 0 : o.start;
     const damaged = damageIn(o.home, logTail({ path, start, lines: 200 }));
-    if (damaged === undefined) return;
+    if (!damaged) return;
     clearInterval(timer);
     o.onDamage(damaged);
   }, LOOK_MS).unref();
@@ -102,20 +98,8 @@ export function temporalService(home: Home, { port, uiPort }: { port: number; ui
       const [http = 0, metrics = 0] = await freePorts({ count: 2, except: [port, uiPort] });
       httpPort = http;
       return [
-        ...[
-          '-c',
-          WITH_PARENT,
-          'sh',
-          temporalPath() ?? 'temporal',
-          'server',
-          'start-dev',
-          '--ip',
-          '127.0.0.1',
-          '--log-level',
-          'warn',
-          '--namespace',
-          namespace(),
-        ],
+        ...['-c', WITH_PARENT, 'sh', temporalPath() ?? 'temporal', 'server', 'start-dev', '--ip', '127.0.0.1'],
+        ...['--log-level', 'warn', '--namespace', namespace()],
         ...['--port', String(port), '--ui-port', String(uiPort), '--http-port', String(http)],
         ...['--metrics-port', String(metrics), '--db-filename', home.temporalDatabase],
         ...Object.values(searchAttributeNames).flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
@@ -179,12 +163,7 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
 }
 
 /** @throws UserError if a port that the user named is in use, or if the database is damaged. */
-async function startOnFreePorts({
-  home,
-  options,
-  supervisor,
-  output,
-}: Pick<SupervisedRun, 'home' | 'options' | 'supervisor' | 'output'>): Promise<{ port: number; uiPort: number }> {
+async function startOnFreePorts({ home, options, supervisor, output }: SupervisedRun) {
   const note = (text: string) => output.note('services', text);
   for (let starts = 1; ; starts++) {
     const ports = await chooseTemporalPorts({ options, note });
@@ -192,9 +171,9 @@ async function startOnFreePorts({
       await supervisor.start([temporalService(home, ports)]);
       return ports;
     } catch (error) {
-      if (!(error instanceof ServiceError)) throw error;
-      const damaged = damageIn(home, error.evidence);
-      if (damaged || !error.portTaken || starts === MAX_STARTS) throw damaged ?? error;
+      const damaged = error instanceof UserError ? damageIn(home, error.evidence) : undefined;
+      const isTaken = (await portProblem(ports.port)) ?? (await portProblem(ports.uiPort));
+      if (damaged || !isTaken || starts === MAX_STARTS) throw damaged ?? error;
       note("one of Temporal's ports was taken before it could listen; starting it again");
     }
   }
