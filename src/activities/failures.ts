@@ -140,8 +140,8 @@ export function stoppingWhenFaulty<A extends object>(
       faults = 0;
       return result;
     } catch (error) {
-      // Other failures are caused by a service or by the input, and not by this worker.
-      if (error instanceof ApplicationFailure && retryOf(error.type) === 'own') {
+      // Other failures are caused by a service, by the input or by single rollouts, and not by this worker.
+      if (error instanceof ApplicationFailure && retryOf(error.type) === 'own' && error.type !== 'RolloutsBroken') {
         faults = now() - begun < SOON_MS ? faults + 1 : 0;
         const last = `the last with ${error.type}: ${error.message}`;
         if (faults === FAULTS) onFaulty(`${FAULTS} steps in a row failed soon after they began, ${last}`);

@@ -58,6 +58,9 @@ export function settleAttempt(retry: Retry): boolean {
   return counts.faults >= MAX_FAULTS;
 }
 
+/** Returns the number of the step's own faults in earlier attempts since its last durable progress. */
+export const countFaults = (): number => beatOf(Context.current()).counts.faults;
+
 /** Aborts when the activity is cancelled, when its worker stops, or when Temporal has not answered for the heartbeat timeout. */
 export const activitySignal = (): AbortSignal => beatOf(Context.current()).signal;
 

@@ -3,13 +3,12 @@
  * before the base rollouts are spent. Invariant: its few rollouts are asked for exactly as the base rollouts are, so that they have the same keys and
  * are not made again.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { backoffMs, BATCH_ATTEMPTS } from '../domain/failures';
+import { BATCH_ATTEMPTS, OutsideFailure } from '../domain/failures';
 import { brokenFailure, type RolloutSummary } from '../domain/rollout';
 import { countDurable, rollOut as playBatch, type RollOutProgress } from '../rollout/engine';
 import { createResolver, type Resolve } from '../rollout/resolve';
 import { type PolicyDependencies, modelFolder } from './context';
-import { activitySignal, markProgress, progress } from './heartbeat';
+import { activitySignal, countFaults, markProgress, progress } from './heartbeat';
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { PoolInput, RollOutInput } from './types';
 import { CHECKED_TASKS, judgeBase, type BaseCheck } from '../domain/base-check';
@@ -38,21 +37,22 @@ export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Pr
     environments.paidBy({ campaign, budget, step: purpose }).get(input.environment),
     resolveTasks({ store, environments: read }, input),
   ]);
-  for (let time = 1; ; time++) {
-    const { summary, outcomes } = await playBatch({
-      ...input,
-      environment,
-      tasks,
-      resolve: resolverOf(deps),
-      inputs: inputsOf(input),
-      store,
-      client,
-      signal,
-      onProgress: showBatch(title),
-    });
-    if (time === BATCH_ATTEMPTS || !brokenFailure(outcomes, title)?.retryable) return summary;
-    await sleep(backoffMs(time), undefined, { signal });
-  }
+  const { summary, outcomes } = await playBatch({
+    ...input,
+    environment,
+    tasks,
+    resolve: resolverOf(deps),
+    inputs: inputsOf(input),
+    store,
+    client,
+    signal,
+    onProgress: showBatch(title),
+  });
+  const failure = brokenFailure(outcomes, title);
+  // The next attempt plays the broken rollouts again; the last one leaves them out.
+  if (failure?.retryable && countFaults() < BATCH_ATTEMPTS - 1)
+    throw new OutsideFailure('RolloutsBroken', failure.message, failure);
+  return summary;
 }
 
 function showBatch(title: string): (progress: RollOutProgress) => void {

@@ -164,8 +164,7 @@ export const isFailure = (error: unknown, ...types: FailureType[]): error is Out
 export const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /**
- * Retries, from the inside out: a rollout in its batch, a batch in its step, and the step itself by Temporal. A request to a server or a model is
- * sent once.
+ * Retries: a rollout in its batch, and the step by Temporal. A request to a server or a model is sent once.
  */
 const BACKOFF = { firstMs: 1_000, factor: 2, longestMs: 300_000 } as const;
 
@@ -180,7 +179,7 @@ export const MAX_FAULTS = 14;
 export const rolloutDelayMs = (attempt: number): number => 250 * attempt;
 
 /**
- * Number of times that the missing rollouts of a batch are made again, within a quarter of a minute: a server that is busy for a few seconds breaks
- * rollouts whose absence would decide on a checkpoint or shrink the test set.
+ * Attempts at a batch of which rollouts broke: a server that is busy for a few seconds breaks rollouts whose absence would decide on a checkpoint or
+ * shrink the test set.
  */
 export const BATCH_ATTEMPTS = 5;

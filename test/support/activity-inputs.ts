@@ -40,9 +40,12 @@ export const rollOutInput = (
 export async function run<I, O, B = unknown>(
   activity: (input: I) => Promise<O>,
   input: I,
-  { attempt = 1, beats = [] }: { attempt?: number; beats?: B[] } = {},
+  { attempt = 1, faults = 0, beats = [] }: { attempt?: number; faults?: number; beats?: B[] } = {},
 ): Promise<O> {
-  const environment = new MockActivityEnvironment({ attempt });
+  const environment = new MockActivityEnvironment({
+    attempt,
+    ...(faults > 0 && { heartbeatDetails: { counts: { faults, settled: attempt - 1 } } }),
+  });
   environment.on('heartbeat', (beat: B) => beats.push(beat));
   return environment.run(activity, input) as Promise<O>;
 }
