@@ -49,10 +49,6 @@ interface Attempt {
   payments: number;
 }
 
-interface RoleCost extends Amount {
-  payments: number;
-}
-
 class Spending {
   private readonly id = randomUUID();
   private number = 0;
@@ -64,9 +60,6 @@ class Spending {
   private attempt: Attempt | undefined;
   /** Payments that no record has yet. */
   private payments: Payment[] = [];
-  private used = NONE;
-  /** All payments by role. */
-  private costs = new Map<PayingRole, RoleCost>();
   private settledMs = -Infinity;
   private underWay = new Map<AbortSignal, PayingRole[]>();
   private turn: Promise<unknown> = Promise.resolve();
@@ -93,7 +86,6 @@ class Spending {
   /** Where the store is unavailable, the payment stays in memory until the next record. */
   async pay(payment: Payment): Promise<void> {
     this.payments.push(payment);
-    this.addCost(payment);
     if (performance.now() - this.settledMs >= SETTLE_MS) await this.settle().catch(() => undefined);
   }
 
@@ -133,25 +125,23 @@ class Spending {
   /** What is left of the slice. */
   private rest(): Amount {
     const slice = this.record.reserved[this.id] ?? NONE;
+    const used = total(this.payments);
     return {
-      tokens: Math.max(0, slice.tokens - this.used.tokens),
-      dollars: Math.max(0, slice.dollars - this.used.dollars),
+      tokens: Math.max(0, slice.tokens - used.tokens),
+      dollars: Math.max(0, slice.dollars - used.dollars),
     };
   }
 
-  private addCost({ role, ...payment }: Payment): void {
-    const cost = total([payment]);
-    const { payments, ...before } = this.costs.get(role) ?? { payments: 0, ...NONE };
-    this.costs.set(role, { payments: payments + 1, ...add([before, cost]) });
-    this.used = add([this.used, cost]);
-  }
-
-  /** A request costs what the payments of its role cost on average; nothing where there are none yet. */
+  /** A request is expected to cost the average of its role's payments; nothing where there are none yet. */
   private expected(roles: readonly PayingRole[]): Amount {
+    const requests = [...groupBy(roles, (role) => role)];
     return add(
-      roles.flatMap((role) => {
-        const { payments, tokens, dollars } = this.costs.get(role) ?? { payments: 1, ...NONE };
-        return { tokens: tokens / payments, dollars: dollars / payments };
+      requests.map(([role, { length }]) => {
+        const payments = this.payments.filter((payment) => payment.role === role);
+        const paid = (this.record.payments[role] ?? 0) + payments.length;
+        const cost = total([...this.record.spent.filter((row) => row.role === role), ...payments]);
+        const share = paid === 0 ? 0 : length / paid;
+        return { tokens: cost.tokens * share, dollars: cost.dollars * share };
       }),
     );
   }
@@ -168,7 +158,7 @@ class Spending {
   }
 
   private slice(budget: Budget, roles: readonly PayingRole[]): Amount {
-    const spent = add([...this.costs.values()]);
+    const spent = total([...this.record.spent, ...this.payments]);
     const reserved = add(Object.values(this.slicesOfOthers()));
     const need = this.expected(roles);
     const slice = { ...NONE };
@@ -240,11 +230,6 @@ class Spending {
     this.text = text;
     this.record = text === undefined ? EMPTY : recordSchema.parse(JSON.parse(text));
     this.isCurrent = true;
-    this.used = NONE;
-    this.costs.clear();
-    for (const [role, own] of groupBy(this.record.spent, ({ role }) => role))
-      if (role) this.costs.set(role, { payments: this.record.payments[role] ?? 1, ...total(own) });
-    for (const payment of this.payments) this.addCost(payment);
   }
 
   private path(number: number): string {
