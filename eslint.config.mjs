@@ -83,6 +83,7 @@ const mayImport = {
     'analyst/analyst',
     'analyst/steps',
     'temporal',
+    'workers/versions',
     'workers/worker',
     'workflows/messages',
     'terminal',

@@ -260,9 +260,9 @@ function watchOnServer(
  * Counts failures of workflow code that happen while somebody looks: those from before the first look may have been mended. What it returns is
  * called with every snapshot, and throws a UserError once the code of a workflow has failed `limit` times in a row.
  */
-export function failureLimit(limit: number): (snapshot: Pick<Snapshot, 'name' | 'failing'>) => void {
+export function failureLimit(limit: number): (snapshot: Pick<Snapshot, 'failing'>) => void {
   let before: Map<string, number> | undefined;
-  return ({ name, failing = [] }) => {
+  return ({ failing = [] }) => {
     const uncounted = new Map<string, number>();
     for (const one of failing) {
       const { workflowId, failures } = one;
@@ -270,7 +270,7 @@ export function failureLimit(limit: number): (snapshot: Pick<Snapshot, 'name' | 
       uncounted.set(workflowId, least);
       if (failures - least >= limit)
         throw new UserError(
-          `${failureText(one)}; mend it, or go back to the code that the campaign began with, and give the same command again; or with --restart (on a cluster \`campaign restart ${name}\`) it starts anew under this code, from what is done`,
+          `${failureText(one)}; fix the code and build it, then give the same command with --restart: the campaign starts again from what is done`,
         );
     }
     before = uncounted;

@@ -42,7 +42,6 @@ const campaignCommands: readonly CommandText[] = [
       ...portOptions,
       option('--training-seeds <seeds>', 'a run for each training seed (1,2,3), and their comparison', seedList),
       option('--retry [child]', 'redo what failed in a campaign that has completed, or this capability or arm alone'),
-      option('--restart', 'end it with its children first, and start it again under the code of now'),
       recover,
       option('--exit', 'leave when it has ended, instead of keeping the UI up'),
       json('JSON lines instead of a live tree'),
@@ -131,13 +130,6 @@ const campaignCommands: readonly CommandText[] = [
     description: 'end a campaign; finished work stays, for it or another one to go on from',
     examples: [['campaign cancel demo']],
     run: by(() => import('./control.js'), 'cancel'),
-  },
-  {
-    usage: 'restart <name>',
-    description:
-      'end a campaign with its children and start it again under the code that its workers have now; finished work is found',
-    examples: [['campaign restart demo']],
-    run: by(() => import('./control.js'), 'restart'),
   },
   {
     usage: 'retry <name> [child]',

@@ -56,6 +56,8 @@ export interface CampaignState extends Memo, Omit<StartMemo, 'until'> {
   isCancelling: boolean;
   /** That of its store. */
   taskQueue: string;
+  /** That of its workflow code (workers/versions.ts); undefined until a worker has taken it up. */
+  version?: string | undefined;
   until?: Stage | undefined;
 }
 
@@ -66,7 +68,8 @@ export async function campaignState({ client }: Temporal, name: string): Promise
     const { status, runId, taskQueue, memo, raw } = await handle.describe();
     const isCancelling = status.name === 'RUNNING' && raw.workflowExtendedInfo?.cancelRequested === true;
     const { until, ...started }: Memo & StartMemo = memo ?? {};
-    return { ...started, until: until ?? undefined, status: status.name, runId, taskQueue, isCancelling };
+    const version = raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId ?? undefined;
+    return { ...started, until: until ?? undefined, status: status.name, runId, taskQueue, version, isCancelling };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
@@ -164,19 +167,6 @@ export async function retryCampaign(
   return restart([only], ended);
 }
 
-/**
- * Terminates a campaign, and starts it again with the same input, under the code that its workers have now; what is finished is found in the store by
- * its key. It terminates a child that still runs when it starts that child. No worker is asked: one whose code can't go on could not cancel it either.
- * @throws UserError if there is none of this name.
- */
-export async function restartCampaign(temporal: Temporal, name: string): Promise<void> {
-  const { workflow } = temporal.client;
-  const state = await campaignState(temporal, name);
-  if (!state) throw new UnknownCampaign(name);
-  const options = startOptions(await inputOf(temporal, name, state), state);
-  await workflow.start(workflowTypes.campaign, { ...options, workflowIdConflictPolicy: 'TERMINATE_EXISTING' });
-}
-
 async function inputOf({ client }: Temporal, name: string, { runId }: CampaignState): Promise<CampaignInput> {
   const { history } = await client.workflowService.getWorkflowExecutionHistory({
     namespace: client.options.namespace,
@@ -208,13 +198,6 @@ export const retry = (name: string, only: string | undefined, options: CommonOpt
     const again = await retryCampaign(temporal, { name, only });
     if (again.length === 0) return `nothing failed in ${only ?? name}`;
     return `campaign ${name} does again: ${again.join(', ')}; \`campaign watch ${name}\` follows it, and \`campaign run FILE\` brings workers where none run`;
-  });
-
-/** `campaign restart`. */
-export const restart = (name: string, options: CommonOptions): Promise<string> =>
-  withTemporal(options, async (temporal) => {
-    await restartCampaign(temporal, name);
-    return `campaign ${name}: starts again; \`campaign watch\` follows it`;
   });
 
 /** `campaign cancel`: cancels the workflow and, with it, its children. */

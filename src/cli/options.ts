@@ -116,6 +116,7 @@ export const campaignOptions = [
   option('--training-seed <seed>', 'seed of trainings alone; it is added to the name as -s<seed>', wholeNumber(0)),
   option('--name <name>', "name, instead of the file's"),
   option('--force', 'run even if the base-model check fails'),
+  option('--restart', 'terminate it if it runs, and start it again with the current code; finished work is found'),
 ];
 
 /** `PortOptions`. */

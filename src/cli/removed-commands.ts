@@ -34,6 +34,7 @@ export const removed: readonly RemovedCommand[] = [
   { command: 'prune', version: '0.3', why: 'use `campaign gc`' },
   { command: 'pause', version: '0.3', why: 'cancel NAME, then run FILE again' },
   { command: 'resume', version: '0.3', why: 'run FILE again' },
+  { command: 'restart', version: '0.3', why: 'use `campaign run FILE --restart`' },
 ];
 
 const USAGE = { exitCode: 2 };

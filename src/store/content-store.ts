@@ -8,6 +8,7 @@
  *   folders/<sha256>/               links to the files of folder artifacts, always on a local disk
  *   chunks/, trainings/, budget/    records of a campaign       batches/<setting>/              the batches of a setting
  *   id, format                      the store's id, and which keys it has
+ *   bundles/<version>.js            workflow code of open campaigns (workers/versions.ts)
  *   campaigns/<name>/index/         keys that steps of a campaign found or made (campaign-index.ts)
  */
 import { randomBytes } from 'node:crypto';

@@ -59,7 +59,7 @@ async function readPayload(files: Store['files'], { claimData }: StorageDriverCl
     if (text !== undefined) await files.remove(path);
     throw new OutsideFailure(
       'ArtifactDamaged',
-      `${path} is ${text === undefined ? 'missing' : 'damaged'} in this store; use the store of the campaign, or \`campaign restart\``,
+      `${path} is ${text === undefined ? 'missing' : 'damaged'} in this store; use the store of the campaign, or \`campaign run FILE --restart\``,
     );
   }
   const entries = JSON.parse(metadata) as [string, string][];

@@ -4,7 +4,6 @@
  */
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { fstatSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createControlActivities, createGpuActivities, createRolloutActivities } from '../activities';
 import type { Dependencies, PolicyDependencies } from '../activities/context';
@@ -22,8 +21,9 @@ import { isRefusal, whyNot, type TemporalAddress } from '../temporal/connection'
 import { createDataConverter } from '../temporal/payload-storage';
 import { loadTracing } from '../temporal/tracing';
 import { dealGpus } from '../training/learner-process';
-import { bundlePath, noSpans, pinnedTo } from './bundle';
+import { noSpans } from './bundle';
 import { installRuntime } from './telemetry';
+import { makeCurrent, type Version, versionsToServe } from './versions';
 
 /** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
 const MAX_CONNECTIONS = 256;
@@ -84,25 +84,22 @@ interface QueueOptions extends Omit<WorkerOptions, 'connection'> {
   activities: object;
   /** Long activities at once, from a queue of their own, besides the others. */
   longSlots?: number;
+  /** The queue has workflows as well: there is a worker for each version that open campaigns need. */
+  hasWorkflows?: true;
   /** Ends the process with exit code FAULTY once all activities fail. */
   stopsWhenFaulty?: boolean;
 }
 
 const queueOptions: Record<QueueName, (deps: PolicyDependencies) => QueueOptions | Promise<QueueOptions>> = {
   /** Workflows, and the short activities between the long ones. */
-  control: async (deps) => {
-    const taskQueue = taskQueues.control(await deps.store.id());
-    const pinned = async () => ({ workerDeploymentOptions: pinnedTo(await readFile(bundlePath, 'utf8'), taskQueue) });
-    return {
-      taskQueue,
-      workflowBundle: { codePath: bundlePath },
-      ...(env['CAMPAIGN_VERSIONING'] && (await pinned())),
-      activities: createControlActivities(deps),
-      maxConcurrentActivityTaskExecutions: 4,
-      // Label passes read all rollouts at once: a few at a time keep memory bounded.
-      longSlots: 4,
-    };
-  },
+  control: async (deps) => ({
+    taskQueue: taskQueues.control(await deps.store.id()),
+    hasWorkflows: true,
+    activities: createControlActivities(deps),
+    maxConcurrentActivityTaskExecutions: 4,
+    // Label passes read all rollouts at once: a few at a time keep memory bounded.
+    longSlots: 4,
+  }),
   /** Batches of rollouts against the policy server: as many workers as it can feed. */
   rollouts: (deps) => ({
     taskQueue: taskQueues.rollouts(pool()),
@@ -162,7 +159,9 @@ export async function serveQueues(
   const connection = await connect(cluster);
   watchServer(connection);
   const { plugins, flush } = await loadTracing('campaign-worker');
+  const at = { connection, namespace: cluster.namespace };
   const workers: Worker[] = [];
+  let current: Version | undefined;
   const stop = (): void => {
     for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
   };
@@ -171,10 +170,9 @@ export async function serveQueues(
     process.exitCode = FAULTY;
     stop();
   };
-  for (const { activities, longSlots = 0, stopsWhenFaulty, ...options } of queues) {
+  for (const { activities, longSlots = 0, stopsWhenFaulty, hasWorkflows, ...options } of queues) {
     const common = {
-      connection,
-      namespace: cluster.namespace,
+      ...at,
       // Cancel activities soon, then wait for them: a trainer's checkpoint takes seconds. Clouds take a machine away 30 s after they say so.
       shutdownGraceTime: '100ms',
       shutdownForceTime: '25s',
@@ -187,7 +185,16 @@ export async function serveQueues(
       sinks: noSpans,
       activities: stopsWhenFaulty ? stoppingWhenFaulty(activities, { onFaulty }) : activities,
     };
-    workers.push(await Worker.create({ ...common, ...options }));
+    if (!hasWorkflows) workers.push(await Worker.create({ ...common, ...options }));
+    else {
+      const { versions, missing } = await versionsToServe({ ...at, files: store.files, taskQueue: options.taskQueue });
+      for (const id of missing)
+        Runtime.instance().logger.warn(
+          `open campaigns began on version ${id} of the workflow code, which the store does not have: \`campaign run FILE --restart\` starts one again on the current version`,
+        );
+      for (const version of versions) workers.push(await Worker.create({ ...common, ...options, ...version }));
+      current = versions[0];
+    }
     const long = { taskQueue: longQueue(options.taskQueue), maxConcurrentActivityTaskExecutions: longSlots };
     if (longSlots > 0) workers.push(await Worker.create({ ...common, ...long }));
   }
@@ -195,16 +202,17 @@ export async function serveQueues(
   if (!fstatSync(0).isCharacterDevice()) process.stdin.once('end', stop).resume();
   // A worker that breaks stops the others: the connection closes once nobody holds it.
   const running = workers.map((worker) => worker.run().finally(stop));
-  const buildIds = queues.flatMap(({ workerDeploymentOptions }) => workerDeploymentOptions?.version.buildId ?? []);
-  const ready = {
-    type: 'ready',
-    taskQueues: queues.map(({ taskQueue }) => taskQueue),
-    store: await store.id(),
-    ...(baseId && { baseId }),
-    ...(buildIds.length > 0 && { buildId: buildIds[0] }),
-  };
-  process.stdout.write(`${JSON.stringify(ready)}\n`);
   try {
+    // Campaigns are started once the worker is ready, and begin on its version.
+    if (current) await Promise.race([makeCurrent(at, current), Promise.all(running)]);
+    const ready = {
+      type: 'ready',
+      taskQueues: queues.map(({ taskQueue }) => taskQueue),
+      store: await store.id(),
+      ...(baseId && { baseId }),
+      ...(current && { version: current.workerDeploymentOptions.version.buildId }),
+    };
+    process.stdout.write(`${JSON.stringify(ready)}\n`);
     await Promise.all(running);
   } finally {
     await Promise.allSettled(running);

@@ -53,10 +53,11 @@ export class CampaignRun {
   readonly child: ChildProcess;
   readonly exit: Promise<number | null>;
 
-  constructor(home: Pick<Home, 'root'>, file: string, options: string[] = []) {
+  /** `bin`: the program, of another checkout. */
+  constructor(home: Pick<Home, 'root'>, file: string, options: string[] = [], bin = program) {
     const command = ['--home', home.root, 'run', file, '--exit', '--json'];
     const ports = ['--temporal-port', '0', '--ui-port', '0'];
-    this.child = spawn(program, [...command, ...ports, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
+    this.child = spawn(bin, [...command, ...ports, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr])
       stream?.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
     this.exit = once(this.child, 'exit', { signal: AbortSignal.timeout(END_SECONDS * 1000) }).then(

@@ -29,7 +29,6 @@ import {
   campaignState,
   type Digests,
   ofAnotherHome,
-  restartCampaign,
   retryCampaign,
   startCampaign,
 } from '../control';
@@ -37,6 +36,7 @@ import { addressOf, connect, hasWorkers, registerSearchAttributes, type Temporal
 import { follow } from '../campaign-status';
 import type { ProgressOutput } from '../watch/output';
 import { readStatus, type Snapshot, writeStatus } from '../watch/snapshot';
+import { workflowIds } from '../../workflows/messages';
 import { allowCampaign } from './allowed';
 import { keepPlugins } from './plugins';
 import type { ServeOptions, SupervisedRun } from './supervisor';
@@ -45,6 +45,8 @@ export interface StartOptions extends CampaignOverrides {
   until?: Stage;
   /** Go on with a base model that can't work on the target. */
   force?: boolean;
+  /** Terminate it if it runs, so that it starts again with the current code. */
+  restart?: boolean;
 }
 
 /** What a campaign is started with, from its file. `store` is the id of the home's store, made if there is none. */
@@ -92,6 +94,13 @@ export function decide(
   return 'show';
 }
 
+/** Terminates a campaign if it runs, so that it starts again with the current code. The start terminates its children that still run. */
+async function terminate(temporal: Temporal, about: Parameters<typeof decide>[1]): Promise<void> {
+  const state = await campaignState(temporal, about.name);
+  if (decide(state, about) === 'attach')
+    await temporal.client.workflow.getHandle(workflowIds.campaign(about.name)).terminate('--restart');
+}
+
 const decisions: Record<Decision, string> = {
   start: 'started',
   attach: 'is running already',
@@ -102,7 +111,7 @@ const decisions: Record<Decision, string> = {
 export async function start(file: string, options: StartOptions & CommonOptions): Promise<void> {
   const home = homeOf(options);
   const at = addressOf(options);
-  const { until, force } = options;
+  const { until, force, restart } = options;
   await makeHome(home.root);
   const read = await readStart({ file, home, options });
   const { name } = read.campaign;
@@ -110,6 +119,7 @@ export async function start(file: string, options: StartOptions & CommonOptions)
   const temporal = await connect(at, home);
   try {
     await registerSearchAttributes(temporal, at, note);
+    if (restart) await terminate(temporal, { ...input, name });
     const state = await campaignState(temporal, name);
     const decision = decide(state, { ...input, name });
     if (state?.isCancelling)
@@ -175,7 +185,7 @@ const OTHER_POOL =
 
 export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'diskIsFull' | 'signal'> {
   temporal: Temporal;
-  options: ServeOptions & StartOptions & { retry?: string | true; restart?: boolean };
+  options: ServeOptions & StartOptions & { retry?: string | true };
   campaign: Campaign;
   /** The campaign file. */
   file?: string;
@@ -189,7 +199,10 @@ export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'outp
 
 /** @returns false if it was interrupted. @throws UserError if it ended otherwise. */
 export async function campaignToEnd(
-  run: CampaignRun & { startWorkers: (pool: string) => Promise<void>; onProgress?: () => void },
+  run: CampaignRun & {
+    startWorkers: (pool: string, version?: string) => Promise<void>;
+    onProgress?: () => void;
+  },
 ): Promise<boolean> {
   const { home, options, campaign, temporal, output, signal } = run;
   const { name } = campaign;
@@ -197,6 +210,7 @@ export async function campaignToEnd(
   const note = (text: string) => output.note('campaign', text);
   let restarts = 0;
   let { pool } = run;
+  let version: string | undefined;
   let isCancelling = false;
   const look = async (): Promise<Decision> => {
     const state = await campaignState(temporal, name);
@@ -205,24 +219,22 @@ export async function campaignToEnd(
     if (decision === 'attach' && state?.terms !== run.terms) note(OTHER_TERMS);
     // Its workers come before it goes on: what it waits for now is what they have to be.
     if (decision === 'attach' && state?.pool) pool = state.pool;
+    version = decision === 'attach' ? state?.version : undefined;
     const lost = decision === 'show' ? lostReport({ home: home.root, name }) : undefined;
     // That of a cluster's campaign may be in another home.
     if (!lost || (lost.isMissing && options.temporalAddress) || restarts++ >= MAX_RESTARTS) return decision;
     note(`the report ${lost.file} ${lost.problem}: it is written anew`);
     return 'start';
   };
+  if (restart) await terminate(temporal, { ...run, name, until });
   let decision = await look();
-  if (decision === 'attach' && restart) {
-    await restartCampaign(temporal, name);
-    note(`campaign ${name} is started again under the code of now`);
-  }
   if (decision === 'show' && retry !== undefined) {
     const only = retry === true ? undefined : retry;
     const again = await retryCampaign(temporal, { name, only });
     note(again.length > 0 ? `does again: ${again.join(', ')}` : `nothing failed in ${only ?? name}`);
     decision = await look();
   }
-  if (decision !== 'show') await run.startWorkers(pool);
+  if (decision !== 'show') await run.startWorkers(pool, version);
   if (pool !== run.pool) note(OTHER_POOL);
 
   const noteWaits = approvalNotes(output);

@@ -7,6 +7,7 @@ import { LAST_STAGE } from '../../domain/work';
 import { poolOf, servedBase } from '../../policy/base-model';
 import { comparisonText } from '../../report/sections/comparison';
 import { reportText } from '../../report/sections/report';
+import { openStore } from '../../store/open-store';
 import { note } from '../../terminal';
 import { baseIdOf, loadCampaign } from '../campaign-file';
 import { homeCheck, temporalCheck } from '../checks/machine';
@@ -16,6 +17,7 @@ import { UserError } from '../errors';
 import { homeOf } from '../options';
 import { readReport } from '../reports';
 import { isTerminal } from '../watch/output';
+import { builtVersion, readBundle } from '../../workers/versions';
 import { campaignToEnd, readStart, type CampaignRun, type StartOptions } from './campaign';
 import { ALLOWED_FILE } from '../../domain/allowed';
 import { allowCampaign } from './allowed';
@@ -28,8 +30,6 @@ export type RunOptions = ServeOptions &
   StartOptions & {
     /** Do again what failed in a campaign that has completed, or this capability or arm alone. */
     retry?: string | true;
-    /** End it first, under whatever code it runs. */
-    restart?: boolean;
     /** Leave as soon as the campaign has ended, on a terminal as well. */
     exit?: boolean;
   };
@@ -76,7 +76,7 @@ async function runToEnd(run: Run): Promise<number> {
   const { options, link, supervisor, signal } = run;
   const ended = await campaignToEnd({
     ...run,
-    startWorkers: (pool) => startWorkers(run, pool),
+    startWorkers: (pool, version) => startWorkers(run, pool, version),
     onProgress: () => supervisor.noteProgress(),
   });
   if (!ended) return INTERRUPTED;
@@ -87,9 +87,16 @@ async function runToEnd(run: Run): Promise<number> {
   return 0;
 }
 
-async function startWorkers(run: Run, pool: string): Promise<void> {
+/** `begunOn`: the version of workflow code of a campaign that runs. */
+async function startWorkers(run: Run, pool: string, begunOn?: string): Promise<void> {
   const { home, campaign, output, supervisor, variables } = run;
   const { policyServer, baseModel } = campaign;
+  const version = await builtVersion();
+  const isOlder = begunOn !== undefined && begunOn !== version;
+  if (isOlder && (await readBundle((await openStore(home.root)).files, begunOn)) === undefined)
+    throw new UserError(
+      `campaign ${campaign.name} began on version ${begunOn} of the workflow code, which is missing or damaged in the store; with --restart it starts again on version ${version}, from what is done`,
+    );
   await allowCampaign(run);
   await keepPlugins(home, campaign);
   const plugins = pluginsToLoad(home, campaign, (text) => output.note('services', text));
@@ -104,6 +111,8 @@ async function startWorkers(run: Run, pool: string): Promise<void> {
     policyServerUrl = url();
   }
   await supervisor.start(workerServices({ home, variables, policyServerUrl, pool, campaign, plugins }));
+  const older = isOlder ? `; campaign ${campaign.name} continues on ${begunOn}, with --restart it starts again` : '';
+  output.note('services', `new campaigns begin on version ${version} of the workflow code${older}`);
 }
 
 /** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */

@@ -68,8 +68,6 @@ export function workerServices(o: {
     CAMPAIGN_GPU_SLOTS: String(o.campaign.workers.gpuSlots),
     CAMPAIGN_GPUS_PER_TRAINER: String(o.campaign.workers.gpusPerTrainer),
     CAMPAIGN_SHARD_BASE: o.campaign.workers.shardBase ? '1' : '',
-    // A campaign that stays with its code would wait here for a worker that nobody starts any more.
-    CAMPAIGN_VERSIONING: '',
   };
   return queueNames.map((queue, n) => ({
     ...splitVariables({ ...picked(isFor(queue, o)), ...own, ...metricsAddress(n) }),
