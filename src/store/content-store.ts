@@ -15,12 +15,13 @@ import { randomBytes } from 'node:crypto';
 import { stat, lstat, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type ArtifactRef, artifactRefSchema } from '../domain/artifacts';
+import type { ArtifactRef } from '../domain/artifacts';
 import { forEachBounded } from '../domain/concurrency';
 import { OutsideFailure } from '../domain/failures';
 import { addKey, isInStep } from './campaign-index';
 import { collectGarbage } from './gc';
-import { digest, sha256 } from './hash';
+import { type Entry, formatEntry, keyPath, objectPath, parseEntry, provenancePath } from './entries';
+import { sha256 } from './hash';
 import { filesIn, isInside } from './objects';
 import type { ArtifactStore, Provenance, RecordFiles } from './store';
 import { ifThere } from './durable-file';
@@ -28,8 +29,8 @@ import { ifThere } from './durable-file';
 /** Changes whenever keys change: what another version made would be looked for in vain, and pay for its room. */
 const FORMAT = '4';
 
-/** An entry that was written longer ago is renewed when a step finds it: garbage is a day old. */
-const RENEWED_MS = 12 * 3600 * 1000;
+/** Entries and objects that are older are renewed when a step finds or puts them, since garbage is a day old. */
+export const RENEWED_MS = 12 * 3600 * 1000;
 
 const REMEDY = 'run the same `campaign run` again: it is made anew';
 const FOLDER_MEDIA_TYPE = 'application/vnd.campaign.folder+json';
@@ -70,10 +71,8 @@ export interface Backend {
   /** When a file was last written; undefined where there is none. */
   changedMs(path: string): Promise<number | undefined>;
   readonly objects: {
-    /** Whether the object is there and whole, as far as can be told without moving it. */
+    /** Returns whether the object is there and whole, as far as is known without reading it from a bucket. */
     has(sha: string): Promise<boolean>;
-    /** Of a local file; undefined if there is none. */
-    hash(file: string): Promise<string | undefined>;
     /** Stores bytes, or renews the object that holds them, which counts as written now; their sha256. */
     put(body: Uint8Array | string): Promise<string>;
     /** The same for a file, which may be linked instead of copied and is read-only from then on. */
@@ -87,35 +86,10 @@ export interface Backend {
   folderPath(sha: string): string;
 }
 
-const entrySchema = z.object({
-  key: z.string(),
-  producer: z.string(),
-  inputs: z.array(artifactRefSchema),
-  ref: artifactRefSchema,
-});
-export type Entry = z.infer<typeof entrySchema>;
-
 const listingSchema = z.object({
   files: z.array(z.object({ path: z.string().refine(isInside), sha256: z.string(), bytes: z.number().int() })),
 });
 type Listing = z.infer<typeof listingSchema>;
-
-/** An entry carries its digest, so that any changed byte makes it damaged. */
-export const formatEntry = (entry: Entry): string => JSON.stringify({ digest: digest(entry), entry });
-
-/** Undefined if it is damaged. */
-export function parseEntry(text: string): Entry | undefined {
-  try {
-    const { digest: wanted, entry } = JSON.parse(text) as { digest: string; entry: unknown };
-    return digest(entry) === wanted ? entrySchema.parse(entry) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const objectPath = (sha: string): string => `objects/${sha.slice(0, 2)}/${sha}`;
-const provenancePath = (sha: string): string => `provenance/${sha.slice(0, 2)}/${sha}.json`;
-const keyPath = (key: string): string => `keys/${sha256(key).slice(0, 2)}/${sha256(key)}.json`;
 
 export function openContentStore(backend: Backend): ArtifactStore {
   const { objects } = backend;
@@ -171,22 +145,22 @@ export function openContentStore(backend: Backend): ArtifactStore {
   async function put({ body, mediaType, ...provenance }: Parameters<ArtifactStore['put']>[0]): Promise<ArtifactRef> {
     const sha = sha256(body);
     const ref = { uri: `artifact:${sha}`, sha256: sha, bytes: Buffer.byteLength(body), mediaType };
-    return putEntry({ ...only(provenance), ref }, [objects.put(body)]);
+    return putEntry({ ...only(provenance), ref }, objects.put(body));
   }
 
   async function putFolder({ folder, files: names, ...provenance }: Parameters<ArtifactStore['putFolder']>[0]) {
     const files: Listing['files'] = [];
-    for (const path of await filesIn(folder, names)) {
-      const { size: bytes } = await stat(join(folder, path));
-      files.push({ path, sha256: (await objects.hash(join(folder, path))) ?? '', bytes });
-    }
+    const take = async ([n, path]: [number, string]) => {
+      const file = join(folder, path);
+      files[n] = { path, sha256: await objects.takeOver(file), bytes: (await stat(file)).size };
+    };
+    const items = [...(await filesIn(folder, names)).entries()];
+    await forEachBounded({ items, concurrency: TRANSFERS, work: take });
     const listing = JSON.stringify({ files } satisfies Listing);
     const sha = sha256(listing);
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0);
     const ref = { uri: `artifact-tree:${sha}`, sha256: sha, bytes, mediaType: FOLDER_MEDIA_TYPE };
-    const take = async ({ path }: (typeof files)[number]) => void (await objects.takeOver(join(folder, path)));
-    const taken = forEachBounded({ items: files, concurrency: TRANSFERS, work: take });
-    return putEntry({ ...only(provenance), ref }, [taken, objects.put(listing)]);
+    return putEntry({ ...only(provenance), ref }, objects.put(listing));
   }
 
   async function read(ref: ArtifactRef): Promise<Buffer> {
@@ -232,10 +206,10 @@ export function openContentStore(backend: Backend): ArtifactStore {
     return parseEntry((await backend.read(path))?.text ?? '');
   }
 
-  /** Writes the entry under its key once its content is stored; returns the reference that stands there in the end, ours or an earlier one. */
-  async function putEntry(entry: Entry, content: Promise<unknown>[]): Promise<ArtifactRef> {
-    // What is still being written when one fails must not outlive the failure.
-    for (const end of await Promise.allSettled([...content, putProvenance(entry)]))
+  /** Writes the entry under its key once its content is stored; returns the reference that is there in the end, this one or an earlier one. */
+  async function putEntry(entry: Entry, content: Promise<unknown>): Promise<ArtifactRef> {
+    // No write outlives the failure of the other.
+    for (const end of await Promise.allSettled([content, putProvenance(entry)]))
       if (end.status === 'rejected') throw end.reason;
     for (;;) {
       addKey(entry.key);
@@ -319,7 +293,7 @@ export function openContentStore(backend: Backend): ArtifactStore {
     resolve,
     forget: async (key) => void (await backend.remove(keyPath(key))),
     files,
-    gc: (o) => collectGarbage({ backend, files, objectPath, parseEntry, partsOf, ...o }),
+    gc: (o) => collectGarbage({ backend, files, partsOf, ...o }),
   };
 }
 

@@ -8,11 +8,11 @@ import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
 
-/** True for a system error with one of these codes (ENOENT, EEXIST, ...). */
+/** Returns whether it is a system error with one of these codes (ENOENT, EEXIST, ...). */
 export const isCode = (error: unknown, ...codes: string[]): boolean =>
   codes.includes(String((error as { code?: unknown } | undefined)?.code));
 
-/** What `work` gives; undefined if there is no such file. */
+/** Returns the result of `work`, or undefined if there is no such file. */
 export const ifThere = <Result>(work: Promise<Result>): Promise<Result | undefined> =>
   work.catch((error: unknown) => {
     if (isCode(error, 'ENOENT', 'ENOTDIR')) return undefined;
@@ -70,10 +70,10 @@ const DAY_MS = 24 * 3600 * 1000;
 /** Temporary files in `folder` of this host's dead processes, and whatever is older than a day. */
 export async function leftoversIn(folder: string): Promise<string[]> {
   const left: string[] = [];
-  for (const name of await readdir(folder).catch(() => [])) {
+  for (const name of (await ifThere(readdir(folder))) ?? []) {
     const path = join(folder, name);
-    const age = Date.now() - ((await stat(path).catch(() => undefined))?.mtimeMs ?? Infinity);
-    if (isOfDeadProcess(name) || age > DAY_MS) left.push(path);
+    const { mtimeMs = Infinity } = (await ifThere(stat(path))) ?? {};
+    if (isOfDeadProcess(name) || Date.now() - mtimeMs > DAY_MS) left.push(path);
   }
   return left;
 }
@@ -133,21 +133,11 @@ export async function viaAside(o: {
   });
 }
 
-async function writeFlushed(path: string, { body, mode = 0o644 }: Pick<DurableWrite, 'body' | 'mode'>): Promise<void> {
-  const handle = await open(path, 'wx', mode);
-  try {
-    await writeFile(handle, body);
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-const written = (write: DurableWrite) => ({
-  path: write.path,
-  aside: write.aside,
-  bytes: typeof write.body === 'string' || write.body instanceof Uint8Array ? Buffer.byteLength(write.body) : 0,
-  make: (temporary: string) => writeFlushed(temporary, write),
+const written = ({ path, aside, body, mode = 0o644 }: DurableWrite) => ({
+  ...{ path, aside },
+  bytes: typeof body === 'string' || body instanceof Uint8Array ? Buffer.byteLength(body) : 0,
+  // Flushed before it is closed.
+  make: (temporary: string) => writeFile(temporary, body, { flag: 'wx', mode, flush: true }),
 });
 
 /** Puts `body` at `path`; several writers of the same bytes may do so at once. */
@@ -167,13 +157,13 @@ export async function createFile(write: DurableWrite): Promise<boolean> {
   return created;
 }
 
-/** What could not be written: its path and how many bytes it has, where that is known. */
 interface Wanted {
   path: string;
+  /** 0 where it is not known. */
   bytes?: number;
 }
 
-/** Does `work`, which writes what is named; without room it fails with DiskFull. */
+/** Runs `work`, which writes a file. Throws DiskFull where there is no room for it. */
 export async function withRoom<Result>(wanted: Wanted, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -182,34 +172,22 @@ export async function withRoom<Result>(wanted: Wanted, work: () => Promise<Resul
   }
 }
 
-/** Free again where writes beside the failed one have just been given up. */
-const FEW_INODES = 16;
-
-/** The failure DiskFull for an error that says so (no room, or the quota is used up); any other error as it is. */
+/** Returns DiskFull for an error of a full disk, or of a quota that is used up, and any other error as it is. */
 export async function diskFull(error: unknown, { path, bytes = 0 }: Wanted): Promise<unknown> {
   if (!isCode(error, 'ENOSPC', 'EDQUOT')) return error;
-  const { bsize, bavail, files, ffree } = await roomAt(dirname(path));
-  const free = bavail * bsize;
-  const needed = Math.max(1, Math.ceil(bytes / bsize)) * bsize;
-  const isQuota = isCode(error, 'EDQUOT');
-  const why = isQuota ? 'the quota of the disk is used up' : 'the disk is full';
-  // Some file systems make inodes as they need them, and tell of none.
-  const inodes = files > 0 ? ` and ${ffree.toLocaleString('en-US')} inodes` : '';
-  // With bytes enough it is files that there are too many of, or another writer has just given up and left its room.
-  const fix = !isQuota && free >= needed && ffree < FEW_INODES ? 'remove files there' : `free at least ${size(needed)}`;
-  const what = bytes > 0 ? `${path} (${size(bytes)})` : path;
-  return new OutsideFailure(
-    'DiskFull',
-    `${why}: no room for ${what}, ${size(free)}${inodes} are free there; ${fix}: work goes on by itself`,
-    error,
+  const why = isCode(error, 'EDQUOT') ? 'the quota of the disk is used up' : 'the disk is full';
+  const { bsize, bavail, ffree } = await statfs(await nearest(dirname(path)));
+  const what = bytes > 0 ? `${path} (${count(bytes)} bytes)` : path;
+  const free = `${count(bavail * bsize)} bytes and ${count(ffree)} inodes are free there`;
+  const fix = `free some room, at least ${count(bytes)} bytes, or remove files: work continues by itself`;
+  return new OutsideFailure('DiskFull', `${why}: no room for ${what}, ${free}; ${fix}`, error);
+}
+
+const count = (amount: number): string => amount.toLocaleString('en-US');
+
+/** The nearest folder that exists. */
+const nearest = (folder: string): Promise<string> =>
+  stat(folder).then(
+    () => folder,
+    () => nearest(dirname(folder)),
   );
-}
-
-const size = (bytes: number): string => `${bytes.toLocaleString('en-US')} bytes`;
-
-/** Of the nearest folder that exists. */
-async function roomAt(folder: string): Promise<{ bsize: number; bavail: number; files: number; ffree: number }> {
-  const room = await statfs(folder).catch(() => undefined);
-  if (room) return room;
-  return dirname(folder) === folder ? { bsize: 4096, bavail: 0, files: 0, ffree: 0 } : roomAt(dirname(folder));
-}

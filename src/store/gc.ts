@@ -9,7 +9,8 @@ import type { ArtifactRef } from '../domain/artifacts';
 import { forEachBounded } from '../domain/concurrency';
 import { groupBy } from '../domain/statistics';
 import { keysOf } from './campaign-index';
-import type { Backend, Entry, StoredFile } from './content-store';
+import type { Backend, StoredFile } from './content-store';
+import { type Entry, objectPath, parseEntry } from './entries';
 import type { Garbage, RecordFiles } from './store';
 
 const DAY_MS = 24 * 3600 * 1000;
@@ -18,9 +19,7 @@ const CONCURRENCY = 32;
 
 interface Collection {
   backend: Backend;
-  objectPath: (sha: string) => string;
   files: RecordFiles;
-  parseEntry: (text: string) => Entry | undefined;
   /** The sha256 of the objects that an artifact consists of. */
   partsOf: (ref: ArtifactRef) => Promise<string[]>;
   dryRun: boolean;
@@ -33,7 +32,7 @@ const each = <Item>(items: readonly Item[], work: (item: Item) => Promise<unknow
   forEachBounded({ items, concurrency: CONCURRENCY, work: async (item) => void (await work(item)) });
 
 export async function collectGarbage(o: Collection): Promise<Garbage> {
-  const { backend, files, objectPath, partsOf, dryRun, nowMs } = o;
+  const { backend, files, partsOf, dryRun, nowMs } = o;
   const before = (nowMs ?? (await timeOf(backend))) - DAY_MS;
   const isOld = ({ changedMs }: StoredFile): boolean => changedMs <= before;
   const parts = groupBy(
@@ -43,7 +42,7 @@ export async function collectGarbage(o: Collection): Promise<Garbage> {
   const filesIn = (part: string): StoredFile[] => parts.get(part) ?? [];
   // Read after the entries are listed: what a step adds from here on is young, or renewed.
   const indexedKeys = new Set(await keysOf(files));
-  const entries = await readEntries(o, filesIn('keys'));
+  const entries = await readEntries(backend, filesIn('keys'));
   const live = new LiveEntries(entries);
   for (const entry of entries) if (indexedKeys.has(entry.key) || !isOld(entry.file)) live.add(entry);
   const garbage: StoredFile[] = [];
@@ -92,10 +91,7 @@ async function timeOf(backend: Backend): Promise<number> {
   return now ?? Date.now();
 }
 
-async function readEntries(
-  { backend, parseEntry }: Pick<Collection, 'backend' | 'parseEntry'>,
-  files: readonly StoredFile[],
-): Promise<EntryFile[]> {
+async function readEntries(backend: Backend, files: readonly StoredFile[]): Promise<EntryFile[]> {
   const entries: EntryFile[] = [];
   await each(files, async (file) => {
     const read = await backend.read(file.path);

@@ -1,6 +1,6 @@
 /**
- * What the store asks of a bucket. A text is created once by a conditional write (If-None-Match), which is what entries of keys and segments of logs
- * rest on. Endpoint, region and credentials are those of every AWS tool (AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_PROFILE, ...).
+ * A bucket's files. A text is created once by a conditional write (If-None-Match). Endpoint, region and credentials are those of every AWS tool
+ * (AWS_ENDPOINT_URL_S3, AWS_REGION, AWS_PROFILE, ...).
  */
 import { randomUUID } from 'node:crypto';
 import { createReadStream, createWriteStream } from 'node:fs';
@@ -11,14 +11,13 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
-  ListObjectsV2Command,
+  paginateListObjectsV2,
   PutObjectCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import type { StoredFile } from './content-store';
-import { flush } from './durable-file';
 
 /** Larger files go up in parts of this size, two at once. */
 const PART_BYTES = 64 * 1024 ** 2;
@@ -43,7 +42,9 @@ export function parseS3(url: string): BucketAddress {
 const statusOf = (error: unknown): number | undefined =>
   (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode;
 
-export interface Stored {
+const timeOf = (date: Date | undefined): number => date?.getTime() ?? 0;
+
+interface Stored {
   body: Buffer;
   etag: string;
   changedMs: number;
@@ -75,75 +76,61 @@ export class Bucket {
 
   private at = (path: string) => ({ Bucket: this.name, Key: this.prefix + path });
 
-  /** What `send` gives; undefined where the answer is one of the statuses. @throws OutsideFailure StoreUnavailable */
-  private async ask<Result>(
-    what: string,
-    send: () => Promise<Result>,
-    ...unless: number[]
-  ): Promise<Result | undefined> {
+  /** Returns the answer of `send`; undefined where its status is one of `unless`. @throws OutsideFailure StoreUnavailable */
+  private async ask<Result>(what: string, send: () => Promise<Result>, ...unless: number[]) {
     try {
       return await send();
     } catch (error) {
       const status = statusOf(error);
       if (status !== undefined && unless.includes(status)) return undefined;
       const shown = status === undefined ? reasonOf(error) : `${status} ${(error as Error).name}: ${reasonOf(error)}`;
-      const fix = 'see to the bucket, AWS_ENDPOINT_URL_S3 and the credentials';
+      const fix = 'check the bucket, AWS_ENDPOINT_URL_S3 and the credentials';
       throw new OutsideFailure('StoreUnavailable', `${what}: ${shown}; ${fix}`);
     }
   }
 
   async get(path: string): Promise<Stored | undefined> {
-    return this.ask(
-      `reading ${this.address(path)}`,
-      async () => {
-        const answer = await this.client.send(new GetObjectCommand(this.at(path)));
-        const pieces: Buffer[] = [];
-        for await (const piece of answer.Body as Readable) {
-          pieces.push(piece as Buffer);
-        }
-        return { body: Buffer.concat(pieces), etag: answer.ETag!, changedMs: answer.LastModified?.getTime() ?? 0 };
-      },
-      404,
-    );
+    const send = async () => {
+      const { Body: body, ETag: etag, LastModified } = await this.client.send(new GetObjectCommand(this.at(path)));
+      return { body: Buffer.from(await body!.transformToByteArray()), etag: etag!, changedMs: timeOf(LastModified) };
+    };
+    return this.ask(`reading ${this.address(path)}`, send, 404);
   }
 
   /** When the file was written, by the bucket's clock; undefined where there is none. */
   async changedMs(path: string): Promise<number | undefined> {
     const head = () => this.client.send(new HeadObjectCommand(this.at(path)));
     const found = await this.ask(`looking for ${this.address(path)}`, head, 404);
-    return found && (found.LastModified?.getTime() ?? 0);
+    return found && timeOf(found.LastModified);
   }
 
-  /** The tag of what was put: by `when`, unless something is there (IfNoneMatch), or while what is there is that (IfMatch). */
+  /** Returns whether it was put. With IfNoneMatch only where nothing is, with IfMatch only over the file of that tag. */
   private async putText(path: string, text: string, when: { IfNoneMatch?: '*'; IfMatch?: string } = {}) {
+    // The client reports an empty body without its length as a stream.
+    const input = { ...this.at(path), Body: text, ContentLength: Buffer.byteLength(text), ...when };
     for (;;) {
       let isBusy = false;
       const send = () =>
-        this.client.send(new PutObjectCommand({ ...this.at(path), Body: text, ...when })).catch((error: unknown) => {
-          // Another conditional write of it is under way.
+        this.client.send(new PutObjectCommand(input)).catch((error: unknown) => {
+          // Another conditional write of the file is under way.
           isBusy = statusOf(error) === 409;
           throw error;
         });
       const done = await this.ask(`writing ${this.address(path)}`, send, 412, 409, ...(when.IfMatch ? [404] : []));
-      if (!isBusy) return done?.ETag;
+      if (!isBusy) return done !== undefined;
     }
   }
 
-  /**
-   * Puts text where nothing is, and gives its tag; undefined where something is. Of several writers exactly one succeeds, and whoever put the same
-   * text before counts as that one.
-   */
-  async create(path: string, text: string): Promise<string | undefined> {
+  /** Puts text where nothing is; returns false where something is. Of several writers of different texts exactly one succeeds. */
+  async create(path: string, text: string): Promise<boolean> {
     for (;;) {
-      const etag = await this.putText(path, text, { IfNoneMatch: '*' });
-      if (etag !== undefined) return etag;
+      if (await this.putText(path, text, { IfNoneMatch: '*' })) return true;
       const there = await this.get(path);
       if (!there) continue;
-      // Its answer was lost, and the request was sent again.
-      if (there.body.toString() === text) return there.etag;
-      if (there.body.length > 0) return undefined;
-      const over = await this.putText(path, text, { IfMatch: there.etag });
-      if (over !== undefined) return over;
+      // The answer was lost, and the request was sent again.
+      if (there.body.toString() === text) return true;
+      if (there.body.length > 0) return false;
+      if (await this.replaceIf(path, text, there.etag)) return true;
     }
   }
 
@@ -151,44 +138,32 @@ export class Bucket {
     await this.putText(path, text);
   }
 
-  /** Replaces what has this tag; returns false if something else is there, or nothing. */
-  async replaceIf(path: string, text: string, etag: string): Promise<boolean> {
-    return (await this.putText(path, text, { IfMatch: etag })) !== undefined;
+  /** Replaces the file of this tag; returns false if another is there, or none. */
+  replaceIf(path: string, text: string, etag: string): Promise<boolean> {
+    return this.putText(path, text, { IfMatch: etag });
   }
 
-  /** With `etag`, only while that is what is there: then it is emptied, as few servers delete on a condition, and what is empty counts as not there. */
+  /** With `etag`, only the file of that tag. It is emptied, as few servers delete on a condition, and an empty file counts as not there. */
   async remove(path: string, etag?: string): Promise<boolean> {
     if (etag !== undefined) return this.replaceIf(path, '', etag);
-    await this.ask(
-      `removing ${this.address(path)}`,
-      () => this.client.send(new DeleteObjectCommand(this.at(path))),
-      404,
-    );
+    const send = () => this.client.send(new DeleteObjectCommand(this.at(path)));
+    await this.ask(`removing ${this.address(path)}`, send, 404);
     return true;
   }
 
-  /** Files whose paths begin so, in the order of their names; `after`: only those that follow this path. */
-  async list(begin: string, after?: string): Promise<(StoredFile & { etag: string })[]> {
-    const files: (StoredFile & { etag: string })[] = [];
-    for (let token: string | undefined, isLast = false; !isLast;) {
-      const page = await this.ask(`listing ${this.address(begin)}`, () =>
-        this.client.send(
-          new ListObjectsV2Command({
-            Bucket: this.name,
-            Prefix: this.prefix + begin,
-            ...(after !== undefined && { StartAfter: this.prefix + after }),
-            ...(token && { ContinuationToken: token }),
-          }),
-        ),
-      );
-      for (const { Key: key = '', Size: bytes = 0, LastModified, ETag: etag = '' } of page?.Contents ?? []) {
-        const path = key.slice(this.prefix.length);
-        files.push({ path, isFolder: false, names: 1, bytes, changedMs: LastModified?.getTime() ?? 0, etag });
-      }
-      token = page?.NextContinuationToken;
-      isLast = token === undefined;
-    }
-    return files;
+  /** Files whose paths begin so, in the order of their names. */
+  async list(begin: string): Promise<StoredFile[]> {
+    const pages = paginateListObjectsV2({ client: this.client }, { Bucket: this.name, Prefix: this.prefix + begin });
+    const list = async () => {
+      const files: StoredFile[] = [];
+      for await (const { Contents = [] } of pages)
+        for (const { Key: key = '', Size: bytes = 0, LastModified } of Contents) {
+          const path = key.slice(this.prefix.length);
+          files.push({ path, isFolder: false, names: 1, bytes, changedMs: timeOf(LastModified) });
+        }
+      return files;
+    };
+    return (await this.ask(`listing ${this.address(begin)}`, list))!;
   }
 
   async put(path: string, body: Uint8Array, sha: string): Promise<void> {
@@ -212,22 +187,17 @@ export class Bucket {
     });
   }
 
-  /** Into a new local file, flushed; whether there is such an object. */
+  /** Writes the object into a new local file, flushed; returns false if there is none. */
   async download(path: string, file: string): Promise<boolean> {
-    const found = await this.ask(
-      `reading ${this.address(path)}`,
-      async () => {
-        const answer = await this.client.send(new GetObjectCommand(this.at(path)));
-        await pipeline(answer.Body as Readable, createWriteStream(file, { flags: 'wx' }));
-        return true;
-      },
-      404,
-    );
-    if (found) await flush(file);
-    return found ?? false;
+    const send = async () => {
+      const { Body: body } = await this.client.send(new GetObjectCommand(this.at(path)));
+      await pipeline(body as Readable, createWriteStream(file, { flags: 'wx', flush: true }));
+      return true;
+    };
+    return (await this.ask(`reading ${this.address(path)}`, send, 404)) ?? false;
   }
 
-  /** @throws OutsideFailure BadInput where the server takes no notice of conditions: of two writers both would be told that they won. */
+  /** @throws OutsideFailure BadInput where the server ignores conditions: two writers of one path would both succeed. */
   async probe(): Promise<void> {
     const path = `probe/${randomUUID()}`;
     await this.putText(path, 'first', { IfNoneMatch: '*' });
@@ -236,7 +206,7 @@ export class Bucket {
       await this.putText(path, 'third', { IfMatch: '"00000000000000000000000000000000"' }),
     ];
     await this.remove(path);
-    if (taken.every((etag) => etag === undefined)) return;
+    if (!taken.includes(true)) return;
     const fix = 'take a server that heeds If-None-Match and If-Match on PUT, such as AWS S3 or SeaweedFS';
     throw new OutsideFailure('BadInput', `CAMPAIGN_STORE: ${this.address('')} ignores conditions of writes; ${fix}`);
   }

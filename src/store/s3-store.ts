@@ -4,8 +4,9 @@
  */
 import { rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { type Backend, openContentStore, walk } from './content-store';
+import { type Backend, openContentStore, RENEWED_MS, walk } from './content-store';
 import { asidePath, ifThere, makeFolder } from './durable-file';
+import { objectPath } from './entries';
 import { sha256 } from './hash';
 import { FileHashes, Objects } from './objects';
 import { Bucket, parseS3 } from './s3-bucket';
@@ -13,8 +14,6 @@ import type { ArtifactStore } from './store';
 
 const HOUR_MS = 3600 * 1000;
 const DAY_MS = 24 * HOUR_MS;
-/** An object that was put longer ago is put again, because a sweep removes an unnamed object a day after it was written. */
-const RENEWED_MS = 12 * HOUR_MS;
 const SMALL_BYTES = 1e6;
 
 interface S3StoreOptions {
@@ -41,7 +40,7 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
     // The tag is a digest of the text, so a renewed text must be another one.
     renew: (path, { text, version }) =>
       bucket.replaceIf(path, text.endsWith('\n') ? text.trimEnd() : `${text}\n`, version),
-    create: async (path, text) => (await bucket.create(path, text)) !== undefined,
+    create: (path, text) => bucket.create(path, text),
     replace: (path, text) => bucket.replace(path, text),
     remove: (path, version) => bucket.remove(path, version),
     async removeOlder(path, thanMs) {
@@ -76,8 +75,6 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
     },
   };
 }
-
-const objectPath = (sha: string): string => `objects/${sha.slice(0, 2)}/${sha}`;
 
 function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOptions, 'url'>): Backend['objects'] {
   const aside = join(cache, 'aside');
@@ -155,7 +152,6 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
 
   return {
     has: isStored,
-    hash: (file) => local.hash(file),
     async put(body) {
       const bytes = Buffer.from(body);
       const sha = sha256(bytes);

@@ -1,6 +1,6 @@
 /** Keys of a store, and a store whose puts are steps of a campaign. */
 import { indexed } from '../../src/store/campaign-index';
-import { parseEntry } from '../../src/store/content-store';
+import { parseEntry } from '../../src/store/entries';
 import type { ArtifactStore } from '../../src/store/store';
 
 export async function storedKeys({ files }: Pick<ArtifactStore, 'files'>): Promise<string[]> {

@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { formatEntry, parseEntry } from '../../../src/store/content-store';
+import { formatEntry, parseEntry } from '../../../src/store/entries';
 import { FileHashes } from '../../../src/store/objects';
 import { openFolderStore } from '../../../src/store/open-store';
 import { sha256 } from '../../../src/store/hash';
