@@ -126,7 +126,7 @@ demo: install build ## The whole method on this machine, about 10 minutes (SEED=
 
 .PHONY: test
 test: install build bridges tinker s3-server ## Lint, types, and the tests in Node and Python
-	@begun=$$(date +%s); $(MAKE) -j2 lint typecheck && $(MAKE) -j2 --output-sync=line test-node test-python && seconds=$$(($$(date +%s) - begun)) \
+	@begun=$$(date +%s); $(MAKE) -j2 lint typecheck && $(MAKE) test-node test-python && seconds=$$(($$(date +%s) - begun)) \
 	  && echo "make test: $$((seconds / 60)) min $$((seconds % 60)) s (the budget is 12 min on two quiet cores)"
 
 .PHONY: test-all

@@ -286,7 +286,8 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     const read = open();
     await forEachBounded({ items: refs, concurrency: 16, work: async (ref) => void (await read.read(ref)) });
     expect(await storedKeys(read)).toHaveLength(1000);
-  }, 180_000);
+    // The S3 server answers one request at a time; on busy cores this takes minutes.
+  }, 600_000);
 
   test('what is put again is not taken for what was removed', async () => {
     const store = open();

@@ -98,7 +98,7 @@ test('the packaged tasks are said to be old', async () => {
 const bridges = (): number[] => programsWith('bridges.tau2');
 
 test.each(['SIGKILL', 'SIGSTOP'] as const)(
-  '%s of a bridge: its episodes are begun afresh in another that takes its place',
+  '%s of a bridge: its rollouts break, and another takes its place for the next attempt of the step',
   async (signal) => {
     const [over, ...under] = ['mock/create_task_1', 'mock/impossible_task_1', 'mock/update_task_1'] as const;
     const turns = new Map<string, number>();
@@ -112,7 +112,9 @@ test.each(['SIGKILL', 'SIGSTOP'] as const)(
     const environment = closedAfterwards(openTau2(plans, { domains: ['mock'], silenceMs: 15_000 }));
     const tasks = [over, ...under];
     const made = await rollouts({ domains: ['mock'], tasks, plans, environment });
-    expect(made.map(({ status }) => status)).toEqual(tasks.map(() => 'scored'));
+    expect(made.map(({ status }) => status)).toEqual(['scored', 'broken', 'broken']);
+    const again = await rollouts({ domains: ['mock'], tasks: under, plans, environment });
+    expect(again.map(({ status }) => status)).toEqual(under.map(() => 'scored'));
     expect(failed).not.toBe(0);
     expect(bridges()).not.toContain(failed);
   },
