@@ -240,7 +240,7 @@ export interface PairedTest {
 }
 
 const FLIPS = 9_999;
-/** With fewer tasks than this, random subsets of them give too narrow an interval. */
+/** Least number of tasks: random subsets of fewer give too narrow an interval. */
 const FEW = 10;
 
 /**

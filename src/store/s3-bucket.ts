@@ -143,7 +143,7 @@ export class Bucket {
     return this.putText(path, text, { IfMatch: etag });
   }
 
-  /** With `etag`, only the file of that tag. It is emptied, as few servers delete on a condition, and an empty file counts as not there. */
+  /** Removes a file; with `etag`, only the file of that tag, which is emptied, as few servers delete on a condition, and an empty file counts as not there. */
   async remove(path: string, etag?: string): Promise<boolean> {
     if (etag !== undefined) return this.replaceIf(path, '', etag);
     const send = () => this.client.send(new DeleteObjectCommand(this.at(path)));

@@ -36,7 +36,7 @@ export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | '
   > & {
     maxSteps: number;
     maskReadOnlyTurns: boolean;
-    /** Whether a step plays its tasks again that an earlier one has played with the same policy. */
+    /** True if a step plays tasks again that an earlier step has played with the same policy. */
     everyStepAnew: boolean;
   };
   /** Absent where it is not known. */

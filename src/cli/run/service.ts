@@ -15,7 +15,7 @@ import { signalGroup, waitUntil } from './processes';
 export interface ServiceSpec {
   name: string;
   command: string;
-  /** Called before every start: ports that nobody else knows are chosen again. */
+  /** Called before every start: ports that no other process uses yet are chosen again. */
   args: () => string[] | Promise<string[]>;
   env: NodeJS.ProcessEnv;
   /** Variables that it reads from a pipe. */
@@ -64,7 +64,7 @@ export interface ServiceHooks {
   note: (text: string) => void;
   /** Called when it has died too often; it is not started again. */
   onFailure: (error: UserError) => void;
-  /** Whether a death may be for want of room. */
+  /** Returns whether the disk is so full that a service may have died of it. */
   diskIsFull?: () => boolean;
 }
 const none = () => undefined;
@@ -146,7 +146,7 @@ export class Service {
     }
   }
 
-  /** A start that fails is one more death. The very first one is final, unless somebody killed the process. */
+  /** A start that fails is one more death. The very first one is final, unless the process was killed by a signal. */
   private async launchUntilReady(): Promise<void> {
     const isFirst = this.child === undefined;
     for (;;) {
