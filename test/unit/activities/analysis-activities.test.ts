@@ -176,12 +176,12 @@ test('a labeling pass is paid for once', async () => {
 });
 
 test.each([
-  ['a trajectory in two lists', () => labels.labels[candidate.name]!.present_failed.push('a'), /both .*lacking_failed/],
-  ['another name', () => (labels.labels = { other_name: labels.labels[candidate.name]! }), /labels other_name/],
-])('a pass with %s is refused and not kept', async (_, spoil, message) => {
+  ['a trajectory in two lists', () => labels.labels[candidate.name]!.present_failed.push('a')],
+  ['another name', () => (labels.labels = { other_name: labels.labels[candidate.name]! })],
+])('a pass with %s is refused and not kept', async (_, spoil) => {
   const input = await labelInput(7);
   spoil();
-  const failure = { type: 'LabelsInvalid', nonRetryable: true, message: expect.stringMatching(message) };
+  const failure = { type: 'LabelsInvalid', nonRetryable: true };
   await expect(run(activities().label, input)).rejects.toMatchObject(failure);
   await expect(run(activities().label, input)).rejects.toMatchObject(failure);
 });
