@@ -6,7 +6,7 @@ import { breathing } from '../domain/concurrency';
 import type { ScoredRollout } from '../domain/rollout';
 
 /** Rollouts that end within this time share a chunk, or within the time of the last write where that was longer. */
-const GROUP_MS = 4;
+const GROUP_MS = 25;
 const CHUNK_BYTES = 8 * 1024 ** 2;
 
 interface Group {

@@ -3,7 +3,7 @@
  * temporary file's name says which process of which host writes it, so that what a dead one left can be removed.
  */
 import { randomBytes } from 'node:crypto';
-import { link, mkdir, open, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { link, mkdir, open, readdir, rename, stat, statfs, unlink, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
@@ -102,7 +102,18 @@ export interface DurableWrite {
   mode?: number;
 }
 
-const NAME_ATTEMPTS = 5;
+/** Other processes may remove an empty folder between the moment it is made and its use. */
+const FOLDER_ATTEMPTS = 5;
+
+/** Runs `work`, which makes a file in `folder`, and makes the folder first where it is missing. */
+async function inFolder(folder: string, work: () => Promise<void>): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const error: unknown = await work().then(() => undefined, (reason: unknown) => reason); // prettier-ignore
+    if (error === undefined) return;
+    if (!isCode(error, 'ENOENT') || attempt === FOLDER_ATTEMPTS) throw error;
+    await makeFolder(folder);
+  }
+}
 
 /** Makes a temporary file with `make` and gives it the name `path` with `name`. Whatever fails, the temporary file goes. */
 export async function viaAside(o: {
@@ -114,19 +125,12 @@ export async function viaAside(o: {
 }): Promise<void> {
   const { path, aside, bytes, make, name = rename } = o;
   await withRoom({ path, bytes }, async () => {
-    await makeFolder(aside);
     const temporary = asidePath(aside);
     try {
-      await make(temporary);
-      for (let attempt = 1; ; attempt++) {
-        await makeFolder(dirname(path));
-        const error = await name(temporary, path).then(() => undefined, (reason: unknown) => reason); // prettier-ignore
-        if (error === undefined) break;
-        // Another process may have removed the folder in between.
-        if (!isCode(error, 'ENOENT') || attempt === NAME_ATTEMPTS) throw error;
-      }
+      await inFolder(aside, () => make(temporary));
+      await inFolder(dirname(path), () => name(temporary, path));
     } finally {
-      await rm(temporary, { recursive: true, force: true });
+      await ifThere(unlink(temporary));
     }
     // Also for one who lost a race: the winner may not have flushed the name yet, and our caller goes on relying on it.
     await ifThere(flush(dirname(path)));
