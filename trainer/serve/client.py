@@ -3,15 +3,12 @@ process is gone."""
 
 import asyncio
 import json
+import pickle
 import socket
+import struct
 import subprocess
 import sys
-import threading
-from contextlib import suppress
-from functools import cached_property
 from itertools import count
-from multiprocessing.connection import Connection
-from queue import SimpleQueue
 from typing import Any
 
 from trainer.keys import environment_without_keys
@@ -19,7 +16,8 @@ from trainer.serve.messages import GenerationRequest, Outcome, Ready, RequestErr
 
 
 class EngineClient:
-    """Starts the generation process and talks to it, on one event loop."""
+    """Starts the generation process and talks to it, on one event loop. Messages are those of multiprocessing's
+    Connection, which the process uses; here asyncio buffers them, so that neither side waits for the other to read."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         """Starts the process; `options` are those of Engine."""
@@ -34,7 +32,6 @@ class EngineClient:
             stdout=sys.stderr,  # stdout carries the listening line alone
         )
         theirs.close()
-        self._worker = Connection(ours.detach())
         self._numbers = count(1)
         self._loop = asyncio.get_running_loop()
         self._ready = self._loop.create_future()
@@ -42,7 +39,8 @@ class EngineClient:
         self._closed: RequestError | None = None
         self.gone = asyncio.Event()
         """Set when the process has ended or `close` was called."""
-        self._loop.add_reader(self._worker.fileno(), self._receive)
+        self._writer: asyncio.StreamWriter | None = None  # set before the process can be ready
+        self._receiving = self._loop.create_task(self._receive(ours))
 
     async def ready(self) -> Ready:
         """Waits until the model is loaded. Raises RequestError with the reason why it cannot be served."""
@@ -66,8 +64,8 @@ class EngineClient:
         if self._closed is not None:
             return
         self._closed = error
-        self._loop.remove_reader(self._worker.fileno())
-        self._outgoing.put(None)
+        if self._writer:
+            self._writer.close()
         for future in self._pending.values():
             if not future.done():
                 future.set_exception(error)
@@ -88,26 +86,16 @@ class EngineClient:
         number, future = next(self._numbers), self._loop.create_future()
         if operation != "cancel":  # which is not answered
             self._pending[number] = future
-        self._outgoing.put((number, operation, arguments))
+        body = pickle.dumps((number, operation, arguments))
+        self._writer.write(struct.pack("!i", len(body)) + body)
         return number, future
 
-    @cached_property
-    def _outgoing(self) -> SimpleQueue:
-        """The messages to the process. A thread writes them: the loop would wait for a process that waits for it."""
-        queue: SimpleQueue = SimpleQueue()
-        threading.Thread(target=self._write, args=(queue,), daemon=True).start()
-        return queue
-
-    def _write(self, queue: SimpleQueue) -> None:
-        while (message := queue.get()) is not None:
-            with suppress(OSError):  # `_receive` notices that the process has ended
-                self._worker.send(message)
-        self._worker.close()
-
-    def _receive(self) -> None:
+    async def _receive(self, connection: socket.socket) -> None:
+        reader, self._writer = await asyncio.open_connection(sock=connection)
         try:
-            while self._worker.poll():
-                number, result = self._worker.recv()
+            while True:
+                (size,) = struct.unpack("!i", await reader.readexactly(4))
+                number, result = pickle.loads(await reader.readexactly(size))
                 future = self._pending.pop(number, None)
                 if future is None or future.done():
                     continue
@@ -116,7 +104,4 @@ class EngineClient:
                 else:
                     future.set_result(result)
         except (EOFError, OSError):
-            self._lost()
-
-    def _lost(self) -> None:
-        self.close(Unavailable("the generation process has ended; its log says why, start the server again"))
+            self.close(Unavailable("the generation process has ended; its log says why, start the server again"))

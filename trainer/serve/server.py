@@ -58,6 +58,7 @@ log = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS = 5
 MAX_BODY_BYTES = 8 * 1024 * 1024
+LONG_BODY_BYTES = 16 * 1024
 BODY_SECONDS = 30
 """How long a client may take to send the body of a request."""
 KEY_VARIABLE = "POLICY_SERVER_API_KEY"
@@ -292,7 +293,7 @@ class App:
 
     async def _complete(self, body: bytes, receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
-        prompt = await asyncio.to_thread(request.prompt_ids, self._chat)
+        prompt = await self._prompt_ids(request, body)
         outcome = await self._sampled(request.in_ids(prompt), receive, field="messages")
         number = next(self._numbers)
         answer = completion(request, prompt_ids=prompt, outcome=outcome, chat=self._chat, number=number)
@@ -301,7 +302,14 @@ class App:
 
     async def _render(self, body: bytes, _receive: Receive) -> Answer:
         request = parse(ChatRequest, body)
-        return _json(request.in_ids(await asyncio.to_thread(request.prompt_ids, self._chat)).model_dump())
+        return _json(request.in_ids(await self._prompt_ids(request, body)).model_dump())
+
+    async def _prompt_ids(self, request: ChatRequest, body: bytes) -> list[int]:
+        """Renders a long conversation on a thread, so that others are answered meanwhile. A thread for each short one
+        would double the cost of its rendering."""
+        if len(body) < LONG_BODY_BYTES:
+            return request.prompt_ids(self._chat)
+        return await asyncio.to_thread(request.prompt_ids, self._chat)
 
     async def _generate(self, body: bytes, receive: Receive) -> Answer:
         outcome = await self._sampled(parse(GenerateRequest, body), receive, field="token_ids")
