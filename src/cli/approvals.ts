@@ -19,7 +19,7 @@ import {
   editedCapabilitiesSchema,
 } from '../domain/approval';
 import { type ApprovalView, capabilitiesView, environmentView } from '../report/build/approval';
-import { approvalText } from '../report/sections/approval';
+import { approvalText } from '../report/approval-text';
 import { print } from '../terminal';
 import { type ApprovalRequest, queryNames, updateNames, workflowIds } from '../workflows/messages';
 import { readStatus } from './campaign-status';
@@ -44,7 +44,7 @@ export const listApprovals = (campaign: string, options: CommonOptions): Promise
     if (options.json) return print(JSON.stringify({ campaign, waits: shown }));
     if (shown.length === 0) return print(`nothing of campaign ${campaign} waits for approval`);
     for (const { view, commands } of shown)
-      print([approvalText(view), '', ...commands.map((one) => `  ${one}`), ''].join('\n'));
+      print([approvalText(view, process.stdout.columns), '', ...commands.map((one) => `  ${one}`), ''].join('\n'));
     print(`with the conversations, in a browser: \`campaign view ${campaign}\``);
   });
 

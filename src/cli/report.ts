@@ -13,8 +13,9 @@ import { type Comparison, comparisonOf } from '../report/comparison';
 import { lineage, lineageText, UnknownStartError } from '../report/lineage';
 import { type Report, type SolverMatrix, solverMatrixSchema } from '../report/model';
 import { renderReport } from '../report/render';
-import { comparisonHtml, comparisonText } from '../report/sections/comparison';
-import { reportText } from '../report/sections/report';
+import { comparisonHtml } from '../report/sections/comparison';
+import { comparisonText } from '../report/comparison-text';
+import { reportText } from '../report/terminal';
 import { campaignsOf, readStatus, statusJson, statusLines } from './campaign-status';
 import { wrap, wrapText } from '../terminal';
 import { messageOf, UserError } from './errors';
@@ -45,14 +46,14 @@ async function shown({ folder: own, report }: FoundReport, { out, json: asJson }
   if (out !== undefined) await writeInto(resolve(out), { 'report.json': json, 'report.html': html });
   // --json alone only prints.
   if (asJson) return json.trimEnd();
-  const table = reportText(report, process.stdout.columns);
   const page = join(resolve(out ?? own), 'report.html');
+  const shown = reportText(report, { columns: process.stdout.columns, page });
   try {
     if (out === undefined) await writeFile(page, html);
-    return `${table}\n\n${page}`;
+    return shown;
   } catch (error) {
-    // Somebody else's home may allow reading only.
-    return `${table}\n\n${page} is not written: ${whyUnwritten(error)}; --out DIR writes it elsewhere`;
+    // The home may be read-only.
+    return `${shown}\n${page} is not written: ${whyUnwritten(error)}; --out DIR writes it elsewhere`;
   }
 }
 

@@ -1,15 +1,12 @@
-/** What an analysis found: in short on the terminal, with the conversations on the page. */
-import { countsOf } from '../../domain/statistics';
+/** The page of an analysis. */
 import { type Block, type Blocks, details, fold, heading, list, note, paragraph, table } from '../../report/blocks';
 import { languageModelCost } from '../../report/build/cost';
 import { wholeNumber } from '../../report/format';
 import { pageHtml } from '../../report/html';
 import { languageModelBlocks } from '../../report/sections/run';
 import { selectionBlocks } from '../../report/sections/selection';
-import { terminalText } from '../../report/terminal';
 import type { AnalysedFailure, Analysis } from './result';
-
-export const analysisText = (analysis: Analysis): string => terminalText(blocksOf(analysis), process.stdout.columns);
+import { explanations, FAULTS } from './text';
 
 export const analysisHtml = (analysis: Analysis): string =>
   pageHtml({
@@ -40,24 +37,8 @@ function headBlocks({ files, analyst, conversations, notes, madeAt }: Analysis):
 
 const failureId = (conversation: string) => `failure-${conversation}`;
 
-const NOT_EXPLAINED = 'not explained by a capability';
-const FAULTS = { environment: 'fault of the environment', user: 'fault of the user' };
-
-/** Selected capabilities that most passes call LACKING, a fault that is not the agent's, or neither; nothing where no pass looked at it. */
-function explanationsOf({ begins, lacking }: AnalysedFailure, selected: ReadonlySet<string>): string[] {
-  if (!begins) return [];
-  if (begins.of !== 'agent') return [FAULTS[begins.of]];
-  const names = lacking.filter(({ capability, label }) => label === 'LACKING' && selected.has(capability));
-  return names.length > 0 ? names.map(({ capability }) => capability) : [NOT_EXPLAINED];
-}
-
-function failuresBlocks({ failures, selection }: Analysis): Blocks {
-  const passes = selection.passes - selection.failedPasses.length;
-  const selected = new Set(selection.candidates.flatMap((one) => (one.selected ? [one.name] : [])));
-  const explained = failures.map((failure) => ({ ...failure, by: explanationsOf(failure, selected) }));
-  const begun = explained.flatMap((one) => (one.begins ? [{ ...one, begins: one.begins }] : []));
-  const counts = [...countsOf(explained.flatMap(({ by }) => by))].map(([what, number]) => `${what}: ${number}`);
-  const summary = [`${begun.length} of ${failures.length} failed conversations`, ...counts].join('; ');
+function failuresBlocks(analysis: Analysis): Blocks {
+  const { passes, failures, begun, summary } = explanations(analysis);
   return [
     heading('Failed conversations'),
     note(

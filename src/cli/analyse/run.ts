@@ -19,7 +19,7 @@ import { dollarsText, wholeNumber } from '../../report/format';
 import { note, print } from '../../terminal';
 import { loadConversations } from './conversations';
 import { checkClaim, claimOf, nameOf, placeOf, takeName, writeResult } from './folder';
-import { analysisText } from './page';
+import { analysisText } from './text';
 import { type AnalysisResult, finishedSteps, openAnalysis, reasonHere, runSteps, showProgress } from './steps';
 import { buildAnalysis } from './result';
 import { changePaths } from '../campaign-file';
@@ -171,7 +171,9 @@ async function write(plan: Plan, result: AnalysisResult, { json }: AnalyseOption
     `  analyst: { kind: given, capabilities: ${JSON.stringify(place.capabilities)} }`,
     ...(isUsual ? [] : [`  selection: { passes: ${passes.length}, votes: ${rule.votes} }`]),
   ];
-  return [analysisText(analysis), '', place.html, ...(candidates.length > 0 ? goOn : [])].join('\n');
+  return [analysisText(analysis, process.stdout.columns), '', place.html, ...(candidates.length > 0 ? goOn : [])].join(
+    '\n',
+  );
 }
 
 /** Failures speak of a campaign file's fields; here they are flags. */

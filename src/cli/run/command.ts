@@ -5,8 +5,8 @@ import { runChecks, warningsOf } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { LAST_STAGE } from '../../domain/work';
 import { poolOf, servedBase } from '../../policy/base-model';
-import { comparisonText } from '../../report/sections/comparison';
-import { reportText } from '../../report/sections/report';
+import { comparisonText } from '../../report/comparison-text';
+import { reportText } from '../../report/terminal';
 import { openStore } from '../../store/open-store';
 import { note } from '../../terminal';
 import { baseIdOf, loadCampaign } from '../campaign-file';
@@ -118,14 +118,11 @@ async function startWorkers(run: Run, pool: string, begunOn?: string): Promise<v
 /** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */
 function printSummary({ home, options, campaign: { name }, output, link }: Run): void {
   const report = readReport({ home: home.root, name });
-  const table = reportText(report, process.stdout.columns);
   const page = join(home.root, name, 'report.html');
-  // The last line is what to do next.
-  const view = `the conversations behind every number: \`campaign view ${name}\``;
+  const shown = reportText(report, { columns: process.stdout.columns, page });
   if (isTerminal() && !options.json) {
     const until = options.exit ? '' : ' (until Ctrl-C; `campaign serve` brings it back)';
-    const places = [`report   ${page}`, ...(link ? [`workflow ${link}${until}`] : []), view];
-    return output.note('report', ['', table, '', ...places].join('\n'));
+    return output.note('report', ['', ...(link ? [`workflow: ${link}${until}`] : []), shown].join('\n'));
   }
   const { campaign, rollouts, base } = report;
   const result = {
@@ -136,7 +133,7 @@ function printSummary({ home, options, campaign: { name }, output, link }: Run):
   };
   output.note('report', `report ${page}${link ? `, workflow ${link}` : ''}`, { result });
   if (link) output.note('services', "`campaign serve` brings Temporal's UI back");
-  if (!options.json) note(`${table}\n\n${view}`);
+  if (!options.json) note(shown);
 }
 
 /** The Temporal server and UI of a home, until Ctrl-C. @returns the exit code. */

@@ -1,18 +1,16 @@
 /** A comparison as sections, in the report's own words. */
-import type { ComparedArm, ComparedPair, Comparison, Span } from '../comparison';
-import { measuredText, shortPercent, TEST, testText, valueText, wholeNumber } from '../format';
+import type { ComparedArm, Comparison, Span } from '../comparison';
+import { measuredText, TEST, valueText, wholeNumber } from '../format';
 import { pageHtml } from '../html';
 import { type Mark, type Plot, ROOM, shareEnd } from '../plots';
 import { type Blocks, heading, list, type Measured, paragraph, plot, table } from '../blocks';
-import { terminalText } from '../terminal';
+import { notesOf, pairText } from '../comparison-text';
 
 export const comparisonHtml = (comparison: Comparison): string =>
   pageHtml({
     title: `${comparison.runs.map(({ name }) => name).join(', ')}: comparison`,
     views: [{ id: 'comparison', name: 'Comparison', blocks: blocksOf(comparison) }],
   });
-export const comparisonText = (comparison: Comparison, columns?: number): string =>
-  terminalText(blocksOf(comparison), columns);
 
 const PLOT =
   'Open: held-out train tasks of the target, mean over the runs. Large: test tasks, the mean, and small each run.';
@@ -55,56 +53,6 @@ const measured = (span: Span | { value: number }, unit: 'fraction' | 'difference
   unit,
   interval: 'low' in span ? { low: span.low, high: span.high, level, method: '' } : undefined,
 });
-
-/** What has to be said of the comparison as a whole. */
-function notesOf({ runs, arms, level }: Comparison): string[] {
-  const seedsOf = (run: Comparison['runs'][number]) => `seed ${run.seed}, training seed ${run.trainingSeed}`;
-  const draws = new Map<string, string[]>();
-  for (const run of runs) draws.set(seedsOf(run), [...(draws.get(seedsOf(run)) ?? []), run.name]);
-  const repeated = [...draws].filter(([, names]) => names.length > 1);
-  const most = Math.max(...runs.map(({ tasks }) => tasks));
-  const shared = Math.max(0, ...arms.map(({ successRate }) => ('tasks' in successRate ? successRate.tasks : 0)));
-  const each = runs.map(({ name, tasks }) => `${name} ${tasks}`).join(', ');
-  const over =
-    shared === 0
-      ? 'no test task is evaluated in all runs: there is neither interval nor difference'
-      : `success and differences are over the ${shared} test tasks that are evaluated in all runs`;
-  const notes: (string | false)[] = [
-    `runs: ${runs.map((run) => `${run.name} (${seedsOf(run)})`).join(', ')}`,
-    draws.size === 1
-      ? `one training run of each arm: all runs share seed and training seed, so how far trainings differ on this target is unknown, and ${shortPercent(level)} intervals are over the test tasks alone`
-      : `${shortPercent(level)} intervals are for other tasks and other trainings: over the test tasks, and by Student’s t over the runs; of base, and of what was trained once, over the tasks alone`,
-    ...repeated.map(
-      ([seeds, names]) =>
-        `${names.join(' and ')} share ${seeds}: they are no independent draws and count as one, their mean`,
-    ),
-    // Runs of other seeds evaluate on other tasks of a large target.
-    shared < most && `${over} (${each}); runs that differ in --training-seed alone evaluate on the same`,
-    ...arms.map(({ name, missing }) => missing.length > 0 && `${name} was not evaluated in ${missing.join(', ')}`),
-  ];
-  return notes.filter((one) => one !== false);
-}
-
-const standingText = {
-  ahead: 'ahead over trainings',
-  behind: 'behind over trainings',
-  undecided: 'no significant difference over trainings',
-  one_training: 'one training of each',
-  same_policy: 'one policy',
-} as const satisfies Record<ComparedPair['standing'], string>;
-
-/** `trace to grpo_target: +3.5 pt (-4.0 to +11.0), one training of each; by run: demo +3.5 pt, better on 20 tasks, worse on 13, p 0.296`. */
-function pairText({ arm, against, difference, standing, byRun }: ComparedPair): string {
-  const runs = byRun.map(({ run, difference: value, test, samePolicy }) => {
-    const tested = samePolicy ? 'one policy' : testText({ test });
-    return [`${run} ${valueText({ value, unit: 'difference' })}`, tested].filter(Boolean).join(', ');
-  });
-  const head =
-    standing === 'same_policy'
-      ? `${arm} and ${against} are one policy, and their figures samples of it`
-      : `${arm} to ${against}: ${measuredText(measured(difference, 'difference'))}, ${standingText[standing]}`;
-  return `${head}; by run: ${runs.join('; ')}`;
-}
 
 /** Success against training rollouts: a line of held-out iterations for each arm, and its test tasks. Sums are many, and in the table. */
 function comparisonPlot(all: readonly ComparedArm[]): Plot {

@@ -21,7 +21,6 @@ import {
   table,
   type View,
 } from '../blocks';
-import { terminalText } from '../terminal';
 import { capabilityBlocks } from './capabilities';
 import { routerBlocks } from './router';
 import { runBlocks, trainingBlocks } from './run';
@@ -29,11 +28,6 @@ import { selectionBlocks } from './selection';
 
 export const reportHtml = (report: Report): string =>
   pageHtml({ title: report.campaign.name, campaign: report.campaign.name, views: viewsOf(report) });
-export const reportText = (report: Report, columns?: number): string =>
-  terminalText(
-    viewsOf(report).flatMap(({ blocks }) => blocks),
-    columns,
-  );
 
 export const viewsOf = (report: Report): View[] => [
   { id: 'summary', name: 'Summary', blocks: summaryBlocks(report) },

@@ -103,7 +103,9 @@ describe('commands', () => {
     const { json } = renderReport({ report: made.report });
     writeFileSync(file, json);
 
-    expect(await run('report')).toMatch(/^demo: completed[\s\S]*trace +4,608[\s\S]*report\.html$/);
+    const shown = await run('report');
+    expect(shown.split('\n').length).toBeLessThanOrEqual(20);
+    expect(shown).toContain(join(home, 'demo', 'report.html'));
     expect(readFileSync(join(home, 'demo', 'report.html'), 'utf8')).toContain('<!doctype html>');
     expect(reportSchema.parse(JSON.parse(await run('report', 'demo', '--json'))).campaign.name).toBe('demo');
     const out = join(home, 'copies', 'one');

@@ -2,7 +2,7 @@
 import { figuresIn } from '../../../src/domain/artifacts';
 import type { Arm, ReportDraft } from '../../../src/report/model';
 import { completeReport, renderReport } from '../../../src/report/render';
-import { reportText } from '../../../src/report/sections/report';
+import { reportText } from '../../../src/report/terminal';
 import { foundFixture } from '../../support/found-fixture';
 import { figure, gamedFixture, ref, reportFixture } from '../../support/report-fixture';
 import { type OpenBrowser, openBrowser, viewsOf, violationsOf } from '../../support/browser';
@@ -31,7 +31,7 @@ const changed = (change: (draft: ReportDraft) => void, draft = reportFixture()):
   return draft;
 };
 const linesOf = (draft: ReportDraft, columns?: number): string[] =>
-  reportText(completeReport(draft), columns).split('\n');
+  reportText(completeReport(draft), { columns }).split('\n');
 const elements = (page: string): Set<string> => new Set(page.match(/<\/?[a-z][a-z0-9]*/g));
 
 /** A campaign that was stopped right after its first stage. */
@@ -198,24 +198,30 @@ describe('page', () => {
 
 describe('terminal', () => {
   test.each([40, 60, 80, 99, 200])(
-    'no line is wider than %d columns; success, verdicts and differences stay, uncut',
+    'at %d columns there are at most 20 lines, none too wide, with each policy once and its success',
     (columns) => {
-      const draft = foundFixture();
+      const draft = learned();
       const like = draft.arms!.find(({ role }) => role === 'baseline')!;
+      const original = draft.arms!.filter(({ role }) => role === 'adapter').at(-1)!;
       const name = 'a_baseline_with_a_name_that_is_much_too_long_for_a_terminal';
       draft.arms!.push({ ...like, name, successRate: undefined, status: 'failed', reason: 'x'.repeat(300) });
+      draft.arms!.find(({ role }) => role === 'routed')!.sameAs = original.name;
       const lines = linesOf(draft, columns);
+      expect(lines.length).toBeLessThanOrEqual(20);
       expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(Math.min(columns, 99));
-      expect(lines.find((line) => /^trace +\S*\d/.test(line) && !line.includes('grpo'))).toContain('75.5%');
-      for (const row of [
-        /^complete\S+ +helps +completed/,
-        /^compute\S+ +– +not trained/,
-        /^complete\S+ +10\/10 .*yes$/,
-        /^trace to \S+ +\+14\.5 pt/,
-      ])
-        expect(lines.filter((line) => row.test(line))).toHaveLength(1);
+      expect(lines.filter((line) => line.startsWith(original.name.slice(0, 7)))).toEqual([]);
+      expect(lines.find((line) => /^trace/.test(line))).toContain('75.5%');
+      expect(lines.filter((line) => line.includes('failed') && line.startsWith('a_base'))).toHaveLength(1);
     },
   );
+
+  test('what is doubtful and where to look stay, however many policies there are', () => {
+    const lines = linesOf(gamedFixture());
+    const doubts = completeReport(gamedFixture()).verdict.slice(1);
+    expect(doubts.length).toBeGreaterThan(0);
+    expect(lines.filter((line) => line.startsWith('doubtful: ')).length).toBeGreaterThan(0);
+    expect(lines.at(-1)).toContain('campaign view');
+  });
 
   test('a base that can not work on the target is shown, on the page too', async () => {
     const finding = '9% of <it> is unknown';
