@@ -5,7 +5,7 @@
 import * as analyse from './analyse';
 import type { Dependencies, GpuDependencies, PolicyDependencies } from './context';
 import * as decisions from './decisions';
-import { mapped } from './failures';
+import { mapped } from './errors';
 import * as prepare from './prepare';
 import * as report from './report';
 import * as rollOut from './roll-out';

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createControlActivities, createGpuActivities, createRolloutActivities } from '../activities';
 import type { Dependencies, PolicyDependencies } from '../activities/context';
 import { EnvironmentPool, hasNamespaces } from '../activities/environments';
-import { stoppingWhenFaulty } from '../activities/failures';
+import { stoppingWhenFaulty } from '../activities/errors';
 import { noteAnswer } from '../activities/heartbeat';
 import { withDeadline } from '../store/deadline';
 import { openStore } from '../store/open-store';

@@ -11,7 +11,7 @@
  * Results. Activities store texts, weights and rollouts under keys of their inputs, and return references and figures. A child returns its result to its
  * campaign, which writes the report. So a campaign can be cancelled or terminated and run again: its activities find what is stored.
  *
- * Retries. Temporal retries activities without limit; an activity decides which failures are final (src/activities/failures.ts). A child that fails is a row
+ * Retries. Temporal retries activities without limit; an activity decides which failures are final (src/activities/errors.ts). A child that fails is a row
  * of the report. A failure that concerns every child fails the campaign (failures.ts).
  *
  * Terms:

@@ -15,7 +15,7 @@ const HIGH_PRIORITY = 2;
 
 /**
  * An attempt may run for days: only missing heartbeats end it. Attempts have no limit: activities say which failures are final, and wait for
- * unavailable services without end (src/activities/failures.ts). `summary` names the step in Temporal's UI.
+ * unavailable services without end (src/activities/errors.ts). `summary` names the step in Temporal's UI.
  */
 function optionsOf({ name, workers }: Campaign, summary: string, first = false): ActivityOptions {
   const { heartbeatSeconds } = workers;

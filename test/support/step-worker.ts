@@ -1,6 +1,6 @@
 /** A worker whose steps do what their name says; `TEMPORAL_ADDRESS` names its server. */
 import type { Dependencies } from '../../src/activities/context';
-import { mapped } from '../../src/activities/failures';
+import { mapped } from '../../src/activities/errors';
 import { OutsideFailure } from '../../src/domain/failures';
 import { clusterAt } from '../../src/temporal/connection';
 import { serveQueues } from '../../src/workers/worker';

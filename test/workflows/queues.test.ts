@@ -5,7 +5,7 @@
 import { Worker } from '@temporalio/worker';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { join } from 'node:path';
-import { mapped } from '../../src/activities/failures';
+import { mapped } from '../../src/activities/errors';
 import { openFolderStore } from '../../src/store/open-store';
 import { campaignState, startCampaign } from '../../src/cli/control';
 import { hasWorkers } from '../../src/cli/temporal';

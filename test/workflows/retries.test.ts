@@ -2,7 +2,7 @@
 import { Context } from '@temporalio/activity';
 import { temporal } from '@temporalio/proto';
 import type { ArtifactStore } from '../../src/store/store';
-import { mapped } from '../../src/activities/failures';
+import { mapped } from '../../src/activities/errors';
 import { markProgress } from '../../src/activities/heartbeat';
 import { type FailureType, MAX_FAULTS, OutsideFailure } from '../../src/domain/failures';
 import { campaignsOn } from './campaigns';

@@ -7,7 +7,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { join, resolve } from 'node:path';
 import { createControlActivities } from '../../../src/activities';
 import { EnvironmentPool } from '../../../src/activities/environments';
-import { mapped } from '../../../src/activities/failures';
+import { mapped } from '../../../src/activities/errors';
 import { activitySignal, noteAnswer } from '../../../src/activities/heartbeat';
 import type { FailureType } from '../../../src/domain/failures';
 import { openFolderStore } from '../../../src/store/open-store';

@@ -2,7 +2,7 @@
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { mapped } from '../../../src/activities/failures';
+import { mapped } from '../../../src/activities/errors';
 import { withDeadline } from '../../../src/store/deadline';
 import { openFolderStore } from '../../../src/store/open-store';
 import type { FailureType } from '../../../src/domain/failures';

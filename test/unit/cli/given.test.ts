@@ -3,7 +3,7 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { readGivenFile } from '../../../src/analyst/given';
-import { mapped } from '../../../src/activities/failures';
+import { mapped } from '../../../src/activities/errors';
 import { atHand, give } from '../../../src/store/given';
 import { projectRoot } from '../../../src/store/project-root';
 import { openStore } from '../../../src/store/open-store';

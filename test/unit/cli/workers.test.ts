@@ -5,7 +5,7 @@ import { bundleWorkflowCode, DefaultLogger, Worker, type WorkflowBundleWithSourc
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join, resolve } from 'node:path';
-import { stoppingWhenFaulty } from '../../../src/activities/failures';
+import { stoppingWhenFaulty } from '../../../src/activities/errors';
 import { MAX_FAULTS } from '../../../src/domain/failures';
 import { connectionTo, devServer, quiet } from '../../workflows/environment';
 
