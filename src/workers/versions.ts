@@ -1,6 +1,7 @@
 /**
  * Versions of workflow code. A campaign and its children stay on the bundle that they began with, which the store keeps. New campaigns begin on the
- * current version: the one whose control worker started last.
+ * current version: the one whose control worker started last. A version is the sha256 of its bundle, and Temporal records it as the build id: a worker
+ * runs no bundle of the store that has changed.
  */
 import { Client, type ConnectionLike } from '@temporalio/client';
 import { defineSearchAttributeKey } from '@temporalio/common';
@@ -16,19 +17,21 @@ export const builtBundle = join(__dirname, '..', 'workflow-bundle.js');
 
 const FOLDER = 'bundles/';
 const bundlePath = (id: string): string => `${FOLDER}${id}.js`;
-const idOf = (code: string): string => sha256(code).slice(0, 12);
 
 /** Returns the version of the built bundle. */
-export const builtVersion = async (): Promise<string> => idOf(await readFile(builtBundle, 'utf8'));
+export const builtVersion = async (): Promise<string> => sha256(await readFile(builtBundle, 'utf8'));
+
+/** Shortens a version for display. */
+export const shortVersion = (id: string): string => id.slice(0, 12);
 
 /** Returns a version's bundle; undefined if the store does not have it, or it is damaged. */
 export async function readBundle(files: RecordFiles, id: string): Promise<string | undefined> {
   const code = await files.read(bundlePath(id));
-  return code !== undefined && idOf(code) === id ? code : undefined;
+  return code !== undefined && sha256(code) === id ? code : undefined;
 }
 
 async function keepBundle(files: RecordFiles, code: string): Promise<void> {
-  const id = idOf(code);
+  const id = sha256(code);
   if ((await readBundle(files, id)) !== undefined) return;
   await files.remove(bundlePath(id));
   await files.create(bundlePath(id), code);
@@ -63,7 +66,7 @@ export async function versionsToServe(queue: ControlQueue): Promise<{ versions: 
   const { files, taskQueue: deploymentName } = queue;
   const built = await readFile(builtBundle, 'utf8');
   await keepBundle(files, built);
-  const bundles = new Map([[idOf(built), built]]);
+  const bundles = new Map([[sha256(built), built]]);
   const missing: string[] = [];
   for (const id of await versionsOfOpenCampaigns(queue)) {
     const code = bundles.get(id) ?? (await readBundle(files, id));

@@ -23,7 +23,7 @@ import { loadTracing } from '../temporal/tracing';
 import { dealGpus } from '../training/learner-process';
 import { noSpans } from './bundle';
 import { installRuntime } from './telemetry';
-import { makeCurrent, type Version, versionsToServe } from './versions';
+import { makeCurrent, shortVersion, type Version, versionsToServe } from './versions';
 
 /** Connections to the policy server that are kept; a batch's own concurrency is the campaign's. */
 const MAX_CONNECTIONS = 256;
@@ -190,7 +190,7 @@ export async function serveQueues(
       const { versions, missing } = await versionsToServe({ ...at, files: store.files, taskQueue: options.taskQueue });
       for (const id of missing)
         Runtime.instance().logger.warn(
-          `open campaigns began on version ${id} of the workflow code, which the store does not have: \`campaign run FILE --restart\` starts one again on the current version`,
+          `open campaigns began on version ${shortVersion(id)} of the workflow code, which the store does not have: \`campaign run FILE --restart\` starts one again on the current version`,
         );
       for (const version of versions) workers.push(await Worker.create({ ...common, ...options, ...version }));
       current = versions[0];

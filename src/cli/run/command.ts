@@ -17,7 +17,7 @@ import { UserError } from '../errors';
 import { homeOf } from '../options';
 import { readReport } from '../reports';
 import { isTerminal } from '../watch/output';
-import { builtVersion, readBundle } from '../../workers/versions';
+import { builtVersion, readBundle, shortVersion } from '../../workers/versions';
 import { campaignToEnd, readStart, type CampaignRun, type StartOptions } from './campaign';
 import { ALLOWED_FILE } from '../../domain/allowed';
 import { allowCampaign } from './allowed';
@@ -95,7 +95,7 @@ async function startWorkers(run: Run, pool: string, begunOn?: string): Promise<v
   const isOlder = begunOn !== undefined && begunOn !== version;
   if (isOlder && (await readBundle((await openStore(home.root)).files, begunOn)) === undefined)
     throw new UserError(
-      `campaign ${campaign.name} began on version ${begunOn} of the workflow code, which is missing or damaged in the store; with --restart it starts again on version ${version}, from what is done`,
+      `campaign ${campaign.name} began on version ${shortVersion(begunOn)} of the workflow code, which is missing or damaged in the store; with --restart it starts again on version ${shortVersion(version)}, from what is done`,
     );
   await allowCampaign(run);
   await keepPlugins(home, campaign);
@@ -111,8 +111,10 @@ async function startWorkers(run: Run, pool: string, begunOn?: string): Promise<v
     policyServerUrl = url();
   }
   await supervisor.start(workerServices({ home, variables, policyServerUrl, pool, campaign, plugins }));
-  const older = isOlder ? `; campaign ${campaign.name} continues on ${begunOn}, with --restart it starts again` : '';
-  output.note('services', `new campaigns begin on version ${version} of the workflow code${older}`);
+  const older = isOlder
+    ? `; campaign ${campaign.name} continues on ${shortVersion(begunOn)}, with --restart it starts again`
+    : '';
+  output.note('services', `new campaigns begin on version ${shortVersion(version)} of the workflow code${older}`);
 }
 
 /** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */
