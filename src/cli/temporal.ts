@@ -14,7 +14,8 @@ import { homeOf, namespace, type CommonOptions } from './options';
 import type { Home } from './project';
 import { serverOf } from './run/processes';
 
-const CONNECT_TIMEOUT = '3s';
+/** A busy machine takes seconds to answer. */
+const CONNECT_TIMEOUT = '10s';
 const KEYWORD = 2;
 const WORKFLOW_QUEUE = 1;
 /** The dev server forgets finished workflows after a day by default. */

@@ -57,9 +57,11 @@ async function readPayload(files: Store['files'], { claimData }: StorageDriverCl
   const text = await files.read(path);
   if (text === undefined || sha256(text) !== hash) {
     if (text !== undefined) await files.remove(path);
+    const state = text === undefined ? 'missing' : 'damaged';
+    const store = text === undefined ? 'use the store of the campaign (--home, CAMPAIGN_STORE), or ' : '';
     throw new OutsideFailure(
       'ArtifactDamaged',
-      `${path} is ${text === undefined ? 'missing' : 'damaged'} in this store; use the store of the campaign, or \`campaign run FILE --restart\``,
+      `${path} is ${state}, and its workflow can't continue; ${store}start it again with \`campaign run FILE --restart\`: finished work stays`,
     );
   }
   const entries = JSON.parse(metadata) as [string, string][];

@@ -201,7 +201,7 @@ function failingOf({ raw, workflowId }: Execution): Failing[] {
 }
 
 export const failureText = ({ workflowId, failures }: Failing): string =>
-  `the code of workflow ${workflowId} failed ${failures} times in a row: logs/control-worker.log says why`;
+  `the code of workflow ${workflowId} failed ${failures} times in a row: logs/control-worker.log says why; after the fix \`campaign run FILE --restart\``;
 
 /** Temporal's PendingActivityState, whose enum is in no package that this one depends on. */
 const states: Record<number, ActivitySnapshot['state']> = { 2: 'started', 3: 'cancelling' };
