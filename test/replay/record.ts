@@ -1,11 +1,11 @@
 /**
- * Records the histories that replay.test.ts replays: `make record-histories`, after a deliberate change of the workflows. Each stands in the file of
- * its workflow's id.
+ * Records the histories that replay.test.ts replays: `make record-histories`, after a deliberate change of the workflows' commands. Each recording is a
+ * new folder `histories/VERSION`, and each history is the file of its workflow's id there. Earlier versions stay as they are.
  */
 import { historyToJSON } from '@temporalio/common/lib/proto-utils';
 import type { WorkflowHandle } from '@temporalio/client';
 import { ApplicationFailure, Context, sleep } from '@temporalio/activity';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Answer, Decision } from '../../src/domain/approval';
 import { languageModelSchema } from '../../src/domain/endpoints';
@@ -124,17 +124,38 @@ const recordings: Record<string, Recording> = {
   },
 };
 
-const folder = join(__dirname, 'histories');
-/** A stack names folders of the machine. */
-const withoutPaths = (key: string, value: unknown): unknown => (key === 'stackTrace' ? '' : value);
+const histories = join(__dirname, 'histories');
+
+/** Fields that replay does not read. Most of them name the machine. */
+const UNUSED = ['identity', 'memo', 'header', 'requestId', 'stackTrace', 'taskId', 'userMetadata', 'workerVersion'];
+/** The same among the attributes of an event. */
+const UNUSED_ATTRIBUTES = ['input', 'taskQueue', 'historySizeBytes', 'retryPolicy'];
+
+/** Removes the unused fields of an event. The first one, the start of the workflow, is read whole. */
+function reduced(event: object, index: number): object {
+  const fields = JSON.parse(
+    JSON.stringify(event, (key, value) => (UNUSED.includes(key) ? undefined : value)),
+  ) as object;
+  if (index > 0)
+    for (const [name, attributes] of Object.entries(fields))
+      if (name.endsWith('EventAttributes')) for (const unused of UNUSED_ATTRIBUTES) delete attributes[unused];
+  return fields;
+}
 
 async function main(): Promise<void> {
   quiet();
   const env = await devServer();
   try {
-    await rm(folder, { recursive: true, force: true });
+    const versions = await readdir(histories);
+    const folder = join(histories, String(Math.max(0, ...versions.map(Number)) + 1));
     for (const [name, { keep, fields, replaced, drive }] of Object.entries(recordings)) {
-      const campaign = config({ name, arms: [], selection: { passes: 2, votes: 2 }, ...fields });
+      const campaign = config({
+        name,
+        plugins: ['examples/shop'],
+        arms: [],
+        selection: { passes: 2, votes: 2 },
+        ...fields,
+      });
       const { activities } = fakeActivities();
       Object.assign(activities, replaced?.({ ...activities }));
       await withWorkers(env, activities, async () => {
@@ -149,10 +170,8 @@ async function main(): Promise<void> {
           };
           const file = join(folder, `${id}.json`);
           await mkdir(dirname(file), { recursive: true });
-          await writeFile(
-            file,
-            `{"events":[\n${events.map((event) => JSON.stringify(event, withoutPaths)).join(',\n')}\n]}\n`,
-          );
+          const lines = events.map((event, n) => JSON.stringify(reduced(event, n)));
+          await writeFile(file, `{"events":[\n${lines.join(',\n')}\n]}\n`);
         }
       });
     }
