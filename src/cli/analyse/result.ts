@@ -14,7 +14,7 @@ import type { ReportedCitation, ReportedSelection } from '../../report/capabilit
 import type { Conversations } from './conversations';
 import type { AnalysisResult } from './steps';
 
-interface LackedCapability {
+export interface LackedCapability {
   capability: string;
   /** The label of most passes. */
   label: Label;
@@ -26,7 +26,7 @@ interface LackedCapability {
   reasons: { pass: number; reason: string; message?: number | undefined }[];
 }
 
-interface FailureBeginning extends FailureOrigin {
+export interface FailureBeginning extends FailureOrigin {
   votes: number;
   /** The message and its neighbours. */
   context: ReportedCitation['context'];
