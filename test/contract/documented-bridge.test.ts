@@ -33,17 +33,6 @@ const withReference = (source: string): string =>
       '"breakdown": {}, "reference": {"actions": [{"name": "answer", "arguments": {"sum": episodes[params["episode"]]["wanted"]}}], "tell": []}}',
     );
 
-test('as the page says, it gives an id again once it forgets closed episodes', async () => {
-  const open = bridgeOf(documented().replace('episodes[params["episode"]] = None', 'del episodes[params["episode"]]'));
-  expect(await checkEnvironment(await open())).toEqual([
-    {
-      check: 'reset',
-      problem: expect.stringContaining('"1" is the id of an episode that is still open'),
-      fix: 'give every episode an id of its own',
-    },
-  ]);
-});
-
 test.each([
   ['as it is', documented(), {}],
   ['with a reference', withReference(documented()), { actions: [{ name: 'answer', arguments: { sum: 5 } }], tell: [] }],

@@ -82,11 +82,6 @@ test('parameters or options that do not match are an error, not a choice', async
   await expect(choose('cancel', fittedOf(slow, options))).rejects.toThrow(/tokenPattern/);
 });
 
-test('words that JavaScript has for itself are words', async () => {
-  const { probabilities } = await choose('constructor toString valueOf', fitted);
-  expect(probabilities).toEqual((await choose('words that nobody knows', fitted)).probabilities);
-});
-
 const wishes = ['cancel', 'return'];
 const tasks: FitInput['tasks'] = Array.from({ length: 24 }, (_, n) => ({
   id: `t${n}`,
@@ -157,10 +152,3 @@ test('label_tokens: fitted and applied on what the base model says', async () =>
     chosen: 'returns',
   });
 }, 120_000);
-
-test('tasks that can not be fitted on are refused in Python’s words', async () => {
-  await expect(fit({}, tasks.slice(0, 1))).rejects.toMatchObject({
-    type: 'BadInput',
-    message: expect.stringContaining('cross-validation needs at least 2'),
-  });
-}, 60_000);

@@ -126,7 +126,7 @@ describe.each(Object.keys(stores))('in a %s', (kind) => {
     expect((await attemptOn('three')).optimizer(4)).toBe('1 of one;2 of one;3 of one;4 of two;');
   });
 
-  test.each(Array.from({ length: kind === 'folder' ? 12 : 3 }, (_, n) => n))(
+  test.each(Array.from({ length: kind === 'folder' ? 6 : 2 }, (_, n) => n))(
     'two owners whose requests are delayed write one line of states, and both come to its end (%i)',
     async (seed) => {
       const random = randomOf(`owners in a ${kind}`, seed);

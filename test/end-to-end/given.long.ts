@@ -4,14 +4,11 @@
  * replies over HTTP. What came of it is served, and exported, and served from there.
  */
 import OpenAI from 'openai';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { freePort } from '../../src/cli/ports';
 import type { Report } from '../../src/report/model';
-import { CampaignRun, command, reportOf, repository } from '../support/campaign-run';
+import { ANY_REWARDS, CampaignRun, command, reportOf, repository, withGateway } from '../support/campaign-run';
 import { type Play, say, startChatServer } from '../support/chat-server';
 import { temporaryFolder } from '../support/temporary-folder';
 
@@ -47,17 +44,7 @@ const parts = (user: string): string => `
 name: given
 analyst: { kind: given, capabilities: tau2-mock.yaml }
 synthesizer: { kind: given, modules: tau2-mock }
-calibration:
-  seeds: 4
-  rolloutsPerSeed: 4
-  meanReward: [0, 1]
-  successRate: [0, 1]
-  maxAllSuccess: 1
-  maxAllZero: 1
-  maxConstant: 1
-  minInformative: 0
-  minRewardStd: 0
-target:
+${ANY_REWARDS}target:
   kind: tau2
   domains: [mock]
   processes: 2
@@ -120,28 +107,11 @@ test('given capabilities and modules are selected outright, calibrated, trained,
   expect(await command(home, 'lineage', 'arms.grpo_target.success_rate', '--campaign', 'given')).toMatch(/rollouts/);
 });
 
-/** `campaign gateway` of what is named, until `work` has been done with its client; it ends in order. */
-async function withGateway(words: string[], work: (openai: OpenAI) => Promise<void>): Promise<void> {
-  const program = join(repository, 'bin', 'campaign');
-  const options = ['--home', root, 'gateway', ...words, '--port', '0', '--json'];
-  const child = spawn(process.execPath, [program, ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = once(child, 'exit');
-  try {
-    for await (const line of createInterface({ input: child.stdout })) {
-      const { url } = JSON.parse(line) as { url: string };
-      await work(new OpenAI({ baseURL: url, apiKey: 'none', maxRetries: 0 }));
-      break;
-    }
-  } finally {
-    child.kill('SIGTERM');
-  }
-  expect(await ended).toEqual([0, null]);
-}
-
 test('the campaign and its export serve the same routed policy, with an embedded server that ends with the gateway', async () => {
   await command(home, 'export', 'given', shared, '--license', 'mit');
   const said: string[] = [];
-  const ask = async (openai: OpenAI) => {
+  const ask = async (url: string) => {
+    const openai = new OpenAI({ baseURL: url, apiKey: 'none', maxRetries: 0 });
     const models = (await openai.models.list()).data.map(({ id }) => id);
     expect(models.slice(0, 2)).toEqual(['trace', 'base']);
     const messages = [{ role: 'user' as const, content: 'create a task for me' }];
@@ -153,8 +123,8 @@ test('the campaign and its export serve the same routed policy, with an embedded
       );
     }
   };
-  await withGateway(['given'], ask);
-  await withGateway([shared], ask);
+  await withGateway(home, ['given'], ask);
+  await withGateway(home, [shared], ask);
   expect(said[0]).toMatch(/\["/);
   expect(said.slice(2)).toEqual(said.slice(0, 2));
 });

@@ -1,13 +1,11 @@
 /** A plug-in is packed, installed into an empty folder without a network, and used by doctor, run, export and gateway. */
-import { execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fittedRouterSchema } from '../../src/routing/router';
 import { openFolderStore } from '../../src/store/open-store';
 import { artifactRefSchema } from '../../src/domain/artifacts';
-import { CampaignRun, command, repository, reportOf } from '../support/campaign-run';
+import { ANY_REWARDS, CampaignRun, command, repository, reportOf, withGateway } from '../support/campaign-run';
 import { temporaryFolder } from '../support/temporary-folder';
 
 jest.setTimeout(20 * 60_000);
@@ -25,18 +23,7 @@ baseModel: { path: ${repository}/models/base }
 rollouts: { tasks: 16 }
 analyst: { kind: given, capabilities: capabilities.json }
 synthesizer: { kind: generators }
-calibration:
-  seeds: 4
-  rolloutsPerSeed: 2
-  maxRounds: 1
-  meanReward: [0, 1]
-  successRate: [0, 1]
-  maxAllSuccess: 1
-  maxAllZero: 1
-  maxConstant: 1
-  minInformative: 0
-  minRewardStd: 0
-training: { groupsPerStep: 2, groupSize: 4, steps: 2, checkpointEvery: 2 }
+${ANY_REWARDS}training: { groupsPerStep: 2, groupSize: 4, steps: 2, checkpointEvery: 2 }
 validation: { seeds: 4, targetTasks: 8 }
 arms: []
 router: { kind: by_length, tasks: 8, words: 7 }
@@ -85,30 +72,17 @@ test('its router is fitted under its name and version, and plays', async () => {
 });
 
 /** The policies that play requests at the gateway of a campaign or a folder. */
-async function served(of: string, ...options: string[]): Promise<(string | null)[]> {
-  const args = ['--home', home.root, 'gateway', of, '--port', '0', '--json', ...options];
-  const gateway = spawn(join(repository, 'bin', 'campaign'), args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  const ended = once(gateway, 'close');
-  let errors = '';
-  gateway.stderr.on('data', (text: Buffer) => (errors += text.toString()));
-  try {
-    for await (const line of createInterface({ input: gateway.stdout })) {
-      const { url } = JSON.parse(line) as { url: string };
-      const policies: (string | null)[] = [];
-      for (const content of [SHORT, LONG]) {
-        const body = JSON.stringify({ model: 'trace', messages: [{ role: 'user', content }] });
-        const headers = { 'content-type': 'application/json' };
-        const answer = await fetch(`${url}/chat/completions`, { method: 'POST', headers, body });
-        policies.push(answer.headers.get('x-campaign-policy'));
-      }
-      return policies;
+const served = (...words: string[]) =>
+  withGateway(home, words, async (url) => {
+    const policies: (string | null)[] = [];
+    for (const content of [SHORT, LONG]) {
+      const body = JSON.stringify({ model: 'trace', messages: [{ role: 'user', content }] });
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(`${url}/chat/completions`, { method: 'POST', headers, body });
+      policies.push(answer.headers.get('x-campaign-policy'));
     }
-    throw new Error(errors);
-  } finally {
-    gateway.kill('SIGINT');
-    await ended;
-  }
-}
+    return policies;
+  });
 
 test('the gateway routes by it: of a campaign by itself, of a folder where the plug-in is named', async () => {
   const policies = ['base', 'tell_requested_information'];

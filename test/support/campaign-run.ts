@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { homeAt, type Home } from '../../src/cli/project';
 import { type Report, reportSchema } from '../../src/report/model';
@@ -22,6 +23,19 @@ export const shopLines = (lines: string): string =>
     .filter(([field]) => !new RegExp(`^${field}:`, 'm').test(lines))
     .map(([field, value]) => `${field}: ${JSON.stringify(value)}\n`)
     .join('');
+
+/** Lines of a campaign file: four seeds are calibrated, and any rewards pass. */
+export const ANY_REWARDS = `calibration:
+  seeds: 4
+  rolloutsPerSeed: 4
+  meanReward: [0, 1]
+  successRate: [0, 1]
+  maxAllSuccess: 1
+  maxAllZero: 1
+  maxConstant: 1
+  minInformative: 0
+  minRewardStd: 0
+`;
 
 /** Writes a campaign file of the preset demo with the given further lines, on the shop where they name no target. */
 export function writeCampaign(o: { file: string; name: string; lines: string; target?: object; model?: string }): void {
@@ -97,6 +111,28 @@ export const command = (home: Pick<Home, 'root'>, ...words: string[]): Promise<s
 export async function commandWith(env: NodeJS.ProcessEnv, { root }: Pick<Home, 'root'>, ...words: string[]) {
   const { stdout } = await promisify(execFile)(program, ['--home', root, ...words], { env, maxBuffer: 2 ** 26 });
   return stdout;
+}
+
+/** Runs `campaign gateway` with these words until `work` is done with its URL. */
+export async function withGateway<Result>(
+  { root }: Pick<Home, 'root'>,
+  words: string[],
+  work: (url: string) => Promise<Result>,
+): Promise<Result> {
+  const command = ['--home', root, 'gateway', ...words, '--port', '0', '--json'];
+  const gateway = spawn(program, command, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = once(gateway, 'exit');
+  let errors = '';
+  gateway.stderr.on('data', (text: Buffer) => (errors += text.toString()));
+  let url: string | undefined;
+  for await (const line of createInterface({ input: gateway.stdout })) {
+    ({ url } = JSON.parse(line) as { url: string });
+    break;
+  }
+  if (url === undefined) throw new Error(errors);
+  const result = await work(url).finally(() => gateway.kill('SIGTERM'));
+  expect(await ended).toEqual([0, null]);
+  return result;
 }
 
 export const reportOf = ({ root }: Pick<Home, 'root'>, name: string): Report =>

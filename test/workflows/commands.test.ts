@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { openFolderStore, openStore } from '../../src/store/open-store';
+import { openFolderStore } from '../../src/store/open-store';
 import { UserError } from '../../src/cli/errors';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { takeSnapshot } from '../../src/cli/watch/snapshot';
@@ -13,7 +13,6 @@ import { openBrowser } from '../support/browser';
 import { campaignCommand } from '../support/campaign-command';
 import { repository } from '../support/campaign-run';
 import { scoredRollout } from '../support/scored-rollout';
-import { bucket, sharedS3ForTests } from '../support/s3-server';
 import { temporaryFolder } from '../support/temporary-folder';
 import { type Begun, campaignsOn, until } from './campaigns';
 import { start, startDevServer } from './environment';
@@ -23,7 +22,6 @@ import { inSteps } from '../support/stored-keys';
 jest.setTimeout(120_000);
 const { env, begin } = campaignsOn(startDevServer);
 let server: AnnouncedServer;
-sharedS3ForTests();
 beforeAll(async () => {
   server = await announcedServer(home);
   server.isAt(env().address);
@@ -31,9 +29,9 @@ beforeAll(async () => {
 afterAll(() => server?.release());
 const home = temporaryFolder();
 
-/** In the home's store, or the bucket that stands in its place. */
+/** Puts an artifact into the home's store. */
 async function put(name: string, body: string, { producer = 'test', campaign = 'other' } = {}): Promise<ArtifactRef> {
-  const store = inSteps(await openStore(home), campaign);
+  const store = inSteps(openFolderStore(join(home, 'artifacts')), campaign);
   return store.put({ key: name, producer, inputs: [], mediaType: 'application/jsonl', body });
 }
 
@@ -172,16 +170,12 @@ test('all that are selected can be rejected; without a worker nothing can be dec
   });
 });
 
-test.each([
-  ['home', undefined],
-  ['bucket', `s3://${bucket}/view`],
-])('what waits in a %s is read and approved on the page of campaign view, in a browser', async (name, url) => {
-  if (url) process.env['CAMPAIGN_STORE'] = url;
+test('what waits is read and approved on the page of campaign view, in a browser', async () => {
+  const name = 'viewed';
   const begun = await begin({ name, approval: { capabilities: true } }, await stored(name));
   await waits(begun);
   const args = [join(repository, 'bin/campaign'), '--home', home, 'view', name, '--port', '0', '--json'];
-  const { env: variables } = process;
-  const view = spawn(process.execPath, args, { env: variables, stdio: ['ignore', 'pipe', 'inherit'] });
+  const view = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const [line] = (await once(createInterface({ input: view.stdout }), 'line')) as [string];
   const { url: page, rollouts } = JSON.parse(line) as { url: string; rollouts: number };
   expect(rollouts).toBe(3);
@@ -201,7 +195,6 @@ test.each([
     await browser.close();
     view.kill('SIGINT');
     await once(view, 'close');
-    delete process.env['CAMPAIGN_STORE'];
   }
   expect(begun.seen.record?.selection).toMatchObject({ selected: [{}, {}], decision: { kind: 'approve' } });
 });

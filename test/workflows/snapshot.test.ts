@@ -1,5 +1,4 @@
 /** Snapshots of campaigns whose workers are there, busy or away, and commands on campaigns that have ended, on a dev server. */
-import { ApplicationFailure } from '@temporalio/common';
 import type { TestWorkflowEnvironment } from '@temporalio/testing';
 import { bundleWorkflowCode, DefaultLogger, Worker } from '@temporalio/worker';
 import { hostname } from 'node:os';
@@ -95,19 +94,6 @@ test('what waits for a worker is told from what one has', async () => {
   });
 });
 
-test('an attempt that failed says when the next one is due, and why', async () => {
-  const rollOut = () =>
-    Promise.reject(ApplicationFailure.create({ type: 'PolicyServerUnavailable', message: 'nobody at :1' }));
-  await beside(['control', 'rollouts'], { rollOut }, async () => {
-    await start(env, { campaign: config({ name: 'retried' }) });
-    const { activities } = await seen('retried', (snapshot) =>
-      snapshot.activities.some(({ nextAttemptAt = 0, attempt }) => attempt > 2 && nextAttemptAt > Date.now() + 500),
-    );
-    expect(activities).toMatchObject([{ state: 'scheduled', lastFailure: 'nobody at :1' }]);
-    await env.client.workflow.getHandle('retried').terminate();
-  });
-});
-
 test('stage, children and their activities are known without a worker', async () => {
   await start(env, { campaign: config({ name: 'deep', arms: [] }) });
   const trains = ({ children }: Snapshot) =>
@@ -184,30 +170,6 @@ describe('following', () => {
     expect(told).toBe(3);
     expect(notes).toHaveLength(1);
   });
-
-  test('what an earlier look knew is shown until a worker answers', async () => {
-    const handle = await start(env, { campaign: config({ name: 'known' }) });
-    const { activities, children, ...rest } = await beside(['control'], {}, () =>
-      seen('known', ({ progress }) => progress?.stages[0]?.status === 'running'),
-    );
-    const known = { snapshot: { ...rest, activities, children }, at: 1000 };
-    const onSnapshot = async () => void (await handle.terminate());
-    const last = await following('known', { known, onSnapshot });
-    expect(last).toMatchObject({ status: 'TERMINATED', progress: rest.progress, progressAt: 1000 });
-  });
-
-  /** A server that answers every look with an error, as Temporal's client passes it on. */
-  function answering(code: number, details: string): Temporal {
-    const cause = Object.assign(new Error(`${code} ${details}`), { code, details, metadata: {} });
-    const describe = () => Promise.reject(new Error('Failed to describe workflow', { cause }));
-    const client = { workflow: { getHandle: () => ({ workflowId: 'x', describe }) } };
-    return { client, close: async () => undefined } as unknown as Temporal;
-  }
-
-  test('a server that refuses is not waited for', async () => {
-    const temporal = answering(7, 'PERMISSION_DENIED');
-    await expect(following('x', { temporal })).rejects.toThrow();
-  });
 });
 
 // Whatever way it ended, they say where it stands, without an error.
@@ -255,42 +217,5 @@ describe('`status`, `watch` and `report` with the server of a home', () => {
     expect(await progress()).toEqual(snapshot.progress);
     await writeStatus({ home, snapshot: { ...snapshot, runId: 'an earlier run' } });
     expect(await progress()).toBeUndefined();
-  });
-
-  describe('watch of a campaign whose server ends', () => {
-    const pause = () => new Promise((resolve) => setTimeout(resolve, 2500));
-    afterEach(async () => {
-      await server.release();
-      server = await announcedServer(home);
-      server.isAt(env.address);
-    });
-
-    test('waits while a supervisor may start it again, then shows the last state and ends', async () => {
-      const handle = await start(env, { campaign: config({ name: 'left' }) });
-      await writeStatus({ home, snapshot: await takeSnapshot(temporal, 'left') });
-      let ended = false;
-      const watched = command('watch', 'left').finally(() => (ended = true));
-      await pause();
-      server.isAt(undefined);
-      await pause();
-      expect(ended).toBe(false);
-      await server.release();
-      const { text, code } = await watched;
-      expect(code).toBe(0);
-      expect(jsonLines(text).map(({ status }) => status)).toContain('was running');
-      await handle.terminate();
-    });
-
-    test('goes on with the next one, at another address', async () => {
-      const handle = await start(env, { campaign: config({ name: 'moving' }) });
-      const watched = command('watch', 'moving');
-      await pause();
-      const at = env.address.replace('127.0.0.1', 'localhost');
-      expect(at).not.toBe(env.address);
-      server.isAt(at);
-      await pause();
-      await handle.terminate();
-      expect(jsonLines((await watched).text).map(({ status }) => status)).toContain('terminated');
-    });
   });
 });

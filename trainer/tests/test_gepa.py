@@ -198,21 +198,6 @@ def test_a_worker_that_can_not_answer_ends_it_with_an_error(tmp_path, broken):
     assert error["type"] == "RolloutsFailed" and error["message"].endswith(": no server")
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"place": "after"}, 'place "after"'),
-        ({"budget": 3}, "budget 3: no such field"),
-    ],
-)
-def test_a_bad_job_names_its_field(tmp_path, changes, words):
-    worker = Worker(tmp_path, make_job(tmp_path, **changes)).run()
-    assert worker.exit_code == 1
-    (message,) = worker.messages
-    assert message["error"]["type"] == "BadJob"
-    assert words in message["error"]["message"]
-
-
 def rollout(text: str, **changes: Any) -> Rollout:
     messages = [
         {"role": "system", "content": "policy " + text},

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM
 
-from trainer import model_folder
 from trainer.__main__ import main
 from trainer.command import REFUSED, BadInput
 from trainer.model_folder import (
@@ -57,31 +55,6 @@ def test_the_id_is_the_folders_name_and_a_hash_of_all_files(model, tmp_path):
     assert base_id(links) == base_id(model) == base_id(BASE)
     (model / "generation_config.json").write_text("{}")
     assert base_id(model) != base_id(BASE)
-
-
-def test_what_has_not_changed_is_not_read_again(model, tmp_path, monkeypatch):
-    read: list[Path] = []
-    digest = model_folder._digest
-    monkeypatch.setattr(model_folder, "_digest", lambda folder, *rest: read.append(folder) or digest(folder, *rest))
-    monkeypatch.setenv("CAMPAIGN_HOME", str(tmp_path))
-    first = base_id(model)
-    assert (base_id(model), len(read)) == (first, 1)
-    # Of the same size with its old times: what a program can set back is not all that is looked at.
-    weights = model / "model.safetensors"
-    times = weights.stat()
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
-    os.utime(weights, ns=(times.st_atime_ns, times.st_mtime_ns))
-    changed = base_id(model)
-    assert changed != first and len(read) == 2
-    assert (base_id(model), len(read)) == (changed, 2)
-    for kept in ("{", "[]", json.dumps({str(model): 1})):
-        (tmp_path / "base-ids.json").write_text(kept)
-        assert base_id(model) == changed
-        assert str(model) in json.loads((tmp_path / "base-ids.json").read_text())
-    monkeypatch.setenv("CAMPAIGN_HOME", str(model / "model.safetensors" / "none"))
-    assert base_id(model) == changed
 
 
 def test_the_id_is_told_without_loading_a_model(tmp_path):

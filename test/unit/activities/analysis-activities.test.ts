@@ -221,16 +221,6 @@ test('a synthesizer reads the citations of a selected capability from the store:
   expect(told).toEqual([{ candidate: { ...candidate, citations }, others: [] }]);
 });
 
-test('an environment is written anew where other capabilities are selected beside it, which the synthesizer is told', async () => {
-  const input = asked(2);
-  const others = [{ name: 'refuse_politely', definition: 'Refuses.' }];
-  await run(activities().synthesize, input);
-  await run(activities().synthesize, { ...input, others });
-  await run(activities().synthesize, { ...input, others });
-  expect(calls).toEqual(['write', 'write']);
-  expect(told.map((input) => input.others)).toEqual([[], others]);
-});
-
 test.each(['\n', '\r', '\u2028', '\u2029'])(
   'a rationale stays a comment, whatever ends its lines (%j)',
   async (end) => {
@@ -239,11 +229,6 @@ test.each(['\n', '\r', '\u2028', '\u2029'])(
     expect((await store.read(ref)).toString()).toBe('export const n = 1;\n// Rationale: a throw 1\n');
   },
 );
-
-test('a kind that the worker does not know is told', async () => {
-  const failure = { type: 'BadInput', message: expect.stringMatching(/"llm" is not known to this worker.*counting/) };
-  await expect(run(activities().discover, { ...about({ kind: 'llm' }), rule })).rejects.toMatchObject(failure);
-});
 
 describe('a campaign and `campaign analyse` over the same rollouts', () => {
   const analyst = { kind: 'counting', word: 'shared' };

@@ -86,16 +86,6 @@ test('a step heartbeats while it waits, and ends once Temporal has not answered 
   expect(beats).toBeGreaterThan(2);
 });
 
-test('what only later stages need is no lack of a campaign that stops after its rollouts', async () => {
-  const target = { kind: 'process', command: [process.execPath, join(__dirname, '../../support/two-party.mjs')] };
-  const synthesizer = { kind: 'given', modules: '/no/modules' };
-  const own = campaignSchema.parse({ ...campaign, target, synthesizer, arms: [] });
-  await expect(run(activities.prepare, { campaign: own })).rejects.toThrow('/no/modules');
-  const analysis = run(activities.prepare, { campaign: { ...own, synthesizer: { kind: 'generators' } } });
-  await expect(analysis).rejects.toThrow('analyst.kind is "rules"');
-  expect((await run(activities.prepare, { campaign: own, until: 'rollouts' })).target.name).toBe('phone');
-});
-
 test('the pool is that of the store and of the base model, to which a server’s context belongs, unless one is named', async () => {
   const policyServer = { kind: 'vllm', url: 'http://127.0.0.1:2', contextTokens: 8192 };
   const [own, other] = [await prepared({}), await prepared({ policyServer })];

@@ -5,15 +5,11 @@ import { createRolloutActivities } from '../../../src/activities';
 import type { SearchPromptInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/store/open-store';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
-import { runChecks } from '../../../src/checks/check';
-import { languageModelChecks } from '../../../src/cli/checks/endpoints';
 import { languageModelSchema } from '../../../src/domain/endpoints';
 import { registry, shopParts } from '../../support/kinds';
 import { gepa } from '../../../src/workflows/arms/gepa';
 import { putPlan, run as runActivity } from '../../support/activity-inputs';
-import { startChatServer } from '../../support/chat-server';
 import { countingEnvironment, countingPolicy } from '../../support/counting-environment';
-import { streamed } from '../../support/model-endpoint';
 import { poolOf } from '../../support/environment-pool';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
 
@@ -42,22 +38,6 @@ describe('its language model', () => {
     expect(() => asked({})).toThrow(
       /^arms\.gepa\.reflection is missing, and analyst\.kind is rules, .*: set reflection \{ url, model, apiKeyEnv \}/,
     );
-  });
-
-  test('is asked by doctor, once; one that is missing is told before a campaign starts', async () => {
-    const server = await startChatServer(streamed('OK'));
-    const reflection = { ...model, url: server.url };
-    const names = async (read: ReturnType<typeof campaign>) =>
-      (await runChecks(languageModelChecks(read, { asks: true }))).map(({ name, ok }) => [name, ok]);
-    expect(await names(campaign({ reflection }))).toEqual([['language model of the arms.gepa.reflection', true]]);
-    const analyst = { kind: 'llm', ...reflection };
-    expect(await names(campaign({}, { analyst }))).toEqual([['language model of the analyst', true]]);
-    await server.close();
-    expect(server.requests).toHaveLength(2);
-    const keyless = campaign({ reflection: { ...model, apiKeyEnv: 'NOT_SET' } });
-    expect(await runChecks(languageModelChecks(keyless, { asks: false }))).toMatchObject([
-      { ok: false, detail: expect.stringMatching(/^arms\.gepa\.reflection\.apiKeyEnv is NOT_SET/) as string },
-    ]);
   });
 });
 
@@ -95,28 +75,6 @@ describe('the activity', () => {
   };
   const search = (more: object) =>
     campaign({ reflection: model, ...more }).arms[0] as unknown as SearchPromptInput['search'];
-
-  test.each<[string, Partial<SearchPromptInput>, RegExp, string]>([
-    [
-      'too few rollouts',
-      { rollouts: 3 },
-      /^arm gepa: it may make 3 rollouts, and needs 4 .*lower validationTasks$/,
-      'count',
-    ],
-    ['too few tasks', { search: search({ minibatchSize: 3 }) }, /^arm gepa: 4 train tasks are too few/, 'count'],
-    [
-      'no policy',
-      { search: search({ place: 'instead', minibatchSize: 1 }) },
-      /no policy text to replace; set prompt$/,
-      ' ',
-    ],
-  ])('refuses %s', async (_, more, message, policy) => {
-    await expect(run(more, 'python', policy)).rejects.toMatchObject({
-      type: 'BadInput',
-      nonRetryable: true,
-      message: expect.stringMatching(message) as string,
-    });
-  });
 
   test('gives the process neither keys nor anything else of its environment', async () => {
     const python = join(home, 'python');

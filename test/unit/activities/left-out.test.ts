@@ -64,13 +64,6 @@ test('the tasks of a batch are the seeds that are left, and the same whoever ask
   expect(await resolved()).toEqual(['seed-0', 'seed-1', 'seed-2', 'seed-3']);
 });
 
-test('where most seeds say one there is nothing to use', async () => {
-  const module = await moduleOf({ says: 'seed % 2 === 0' });
-  await expect(outOf(module)).rejects.toThrow(
-    /10 seeds from 0 on say the text of a test task, and 8 others are needed/,
-  );
-});
-
 test('test tasks are read once for all workers', async () => {
   // As of one whose user a model plays: a look asks nobody.
   const seen = (change = '') => ({

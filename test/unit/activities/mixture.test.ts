@@ -1,8 +1,7 @@
 /** Several synthesized environments as one: it keeps an environment's contract, and each task is its own environment's. */
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { EnvironmentPool } from '../../../src/activities/environments';
-import { takeModules as takeModulesOf } from '../../../src/activities/synthesis';
 import { inputsOf, resolveTasks } from '../../../src/activities/tasks';
 import type { TaskSet } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/store/open-store';
@@ -117,19 +116,5 @@ describe('tasks', () => {
     // Fewer groups than that: as many environments as there are pairs, and in the end as many tasks of each.
     for (let n = 0; n < 24; n += 4) expect(environmentsOf(tasks.slice(n, n + 4))).toBe(2);
     expect([0, 1, 2].map((n) => tasks.filter((task) => task.startsWith(`${n}/`)).length)).toEqual([8, 8, 8]);
-  });
-});
-
-describe('modules of a folder', () => {
-  const takeModules = ({ folder }: { folder: string }) => takeModulesOf({ store }, { folder });
-
-  test('are the .js files of a folder, by name', async () => {
-    const folder = mkdtempSync(join(home, 'brought-'));
-    for (const file of ['b.js', 'a.js', 'notes.txt']) writeFileSync(join(folder, file), file);
-    const taken = await takeModules({ folder });
-    expect(taken.map(({ file }) => file)).toEqual(['a.js', 'b.js']);
-    const texts = await Promise.all(taken.map(async ({ module }) => String(await store.read(module))));
-    expect(texts).toEqual(['a.js', 'b.js']);
-    expect(await takeModules({ folder })).toEqual(taken);
   });
 });

@@ -1,8 +1,7 @@
 /** Simulated users and judges over HTTP in the rollouts of a step: conversations, failures, and what the campaign that plays pays for them. */
 import { join, resolve } from 'node:path';
-import { EnvironmentPool, type PlayingFor } from '../../../src/activities/environments';
+import { EnvironmentPool } from '../../../src/activities/environments';
 import { createRolloutActivities } from '../../../src/activities';
-import { TEST_TEXTS, testTexts } from '../../../src/activities/tasks';
 import type { RollOutInput } from '../../../src/activities/types';
 import { openFolderStore } from '../../../src/store/open-store';
 import { type ChatModel, chatModelSchema } from '../../../src/domain/endpoints';
@@ -178,23 +177,4 @@ test('a budget stops base rollouts; with a larger one they continue, and nothing
     { role: 'judge', requests: 6 },
     { role: 'user', requests: 18 },
   ]);
-});
-
-test('rollouts that are under way when the budget is spent go on to their ends', async () => {
-  const batch = { attempts: 8, concurrency: 4 };
-  await expect(play({ ...batch, budget: { tokens: ROLLOUT } })).rejects.toMatchObject({ type: 'BudgetSpent' });
-  expect(requests()).toEqual([12, 4]);
-  expect(await play(batch)).toMatchObject({ scored: 8, reused: 4 });
-});
-
-test('what a user says to read the test tasks is counted for the campaign that reads them first', async () => {
-  const read = async (payer: PlayingFor) => {
-    const { store, environments } = worker();
-    const environment = await environments.paidBy(payer).get(target());
-    return testTexts({ store, environment, progress: () => undefined });
-  };
-  const texts = await read({ campaign: 'one', budget: {}, step: TEST_TEXTS });
-  expect(await read({ campaign: 'two', budget: {}, step: TEST_TEXTS })).toEqual(texts);
-  expect(await spent()).toMatchObject([{ role: 'user', step: 'texts of the test tasks', requests: 2 }]);
-  expect(await spent('two')).toEqual([]);
 });

@@ -134,11 +134,4 @@ describe('the given analyst', () => {
     const refused = open({ ...labeled, labels: { 'run_0.json': pass } });
     await expect(refused).rejects.toMatchObject(badInput(/run_0\.json: /));
   });
-
-  it('refuses a file that is not there', async () => {
-    const file = join(tmpdir(), 'nowhere', 'given.yaml');
-    await expect(given.open({ kind: 'given', capabilities: file }, undefined)).rejects.toMatchObject(
-      badInput(/^analyst\.capabilities /),
-    );
-  });
 });

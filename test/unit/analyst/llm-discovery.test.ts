@@ -76,21 +76,6 @@ describe('one chunk', () => {
     expect(other?.seed).not.toBe(question?.seed);
   });
 
-  it.each([
-    ['012345', '0145'],
-    ['1234', '1234'],
-    ['', ''],
-  ])('of those that may be quoted, %j, names four at most, of both outcomes: %j', async (may, named) => {
-    const attempts = [0, 1, 2, 3, 4, 5].map((attempt) => trajectory({ task: 't', attempt, passed: attempt > 3 }));
-    const lacking = ['r1', 'r2', 'r3', 'r3', 'r4'].map((id) => step(id));
-    const keys = (numbers: string) => [...numbers].map((n) => `key-t-${n}`);
-    const { candidates } = await discover(() => found(capability({ lacking, shown: [step('r5'), step('r6')] })), {
-      rollouts: attempts,
-      quotable: new Set(keys(may)),
-    });
-    expect(candidates[0]?.examples).toEqual(keys(named));
-  });
-
   it('reports faults, with the rollouts that show them', async () => {
     const verbatim = 'unlike r4.2, r9, tr1';
     const steps = [{ ...step('r3', 1), says: verbatim }];
@@ -214,25 +199,6 @@ describe('several chunks', () => {
     const merge = questions.at(-1)?.messages.at(-1)?.content;
     expect(merge).toContain('lacking (1 attempts):\n- r1.2: what r1 shows\nshown (1 attempts):\n- r2.2: what r2 shows');
     expect(told.at(-1)).toBe('4/4');
-  });
-
-  it('need no merging where one alone found something, and are not asked without a failure', async () => {
-    const one = await discover((asked) => (asked.includes('Failed: r3.') ? proposalFor(asked) : found()), all, chunked);
-    expect(one.candidates.map(({ name }) => name)).toEqual(['ask_before_writing']);
-    expect(one.questions).toHaveLength(3);
-    const passed = ['x', 'y'].map((task) => trajectory({ task, passed: true }));
-    const { questions } = await discover(proposalFor, { ...all, rollouts: [...pairs.slice(0, 2), ...passed] }, chunked);
-    expect(questions).toHaveLength(1);
-  });
-
-  it('keep the replies of the others where one fails, and fail by what no retry mends', async () => {
-    const { analyst, questions, work } = analystAsking(
-      (asked, { messages }) =>
-        messages.some(({ content }) => content.includes('Failed: r1.')) ? 'no' : proposalFor(asked),
-      chunked,
-    );
-    await expect(analyst.discover({ ...work, ...all, rule })).rejects.toMatchObject({ type: 'AnswerInvalid' });
-    expect(questions).toHaveLength(4);
   });
 
   it('are merged in rounds where the proposals are too many for one request', async () => {

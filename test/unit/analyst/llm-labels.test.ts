@@ -103,14 +103,6 @@ describe('a pass', () => {
     expect(before('label')).toContain('{{trajectories}}');
   });
 
-  it('fails as a whole where a chunk stays wrong', async () => {
-    const wrong = answering({ labelsPerChunk: 2 }, (id, usual) => (id === 'r4' ? {} : usual));
-    await expect(labelOf(wrong)).rejects.toMatchObject({
-      type: 'AnswerInvalid',
-      message: expect.stringContaining('r4.labels: write {'),
-    });
-  });
-
   it('names trajectories by what people know: `r1.2` is known to the prompt alone', async () => {
     const reason = 'r1.2 books as r2.3 does not, and r4 neither';
     const naming = { ...failed(['LACKING', 2, reason]), failure: { ...begins, reason } };
@@ -118,12 +110,6 @@ describe('a pass', () => {
     const told = 'message 2 books as message 3 of task a, attempt 1 does not, and task c, attempt 0 neither';
     expect(pass.reasons?.['ask_first']?.['key-a-0']).toEqual({ reason: told, message: 2 });
     expect(pass.failures?.['key-a-0']).toEqual({ ...begins, reason: told });
-  });
-
-  it('asks nothing where there is nothing to label for', async () => {
-    const { pass, questions } = await labelOf(answering(), { candidates: [] });
-    expect(pass.totals).toEqual({ total_failed: 2, total_passed: 2 });
-    expect([pass.labels, questions]).toEqual([{}, []]);
   });
 });
 
@@ -138,27 +124,6 @@ describe('an answer', () => {
     const given = read(answer);
     return 'value' in given ? given.value.get('r1') : given.defects;
   };
-  const reasoned = (label: string, reason: object) => ({
-    labels: new Map([
-      ['ask_first', label],
-      ['read_results', 'NA'],
-    ]),
-    reasons: new Map([
-      ['ask_first', reason],
-      ['read_results', { reason: 'nothing to read' }],
-    ]),
-  });
-
-  it.each<[string, unknown, object]>([
-    ['with its message', ['LACKING', 2, ' why '], reasoned('LACKING', { reason: 'why', message: 2 })],
-    // The labels need not hang on the failure.
-    ['on another message', ['PRESENT', 'r1.4', 'why'], reasoned('PRESENT', { reason: 'why', message: 4 })],
-    ['NA without a place', ['NA', 'why'], reasoned('NA', { reason: 'why' })],
-    ['NA with one', ['NA', 1, 'why'], reasoned('NA', { reason: 'why', message: 1 })],
-  ])('may label %s', (_, label, expected) => {
-    expect(ofFirst(both(failed(label)))).toEqual({ failure: begins, ...expected });
-  });
-
   it('may say where a failure begins as it stands in the trajectory, and label NA what is not the agent’s', () => {
     const failure = { of: 'agent', message: 4, reason: 'why' };
     expect(ofFirst(began({ ...failure, message: 'r1.4', reason: ' why ' }))).toMatchObject({ failure });

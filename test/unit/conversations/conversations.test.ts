@@ -83,12 +83,6 @@ describe('JSON lines', () => {
     expect(conversations.map(({ id, task, reward }) => `${id} ${task} ${reward}`)).toEqual(['1 1 1', '3 3 0']);
   });
 
-  it('reads a line separator within a text as a part of it, and a byte order mark as nothing', async () => {
-    const text = '\uFEFF{"messages":[{"role":"assistant","content":"a\u2028b"}],"passed":true}\r\n';
-    const { conversations } = await read(text);
-    expect(conversations[0]?.messages).toEqual([{ role: 'assistant', content: 'a\u2028b' }]);
-  });
-
   it('reads references, also with the outputs of tau-bench', async () => {
     const actions = [{ name: 'renew', arguments: { card: '9' } }];
     const { conversations } = await read(
@@ -140,13 +134,6 @@ describe('JSON lines', () => {
     ['a JSON list', () => fileOf([JSON.stringify([named])], 'all.json')],
   ])('refuses %s', async (_, file) => {
     await expect(readConversations({ files: [file()] })).rejects.toThrow();
-  });
-
-  it('tells ids apart by file where two files have the same', async () => {
-    const { conversations } = await readConversations({
-      files: ['a.jsonl', 'b.jsonl'].map((name) => fileOf([named], name)),
-    });
-    expect(conversations.map(({ id, task }) => `${id} ${task}`)).toEqual(['a.jsonl:a a', 'b.jsonl:a a']);
   });
 });
 

@@ -84,27 +84,6 @@ test.each([BAD[0]!, BAD[2]!, AFTER_A_CALL])('%s is found by the check', async (_
   expect(findings).toMatchObject([{ check: 'task train-0', problem: expect.stringMatching(message) as string }]);
 });
 
-test('the first request is no exception: it is named before the campaign begins', async () => {
-  const environment = agent('');
-  const file = join(root, 'first.mjs');
-  writeFileSync(
-    file,
-    `await fetch(process.env.OPENAI_BASE_URL + '/chat/completions', {
-       method: 'POST', headers: { authorization: 'Bearer ' + process.env.OPENAI_API_KEY }, body: '{"model":"x","messages":"hello"}' });
-     console.log('{"reward": 0}');`,
-  );
-  const first = openAgent({
-    ...{ command: [process.execPath, file], tasks, folder: root, version: '1', readOnlyTools: [] },
-    ...{ maxSteps: 20, maxProcesses: 500, silenceSeconds: 60 },
-  });
-  await expect(first.describe()).rejects.toMatchObject({
-    type: 'BadEnvironment',
-    message: expect.stringContaining('messages is "hello"') as string,
-  });
-  await first.close();
-  await environment.close();
-});
-
 const GOOD: [name: string, text: string][] = [
   ['what models there are', 'await send(undefined, { path: "/models", method: "GET" })'],
   ['its model', 'await send(undefined, { path: "/models/" + process.env.OPENAI_MODEL, method: "GET" })'],

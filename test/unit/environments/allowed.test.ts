@@ -127,7 +127,7 @@ describe('in a worker', () => {
       client: {
         workflow: {
           getHandle: (name: string) => ({
-            describe: async () => ({ status: { name: open.has(name) ? 'RUNNING' : 'FAILED' } }),
+            describe: async () => ({ status: { name: open.has(name) ? 'RUNNING' : 'FAILED' }, raw: {} }),
           }),
         },
       },

@@ -1,10 +1,9 @@
 /** `campaign env check`: honest environments pass; of those with one violation it is the violation that is found. */
 import { join } from 'node:path';
 import type { Environment } from '../../../src/domain/environment';
-import { checkAloud } from '../../../src/cli/environment-check';
 import { checkEnvironment, type Finding } from '../../../src/environments/conformance';
 import { openProcessEnvironment } from '../../../src/environments/process';
-import { countingEnvironment, type CountingOptions } from '../../support/counting-environment';
+import { countingEnvironment } from '../../support/counting-environment';
 
 const ledger = (violation: string) => async () =>
   openProcessEnvironment({
@@ -20,11 +19,6 @@ async function check(open: () => Promise<Environment>): Promise<{ findings: Find
   await environment.close();
   return { findings, notes };
 }
-/** Of an environment in process, without a second one. */
-const findingsOf = (options: CountingOptions, changes: Partial<Environment> = {}) =>
-  checkEnvironment({ ...countingEnvironment(options), ...changes });
-const problemsOf = async (method: string, changes: Partial<Environment>) =>
-  (await findingsOf({}, changes)).filter(({ check }) => check === method).map(({ problem }) => problem);
 
 test('an honest environment passes, with nothing to note', async () => {
   expect(await check(ledger('none'))).toEqual({ findings: [], notes: [] });
@@ -87,40 +81,3 @@ test.each(table)(
   },
   40_000,
 );
-
-test('noted, not found: a write that nobody saw succeed', async () => {
-  const { findings, notes } = await check(ledger('no reference and a write that never succeeds'));
-  expect([findings, notes.map((note) => note.check)]).toEqual([[], expect.arrayContaining(['step'])]);
-}, 60_000);
-
-test('aloud: what takes longer than a campaign waits is noted', async () => {
-  const command = [
-    '/bin/sh',
-    '-c',
-    `sleep 1.5; exec ${process.execPath} ${join(__dirname, '../../support/ledger.mjs')} none`,
-  ];
-  const noted = async (silenceSeconds: number) => {
-    const lines: string[] = [];
-    const say = (line: string) => void lines.push(line);
-    const open = async () => openProcessEnvironment({ command });
-    expect(await checkAloud({ open, isUserPlayed: () => false, silenceSeconds, say })).toEqual([]);
-    return lines.filter((line) => line.includes('silenceSeconds'));
-  };
-  expect(await noted(1)).toHaveLength(1);
-  expect(await noted(120)).toEqual([]);
-}, 30_000);
-
-test('a program that is not there, and one that ends at once', async () => {
-  for (const command of [['no-such-program'], [process.execPath, '-e', 'process.exit(1)']])
-    expect((await check(async () => openProcessEnvironment({ command }))).findings).toMatchObject([
-      { check: 'describe' },
-    ]);
-});
-
-describe('of an environment in process', () => {
-  test('splits that overlap or are mixed', async () => {
-    const overlapping: Environment['tasks'] = async (split) => [{ id: 'n-1', split }];
-    const mixed: Environment['tasks'] = async (split) => [{ id: `n-${split}`, split: 'train' }];
-    for (const tasks of [overlapping, mixed]) expect(await problemsOf('tasks', { tasks })).toHaveLength(1);
-  });
-});

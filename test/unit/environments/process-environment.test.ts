@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '../../../src/domain/environment';
 import { type AssistantMessage, readArguments } from '../../../src/domain/messages';
 import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../../src/environments/process';
-import type { Method } from '../../../src/environments/protocol';
 import { serveEnvironment } from '../../../src/environments/serve';
 import { countingEnvironment } from '../../support/counting-environment';
 import { processesWith } from '../../support/programs';
@@ -80,22 +79,6 @@ test('a process that hangs is killed and counts as dead', async () => {
   await environment.reset(task);
 });
 
-test('a slow answer is no hang as long as others come', async () => {
-  const environment = bridge(
-    `if (method === 'step') return setTimeout(() => send(id, { messages: [], done: true }), 3500);
-     send(id, { reward: 1, breakdown: {} });`,
-    { silenceMs: 2500 },
-  );
-  const episode = await environment.reset(task);
-  let ended = false;
-  const slow = episode.step(message).finally(() => (ended = true));
-  while (!ended) {
-    await episode.evaluate('max_steps');
-    await sleep(20);
-  }
-  expect(await slow).toEqual({ messages: [], done: true });
-});
-
 const NESTED = `'{"jsonrpc":"2.0","id":' + id + ',"result":' + '['.repeat(5e5) + ']'.repeat(5e5) + '}\\n'`;
 const MANY = `'{"jsonrpc":"2.0","id":' + id + ',"result":[' + '{},'.repeat(1e6) + '{}]}\\n'`;
 
@@ -126,34 +109,6 @@ test.each([
   await expect(episode.step(twoCalls)).rejects.toMatchObject(wrong);
 });
 
-test.each<[Method, result: unknown, names: string, value: string]>([
-  ['evaluate', { reward: 0.5, breakdown: { db: null } }, 'evaluate: breakdown.db:', 'received null'],
-  ['evaluate', {}, 'evaluate: reward:', 'missing'],
-  ['evaluate', { judge: [[{ role: 'Judge', content: 'a' }]] }, 'evaluate: judge.0.0.role:', 'received "Judge"'],
-  ['step', { messages: [{ role: 'function', content: 'a' }], done: false }, 'messages.0.role:', 'received "function"'],
-  ['reset', { episode: 7, messages: [], tools: [], maxSteps: 3 }, 'reset: episode:', 'received 7'],
-  ['tasks', { tasks: [{ id: 't', split: 'dev' }] }, 'tasks: tasks.0.split:', 'received "dev"'],
-  [
-    'describe',
-    { name: 'n', version: 1.5, policy: 'p', tools: [], maxSteps: 1, hasReference: false },
-    'describe: version:',
-    'received 1.5',
-  ],
-])('an answer to %s of another shape is named by field and value: %j', async (method, result, names, value) => {
-  const environment = bridge(`send(id, ${JSON.stringify(result)});`);
-  const ask = {
-    describe: () => environment.describe(),
-    tasks: () => environment.tasks('train'),
-    reset: () => environment.reset(own),
-    step: async () => (await environment.reset(task)).step(message),
-    evaluate: async () => (await environment.reset(task)).evaluate('agent_stop'),
-  };
-  const error = await ask[method as keyof typeof ask]().then(String, (thrown: Error) => thrown);
-  expect(error).toMatchObject(failure('BadEnvironment', names));
-  for (const words of [value, `docs/environments.md says of ${method}`])
-    expect(error).toMatchObject({ message: expect.stringContaining(words) });
-});
-
 test('an environment must answer the agent before its next turn, and end within 10,000 of them', async () => {
   const silent = await bridge(`send(id, { messages: [], done: params.message.content === 'end' });`).reset(task);
   await expect(silent.step(message)).rejects.toMatchObject(failure('BadEnvironment', 'step: messages is empty'));
@@ -180,30 +135,6 @@ test('an error of the environment fails one request only', async () => {
   const environment = bridge(`fail(id, -32000, 'task own: no such order');`);
   await expect(environment.reset(own)).rejects.toMatchObject(failure('EnvironmentFailed', 'no such order'));
   expect((await environment.reset(task)).start.maxSteps).toBe(3);
-});
-
-test('a schema that is none is refused where it is described; a command that is not there where it is run', async () => {
-  const described = bridge(
-    `send(id, { name: 'n', version: '1', policy: 'p', maxSteps: 1, hasReference: false,
-       tools: [{ name: 'pay', description: 'pays', parameters: { type: 'object', properties: {}, required: 'amount' } }] });`,
-  );
-  await expect(described.describe()).rejects.toMatchObject(
-    failure('BadEnvironment', 'describe: tools.0.parameters.required: must be a list of names'),
-  );
-  await expect(open({ command: ['no-such-command-at-all'] }).describe()).rejects.toMatchObject({
-    type: 'EnvironmentMissing',
-    message: expect.stringMatching(/no-such-command-at-all.*can't be started on/),
-  });
-});
-
-test('closing ends the process, even one that ignores the end of its input', async () => {
-  const environment = bridge(
-    `process.stdin.on('end', () => setInterval(() => {}, 1000)); send(id, says(process.pid));`,
-  );
-  await (await environment.reset(task)).step(message);
-  expect(processesWith(join(folder, 'bridge-0.js'))).not.toEqual([]);
-  await environment.close();
-  expect(processesWith(join(folder, 'bridge-0.js'))).toEqual([]);
 });
 
 test('a process that nothing needs for a while ends, and is started again', async () => {
@@ -275,15 +206,6 @@ describe('hostile processes', () => {
   test('print of one among several: all of them may be tried again', async () => {
     for (const failed of await beside(`console.log('debug');`))
       expect(failed).toMatchObject({ reason: { type: 'EnvironmentDied' } });
-  });
-
-  test('the last words are kept to 4 KiB', async () => {
-    const environment = bridge(
-      `process.stderr.write('a'.repeat(1e6) + '\\n' + 'trace '.repeat(500) + 'KeyError', () => process.exit(1));`,
-    );
-    const { message: said } = (await (await environment.reset(task)).step(message).catch((error) => error)) as Error;
-    expect(said).toMatch(/^environment process .*exit code 1.*\.\.\. a+\n(trace ){500}KeyError$/s);
-    expect(said.length).toBeLessThan(5000);
   });
 
   test('an id given to two open episodes: neither is scored, and the next reset is', async () => {

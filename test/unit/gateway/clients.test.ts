@@ -162,26 +162,6 @@ describe('an answer', () => {
     expect(asked()).toMatchObject(more);
   });
 
-  interface Said {
-    content: string;
-    tool_calls?: object[];
-  }
-  const unread = { content: 'so', tool_calls: [{ index: 0, ...call('{') }] };
-  test.each<[string, Said, string]>([
-    ['the end', { content: 'x' }, 'stop'],
-    ['the limit', { content: 'x' }, 'length'],
-    ['a filter', { content: 'x' }, 'content_filter'],
-    ['a call that can’t be read', unread, 'tool_calls'],
-  ])('ended by %s says so, whole and streamed', async (_, said, finish_reason) => {
-    const whole = () => ({ choices: [{ message: said, finish_reason }] });
-    const inParts = streaming([chunk(said), chunk({}, finish_reason)]);
-    server.complete = (body, response) => (body['stream'] ? inParts(body, response) : whole());
-    for (const { choices } of [await chat(), await openai.chat.completions.stream(chatOf()).finalChatCompletion()]) {
-      expect(choices[0]!.finish_reason).toBe(said.tool_calls ? 'stop' : finish_reason);
-      expect(choices[0]!.message).toMatchObject({ content: said.tool_calls ? 'so\nlook({)' : 'x' });
-    }
-  });
-
   test('that is sent back with calls that can’t be read goes on: they are text, as in rollouts', async () => {
     const deep = `{"a":${'['.repeat(5000)}${']'.repeat(5000)}}`;
     const calls = [call('{'), call(deep), call('{"at": 2}')];
@@ -193,22 +173,6 @@ describe('an answer', () => {
     ]);
     await chat({ messages: [user('a book'), { role: 'assistant', tool_calls: [call('{')] }, user('on')] });
     expect(asked()['messages']).toContainEqual({ role: 'assistant', content: 'look({)' });
-  });
-
-  const calling = (...ids: string[]) => ({ role: 'assistant', tool_calls: ids.map((id) => ({ ...call('{}'), id })) });
-  test.each([
-    ['others', [calling('a', 'b')], 'call_2'],
-    ['those of a window', [calling('call_1')], 'call_2'],
-    ['results of what is left out', [{ role: 'tool', tool_call_id: 'call_4', content: 'seen' }], 'call_5'],
-  ])('has calls that are numbered behind %s', async (_, messages, id) => {
-    const said = { tool_calls: [{ index: 0, ...call('{}') }] };
-    const more = { messages: [user('a book'), ...messages] } as Chat;
-    server.complete = (body, response) =>
-      body['stream']
-        ? streaming([chunk(said), chunk({}, 'tool_calls')])(body, response)
-        : completion(said, 'tool_calls');
-    for (const told of [await chat(more), await openai.chat.completions.stream(chatOf(more)).finalChatCompletion()])
-      expect(told.choices[0]!.message.tool_calls).toMatchObject([{ id }]);
   });
 
   test.each([

@@ -261,17 +261,3 @@ test('what fails leaves nothing; an earlier export is replaced, anything else is
   await expect(exported()).rejects.toMatchObject({ type: 'BadInput' });
   await expect(exported({ folder: '/proc/shared' })).rejects.toMatchObject({ type: 'BadInput' });
 });
-
-test.each([
-  ['of another format', { format: 2 }, /router.json: format: this program reads format 1; name a folder/],
-  [
-    'that names files outside',
-    { options: [{ name: 'x', adapters: [{ folder: 'adapters/..', weight: 1 }] }] },
-    /a name in adapters\//,
-  ],
-])('a folder %s is refused', async (_, change, message) => {
-  const folder = await exported();
-  const router = JSON.parse(text(folder, 'router.json')) as object;
-  writeFileSync(join(folder, 'router.json'), JSON.stringify({ ...router, ...change }));
-  await expect(readServed({ folder, store, routers })).rejects.toThrow(message);
-});

@@ -89,13 +89,6 @@ test.each<[string, string, unknown]>([
   expect(jsonIn(text)).toEqual({ value });
 });
 
-test.each<[string, string]>([
-  ['nothing', ''],
-  ['words', 'I can not do that { really }.'],
-  ['what breaks off', 'So:\n{"a": [1, 2'],
-  ['a missing comma', '{"a": 1 "b": 2}'],
-])('a defect for %s', (_, text) => expect(jsonIn(text)).toHaveProperty('defect'));
-
 test.each([
   ['brackets', '[{'.repeat(200_000)],
   ['blank lines', '\n'.repeat(300_000)],

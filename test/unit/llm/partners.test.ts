@@ -117,8 +117,3 @@ test('no more requests at once than the file allows, and waiting for a turn is n
   expect(said).toHaveLength(8);
   expect(server.atOnce).toBe(2);
 });
-
-test('the id tells what determines the answers, and not where they come from', () => {
-  expect(user().id).toBe('m (temperature 0, top-p 1, 1024 tokens)');
-  expect(user({ url: 'http://127.0.0.1:2/v1', concurrency: 3, timeoutSeconds: 9 }).id).toBe(user().id);
-});

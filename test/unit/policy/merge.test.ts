@@ -57,8 +57,6 @@ ${body}
 const runs = () => readFileSync(join(root, 'runs'), 'utf8').trim().split('\n');
 const adding = `write(job.adapters.map(({ path, weight }) => weight + readFileSync(path + '/adapter_config.json', 'utf8')).join('+'));`;
 
-const asleep = (ms: number) => `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ${ms});`;
-
 test('parts are merged once, in whatever order and by however many they are asked for', async () => {
   const python = program(adding);
   const merge = createMerger({ store, python });
@@ -84,14 +82,6 @@ test('parts are merged once, in whatever order and by however many they are aske
   expect(readdirSync(join(root, 'tmp'))).toEqual([]);
 
   expect(await merge([{ ...x, weight: 0.25 }, y])).not.toEqual(first);
-});
-
-test('two different merges never run at once', async () => {
-  const log = join(root, 'log');
-  const note = (text: string) => `appendFileSync(${JSON.stringify(log)}, '${text}\\n');`;
-  const merge = createMerger({ store, python: program(note('begin') + asleep(500) + adding + note('end')) });
-  await Promise.all([merge([x, y]), merge([x, { ...y, weight: 2 }])]);
-  expect(readFileSync(log, 'utf8')).toBe('begin\nend\nbegin\nend\n');
 });
 
 test('a program that fails leaves nothing, and the next who asks tries again', async () => {

@@ -82,35 +82,6 @@ test('a finished batch is found and not made again, whatever the order of its ta
   expect(unfinished()).toEqual([]);
 });
 
-test('a run that ended before it removed the chunks leaves them to the next, which removes them', async () => {
-  const killed = withFiles(store, { removeFolder: () => Promise.reject(new Error('killed')) });
-  await expect(played(options({ store: killed }))).rejects.toThrow('killed');
-  expect(unfinished()).toHaveLength(1);
-  expect((await played(options())).reused).toBe(6);
-  expect(unfinished()).toEqual([]);
-});
-
-test('reading a large batch leaves the event loop its turns', async () => {
-  const { records: first } = await played(options());
-  const content = 'x'.repeat(1 << 20);
-  const large = (first as ScoredRollout[]).map((one) => ({ ...one, messages: [{ role: 'user', content }] }));
-  const elsewhere = openFolderStore(join(root, 'elsewhere'));
-  const { key } = planBatch({ ...options(), environment: { name: 'counting', version: '1' }, shown: new Map() });
-  const body = large.map((one) => `${JSON.stringify(one)}\n`).join('');
-  const ref = await elsewhere.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body });
-
-  let rounds = 0;
-  const count = (): void => {
-    rounds += 1;
-    timer = setImmediate(count);
-  };
-  let timer = setImmediate(count);
-  const roundOf = new Map<string, number>();
-  for await (const one of readRollouts({ store: elsewhere, ref })) roundOf.set(one.key, rounds);
-  clearImmediate(timer);
-  expect(new Set(roundOf.values()).size).toBe(6);
-});
-
 test('whatever determines a rollout is in its key', () => {
   const inputs = {
     campaign: 'one',
@@ -307,17 +278,6 @@ test('two processes that run one batch at the same time end with one artifact', 
   expect(a.summary.ref).toEqual(b.summary.ref);
   expect(a.records).toEqual(await b.records());
   expect(a.summary.scored).toBe(60);
-});
-
-test('what is stored and is no batch of rollouts is named with its line', async () => {
-  const { summary } = await played(options());
-  const [line] = (await store.read(summary.ref)).toString('utf8').split('\n');
-  const stored = (key: string, second: string) =>
-    store.put({ key, producer: 'test', inputs: [], mediaType: 'application/jsonl', body: `${line}\n${second}\n` });
-  const torn = await stored('torn', line!.slice(0, -1));
-  await expect(records(torn)).rejects.toThrow(`${torn.uri}, line 2: no JSON: `);
-  const other = await stored('other', '{"status":"scored"}');
-  await expect(records(other)).rejects.toThrow(`${other.uri}, line 2: key: `);
 });
 
 test('tool calls are numbered through the conversation, whatever ids the server gives', async () => {

@@ -127,13 +127,6 @@ test('a rollout that a router has no choice for is broken and counted, and never
   expect(asked.filter(({ messages }) => messages[1]!.content === 'n-1')).toEqual([]);
 });
 
-const brief = { ...adds, prompt: { text: 'be brief', place: 'instead' } } satisfies FixedPolicy;
-const withBrief = {
-  options: [
-    { name: 'base', policy: base },
-    { name: 'adds', policy: brief },
-  ],
-};
 test.each<[string, () => unknown, Partial<FittedRouter>]>([
   ['a router answers with chosen and probabilities', () => undefined, {}],
   ['chosen "stranger" is none of its options', () => ({ chosen: 'stranger', probabilities: {} }), {}],
@@ -199,21 +192,4 @@ test('the policy sees its prompt in every turn; the record holds what the enviro
   expect(prompted.summary.ref).not.toEqual(plain.summary.ref);
   // Training sees what was sampled from.
   expect(prompted.summary.promptTokens).toBeGreaterThan(plain.summary.promptTokens);
-});
-
-test('a router artifact that could not be read is read again', async () => {
-  const policy = await stored(fitted());
-  const { read } = store;
-  let failures = 1;
-  store = { ...store, read: (ref) => (failures-- > 0 ? Promise.reject(new Error('disk')) : read(ref)) };
-  const { seen, resolve } = byTask(choiceOf);
-  const { summary } = await played(options({ policy, resolve, concurrency: 1 }));
-  expect(summary).toMatchObject({ scored: 2, errors: { RouterFailed: 1 } });
-  expect(seen.opened).toHaveLength(1);
-});
-
-test('the prompt of the chosen option is used', async () => {
-  const { resolve } = byTask(() => ({ chosen: 'adds', probabilities: {} }));
-  await played(options({ policy: await stored(fitted(withBrief)), resolve }));
-  expect(new Set(asked.map(({ messages }) => messages[0]!.content))).toEqual(new Set(['be brief']));
 });

@@ -5,7 +5,6 @@ import type { ArtifactStore } from '../../../src/store/store';
 import type { Environment } from '../../../src/domain/environment';
 import { openAgent } from '../../../src/environments/agent/kind';
 import { openProcessEnvironment, type ProcessEnvironmentOptions } from '../../../src/environments/process';
-import { lookAt } from '../../../src/rollout/shown';
 import { played } from '../../support/played';
 import { scriptedPolicy } from '../../support/scripted-policy';
 import { temporaryStore } from '../../support/temporary-store';
@@ -106,33 +105,6 @@ test('what is random is not compared, and the rest is', async () => {
   expect(await playedOf(saying({ random: true }))).toBe(5);
   expect(await playedOf(saying({ random: true }))).toBe(0);
   expect(await playedOf(saying({ random: true, tool: 'looks closely' }))).toBe(5);
-});
-
-test('another campaign looks for itself, and so does one whose environment says that it has changed', async () => {
-  let [policy, opened] = ['be kind', 0];
-  const environment: Environment = {
-    describe: async () => ({ name: 'e', version: '1', policy, tools: [], maxSteps: 3, hasReference: false }),
-    appearance: { task: async ({ id }) => ({ id: `${id} ${(opened += 1)}`.slice(0, 1) }) },
-    tasks: async () => [],
-    reset: () => Promise.reject(new Error('it is only looked at')),
-    close: async () => undefined,
-  };
-  const look = async (campaign: string) => [...(await lookAt({ environment, tasks, seed: 1, campaign }))].flat();
-  const first = await look('one');
-  expect([await look('one'), opened]).toEqual([first, 8]);
-  expect([await look('two'), opened]).toEqual([first, 16]);
-  policy = 'be rude';
-  expect(await look('two')).not.toEqual(first);
-  expect(opened).toBe(24);
-});
-
-test('a process that is started again is looked at again', async () => {
-  const environment = saying({});
-  const shown = await lookAt({ environment, tasks, seed: 1 });
-  await environment.close();
-  writeFileSync(join(root, 'says-0.json'), JSON.stringify({ first: { a: 'Good evening' } }));
-  const later = await lookAt({ environment, tasks, seed: 1 });
-  expect(tasks.filter((task) => shown.get(task) !== later.get(task))).toEqual(['a']);
 });
 
 test('a task that could not be looked at is played, and what was stored of it is not taken for it', async () => {

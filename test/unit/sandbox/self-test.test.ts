@@ -101,38 +101,6 @@ describe('self-test', () => {
     const source = moduleOf(changing('helpers', 'record = object({ colour, house })', any));
     expect(await selfTest({ source })).toEqual({ passed: true, findings: [] });
   });
-
-  /** Wrong in many ways, with long texts in all of them. */
-  const verbose = (reward: number): string => `
-    const long = 'x'.repeat(10_000);
-    const outputSchema = { type: 'object', properties: { n: { type: 'string', enum: ['1'] } } };
-    const tools = ['a', 'b', 'c'].map((name) => ({ name, description: '', parameters: {}, outputSchema }));
-    export const describe = () => ({ policy: 'p', tools, maxSteps: 3 });
-    export const make = (seed) => ({ seed });
-    export const start = () => [{ role: 'user', content: 'u' }];
-    export const step = (state, { toolCalls = [] }) => ({
-      state, done: false, messages: toolCalls.length === 0 ? [{ role: 'user', content: 'u' }]
-        : toolCalls.map(({ id }) => ({ role: 'tool', toolCallId: id, content: long })),
-    });
-    export const reward = () => ({ reward: ${reward}, breakdown: { [long.slice(0, 190)]: 1, [long.slice(0, 180)]: 1 } });
-    export const reference = () => ({ actions: [], tell: [] });
-    export const solve = () => [
-      { role: 'assistant', content: long, toolCalls: [{ id: 'call_0', name: 'a', arguments: {} }] },
-    ];
-    export const shortcuts = () => Object.fromEntries(Array.from({ length: 14 }, (_, n) => [n + long.slice(0, 150), []]));`;
-
-  it('quotes no more than the beginning of a text, and lists the first findings', async () => {
-    const { passed, findings } = await selfTest({ source: verbose(1) });
-    expect(passed).toBe(false);
-    expect(findings).toHaveLength(21);
-    expect(findings.at(-1)).toMatch(/^\d+ more findings are left out: mend these first$/);
-    const beginnings = [/^step: seed 0: "x{300}…" of a does/, /shortcut "0x+" succeeds/];
-    for (const beginning of beginnings) expect(findings).toContainEqual(expect.stringMatching(beginning));
-    for (const finding of findings) expect(finding.length).toBeLessThan(650);
-    const lacking = await selfTest({ source: verbose(0) });
-    const breakdown = /with 0 \({"x{190}":1,"x+…\): make solve and reward agree$/;
-    expect(lacking.findings).toContainEqual(expect.stringMatching(breakdown));
-  });
 });
 
 describe('the audit', () => {

@@ -62,13 +62,6 @@ describe('given modules', () => {
     const refused = { type: 'CannotSynthesize', message: expect.stringContaining('b_skill.js') };
     await expect(write(question('b_skill', library))).rejects.toMatchObject(refused);
   });
-
-  it('are not revised: what was found is for their author', async () => {
-    const { revise } = await open(mock);
-    const previous = { source: '', findings: ['no describe', 'no make'] };
-    const revised = revise({ ...question(capability, library), round: 2, previous });
-    await expect(revised).rejects.toMatchObject({ type: 'CannotSynthesize' });
-  });
 });
 
 describe('examples', () => {

@@ -1,11 +1,9 @@
 /** Modules as a language model is to write them: JSON observations, conversations of several turns, twins. Fair ones pass, lax ones are found. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { checkModule } from '../../../src/cli/environment-check';
 import { attackLine, attacksIn, type Attack } from '../../../src/sandbox/attacks';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { sample } from '../../support/sample';
-import { temporaryFolder } from '../../support/temporary-folder';
 
 jest.setTimeout(120_000);
 
@@ -162,29 +160,5 @@ describe('attacks', () => {
     expect(wrong).toMatch(finding);
     for (const control of ['\u001b', '\u202e']) expect(wrong).not.toContain(control);
     expect(wrong.length).toBeLessThan(500);
-  });
-
-  it('that are too deep or too long break nothing: the self-test tells them all', async () => {
-    const lines = [calling('['.repeat(20_000) + ']'.repeat(20_000)), calling(`"${'x'.repeat(50_000)}"`)];
-    const found = await findingsOf([read('board.js'), ...lines].join('\n'));
-    expect(found).toMatch(/nested more than 10 deep[^]*50\d{3} characters: write at most 40000/);
-  });
-});
-
-describe('campaign env check FILE', () => {
-  const home = temporaryFolder();
-  const check = async (name: string, text: string) => {
-    const file = join(home, name);
-    writeFileSync(file, text);
-    return checkModule({ file, say: () => {} });
-  };
-
-  it('finds what is wrong in TypeScript too', async () => {
-    const lax = changed(read('board.js'), ['reward: right ? 1 : partial', 'reward: 1 as number']);
-    const { passed, static: found, selfTest: played } = await check('lax.ts', `${lax}\nconst r = Math.random;`);
-    expect(passed).toBe(false);
-    expect(found).toEqual([expect.stringContaining('Math.random')]);
-    expect(played).not.toEqual([]);
-    expect((await check('broken.ts', 'export const a: = 1;')).static).toHaveLength(1);
   });
 });

@@ -7,7 +7,6 @@ import type { Question } from '../../../src/llm/model';
 import { attackLine, attacksIn, MOST_ATTACKS } from '../../../src/sandbox/attacks';
 import { messageHash } from '../../../src/sandbox/leakage';
 import { openModule } from '../../../src/sandbox/module';
-import { attacksOn, ownCode } from '../../../src/synthesis/llm/read-module';
 import { llm, synthesizerWith } from '../../../src/synthesis/llm/llm';
 import type { ReviseInput, WriteInput } from '../../../src/synthesis/synthesizer';
 import { question } from '../../fixtures/synthesis/generate';
@@ -20,7 +19,6 @@ const { description, rollouts } = readFixtureRollouts('tau2-retail/rollouts');
 const byHand = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'retail-by-hand.js'), 'utf8');
 /** As a model would write it: without the schemas, which are put before it. */
 const code = byHand.slice(byHand.indexOf('const policy'));
-const writing = readFileSync(resolve(__dirname, '../..', 'fixtures', 'synthesis', 'writing-by-hand.js'), 'utf8');
 const attack = { name: 'say it is done', messages: [{ say: 'It is done.' }] };
 
 const fenced = (text: string, language = 'javascript'): string =>
@@ -154,27 +152,6 @@ describe('a module that was written', () => {
     expect(progress).toHaveBeenLastCalledWith(2, 2);
     const { tools } = await closedAfterwards(openModule({ source })).describe();
     for (const tool of tools) expect(tool).toEqual(description.tools.find(({ name }) => name === tool.name));
-  });
-
-  it.each([
-    ['its own schemas where it declares them', byHand.slice(byHand.indexOf('const targetTools'))],
-    ["the target's beside a comment that names them", `// As in const targetTools = {...}.\n${code}`],
-  ])('has %s', async (_, own) => {
-    const { source } = await written([fenced(own)]);
-    expect(source.match(/^const targetTools =/gm)).toHaveLength(1);
-    expect(ownCode(source)).toBe(own.trim());
-  });
-
-  it('has no tools where the target has none', async () => {
-    const { repairs } = await written([fenced(writing)], { description: { ...description, tools: [] } });
-    expect(repairs).toEqual([]);
-  });
-
-  it('has no notes of the model in the place of attacks and rationale', async () => {
-    const noted = `${code}\n// Attack: always refuse, which fails on twins.\n// Rationale: as above.`;
-    const { source } = await written([fenced(noted)]);
-    expect(source).not.toMatch(/Attack:|Rationale:/);
-    expect(attacksIn(source).wrong).toEqual([]);
   });
 
   it.each(['typescript', 'javascript'])('may be TypeScript in a fence that says %s', async (language) => {
@@ -319,14 +296,6 @@ describe('attacks', () => {
       '`<1.order_id>`',
     ])
       expect(text).toContain(shown);
-  });
-
-  it('are none on a module that fails', async () => {
-    const { questions } = asked([]);
-    const source = 'export const describe = () => { throw new Error("no"); };';
-    const means = { attacks: 2 } as Parameters<typeof attacksOn>[1];
-    expect(await attacksOn({ source, candidate: input().candidate }, means)).toEqual([]);
-    expect(questions).toEqual([]);
   });
 
   it('that cannot be used are sent back, and left out in the end', async () => {

@@ -1,24 +1,16 @@
 import { sha256 } from '../../../src/store/hash';
 import { capabilities } from '../../../examples/shop/rules/errors';
-import { calibrate, calibrationBandsSchema } from '../../../src/domain/calibration';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
-import type { Group, ScoredRollout } from '../../../src/domain/rollout';
+import type { ScoredRollout } from '../../../src/domain/rollout';
 import { shopTasks } from '../../../examples/shop/target/shop';
 import { messageHash, normalised } from '../../../src/sandbox/leakage';
 import { openModule, type EnvironmentModule } from '../../../src/sandbox/module';
 import { selfTest } from '../../../src/sandbox/self-test';
 import { closedAfterwards } from '../../support/opened';
 import { sample } from '../../support/sample';
-import { capabilityNames, generate, regenerate, shopTarget } from '../../fixtures/synthesis/generate';
+import { capabilityNames, generate, shopTarget } from '../../fixtures/synthesis/generate';
 
 jest.setTimeout(120_000);
-
-const bands = calibrationBandsSchema.parse({});
-
-/** Rewards of 16 attempts at a seed. */
-const rewards = (success: number) => Array.from({ length: 16 }, (_, i) => (i < success ? 1 : 0.1));
-const judged = (groups: Group[]) => calibrate({ groups, bands, confidence: 0.95 });
-const report = (success: number) => judged(Array.from({ length: 10 }, () => ({ rewards: rewards(success) })));
 
 let shop: EnvironmentDescription;
 let rollouts: ScoredRollout[];
@@ -66,27 +58,4 @@ describe('generators on the shop', () => {
 test('there is a generator for whatever the analyst by rules can find', () => {
   const names = Object.values(capabilities).map(({ name }) => name);
   expect([...capabilityNames].sort()).toEqual(names.sort());
-});
-
-describe('after calibration', () => {
-  const calibrated = (source: string, success: number) => ({ source, findings: [], calibration: report(success) });
-
-  const revised: [name: string, success: number, last: number][] = [
-    ['refuse_forbidden_actions', 0, 2],
-    ['complete_all_requested_actions', 16, 3],
-    ['select_matching_record', 16, 3],
-    ['select_matching_record', 0, 2],
-  ];
-  it.each(sample(revised, 1))(
-    '%s, success %d of 16: the last module passes the self-test, and there is none after it',
-    async (name, success, last) => {
-      let { source } = await generate(name, shop);
-      for (let round = 2; round <= last; round += 1)
-        ({ source } = await regenerate(name, shop, { round, previous: calibrated(source, success) }));
-      expect((await selfTest({ source })).findings).toEqual([]);
-      await expect(regenerate(name, shop, { previous: calibrated(source, success) })).rejects.toMatchObject({
-        type: 'CannotSynthesize',
-      });
-    },
-  );
 });

@@ -46,11 +46,6 @@ async function said(learner: LearnerProcess, onMessage: (message: LearnerMessage
 }
 const hung = (message: RegExp) => ({ type: 'TrainerHung', message: expect.stringMatching(message) as string });
 
-test('one that takes its time to start, and works, is waited for', async () => {
-  const { learner } = start(['work', '5', ...READY, ...DONE]);
-  expect(await said(learner)).toEqual(['ready', 'done']);
-});
-
 // What waits for limits in real time waits side by side.
 test('one that makes no progress, or is stopped from outside, is ended and leaves its place', async () => {
   const stopped = start([...READY, 'work', '600'], { stallSeconds: 3 });
@@ -113,8 +108,6 @@ test('a log that can not be written is no reason not to start', async () => {
   expect(await said(learner)).toEqual(['ready', 'done']);
 });
 
-const unstarted = (words: RegExp) => ({ type: 'TrainerDied', message: expect.stringMatching(words) as string });
-
 test('a line of millions of values ends it, and is not parsed', async () => {
   const command = [process.execPath, '-e', `console.log('{"type":"done","step":[' + '{},'.repeat(2e6) + '0]}')`];
   const learner = new LearnerProcess({ command, log: join(folder, 'log'), env: {}, limits });
@@ -126,13 +119,6 @@ test('a line of millions of values ends it, and is not parsed', async () => {
   } finally {
     parsed.mockRestore();
   }
-});
-
-test('a program that is not there is said', async () => {
-  const none = { command: [join(folder, 'python')], log: join(folder, 'log'), env: {}, limits };
-  const learner = new LearnerProcess(none);
-  await expect(said(learner)).rejects.toMatchObject(unstarted(/can't be started: .*ENOENT/));
-  await learner.stop();
 });
 
 describe('GPUs', () => {

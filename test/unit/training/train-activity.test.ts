@@ -202,21 +202,6 @@ test('an adapter that is damaged, with the checkpoint that is the same file, is 
   expect(pids()).toHaveLength(2);
 });
 
-test('a training that is made anew and comes to others is found by what it came to then', async () => {
-  const result = await train();
-  rmSync(folder(), { recursive: true });
-  for (const { step } of result.checkpoints) damage(adapterOf(result, step).sha256);
-  rmSync(join(home, 'artifacts', 'trainings'), { recursive: true });
-  const learner = readFileSync(trainer, 'utf8').replace('weights of', 'other weights of');
-  writeFileSync(join(home, 'other.mjs'), learner.replace('step / 2', 'step / 3'));
-  playedBy(join(home, 'other.mjs'));
-  const anew = await train();
-  expect(anew.metrics.sha256).not.toBe(result.metrics.sha256);
-  expect(adapterOf(anew, 2).sha256).not.toBe(adapterOf(result, 2).sha256);
-  expect(await train()).toEqual(anew);
-  expect(pids()).toHaveLength(1);
-});
-
 test('an attempt that a policy server or the disk ends is continued from its last step by the next', async () => {
   let asked = 0;
   // It is there when the trainer starts, and gone for the second batch.
@@ -233,12 +218,6 @@ test('an attempt that a policy server or the disk ends is continued from its las
   expect(pids()).toHaveLength(3);
 });
 
-test('no trainer is started while the simulated user of its environment does not answer', async () => {
-  const environments = poolOf(async () => ({ ...countingEnvironment(), reachable: async () => false }));
-  await expect(train({ environments })).rejects.toMatchObject({ type: 'PartnerUnavailable' });
-  expect(existsSync(join(home, 'trainings', 'one'))).toBe(false);
-});
-
 test('a trainer that can not be started leaves its GPUs to the next', async () => {
   const gpus = dealGpus({ slots: 1, perTrainer: 1, visible: undefined });
   const gone = join(home, 'gone');
@@ -248,19 +227,6 @@ test('a trainer that can not be started leaves its GPUs to the next', async () =
     message: expect.stringContaining("can't be started") as string,
   });
   expect((await train({ gpus })).steps).toBe(2);
-});
-
-test('an attempt that is cancelled before its trainer starts starts none', async () => {
-  const cancelled: { activity?: MockActivityEnvironment } = {};
-  const environments = poolOf(async () => {
-    await sleep(10);
-    cancelled.activity?.cancel('CANCELLED');
-    return countingEnvironment();
-  });
-  const { ended, activity } = await begin({ environments });
-  cancelled.activity = activity;
-  await expect(ended).rejects.toBeInstanceOf(CancelledFailure);
-  expect(existsSync(join(home, 'trainings'))).toBe(false);
 });
 
 test('an attempt that is no longer its own ends its trainer and itself', async () => {

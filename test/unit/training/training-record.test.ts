@@ -60,17 +60,6 @@ function makeCheckpoint(step: number, state = 'state'): void {
   writeFileSync(join(checkpoint(step), 'manifest.json'), `${state} ${step}`);
 }
 
-test('a step that is done again takes the place of those after it', async () => {
-  await trained();
-  const made = await record();
-  await learn(made, 1, { name: 'batch 1 again', scored: 5, state: 'another state' });
-  await made.stored();
-  expect(markers()).toHaveLength(3);
-  const again = await record();
-  expect([1, 2].map((step) => existsSync(checkpoint(step)))).toEqual([true, false]);
-  expect((await again.result(1)).rollouts).toBe(5);
-});
-
 test('batches that are the base rollouts are counted, and counted apart', async () => {
   const made = await record();
   made.addBatch(0, await batch('base', 2), { shared: true });
