@@ -12,7 +12,6 @@ const { output } = await build({
   configFile: false,
   root: at('.'),
   logLevel: 'warn',
-  resolve: { alias: { react: 'preact/compat', 'react-dom': 'preact/compat' } },
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
   build: {
     write: false,

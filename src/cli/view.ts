@@ -8,11 +8,10 @@ import type { ArtifactStore } from '../store/store';
 import { OutsideFailure } from '../domain/failures';
 import { spentOf } from '../llm/spending';
 import { batchesBehind, UnknownStartError } from '../report/lineage';
+import type { Report } from '../report/model';
 import { completeReport } from '../report/render';
-import { viewsOf } from '../report/sections/report';
 import { note, print } from '../terminal';
 import { createCurves } from '../view/curves';
-import { approvalView, liveView } from '../view/live';
 import { createView } from '../view/app';
 import { createIndex, type RolloutIndex } from '../view/rollouts';
 import { shownRollout, shownText } from '../view/shown';
@@ -67,7 +66,12 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   const curves = createCurves({ store, campaign });
   const rates = new Rates();
   const reportOf = () =>
-    reported(home.root).includes(campaign) ? findReport({ home: home.root, name: campaign }) : undefined;
+    reported(home.root).includes(campaign) ? findReport({ home: home.root, name: campaign })?.report : undefined;
+  let completed: { of: Report; report: Report } | undefined;
+  const completedReport = (of: Report): Report => {
+    if (completed?.of.campaign.finishedAt !== of.campaign.finishedAt) completed = { of, report: completeReport(of) };
+    return completed.report;
+  };
 
   async function status() {
     await index.refresh();
@@ -102,24 +106,22 @@ export async function serveView(name: string | undefined, options: ViewOptions):
     ...{ index, store, token },
     page: async () => {
       const found = reportOf();
-      const { snapshot, ...now } = await status();
+      const { snapshot, links, ...now } = await status();
       const isRunning = snapshot.status === 'RUNNING';
       const isAsked = [snapshot, ...snapshot.children].some(({ progress }) => progress?.waiting);
       const waits = isRunning && isAsked ? await waiting() : [];
+      // A campaign that has ended without a report has its state alone.
+      const live = isRunning || !found;
       return {
-        ...{ title: campaign, campaign, served: true, live: isRunning },
-        views: [
-          ...(waits.length > 0 ? [approvalView(waits)] : []),
-          // Of one that has ended without a report it is all that there is.
-          ...(isRunning || !found
-            ? [liveView({ ...now, curves: await curves(), spent: await spentOf({ store, campaign }) })]
-            : []),
-          ...(found ? viewsOf(completeReport(found.report)) : []),
-        ],
+        ...{ kind: 'campaign', title: campaign, served: true, isLive: isRunning },
+        ...(found && { report: completedReport(found) }),
+        ...(live && { live: { ...now, curves: await curves(), spent: await spentOf({ store, campaign }) } }),
+        ...(waits.length > 0 && { approvals: waits }),
+        ...(links && { links }),
       };
     },
     decide: async (decision) => ({ decided: await decideOn(campaign, decision, options) }),
-    behind: (start) => batchesBehind({ store, start, report: reportOf()?.report }),
+    behind: (start) => batchesBehind({ store, start, report: reportOf() }),
     told: (error) =>
       error instanceof UserError || error instanceof OutsideFailure || error instanceof UnknownStartError
         ? error.message

@@ -85,7 +85,9 @@ async function write(folder: string, o: ExportOptions): Promise<void> {
   const fingerprint = await readFingerprint(store, modelOf(base.id));
   if (fingerprint) await put(FINGERPRINT_FILE, json(fingerprint));
   await putEnvironments(o, put);
-  const shown = reportSchema.parse(JSON.parse(hider(o.paths)(JSON.stringify(report))));
+  // The configuration names servers and programs of this machine.
+  const published = { ...report, campaign: { ...report.campaign, config: undefined } };
+  const shown = reportSchema.parse(JSON.parse(hider(o.paths)(JSON.stringify(published))));
   const pages = renderReport({ report: shown });
   await put('report.json', pages.json);
   await put('report.html', pages.html);

@@ -1,11 +1,10 @@
 /**
- * What became of a capability, in one statement from all that is known of it, or why there is no adapter. Invariant: an adapter is gamed only if
+ * The verdict on a capability's adapter, from all figures of it. Invariant: an adapter counts as reward hacking only if
  * the interval of a branch's paired difference to the base excludes zero, upwards on one branch and downwards on another.
  */
 import { direction, comparable } from '../domain/statistics';
 import type { BranchComparison, CapabilityDraft, ReportedCapability } from './capability-model';
 import { differenceText, pText, valueText } from './format';
-import type { ReportedRouter, VerdictSentence } from './model';
 import { say } from './recommendation';
 
 type Statement = NonNullable<ReportedCapability['statement']>;
@@ -77,34 +76,5 @@ function gamed(branches: readonly BranchComparison[] = []): Gamed | undefined {
 function gamedText({ gained, lost }: Gamed): string {
   const on = (branches: BranchComparison[]): string =>
     branches.map((b) => `${valueText(b.difference)} on ${b.branch} (${differenceText(b.difference)})`).join(' and ');
-  return `It is gamed: on held-out seeds of its own environment success changes by ${on(gained)} but by ${on(lost)}. The router may choose it all the same.`;
-}
-
-/** Why adapters were not added up, and what the test tasks, which came later, say of that; undefined where they were. */
-export function noSumsText(
-  { noSums }: ReportedRouter,
-  capabilities: readonly CapabilityDraft[] = [],
-): string | undefined {
-  const helping = capabilities.filter((one) => statementOf(one)?.verdict === 'helps').map(({ name }) => name);
-  return noSums === undefined || helping.length === 0
-    ? noSums
-    : `${noSums}; with the test tasks, which came later, ${helping.join(', ')} helps`;
-}
-
-export function capabilitySentence(capability: CapabilityDraft): VerdictSentence | undefined {
-  const { name, status, reason, rounds = [], calibration, training } = capability;
-  if (status === undefined) return undefined;
-  if (status === 'completed') {
-    const { text, behind } = statementOf(capability) ?? say(`Adapter ${name} was not validated.`);
-    return { text, behind };
-  }
-  const { length } = rounds;
-  const after = status === 'not_trained' && length > 0 ? ` after ${length} round${length === 1 ? '' : 's'}` : '';
-  const because = reason === undefined ? '' : `: ${reason}`;
-  const spent = training ? ` Its training took ${valueText(training.rollouts)} rollouts, which count as spent.` : '';
-  return say(
-    `${name} has no adapter (${status.replace('_', ' ')}${after})${because}.${spent}`,
-    calibration?.meanReward,
-    training?.rollouts,
-  );
+  return `Reward hacking: on held-out seeds of its own environment success changes by ${on(gained)} but by ${on(lost)}. The router may choose it all the same.`;
 }

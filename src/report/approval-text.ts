@@ -22,14 +22,14 @@ const environmentLines = ({ candidate, round, module, calibration, earlier }: En
 ];
 
 /** `9 of 10 votes, Cov 0.42 ± 0.05, Delta 0.31 ± 0.04`. */
-export function votesText({ votes, passes, coverage, delta }: CapabilityView): string {
+function votesText({ votes, passes, coverage, delta }: CapabilityView): string {
   if (!coverage || !delta) return 'selected by the analyst outright: nothing was labeled';
   const spread = ({ mean, std }: typeof coverage) => `${mean.toFixed(2)} ± ${std.toFixed(2)}`;
   return `${votes} of ${passes} votes, Cov ${spread(coverage)}, Delta ${spread(delta)}`;
 }
 
 /** The base model's mean reward and the like, which must be within the bands. */
-export function calibrationText(calibration: NonNullable<EnvironmentView['calibration']>): string {
+function calibrationText(calibration: NonNullable<EnvironmentView['calibration']>): string {
   const { meanReward, successRate, allZero, allSuccess, informative } = calibration;
   const shares = { success: successRate, 'all-zero': allZero, 'all-success': allSuccess, informative };
   const parts = Object.entries(shares).map(([name, share]) => `${name} ${percent(share)}`);

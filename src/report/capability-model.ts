@@ -138,7 +138,8 @@ const reportedIterationSchema = z.strictObject({
     .optional(),
 });
 
-const curveSchema = z.array(z.strictObject({ step, reward: z.number() }));
+const curveSchema = z.array(z.strictObject({ step, value: z.number() }));
+const rewardsSchema = z.array(z.strictObject({ step, reward: z.number() }));
 
 export const reportedTrainingSchema = z.strictObject({
   steps: step,
@@ -149,9 +150,13 @@ export const reportedTrainingSchema = z.strictObject({
   /** Mean training reward by finished optimizer step, from the trainer's metrics; absent where no trainer ran, or without rollouts. */
   rewardCurve: z
     .strictObject({
-      points: curveSchema,
+      points: rewardsSchema,
       /** The same of the rollouts of each branch, where instances have branches. */
-      branches: z.array(z.strictObject({ branch: branchSchema, points: curveSchema })).optional(),
+      branches: z.array(z.strictObject({ branch: branchSchema, points: rewardsSchema })).optional(),
+      /** The learner's other curves, as far as it reports them. */
+      loss: curveSchema.optional(),
+      kl: curveSchema.optional(),
+      gradientNorm: curveSchema.optional(),
       from: z.array(artifactRefSchema),
     })
     .optional(),

@@ -12,6 +12,7 @@ import {
   pairedDifference,
   type PairedTest,
 } from '../domain/statistics';
+import { MISSING, shortPercent } from './format';
 import type { Arm, Report, Role, SolverMatrix } from './model';
 import { samePolicy } from './recommendation';
 
@@ -65,6 +66,10 @@ export interface Comparison {
   arms: ComparedArm[];
   /** The routed policy minus base and each baseline. */
   differences: ComparedPair[];
+  /** How to read the comparison as a whole. */
+  notes: string[];
+  /** Fields of the configuration that are not the same in all runs, with the value of each run. */
+  configDifferences: { field: string; values: string[] }[];
 }
 
 interface Evaluated {
@@ -84,7 +89,7 @@ export function comparisonOf({ runs, level }: { runs: readonly Run[]; level: num
   });
   const namesOf = (...roles: Role[]) => found.filter(({ role }) => roles.includes(role)).map(({ name }) => name);
   const [base] = namesOf('base');
-  return {
+  const compared = {
     target,
     baseModel,
     level,
@@ -101,6 +106,54 @@ export function comparisonOf({ runs, level }: { runs: readonly Run[]; level: num
       namesOf('base', 'baseline').flatMap((against) => pairOf({ runs, arm, against, level }) ?? []),
     ),
   };
+  return { ...compared, notes: notesOf(compared), configDifferences: configDifferences(runs) };
+}
+
+/** Returns how to read the comparison as a whole. */
+function notesOf({ runs, arms, level }: Pick<Comparison, 'runs' | 'arms' | 'level'>): string[] {
+  const seedsOf = (run: Comparison['runs'][number]) => `seed ${run.seed}, training seed ${run.trainingSeed}`;
+  const draws = new Map<string, string[]>();
+  for (const run of runs) draws.set(seedsOf(run), [...(draws.get(seedsOf(run)) ?? []), run.name]);
+  const repeated = [...draws].filter(([, names]) => names.length > 1);
+  const most = Math.max(...runs.map(({ tasks }) => tasks));
+  const shared = Math.max(0, ...arms.map(({ successRate }) => ('tasks' in successRate ? successRate.tasks : 0)));
+  const each = runs.map(({ name, tasks }) => `${name} ${tasks}`).join(', ');
+  const over =
+    shared === 0
+      ? 'no test task is evaluated in all runs: there are no intervals and no differences'
+      : `success rates and differences are over the ${shared} test tasks that are evaluated in all runs`;
+  const notes: (string | false)[] = [
+    `runs: ${runs.map((run) => `${run.name} (${seedsOf(run)})`).join(', ')}`,
+    draws.size === 1
+      ? `one training run of each arm: all runs share seed and training seed, so how far trainings differ on this target is unknown, and ${shortPercent(level)} intervals are over the test tasks alone`
+      : `${shortPercent(level)} intervals are for other tasks and other trainings: over the test tasks, and by Student’s t over the runs; of base, and of what was trained once, over the tasks alone`,
+    ...repeated.map(
+      ([seeds, names]) =>
+        `${names.join(' and ')} share ${seeds}: they are no independent draws and count as one, their mean`,
+    ),
+    // Runs of other seeds evaluate on other tasks of a large target.
+    shared < most && `${over} (${each}); runs that differ in --training-seed alone evaluate on the same`,
+    ...arms.map(({ name, missing }) => missing.length > 0 && `${name} was not evaluated in ${missing.join(', ')}`),
+  ];
+  return notes.filter((one) => one !== false);
+}
+
+function configDifferences(runs: readonly Run[]): Comparison['configDifferences'] {
+  const all = runs.map(({ report: { campaign } }) => fieldsOf(campaign.config));
+  const fields = new Set(all.flatMap((one) => [...one.keys()]));
+  return [...fields].flatMap((field) => {
+    const values = all.map((one) => one.get(field) ?? MISSING);
+    return new Set(values).size > 1 ? [{ field, values }] : [];
+  });
+}
+
+/** Returns the fields of a configuration by their path. */
+function fieldsOf(value: unknown, path = ''): Map<string, string> {
+  if (value === undefined) return new Map();
+  if (typeof value !== 'object' || value === null) return new Map([[path, String(value)]]);
+  return new Map(
+    Object.entries(value).flatMap(([name, inner]) => [...fieldsOf(inner, path === '' ? name : `${path}.${name}`)]),
+  );
 }
 
 const evaluatedIn = (runs: readonly Run[], name: string): Evaluated[] =>

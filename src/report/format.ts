@@ -47,10 +47,6 @@ export function measuredText(measured: Pick<Figure, 'value' | 'unit' | 'interval
   return valueText(measured) + (spread === undefined ? '' : ` (${spread})`);
 }
 
-/** What a pointer shows of a mark. */
-export const figureTitle = (label: string, figure: Figure): string =>
-  [`${label}: ${valueText(figure)}`, spreadText(figure), `n ${figure.n}`, figure.id].filter(Boolean).join(', ');
-
 export const TEST =
   'sign-flip test over the tasks, two-sided, as is the interval of a difference, which is widened where fewer than ten tasks differ; with one trial a task it is McNemar’s exact test';
 
@@ -63,7 +59,7 @@ export const testText = ({ test }: Pick<Figure, 'test'>): string | undefined =>
   `better on ${test.better} ${test.better === 1 ? 'task' : 'tasks'}, worse on ${test.worse}, p ${pText(test.p)}`;
 
 /** `95% interval +1.0 to +8.5`. */
-const intervalText = (figure: Figure): string =>
+export const intervalText = (figure: Figure): string =>
   figure.interval === undefined
     ? 'no interval'
     : `${shortPercent(figure.interval.level)} interval ${spreadText(figure)}`;

@@ -1,28 +1,35 @@
 /** A page as one self-contained file: the application of web/, which `make build` builds, with the data in it. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Block, type Page, shownBlocks } from './blocks';
+import type { Comparison } from './comparison';
+import type { Report } from './model';
 
-/** In the project's folder whether this runs from src or from dist. */
+/** The project's folder is two above this one, in src and in dist. */
 const FILE = join(__dirname, '..', '..', 'dist', 'page.html');
 
-/** Throws an error where the application was not built. */
-export function pageHtml(page: Page): string {
-  const data = pageData(page);
-  // No text ends the element that the data is in, or is taken for the end of a line of script.
-  const safe = data.replace(/[<\u2028\u2029]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
-  // Not as patterns: a text may hold `$&`.
+/** Throws an error where the application was not built. The kinds of pages are those of web/src/page.ts. */
+export function pageHtml<Page extends { kind: string; title: string }>(page: Page): string {
+  // No text ends the element that holds the data, or is taken for the end of a line of script.
+  const data = JSON.stringify(page).replace(
+    /[<\u2028\u2029]/g,
+    (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  // Functions, since a text may hold `$&`.
   const title = page.title.replace(/[&<>]/g, (one) => `&#${one.charCodeAt(0)};`);
   return template()
     .replace('<title>TITLE</title>', () => `<title>${title}</title>`)
-    .replace('id="data">DATA<', () => `id="data">${safe}<`);
+    .replace('id="data">DATA<', () => `id="data">${data}<`);
 }
 
-/** What the application shows. */
-export function pageData(page: Page): string {
-  const views = page.views.map((view) => ({ ...view, blocks: shownOf(view.blocks) }));
-  return JSON.stringify({ ...page, views: views.filter(({ blocks }) => blocks.length > 0) });
-}
+export const reportHtml = (report: Report): string =>
+  pageHtml({ kind: 'campaign', title: report.campaign.name, report });
+
+export const comparisonHtml = (comparison: Comparison): string =>
+  pageHtml({
+    kind: 'comparison',
+    title: `${comparison.runs.map(({ name }) => name).join(', ')}: comparison`,
+    comparison,
+  });
 
 let read: string | undefined;
 function template(): string {
@@ -32,8 +39,3 @@ function template(): string {
     throw new Error('the page of reports is not built; run `make build`', { cause: error });
   }
 }
-
-const shownOf = (blocks: Page['views'][number]['blocks']): Block[] =>
-  shownBlocks(blocks, true).map((block) =>
-    block.kind === 'fold' ? { ...block, blocks: shownOf(block.blocks) } : block,
-  );

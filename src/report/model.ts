@@ -147,6 +147,8 @@ export type ReportedComparison = z.infer<typeof comparisonSchema>;
 const recommendationSchema = z.strictObject({
   arm: z.string(),
   ...sentenceFields,
+  /** The text in parts: which policy to ship, then whether the target is the cheaper place to train. */
+  sentences: z.array(verdictSentenceSchema).default([]),
   /** The tests that decided: of each candidate against the base model, then of each baseline against the routed policy. */
   tests: z.array(
     z.strictObject({
@@ -174,6 +176,8 @@ const reportShape = z.strictObject({
     /** Of trainings, where it is another than `seed`. */
     trainingSeed: count.optional(),
     configSha256: z.string(),
+    /** The campaign file with all defaults. */
+    config: z.record(z.string(), z.unknown()).optional(),
     baseModel: z.string(),
     target: z.strictObject({ name: z.string(), version: z.string(), notes: z.array(z.string()).optional() }),
     startedAt: z.iso.datetime(),

@@ -1,14 +1,16 @@
 /**
- * Which policy to ship, and how the routed policy compares to plain GRPO. Invariants: the tests that choose are corrected for all candidates; nothing
+ * Which policy to ship, and whether GRPO on the target is the cheaper way to it. Invariants: the tests that choose are corrected for all candidates; nothing
  * is said about other trainings of a policy, which one campaign can't know.
  */
 import type { Figure } from '../domain/artifacts';
 import { direction, holm } from '../domain/statistics';
-import { differenceText, MISSING, pText, valueText } from './format';
-import type { Arm, Recommendation, Report, ReportedComparison, VerdictSentence } from './model';
+import { intervalText, MISSING, pText, shortPercent, valueText } from './format';
+import type { Arm, Recommendation, Report, VerdictSentence } from './model';
 
 /** The kind of arm that is plain GRPO on the target. */
 const PLAIN = 'grpo_target';
+/** A baseline with at least this share of the rollouts is not called cheaper. */
+const LESS = 0.95;
 
 /** `behind`: the figures or artifacts that a sentence rests on. */
 export const say = (text: string, ...behind: (Figure | string | undefined)[]): VerdictSentence => ({
@@ -16,29 +18,8 @@ export const say = (text: string, ...behind: (Figure | string | undefined)[]): V
   behind: behind.flatMap((one) => (typeof one === 'string' ? one : (one?.id ?? []))),
 });
 
-const points = (difference: number): string => {
-  const text = Math.abs(100 * difference).toFixed(1);
-  return `${text} point${text === '1.0' ? '' : 's'}`;
-};
-
 export const samePolicy = (one: Arm | undefined, other: Arm | undefined): boolean =>
   one !== undefined && other !== undefined && (one.sameAs ?? one.name) === (other.sameAs ?? other.name);
-
-/** The arm with the higher rate is named first. */
-function differenceSentence({ arm, against, difference }: ReportedComparison, isOne: boolean): VerdictSentence {
-  if (isOne) return say(`${arm} and ${against} are one policy, and their figures two samples of it.`, difference);
-  const { value } = difference;
-  if (value === null) return say(`${arm} and ${against} share no evaluated task.`, difference);
-  const [first, second] = value < 0 ? [against, arm] : [arm, against];
-  const turned = value < 0 ? reversed(difference) : difference;
-  const figures = differenceText(turned);
-  return say(
-    direction(difference.interval) === undefined
-      ? `No significant difference between ${first} and ${second} on these tasks: ${valueText(turned)} (${figures}).`
-      : `${first} solves ${points(value)} more than ${second} on these tasks (${figures}).`,
-    difference,
-  );
-}
 
 const reversed = ({ value, interval, test, ...figure }: Figure): Figure => ({
   ...figure,
@@ -47,13 +28,13 @@ const reversed = ({ value, interval, test, ...figure }: Figure): Figure => ({
   test: test && { ...test, better: test.worse, worse: test.better },
 });
 
-type Decided = Pick<Report, 'arms' | 'router' | 'comparisons'>;
+type Decided = Pick<Report, 'arms' | 'comparisons'>;
 
 /**
  * Ships the routed policy where it is significantly better than base; a baseline where it is significantly better than the routed policy, or, if that
  * is not shipped, than base; else base. Undefined where base was not evaluated.
  */
-export function recommendationOf({ arms = [], router, comparisons = [] }: Decided): Recommendation | undefined {
+export function recommendationOf({ arms = [], comparisons = [] }: Decided): Recommendation | undefined {
   const evaluated = arms.filter(({ status }) => status === 'completed');
   const base = evaluated.find(({ role }) => role === 'base');
   if (!base?.successRate) return undefined;
@@ -79,20 +60,16 @@ export function recommendationOf({ arms = [], router, comparisons = [] }: Decide
   const shipped = best ?? (routes && routed ? routed : base);
 
   const plain = evaluated.find(({ kind }) => kind === PLAIN);
-  const sentence = (arm: Arm | undefined) => {
-    const comparison = compared(arm);
-    return comparison && differenceSentence(comparison, samePolicy(arm, routed));
-  };
   const sentences = [
-    shipped === base ? shipBase(base, others, toBase) : shipTrained(shipped, base, router, toBase),
-    routes ? sentence(best) : undefined,
-    plain && !compared(plain) ? undefined : plainSentence(plain, routed, best),
-    plain === best ? undefined : sentence(plain),
+    shipped === base ? shipBase(base, others, toBase) : shipTrained(shipped, base),
+    best && best !== routed && best !== plain && routes ? betterSentence(best, compared(best)?.difference) : undefined,
+    shipped === base ? undefined : priceSentence({ plain, routed, difference: compared(plain)?.difference }),
   ].filter((one) => one !== undefined);
   return {
     arm: shipped.name,
     text: sentences.map((one) => one.text).join(' '),
-    behind: sentences.flatMap(({ behind }) => behind),
+    behind: [...new Set(sentences.flatMap(({ behind }) => behind))],
+    sentences,
     tests: [...toBase, ...toRouted].map(({ arm, against, ...test }) => ({
       arm: arm.name,
       against: against.name,
@@ -121,16 +98,11 @@ function correctedText(arm: Arm, tests: readonly Decision[]): string {
   return tests.length > 1 ? `, Holm-corrected p ${pText(own.corrected)}` : `, p ${pText(own.p)}`;
 }
 
-function shipTrained(arm: Arm, base: Arm, router: Report['router'], tests: readonly Decision[]): VerdictSentence {
-  const { name, role, sameAs, successRate: rate, differenceToBase: difference } = arm;
-  const form = router?.crossValidation.forms?.find(({ kept }) => kept)?.form ?? router?.kind;
-  const by = form === undefined ? ', which routes' : `, which routes by ${form}`;
-  const how = role !== 'routed' ? '' : sameAs === undefined ? by : `, which gives everything to ${sameAs}`;
-  const above = difference
-    ? `: ${valueText(difference)} (${differenceText(difference)}${tests.length > 1 ? correctedText(arm, tests) : ''})`
-    : '';
+function shipTrained(arm: Arm, base: Arm): VerdictSentence {
+  const { name, successRate: rate, differenceToBase: difference } = arm;
+  const above = difference ? ` (${pairText(difference)})` : '';
   return say(
-    `Ship ${name}${how}: it solves ${rateText(arm)} of ${rate?.n} test tasks, where ${base.name} solves ${rateText(base)}${above}.`,
+    `Ship ${name}: success rate ${rateText(arm)} on ${rate?.n} test tasks, ${base.name} ${rateText(base)}${above}.`,
     rate,
     base.successRate,
     difference,
@@ -150,22 +122,52 @@ function shipBase(base: Arm, others: readonly Arm[], tests: readonly Decision[])
       ? 'no other policy was evaluated'
       : `no other policy is significantly better (${each.join('; ')})`;
   return say(
-    `Ship ${base.name}, the model as it is, which solves ${rateText(base)} of ${base.successRate?.n} test tasks: ${because}.`,
+    `Ship ${base.name}, the model as it is: success rate ${rateText(base)} on ${base.successRate?.n} test tasks; ${because}.`,
     base.successRate,
     ...others.map(({ differenceToBase }) => differenceToBase),
   );
 }
 
-function plainSentence(plain: Arm | undefined, routed: Arm | undefined, best: Arm | undefined): VerdictSentence {
+const betterSentence = ({ name }: Arm, toRouted: Figure | undefined): VerdictSentence | undefined => {
+  const difference = toRouted && reversed(toRouted);
+  return difference && say(`${name} is better than the routed policy (${pairText(difference)}).`, toRouted);
+};
+
+/** `+2.0 pt, 95% interval -1.1 to +5.1`. */
+const pairText = (difference: Figure): string => `${valueText(difference)}, ${intervalText(difference)}`;
+
+/** Says whether GRPO on the target reaches as much with fewer rollouts. Undefined where the two were not compared. */
+function priceSentence(o: {
+  plain: Arm | undefined;
+  routed: Arm | undefined;
+  /** The routed policy minus the baseline. */
+  difference: Figure | undefined;
+}): VerdictSentence | undefined {
+  const { plain, routed, difference } = o;
   if (!plain || !routed)
-    return say('How plain GRPO on the target would stand is not known: no such arm was evaluated.');
-  const cost = `${valueText(plain.allRollouts)} rollouts in all against ${valueText(routed.allRollouts)}`;
-  const behind = [plain.allRollouts, routed.allRollouts];
-  return plain === best
-    ? say(`That is plain GRPO on the target, with ${cost}.`, ...behind)
-    : say(
-        `Plain GRPO on the target (${plain.name}) solves ${rateText(plain)}, with ${cost}.`,
-        plain.successRate,
-        ...behind,
-      );
+    return say('Whether GRPO on the target is the cheaper way is unknown: no such baseline was evaluated.');
+  if (!difference) return undefined;
+  const [own, all] = [plain.allRollouts, routed.allRollouts];
+  const behind = [plain.successRate, difference, own, all];
+  const share = own.value !== null && all.value ? own.value / all.value : undefined;
+  const isCheaper = share !== undefined && share < LESS;
+  const price = share === undefined ? '' : ` with ${shortPercent(Math.round(100 * share) / 100)} of the rollouts`;
+  if (samePolicy(plain, routed)) return say(`${plain.name} and ${routed.name} are one policy.`, ...behind);
+  const way = direction(difference.interval);
+  const standing = way === undefined ? 'no significant difference from' : way === 'up' ? 'worse than' : 'better than';
+  const advice =
+    way === 'down'
+      ? TRAIN
+      : way === 'up'
+        ? paid(isCheaper)
+        : isCheaper
+          ? `if episodes on the target are cheap, ${TRAIN}`
+          : 'training on the target saves no rollouts';
+  return say(
+    `GRPO on the target (${plain.name}): success rate ${rateText(plain)}, ${standing} ${routed.name} (${pairText(reversed(difference))}),${price} (${valueText(own)} of ${valueText(all)}): ${advice}.`,
+    ...behind,
+  );
 }
+
+const TRAIN = 'train on the target';
+const paid = (isCheaper: boolean) => (isCheaper ? 'the additional rollouts pay' : 'it is no cheaper');

@@ -3,9 +3,9 @@
  * made of report.json alone.
  */
 import { statementOf } from './adapters';
+import { reportHtml } from './html';
 import { type Report, REPORT_VERSION, type ReportDraft, reportSchema } from './model';
 import { recommendationOf } from './recommendation';
-import { reportHtml } from './sections/report';
 import { doubtsOf } from './verdict';
 
 /** The whole report, checked. Throws a ZodError that names the field if the draft breaks the schema. */

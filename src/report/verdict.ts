@@ -34,13 +34,13 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
       say(`The campaign was stopped after stage ${campaign.stage}; later stages are absent.`),
     gamed &&
       say(
-        `Gamed: ${gamed.names}. Such an adapter gains on one branch of its own environment by losing the other: it does the same everywhere.`,
+        `Reward hacking: ${gamed.names}. Such an adapter gains on one branch of its own environment and loses on the other: it does the same everywhere.`,
         ...behind(gamed),
       ),
     hurt && say(`The adapter of ${hurt.names} makes the target worse.`, ...behind(hurt)),
     ...arms.map(
       ({ name, role, status, reason }) =>
-        status === 'failed' && say(`${role === 'bound' ? `${name} is not known` : `Arm ${name} failed`}: ${reason}.`),
+        status === 'failed' && say(`${role === 'bound' ? 'The oracle is not known' : `${name} failed`}: ${reason}.`),
     ),
     brokenSentence(rollouts),
     errors > 0 && say(`The router failed on ${wholeNumber(errors)} test rollouts.`, router?.errors),
@@ -52,7 +52,7 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
       ),
     shipped &&
       say(
-        `Selection effect: the success of ${shipped.name} is measured on the test tasks that chose it, so expect somewhat less on new tasks.`,
+        `Selection effect: the success rate of ${shipped.name} is measured on the test tasks that chose it, so expect somewhat less on new tasks.`,
         shipped.successRate,
       ),
   ];
@@ -98,7 +98,7 @@ export function failedPassesText({ passes, failedPasses }: Selection): string | 
   return length === 0 ? undefined : `${length} of ${passes} labeling passes failed and ${are} left out: ${reasons}.`;
 }
 
-/** `12 rollouts broke and are in no figure of success: 12 BadEnvironment, as at task n-7: ...`. */
+/** `12 rollouts failed for infrastructure reasons and are excluded: 12 BadEnvironment, as at task n-7: ...`. */
 function brokenSentence(rollouts: Report['rollouts']): VerdictSentence | undefined {
   const broken = rollouts?.broken.value ?? 0;
   if (!rollouts || broken === 0) return undefined;
@@ -106,6 +106,9 @@ function brokenSentence(rollouts: Report['rollouts']): VerdictSentence | undefin
     return { type, message, task, count: value ?? 0 };
   });
   const why = causes.length > 0 ? `: ${causesText(causes, broken)}` : '';
-  const which = broken === 1 ? 'rollout broke and is' : 'rollouts broke and are';
-  return say(`${wholeNumber(broken)} ${which} in no figure of success${why}.`, rollouts.broken);
+  const which =
+    broken === 1
+      ? 'rollout failed for an infrastructure reason and is'
+      : 'rollouts failed for infrastructure reasons and are';
+  return say(`${wholeNumber(broken)} ${which} excluded${why}.`, rollouts.broken);
 }

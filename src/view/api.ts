@@ -1,25 +1,60 @@
-/** What `campaign view` answers to the page (web/src/conversations.tsx). */
+/** What `campaign view` answers to the page (web/src). */
+import type { ToolSchema } from '../domain/messages';
+import type { ApprovalView } from '../report/build/approval';
 import type { ReportedMessage } from '../report/capability-model';
+import type { Report } from '../report/model';
+import type { Curves } from './curves';
+
+/** The page of a campaign; report.html holds the report alone. */
+export interface CampaignPage {
+  kind: 'campaign';
+  title: string;
+  report?: Report;
+  /** All conversations can be asked for. */
+  served?: true;
+  /** The campaign runs: the page asks again. */
+  isLive?: boolean;
+  live?: Live;
+  /** What waits for a decision. */
+  approvals?: ApprovalView[];
+  /** Addresses in Temporal's UI, by workflow. */
+  links?: Record<string, string>;
+}
+
+/** Where a campaign stands. */
+export interface Live {
+  /** `running`, `completed`, ... */
+  state: string;
+  /** All runs of the campaign in one line of time, where it was started more than once. */
+  runs?: string | undefined;
+  tree: readonly { depth: number; status: string; label: string; detail: string }[];
+  notes: readonly string[];
+  curves: Curves;
+  /** Payments for language models. */
+  spent: readonly { dollars?: number | undefined }[];
+}
 
 /** A rollout in a list. */
 export interface ListedRollout {
-  /** Its key, by which it is addressed for ever. */
+  /** Its key. */
   id: string;
-  /** What it was made for, and of which arm, capability or training. */
+  /** The purpose of its batch, and the arm, capability or training that it belongs to. */
   purpose: string;
   of: string;
   task: string;
   attempt: number;
-  /** `solved`, `failed` or `broken`. */
+  /** `success`, `failed` or `broken`. */
   outcome: string;
   /** Absent of a broken one. */
   reward?: number;
-  /** What ended it; of a broken one the type of its error. */
+  /** The stop reason; of a broken one the type of its error. */
   stop: string;
   steps: number;
   branch?: string;
-  /** The capabilities that passes said it lacks. */
+  /** The capabilities that passes label as lacking. */
   labels: string[];
+  /** The beginning of the first message after the system prompt. */
+  snippet: string;
 }
 
 /** A page of them. */
@@ -28,18 +63,31 @@ export interface RolloutPage {
   page: number;
   pages: number;
   rollouts: ListedRollout[];
-  /** What can be asked for, by the name of the filter, over all rollouts. */
+  /** The values of each filter, over all rollouts. */
   facets: Record<string, { value: string; count: number }[]>;
 }
 
-/** One of them, whole. */
+/** A reference action and the call that made it, or a call that no reference action asks for. */
+export interface ComparedAction {
+  state: 'made' | 'missing' | 'wrong arguments';
+  expected?: string;
+  made?: string;
+}
+
+/** One rollout, whole. */
 export interface ShownRollout extends ListedRollout {
   facts: { name: string; value: string }[];
   /** By hashes: its batch, adapter or router, and its seed. */
   madeFrom: { name: string; value: string }[];
   messages: ReportedMessage[];
-  /** Messages that the analyst points at, and why: first where a failure begins. */
+  tools: ToolSchema[];
+  /** Messages that the analyst cites, and why: first where a failure begins. */
   cited: { message: number; says: string }[];
+  /** The reference actions of the task, where the target names them. */
+  reference?: ComparedAction[];
   /** Other attempts at the same task, of the same batch first. */
   others: { id: string; name: string }[];
+  /** The neighbours in the list of the same filters. */
+  previous?: string;
+  next?: string;
 }

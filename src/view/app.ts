@@ -11,9 +11,9 @@ import { z } from 'zod';
 import { sha256 } from '../store/hash';
 import type { ArtifactStore } from '../store/store';
 import { namesThisMachine } from '../gateway/listen';
-import type { Page } from '../report/blocks';
-import { pageData, pageHtml } from '../report/html';
-import { filterNames, pageOf } from './filter';
+import { pageHtml } from '../report/html';
+import type { CampaignPage } from './api';
+import { filterNames, neighboursOf, pageOf } from './filter';
 import type { RolloutIndex } from './rollouts';
 import { shownRollout } from './shown';
 
@@ -30,7 +30,7 @@ export interface ViewOptions {
   token: string;
   index: RolloutIndex;
   store: ArtifactStore;
-  page: () => Promise<Page>;
+  page: () => Promise<CampaignPage>;
   decide: (decision: GivenDecision) => Promise<object>;
   /** Returns the sha256 of the batches behind a figure or an artifact. */
   behind: (start: string) => Promise<ReadonlySet<string>>;
@@ -101,7 +101,12 @@ export function createView(o: ViewOptions) {
     await next();
   });
   app.get('/', async (c) => c.html(pageHtml(await o.page())));
-  app.get('/api/page', async (c) => c.body(pageData(await o.page()), 200, { 'content-type': 'application/json' }));
+  // `report`: the end of the campaign in the report that the page has.
+  app.get('/api/page', async (c) => {
+    const { report, ...page } = await o.page();
+    const isKnown = report?.campaign.finishedAt === c.req.query('report');
+    return c.json(isKnown || !report ? page : { ...page, report });
+  });
   const limit = bodyLimit({
     maxSize: DECISION_BYTES,
     onError: () => {
@@ -114,23 +119,28 @@ export function createView(o: ViewOptions) {
     const [issue] = parsed.error.issues;
     throw new Refused(400, `${issue?.path.join('.') || 'body'}: ${issue?.message}; send {verb, what, of, reason}`);
   });
-  app.get('/api/rollouts', async (c) => {
-    const asked = c.req.query();
+  /** Returns the filters of a list, and the batches behind its figure. */
+  async function filtersOf(asked: Record<string, string>) {
     const unknown = Object.keys(asked).find((name) => ![...filterNames, 'page', 'figure'].includes(name));
     if (unknown !== undefined)
       throw new Refused(
         400,
         `${unknown.slice(0, 100)} is no filter; there are ${filterNames.join(', ')}, figure and page`,
       );
+    return [asked, asked['figure'] ? await o.behind(asked['figure']) : undefined] as const;
+  }
+  app.get('/api/rollouts', async (c) => {
     await index.refresh();
-    return c.json(await pageOf(index, asked, asked['figure'] ? await o.behind(asked['figure']) : undefined));
+    return c.json(await pageOf(index, ...(await filtersOf(c.req.query()))));
   });
   app.get('/api/rollouts/:id', async (c) => {
     await index.refresh();
     const id = c.req.param('id');
     const one = index.find(id);
     if (!one) throw new Refused(404, `there is no rollout ${id.slice(0, 100)} in this campaign`);
-    return c.json(await shownRollout(index, store, one));
+    const [asked, batches] = await filtersOf(c.req.query());
+    const neighbours = await neighboursOf(index, { ...asked, id: one.id }, batches);
+    return c.json({ ...(await shownRollout(index, store, one)), ...neighbours });
   });
   return { app };
 }

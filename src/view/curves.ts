@@ -1,27 +1,24 @@
 /** The curves of the live page, made from the store: the reward of every training by optimizer step, and how many rollouts there are. */
-import { z } from 'zod';
 import { readJson, type ArtifactStore } from '../store/store';
 import { keysOf } from '../store/campaign-index';
 import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure } from '../domain/failures';
-import { jsonText } from '../domain/messages';
 import { type Outcome, summarise } from '../domain/outcomes';
 import { trainingResultSchema } from '../domain/results';
+import { type MetricsLine, metricsLine } from '../report/build/evidence';
+import { curvesOf } from '../report/build/training';
 import { readOutcomes } from '../rollout/read';
 import { Markers, trainingPath, withBranches } from '../training/markers';
 import { purposeOf } from './rollouts';
 
-interface Point {
-  step: number;
-  reward: number;
-}
+type LearnerCurves = ReturnType<typeof curvesOf>;
 
 export interface TrainingCurve {
   /** The capability or arm. */
   name: string;
-  points: Point[];
-  branches: { branch: string; points: Point[] }[];
-  heldOut: Point[];
+  curves: LearnerCurves;
+  /** Held-out mean reward by step. */
+  heldOut: { step: number; value: number }[];
 }
 
 export interface Curves {
@@ -34,15 +31,6 @@ interface CurvesOptions {
   store: ArtifactStore;
   campaign: string;
 }
-
-const stepSchema = z.number().int().nonnegative();
-const metricsLine = jsonText.pipe(
-  z.object({
-    step: stepSchema,
-    reward: z.number().optional().catch(undefined),
-    reward_by_branch: z.record(z.string(), z.number()).optional(),
-  }),
-);
 
 type Batch = ReturnType<typeof summarise> & ReturnType<typeof purposeOf> & { outcomes: readonly Outcome[] };
 interface Training {
@@ -133,8 +121,10 @@ export function createCurves({ store, campaign }: CurvesOptions) {
     }
     const trainings: TrainingCurve[] = [];
     for (const [name, training] of byName) {
-      const rewards = rewardsOf(training);
-      if (rewards.points.length > 0) trainings.push({ name, ...rewards, heldOut: pointsOf(heldOut.get(name)) });
+      const curves = learnerCurves(training);
+      const means = [...(heldOut.get(name) ?? [])].sort(([a], [b]) => a - b);
+      if (curves.points.length > 0)
+        trainings.push({ name, curves, heldOut: means.map(([step, value]) => ({ step, value })) });
     }
     const counts = [...statuses.values()];
     const scored = counts.filter((status) => status === 'scored').length;
@@ -145,24 +135,15 @@ export function createCurves({ store, campaign }: CurvesOptions) {
   };
 }
 
-/** The mean reward of each finished step, of the whole batch and of its branches. */
-function rewardsOf({ lines }: Training) {
-  const rewards = new Map<number, number>();
-  const branches = new Map<string, Map<number, number>>();
+/** Returns the curves of the lines that are whole; of a step that was done again, the last. */
+function learnerCurves({ lines }: Training): LearnerCurves {
+  const steps = new Map<number, MetricsLine>();
   for (const line of lines) {
-    const values = metricsLine.safeParse(line).data;
-    if (!values) continue;
-    const { step, reward, reward_by_branch: byBranch = {} } = values;
-    if (reward !== undefined) rewards.set(step, reward);
-    for (const [branch, mean] of Object.entries(byBranch))
-      branches.set(branch, (branches.get(branch) ?? new Map<number, number>()).set(step, mean));
+    const { data } = metricsLine.safeParse(line);
+    if (data) steps.set(data.step, data);
   }
-  const sorted = [...branches].sort(([a], [b]) => (a < b ? -1 : 1));
-  return { points: pointsOf(rewards), branches: sorted.map(([branch, own]) => ({ branch, points: pointsOf(own) })) };
+  return curvesOf([...steps.values()].sort((a, b) => a.step - b.step));
 }
-
-const pointsOf = (rewards: ReadonlyMap<number, number> = new Map()): Point[] =>
-  [...rewards].sort(([a], [b]) => a - b).map(([step, reward]) => ({ step, reward }));
 
 /** The step of the policy that a held-out batch evaluates; 0 for what a training starts from. Undefined for other batches. */
 function heldOutStep({ of, what }: Batch): number | undefined {

@@ -32,6 +32,18 @@ export async function pageOf(index: RolloutIndex, asked: Asked, batches?: Readon
   return { total: kept.length, page, pages, rollouts, facets: facetsOf(index) };
 }
 
+/** The rollouts before and after one in the list of the same filters. */
+export async function neighboursOf(
+  index: RolloutIndex,
+  { id, ...asked }: Asked & { id: string },
+  batches?: ReadonlySet<string>,
+): Promise<{ previous?: string; next?: string }> {
+  const kept = await keptOf(index, asked, batches);
+  const at = kept.findIndex((one) => one.id === id);
+  const [previous, next] = at < 0 ? [] : [kept[at - 1]?.id, kept[at + 1]?.id];
+  return { ...(previous !== undefined && { previous }), ...(next !== undefined && { next }) };
+}
+
 /** All that the filters keep, each once. */
 export const keptOf = (index: RolloutIndex, asked: Asked, batches?: ReadonlySet<string>): Promise<IndexedRollout[]> =>
   saying(index, asked, once(index.all().filter(keeping(asked, batches))));

@@ -19,9 +19,11 @@ import { readRollouts } from '../rollout/read';
 import type { ListedRollout } from './api';
 
 /** Raised whenever other rows would be made of the same batch: an index of another form is made anew. */
-const FORM = 3;
+const FORM = 4;
 /** Characters of what was said, by which a list is searched. */
 const SEARCHED = 1000;
+/** Characters of a conversation's beginning that a list shows. */
+const SNIPPET = 120;
 
 interface Row {
   id: string;
@@ -36,6 +38,8 @@ interface Row {
   chosen?: string;
   /** In lower case: how the conversation begins, without what the policy is told. */
   text: string;
+  /** The beginning of its first message after the system prompt. */
+  snippet: string;
 }
 
 /** A line of the file. */
@@ -63,7 +67,7 @@ export type IndexedBatch = KeptBatch & BatchPurpose;
 
 export interface IndexedRollout extends Row {
   batch: IndexedBatch;
-  outcome: 'solved' | 'failed' | 'broken';
+  outcome: 'success' | 'failed' | 'broken';
   /** Another row is shown of what several batches hold: the first that is scored. */
   isRepeated: boolean;
   labels: string[];
@@ -111,7 +115,7 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
     version += 1;
     for (const row of batch.rows) {
       const { reward } = row;
-      const outcome = reward === undefined ? 'broken' : isSuccess({ reward }) ? 'solved' : 'failed';
+      const outcome = reward === undefined ? 'broken' : isSuccess({ reward }) ? 'success' : 'failed';
       const first = byId.get(row.id);
       const isBetter = first?.outcome === 'broken' && outcome !== 'broken';
       const labels = first?.labels ?? labelsOf(row.id);
@@ -270,12 +274,14 @@ function rowOf(rollout: Rollout): Row {
   const { key: id, task, attempt } = rollout;
   if (rollout.status === 'broken') {
     const { type, message } = rollout.error;
-    return { id, task, attempt, stop: type, steps: 0, text: message.slice(0, SEARCHED).toLowerCase() };
+    const text = message.slice(0, SEARCHED).toLowerCase();
+    return { id, task, attempt, stop: type, steps: 0, text, snippet: message.slice(0, SNIPPET) };
   }
   const { reward, stopReason: stop, steps, messages, branch, routed } = rollout;
   const by = { ...(branch !== undefined && { branch }), ...(routed && { chosen: routed.chosen }) };
   const text = saidIn(messages).slice(0, SEARCHED);
-  return { id, task, attempt, reward, stop, steps, ...by, text };
+  const snippet = messages.find(({ role }) => role !== 'system')?.content.slice(0, SNIPPET) ?? '';
+  return { id, task, attempt, reward, stop, steps, ...by, text, snippet };
 }
 
 /** The tools that the batch's environment offers. */
@@ -286,9 +292,9 @@ export async function toolsOf(store: ArtifactStore, { inputs }: IndexedBatch): P
 }
 
 export function listed(one: IndexedRollout): ListedRollout {
-  const { id, batch, task, attempt, outcome, reward, stop, steps, branch, labels } = one;
+  const { id, batch, task, attempt, outcome, reward, stop, steps, branch, labels, snippet } = one;
   return {
-    ...{ id, purpose: batch.what, of: batch.of, task, attempt, outcome, stop, steps, labels },
+    ...{ id, purpose: batch.what, of: batch.of, task, attempt, outcome, stop, steps, labels, snippet },
     ...(reward !== undefined && { reward }),
     ...(branch !== undefined && { branch }),
   };

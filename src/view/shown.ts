@@ -6,8 +6,9 @@ import { quotedMessage } from '../report/build/quotes';
 import { turnSeed } from '../rollout/batch';
 import { plainText } from '../domain/plain-text';
 import { wrap } from '../terminal';
-import type { ShownRollout } from './api';
-import { type IndexedRollout, listed, type RolloutIndex } from './rollouts';
+import { argumentsOf, callText, type Message } from '../domain/messages';
+import type { ComparedAction, ShownRollout } from './api';
+import { type IndexedRollout, listed, type RolloutIndex, toolsOf } from './rollouts';
 
 /** Characters of one message: a page stays fluent, and says what is missing. */
 const LONGEST = 1_000_000;
@@ -19,6 +20,7 @@ export async function shownRollout(
   one: IndexedRollout,
 ): Promise<ShownRollout> {
   const rollout = await index.read(one);
+  const { messages = [], reference } = rollout.status === 'scored' ? rollout : {};
   const begins = index.beginningOf(one.id);
   const others = index
     .all()
@@ -41,8 +43,9 @@ export async function shownRollout(
       ...(await madeOf(store, one.batch)),
       { name: 'seed of the first answer', value: String(turnSeed({ key: one.id, turn: 0 })) },
     ],
-    messages:
-      rollout.status === 'scored' ? rollout.messages.map((message, n) => quotedMessage(message, n, LONGEST)) : [],
+    messages: messages.map((message, n) => quotedMessage(message, n, LONGEST)),
+    tools: await toolsOf(store, one.batch),
+    ...(reference && { reference: compareActions(reference.actions, messages) }),
     cited: [
       ...(begins
         ? [{ message: begins.message, says: `the failure begins here (${begins.of}): ${begins.reason}` }]
@@ -56,11 +59,44 @@ export async function shownRollout(
   };
 }
 
+type Action = Parameters<typeof callText>[0];
+
+/** Pairs each reference action with a call of the same name, with the same arguments first. Other calls may be look-ups and are left out. */
+export function compareActions(expected: readonly Action[], messages: readonly Message[]): ComparedAction[] {
+  const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
+  const take = (isPair: (call: Action) => boolean): Action | undefined => {
+    const at = calls.findIndex(isPair);
+    return at < 0 ? undefined : calls.splice(at, 1)[0];
+  };
+  const exact = expected.map((action) => take((call) => sameCall(call, action)));
+  return expected.map((action, n): ComparedAction => {
+    const made = exact[n] ?? take(({ name }) => name === action.name);
+    const state = exact[n] ? 'made' : made ? 'wrong arguments' : 'missing';
+    return { state, expected: callText(action), ...(made && { made: callText(made) }) };
+  });
+}
+
+const sameCall = (one: Action, other: Action): boolean =>
+  one.name === other.name && inOrder(argumentsOf(one)) === inOrder(argumentsOf(other));
+
+/** JSON with its keys in order. */
+function inOrder(text: string): string {
+  const sorted = (value: unknown): unknown =>
+    typeof value !== 'object' || value === null || Array.isArray(value)
+      ? value
+      : Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  try {
+    return JSON.stringify(JSON.parse(text), (_, value: unknown) => sorted(value));
+  } catch {
+    return text;
+  }
+}
+
 type Facts = ShownRollout['facts'];
 
 function factsOf(rollout: Rollout): Facts {
   if (rollout.status === 'broken') return [{ name: rollout.error.type, value: rollout.error.message }];
-  const { reward, breakdown, stopReason, steps, seconds, usage, branch, routed, reference } = rollout;
+  const { reward, breakdown, stopReason, steps, seconds, usage, branch, routed } = rollout;
   const text = (value: object): string =>
     Object.entries(value)
       .map(([name, number]) => `${name} ${Number(Number(number).toFixed(4))}`)
@@ -74,7 +110,6 @@ function factsOf(rollout: Rollout): Facts {
     ['seconds', seconds.toFixed(1)],
     ['branch', branch],
     ['routed to', routed && [routed.chosen, text(routed.probabilities)].filter(Boolean).join(': ')],
-    ['right actions', reference && reference.actions.map(({ name }) => name).join(', ')],
   ];
   return facts.flatMap(([name, value]) => (value ? [{ name, value }] : []));
 }
@@ -94,7 +129,7 @@ async function madeOf(store: ArtifactStore, { inputs }: IndexedRollout['batch'])
 
 /** As `campaign show` prints it. */
 export function shownText({ task, attempt, outcome, ...shown }: ShownRollout, columns = 60): string {
-  const { facts, madeFrom, messages, cited } = shown;
+  const { facts, madeFrom, messages, cited, reference = [] } = shown;
   const lines = (text: string, indent = '') =>
     plainText(text)
       .split('\n')
@@ -103,6 +138,9 @@ export function shownText({ task, attempt, outcome, ...shown }: ShownRollout, co
   return [
     ...lines(`${task}, attempt ${attempt}: ${outcome}`),
     ...[...facts, ...madeFrom].flatMap(({ name, value }) => lines(`${name}: ${value}`)),
+    ...reference.flatMap(({ state, expected, made }) =>
+      lines(`reference action ${expected}: ${state}${state === 'wrong arguments' ? `, ${made}` : ''}`),
+    ),
     ...messages.flatMap(({ message, role, text, missing }) => [
       '',
       `${message} ${messageRoles[role]}`,

@@ -38,7 +38,7 @@ describe.each(Object.keys(stores))('in a %s', (kind) => {
   async function drawn(): Promise<Record<number, number | undefined>> {
     const [training] = (await createCurves({ store: storeOn('four'), campaign: 'one' })()).trainings;
     expect(training?.name).toBe('ask_first');
-    return Object.fromEntries(training?.points.map(({ step, reward }) => [step, reward]) ?? []);
+    return Object.fromEntries(training?.curves.points.map(({ step, reward }) => [step, reward]) ?? []);
   }
 
   async function markers(): Promise<Markers> {

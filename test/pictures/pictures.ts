@@ -119,7 +119,7 @@ async function main(): Promise<void> {
   try {
     await ran(browser, [], 'demo');
     await viewing('demo', async (url) => {
-      for (const view of ['summary', 'arms', 'selection', 'capabilities', 'training', 'router', 'run'])
+      for (const view of ['summary', 'policies', 'analysis', 'capabilities', 'training', 'router', 'run'])
         await shoot(browser, view, `${url}#${view}`, `nav a[href="#${view}"][aria-current]`);
       await shoot(browser, 'conversations', `${url}#conversations`, 'tbody a');
       const first = async (asked: string) => {
@@ -140,7 +140,7 @@ async function main(): Promise<void> {
     const server = await startAnalyst();
     const found = { home, url: server.url, model: 'reader', passes: 3, yes: true, json: true, name: 'library' };
     await analyse([fileOf(conversations())], found).finally(() => server.close());
-    await shoot(browser, 'analysis', pathToFileURL(join(home, 'library', 'analysis.html')).href, 'main table');
+    await shoot(browser, 'analyse', pathToFileURL(join(home, 'library', 'analysis.html')).href, 'main table');
     if (browser.problems.length > 0) throw new Error(browser.problems.join('\n'));
   } finally {
     await browser.close();

@@ -1,16 +1,16 @@
-/** All conversations of a campaign, and one of them: `campaign view` has them, a file has not. */
+/** All conversations of a campaign, and one of them. Only `campaign view` serves them. */
 import { useEffect, useState } from 'preact/hooks';
-import type { RolloutPage, ShownRollout } from '../../src/view/api';
+import type { ListedRollout, RolloutPage, ShownRollout } from '../../src/view/api';
 import { wholeNumber } from '../../src/report/format';
-import { Messages } from './blocks';
-import { parsed } from './text';
+import { parsed } from './page';
+import { type Column, Facts, Fold, Messages, Table } from './parts';
 
 interface Answer<T> {
   answer?: T;
   problem?: string;
 }
 
-/** Nothing until it has come, or where nothing is asked; `keeps`: till then what was there before. */
+/** Returns nothing until the answer has come; with `keeps`, the previous answer until then. */
 function useAnswer<T>(address: string | undefined, keeps = false): Answer<T> {
   const [state, set] = useState<Answer<T> & { of: string | undefined }>({ of: undefined });
   useEffect(() => {
@@ -30,13 +30,26 @@ function useAnswer<T>(address: string | undefined, keeps = false): Answer<T> {
 const Waits = ({ problem }: { problem: string | undefined }) =>
   problem === undefined ? <p class="quiet">Reading …</p> : <p class="bad">{problem}</p>;
 
-/** The first is in the index, the second reads all conversations that the other filters keep. */
+/** The first filter is answered from the index, the second reads all conversations that the other filters keep. */
 const TEXTS = { text: 'Task, or how it begins', said: 'Said anywhere in it' };
+
+/** The first list: the failures of the routed policy on test tasks. */
+const FIRST = { stage: 'test', arm: 'trace', outcome: 'failed' };
+const outcomes: Record<string, string> = { broken: 'failed (infrastructure)' };
+
+const rewardText = (reward: number | undefined) =>
+  reward === undefined ? undefined : String(Number(reward.toFixed(3)));
+
+export const Outcome = ({ of }: { of: string }) => <span class={`outcome ${of}`}>{outcomes[of] ?? of}</span>;
 
 export function Conversations({ query }: { query: string }) {
   const asked = new URLSearchParams(query);
   const { answer, problem } = useAnswer<RolloutPage>(`api/rollouts?${query}`, true);
   const figure = asked.get('figure');
+  const isFirst = query === '' && answer !== undefined && hasFirst(answer);
+  useEffect(() => {
+    if (isFirst) window.location.replace(`#conversations?${new URLSearchParams(FIRST)}`);
+  }, [isFirst]);
   const go = (changes: Record<string, string>) => {
     const next = new URLSearchParams(query);
     for (const [name, value] of Object.entries(changes)) {
@@ -44,11 +57,30 @@ export function Conversations({ query }: { query: string }) {
       else next.set(name, value);
     }
     if (!('page' in changes)) next.delete('page');
-    window.location.hash = `conversations?${next}`;
+    window.location.hash = `conversations?${next.size > 0 ? next : 'page=0'}`;
   };
-  if (!answer) return <Waits problem={problem} />;
-  const { total, page, pages, rollouts } = answer;
-  const offered = Object.entries(answer.facets).filter(([, values]) => values.length > 0);
+  if (!answer || isFirst) return <Waits problem={problem} />;
+  const { total, page, pages, rollouts, facets } = answer;
+  const offered = Object.entries(facets).filter(([, values]) => values.length > 1);
+  const columns: Column<ListedRollout>[] = [
+    ['task', ({ id, task }) => <a href={`#conversation/${id}?${query}`}>{task}</a>],
+    ['outcome', ({ outcome }) => <Outcome of={outcome} />],
+    ['reward', ({ reward }) => rewardText(reward), ({ reward }) => reward ?? -1],
+    ['begins', ({ snippet }) => <span class="quiet">{snippet}</span>],
+    [
+      'policy',
+      ({ of, purpose, attempt }) => (
+        <>
+          {of}{' '}
+          <span class="quiet">
+            {purpose}, attempt {attempt}
+          </span>
+        </>
+      ),
+    ],
+    ['ended by', ({ stop }) => stop.replaceAll('_', ' ')],
+    ['lacks', ({ labels }) => labels.join(', ')],
+  ];
   return (
     <>
       <div class="filters">
@@ -62,7 +94,7 @@ export function Conversations({ query }: { query: string }) {
             <option value="">{name}: all</option>
             {values.map(({ value, count }) => (
               <option key={value} value={value}>
-                {value} ({wholeNumber(count)})
+                {outcomes[value] ?? value} ({wholeNumber(count)})
               </option>
             ))}
           </select>
@@ -82,47 +114,24 @@ export function Conversations({ query }: { query: string }) {
         {wholeNumber(total)} conversations{pages > 1 && `, page ${page + 1} of ${wholeNumber(pages)}`}
         {figure !== null && (
           <>
-            , in the batches behind <code>{figure}</code> <a href="#conversations">all</a>
+            , in the batches behind <code>{figure}</code>
+          </>
+        )}
+        {query !== 'page=0' && (
+          <>
+            {' '}
+            <a href="#conversations?page=0">all</a>
           </>
         )}
       </p>
-      <div class="scroll" tabIndex={0} role="group" aria-label="Conversations">
-        <table>
-          <thead>
-            <tr>
-              {['task', 'of', 'attempt', 'outcome', 'ended by', 'steps', 'labels'].map((head) => (
-                <th key={head}>{head}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rollouts.map((one) => (
-              <tr key={one.id}>
-                <td data-head="task">
-                  <a href={`#conversation/${one.id}`}>{one.task}</a>
-                </td>
-                <td data-head="of">
-                  <div>
-                    {one.of} <span class="quiet">{one.purpose}</span>
-                  </div>
-                </td>
-                <td data-head="attempt">{one.attempt}</td>
-                <td data-head="outcome">{one.outcome}</td>
-                <td data-head="ended by">{one.stop}</td>
-                <td data-head="steps">{one.steps}</td>
-                <td data-head="labels">{one.labels.join(', ')}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table rows={rollouts} columns={columns} label="Conversations" />
       {pages > 1 && (
         <p>
           <button type="button" disabled={page === 0} onClick={() => go({ page: `${page - 1}` })}>
-            Before
+            Previous page
           </button>{' '}
           <button type="button" disabled={page + 1 >= pages} onClick={() => go({ page: `${page + 1}` })}>
-            Next
+            Next page
           </button>
         </p>
       )}
@@ -130,59 +139,111 @@ export function Conversations({ query }: { query: string }) {
   );
 }
 
-const addressOf = (id: string | undefined) => id && `api/rollouts/${encodeURIComponent(id)}`;
+const hasFirst = ({ facets }: RolloutPage): boolean =>
+  Object.entries(FIRST).every(([name, wanted]) => facets[name]?.some(({ value }) => value === wanted));
 
-/** One with the message that is named marked, or two beside each other with the first in which they differ: `KEY` or `KEY/KEY`. */
-export function Conversation({ id, message }: { id: string; message: string | null }) {
+const addressOf = (id: string | undefined, query = '') => id && `api/rollouts/${encodeURIComponent(id)}?${query}`;
+
+/** `id` is one conversation, or `ONE/OTHER` for two beside each other. `query` has the list's filters, and the message to scroll to. */
+export function Conversation({ id, query }: { id: string; query: string }) {
   const [one, other] = id.split('/');
-  const first = useAnswer<ShownRollout>(addressOf(one));
+  const filters = new URLSearchParams(query);
+  const message = filters.get('message');
+  filters.delete('message');
+  const first = useAnswer<ShownRollout>(addressOf(one, String(filters)));
   const second = useAnswer<ShownRollout>(addressOf(other));
+  const { previous, next } = first.answer ?? {};
+  const linkTo = (to: string) => `#conversation/${to}?${filters}`;
   useEffect(() => {
     if (message !== null && first.answer) document.querySelector('.cited')?.scrollIntoView({ block: 'center' });
   }, [message, first.answer]);
+  useEffect(() => {
+    const pressed = ({ key, target, ctrlKey, metaKey }: KeyboardEvent) => {
+      const to = key === 'j' ? next : key === 'k' ? previous : undefined;
+      if (to !== undefined && !ctrlKey && !metaKey && !(target instanceof HTMLInputElement))
+        window.location.hash = linkTo(to);
+    };
+    window.addEventListener('keydown', pressed);
+    return () => window.removeEventListener('keydown', pressed);
+  }, [previous, next, String(filters)]);
   const pair = [first.answer, second.answer].map((answer) => answer?.messages ?? []);
-  const differs = pair[0]?.findIndex(({ role, text }, n) => role !== pair[1]?.[n]?.role || text !== pair[1][n]?.text);
-  if (other === undefined) return <Shown {...first} marked={message === null ? undefined : Number(message)} />;
+  const differs = pair[0]?.findIndex(
+    ({ role, text: said }, n) => role !== pair[1]?.[n]?.role || said !== pair[1][n]?.text,
+  );
+  if (other !== undefined)
+    return (
+      <div class="beside">
+        <Shown {...first} marked={differs} />
+        <Shown {...second} marked={differs} />
+      </div>
+    );
   return (
-    <div class="beside">
-      <Shown {...first} marked={differs} />
-      <Shown {...second} marked={differs} />
-    </div>
+    <>
+      <p class="steps">
+        {previous === undefined ? <span class="quiet">first</span> : <a href={linkTo(previous)}>← previous (k)</a>}
+        <a href={`#conversations?${filters.size > 0 ? filters : 'page=0'}`}>list</a>
+        {next === undefined ? <span class="quiet">last</span> : <a href={linkTo(next)}>next (j) →</a>}
+      </p>
+      <Shown {...first} marked={message === null ? undefined : Number(message)} />
+    </>
   );
 }
 
-const Facts = ({ facts }: Pick<ShownRollout, 'facts'>) => (
-  <dl class="plain">
-    {facts.map(({ name, value }) => (
-      <div key={name}>
-        <dt>{name}</dt>
-        <dd>{value}</dd>
-      </div>
-    ))}
-  </dl>
-);
-
 function Shown({ answer, problem, marked }: Answer<ShownRollout> & { marked?: number | undefined }) {
   if (!answer) return <Waits problem={problem} />;
-  const { id, task, attempt, outcome, facts, madeFrom, messages, cited, others } = answer;
+  const { id, task, attempt, outcome, reward, facts, madeFrom, messages, cited, others, tools, reference } = answer;
+  const [reason] = cited;
   return (
     <article>
       <h2>
-        {task}, attempt {attempt}: {outcome}
+        {task}, attempt {attempt}: <Outcome of={outcome} />
+        {reward !== undefined && <span class="quiet"> reward {rewardText(reward)}</span>}
       </h2>
-      <Facts facts={facts} />
+      {reason && (
+        <p class="note">
+          <a href={`#conversation/${id}?message=${reason.message}`}>message {reason.message}</a>: {reason.says}
+        </p>
+      )}
+      {reference && (
+        <Table
+          label="Reference actions"
+          rows={reference}
+          columns={[
+            ['reference action', ({ expected }) => (expected ? <code>{expected}</code> : '–')],
+            [
+              'in this conversation',
+              ({ state, made }) => (
+                <>
+                  <span class={`outcome ${state}`}>{state}</span> {made && <code>{made}</code>}
+                </>
+              ),
+            ],
+          ]}
+        />
+      )}
+      {tools.length > 0 && (
+        <Fold summary={`${tools.length} tools`}>
+          {tools.map(({ name, description, parameters }) => (
+            <Fold key={name} summary={name}>
+              <p>{description}</p>
+              <pre class="source" tabIndex={0}>
+                {JSON.stringify(parameters, null, 2)}
+              </pre>
+            </Fold>
+          ))}
+        </Fold>
+      )}
       <Messages
         messages={messages}
-        cited={marked ?? cited[0]?.message}
-        says={(message) => cited.flatMap((one) => (one.message === message ? [one.says] : []))}
+        cited={marked ?? reason?.message}
+        notes={(message) => cited.flatMap((one) => (one.message === message ? [one.says] : []))}
       />
-      <details class="fold">
-        <summary>Made from</summary>
-        <Facts facts={madeFrom} />
-      </details>
+      <Facts facts={facts.map(({ name, value }) => [name, value])} />
+      <Fold summary="Made from">
+        <Facts facts={madeFrom.map(({ name, value }) => [name, value])} />
+      </Fold>
       {others.length > 0 && (
-        <details class="fold">
-          <summary>Beside another attempt at this task ({others.length})</summary>
+        <Fold summary={`Beside another attempt at this task (${others.length})`}>
           <ul>
             {others.map(({ id: other, name }) => (
               <li key={other}>
@@ -190,7 +251,7 @@ function Shown({ answer, problem, marked }: Answer<ShownRollout> & { marked?: nu
               </li>
             ))}
           </ul>
-        </details>
+        </Fold>
       )}
     </article>
   );

@@ -1,9 +1,8 @@
-/** The page of a campaign's report, of an analysis, a comparison, or what waits for approval: what it shows is in the page, as data. */
+/** Shows the data that the page holds: a campaign, an analysis, or a comparison. */
 import { render } from 'preact';
-import type { Page } from '../../src/report/blocks';
-import { parsed } from './text';
+import { type Page, parsed } from './page';
 import { App } from './app';
-// @ts-expect-error -- no module, but what the build puts into the page
+// @ts-expect-error -- the build puts it into the page
 import './style.css';
 
 const text = document.getElementById('data')?.textContent ?? '';

@@ -42,7 +42,12 @@ export interface AnalysedFailure {
   lacking: LackedCapability[];
   /** The message that most passes name, of those that blame whom (`of`) most blame; of several the earliest. */
   begins?: FailureBeginning | undefined;
+  /** Selected capabilities that most passes label LACKING, else a fault of another, else NOT_EXPLAINED; empty where no pass labeled it. */
+  explainedBy: string[];
 }
+
+export const FAULTS = { environment: 'fault of the environment', user: 'fault of the user' };
+export const NOT_EXPLAINED = 'not explained by a capability';
 
 export interface Analysis {
   name: string;
@@ -74,7 +79,7 @@ export async function buildAnalysis(
   const { selection: result, passes } = o.result;
   const { store, rollouts } = o.analysis;
   const selection = await selectionOf({ store, rollouts, records, result, rule });
-  const failures = records.filter((rollout) => !isSuccess(rollout)).map(failureIn(passes));
+  const failures = records.filter((rollout) => !isSuccess(rollout)).map(failureIn(passes, selection));
   const madeAt = new Date().toISOString();
   const found = withNames({ selection, failures }, ids);
   return { name, madeAt, files, analyst, conversations, notes, ...found, budget, spent };
@@ -94,7 +99,8 @@ export function withNames<Value>(value: Value, ids: ReadonlyMap<string, string>)
 /** Characters of a message: there are as many excerpts as failures. */
 const CONTEXT = { neighbours: 2, longest: 1500 };
 
-function failureIn(passes: AnalysisResult['passes']) {
+function failureIn(passes: AnalysisResult['passes'], { candidates }: ReportedSelection) {
+  const selected = new Set(candidates.flatMap((one) => (one.selected ? [one.name] : [])));
   const readings = readingsOf(passes);
 
   /** For what a failed conversation is called LACKING, by whom and why. */
@@ -121,12 +127,18 @@ function failureIn(passes: AnalysisResult['passes']) {
     return { of, message, votes, reason, context: excerpt(messages, message, CONTEXT).filter(isShown) };
   };
 
-  return (rollout: ScoredRollout): AnalysedFailure => ({
-    conversation: rollout.key,
-    task: rollout.task,
-    reward: rollout.reward,
-    messages: rollout.messages.length,
-    lacking: lackedBy(rollout.key),
-    begins: beginningIn(rollout),
-  });
+  const explanationsOf = ({ begins, lacking }: Pick<AnalysedFailure, 'begins' | 'lacking'>): string[] => {
+    if (!begins) return [];
+    if (begins.of !== 'agent') return [FAULTS[begins.of]];
+    const names = lacking.filter(({ capability, label }) => label === 'LACKING' && selected.has(capability));
+    return names.length > 0 ? names.map(({ capability }) => capability) : [NOT_EXPLAINED];
+  };
+
+  return (rollout: ScoredRollout): AnalysedFailure => {
+    const [lacking, begins] = [lackedBy(rollout.key), beginningIn(rollout)];
+    return {
+      ...{ conversation: rollout.key, task: rollout.task, reward: rollout.reward, messages: rollout.messages.length },
+      ...{ lacking, begins, explainedBy: explanationsOf({ begins, lacking }) },
+    };
+  };
 }

@@ -137,11 +137,14 @@ function bestOf(options: readonly TaskMeans[]): TaskMeans {
 }
 
 /** A line of a learner's metrics.jsonl, to which the worker has added the branches. */
-const metricsLine = jsonText.pipe(
+export const metricsLine = jsonText.pipe(
   z.looseObject({
     step: z.number().int(),
     reward: z.number(),
     reward_by_branch: z.record(branchSchema, z.number()).default({}),
+    loss: z.number().optional(),
+    kl: z.number().optional(),
+    grad_norm: z.number().optional(),
     rows: z.number().optional(),
     informative_groups: z.number().optional(),
     rollouts_seconds: z.number().optional(),

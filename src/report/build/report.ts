@@ -46,6 +46,7 @@ export async function buildReport(o: {
       seed: campaign.seed,
       trainingSeed: campaign.trainingSeed,
       configSha256: digest(campaign),
+      config: { ...campaign },
       baseModel: prepared.base,
       target: prepared.target,
       startedAt: new Date(record.startedAt).toISOString(),

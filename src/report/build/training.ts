@@ -61,10 +61,8 @@ function rowsFigure(
   return rows > rollouts ? { id, value: rows / rollouts, n: rollouts, unit: 'count', from } : undefined;
 }
 
-/** The mean reward of every step, of all rollouts and of those of each branch. */
-function curvesOf(
-  lines: readonly MetricsLine[],
-): Pick<NonNullable<ReportedTraining['rewardCurve']>, 'points' | 'branches'> {
+/** Returns the learner's curves by step; the reward also by branch. */
+export function curvesOf(lines: readonly MetricsLine[]): Omit<NonNullable<ReportedTraining['rewardCurve']>, 'from'> {
   const names = [...new Set(lines.flatMap(({ reward_by_branch }) => Object.keys(reward_by_branch)))].sort();
   const branches = names.map((branch) => ({
     branch,
@@ -72,8 +70,13 @@ function curvesOf(
       reward === undefined ? [] : [{ step, reward }],
     ),
   }));
+  const curve = (field: 'loss' | 'kl' | 'grad_norm') => {
+    const points = lines.flatMap(({ step, [field]: value }) => (value === undefined ? [] : [{ step, value }]));
+    return points.length > 0 ? points : undefined;
+  };
   return {
     points: lines.map(({ step, reward }) => ({ step, reward })),
     branches: branches.length > 0 ? branches : undefined,
+    ...{ loss: curve('loss'), kl: curve('kl'), gradientNorm: curve('grad_norm') },
   };
 }

@@ -63,8 +63,11 @@ test('a training that runs: what its learner says of each step that a marker has
     trainings: [
       {
         name: 'ask_first',
-        points: [{ step: 1, reward: 0.75 }],
-        branches: [{ branch: 'twin', points: [{ step: 1, reward: 1 }] }],
+        curves: {
+          points: [{ step: 1, reward: 0.75 }],
+          branches: [{ branch: 'twin', points: [{ step: 1, reward: 1 }] }],
+          loss: [{ step: 1, value: 0.5 }],
+        },
         heldOut: [],
       },
     ],
@@ -85,11 +88,11 @@ test('one that has ended is read from the store alone, on any host; held-out rew
   await batch('ask_first: held out at step 2', [rollout('h', 1), rollout('i', 0)]);
   await batch('test: trace', [rollout('j', 1)]);
   rmSync(folder, { recursive: true });
-  const [{ points, heldOut } = {}] = (await curves()).trainings;
-  expect(points).toEqual([{ step: 1, reward: 1 }]);
-  expect(heldOut).toEqual([
-    { step: 0, reward: 0 },
-    { step: 2, reward: 0.5 },
+  const [training] = (await curves()).trainings;
+  expect(training!.curves.points).toEqual([{ step: 1, reward: 1 }]);
+  expect(training!.heldOut).toEqual([
+    { step: 0, value: 0 },
+    { step: 2, value: 0.5 },
   ]);
 });
 

@@ -7,14 +7,13 @@ import type { ArtifactStore } from '../../../src/store/store';
 import type { Rollout } from '../../../src/domain/rollout';
 import { type Listening, listen } from '../../../src/gateway/listen';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
+import type { CampaignPage } from '../../../src/view/api';
 import { createView, type GivenDecision } from '../../../src/view/app';
 import { pageOf } from '../../../src/view/filter';
 import { createIndex, type RolloutIndex } from '../../../src/view/rollouts';
 import { campaignCommand } from '../../support/campaign-command';
 import { writeStatus } from '../../../src/cli/watch/snapshot';
-import { approvalView, liveView } from '../../../src/view/live';
 import { completeReport } from '../../../src/report/render';
-import { viewsOf } from '../../../src/report/sections/report';
 import { openBrowser, violationsOf } from '../../support/browser';
 import { startLoopback } from '../../support/loopback';
 import { reportFixture } from '../../support/report-fixture';
@@ -102,7 +101,7 @@ test('rollouts are filtered by what they are, and listed once; a broken one that
   expect(await names({ stage: 'base rollouts', outcome: 'broken' })).toEqual(['c']);
   expect(await names({ arm: 'grpo_target', outcome: 'failed' })).toEqual(['d']);
   expect(await names({ task: 't1', attempt: '0' })).toEqual(['a', 'd']);
-  expect(await names({ broken: 'no', stop: 'agent_stop', outcome: 'solved' })).toEqual(['b', 'c']);
+  expect(await names({ broken: 'no', stop: 'agent_stop', outcome: 'success' })).toEqual(['b', 'c']);
   expect(await names({ text: 'my order' })).toEqual(['a']);
   expect(await names({ text: 'written policy' })).toEqual([]);
   expect(await names({ said: 'LAMP', task: 't2' })).toEqual(['b']);
@@ -111,7 +110,7 @@ test('rollouts are filtered by what they are, and listed once; a broken one that
   expect(total).toBe(4);
   expect(facets['outcome']).toEqual([
     { value: 'failed', count: 2 },
-    { value: 'solved', count: 2 },
+    { value: 'success', count: 2 },
   ]);
 });
 
@@ -125,7 +124,7 @@ test('of those behind a figure only its batches are listed, and what the router 
   await batch('test: base', [said('c', 't1', 1)]);
   await index.refresh();
   const { rollouts } = await pageOf(index, {}, new Set([sha256]));
-  expect(rollouts.map(({ task, outcome }) => `${task} ${outcome}`)).toEqual(['t1 solved', 't2 solved']);
+  expect(rollouts.map(({ task, outcome }) => `${task} ${outcome}`)).toEqual(['t1 success', 't2 success']);
   expect(await names({ chosen: 'base' })).toEqual(['a']);
 });
 
@@ -171,22 +170,21 @@ describe('served', () => {
     state = 'running';
     const view = createView({
       ...{ index, store, token: TOKEN },
-      page: async () => ({
-        ...{ title: 'demo', campaign: 'demo', served: true, live: true },
-        views: [
-          ...viewsOf(completeReport(reportFixture())),
-          approvalView([{ waiting: { of: 'w', names: ['x'] }, capabilities: [] }]),
-          liveView({
-            ...{ state, notes: [HOSTILE], links: { demo: 'http://127.0.0.1:1/demo' } },
-            tree: [{ depth: 0, status: 'running', label: 'rollouts', detail: '3 of 4' }],
-            curves: {
-              trainings: [
-                { name: 'x', points: [1, 2].map((step) => ({ step, reward: step / 4 })), branches: [], heldOut: [] },
-              ],
-            },
-            spent: [{ dollars: 1.5 }],
-          }),
-        ],
+      page: async (): Promise<CampaignPage> => ({
+        ...{ kind: 'campaign', title: 'demo', served: true, isLive: true },
+        report: completeReport(reportFixture()),
+        approvals: [{ waiting: { of: 'w', names: ['x'] }, capabilities: [] }],
+        links: { demo: 'http://127.0.0.1:1/demo' },
+        live: {
+          ...{ state, notes: [HOSTILE] },
+          tree: [{ depth: 0, status: 'running', label: 'rollouts', detail: '3 of 4' }],
+          curves: {
+            trainings: [
+              { name: 'x', curves: { points: [1, 2].map((step) => ({ step, reward: step / 4 })) }, heldOut: [] },
+            ],
+          },
+          spent: [{ dollars: 1.5 }],
+        },
       }),
       decide: async (decision) => (decisions.push(decision), { decided: ['approved: x'] }),
       behind: async (start) => new Set(start === 'nothing' ? [] : index.all().map(({ batch: { ref } }) => ref.sha256)),
@@ -223,14 +221,15 @@ describe('served', () => {
       expect(await page.locator('.answer').innerText()).toBe('running');
       expect(await page.locator('main').innerText()).toContain('<script>alert(1)</script> \\u{202e}evil');
       await page.waitForSelector('svg path', { state: 'attached' });
-      expect(await page.locator('.facts').innerText()).toContain('$1.50');
+      expect(await page.locator('.plain').innerText()).toContain('$1.50');
       state = 'cancelled';
       await page.waitForSelector('.answer:text-is("cancelled")');
 
       // From the first screen to a conversation: a number, what is behind it, one of these.
       const first = await browser.open({ url: addressOf() });
-      await first.locator('.facts details.figure summary').first().click();
-      await first.locator('.facts details.figure a').first().click();
+      await first.locator('nav a', { hasText: 'Summary' }).click();
+      await first.locator('td details.figure summary').first().click();
+      await first.locator('td details.figure a').first().click();
       await first.waitForSelector('text=in the batches behind');
       await first.locator('tbody a').first().click();
       await first.waitForSelector('.messages');
@@ -257,6 +256,16 @@ describe('served', () => {
       expect(await page.locator('.messages').innerText()).toContain(
         '<script>alert(1)</script> \\u{202e}evil\\u{1b}[31m',
       );
+      // The neighbours in a list, by key.
+      await page.locator('.steps a', { hasText: 'list' }).click();
+      await page.locator('select[aria-label="outcome"]').selectOption('');
+      await page.waitForSelector('text=2 conversations');
+      await page.locator('tbody a').first().click();
+      await page.waitForSelector('h2:has-text("failed")');
+      await page.keyboard.press('j');
+      await page.waitForSelector('h2:has-text("success")');
+      await page.keyboard.press('k');
+      await page.waitForSelector('h2:has-text("failed")');
       const address = page.url();
       await page.locator('article summary', { hasText: 'Beside' }).click();
       await page.locator('article li a').click();
