@@ -10,7 +10,7 @@ import { createShop } from '../../examples/shop/target/shop';
 import type { PolicyClient } from '../../src/policy/client';
 import { conformanceChecks } from '../support/policy-conformance';
 import type { Rendered, TurnRequest } from '../../src/policy/wire';
-import { openPolicyServer, type PolicyServer } from '../../src/policy/server';
+import { openPolicyServer } from '../../src/policy/server';
 import { atEnd } from '../support/opened';
 import { played } from '../support/played';
 import {
@@ -67,21 +67,6 @@ async function another(of: string) {
   return { second, asked };
 }
 
-/** What `campaign doctor` looks at; `wrong`: in the place of the real server and a client of it. */
-function checked(o: {
-  server: EmbeddedServer;
-  client: PolicyClient;
-  limits: { model: string; contextTokens: number; targetModules: string[] };
-  wrong: (real: { server: PolicyServer; client: PolicyClient }) => object;
-}) {
-  const { server: of, client: asked, limits, wrong } = o;
-  const direct = openPolicyServer({ url: of.url, concurrency: 32 });
-  atEnd(direct.close);
-  const real = { server: direct, client: asked };
-  const about = { store, python, base: of.base, rank: 8 };
-  return runChecks(conformanceChecks({ ...about, ...real, ...limits, ...wrong(real) }));
-}
-
 test('a restart with another base model is noticed, and so is the right one after it', async () => {
   const port = ['--port', new URL(server.url).port];
   const before = await client.sample(request({ sampling: greedy }));
@@ -103,16 +88,17 @@ test('a restart with another base model is noticed, and so is the right one afte
 
 test('it does what a campaign asks of a policy server; turns that render otherwise are continued as they were sampled', async () => {
   const hermes = join(root, 'hermes');
-  makeHermesModel(hermes);
+  const adapters = ['one', 'two'].map((name) => join(root, name));
+  makeHermesModel(hermes, adapters);
   const { second, asked } = await another(hermes);
   const direct = openPolicyServer({ url: second.url, concurrency: 32 });
   atEnd(direct.close);
   let generated = 0;
-  const limits = { model: hermes, contextTokens: 2048, targetModules: ['q_proj', 'v_proj'] };
-  const counting = ({ server: real }: { server: PolicyServer }) => ({
-    server: { ...real, generate: (body: object) => (generated++, real.generate(body)) },
-  });
-  const checks = await checked({ server: second, client: asked, limits, wrong: counting });
+  const counting = { ...direct, generate: (body: object) => (generated++, direct.generate(body)) };
+  const about = { store, python, base: second.base, rank: 8, contextTokens: 2048 };
+  const writeAdapter = async (o: { seed: number; folder: string }) =>
+    cpSync(adapters[o.seed - 1]!, o.folder, { recursive: true });
+  const checks = await runChecks(conformanceChecks({ ...about, client: asked, server: counting, writeAdapter }));
   expect(checks.filter(({ ok, warning }) => !ok || warning)).toEqual([]);
   expect(checks.find(({ name }) => name === 'ids')?.detail).toMatch(/^19 turns/);
   expect(generated).toBeGreaterThan(8);

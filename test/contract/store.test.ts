@@ -270,22 +270,23 @@ describe.each(Object.keys(openers))('a store in a %s', (kind) => {
     expect(await keysOf(store.files)).toEqual(['reply', 'found']);
   });
 
-  test('loses nothing of 1,000 writes when gc runs beside them', async () => {
+  // The S3 server answers one request at a time.
+  const writes = kind === 's3' ? 150 : 500;
+  test(`loses nothing of ${writes} writes when gc runs beside them`, async () => {
     const [store, collector] = [open(), open()];
     let ended = false;
     const collecting = (async () => {
       while (!ended) await collector.gc({ dryRun: false });
     })();
     const refs: ArtifactRef[] = [];
-    const items = Array.from({ length: 1000 }, (_, n) => n);
+    const items = Array.from({ length: writes }, (_, n) => n);
     const work = async (n: number) => void refs.push(await store.put(text(`key ${n}`, `body ${n}`)));
     await forEachBounded({ items, concurrency: 16, work });
     ended = true;
     await collecting;
     const read = open();
     await forEachBounded({ items: refs, concurrency: 16, work: async (ref) => void (await read.read(ref)) });
-    expect(await storedKeys(read)).toHaveLength(1000);
-    // The S3 server answers one request at a time; on busy cores this takes minutes.
+    expect(await storedKeys(read)).toHaveLength(writes);
   }, 600_000);
 
   test('what is put again is not taken for what was removed', async () => {

@@ -95,15 +95,17 @@ AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(sys.argv[1])).save_p
   runPython(script, folder);
 }
 
-/** Makes a random model that is spoken to as Qwen3 is. */
-export function makeHermesModel(folder: string): void {
+/** Makes a random model that is spoken to as Qwen3 is, and adapters of rank 8 for it. */
+export function makeHermesModel(folder: string, adapters: string[] = []): void {
   const script = `
 import sys; sys.path.insert(0, "trainer/tests")
 from pathlib import Path
-from conftest import save_hermes_model
-save_hermes_model(Path(sys.argv[1]))
+from conftest import save_adapter, save_hermes_model
+model = save_hermes_model(Path(sys.argv[1]))
+for seed, path in enumerate(sys.argv[2:]):
+    save_adapter(Path(path), model, seed, ["q_proj", "v_proj"], rank=8, spread=0.05)
 `;
-  runPython(script, folder);
+  runPython(script, folder, ...adapters);
 }
 
 /** Makes a random model (and adapters for it) in the shipped text format, by the Python tests' own helpers. */

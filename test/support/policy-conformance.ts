@@ -26,12 +26,15 @@ import {
   type TurnRequest,
 } from '../../src/policy/wire';
 
-import { writeRandomAdapter } from './embedded-server';
-
-/** What adapters are tried with, on the store of the server's client; and the server itself. */
-export interface Probed extends Omit<Parameters<typeof tryAdapter>[0], 'signal'> {
+/** The server, and what adapters are tried with, on the store of the server's client. */
+export interface Probed extends Pick<
+  Parameters<typeof tryAdapter>[0],
+  'store' | 'client' | 'python' | 'base' | 'rank'
+> {
   server: PolicyServer;
   contextTokens: number;
+  /** Writes a random adapter of the base model. */
+  writeAdapter: (o: { seed: number; folder: string }) => Promise<void>;
 }
 
 const TOOL = {
@@ -60,7 +63,7 @@ const SHAPES = [
 
 /** One after the other: what a server does in a batch is up to rounding. */
 export function conformanceChecks(o: Probed): CheckItem[] {
-  const { server, client, store, python, base, model, targetModules, rank, contextTokens } = o;
+  const { server, client, store, python, base, rank, contextTokens, writeAdapter } = o;
   const inTurn = createLimit(1);
   const ask = (changes: Partial<TurnRequest> = {}): Promise<Turn> =>
     client.sample({
@@ -78,7 +81,7 @@ export function conformanceChecks(o: Probed): CheckItem[] {
     if (known) return known;
     const folder = join(await mkdtemp(join(tmpdir(), 'probe-')), 'adapter');
     try {
-      await writeRandomAdapter({ python, model, targetModules, rank, folder, seed });
+      await writeAdapter({ folder, seed });
       return await store.putFolder({ key, producer: 'test', inputs: [], folder });
     } finally {
       await rm(dirname(folder), { recursive: true, force: true });

@@ -136,8 +136,10 @@ const ask = (policy: Parameters<PolicyClient['sample']>[0]['policy']) =>
 test('it does what a campaign asks of a policy server, by requests that undo what the model sets', async () => {
   const server = openPolicyServer({ url: vllm.url, concurrency: 32 });
   try {
-    const asked = { server, client, store, python, base, model, targetModules };
-    const checks = await runChecks(conformanceChecks({ ...asked, contextTokens: CONTEXT, rank: RANK }));
+    const asked = { server, client, store, python, base };
+    const writeAdapter = (o: { seed: number; folder: string }) =>
+      writeRandomAdapter({ python, model, targetModules, rank: RANK, ...o });
+    const checks = await runChecks(conformanceChecks({ ...asked, contextTokens: CONTEXT, rank: RANK, writeAdapter }));
     console.log(checks.map(({ name, detail }) => `${name}: ${detail}`).join('\n'));
     expect(checks.filter(({ ok, warning }) => !ok || warning)).toEqual([]);
   } finally {

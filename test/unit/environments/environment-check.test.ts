@@ -72,7 +72,10 @@ const table: [violation: string, check: string][] = [
   ['reward depends on the process', 'evaluate'],
 ];
 
-test.each(table)(
+/** A third of them, and all in `make test-all`. */
+const tried = process.env['TEST_ALL'] ? table : table.filter((_, n) => n % 3 === 0);
+
+test.each(tried)(
   'found: %s',
   async (violation, name) => {
     const { findings } = await check(ledger(violation));

@@ -172,11 +172,9 @@ describe('the audit', () => {
   });
 
   it('ends when the time of the module is spent, and says where it went', async () => {
-    const slow = parts.step.replace('=> {', '=> { for (let i = 0; i < 8e6; i += 1);');
-    const { findings } = await selfTest({ source: moduleOf({ step: slow }), cpuMs: 2_000 });
-    expect(findings.join()).toMatch(
-      /^the self-test ends unfinished: 2 s of computing went into \d+ episodes \(step \d+\.\d s in \d+ calls, .*make these functions faster$/,
-    );
+    const slow = parts.step.replace('=> {', '=> { for (let i = 0; i < 8e5; i += 1);');
+    const { findings } = await selfTest({ source: moduleOf({ step: slow }), cpuMs: 400 });
+    expect(findings.join()).toMatch(/ends unfinished: .* went into \d+ episodes \(step \d+\.\d s in \d+ calls, /);
   });
 });
 

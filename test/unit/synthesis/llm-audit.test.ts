@@ -57,7 +57,7 @@ describe('a module without tools', () => {
 });
 
 describe('what is found where observations are JSON', () => {
-  it.each<[string, string, RegExp]>([
+  const lax: [string, string, RegExp][] = [
     [
       'an identifier of another record',
       changed(
@@ -105,7 +105,8 @@ describe('what is found where observations are JSON', () => {
       ),
       /refusing at once succeeds/,
     ],
-  ])('%s', async (_, source, finding) => {
+  ];
+  it.each(sample(lax, 2))('%s', async (_, source, finding) => {
     expect(await findingsOf(source)).toMatch(finding);
   });
 });
