@@ -218,10 +218,11 @@ base-model: install build ## Make the base model anew (ARGS="--lack refuse=0.75 
 	$(VENV) -m examples.shop.base_model --out $(BASE_MODEL) $(ARGS)
 
 .PHONY: bench
-bench: install build s3-server ## Ratios: rollout engine to policy server, a campaign to a bare loop, trainer step to bare TRL, a slow bucket to a folder; filters of 100,000 rollouts
+bench: install build s3-server ## Ratios: rollout engine to policy server, a campaign to a bare loop, trainer step to bare TRL, a slow bucket to a folder; filters of 100,000 rollouts; event loops under hostile answers
 	node -r ./test/support/register.cjs bench/rollout-engine.ts --model $(BASE_MODEL)
 	node -r ./test/support/register.cjs bench/environments.ts
 	node -r ./test/support/register.cjs bench/campaign.ts
+	node -r ./test/support/register.cjs bench/isolation.ts 2>/dev/null
 	node -r ./test/support/register.cjs bench/store.ts
 	node -r ./test/support/register.cjs bench/view.ts
 	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)

@@ -116,7 +116,7 @@ const httpClients = {
 /** The client of language models takes the connections of undici, and no more. */
 const connectionsOnly = {
   regex: '^undici(/|$)',
-  allowImportNamePattern: '^(Agent|fetch)$',
+  allowImportNamePattern: '^(Agent|fetch|Response)$',
   message: httpClients.message,
 };
 const clientPatterns = { policy: [], llm: [connectionsOnly] };

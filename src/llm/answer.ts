@@ -91,6 +91,8 @@ function defectOf({ text, finish }: ModelReply): string | undefined {
 const THOUGHT = '</think>';
 /** Limit of characters read after brackets that open nothing, as in prose. */
 const FOLLOWED = 20_000_000;
+/** Limit of brackets that are followed. */
+const OPENED = 100_000;
 
 /** Matches from a line that begins with a bracket. It looks within the line only, which keeps blank lines linear. */
 const BEGUN = /^[^\S\r\n\u2028\u2029]*[[{][\s\S]*/m;
@@ -99,7 +101,7 @@ const BEGUN = /^[^\S\r\n\u2028\u2029]*[[{][\s\S]*/m;
 export function jsonIn(text: string): { value: unknown } | { defect: string } {
   const reply = withoutThought(text);
   const fenced = blocksIn(reply).flatMap(({ language, body }) => (language === 'json' ? [body] : []));
-  const found = longest(fenced.flatMap(valuesIn)) ?? longest(valuesIn(reply));
+  const found = longestIn(fenced) ?? longestIn([reply]);
   if (found) return { value: found.value };
   const begun = fenced.find((body) => /^\s*[[{]/.test(body)) ?? BEGUN.exec(reply)?.[0];
   if (begun === undefined) return { defect: 'there is no JSON in it; give the answer as one JSON value' };
@@ -144,25 +146,27 @@ interface Found {
   length: number;
 }
 
-const longest = (found: readonly Found[]): Found | undefined =>
-  found.reduce<Found | undefined>((best, one) => (best && best.length >= one.length ? best : one), undefined);
-
-/** Returns the outermost objects and arrays of the text. */
-function valuesIn(text: string): Found[] {
-  const found: Found[] = [];
-  const opening = /[[{]/g;
-  for (let followed = 0, match = opening.exec(text); match && followed < FOLLOWED; match = opening.exec(text)) {
-    const end = endOf(text, match.index);
-    followed += (end ?? text.length) - match.index;
-    if (end === undefined) continue;
-    try {
-      found.push({ value: JSON.parse(text.slice(match.index, end)), length: end - match.index });
-      opening.lastIndex = end;
-    } catch {
-      // An inner value may be valid.
+/** Returns the longest of the outermost objects and arrays of the texts; the first of equally long ones. */
+function longestIn(texts: readonly string[]): Found | undefined {
+  let best: Found | undefined;
+  for (const text of texts) {
+    let [opened, followed] = [0, 0];
+    const opening = /[[{]/g;
+    for (let match = opening.exec(text); match; match = opening.exec(text)) {
+      if (++opened > OPENED || followed > FOLLOWED) break;
+      const end = endOf(text, match.index);
+      followed += (end ?? text.length) - match.index;
+      if (end === undefined) continue;
+      try {
+        const value: unknown = JSON.parse(text.slice(match.index, end));
+        if (end - match.index > (best?.length ?? 0)) best = { value, length: end - match.index };
+        opening.lastIndex = end;
+      } catch {
+        // An inner value may be valid.
+      }
     }
   }
-  return found;
+  return best;
 }
 
 /** Returns the end of the value that opens at `start`, or undefined if it is not closed. */

@@ -4,7 +4,8 @@
  */
 import OpenAI, { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai';
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionCreateParams } from 'openai/resources';
-import { Agent, fetch } from 'undici';
+import { TransformStream } from 'node:stream/web';
+import { Agent, fetch, Response } from 'undici';
 import { z } from 'zod';
 import { checkVariable } from '../domain/allowed';
 import { modelUsageSchema, type ModelUsage, tokensOf } from '../domain/endpoints';
@@ -158,12 +159,14 @@ function openClient(o: { url: string; key: string | undefined; silenceMs: number
   const { origin, pathname } = new URL(o.url);
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${key ?? 'none'}` };
   const dispatcher = agentFor(silenceMs);
-  const send = (input: string, init: object) =>
+  async function send(input: string, init: object): Promise<Response> {
     // These headers replace the client's, which name the machine and take more values from OPENAI_* variables.
-    fetch(input, { ...init, headers, dispatcher, redirect: 'manual' }).catch((error: unknown) => {
+    const answer = await fetch(input, { ...init, headers, dispatcher, redirect: 'manual' }).catch((error: unknown) => {
       // The client takes the words of this error for an overdue answer.
       throw codeOf(error) === 'UND_ERR_CONNECT_TIMEOUT' ? new Error('no connection in time') : error;
     });
+    return answer.body ? new Response(answer.body.pipeThrough(limitLines()), answer) : answer;
+  }
   return new OpenAI({
     baseURL: origin + pathname.replace(/\/+$/, ''),
     apiKey: 'set by send()',
@@ -210,6 +213,24 @@ const usageSchema = z
 /** An answer with status 200 that is no chat completion. */
 class NoCompletion extends Error {}
 
+/** No answer has so many characters. Reading a longer one would stop the other work of the process. */
+const LONGEST = 4_000_000;
+const tooLong = () => new NoCompletion(`the answer is longer than ${LONGEST / 1e6} MB`);
+const LINE_BREAK = 10;
+
+/** Ends an answer with a line that is too long: the client looks for the end of a line from its beginning, with each piece that arrives. */
+function limitLines(): TransformStream<Uint8Array, Uint8Array> {
+  let length = 0;
+  return new TransformStream({
+    transform(piece, controller) {
+      const end = piece.lastIndexOf(LINE_BREAK);
+      length = end < 0 ? length + piece.length : piece.length - end - 1;
+      if (length > LONGEST) throw tooLong();
+      controller.enqueue(piece);
+    },
+  });
+}
+
 async function* partsOf(answer: AsyncIterable<ChatCompletionChunk> | ChatCompletion): AsyncGenerator<unknown> {
   if (typeof answer === 'object' && Symbol.asyncIterator in answer) yield* answer;
   else yield answer;
@@ -239,6 +260,7 @@ function add(answer: PartialAnswer, value: unknown): string {
   answer.refusal += refusal ?? '';
   answer.thought += thought;
   answer.calls.push(...(message?.tool_calls ?? []));
+  if (answer.text.length + answer.thought.length > LONGEST) throw tooLong();
   const ended = finish ?? (message && 'stop');
   if (ended) answer.finish = ended;
   answer.usage = usageSchema.safeParse(usage).data ?? answer.usage;

@@ -183,6 +183,8 @@ describe('a failure', () => {
     ['a stream without a reason for its end', written(half)],
     ['a broken connection', written(half, 'breaks off')],
     ['an error in the stream', written(event({ error: { message: 'overloaded' } }))],
+    ['a line of 5 MB', written(`data: ${'x'.repeat(5e6)}`)],
+    ['6 MB of words', written(event(chunk({ content: 'x'.repeat(3e6) })).repeat(2))],
     ['silence before the first word', silent],
     ['silence in the middle', written(half, 'is silent')],
   ])('that may be billed: %s', async (name, play) => {
