@@ -61,14 +61,10 @@ const trainingSchema = z
     delta: positive.default(4).describe('Bound of that ratio at negative advantages (two-sided GRPO).'),
     importanceSamplingClipMax: positive
       .optional()
-      .describe(
-        "Truncated importance sampling: the ratio of the trainer's to the sampler's probability weighs a token, at most this, in place of clip and delta.",
-      ),
+      .describe('Truncated importance sampling instead of clip and delta: the most weight of a token.'),
     offPolicyMaskThreshold: positive
       .default(0.5)
-      .describe(
-        "Rows of negative advantage are left out where the sampler's mean log-prob exceeds the trainer's by more.",
-      ),
+      .describe("Omits rows of negative advantage whose mean log-prob in the sampler exceeds the trainer's by more."),
     maxLogprobGap: positive
       .default(0.5)
       .describe("Mean difference of the sampler's and the trainer's log-probs at which a training fails."),
@@ -260,10 +256,10 @@ export const campaignFields = z.strictObject({
       shardBase: z.boolean().default(false).describe('Each GPU of a trainer holds a part of the base model.'),
       heartbeatSeconds: from(5)
         .optional()
-        .describe('Seconds without a heartbeat after which a worker is lost; 30 without, 90 with `workers.pool`.'),
+        .describe('Seconds without a heartbeat after which a worker is lost; default: 30, with `pool` 90.'),
       stallSeconds: count
         .default(1800)
-        .describe('Silence of a busy trainer in its turn: longer than its longest micro-batch.'),
+        .describe('Seconds without a message after which a trainer in its turn is killed.'),
     })
     .superRefine(({ shardBase, gpusPerTrainer }, context) => {
       if (shardBase && gpusPerTrainer < 2)

@@ -5,7 +5,7 @@ import { campaignJsonSchema, type JsonSchemaNode, openJsonSchema } from '../../s
 
 const HEAD = `# Campaign files
 
-A campaign file is YAML. \`name\`, \`target\`, \`analyst\`, \`synthesizer\` and \`baseModel\` are required. Brackets hold the type and the default, which is the published method's (preset \`paper\`). A count is an integer from 1, a share a number from 0 to 1. Options of a \`kind\` stand beside it.
+A campaign file is YAML. \`name\`, \`target\`, \`analyst\`, \`synthesizer\` and \`baseModel\` are required. Brackets hold the default, which is the published method's (preset \`paper\`), or the type. A count is an integer from 1, a share a number from 0 to 1.
 
 \`make reference\` writes this page and \`campaigns/campaign.schema.json\` for editors.`;
 
@@ -113,11 +113,16 @@ function rowsOf(fields: readonly Field[], group: JsonSchemaNode, place: string, 
   ];
 }
 
+/** Types that a default shows. */
+const PLAIN = ['number', 'integer', 'boolean'];
+
 function rowOf(name: string, node: JsonSchemaNode, parent: JsonSchemaNode): Row {
   const isNeeded = (parent['required'] as string[] | undefined)?.includes(name) ?? false;
   const value = groupsOf(node).length > 0 ? undefined : node['default'];
-  const fallback = isNeeded ? '; required' : value === undefined ? '' : `; ${code(JSON.stringify(value))}`;
-  return { fields: [name], value: `${typeOf(node)}${fallback}`, text: textOf(node) };
+  const shown = value === undefined ? [] : [code(JSON.stringify(value))];
+  const isShown = shown.length > 0 && PLAIN.includes(node.type ?? '');
+  const parts = [...(isShown ? [] : [typeOf(node)]), ...(isNeeded ? ['required'] : shown)];
+  return { fields: [name], value: parts.join('; '), text: textOf(node) };
 }
 
 const listOf = (rows: readonly Row[]): string =>
