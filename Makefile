@@ -142,8 +142,15 @@ test-nodes: install build bridges s3-server ## The tests of the TypeScript code 
 	for node in $(or $(NODES),22.23.3 24.21.0); do npx --yes --package node@$$node -- npx jest --ci --maxWorkers=2 || exit 1; done
 
 .PHONY: test-python
-test-python: install build bridges tinker ## Tests of the Python packages
-	$(VENV) -m pytest trainer/tests examples/shop/base_model/tests
+test-python: install build bridges tinker ## Tests of the Python packages, on two cores
+	@$(MAKE) --no-print-directory --output-sync=target -j2 pytest-training pytest-others
+
+TRAINING_TESTS := $(wildcard trainer/tests/test_train_*.py)
+.PHONY: pytest-training pytest-others
+pytest-training:
+	$(VENV) -m pytest $(TRAINING_TESTS)
+pytest-others:
+	$(VENV) -m pytest $(filter-out $(TRAINING_TESTS),$(wildcard trainer/tests/test_*.py)) examples/shop/base_model/tests
 	.venv-tinker/bin/python -m pytest trainer/tinker/tests
 	.venv-bridges/bin/python -m pytest -rs bridges/tests/test_rpc.py bridges/tests/test_exported.py bridges/tests/test_tau2.py
 

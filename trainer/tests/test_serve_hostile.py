@@ -82,8 +82,9 @@ def variants(value: Any, raw: str) -> Iterator[str]:
 @pytest.mark.parametrize("path", BODIES)
 def test_whatever_a_field_holds_the_client_is_told_and_the_server_goes_on(url, path):
     with httpx.Client(headers={"content-type": "application/json"}, timeout=60) as client:
-        for raw in RAW:
-            for body in variants(BODIES[path], raw):
+        for number, raw in enumerate(RAW):
+            # Every second part of the body, in turn.
+            for body in [*variants(BODIES[path], raw)][number % 2 :: 2]:
                 answer = client.post(url + path, content=body.encode())
                 assert answer.status_code in (200, 400, 404), (answer.text, body[:400])
                 assert answer.status_code == 200 or answer.json()["error"]["message"]
@@ -119,13 +120,13 @@ def test_a_temperature_next_to_0_is_greedy():
 
 
 class Chat:
-    """Renders once it is allowed to."""
+    """Renders once it is allowed to, and fails where nothing else goes on meanwhile."""
 
     def __init__(self) -> None:
         self.allowed = threading.Event()
 
     def prompt_ids(self, *_: Any, **__: Any) -> list[int]:
-        self.allowed.wait(60)
+        assert self.allowed.wait(10)
         return [1]
 
 
@@ -158,7 +159,8 @@ def test_while_a_conversation_is_rendered_others_are_answered():
 
     async def both() -> tuple[int, int]:
         app = server.App(Engine(), chat, Ready(256, "b@0", 100), None)
-        body = json.dumps({"model": "base", "messages": CONVERSATION})
+        long = {"role": "user", "content": "red " * server.LONG_BODY_BYTES}
+        body = json.dumps({"model": "base", "messages": [long]})
         rendering = asyncio.ensure_future(answered(app, "POST", f"{CHAT}/render", body[:-1].encode(), b"}"))
         await asyncio.sleep(0.05)
         health = await answered(app, "GET", "/health", b"}")

@@ -109,8 +109,11 @@ def is_there(pid: int) -> bool:
 @pytest.mark.parametrize(
     ("phase", "killed"),
     [
-        *[("rollouts", "rank 0"), ("update", "rank 1")],
-        *[pytest.param(*how, marks=slow) for how in (("ready", "rank 1"), ("update", "rank 0"), ("step", "rank 1"))],
+        ("update", "rank 1"),
+        *(
+            pytest.param(*how, marks=slow)
+            for how in (("rollouts", "rank 0"), ("ready", "rank 1"), ("update", "rank 0"), ("step", "rank 1"))
+        ),
     ],
 )
 def test_one_that_is_killed_ends_them_all_and_the_next_attempt_makes_the_same_bytes(
