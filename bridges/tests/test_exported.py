@@ -68,9 +68,3 @@ def test_its_end_fails_what_waits_and_the_next_request_starts_it_again(program):
     with pytest.raises(EnvironmentFailed, match=r"exit code -9|no open episode"):
         program.request("evaluate", episode=episode, reason="user_stop")
     assert solved(program, 1) == solved(program, 1)
-
-
-def test_a_program_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setenv("CAMPAIGN", "/nowhere/campaign")
-    with pytest.raises(EnvironmentFailed, match=r"/nowhere/campaign does not start .* set CAMPAIGN"):
-        Program(MODULE).request("describe")

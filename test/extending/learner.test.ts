@@ -63,12 +63,9 @@ function learningOf(o: { command: string[]; store: ArtifactStore; environment?: 
   });
 }
 
-test.each([
-  ['a learner that reads conversations comes to a prompt', []],
-  ['what an interruption saved on the way is no candidate', ['interrupted']],
-])('%s', async (_, more) => {
+test('a learner that reads conversations comes to a prompt', async () => {
   const store = openFolderStore(join(folder, 'store'));
-  const command = [process.execPath, learner, folder, 'n-3', ...more];
+  const command = [process.execPath, learner, folder, 'n-3'];
   const environment = countingEnvironment({ system: ['add .'] });
   const activity = new MockActivityEnvironment();
   const beats: TrainHeartbeat[] = [];

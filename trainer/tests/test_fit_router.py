@@ -3,20 +3,16 @@
 import copy
 import json
 import re
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as SklearnRidge
 
-from trainer.__main__ import main
-from trainer.command import REFUSED, BadInput
+from trainer.command import REFUSED
 from trainer.fit_router.fit import fit_router
 from trainer.fit_router.ridge import choices, folds_of, prepared
 from trainer.tests.router_contract import CASES, FILE, contract, outcomes_of, synthetic_outcomes
-from trainer.tests.serving import ROOT
 
 
 def fit(raw: dict[str, Any], folds: int = 5) -> dict[str, Any]:
@@ -212,20 +208,3 @@ def test_bad_outcomes_are_refused_in_one_line(ask, capsys, path, value, said):
     assert ask("fit-router", raw) == (REFUSED, None)
     err = capsys.readouterr().err
     assert re.search(said, err) and err.startswith("fit-router: ") and err.count("\n") == 1
-
-
-def test_texts_without_words():
-    with pytest.raises(BadInput, match="too few texts hold a word"):
-        fit(matrix({"base": [0, 1], "a": [1, 0]}, ["", " "]))
-
-
-def test_deterministic_as_a_command(tmp_path):
-    source = tmp_path / "outcomes.json"
-    source.write_text(json.dumps({**synthetic_outcomes(), "folds": 4, "seed": 2}))
-    options = ["fit-router", "--in", str(source), "--out"]
-    command = [sys.executable, "-m", "trainer", *options, str(tmp_path / "a.json")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    # 4 folds, and what was kept.
-    assert [json.loads(line) for line in done.stdout.splitlines()] == [{"done": n + 1, "total": 5} for n in range(5)]
-    assert main([*options, str(tmp_path / "b.json")]) == 0
-    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()

@@ -44,10 +44,6 @@ def reply_by_test(question: str, times: int) -> str:
     return f"```\n{' '.join([*shown, f'word{times}'])}\n```"
 
 
-def refuse_once(question: str, times: int) -> str | None:
-    return None if times == 1 else reply_by_test(question, times)
-
-
 class Worker(LearnersWorker):
     """Keeps rollouts and replies from run to run, as the store and the ledger do."""
 
@@ -173,13 +169,6 @@ def test_a_reflection_model_without_a_usable_reply_ends_the_search_once_nothing_
     assert refused == len(worker.of_type("reply")) > 1
 
 
-def test_a_refused_question_is_a_new_one_when_it_comes_up_again(tmp_path):
-    worker = Worker(tmp_path, make_job(tmp_path, train=TASKS[:1], minibatch_size=1), reply=refuse_once).run()
-    assert worker.exit_code == 0
-    assert [message["again"] for message in worker.of_type("reply")][:2] == [0, 1]
-    assert worker.of_type("checkpoint")[-1]["policy"] != {"base": True}
-
-
 def test_solved_tasks_end_the_search(tmp_path):
     prompt = " ".join(["word"] * 12)
     worker = Worker(tmp_path, make_job(tmp_path, prompt=prompt, place="instead"), cap=10_000).run()
@@ -223,12 +212,3 @@ def test_examples_show_what_was_asked_done_and_wanted():
     ]
     (alone,) = examples([rollout("hello")], shows_system=False, room=10_000)
     assert list(alone["Inputs"]) == ["Conversation until the assistant's first answer"]
-
-
-def test_examples_are_cut_to_the_room_there_is():
-    many = [rollout("x" * 3000) for _ in range(4)]
-    whole = json.dumps(examples(many, shows_system=True, room=40_000))
-    assert "x" * 3000 in whole
-    short = json.dumps(examples(many, shows_system=True, room=8_000))
-    assert len(short) <= 6_000
-    assert "more characters)" in short

@@ -2,8 +2,6 @@
 
 import errno
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -178,11 +176,3 @@ def test_what_the_machine_lacks_is_no_refusal(parts, tmp_path, monkeypatch, brok
     monkeypatch.setattr(broken, fails)
     with pytest.raises(OSError, match="No space left"):
         main(argv)
-
-
-def test_the_command_says_nothing_and_starts_light(parts, tmp_path):
-    heavy = "[name for name in ('transformers', 'peft', 'trl', 'sklearn') if name in sys.modules]"
-    program = f"import sys; from trainer.__main__ import main; assert main(sys.argv[1:]) == 0; assert {heavy} == []"
-    command = [sys.executable, "-c", program, *job_of(tmp_path, {parts["plain"]: 1, parts["odd"]: 1})]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,10 +1,7 @@
 """What is told of a base model's folder: which it is, whether it is whole, its modules, log-probs."""
 
 import hashlib
-import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 
@@ -55,19 +52,6 @@ def test_the_id_is_the_folders_name_and_a_hash_of_all_files(model, tmp_path):
     assert base_id(links) == base_id(model) == base_id(BASE)
     (model / "generation_config.json").write_text("{}")
     assert base_id(model) != base_id(BASE)
-
-
-def test_the_id_is_told_without_loading_a_model(tmp_path):
-    source, out = tmp_path / "question.json", tmp_path / "answer.json"
-    source.write_text(json.dumps({"model": str(BASE)}))
-    program = "import sys; from trainer.__main__ import main; print(main(sys.argv[1:]), {} & {{*sys.modules}})"
-    python = [sys.executable, "-c", program.format({"torch", "transformers", "numpy"})]
-    command = [*python, "base-id", "--in", source, "--out", out]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
-    *told, last = ended.stdout.decode().splitlines()
-    assert last == "0 set()" and json.loads(out.read_text()) == {"id": base_id(BASE)}
-    progress = json.loads(told[-1])
-    assert progress["done"] == progress["total"] == sum(path.stat().st_size for path in BASE.iterdir())
 
 
 @pytest.mark.parametrize(

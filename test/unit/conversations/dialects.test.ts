@@ -81,47 +81,6 @@ describe('one conversion reads', () => {
       '',
     ],
     [
-      'custom calls, free text in place of arguments, and calls that could not be parsed',
-      [
-        {
-          role: 'assistant',
-          tool_calls: [
-            { id: 'a', type: 'custom', custom: { name: 'sh', input: 'ls' } },
-            { id: 'b', function: 'sh', arguments: { n: 1 }, parse_error: 'no JSON: {"cmd' },
-            { id: 'c', function: { name: 'sh', arguments: '[1]' } },
-          ],
-        },
-      ],
-      [
-        {
-          role: 'assistant',
-          content: '',
-          toolCalls: [
-            { id: 'a', name: 'sh', arguments: { input: 'ls' } },
-            { id: 'b', name: 'sh', arguments: { n: 1, 'parse error': 'no JSON: {"cmd' } },
-            { id: 'c', name: 'sh', arguments: { 'not an object': '[1]' } },
-          ],
-        },
-      ],
-      'no JSON object',
-    ],
-    [
-      'errors of tools beside and within results',
-      [
-        { role: 'assistant', tool_calls: [{ id: 'a', function: renew }] },
-        { role: 'tool', tool_call_id: 'a', content: '', error: { type: 'timeout', message: 'too late' } },
-        { role: 'tool', tool_call_id: 'a', content: 'half', error: 'broken pipe' },
-        { role: 'tool', tool_call_id: 'a', content: 'too late', error: { type: 'timeout', message: 'too late' } },
-      ],
-      [
-        { role: 'assistant', content: '', toolCalls: [{ id: 'a', ...renew }] },
-        ...['error (timeout): too late', 'half\nerror: broken pipe', 'error (timeout): too late'].map((content) => ({
-          ...{ role: 'tool', toolCallId: 'a', content },
-        })),
-      ],
-      '',
-    ],
-    [
       'calls of a simulated user',
       [
         { role: 'user', content: '', tool_calls: [{ id: 'u', function: { name: 'toggle', arguments: '{}' } }] },

@@ -1,6 +1,6 @@
 /** Which sums of adapters are tried and become options of the router. */
 import fc from 'fast-check';
-import { countSums, sumName, sumOptions, sumPolicy, sumsToTry } from '../../../src/domain/policies';
+import { countSums, sumName, sumOptions, sumsToTry } from '../../../src/domain/policies';
 
 const named = (sums: readonly string[][]): string[] => sums.map(sumName);
 const adaptersOf = (n: number): string[] => Array.from({ length: n }, (_, i) => String.fromCharCode(97 + i));
@@ -34,15 +34,4 @@ test('as many as are counted', () => {
       expect(sumOptions(adapters, rates).length).toBeLessThanOrEqual(options.high);
     }),
   );
-});
-
-test('a sum has the adapters of its parts as they are weighted there', () => {
-  const part = (name: string) => ({
-    base: 'b',
-    adapters: [{ ref: { uri: name, sha256: name, bytes: 1, mediaType: 'x' }, weight: 1 }],
-  });
-  expect(sumPolicy('b', [part('a'), part('c')])).toEqual({
-    base: 'b',
-    adapters: [...part('a').adapters, ...part('c').adapters],
-  });
 });

@@ -3,22 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { specOfArguments } from '../../../src/cli/environment-check';
 import { UserError } from '../../../src/cli/errors';
-import { type EnvironmentSpec } from '../../../src/domain/kinds';
 import { agent } from '../../../src/environments/agent/kind';
-import { describeSpec } from '../../../src/environments/open';
-import { registry } from '../../support/kinds';
 import { newFolder } from '../../support/temporary-folder';
-
-test('of the program and of a plug-in: names, models of the other parties', () => {
-  const describe = (spec: EnvironmentSpec) => describeSpec(spec, registry.environments);
-  const user = { url: 'http://127.0.0.1:2/v1', model: 'm' };
-  expect(describe({ kind: 'shop' })).toEqual({ label: 'shop' });
-  expect(describe({ kind: 'process', command: ['node', 'env.js'] }).label).toBe('node env.js');
-  expect(describe({ kind: 'tau2', domains: ['mock'], user })).toMatchObject({
-    label: 'tau2',
-    user: { model: 'm', concurrency: 32 },
-  });
-});
 
 describe('arguments of `campaign env check`', () => {
   const limits = { processes: 1, silenceSeconds: 120 };

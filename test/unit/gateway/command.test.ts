@@ -4,9 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/store/open-store';
-import { UserError } from '../../../src/cli/errors';
 import { type GatewayOptions, serveGateway } from '../../../src/cli/gateway';
-import { type Snapshot, writeStatus } from '../../../src/cli/watch/snapshot';
 import { renderReport } from '../../../src/report/render';
 import { completion, type DialectServer, startDialectServer } from '../../support/dialect-server';
 import { fitByWords } from '../../support/gateway';
@@ -41,27 +39,6 @@ const ask = (url: string, content: string) =>
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ model: 'trace', stream: true, messages: [{ role: 'user', content }] }),
   });
-
-test('what can’t be served is refused with what mends it', async () => {
-  await expect(serveGateway('demo', options)).rejects.toThrow(UserError);
-  const snapshot: Snapshot = {
-    ...{ name: 'runs', runId: 'r', status: 'RUNNING', startedAt: 0 },
-    activities: [],
-    children: [],
-  };
-  await writeStatus({ home, snapshot });
-  for (const name of ['runs', './nothing']) await expect(serveGateway(name, options)).rejects.toThrow(UserError);
-  await expect(serveGateway(home, options)).rejects.toMatchObject({ type: 'BadInput' });
-  await expect(serveGateway('demo', { ...options, host: '0.0.0.0' })).rejects.toThrow('CAMPAIGN_GATEWAY_API_KEY');
-  await report('base');
-  for (const more of [{ policyServer: 'notaurl' }, { model: home }])
-    await expect(serveGateway('demo', { ...options, ...more })).rejects.toThrow('--policy-server');
-  delete options.policyServer;
-  // Before anything is started, which here could not be.
-  const port = Number(new URL(server.url).port);
-  await expect(serveGateway('demo', { ...options, port })).rejects.toThrow('--port');
-  await expect(serveGateway('demo', options)).rejects.toThrow('--model');
-});
 
 test('a newer report is taken up; what is being answered keeps its policy, and the end waits for it', async () => {
   await report('books');

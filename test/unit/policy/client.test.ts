@@ -90,10 +90,6 @@ const failure = (type: FailureType, said = '', more: object = {}) => ({
   ...more,
 });
 
-test('several servers are refused', () => {
-  expect(() => connect({ url: `${server.url},${server.url}` })).toThrow('POLICY_SERVER_URL');
-});
-
 describe('a turn', () => {
   test('is asked in the dialect; message, ids and log-probs are handed out', async () => {
     const called = { id: 'c', type: 'function', function: { name: 'f', arguments: '{"b":1,"a":"x"}' } };

@@ -83,27 +83,13 @@ async function written(answers: readonly string[], more: Partial<WriteInput> = {
 const once = [fenced(code)];
 
 describe('what is asked', () => {
-  it('shows policy, schemas, real answers, examples and the attempts, and none of another order in another way', async () => {
+  it('shows the policy, the schemas and the attempts, in whatever order these come', async () => {
     const asking = await questionOf();
     expect(await questionOf({ rollouts: [...rollouts].reverse() })).toEqual(asking);
     const text = textOf(asking);
-    for (const shown of [description.policy.trim(), 'Trains `read_all_result_pages`']) expect(text).toContain(shown);
+    expect(text).toContain(description.policy.trim());
     for (const tool of description.tools) expect(text).toContain(JSON.stringify(tool));
-    expect(text).toMatch(/get_order_details\(\{"order_id":"#W\d{7}"\}\)\n=> \{"order_id": "#W\d{7}"/);
-    expect(text).toMatch(/- r\d\.2: acts before all is named/);
     expect(text).toMatch(/\[r\d\] task .*: FAILED/);
-    expect(text).not.toContain('prettier-ignore');
-  });
-
-  it('begins with the same bytes for every capability of a target', async () => {
-    const another = { name: 'other_skill', definition: 'Another.' };
-    const one = await firstText({ others: [another] });
-    const other = await firstText({ candidate: { ...another, examples: [] }, others: [input().candidate] });
-    const shared = [...one].findIndex((character, n) => character !== other[n]);
-    expect(one.slice(0, shared)).toMatch(
-      /<\/users>[^]*- other_skill: Another\.[^]*<\/lacking>\s+# The capability\s+<capability>\s+$/,
-    );
-    expect(other).toContain('none was named for this capability');
   });
 
   it('shows nothing of attempts in which a user says the text of a test task', async () => {
@@ -287,15 +273,7 @@ describe('attacks', () => {
     const ends = { name: 'ends\u2028throw 1;\u2029', messages: [{ say: 'throw 1;\u2028throw 2;' }] };
     expect(attackLine(ends)).not.toMatch(/[\u2028\u2029]/);
     expect(attacksIn(`${source}\n${attackLine(ends)}`)).toEqual({ attacks: [attack, ends], wrong: [] });
-    const text = textOf(repairs[0]!);
-    expect(text).toMatch(/seed 0: .*@example\.com/);
-    for (const shown of [
-      'up to 2 scripts',
-      'account, order, confirmed, named, all',
-      'export function reward(',
-      '`<1.order_id>`',
-    ])
-      expect(text).toContain(shown);
+    expect(textOf(repairs[0]!)).toMatch(/seed 0: .*@example\.com/);
   });
 
   it('that cannot be used are sent back, and left out in the end', async () => {

@@ -316,13 +316,6 @@ test.each([
   await expect(train()).rejects.toMatchObject({ type, message, nonRetryable });
 });
 
-test('without room for its files it fails with where there is none, and is tried again', async () => {
-  const find = () => Promise.reject(Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' }));
-  const message = expect.stringContaining(home) as string;
-  const failure = { type: 'DiskFull', nonRetryable: false, message };
-  await expect(train({ store: { ...store(), find } })).rejects.toMatchObject(failure);
-});
-
 test('a trainer that reports to W&B gets its key by the pipe alone, and where it reports decides no result', async () => {
   const { checkpoints } = await train();
   const tells = `echo "$WANDB_API_KEY$(cat <&3)" > "${home}/told"`;
