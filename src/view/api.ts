@@ -67,9 +67,9 @@ export interface RolloutPage {
   facets: Record<string, { value: string; count: number }[]>;
 }
 
-/** A reference action and the call that made it, or a call that no reference action asks for. */
+/** A reference action and the call that made it, or an extra call, which may be a look-up. */
 export interface ComparedAction {
-  state: 'made' | 'missing' | 'wrong arguments';
+  state: 'made' | 'missing' | 'wrong arguments' | 'extra';
   expected?: string;
   made?: string;
 }

@@ -35,6 +35,7 @@ export async function shownRollout(
     ...listed(one),
     facts: [
       ...factsOf(rollout),
+      ...(reference?.tell.length ? [{ name: 'must be told', value: reference.tell.join('; ') }] : []),
       ...(lacking.length > 0 ? [{ name: 'analysis', value: lacking.map(votes).join('; ') }] : []),
     ],
     madeFrom: [
@@ -61,7 +62,7 @@ export async function shownRollout(
 
 type Action = Parameters<typeof callText>[0];
 
-/** Pairs each reference action with a call of the same name, with the same arguments first. Other calls may be look-ups and are left out. */
+/** Pairs each reference action with a call of the same name, with the same arguments first. The other calls come last. */
 export function compareActions(expected: readonly Action[], messages: readonly Message[]): ComparedAction[] {
   const calls = messages.flatMap((message) => (message.role === 'assistant' ? (message.toolCalls ?? []) : []));
   const take = (isPair: (call: Action) => boolean): Action | undefined => {
@@ -69,11 +70,12 @@ export function compareActions(expected: readonly Action[], messages: readonly M
     return at < 0 ? undefined : calls.splice(at, 1)[0];
   };
   const exact = expected.map((action) => take((call) => sameCall(call, action)));
-  return expected.map((action, n): ComparedAction => {
+  const compared = expected.map((action, n): ComparedAction => {
     const made = exact[n] ?? take(({ name }) => name === action.name);
     const state = exact[n] ? 'made' : made ? 'wrong arguments' : 'missing';
     return { state, expected: callText(action), ...(made && { made: callText(made) }) };
   });
+  return [...compared, ...calls.map((call) => ({ state: 'extra' as const, made: callText(call) }))];
 }
 
 const sameCall = (one: Action, other: Action): boolean =>
@@ -139,7 +141,9 @@ export function shownText({ task, attempt, outcome, ...shown }: ShownRollout, co
     ...lines(`${task}, attempt ${attempt}: ${outcome}`),
     ...[...facts, ...madeFrom].flatMap(({ name, value }) => lines(`${name}: ${value}`)),
     ...reference.flatMap(({ state, expected, made }) =>
-      lines(`reference action ${expected}: ${state}${state === 'wrong arguments' ? `, ${made}` : ''}`),
+      expected === undefined
+        ? []
+        : lines(`reference action ${expected}: ${state}${state === 'wrong arguments' ? `, ${made}` : ''}`),
     ),
     ...messages.flatMap(({ message, role, text, missing }) => [
       '',

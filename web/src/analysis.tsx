@@ -138,18 +138,16 @@ export function BaseModel({ report: { base } }: { report: Report }) {
   const { successRate, meanReward, groups = [] } = base;
   const all = { group: 'all', tasks: successRate.n, successRate, meanReward };
   return (
-    <Section title="Base model on train tasks">
-      <Table
-        label="Base model on train tasks"
-        rows={[all, ...groups.flatMap(({ group, tasks, arms: [arm] }) => (arm ? [{ ...arm, group, tasks }] : []))]}
-        columns={[
-          ['tasks', ({ group }) => group],
-          ['n', ({ tasks }) => tasks],
-          ['success rate', (one) => one.successRate],
-          ['mean reward', (one) => one.meanReward],
-        ]}
-      />
-    </Section>
+    <Table
+      title="Base model on train tasks"
+      rows={[all, ...groups.flatMap(({ group, tasks, arms: [arm] }) => (arm ? [{ ...arm, group, tasks }] : []))]}
+      columns={[
+        ['tasks', ({ group }) => group],
+        ['n', ({ tasks }) => tasks],
+        ['success rate', (one) => one.successRate],
+        ['mean reward', (one) => one.meanReward],
+      ]}
+    />
   );
 }
 
@@ -178,27 +176,25 @@ export function AnalysisPage({ analysis, spent }: Extract<Page, { kind: 'analysi
           ? `No capability was selected${selection.reason === undefined ? '' : `: ${selection.reason}`}.`
           : `${selected.map((one) => one.name).join(', ')} ${selected.length === 1 ? 'explains' : 'explain'} ${failures.filter(({ explainedBy }) => explainedBy.some((one) => names.has(one))).length} of ${failures.length} failed conversations.`}
       </p>
-      <Section title="What explains the failures">
-        <Table
-          label="What explains the failures"
-          rows={rows}
-          columns={[
-            ['explanation', (row) => row.name],
-            ['failed conversations', (row) => `${of(row.name).length} of ${failures.length}`],
-            [
-              'which',
-              (row) =>
-                of(row.name).map(({ conversation }, n) => (
-                  <>
-                    {n > 0 && ', '}
-                    <a href={`#failure-${conversation}`}>{conversation}</a>
-                  </>
-                )),
-            ],
-            ['definition', (row) => row.definition],
-          ]}
-        />
-      </Section>
+      <Table
+        title="What explains the failures"
+        rows={rows}
+        columns={[
+          ['explanation', (row) => row.name],
+          ['failed conversations', (row) => `${of(row.name).length} of ${failures.length}`],
+          [
+            'which',
+            (row) =>
+              of(row.name).map(({ conversation }, n) => (
+                <>
+                  {n > 0 && ', '}
+                  <a href={`#failure-${conversation}`}>{conversation}</a>
+                </>
+              )),
+          ],
+          ['definition', (row) => row.definition],
+        ]}
+      />
       {doubts.length > 0 && (
         <Section title="What is doubtful">
           <ul class="bad">

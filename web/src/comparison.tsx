@@ -46,51 +46,46 @@ export function ComparisonPage({ comparison }: { comparison: Comparison }) {
           <li key={note}>{note}</li>
         ))}
       </ul>
-      <Section title="Policies on test tasks">
-        <Table
-          label="Policies on test tasks"
-          rows={arms}
-          columns={[
-            ['policy', ({ name }) => name],
-            ['kind', ({ role, kind }) => kind ?? (role === 'sum' ? 'merged adapter' : role)],
-            ['runs', ({ byRun }) => byRun.length],
-            spans('success rate', 'fraction', ({ successRate }: ComparedArm) => successRate),
-            spans('against base', 'difference', ({ differenceToBase }: ComparedArm) => differenceToBase),
-            ['training rollouts', ({ trainingRollouts }) => trainingRollouts],
-            ['all rollouts', ({ allRollouts }) => allRollouts],
-            ['by run', ({ byRun }) => byRun.map((one) => rateText(one.successRate)).join(' ')],
-          ]}
-        />
+      <Table
+        title="Policies on test tasks"
+        rows={arms}
+        columns={[
+          ['policy', ({ name }) => name],
+          ['kind', ({ role, kind }) => kind ?? (role === 'sum' ? 'merged adapter' : role)],
+          ['runs', ({ byRun }) => byRun.length],
+          spans('success rate', 'fraction', ({ successRate }: ComparedArm) => successRate),
+          spans('against base', 'difference', ({ differenceToBase }: ComparedArm) => differenceToBase),
+          ['training rollouts', ({ trainingRollouts }) => trainingRollouts],
+          ['all rollouts', ({ allRollouts }) => allRollouts],
+          ['by run', ({ byRun }) => byRun.map((one) => rateText(one.successRate)).join(' ')],
+        ]}
+      >
         <Quiet>Rollouts are means over the runs.</Quiet>
-      </Section>
-      <Section title="Paired differences">
-        <Table
-          label="Paired differences"
-          rows={differences}
-          columns={[
-            ['policies', ({ arm, against }) => `${arm} minus ${against}`],
-            spans('difference', 'difference', ({ difference, standing }: ComparedPair) =>
-              standing === 'same_policy' ? undefined : difference,
-            ),
-            ['over trainings', ({ standing }) => standings[standing]],
-            [
-              'by run',
-              ({ byRun }) =>
-                byRun
-                  .map(({ run, difference: value, test, samePolicy }) =>
-                    [
-                      `${run} ${valueText({ value, unit: 'difference' })}`,
-                      samePolicy ? 'one policy' : testText({ test }),
-                    ]
-                      .filter(Boolean)
-                      .join(', '),
-                  )
-                  .join('; '),
-            ],
-          ]}
-        />
+      </Table>
+      <Table
+        title="Paired differences"
+        rows={differences}
+        columns={[
+          ['policies', ({ arm, against }) => `${arm} minus ${against}`],
+          spans('difference', 'difference', ({ difference, standing }: ComparedPair) =>
+            standing === 'same_policy' ? undefined : difference,
+          ),
+          ['over trainings', ({ standing }) => standings[standing]],
+          [
+            'by run',
+            ({ byRun }) =>
+              byRun
+                .map(({ run, difference: value, test, samePolicy }) =>
+                  [`${run} ${valueText({ value, unit: 'difference' })}`, samePolicy ? 'one policy' : testText({ test })]
+                    .filter(Boolean)
+                    .join(', '),
+                )
+                .join('; '),
+          ],
+        ]}
+      >
         <Quiet>p: {TEST}, of one run.</Quiet>
-      </Section>
+      </Table>
       <Section title="Success rate against training rollouts">
         <ComparisonChart arms={arms} />
         <Quiet>
@@ -99,19 +94,17 @@ export function ComparisonPage({ comparison }: { comparison: Comparison }) {
         </Quiet>
       </Section>
       {configDifferences.length > 0 && (
-        <Section title="Configuration: fields that differ">
-          <Table
-            label="Configuration: fields that differ"
-            rows={configDifferences}
-            columns={[
-              ['field', ({ field }) => field],
-              ...runs.map(({ name }, n): Column<{ field: string; values: string[] }> => [
-                name,
-                ({ values }: { values: string[] }) => values[n],
-              ]),
-            ]}
-          />
-        </Section>
+        <Table
+          title="Configuration: fields that differ"
+          rows={configDifferences}
+          columns={[
+            ['field', ({ field }) => field],
+            ...runs.map(({ name }, n): Column<{ field: string; values: string[] }> => [
+              name,
+              ({ values }: { values: string[] }) => values[n],
+            ]),
+          ]}
+        />
       )}
     </>
   );

@@ -204,23 +204,7 @@ function Shown({ answer, problem, marked }: Answer<ShownRollout> & { marked?: nu
           <a href={`#conversation/${id}?message=${reason.message}`}>message {reason.message}</a>: {reason.says}
         </p>
       )}
-      {reference && (
-        <Table
-          label="Reference actions"
-          rows={reference}
-          columns={[
-            ['reference action', ({ expected }) => (expected ? <code>{expected}</code> : '–')],
-            [
-              'in this conversation',
-              ({ state, made }) => (
-                <>
-                  <span class={`outcome ${state}`}>{state}</span> {made && <code>{made}</code>}
-                </>
-              ),
-            ],
-          ]}
-        />
-      )}
+      {reference && <Actions actions={reference} />}
       {tools.length > 0 && (
         <Fold summary={`${tools.length} tools`}>
           {tools.map(({ name, description, parameters }) => (
@@ -256,3 +240,21 @@ function Shown({ answer, problem, marked }: Answer<ShownRollout> & { marked?: nu
     </article>
   );
 }
+
+/** Reference actions beside the calls of the conversation. */
+const Actions = ({ actions }: { actions: NonNullable<ShownRollout['reference']> }) => (
+  <>
+    {actions.every(({ expected }) => expected === undefined) && (
+      <p>The reference solution changes nothing{actions.length > 0 && '; an extra call may be a look-up'}.</p>
+    )}
+    <Table
+      label="Reference actions and calls"
+      rows={actions}
+      columns={[
+        ['reference action', ({ expected }) => expected && <code>{expected}</code>],
+        ['', ({ state }) => <span class={`outcome ${state}`}>{state}</span>],
+        ['call', ({ made }) => made && <code>{made}</code>],
+      ]}
+    />
+  </>
+);

@@ -257,12 +257,16 @@ function orderOf(cell: Cell): number | string | undefined {
 interface TableProps<Row> {
   rows: readonly Row[];
   columns: readonly (Column<Row> | false)[];
-  label: string;
+  /** Its heading; `label` where another heading is above it. */
+  title?: string;
+  label?: string;
   classOf?: (row: Row) => string;
+  /** Notes below it. */
+  children?: ComponentChildren;
 }
 
 /** A table that is sorted by a click on a head. On narrow screens a row is a card. Shows nothing without rows. */
-export function Table<Row>({ rows, columns, label, classOf }: TableProps<Row>) {
+export function Table<Row>({ rows, columns, title, label = title, classOf, children }: TableProps<Row>) {
   const [sorted, sort] = useState<{ head: string; isUp: boolean }>();
   const shown = columns.filter((column) => column !== false);
   const keyOf = ([, cell, order]: Column<Row>, row: Row) => (order ? order(row) : orderOf(cell(row)));
@@ -275,7 +279,7 @@ export function Table<Row>({ rows, columns, label, classOf }: TableProps<Row>) {
   };
   const inOrder = by ? [...rows].sort((a, b) => (sorted!.isUp ? compare(a, b) : compare(b, a))) : rows;
   if (rows.length === 0) return null;
-  return (
+  const table = (
     <div class="scroll" tabIndex={0} role="group" aria-label={label}>
       <table>
         <thead>
@@ -316,5 +320,12 @@ export function Table<Row>({ rows, columns, label, classOf }: TableProps<Row>) {
         </tbody>
       </table>
     </div>
+  );
+  if (title === undefined) return table;
+  return (
+    <Section title={title}>
+      {table}
+      {children}
+    </Section>
   );
 }

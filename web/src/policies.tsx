@@ -144,7 +144,7 @@ export function SpendingChart({ arms }: { arms: readonly Arm[] }) {
   );
 }
 
-/** Everything that is known of each arm beside its success rate. */
+/** All figures of each policy. */
 export function PolicyDetails({ report }: { report: Report }) {
   const { arms = [], budget, comparisons = [], groups = [] } = report;
   const short = shortNames(arms);
@@ -152,29 +152,24 @@ export function PolicyDetails({ report }: { report: Report }) {
   const reasons = [...new Set(arms.flatMap(({ stopReasons = [] }) => stopReasons.map(({ reason }) => reason)))];
   return (
     <>
-      <Section title="Policies on test tasks">
-        <Policies arms={arms} shipped={report.recommendation?.arm} />
-        <Quiet>Rollouts: all that were made to come to the policy, without test rollouts. Dashed: base.</Quiet>
-      </Section>
       {comparisons.length > 0 && (
-        <Section title="The routed policy and each baseline">
-          <Table
-            label="Paired differences"
-            rows={comparisons}
-            columns={[
-              ['policies', ({ arm, against }) => `${short(arm)} minus ${short(against)}`],
-              ['difference', ({ difference }) => difference],
-              [
-                'on single tasks',
-                ({ arm, against, difference }) =>
-                  (named(arm)?.sameAs ?? arm) === (named(against)?.sameAs ?? against)
-                    ? 'one policy, sampled twice'
-                    : testText(difference),
-              ],
-            ]}
-          />
+        <Table
+          title="The routed policy and each baseline"
+          rows={comparisons}
+          columns={[
+            ['policies', ({ arm, against }) => `${short(arm)} minus ${short(against)}`],
+            ['difference', ({ difference }) => difference],
+            [
+              'on single tasks',
+              ({ arm, against, difference }) =>
+                (named(arm)?.sameAs ?? arm) === (named(against)?.sameAs ?? against)
+                  ? 'one policy, sampled twice'
+                  : testText(difference),
+            ],
+          ]}
+        >
           <Quiet>p: {TEST}. These are differences of one training each: other trainings may differ.</Quiet>
-        </Section>
+        </Table>
       )}
       <Section title="Training and test">
         {budget && (
@@ -194,6 +189,10 @@ export function PolicyDetails({ report }: { report: Report }) {
             ['test tasks × trials', ({ tasks, trials }) => `${tasks} × ${trials}`],
             ['success rate', ({ successRate }) => successRate],
             ['held-out train tasks', ({ heldOut }) => heldOut],
+            ...reasons.map((reason): Column<Arm> => [
+              `ended by ${reason.replaceAll('_', ' ')}`,
+              ({ stopReasons = [] }) => stopReasons.find((one) => one.reason === reason)?.rollouts,
+            ]),
           ]}
         />
         <Quiet>
@@ -201,21 +200,6 @@ export function PolicyDetails({ report }: { report: Report }) {
           them.
         </Quiet>
       </Section>
-      {reasons.length > 0 && (
-        <Section title="Why test rollouts ended">
-          <Table
-            label="Why test rollouts ended"
-            rows={arms.filter(({ stopReasons = [] }) => stopReasons.length > 0)}
-            columns={[
-              ['policy', ({ name }) => short(name)],
-              ...reasons.map((reason): Column<Arm> => [
-                reason.replaceAll('_', ' '),
-                ({ stopReasons = [] }: Arm) => stopReasons.find((one) => one.reason === reason)?.rollouts,
-              ]),
-            ]}
-          />
-        </Section>
-      )}
       {groups.length > 0 && <Groups groups={groups} short={short} />}
     </>
   );
@@ -282,7 +266,12 @@ export function Summary({ report }: { report: Report }) {
       ))}
       <div class="columns">
         <div>
-          {arms.length > 0 && <Policies arms={arms} shipped={recommendation?.arm} />}
+          {arms.length > 0 && (
+            <>
+              <Policies arms={arms} shipped={recommendation?.arm} />
+              <Quiet>Rollouts are all that were made to come to the policy, without test rollouts. Dashed: base.</Quiet>
+            </>
+          )}
           {arms.length === 0 && base && (
             <p>
               base model on train tasks: success rate <Num of={base.successRate} /> mean reward{' '}

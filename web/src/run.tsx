@@ -55,17 +55,16 @@ export function Router({ report: { router, capabilities = [], arms } }: { report
         )}
       </Section>
       {choices.length > 0 && (
-        <Section title="Choices on the test split">
-          <Table
-            label="Choices on the test split"
-            rows={choices}
-            columns={[
-              ['policy', ({ option }) => short(option)],
-              ['share of conversations', ({ share }) => share],
-              ['success rate of these', ({ successRate }) => successRate],
-              choices.some(({ probability }) => probability) && ['mean probability', ({ probability }) => probability],
-            ]}
-          />
+        <Table
+          title="Choices on the test split"
+          rows={choices}
+          columns={[
+            ['policy', ({ option }) => short(option)],
+            ['share of conversations', ({ share }) => share],
+            ['success rate of these', ({ successRate }) => successRate],
+            choices.some(({ probability }) => probability) && ['mean probability', ({ probability }) => probability],
+          ]}
+        >
           {latency && (
             <p>
               Median time of a choice <Num of={latency} />
@@ -76,7 +75,7 @@ export function Router({ report: { router, capabilities = [], arms } }: { report
               Test rollouts that failed because the router could not choose <Num of={errors} />
             </p>
           )}
-        </Section>
+        </Table>
       )}
     </>
   );
@@ -159,18 +158,17 @@ function Rollouts({ rollouts, cost }: { rollouts: NonNullable<Report['rollouts']
     { purpose: 'all', scored, broken, promptTokens: cost?.promptTokens, completionTokens: cost?.completionTokens },
   ];
   return (
-    <Section title="Rollouts">
-      <Table
-        label="Rollouts by purpose"
-        rows={rows}
-        columns={[
-          ['purpose', ({ purpose }) => purpose.replaceAll('_', ' ')],
-          ['scored', (row) => row.scored],
-          ['failed (infrastructure)', (row) => row.broken],
-          ['prompt tokens', ({ promptTokens }) => promptTokens],
-          ['completion tokens', ({ completionTokens }) => completionTokens],
-        ]}
-      />
+    <Table
+      title="Rollouts"
+      rows={rows}
+      columns={[
+        ['purpose', ({ purpose }) => purpose.replaceAll('_', ' ')],
+        ['scored', (row) => row.scored],
+        ['failed (infrastructure)', (row) => row.broken],
+        ['prompt tokens', ({ promptTokens }) => promptTokens],
+        ['completion tokens', ({ completionTokens }) => completionTokens],
+      ]}
+    >
       <Table
         label="Infrastructure failures by cause"
         rows={brokenByError}
@@ -180,7 +178,7 @@ function Rollouts({ rollouts, cost }: { rollouts: NonNullable<Report['rollouts']
           ['rollouts', (row) => row.rollouts],
         ]}
       />
-    </Section>
+    </Table>
   );
 }
 

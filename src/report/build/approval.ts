@@ -48,21 +48,22 @@ export async function capabilitiesView(o: {
 }): Promise<CapabilityView[]> {
   const { result } = o;
   const { selection, evidence, examples, labeled } = await readSelection(o);
-  /** How a trajectory begins, where nobody cites a step of it. */
-  const opening = (rollout: string) => {
-    const first = labeled.quoted.get(rollout)?.messages.findIndex(({ role }) => role === 'user') ?? -1;
-    return citationOf({ rollout, message: first < 0 ? undefined : first, says: 'one of its trajectories' }, labeled);
+  /** The last answer of a trajectory, where no step of it is cited. */
+  const ending = (rollout: string) => {
+    const last = labeled.quoted.get(rollout)?.messages.findLastIndex(({ role }) => role === 'assistant') ?? -1;
+    return citationOf({ rollout, message: last < 0 ? undefined : last, says: 'the last answer of one' }, labeled);
   };
   return result.selected.map(({ candidate, votes }) => {
     const { name } = candidate;
-    const cited = evidence.find(({ capability }) => capability === name)?.citations ?? [];
+    const { citations = [], lacking = [] } = evidence.find(({ capability }) => capability === name) ?? {};
+    const cited = [...citations, ...lacking];
     const statistics = selection.capabilities.find((one) => one.name === name);
     return {
       candidate,
       votes,
       passes: passesOf(result),
       ...(result.labels.length > 0 && statistics && { coverage: statistics.coverage, delta: statistics.delta }),
-      citations: cited.length > 0 ? cited : (examples.get(name) ?? []).map(opening),
+      citations: cited.length > 0 ? cited : (examples.get(name) ?? []).map(ending),
     };
   });
 }

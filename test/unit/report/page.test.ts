@@ -118,7 +118,6 @@ describe('page', () => {
     expect(page.url()).toMatch(/#capabilities$/);
     await page.goBack();
     await page.waitForSelector('.answer');
-    await goTo('Policies');
     const names = () => page.locator('main table').first().locator('tbody tr td:first-child').allInnerTexts();
     const before = await names();
     await page.locator('main th button', { hasText: 'success rate' }).first().click();

@@ -11,6 +11,7 @@ import type { CampaignPage } from '../../../src/view/api';
 import { createView, type GivenDecision } from '../../../src/view/app';
 import { pageOf } from '../../../src/view/filter';
 import { createIndex, type RolloutIndex } from '../../../src/view/rollouts';
+import { compareActions } from '../../../src/view/shown';
 import { campaignCommand } from '../../support/campaign-command';
 import { writeStatus } from '../../../src/cli/watch/snapshot';
 import { completeReport } from '../../../src/report/render';
@@ -156,6 +157,18 @@ test('the index is made once: another one reads it, adds what is new, and passes
   await index.refresh();
   expect(await names({})).toEqual(['a', 'b', 'c', 'd', 'e']);
   expect(readFileSync(file(), 'utf8').startsWith(kept)).toBe(true);
+});
+
+test('reference actions are paired with calls: made, with wrong arguments, missing; other calls come last', () => {
+  const call = (name: string, item: string, count = 1) => ({ name, arguments: { item, count } });
+  const toolCalls = [call('find', 'a'), call('cancel', 'b'), call('cancel', 'a')].map((one, id) => ({
+    id: `${id}`,
+    ...one,
+  }));
+  const expected = [{ name: 'cancel', arguments: { count: 1, item: 'a' } }, call('cancel', 'c'), call('return', 'a')];
+  const compared = compareActions(expected, [{ role: 'assistant', content: '', toolCalls }]);
+  expect(compared.map(({ state }) => state)).toEqual(['made', 'wrong arguments', 'missing', 'extra']);
+  expect(compared[1]!.made).toContain('"b"');
 });
 
 describe('served', () => {
