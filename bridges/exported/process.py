@@ -1,4 +1,4 @@
-"""A synthesized environment, played by `campaign env serve` in its sandbox: JSON-RPC on the program's stdin and stdout.
+"""A synthesized environment, served by `campaign serve-module` in its sandbox: JSON-RPC on the program's stdin and stdout.
 
 `campaign export` puts this file into each package that it writes, beside the environment. Invariant: any number of
 threads and episodes share one program; what it answers with an error, and its end, are `EnvironmentFailed`, and never a
@@ -24,7 +24,7 @@ class Program:
     """Starts with the first request, and again with the first one after its end. CAMPAIGN names it, else `campaign`."""
 
     def __init__(self, module: Path) -> None:
-        self._command = [*shlex.split(os.environ.get("CAMPAIGN", "campaign")), "env", "serve", str(module)]
+        self._command = [*shlex.split(os.environ.get("CAMPAIGN", "campaign")), "serve-module", str(module)]
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None

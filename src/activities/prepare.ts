@@ -72,7 +72,7 @@ async function fingerprinted(deps: Dependencies, id: string): Promise<void> {
 /** Every part that the campaign picks is known to this worker and can do its work, as far as that shows before any. */
 async function checkParts(kinds: Registry, campaign: Campaign, description: EnvironmentDescription): Promise<void> {
   const items = partChecks({ campaign, describe: async () => description, registry: kinds });
-  const checks = await runChecks(items, { isLack: (error) => isFailure(error, 'BadInput') });
+  const checks = await runChecks(items, { isMissing: (error) => isFailure(error, 'BadInput') });
   const problems = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
   if (problems.length > 0) throw new OutsideFailure('BadInput', problems.join('; '));
 }

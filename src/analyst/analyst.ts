@@ -50,7 +50,7 @@ export interface Analyst {
   unsuited?(description: EnvironmentDescription, rule: SelectionRule): string | undefined;
   /** `outright`: all candidates are selected as they are, and label() is never called. */
   readonly selects: 'by labels' | 'outright';
-  /** How many capabilities are selected, where that is known before any rollout: `campaign plan` counts with it. */
+  /** How many capabilities are selected, where that is known before any rollout: `campaign check` counts with it. */
   readonly selected?: number;
   /** What discovery and one labeling pass will ask; for analysts that ask a language model, as is `tooLong`. */
   estimate?(input: PlannedAnalysis): { discovery: PlannedRequests; pass: PlannedRequests };
@@ -65,7 +65,7 @@ export interface Analyst {
 export interface AnalystKind extends Kind<Analyst | Promise<Analyst>> {
   /** The language model that it asks; absent of a kind that asks none. */
   readonly languageModel?: (spec: KindSpec) => LanguageModelSpec;
-  /** What one request of it holds, for `campaign plan`. */
+  /** What one request of it holds, for `campaign check`. */
   readonly planned?: (spec: KindSpec) => { chunkTokens: number; labelsPerChunk: number };
 }
 

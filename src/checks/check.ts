@@ -1,7 +1,6 @@
 /**
- * What a campaign needs, looked at before any work starts: items as data, one loop over them, and what they come to in words. What has to hold of its
- * parts: each is known, can be opened and can work on the target, and arms find what they read and whom they ask. `campaign doctor`, `run`, `plan` and
- * the step `prepare` go through that list.
+ * Requirements as data, one loop over them, and the requirements of a campaign's parts: each is known, can be opened and suits the target. `campaign
+ * check`, `campaign run` and the step `prepare` use this list.
  */
 import { type Stage, armName, type Campaign, type SelectionRule } from '../domain/campaign';
 import { reasonOf } from '../domain/failures';
@@ -13,30 +12,30 @@ import { moduleFiles } from '../sandbox/source';
 export interface Check {
   name: string;
   ok: boolean;
-  /** Nothing is missing, but the campaign comes to less than it might. */
+  /** Nothing is missing, but results may be worse. */
   warning?: true;
-  /** What was found, on one line. */
+  /** Finding on one line. */
   detail: string;
   /** How to get what is missing. */
   fix?: string;
 }
 
-/** One thing to look at. */
+/** A requirement. */
 export interface CheckItem {
   name: string;
-  /** What mends whatever `run` throws, unless a `Lack` says it. */
+  /** The fix of any error that `run` throws, unless the error has its own. */
   fix?: string | undefined;
-  /** Items without which there is nothing to look at: where one of them fails, this one is left out. */
+  /** Names of items that must pass first; without them this one is skipped. */
   needs?: readonly string[];
-  /** Of what works on the base rollouts: nothing is lacking in a run that stops after these. */
+  /** Only needed after the base rollouts. */
   afterRollouts?: true;
-  /** What there is, in words; undefined where nothing is to be said. Throws what is lacking. */
+  /** Returns what was found, or undefined if there is nothing to report. Throws if something is missing. */
   run(): Finding | Promise<Finding>;
 }
 type Finding = string | { warning: string } | undefined;
 
-/** Something that is missing, with its own way to get it. */
-export class Lack extends Error {
+/** A missing requirement with a fix of its own. */
+export class MissingRequirement extends Error {
   constructor(
     message: string,
     readonly fix?: string,
@@ -48,46 +47,46 @@ export class Lack extends Error {
 interface CheckRun {
   /** The stage that the campaign stops after. */
   until?: Stage | undefined;
-  /** Whether what was thrown says that something is lacking; anything else is thrown on. */
-  isLack?: (error: unknown) => boolean;
+  /** Whether an error means a missing requirement; other errors are thrown on. */
+  isMissing?: (error: unknown) => boolean;
 }
 
-/** Looks at all items at once, each after those that it needs. */
+/** Checks all items at once, each after those that it needs. */
 export async function runChecks(items: readonly CheckItem[], o: CheckRun = {}): Promise<Check[]> {
   const outcomes = new Map<string, Promise<Outcome>>();
   const outcomeOf = async (item: CheckItem): Promise<Outcome> => {
     const needed = await Promise.all((item.needs ?? []).map((name) => outcomes.get(name)));
-    const isMissing = needed.some((one) => one === 'left out' || (typeof one === 'object' && !one.ok));
-    return isMissing ? 'left out' : look(item, o);
+    const isMissing = needed.some((one) => one === 'skipped' || (typeof one === 'object' && !one.ok));
+    return isMissing ? 'skipped' : look(item, o);
   };
   for (const item of items) outcomes.set(item.name, outcomeOf(item));
   const checks = await Promise.all(outcomes.values());
   return checks.filter((check) => typeof check === 'object');
 }
 
-type Outcome = Check | 'nothing to say' | 'left out';
+type Outcome = Check | 'ok' | 'skipped';
 
-async function look(item: CheckItem, { until, isLack = () => true }: CheckRun): Promise<Outcome> {
+async function look(item: CheckItem, { until, isMissing = () => true }: CheckRun): Promise<Outcome> {
   const { name } = item;
   try {
     const found = await item.run();
-    if (found === undefined) return 'nothing to say';
+    if (found === undefined) return 'ok';
     return typeof found === 'string'
       ? { name, ok: true, detail: found }
       : { name, ok: true, warning: true, detail: found.warning };
   } catch (error) {
-    if (!(error instanceof Lack) && !isLack(error)) throw error;
+    if (!(error instanceof MissingRequirement) && !isMissing(error)) throw error;
     const detail = reasonOf(error)
       .replace(/\s*\n\s*/g, ' ')
       .trim();
-    const fix = error instanceof Lack && error.fix !== undefined ? error.fix : item.fix;
+    const fix = error instanceof MissingRequirement && error.fix !== undefined ? error.fix : item.fix;
     const check = { name, ok: false, detail, ...(fix !== undefined && { fix }) };
     if (!item.afterRollouts || until !== 'rollouts') return check;
     return { name, ok: true, warning: true, detail: `needed after the rollouts: ${textOf(check)}` };
   }
 }
 
-/** What is wrong and how it is mended. */
+/** Problem and fix. */
 export const textOf = ({ detail, fix }: Check): string => [detail, fix].filter(Boolean).join('; ');
 
 export const warningsOf = (checks: readonly Check[]): string[] =>
@@ -95,7 +94,7 @@ export const warningsOf = (checks: readonly Check[]): string[] =>
 
 interface CheckedParts {
   campaign: Campaign;
-  /** Of the target; without it analyst and synthesizer are opened only. */
+  /** Describes the target; without a description, analyst and synthesizer are only opened. */
   describe: () => Promise<EnvironmentDescription | undefined>;
   registry: Registry;
 }
@@ -108,7 +107,7 @@ export function partChecks({ campaign, describe, registry }: CheckedParts): Chec
   const { analyst, synthesizer, selection, router, arms } = campaign;
   const opened = (
     name: 'analyst' | 'synthesizer',
-    o: { kind: string; open: () => Part | Promise<Part>; lacks: (reason: string) => { warning: string } },
+    o: { kind: string; open: () => Part | Promise<Part>; unsuited: (reason: string) => { warning: string } },
   ): CheckItem => ({
     name,
     afterRollouts: true,
@@ -116,24 +115,24 @@ export function partChecks({ campaign, describe, registry }: CheckedParts): Chec
     async run() {
       const part = await o.open();
       const description = await describe();
-      if (!description) return `${o.kind}, not held against the target`;
+      if (!description) return `${o.kind}, not compared with the target`;
       const reason = part.unsuited?.(description, selection);
-      return reason === undefined ? o.kind : o.lacks(reason);
+      return reason === undefined ? o.kind : o.unsuited(reason);
     },
   });
   return [
     opened('analyst', {
       kind: analyst.kind,
       open: () => kindOf(registry.analysts, analyst).open(analyst, undefined),
-      lacks(reason) {
-        throw new Lack(reason, 'change the field analyst of the campaign file');
+      unsuited(reason) {
+        throw new MissingRequirement(reason, 'change the field analyst of the campaign file');
       },
     }),
     opened('synthesizer', {
       kind: synthesizer.kind,
       open: () => kindOf(registry.synthesizers, synthesizer).open(synthesizer, undefined),
-      // The arms still train.
-      lacks: (reason) => ({
+      // The baselines still train.
+      unsuited: (reason) => ({
         warning: `capabilities will end not_trained and get no adapter; ${synthesizer.kind}: ${reason}`,
       }),
     }),

@@ -1,5 +1,5 @@
 /** The commands on what campaigns came to, on conversations and on environments. */
-import { by, type CommandText, dollars, json, moreDollars, option, plugin, silence, wholeNumber } from './options';
+import { by, type CommandText, dollars, json, moreDollars, option, plugin, wholeNumber } from './options';
 import { GATEWAY_PORT } from './ports';
 
 export const resultCommands: readonly CommandText[] = [
@@ -123,26 +123,9 @@ export const resultCommands: readonly CommandText[] = [
     run: by(() => import('./analyse/run.js'), 'analyse'),
   },
   {
-    group: 'env',
-    usage: 'check [target...]',
-    description:
-      'conformance test of a benchmark, of a program that speaks the protocol, or of the target of a campaign file, ' +
-      "such as an agent's program; " +
-      'self-test of a module of a synthesized environment (FILE.js, FILE.ts)',
-    options: [json('print findings as JSON'), silence],
-    examples: [
-      ['campaign env check -- python bridge.py', 'a program that speaks docs/environments.md'],
-      ['campaign env check campaigns/mine.yaml', 'the target of a campaign'],
-      ['campaign env check module.js', 'a module of a synthesized environment'],
-    ],
-    run: by(() => import('./environment-check.js'), 'envCheck'),
-  },
-  {
-    group: 'env',
-    usage: 'serve <file>',
-    description:
-      'serve a module of a synthesized environment (FILE.js, FILE.ts) on stdin and stdout (docs/environments.md)',
-    examples: [['campaign env serve shared/environments/tell_price.js']],
-    run: by(() => import('./environment-check.js'), 'serveModule'),
+    usage: 'serve-module <file>',
+    hidden: true,
+    description: 'serve a module of a synthesized environment on stdin and stdout, for exported folders',
+    run: by(() => import('./check/module.js'), 'serveModule'),
   },
 ];

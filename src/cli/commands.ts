@@ -1,6 +1,5 @@
 /** All commands with their help. Only what help needs is loaded here: a command's action imports its own modules. */
 import type { Command } from 'commander';
-import { publishedRun } from '../domain/presets';
 import { print } from '../terminal';
 import { resultCommands } from './commands-results';
 import {
@@ -16,15 +15,16 @@ import {
   queueList,
   recover,
   seedList,
-  wholeNumber,
   yes,
 } from './options';
 
-function add(parent: Command, { usage, alias, description, options = [], examples, run }: CommandText): Command {
-  const command = parent.command(usage).description(description).addHelpText('after', examplesText(examples));
+function add(program: Command, { usage, alias, hidden = false, description, ...more }: CommandText): void {
+  const { options = [], examples = [], run } = more;
+  const command = program.command(usage, { hidden }).description(description);
+  if (examples.length > 0) command.addHelpText('after', examplesText(examples));
   if (alias !== undefined) command.alias(alias);
   for (const option of options) command.addOption(option);
-  return command.action(async (...given: unknown[]) => {
+  command.action(async (...given: unknown[]) => {
     // Commander gives the arguments, then the command's own options and the command.
     const result = await run(...([...given.slice(0, -2), allOptions(command)] as never[]));
     if (typeof result === 'number') process.exitCode = result;
@@ -62,26 +62,18 @@ const campaignCommands: readonly CommandText[] = [
     run: by(() => import('./run/command.js'), 'serveHome'),
   },
   {
-    usage: 'plan <file>',
-    description: 'estimate rollouts, tokens, GPU-hours and wall time, from measured rates where there are any',
-    options: [
-      option(
-        '--capabilities <n>',
-        `capabilities that are selected (default: what the analyst is given outright, else ${publishedRun.capabilities}, as published)`,
-        wholeNumber(0, 100),
-      ),
-      option('--rates <file>', 'rates for what no report of this home has measured (docs/plan.md)'),
-      json(),
+    usage: 'check [target...]',
+    description:
+      'check this machine; or a campaign file: what is missing, first turns of the base model, the target, cost, ' +
+      'smallest detectable difference; or a program after --, or a module (FILE.js, FILE.ts)',
+    options: [json()],
+    examples: [
+      ['campaign check', 'this machine'],
+      ['campaign check campaigns/mine.yaml', 'everything that a campaign needs, and what it costs'],
+      ['campaign check -- python bridge.py', 'a program that speaks docs/environments.md'],
+      ['campaign check module.js', 'a module of a synthesized environment'],
     ],
-    examples: [['campaign plan campaigns/mine.yaml --capabilities 6']],
-    run: by(() => import('./plan/plan.js'), 'plan'),
-  },
-  {
-    usage: 'doctor [file]',
-    description: 'check this machine, or everything that a campaign file needs',
-    options: [...portOptions, json()],
-    examples: [['campaign doctor campaigns/mine.yaml', 'missing parts, each with its fix']],
-    run: by(() => import('./doctor.js'), 'doctor'),
+    run: by(() => import('./check/command.js'), 'check'),
   },
   {
     usage: 'schema [file]',
@@ -191,16 +183,5 @@ const campaignCommands: readonly CommandText[] = [
 
 /** Adds all commands to a program that has the options of `CommonOptions`. */
 export function addCommands(program: Command): void {
-  const commands = [...campaignCommands, ...resultCommands];
-  const env = program.command('env').description('check that an environment keeps its contract, or serve one');
-  for (const one of commands) add(one.group ? env : program, one);
-  const [check] = env.commands;
-  check?.configureHelp({ commandUsage: () => `campaign env check [options] ${argumentsUsage()}` });
-}
-
-/** Help is written synchronously, so that what it says of the kinds can't be imported dynamically. */
-function argumentsUsage(): string {
-  // eslint-disable-next-line @typescript-eslint/no-require-imports -- as above
-  const usage = require('./environment-check') as typeof import('./environment-check');
-  return usage.argumentsUsage();
+  for (const one of [...campaignCommands, ...resultCommands]) add(program, one);
 }

@@ -36,8 +36,7 @@ export function createProgram(): Command {
     .addHelpText(
       'after',
       examplesText([
-        ['campaign doctor campaigns/mine.yaml', 'what is missing on this machine?'],
-        ['campaign plan campaigns/mine.yaml', 'what will it cost?'],
+        ['campaign check campaigns/mine.yaml', 'what is missing, and what will it cost?'],
         ['campaign run campaigns/mine.yaml', 'everything; after a stop, the same command goes on'],
         ['campaign run --help', 'options and examples of one command'],
       ]),

@@ -34,14 +34,14 @@ export const examplesText = (lines: readonly Example[]): string =>
     .join('\n');
 
 export interface CommandText {
-  /** The command that it is a command of. */
-  group?: 'env';
+  /** Not shown in the help. */
+  hidden?: boolean;
   /** Name and arguments. */
   usage: string;
   alias?: string;
   description: string;
   options?: readonly Option[];
-  examples: readonly Example[];
+  examples?: readonly Example[];
   run: Action;
 }
 
@@ -133,13 +133,6 @@ export const recover = option(
   "move Temporal's damaged database aside and begin with a new one; finished work is kept",
 );
 export const yes = option('--yes', 'do not ask for confirmation');
-
-/** Less than a campaign gives: whoever checks is watching. A bridge that loads a benchmark's data answers within seconds. */
-export const silence = option(
-  '--silence <seconds>',
-  'how long it may be silent (default: 20; an agent: as its target says)',
-  wholeNumber(1, 24 * 3600),
-);
 
 /** The end of the input and Ctrl-C are no. @throws UserError where there is no terminal to ask on. */
 export async function confirmed(what: string, signal?: AbortSignal): Promise<boolean> {

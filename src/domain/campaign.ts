@@ -45,7 +45,7 @@ const loraSchema = z
     targetModules: z
       .array(z.string())
       .default(['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'])
-      .describe('Adapted modules; `campaign doctor` lists those of the base model.'),
+      .describe('Adapted modules; `campaign check FILE` lists those of the base model.'),
   })
   .prefault({});
 
@@ -175,9 +175,9 @@ export const campaignFields = z.strictObject({
       path: z.string().describe('Folder with weights and tokenizer, relative to this file.'),
       id: z
         .string()
-        .regex(/^[^@\s,]+@[0-9a-f]{12}$/, 'NAME@HASH, as `campaign doctor` says where the folder is')
+        .regex(/^[^@\s,]+@[0-9a-f]{12}$/, 'NAME@HASH, as `campaign check FILE` says where the folder is')
         .optional()
-        .describe('Its hash (`campaign doctor` prints it), to start without the folder.'),
+        .describe('Its hash (`campaign check FILE` prints it), to start without the folder.'),
     })
     .describe('The model that is trained.'),
   policyServer: z
@@ -192,7 +192,7 @@ export const campaignFields = z.strictObject({
         url: policyServerUrl.describe('URL of the server.'),
         model: z.string().min(1).optional().describe('Required name of the base model there.'),
         contextTokens: count.default(32_768).describe('Required --max-model-len of the server.'),
-        gpus: count.default(1).describe('GPUs of the server, for `campaign plan`.'),
+        gpus: count.default(1).describe('GPUs of the server, for `campaign check`.'),
       }),
     ])
     .prefault({ kind: 'embedded' })

@@ -43,7 +43,6 @@ export const tau2: EnvironmentKind = {
   python: tau2Python,
   folders: [{ option: 'checkout', name: 'tau2-bench checkout', holds: 'src/tau2' }],
   needsUser: true,
-  checkArguments: { usage: 'DOMAIN...', example: 'retail', options: (domains) => ({ domains }) },
 };
 
 export const toolsandbox: EnvironmentKind = {
@@ -69,10 +68,4 @@ export const toolsandbox: EnvironmentKind = {
   python: toolsandboxPython,
   folders: [{ option: 'folder', name: 'ToolSandbox', holds: 'tool_sandbox' }],
   needsUser: true,
-  checkArguments: {
-    usage: 'FOLDER',
-    example: '../ToolSandbox',
-    variable: 'TOOLSANDBOX',
-    options: ([folder]) => ({ folder }),
-  },
 };

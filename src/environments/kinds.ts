@@ -13,14 +13,10 @@ export interface EnvironmentContext {
   store: ArtifactStore;
   /** Take the place of the models that the spec names. */
   partners?: Partners;
-  /** Milliseconds without an answer after which an environment's process counts as hung; replaces the option. */
-  silenceMs?: number;
 }
 
 export interface CheckRun {
-  /** The command line's help for `EnvironmentContext.silenceMs`. */
-  silenceMs?: number | undefined;
-  /** When it is raised nothing is left of what has been started. */
+  /** Ends everything that was started. */
   signal?: AbortSignal | undefined;
 }
 
@@ -51,15 +47,6 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
   readonly folders?: readonly { readonly option: string; readonly name: string; readonly holds: string }[];
   /** A model always plays the user: option `user` must name it. */
   readonly needsUser?: boolean;
-  /** Reads the arguments of `campaign env check KIND ARGUMENTS`; paths count from the working directory. */
-  readonly checkArguments?: {
-    /** One argument, or with `...` one or more. */
-    readonly usage: string;
-    readonly example: string;
-    /** An environment variable that holds the argument where none is given. */
-    readonly variable?: string;
-    options(args: readonly string[]): Record<string, unknown>;
-  };
-  /** Runs in `campaign env check` in place of the conformance checks. */
+  /** Runs in `campaign check` in place of the conformance checks. */
   readonly check?: (spec: EnvironmentSpec, say: (line: string) => void, run?: CheckRun) => Promise<readonly Finding[]>;
 }

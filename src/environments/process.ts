@@ -57,7 +57,7 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
     version: '1',
     options,
     paths,
-    open: (read, _identity, { partners, silenceMs }: EnvironmentContext) => {
+    open: (read, _identity, { partners }: EnvironmentContext) => {
       const { processes, silenceSeconds, passEnv, ...models } = processSchema.parse(read);
       const command = program(read);
       checkProgram(pickProgram(kind, read, runs));
@@ -66,7 +66,7 @@ export function programKind<Shape extends z.ZodRawShape>(o: {
         ...command,
         passEnv,
         processes,
-        silenceMs: silenceMs ?? silenceSeconds * 1000,
+        silenceMs: silenceSeconds * 1000,
         ...(partners ?? openPartners(models)),
       });
     },
@@ -91,7 +91,7 @@ const commandLine = (spec: KindSpec): string => kind.read(spec).command.join(' '
 export const processKind: EnvironmentKind = {
   ...kind,
   label: commandLine,
-  remedy: (spec) => `run it by hand, then \`campaign env check -- ${commandLine(spec)}\``,
+  remedy: (spec) => `run it by hand, then \`campaign check -- ${commandLine(spec)}\``,
 };
 
 export interface ProcessEnvironmentOptions extends ProcessCommand, Partners {

@@ -53,6 +53,6 @@ export interface Synthesizer {
 export interface SynthesizerKind extends Kind<Synthesizer | Promise<Synthesizer>> {
   /** The language model that it asks; absent of a kind that asks none. */
   readonly languageModel?: (spec: KindSpec) => LanguageModelSpec;
-  /** Whether it attacks each module, for `campaign plan`. */
+  /** Whether it attacks each module, for `campaign check`. */
   readonly planned?: (spec: KindSpec) => { attacks: number };
 }

@@ -334,7 +334,7 @@ test('a check starts it on three tasks and says what was seen, or what is wrong'
   const said: string[] = [];
   const checked = (text: string, more: Partial<Parameters<typeof checkAgent>[0]> = {}) =>
     checkAgent({
-      open: (onAsked) => program(text, { onAsked, silenceMs: more.silenceMs }),
+      open: (onAsked) => program(text, { onAsked, silenceMs: 1000 * (more.silenceSeconds ?? 600) }),
       ...{ lost: [], silenceSeconds: 600, say: (line) => void said.push(line), ...more },
     });
   expect(await checked(`await ask([system, user], { tools, temperature: 0 }); reward(0);`)).toEqual([]);
@@ -345,7 +345,7 @@ test('a check starts it on three tasks and says what was seen, or what is wrong'
   const sleeps = 'setInterval(() => 0, 1000);';
   for (const [text, more] of [
     ['reward(1);', {}],
-    [sleeps, { silenceMs: 2000 }],
+    [sleeps, { silenceSeconds: 2 }],
     ['await ask([user]); reward(7);', {}],
   ] as const)
     expect(await checked(text, more)).toMatchObject([{ check: 'task train-0' }]);

@@ -5,7 +5,7 @@
 import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { type CheckItem, Lack } from '../../src/checks/check';
+import { type CheckItem, MissingRequirement } from '../../src/checks/check';
 import type { ArtifactRef } from '../../src/domain/artifacts';
 import { createLimit } from '../../src/domain/concurrency';
 import { type FailureType, isFailure, reasonOf } from '../../src/domain/failures';
@@ -266,11 +266,11 @@ async function firstOf<Item>(
 const isEqual = (one: readonly number[], other: readonly number[]): boolean => one.join() === other.join();
 
 function wanted(holds: boolean, otherwise: string): void {
-  if (!holds) throw new Lack(otherwise);
+  if (!holds) throw new MissingRequirement(otherwise);
 }
 
 const refusedOf =
   (type: FailureType, reason = /./) =>
   (error: unknown): undefined => {
-    if (!isFailure(error, type) || !reason.test(error.message)) throw new Lack(`no ${type}: ${reasonOf(error)}`);
+    if (!isFailure(error, type) || !reason.test(error.message)) throw new MissingRequirement(`no ${type}: ${reasonOf(error)}`);
   };

@@ -133,7 +133,7 @@ test('TextArena’s game is a target: what is said decides the reward, and each 
   }
 });
 
-test('env check plays three of its tasks; what verifiers can’t load is said, and is no reward', async () => {
+test('`campaign check` plays three of its tasks; what verifiers can’t load is said, and is no reward', async () => {
   const lines: string[] = [];
   expect(await verifiers.check!(hangman, (line) => lines.push(line))).toEqual([]);
   expect(lines.join('\n')).toMatch(/task train-0: .*You are a competitive|task train-0: .*reward 0/);

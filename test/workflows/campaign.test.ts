@@ -1,7 +1,7 @@
 /** The workflows under time skipping: what happens in which order, and what a failure becomes. */
 import { Context, sleep } from '@temporalio/activity';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { countWork } from '../../src/cli/plan/estimate';
+import { countWork } from '../../src/cli/check/work';
 import type { RollOutInput } from '../../src/activities/types';
 import type { FailureType } from '../../src/domain/failures';
 import { searchAttributeNames } from '../../src/workflows/messages';
@@ -83,7 +83,7 @@ test('goes through every stage and reports it; every step has a limit on its sil
   );
 });
 
-test('`campaign plan` counts the rollouts that the workflows ask for, of every purpose', async () => {
+test('`campaign check` counts the rollouts that the workflows ask for, of every purpose', async () => {
   const tasks = { train: 17, validation: 5, router: 11, test: 13 };
   const made: Record<string, number> = {};
   const count = (purpose: string, rollouts: number) => (made[purpose] = (made[purpose] ?? 0) + rollouts);

@@ -10,9 +10,9 @@ import { reportText } from '../../report/terminal';
 import { openStore } from '../../store/open-store';
 import { note } from '../../terminal';
 import { baseIdOf, loadCampaign } from '../campaign-file';
-import { homeCheck, temporalCheck } from '../checks/machine';
+import { homeCheck, temporalCheck } from '../check/machine';
 import { compareReports, writeComparison } from '../report';
-import { checksOf, requireAll } from '../doctor';
+import { requireAll, requirements } from '../check/requirements';
 import { UserError } from '../errors';
 import { homeOf } from '../options';
 import { readReport } from '../reports';
@@ -43,7 +43,7 @@ export async function runCampaign(file: string, options: RunOptions): Promise<nu
   const { campaign, ...start } = await readStart({ file, home, options });
   const { until } = options;
   const cluster = options.temporalAddress !== undefined;
-  const checks = await runChecks(checksOf({ home, campaign, until, cluster }), { until });
+  const checks = await runChecks(requirements({ home, campaign, until, cluster }), { until });
   requireAll(checks);
   const work = async (supervisedRun: SupervisedRun) => {
     for (const warning of warningsOf(checks)) supervisedRun.output.note('campaign', `warning: ${warning}`);

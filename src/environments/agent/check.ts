@@ -1,4 +1,4 @@
-/** `campaign env check` of an agent: starts its program on three tasks, answers as any model might, and describes what it did. */
+/** `campaign check` of an agent: starts its program on three tasks, answers as any model might, and describes what it did. */
 import { existsSync, statSync } from 'node:fs';
 import { isAbsolute, resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -53,11 +53,11 @@ export async function checkAgent(
     open: (onAsked: (asked: Asked) => void) => Environment;
     say: (line: string) => void;
     lost: readonly LostWord[];
-    /** The limit in a campaign. */
+    /** Seconds without a request after which the program is killed. */
     silenceSeconds: number;
   },
 ): Promise<Finding[]> {
-  const { open, lost, silenceSeconds, silenceMs, say, signal } = o;
+  const { open, lost, silenceSeconds, say, signal } = o;
   const findings: Finding[] = [];
   let asked: Asked[] = [];
   const environment = open((one) => void asked.push(one));
@@ -75,12 +75,11 @@ export async function checkAgent(
     const starts: ResetResult[] = [];
     const sample = sampleOf(tasks);
     for (const { text } of lost) say(`note: ${text}`);
-    const seconds = silenceMs === undefined ? silenceSeconds : silenceMs / 1000;
     for (const task of [...sample, first]) {
       asked = [];
       const isAgain = starts.length === sample.length;
       say(
-        `task ${task.id}: started${isAgain ? ' once more' : ''}; it is killed after ${seconds} s without a question (--silence)`,
+        `task ${task.id}: started${isAgain ? ' once more' : ''}; it is killed after ${silenceSeconds} s without a request (target.silenceSeconds)`,
       );
       try {
         const { start, text, note } = await played(environment, task, { asked: () => asked, calls: isAgain, signal });

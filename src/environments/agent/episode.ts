@@ -122,12 +122,7 @@ export async function beginAgent(o: {
       timer = setTimeout(() => {
         playing.kill();
         const problem = `has asked nothing and not ended for ${silenceMs / 1000} s and was killed`;
-        reject(
-          failed(
-            problem,
-            'find out what it waits for, or allow it more (target.silenceSeconds, of env check --silence)',
-          ),
-        );
+        reject(failed(problem, 'find out what it waits for, or allow it more (target.silenceSeconds)'));
       }, silenceMs);
     });
     try {

@@ -11,7 +11,7 @@ import { checkProgram, checkVariable } from '../../domain/allowed';
 import type { Environment, EnvironmentDescription, Episode } from '../../domain/environment';
 import { isFailure, OutsideFailure } from '../../domain/failures';
 import { defineKind, type KindSpec } from '../../domain/kinds';
-import { type EnvironmentContext, type EnvironmentKind, pickProgram } from '../kinds';
+import { type EnvironmentKind, pickProgram } from '../kinds';
 import { checkAgent, isFile, lostWords } from './check';
 import { type Asked, openEndpoint } from './endpoint';
 import { AGENT_FOLDER, beginAgent } from './episode';
@@ -56,7 +56,7 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
 }): EnvironmentKind {
   const { expand, label, options, runs, ...named } = o;
   const common = z.object(agentOptions);
-  const openRead = (read: z.infer<z.ZodObject<Shape>>, more: Pick<OpenOptions, 'silenceMs' | 'onAsked'>) => {
+  const openRead = (read: z.infer<z.ZodObject<Shape>>, more: Pick<OpenOptions, 'onAsked'>) => {
     const limits = common.parse(read);
     return openAgent({ ...limits, ...expand(read, limits), ...more });
   };
@@ -64,10 +64,10 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
     ...named,
     version: '1',
     options: { ...options, ...agentOptions } as Shape,
-    open: (read, _identity, { silenceMs }: EnvironmentContext) => {
+    open: (read) => {
       checkProgram(pickProgram(o.kind, read, runs));
       for (const name of common.parse(read).passEnv ?? []) checkVariable('target.passEnv', name);
-      return openRead(read, { silenceMs });
+      return openRead(read, {});
     },
   });
   return {
@@ -87,7 +87,7 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
     check: (spec, say, run = {}) => {
       const read = kind.read(spec);
       const limits = common.parse(read);
-      const open = (onAsked: (asked: Asked) => void) => openRead(read, { onAsked, silenceMs: run.silenceMs });
+      const open = (onAsked: (asked: Asked) => void) => openRead(read, { onAsked });
       const { silenceSeconds } = limits;
       return checkAgent({ open, lost: lostWords(expand(read, limits)), silenceSeconds, say, ...run });
     },

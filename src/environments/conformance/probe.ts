@@ -53,7 +53,7 @@ export function createReport(onNote: (note: Finding) => void) {
   function addError(check: string, error: EnvironmentError): void {
     const { method, problem, fix, stderr, silent, lacks } = error.parts;
     if (lacks) return note(check, `not checked, for there is no ${lacks} here: ${problem}`, fix);
-    const longer = silent ? '; --silence SECONDS waits longer' : '';
+    const longer = silent ? '; a campaign file waits longer with target.silenceSeconds' : '';
     const lastWords = stderr ? `; its last words on stderr:\n${stderr}` : '';
     add(method === undefined || check.startsWith(method) ? check : method, problem, `${fix}${longer}${lastWords}`);
     if (silent || (error.type === 'EnvironmentDied' && ++deaths >= DEATHS)) throw new CannotGoOn();

@@ -28,7 +28,7 @@ export interface ArmKind extends Kind<Arm> {
   readonly trainsOnTarget?: true;
   /** Returns whether the arm uses results of the capabilities, and so starts after them. The others start beside them. */
   readonly buildsOnCapabilities?: (spec: ArmSpec) => boolean;
-  /** Returns the rollouts that `campaign plan` counts. */
+  /** Returns the rollouts that `campaign check` counts. */
   readonly planned: (spec: ArmSpec, plan: PlanContext) => PlannedArm;
   /** Returns the folder of modules that the arm reads, which is checked before any work starts, and the campaign file's field that names it. */
   readonly reads?: (spec: ArmSpec) => { field: string; path: string } | undefined;

@@ -16,7 +16,7 @@ const options = {
     .describe("Model that writes prompts; default: the analyst's."),
 };
 
-/** Number of best prompts that `campaign plan` expects of a search; the true number is not known beforehand. */
+/** Number of best prompts that `campaign check` expects of a search; the true number is not known beforehand. */
 const EXPECTED_BEST = 6;
 
 const kind = defineKind<typeof options, Arm>({

@@ -1,4 +1,4 @@
-/** `campaign env check`: honest environments pass; of those with one violation it is the violation that is found. */
+/** The conformance checks: honest environments pass, and each violation is found. */
 import { join } from 'node:path';
 import type { Environment } from '../../../src/domain/environment';
 import { checkEnvironment, type Finding } from '../../../src/environments/conformance';

