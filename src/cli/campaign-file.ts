@@ -21,8 +21,8 @@ import { baseModelId, hashOf } from '../policy/base-model';
 import { pluginPath, withPlugins } from '../plugins';
 import { type Registry, registry as allKinds } from '../registry';
 import { campaignFileSchema, campaignJsonSchema, findRemoved, openJsonSchema, pluggable } from './campaign-schema';
-import { messageOf, UserError } from './errors';
-import { dotted, parseFields, type Problem, readText } from './input';
+import { InputError, messageOf, UserError } from './errors';
+import { dotted, type FieldProblem, parseFields, readText } from './input';
 import { type Home, isReservedName, pythonPath } from './project';
 
 type Fields = Record<string, unknown>;
@@ -37,20 +37,21 @@ export interface CampaignOverrides {
  * Reads, completes and checks a campaign file. Relative paths (of the model, and options that are paths) count from the file's folder,
  * which is also a process target's working directory if it names none. An override of a seed alone appends it to the name, so that
  * runs of one file with several seeds stand side by side.
- * @throws UserError with one line per problem.
+ * @throws InputError
  */
 export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; registry?: Registry }): Campaign {
   const { file, overrides = {}, registry = allKinds } = o;
   const { fields, lineOf } = readYaml(file);
   const { preset = 'paper', ...own } = fields;
-  const refuse = (problems: Problem[]): never => {
-    const [first, ...others] = problems.map(({ path, text }) => `${file}:${lineOf(path)} ${text}`);
-    throw new UserError(first ?? `${file}: not a campaign file`, others);
+  const refuse = (problems: FieldProblem[]): never => {
+    const [first, ...others] = problems.map((problem) => ({ ...problem, where: `${file}:${lineOf(problem.path)}` }));
+    throw new InputError(first!, ...others);
   };
-  if (!presetNames.includes(preset as PresetName)) {
-    const text = `preset is ${JSON.stringify(preset)}; allowed: ${presetNames.join(', ')}`;
-    refuse([{ path: ['preset'], text }]);
-  }
+  const invalid = (field: string, value: unknown, fix: string): FieldProblem[] => [
+    { code: 'invalid_value', path: [field], field, value: JSON.stringify(value), fix },
+  ];
+  if (!presetNames.includes(preset as PresetName))
+    refuse(invalid('preset', preset, `allowed: ${presetNames.join(', ')}`));
   const gone = findRemoved(own);
   if (gone.length > 0) refuse(gone);
   const merged = merge(merge(presets[preset as PresetName], own), renamed(own, overrides)) as Fields;
@@ -59,15 +60,14 @@ export function loadCampaign(o: { file: string; overrides?: CampaignOverrides; r
   if (missing) return refuse(missing);
   const { data: campaign, problems } = parseFields(campaignFileSchema(kinds), merged);
   if (problems) return refuse(problems.map(withPluginHint));
-  if (isReservedName(campaign.name)) {
-    const text = `name is "${campaign.name}"; the home keeps files of its own under that name, choose another`;
-    return refuse([{ path: ['name'], text }]);
-  }
+  if (isReservedName(campaign.name))
+    return refuse(invalid('name', campaign.name, 'the home keeps files of its own under that name; choose another'));
   return withPaths({ campaign: { ...campaign, plugins }, registry: kinds, change: (path) => resolve(folder, path) });
 }
 
 type LoadedPlugins =
-  { plugins: string[]; kinds: Registry; problems?: never } | { plugins?: never; kinds?: never; problems: Problem[] };
+  | { plugins: string[]; kinds: Registry; problems?: never }
+  | { plugins?: never; kinds?: never; problems: FieldProblem[] };
 
 /** Returns the paths of a file's plug-ins, and the kinds that there are with them. What is no list of names is left to the schema. */
 function loadPlugins(named: unknown, folder: string, registry: Registry): LoadedPlugins {
@@ -78,19 +78,18 @@ function loadPlugins(named: unknown, folder: string, registry: Registry): Loaded
       plugins = [...plugins, pluginPath(name, folder)];
       kinds = withPlugins(plugins, registry);
     } catch (error) {
-      return { problems: [{ path: ['plugins', n], text: `plugins[${n}]: ${messageOf(error)}` }] };
+      const at = { path: ['plugins', n], field: `plugins[${n}]`, value: JSON.stringify(name) };
+      return { problems: [{ code: 'invalid_value', ...at, fix: messageOf(error) }] };
     }
   }
   return { plugins, kinds };
 }
 
 /** Says of a kind that is not known that a plug-in could add it. */
-const withPluginHint = (problem: Problem): Problem => {
+const withPluginHint = (problem: FieldProblem): FieldProblem => {
   const [part, field, ...more] = problem.path;
   const isKind = field === 'kind' && more.length === 0 && String(part) in pluggable;
-  return isKind
-    ? { ...problem, text: `${problem.text}; a plug-in can add kinds: plugins: [PACKAGE or PATH]` }
-    : problem;
+  return isKind ? { ...problem, fix: `${problem.fix}; a plug-in can add kinds: plugins: [PACKAGE or PATH]` } : problem;
 };
 
 /** `campaign schema`: of a file, with the kinds of its plug-ins. */
@@ -98,7 +97,7 @@ export function printSchema(file?: string): string {
   if (file === undefined) return JSON.stringify(openJsonSchema(), null, 2);
   const { fields } = readYaml(file);
   const { kinds, problems } = loadPlugins(fields['plugins'], dirname(resolve(file)), allKinds);
-  if (problems) throw new UserError(`${file}: ${problems[0]?.text}`);
+  if (problems) throw new InputError({ ...problems[0]!, where: `${file}:` });
   return JSON.stringify(campaignJsonSchema(kinds), null, 2);
 }
 
@@ -194,26 +193,34 @@ export const termsDigest = ({
   digest({ budget, approval, maxBrokenShare: rollouts.maxBrokenShare });
 
 function readYaml(file: string): { fields: Fields; lineOf: (path: readonly PropertyKey[]) => number } {
+  const unreadable = (problem: string, fix: string, line?: number) => {
+    const reason = `${file} ${problem}`;
+    const where = line === undefined ? {} : { where: `${file}:${line}` };
+    return new InputError({ code: 'unreadable_file', field: 'campaign file', value: file, reason, fix, ...where });
+  };
   let text: string;
   try {
     text = readText(file);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') throw new UserError(`there is no campaign file ${file}; the shipped ones are in campaigns/`);
-    if (code === 'EISDIR')
-      throw new UserError(`${file} is a folder; name a campaign file, such as campaigns/demo.yaml`);
-    throw new UserError(`cannot read ${file}: ${messageOf(error)}`);
+    throw unreadable(
+      code === 'ENOENT' ? 'does not exist' : code === 'EISDIR' ? 'is a folder' : `cannot be read: ${messageOf(error)}`,
+      'name a campaign file, such as campaigns/demo.yaml',
+    );
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const broken = document.errors[0];
-  if (broken) throw new UserError(`${file}:${lines.linePos(broken.pos[0]).line} is not YAML: ${messageOf(broken)}`);
+  if (broken) throw unreadable('is not YAML', messageOf(broken), lines.linePos(broken.pos[0]).line);
   if (!isMap(document.contents))
-    throw new UserError(`${file}:1 must be a map of fields (name, target, baseModel, ...), like campaigns/demo.yaml`);
+    throw unreadable('is not a map', 'write fields (name, target, baseModel, ...), like campaigns/demo.yaml', 1);
   const fields = document.toJS() as Fields;
   const half = findHalfCharacter(fields);
   if (half)
-    throw new UserError(`${file}:${lineOf({ document, lines, path: half })} ${dotted(half)} ${HALF_CHARACTER_PROBLEM}`);
+    throw new InputError({
+      ...{ code: 'invalid_value', field: dotted(half), reason: HALF_CHARACTER_PROBLEM },
+      where: `${file}:${lineOf({ document, lines, path: half })}`,
+    });
   return { fields, lineOf: (path) => lineOf({ document, lines, path }) };
 }
 
@@ -358,9 +365,11 @@ export async function baseIdOf({ baseModel }: Campaign, home: Home, signal?: Abo
   if (!existsSync(path)) {
     if (id !== undefined) return id;
     const fix = 'correct baseModel.path, or say in baseModel.id which model it is';
-    throw new UserError(`baseModel.path is ${path}, which is not on this machine; ${fix}`);
+    const reason = `is ${path}, which is not on this machine`;
+    throw new InputError({ code: 'invalid_value', field: 'baseModel.path', value: path, reason, fix });
   }
   const found = await baseModelId({ python: pythonPath(), home: home.root, model: path, ...(signal && { signal }) });
   if (id === undefined || hashOf(id) === hashOf(found)) return id ?? found;
-  throw new UserError(`baseModel.id is ${id}, and baseModel.path ${path} is ${found}; correct one of them`);
+  const fix = `baseModel.path ${path} is ${found}; correct one of them`;
+  throw new InputError({ code: 'invalid_value', field: 'baseModel.id', value: id, fix });
 }

@@ -11,8 +11,8 @@ import {
 import { type KindFields, kindOf, type KindSpec, specSchemaOf } from '../domain/kinds';
 import { presetNames } from '../domain/presets';
 import { registry as allKinds, type Registry } from '../registry';
-import { dotted, type Problem } from './input';
-import { removed } from './removed-fields';
+import { dotted, type FieldProblem } from './input';
+import { removed, type RemovedField } from './removed-fields';
 
 /** What comes out is a complete campaign: the options of every part have the values that their kind gives them. */
 export function campaignFileSchema(registry: Registry) {
@@ -74,19 +74,21 @@ function routerSchema(kinds: readonly KindFields[]) {
 }
 
 /** One problem per removed field, or value of a field, in what a file says. */
-export function findRemoved(fields: unknown, path: PropertyKey[] = []): Problem[] {
+export function findRemoved(fields: unknown, path: PropertyKey[] = []): FieldProblem[] {
   if (typeof fields !== 'object' || fields === null) return [];
   return Object.entries(fields).flatMap(([key, value]) => {
     const here = [...path, Array.isArray(fields) ? Number(key) : key];
     const name = dotted(here, () => '[]');
     const gone = removed.find((one) => one.path === name && (one.value ?? value) === value);
-    const what = [dotted(here), ...(gone?.value === undefined ? [] : [gone.value])].join(' ');
-    const fix = gone?.value === undefined ? '; delete the line' : '';
-    return [
-      ...(gone ? [{ path: here, text: `${what}: removed in ${gone.version}: ${gone.why}${fix}` }] : []),
-      ...findRemoved(value, here),
-    ];
+    return [...(gone ? [removedProblem(gone, here)] : []), ...findRemoved(value, here)];
   });
+}
+
+function removedProblem({ value, version, why }: RemovedField, path: PropertyKey[]): FieldProblem {
+  const field = dotted(path);
+  const reason = `was removed in ${version}`;
+  if (value === undefined) return { code: 'removed_field', path, field, reason, fix: `${why}; delete the line` };
+  return { code: 'removed_field', path, field, value, reason: `${value} ${reason}`, fix: why };
 }
 
 export interface JsonSchemaNode {

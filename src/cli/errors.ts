@@ -13,6 +13,55 @@ export class UserError extends Error {
   }
 }
 
+type ProblemCode =
+  | 'unknown_field'
+  | 'missing_field'
+  | 'invalid_value'
+  | 'removed_field'
+  | 'unreadable_file'
+  | 'invalid_argument'
+  | 'missing_requirement'
+  | 'port_in_use';
+
+/** One problem of an input: programs and tests read its fields, people its text. */
+export interface Problem {
+  code: ProblemCode;
+  /** Path of the field, name of the option, or name of the requirement. */
+  field: string;
+  /** As in the input; absent for a missing field. Keys are not shown. */
+  value?: string;
+  /** The problem, if "FIELD is VALUE" does not say it. */
+  reason?: string;
+  fix?: string | undefined;
+  /** FILE:LINE, or the option that names the file. */
+  where?: string;
+}
+
+function problemText({ code, field, value = 'missing', reason = `is ${value}`, fix, where }: Problem): string {
+  const what =
+    code === 'unknown_field'
+      ? `unknown field '${field}'`
+      : code === 'missing_requirement'
+        ? `${field}: ${value}`
+        : `${field} ${reason}`;
+  return [where, [what, fix].filter(Boolean).join('; ')].filter(Boolean).join(' ');
+}
+
+/** Problems of files, options and requirements. */
+export class InputError extends UserError {
+  readonly problems: readonly Problem[];
+
+  constructor(first: Problem, ...others: Problem[]) {
+    super(problemText(first), others.map(problemText));
+    this.problems = [first, ...others];
+  }
+
+  /** Whether the command line or a file is wrong, rather than the machine. */
+  get isUsage(): boolean {
+    return !this.problems.some(({ code }) => code === 'missing_requirement' || code === 'port_in_use');
+  }
+}
+
 /** The message of whatever was thrown, on one line. */
 export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);
@@ -23,8 +72,10 @@ export function messageOf(error: unknown): string {
 
 /** What a failed command writes to stderr; the stack is for --debug only. */
 export function renderError(error: unknown, debug: boolean): string {
-  const lines = [`campaign: ${messageOf(error)}`];
-  if (error instanceof UserError) lines.push(...error.evidence.map((line) => `  ${plainText(line)}`));
+  const codes = error instanceof InputError ? error.problems.map(({ code }) => ` [${code}]`) : [];
+  const lines = [`campaign: ${messageOf(error)}${codes[0] ?? ''}`];
+  if (error instanceof UserError)
+    lines.push(...error.evidence.map((line, n) => `  ${plainText(line)}${codes[n + 1] ?? ''}`));
   if (debug && error instanceof Error && error.stack) lines.push(plainText(error.stack));
   return lines.join('\n');
 }

@@ -19,7 +19,7 @@ import { createMerger } from '../policy/merge';
 import { pluginPath, withPlugins } from '../plugins';
 import type { Registry } from '../registry';
 import { note, print } from '../terminal';
-import { messageOf, UserError } from './errors';
+import { InputError, messageOf, UserError } from './errors';
 import { parseFields } from './input';
 import { type CommonOptions, homeOf } from './options';
 import { listenAt, requireFree } from './ports';
@@ -204,7 +204,7 @@ function namedServer({ policyServer, model }: GatewayOptions): string | undefine
   if (!url) return undefined;
   const schema = z.object({ [name]: policyServerUrl });
   const [problem] = parseFields(schema, { [name]: url }).problems ?? [];
-  if (problem) throw new UserError(problem.text);
+  if (problem) throw new InputError(problem);
   if (model === undefined) return url;
   throw new UserError(`--model is of a server that is started, and ${name} names one that runs; leave one of them out`);
 }

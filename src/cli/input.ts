@@ -1,25 +1,25 @@
-/** What is wrong with an input, as sentences: which field, which value, what is expected (zod's own words), and a fix where there is one. */
+/** Reads and checks inputs. Each problem has the field, its value and what is expected, in zod's words where it has some. */
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { parse, YAMLParseError } from 'yaml';
 import { z } from 'zod';
 import { hasCredentials } from '../domain/endpoints';
 import { findHalfCharacter, HALF_CHARACTER_PROBLEM } from '../domain/plain-text';
-import { messageOf, nearest, UserError } from './errors';
+import { InputError, messageOf, nearest, type Problem } from './errors';
 
-/** `path` leads to the field in the file. */
-export interface Problem {
+export interface FieldProblem extends Problem {
+  /** Leads to the field in the file. */
   path: PropertyKey[];
-  text: string;
 }
 
-type Parsed<Data> = { data: Data; problems?: never } | { data?: never; problems: Problem[] };
+type Parsed<Data> = { data: Data; problems?: never } | { data?: never; problems: [FieldProblem, ...FieldProblem[]] };
 
 /** What the schema makes of fields, or one problem for each wrong field. */
 export function parseFields<Data>(schema: z.ZodType<Data>, fields: unknown): Parsed<Data> {
   const { data, error } = schema.safeParse(fields, { error: expectedText });
   if (!error) return { data: data as Data };
-  return { problems: error.issues.flatMap((issue) => problemsOf(issue, fields)) };
+  const [first, ...others] = error.issues.flatMap((issue) => problemsOf(issue, fields));
+  return { problems: [first!, ...others] };
 }
 
 /** Throws where the file is not UTF-8: its characters would silently become U+FFFD. */
@@ -29,7 +29,7 @@ export function readText(file: string): string {
   return body.toString('utf8');
 }
 
-/** What a schema makes of a YAML or JSON file. `named`: what messages call it; `fix`: what its form is. @throws UserError with all problems. */
+/** Parses a YAML or JSON file. `named`: its name in messages; `fix`: its form. @throws InputError with all problems. */
 export function readInput<Data>(o: { file: string; named?: string; schema: z.ZodType<Data>; fix: string }): Data {
   const { file, named = file, schema, fix } = o;
   let fields: unknown;
@@ -37,14 +37,25 @@ export function readInput<Data>(o: { file: string; named?: string; schema: z.Zod
     fields = parse(readText(file));
   } catch (error) {
     const cause = error instanceof YAMLParseError ? 'is not YAML' : 'cannot be read';
-    throw new UserError(`${named} ${cause}: ${messageOf(error)}`);
+    throw new InputError({
+      code: 'unreadable_file',
+      field: named,
+      value: file,
+      reason: `${cause}: ${messageOf(error)}`,
+    });
   }
   const half = findHalfCharacter(fields);
-  if (half) throw new UserError(`${named}: ${dotted(half)} ${HALF_CHARACTER_PROBLEM}`);
+  if (half)
+    throw new InputError({
+      code: 'invalid_value',
+      field: dotted(half),
+      reason: HALF_CHARACTER_PROBLEM,
+      where: `${named}:`,
+    });
   const { data, problems } = parseFields(schema, fields);
   if (!problems) return data;
-  const [first = named, ...others] = problems.map(({ text }) => `${named}: ${text}`);
-  throw new UserError(`${first}; ${fix}`, others);
+  const [first, ...others] = problems.map((problem) => ({ ...problem, where: `${named}:` }));
+  throw new InputError({ ...first!, fix: [first!.fix, fix].join('; ') }, ...others);
 }
 
 /** What zod calls otherwise. */
@@ -89,20 +100,21 @@ const choicesOf = ({ values, options = values ?? [] }: { values?: unknown; optio
 /** `Too big: expected number to be <=1`, without what it was: that is said before it. */
 const ZODS = /^(?:Invalid \w+|Too big|Too small): (expected .*?)(?:, received .*)?$/;
 
-function problemsOf(issue: z.core.$ZodIssue, fields: unknown): Problem[] {
+function problemsOf(issue: z.core.$ZodIssue, fields: unknown): FieldProblem[] {
   const { path, message } = issue;
   if (issue.code === 'unrecognized_keys')
     return issue.keys.map((key, n) => {
       const at = [...path, key];
-      return { path: at, text: `unknown field '${dotted(at)}'; ${message.split('\n')[n]}` };
+      return { code: 'unknown_field', path: at, field: dotted(at), fix: message.split('\n')[n] };
     });
   const value = path.reduce<unknown>((at, key) => (at as Record<PropertyKey, unknown> | undefined)?.[key], fields);
-  const is = value === undefined ? 'missing' : shown(value, path.at(-1));
   const isTold = value === undefined && message.startsWith('write ');
   const expected = isTold ? message : (ZODS.exec(message)?.[1] ?? `it must be ${message}`);
   const guess = typeof value === 'string' ? nearest(value, choicesOf(issue as object)) : undefined;
   const hint = guess === undefined ? '' : `; did you mean '${guess}'?`;
-  return [{ path: [...path], text: `${dotted(path) || 'the file'} is ${is}; ${expected}${hint}` }];
+  const problem = { path: [...path], field: dotted(path) || 'the file', fix: `${expected}${hint}` };
+  if (value === undefined) return [{ code: 'missing_field', ...problem }];
+  return [{ code: 'invalid_value', value: shown(value, path.at(-1)), ...problem }];
 }
 
 /** As it stands in the file, but for what is or may be a key. */

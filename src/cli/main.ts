@@ -6,7 +6,7 @@ import { OutsideFailure } from '../domain/failures';
 import { bypassProxiesOnLoopback } from '../temporal/loopback';
 import { wrapText } from '../terminal';
 import { addCommands } from './commands';
-import { messageOf, renderError, UserError } from './errors';
+import { InputError, messageOf, renderError, UserError } from './errors';
 import { DEFAULT_HOME, examplesText } from './options';
 import { version } from './project';
 import { refuseRemoved } from './removed-commands';
@@ -22,17 +22,8 @@ export function createProgram(): Command {
     .option('--home <folder>', 'folder of campaigns and artifacts', process.env['CAMPAIGN_HOME'] ?? DEFAULT_HOME)
     .option('--temporal-address <address>', 'use this Temporal cluster (host:port) instead of starting a server')
     .option('--debug', 'show the stack of an error')
-    .configureOutput({
-      outputError: (text, write) =>
-        write(
-          fitted(
-            text
-              .replace(/^error: /, 'campaign: ')
-              .trim()
-              .replace(/\s*\n\s*/g, ' '),
-          ),
-        ),
-    })
+    // `exitCodeOf` prints all errors.
+    .configureOutput({ outputError: () => undefined })
     .addHelpText(
       'after',
       examplesText([
@@ -76,17 +67,29 @@ async function exitCodeOf(argv: string[]): Promise<number> {
     await program.parseAsync(argv, { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {
-    // Commander has printed its own message already; only what it calls usage has no exit code of a command.
-    if (error instanceof CommanderError)
-      return error.code === 'commander.error' || error.exitCode === 0 ? error.exitCode : USAGE;
+    if (error instanceof CommanderError) return usageError(error);
     const known = error instanceof UserError || error instanceof OutsideFailure;
     const debug = program.opts<{ debug?: boolean }>().debug ?? false;
     // Temporal's client says what it was about, and its cause why.
     const why = error instanceof Error && error.cause instanceof Error ? `: ${messageOf(error.cause)}` : '';
     const shown = known || debug ? error : new Error(`${messageOf(error)}${why} (--debug shows where)`);
     process.stderr.write(fitted(renderError(shown, debug)));
-    return 1;
+    return error instanceof InputError && error.isUsage ? USAGE : 1;
   }
+}
+
+/** Prints an error of commander. @returns the exit code. */
+function usageError({ code, exitCode, message }: CommanderError): number {
+  if (exitCode === 0) return 0;
+  const name = code.replace('commander.', '');
+  if (name === 'help') return USAGE;
+  const text = message
+    .replace(/^error: /, '')
+    .trim()
+    .replace(/\s*\n\s*/g, ' ');
+  const snake = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  process.stderr.write(fitted(`campaign: ${text} [${snake}]`));
+  return USAGE;
 }
 
 // Not when nothing is left to do: a question to a server that is gone is asked again for a while.

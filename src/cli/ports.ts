@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { listen } from '../gateway/listen';
-import { messageOf, UserError } from './errors';
+import { InputError, messageOf } from './errors';
 
 /** A port that the user may name. */
 export interface NamedPort {
@@ -80,7 +80,10 @@ export async function requireFree(place: Place): Promise<void> {
 }
 
 const unusable = ({ host, port }: Place, error: unknown) =>
-  new UserError(`nothing can listen on ${host}:${port} (${messageOf(error)}); choose another with --port`);
+  new InputError({
+    ...{ code: 'port_in_use', field: '--port', value: String(port), fix: 'choose another port' },
+    reason: `is ${port}: nothing can listen on ${host}:${port} (${messageOf(error)})`,
+  });
 
 type Note = (text: string) => void;
 
@@ -102,7 +105,11 @@ async function choosePort(
   const port = requested ?? preferred;
   const problem = taken.includes(port) ? `port ${port} is named twice` : port > 0 ? await portProblem(port) : '';
   if (problem === undefined) return port;
-  if (requested) throw new UserError(`${name}: ${problem}; choose another one with ${flag} PORT, or 0 for a free one`);
+  if (requested) {
+    const reason = `(${name}): ${problem}`;
+    const fix = 'choose another port, or 0 for a free one';
+    throw new InputError({ code: 'port_in_use', field: flag, value: String(requested), reason, fix });
+  }
   const [free = 0] = await freePorts({ count: 1, except: taken });
   if (problem) note(`${problem}: the ${name} takes ${free}; ${flag} names another one`);
   return free;

@@ -43,7 +43,7 @@ export const removed: readonly RemovedCommand[] = [
   { command: 'restart', version: '0.3', why: 'use `campaign run FILE --restart`' },
 ];
 
-const USAGE = { exitCode: 2 };
+const REFUSED = { exitCode: 2, code: 'removed_command' };
 
 /** Adds what was removed to a program that has its commands. Help does not show it. */
 export function refuseRemoved(program: Command): void {
@@ -51,11 +51,11 @@ export function refuseRemoved(program: Command): void {
     const text = `error: ${[name, option].filter(Boolean).join(' ')}: removed in ${version}: ${why}`;
     if (option === undefined) {
       const command = program.command(`${name} [arguments...]`, { hidden: true });
-      command.allowUnknownOption().action(() => command.error(text, USAGE));
+      command.allowUnknownOption().action(() => command.error(text, REFUSED));
       continue;
     }
     const command = program.commands.find((one) => one.name() === name);
     const refused = new Option(`${option} [values...]`).hideHelp();
-    command?.addOption(refused).on(`option:${refused.name()}`, () => command.error(text, USAGE));
+    command?.addOption(refused).on(`option:${refused.name()}`, () => command.error(text, REFUSED));
   }
 }

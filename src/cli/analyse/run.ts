@@ -23,7 +23,7 @@ import { analysisText } from './text';
 import { type AnalysisResult, finishedSteps, openAnalysis, reasonHere, runSteps, showProgress } from './steps';
 import { buildAnalysis } from './result';
 import { changePaths } from '../campaign-file';
-import { UserError } from '../errors';
+import { InputError, UserError } from '../errors';
 import { parseFields, readInput } from '../input';
 import { type CommonOptions, confirmed, homeOf } from '../options';
 import { makeHome } from '../project';
@@ -219,12 +219,18 @@ export function analystSpec({ config, ...options }: SpecOptions, kind: AnalystKi
   };
   for (const [field, flag] of Object.entries(flags))
     if (fields[field] === undefined)
-      throw new UserError(`no ${field} of a language model; give ${flag}, or ${field} in a file with --config`);
+      throw new InputError({
+        code: 'missing_field',
+        field,
+        fix: `give ${flag}, or ${field} in a file with --config`,
+      });
   const { data, problems } = parseFields(specSchemaOf([kind]), fields);
   if (problems) {
-    const where = config === undefined ? '' : `${config}: `;
-    const [first = `${where}no fields of an analyst`, ...others] = problems.map(({ text }) => `${where}${text}`);
-    throw new UserError(first, others);
+    const [first, ...others] = problems.map((one) => ({
+      ...one,
+      ...(config !== undefined && { where: `${config}:` }),
+    }));
+    throw new InputError(first!, ...others);
   }
   // The kind's options hold those of every language model.
   return data as unknown as AnalystSpec;
@@ -232,9 +238,11 @@ export function analystSpec({ config, ...options }: SpecOptions, kind: AnalystKi
 
 function fromFlags({ url, model, apiKeyEnv, prompts, priceInput: input, priceOutput: output }: SpecOptions): Fields {
   if ((input === undefined) !== (output === undefined))
-    throw new UserError(
-      `--price-${input === undefined ? 'input' : 'output'} is missing; give both prices, in dollars for a million tokens`,
-    );
+    throw new InputError({
+      code: 'missing_field',
+      field: `--price-${input === undefined ? 'input' : 'output'}`,
+      fix: 'give both prices, in dollars for a million tokens',
+    });
   const fields = {
     url,
     model,
@@ -253,8 +261,9 @@ function fromFile(file: string, kind: AnalystKind): Fields {
   const fields: Fields = value.analyst ?? value;
   const named = fields['kind'] ?? kind.kind;
   if (named !== kind.kind)
-    throw new UserError(
-      `${file}: kind is ${JSON.stringify(named)}; this command asks a language model: \`kind: ${kind.kind}\``,
-    );
+    throw new InputError({
+      ...{ code: 'invalid_value', field: 'kind', value: JSON.stringify(named), where: `${file}:` },
+      fix: `this command asks a language model: \`kind: ${kind.kind}\``,
+    });
   return changePaths({ ...fields, kind: kind.kind }, kind, (path) => resolve(dirname(file), path));
 }

@@ -11,7 +11,7 @@ import { processKind } from '../../environments/process';
 import { withPlugins } from '../../plugins';
 import { note, print, wrapText } from '../../terminal';
 import { loadCampaign } from '../campaign-file';
-import { messageOf, UserError } from '../errors';
+import { InputError, messageOf } from '../errors';
 import { type CommonOptions, homeOf } from '../options';
 import { allReports } from '../reports';
 import { INTERRUPTED } from '../run/supervisor';
@@ -33,7 +33,10 @@ const show = (lines: readonly string[]): void => {
 export async function check(words: string[], options: CommonOptions): Promise<number> {
   if (process.argv.includes('--')) return checkProgram(words, options);
   const [file, ...more] = words;
-  if (more.length > 0) throw new UserError(`check takes one file, not "${words.join(' ')}"; write a program after --`);
+  if (more.length > 0) {
+    const fix = 'name one file, or write a program after --';
+    throw new InputError({ code: 'invalid_argument', field: 'target', value: words.join(' '), fix });
+  }
   if (file === undefined) return checkMachine(options);
   return isModuleFile(file) ? showModule(file, options) : checkCampaign(file, options);
 }
@@ -53,8 +56,10 @@ async function showModule(file: string, { json }: CommonOptions): Promise<number
 }
 
 async function checkProgram(command: string[], options: CommonOptions): Promise<number> {
-  if (command.length === 0)
-    throw new UserError('write a program after --, such as: campaign check -- python3 bridge.py');
+  if (command.length === 0) {
+    const fix = 'write it after --, such as: campaign check -- python3 bridge.py';
+    throw new InputError({ code: 'invalid_argument', field: 'program', fix });
+  }
   const target = { kind: processKind.kind, command, cwd: resolve('.') };
   const findings = await checkTarget({
     target: { target, plugins: [] },

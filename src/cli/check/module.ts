@@ -8,22 +8,28 @@ import { unlessItFails } from '../../sandbox/sandbox';
 import { selfTest } from '../../sandbox/self-test';
 import { staticFindings, withoutTypes } from '../../sandbox/source';
 import { sha256 } from '../../store/hash';
-import { UserError } from '../errors';
+import { InputError } from '../errors';
 
 export const isModuleFile = (path: string): boolean => /\.[mc]?[jt]s$/.test(path);
 
 /** The program behind exported environments: serves a module on stdin and stdout. */
 export async function serveModule(file: string): Promise<void> {
   const read = await readModule(file);
-  if ('problem' in read) throw new UserError(`${file}: ${read.problem}`);
+  if ('problem' in read) throw unreadable(file, read.problem);
   const environment = await sandboxEnvironment({ module: openModule(read), version: sha256(read.source) });
   await serveEnvironment({ environment });
 }
 
+const unreadable = (file: string, problem: string) =>
+  new InputError({
+    ...{ code: 'unreadable_file', field: 'module', value: file, reason: `${file} cannot be read: ${problem}` },
+    fix: 'name a module, or a program after --',
+  });
+
 /** Reads a module; types of TypeScript are removed. */
 async function readModule(file: string): Promise<ReturnType<typeof withoutTypes>> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new UserError(`${file} cannot be read (${reasonOf(error)}); name a module, or a program after --`);
+    throw unreadable(file, reasonOf(error));
   });
   return file.endsWith('ts') ? withoutTypes(text) : { source: text };
 }

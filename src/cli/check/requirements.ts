@@ -1,9 +1,9 @@
 /** The requirements of a machine and of a campaign. `campaign check` and `campaign run` go through the same list. */
-import { type Check, type CheckItem, textOf } from '../../checks/check';
+import type { Check, CheckItem } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import type { Stage } from '../../domain/work';
 import { wrap } from '../../terminal';
-import { UserError } from '../errors';
+import { InputError, type Problem } from '../errors';
 import type { Home } from '../project';
 import { languageModelChecks, tinkerChecks } from './endpoints';
 import {
@@ -54,10 +54,12 @@ export function requirements(o: {
   ];
 }
 
-/** @throws UserError with the first missing requirement, and the others as its evidence. */
+/** @throws InputError with all missing requirements. */
 export function requireAll(checks: readonly Check[]): void {
-  const lines = checks.filter(({ ok }) => !ok).map((check) => `${check.name}: ${textOf(check)}`);
-  if (lines[0]) throw new UserError(lines[0], lines.slice(1));
+  const [first, ...others] = checks.flatMap(({ name: field, ok, detail: value, fix }): Problem[] =>
+    ok ? [] : [{ code: 'missing_requirement', field, value, fix }],
+  );
+  if (first) throw new InputError(first, ...others);
 }
 
 /** Least number of columns for the text of a check. */

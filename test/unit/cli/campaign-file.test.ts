@@ -10,7 +10,7 @@ import {
 } from '../../../src/cli/campaign-file';
 import { campaignFileSchema, campaignJsonSchema, type JsonSchemaNode } from '../../../src/cli/campaign-schema';
 import { removed } from '../../../src/cli/removed-fields';
-import { UserError } from '../../../src/cli/errors';
+import { InputError, type Problem, UserError } from '../../../src/cli/errors';
 import { defineKind } from '../../../src/domain/kinds';
 import type { Stage } from '../../../src/domain/work';
 import { shopLines } from '../../support/campaign-run';
@@ -35,14 +35,13 @@ const digests = (text: string, until?: Stage) => {
   return configDigests({ campaign: loadCampaign({ file }), file, until });
 };
 
-function problems(text: string): string[] {
+function problems(text: string): Problem[] {
   const file = write(text);
   try {
     loadCampaign({ file });
   } catch (error) {
-    if (error instanceof UserError)
-      return [error.message, ...error.evidence].map((line) => line.replace(file, 'mine.yaml'));
-    throw error;
+    if (!(error instanceof InputError)) throw error;
+    return error.problems.map((problem) => ({ ...problem, where: problem.where?.replace(file, 'mine.yaml') ?? '' }));
   }
   return [];
 }
@@ -208,12 +207,6 @@ describe('digests', () => {
 });
 
 const key = 'sk-proj-1234567890';
-/** Returns the file, the line and the field of a problem. */
-const placeOf = (problem: string): string =>
-  problem.replace(
-    /^(\S+ )(?:unknown field '([^']+)'|([\w.[\]]+):? ).*$/s,
-    (_, line, unknown, field) => `${line}${unknown ?? field}`,
-  );
 
 // Beside each mistake stands its field; a missing field is reported for the first line.
 describe('mistakes in a campaign file are a line each, with place and field:', () => {
@@ -297,7 +290,7 @@ budget: { dollars: 5 }
     ['in a target that only campaigns make', `${named}target: { kind: sandbox, module: {} }  #! target.kind`],
     ['in a name that the home needs itself', base.replace('mine', 'artifacts  #! name')],
     ['in a preset', `preset: dmeo  #! preset\n${base}`],
-    ['an empty file', '  #! must'],
+    ['an empty file', '  #! campaign file'],
     [
       'in what went, all of it at once',
       `${named}arms: [{ kind: grpo_target }]
@@ -321,12 +314,16 @@ synthesizer:
     const lines = annotated.split('\n').map((line) => line.split('  #! '));
     const expected = lines.flatMap(([, ...fields], i) => fields.map((field) => `mine.yaml:${i + 1} ${field}`));
     const found = problems(lines.map(([text]) => text).join('\n'));
-    expect(found.map(placeOf).toSorted()).toEqual(expected.toSorted());
-    expect(found.join()).not.toContain(key);
+    expect(found.map(({ where, field }) => `${where} ${field}`).toSorted()).toEqual(expected.toSorted());
+    expect(JSON.stringify(found)).not.toContain(key);
   });
 
   it('broken YAML names the line', () => {
-    expect(problems(`${base}training: {steps: 3\n`)[0]).toMatch(/^mine\.yaml:\d+ is not YAML: /);
+    const [problem] = problems(`${base}training: {steps: 3\n`);
+    expect(problem).toMatchObject({
+      code: 'unreadable_file',
+      where: expect.stringMatching(/^mine\.yaml:\d+$/) as string,
+    });
   });
 });
 
@@ -340,12 +337,14 @@ describe('what campaign files could say before', () => {
     '$path $value is refused with its line, why it went and what to do',
     ({ path, value, version, why }) => {
       const file = fileWith(path, value ?? true);
-      const name = path.replaceAll('[]', '[0]') + (value === undefined ? '' : ` ${value}`);
-      const fix = value === undefined ? '; delete the line' : '';
+      const name = path.replaceAll('[]', '[0]');
       const [[field, inner]] = Object.entries(file) as [[string, unknown]];
       const others = base.replace(new RegExp(`^${field}:.*\n`, 'm'), '');
-      expect(problems(`${others}${field}: ${JSON.stringify(inner)}\n`)).toEqual([
-        `mine.yaml:${others.split('\n').length} ${name}: removed in ${version}: ${why}${fix}`,
+      expect(problems(`${others}${field}: ${JSON.stringify(inner)}\n`)).toMatchObject([
+        {
+          ...{ code: 'removed_field', field: name, reason: expect.stringContaining(version) as string },
+          ...{ where: `mine.yaml:${others.split('\n').length}`, fix: expect.stringContaining(why) as string },
+        },
       ]);
       expect(campaignFileSchema(registry).safeParse({ ...load(base), ...file }).success).toBe(false);
       for (const page of why.match(/docs\/\S+\.md/g) ?? []) expect(existsSync(join(repository, page))).toBe(true);
@@ -355,10 +354,10 @@ describe('what campaign files could say before', () => {
 
 it('names the line of a text that is not valid Unicode', () => {
   const text = `${named}target:\n  kind: process\n  command: [node, "env \\ud83d.js"]\n`;
-  expect(problems(text)).toEqual([expect.stringMatching(/^mine\.yaml:5 target\.command\[1\] holds half/)]);
+  expect(problems(text)).toMatchObject([{ where: 'mine.yaml:5', field: 'target.command[1]' }]);
   const file = write(base);
   writeFileSync(file, `${base}# caf\u00e9\n`, 'latin1');
-  expect(() => loadCampaign({ file })).toThrow(/not UTF-8/);
+  expect(() => loadCampaign({ file })).toThrow(InputError);
 });
 
 it('docs/campaign-file.md is what `make reference` writes, and describes every field', () => {

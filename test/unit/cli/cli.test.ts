@@ -1,4 +1,4 @@
-/** The command line as a process: exit codes, and errors of one line. */
+/** The command line: exit codes, and errors with code, field, value and fix. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -34,42 +34,52 @@ it('shows the report of a home that can only be read', async () => {
   mkdirSync(join(home, 'demo', 'report.html'));
   const { status, stdout, stderr } = await campaign(['--home', home, 'report']);
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
-  expect(stdout).toMatch(/^Ship trace/);
+  expect(stdout).toMatch(/^Ship trace/m);
 });
 
-describe('a failure is one line and an exit code:', () => {
-  const usage = [
-    'rnu',
-    'run x.yaml --sed 3',
-    'run',
-    'run x.yaml --seed 1.5',
-    'run x.yaml --training-seeds 1,1',
-    'run x.yaml --until training',
-    'serve --ui-port 70000',
-  ];
+describe('a failure is one line with exit code and code:', () => {
   const report = `--home ${reports} report --out`;
-  const refused = [
-    '--temporal-address h:7233 serve',
+  const old = file('old.yaml', 'name: old\nrouter: { kind: moe_gate }\n');
+  const typo = file('typo.yaml', 'name: x\nbaseModel: { path: m }\ntarget: { kind: proces, command: [x] }\n');
+  it.each<[line: string, status: number, code: string, ...words: string[]]>([
+    ['rnu', 2, 'unknown_command', 'rnu', 'run'],
+    ['run x.yaml --sed 3', 2, 'unknown_option', '--sed', '--seed'],
+    ['run', 2, 'missing_argument', 'file'],
+    ['run x.yaml --seed 1.5', 2, 'invalid_argument', '--seed', '1.5', 'whole number'],
+    ['run x.yaml --training-seeds 1,1', 2, 'invalid_argument', '--training-seeds', '1,1', '1,2,3'],
+    ['run x.yaml --until training', 2, 'invalid_argument', '--until', 'training', 'rollouts'],
+    ['run x.yaml --ui-port 70000', 2, 'invalid_argument', '--ui-port', '70000', '65535'],
+    ['doctor', 2, 'removed_command', 'doctor', 'check'],
+    ['run x.yaml', 2, 'unreadable_file', 'x.yaml', 'campaigns/demo.yaml'],
+    [`check ${folder}`, 2, 'unreadable_file', folder, 'campaigns/demo.yaml'],
+    [`check ${old}`, 2, 'removed_field', 'router.kind', 'moe_gate', 'delete the line'],
+    [`check ${typo}`, 2, 'invalid_value', 'target.kind', 'proces', "'process'"],
+    ['check a.yaml b.yaml', 2, 'invalid_argument', 'target', 'a.yaml b.yaml', '--'],
+    ['check nowhere.js', 2, 'unreadable_file', 'module', 'nowhere.js', '--'],
+    [`analyse ${folder} --model m`, 2, 'missing_field', 'url', '--url'],
+  ])('%s: %i %s', async (line, status, code, ...words) => {
+    const ended = await campaign(line.split(' '), { columns: 60 });
+    expect(ended).toMatchObject({ status, stdout: '' });
+    const text = ended.stderr.replace(/\s+/g, ' ');
+    expect(text).toContain(`[${code}]`);
+    for (const word of words) expect(text).toContain(word);
+    for (const row of ended.stderr.split('\n')) if (row.includes(' ')) expect(row.length).toBeLessThanOrEqual(80);
+  });
+
+  it.each([
     `--home ${newHome()} status demo`,
-    'run x.yaml',
-    `check ${folder}`,
-    'check a.yaml b.yaml',
     asks(folder),
     asks(join(repository, 'models/base/model.safetensors')),
     // HTTP clients refuse that port.
     asks(file('one.jsonl', '{}')).replace('8000', '9'),
     `${report} /proc/x`,
     `${report} /dev/null`,
-    `--home ${reports} compare demo ${file('package.json', '{"name": "other"}')}`,
-  ];
-  it.each([...usage.map((line) => [line, 2] as const), ...refused.map((line) => [line, 1] as const)])(
-    '%s: %i',
-    async (line, status) => {
-      const ended = await campaign(line.split(' '));
-      expect(ended.stderr.trimEnd()).toMatch(/^campaign: .*$/);
-      expect(ended).toMatchObject({ status, stdout: '' });
-    },
-  );
+  ])('%s', async (line) => {
+    const ended = await campaign(line.split(' '));
+    expect(ended.stderr.trimEnd()).toMatch(/^campaign: .*$/);
+    expect(ended.stdout).toBe('');
+    expect(ended.status).toBeGreaterThan(0);
+  });
 });
 
 it('what a campaign lacks is told before anything is started', async () => {

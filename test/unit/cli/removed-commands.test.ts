@@ -6,7 +6,7 @@ it.each(removed)('refuses $command $option with its replacement', async ({ comma
   const words = option ? [command, option] : [command];
   const { status, stdout, stderr } = await campaign([...words, 'x']);
   expect({ status, stdout }).toEqual({ status: 2, stdout: '' });
-  expect(stderr).toBe(`campaign: ${words.join(' ')}: removed in ${version}: ${why}\n`);
+  expect(stderr).toBe(`campaign: ${words.join(' ')}: removed in ${version}: ${why} [removed_command]\n`);
 });
 
 it('shows nothing of them in help', () => {
