@@ -1,4 +1,4 @@
-"""A synthesized environment, served by `campaign serve-module` in its sandbox: JSON-RPC on the program's stdin and stdout.
+"""A synthesized environment, served by `campaign serve-module` in its sandbox: JSON-RPC on stdin and stdout.
 
 `campaign export` puts this file into each package that it writes, beside the environment. Invariant: any number of
 threads and episodes share one program; what it answers with an error, and its end, are `EnvironmentFailed`, and never a

@@ -272,5 +272,6 @@ function wanted(holds: boolean, otherwise: string): void {
 const refusedOf =
   (type: FailureType, reason = /./) =>
   (error: unknown): undefined => {
-    if (!isFailure(error, type) || !reason.test(error.message)) throw new MissingRequirement(`no ${type}: ${reasonOf(error)}`);
+    if (!isFailure(error, type) || !reason.test(error.message))
+      throw new MissingRequirement(`no ${type}: ${reasonOf(error)}`);
   };
