@@ -2,9 +2,8 @@
 import { join } from 'node:path';
 import { folderIn, replaceFile } from '../store/durable-file';
 import { digest } from '../store/hash';
-import { type ArtifactStore, keptJson } from '../store/store';
+import { keptJson } from '../store/store';
 import { refsIn } from '../domain/artifacts';
-import type { Work } from '../domain/work';
 import { REPORT_VERSION } from '../report/model';
 import type { CampaignRecord } from '../domain/results';
 import { spentOf } from '../llm/spending';
@@ -22,16 +21,15 @@ export async function writeReport(
   { record }: { record: CampaignRecord },
 ): Promise<WrittenReport> {
   const inputs = inputsOf(record);
-  const { progress } = working('read what was found');
-  const watched = heard(store, inputs.length, progress);
+  const { progress } = working('write the report');
   const { name: campaign, budget, target } = record.campaign;
   const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
-  const leakage = await checkLeakage({ store: watched, environments: read, record, progress });
+  const leakage = await checkLeakage({ store, environments: read, record, progress });
   const environment = await environments.get(target);
   const tasks = await environment.tasks('test');
   const trainTasks = await environment.tasks('train');
   const spent = await spentOf({ store, campaign });
-  const report = await buildReport({ store: watched, record, tasks, trainTasks, leakage, spent });
+  const report = await buildReport({ store, record, tasks, trainTasks, leakage, spent });
   const { json, html, verdict } = renderReport({ report });
   const [folder, aside] = [folderIn(home, campaign), asideIn(home)];
   await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
@@ -65,17 +63,3 @@ const inputsOf = (record: CampaignRecord) => [
   ...(record.selection ? [record.selection.selection] : []),
   ...(record.router?.router ? [record.router.router] : []),
 ];
-
-/** The store, with progress that hears of every artifact that has been read: `total` of them, and some of them several times. */
-function heard(store: ArtifactStore, total: number, progress: Work['progress']): ArtifactStore {
-  const seen = new Set<string>();
-  return {
-    ...store,
-    async read(ref) {
-      const body = await store.read(ref);
-      seen.add(ref.sha256);
-      progress(seen.size, Math.max(total, seen.size));
-      return body;
-    },
-  };
-}

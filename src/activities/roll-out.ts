@@ -12,7 +12,6 @@ import { activitySignal, countFaults, markProgress, progress } from './heartbeat
 import { inputsOf, resolveTasks, TEST_TEXTS } from './tasks';
 import type { PoolInput, RollOutInput } from './types';
 import { CHECKED_TASKS, judgeBase, type BaseCheck } from '../domain/base-check';
-import type { Environment } from '../domain/environment';
 import { tryAdapter } from '../policy/client';
 import type { Training } from '../domain/campaign';
 
@@ -28,8 +27,17 @@ function resolverOf({ store, kinds, python, client }: PolicyDependencies): Resol
 }
 
 export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Promise<RolloutSummary> {
+  const { summary, outcomes } = await play(deps, input);
+  const failure = brokenFailure(outcomes, input.title);
+  // The next attempt plays the broken rollouts again; the last one leaves them out.
+  if (failure?.retryable && countFaults() < BATCH_ATTEMPTS - 1)
+    throw new OutsideFailure('RolloutsBroken', failure.message, failure);
+  return summary;
+}
+
+/** Plays a batch, or one attempt at each of its first `count` tasks. */
+async function play(deps: PolicyDependencies, input: RollOutInput, count?: number) {
   const { store, environments, client } = deps;
-  const signal = activitySignal();
   const { campaign, budget, purpose, title } = input;
   progress({ kind: 'rollouts', title, done: 0, total: 0, broken: 0 });
   const read = environments.paidBy({ campaign, budget, step: TEST_TEXTS });
@@ -37,22 +45,19 @@ export async function rollOut(deps: PolicyDependencies, input: RollOutInput): Pr
     environments.paidBy({ campaign, budget, step: purpose }).get(input.environment),
     resolveTasks({ store, environments: read }, input),
   ]);
-  const { summary, outcomes } = await playBatch({
+  const batch = await playBatch({
     ...input,
+    ...(count !== undefined && { attempts: 1 }),
     environment,
-    tasks,
+    tasks: tasks.slice(0, count),
     resolve: resolverOf(deps),
     inputs: inputsOf(input),
     store,
     client,
-    signal,
+    signal: activitySignal(),
     onProgress: showBatch(title),
   });
-  const failure = brokenFailure(outcomes, title);
-  // The next attempt plays the broken rollouts again; the last one leaves them out.
-  if (failure?.retryable && countFaults() < BATCH_ATTEMPTS - 1)
-    throw new OutsideFailure('RolloutsBroken', failure.message, failure);
-  return summary;
+  return { environment, ...batch };
 }
 
 function showBatch(title: string): (progress: RollOutProgress) => void {
@@ -83,36 +88,11 @@ export async function checkAdapters(
 
 /** `rollouts`: the base rollouts, of which the first few are made and looked at. */
 export async function checkBase(
-  { store, environments, client }: PolicyDependencies,
+  deps: PolicyDependencies,
   { rollouts: input }: PoolInput & { rollouts: RollOutInput },
 ): Promise<BaseCheck> {
-  const { campaign, budget, purpose } = input;
-  const paid = environments.paidBy({ campaign, budget, step: purpose });
-  const [environment, all] = await Promise.all([
-    paid.get(input.environment),
-    resolveTasks({ store, environments: paid }, input),
-  ]);
-  const tasks = all.slice(0, CHECKED_TASKS);
-  const { summary, records } = await firstRollouts({ store, client, environment, input, tasks });
+  const { environment, summary, records } = await play(deps, { ...input, title: TITLE }, CHECKED_TASKS);
   const rollouts = (await records()).filter((rollout) => rollout.status === 'scored');
   const { tools } = await environment.describe();
   return { rollouts: summary.ref, ...judgeBase({ rollouts, tools: tools.map(({ name }) => name) }) };
-}
-
-function firstRollouts(
-  o: Pick<PolicyDependencies, 'store' | 'client'> & { environment: Environment; input: RollOutInput; tasks: string[] },
-) {
-  const { store, client, environment, input, tasks } = o;
-  return playBatch({
-    ...input,
-    title: TITLE,
-    environment,
-    tasks,
-    attempts: 1,
-    inputs: inputsOf(input),
-    store,
-    client,
-    signal: activitySignal(),
-    onProgress: showBatch(TITLE),
-  });
 }

@@ -54,7 +54,6 @@ export interface Backend {
   read(path: string): Promise<TextFile | undefined>;
   /** Puts text where nothing is; whether it did. Of several writers exactly one succeeds. */
   create(path: string, text: string): Promise<boolean>;
-  replace(path: string, text: string): Promise<void>;
   /** Makes a file count as written now; returns false if it is no longer the one that was read. */
   renew(path: string, file: TextFile): Promise<boolean>;
   /** With `version`, only the file of that version; returns false if another is there, or none. */
@@ -222,8 +221,10 @@ export function openContentStore(backend: Backend): ArtifactStore {
   /** Writes the provenance, unless it is there and whole. */
   async function putProvenance(entry: Entry): Promise<void> {
     const path = provenancePath(entry.ref.sha256);
-    if (await backend.create(path, formatEntry(entry))) return;
-    if ((await entryAt(path))?.ref.sha256 !== entry.ref.sha256) await backend.replace(path, formatEntry(entry));
+    while (!(await backend.create(path, formatEntry(entry)))) {
+      if ((await entryAt(path))?.ref.sha256 === entry.ref.sha256) return;
+      await backend.remove(path);
+    }
   }
 
   async function isWhole(ref: ArtifactRef): Promise<boolean> {

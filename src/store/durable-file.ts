@@ -115,7 +115,7 @@ async function inFolder(folder: string, work: () => Promise<void>): Promise<void
   }
 }
 
-/** Makes a temporary file with `make` and gives it the name `path` with `name`. Whatever fails, the temporary file goes. */
+/** Makes a temporary file with `make` and gives it the name `path` with `name`. Removes it in any case. Throws DiskFull. */
 export async function viaAside(o: {
   path: string;
   aside: string;
@@ -124,17 +124,17 @@ export async function viaAside(o: {
   name?: (temporary: string, path: string) => Promise<void>;
 }): Promise<void> {
   const { path, aside, bytes, make, name = rename } = o;
-  await withRoom({ path, bytes }, async () => {
-    const temporary = asidePath(aside);
-    try {
-      await inFolder(aside, () => make(temporary));
-      await inFolder(dirname(path), () => name(temporary, path));
-    } finally {
-      await ifThere(unlink(temporary));
-    }
-    // Also for one who lost a race: the winner may not have flushed the name yet, and our caller goes on relying on it.
+  const temporary = asidePath(aside);
+  try {
+    await inFolder(aside, () => make(temporary));
+    await inFolder(dirname(path), () => name(temporary, path));
+    // A writer that lost a race flushes, too: the winner may not have flushed the name yet, and the caller relies on it.
     await ifThere(flush(dirname(path)));
-  });
+  } catch (error) {
+    throw await diskFull(error, { path, bytes });
+  } finally {
+    await ifThere(unlink(temporary));
+  }
 }
 
 const written = ({ path, aside, body, mode = 0o644 }: DurableWrite) => ({
@@ -161,23 +161,11 @@ export async function createFile(write: DurableWrite): Promise<boolean> {
   return created;
 }
 
-interface Wanted {
-  path: string;
-  /** 0 where it is not known. */
-  bytes?: number;
-}
-
-/** Runs `work`, which writes a file. Throws DiskFull where there is no room for it. */
-export async function withRoom<Result>(wanted: Wanted, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    throw await diskFull(error, wanted);
-  }
-}
-
-/** Returns DiskFull for an error of a full disk, or of a quota that is used up, and any other error as it is. */
-export async function diskFull(error: unknown, { path, bytes = 0 }: Wanted): Promise<unknown> {
+/** Returns DiskFull for an error of a full disk or quota, and any other error as it is. `bytes` is 0 if the size of the file is not known. */
+export async function diskFull(
+  error: unknown,
+  { path, bytes = 0 }: { path: string; bytes?: number },
+): Promise<unknown> {
   if (!isCode(error, 'ENOSPC', 'EDQUOT')) return error;
   const why = isCode(error, 'EDQUOT') ? 'the quota of the disk is used up' : 'the disk is full';
   const { bsize, bavail, ffree } = await statfs(await nearest(dirname(path)));

@@ -8,7 +8,7 @@ import type { ArtifactStore } from './store';
 import type { BigIntStats } from 'node:fs';
 import { link, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { type Backend, openContentStore, walk } from './content-store';
-import { asidePath, createFile, ifThere, isCode, leftoversIn, makeFolder, replaceFile } from './durable-file';
+import { asidePath, createFile, ifThere, isCode, leftoversIn, makeFolder } from './durable-file';
 import { linkFile, Objects } from './objects';
 
 /** Removes what dead processes of this host left half-written in the store; returns how many files and folders. */
@@ -58,7 +58,6 @@ function folderBackend(root: string): Backend {
       return (await ifThere(utimes(at(path), now, now).then(() => true))) ?? false;
     },
     create: (path, body) => createFile({ path: at(path), body, aside }),
-    replace: (path, body) => replaceFile({ path: at(path), body, aside }),
     async remove(path, version) {
       if (version !== undefined) return removeIf(at(path), (file) => versionOf(file) === version);
       await rm(at(path), { recursive: true, force: true });

@@ -134,10 +134,6 @@ export class Bucket {
     }
   }
 
-  async replace(path: string, text: string): Promise<void> {
-    await this.putText(path, text);
-  }
-
   /** Replaces the file of this tag; returns false if another is there, or none. */
   replaceIf(path: string, text: string, etag: string): Promise<boolean> {
     return this.putText(path, text, { IfMatch: etag });

@@ -41,7 +41,6 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
     renew: (path, { text, version }) =>
       bucket.replaceIf(path, text.endsWith('\n') ? text.trimEnd() : `${text}\n`, version),
     create: (path, text) => bucket.create(path, text),
-    replace: (path, text) => bucket.replace(path, text),
     remove: (path, version) => bucket.remove(path, version),
     async removeOlder(path, thanMs) {
       if (((await bucket.changedMs(path)) ?? Infinity) <= thanMs) await bucket.remove(path);

@@ -150,7 +150,7 @@ export class LearnerProcess {
 
 function start({ command, log, env, keys }: Omit<LearnerCommand, 'limits'>): ChildProcess {
   const [program = '', ...args] = command;
-  const stderr = openLog(log);
+  const stderr = openSync(log, 'a');
   const pipe = keyPipe(keys);
   try {
     const child = spawn(program, args, {
@@ -163,21 +163,12 @@ function start({ command, log, env, keys }: Omit<LearnerCommand, 'limits'>): Chi
   } catch (error) {
     throw notStarted(error);
   } finally {
-    if (stderr !== 'ignore') closeSync(stderr);
+    closeSync(stderr);
   }
 }
 
 const notStarted = (error: unknown): Error =>
   new OutsideFailure('TrainerDied', `the trainer can't be started: ${reasonOf(error)}`);
-
-/** A log that can't be written is no reason not to train. */
-function openLog(path: string): number | 'ignore' {
-  try {
-    return openSync(path, 'a');
-  } catch {
-    return 'ignore';
-  }
-}
 
 export interface GpuGroups {
   /** Runs one trainer on a free group; `env` is to be added to its environment. */
