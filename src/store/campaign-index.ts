@@ -10,7 +10,7 @@ import { sha256 } from './hash';
 import type { RecordFiles } from './store';
 
 const WRITE_MS = 10_000;
-/** Indexes that are read at once. */
+/** Number of indexes that are read at once. */
 const CONCURRENCY = 16;
 
 interface StepKeys {
@@ -64,7 +64,7 @@ const indexText = jsonText.pipe(z.array(z.string()));
 /** Indexes never change. */
 const known = new WeakMap<RecordFiles, Map<string, string[]>>();
 
-/** The keys of a campaign in the order of writing, or without a name those of all campaigns. */
+/** Returns the keys of a campaign, in the order of writing; without a name those of all campaigns. */
 export async function keysOf(files: RecordFiles, campaign?: string): Promise<string[]> {
   const read = known.get(files) ?? new Map<string, string[]>();
   known.set(files, read);
@@ -80,15 +80,15 @@ export async function keysOf(files: RecordFiles, campaign?: string): Promise<str
   return [...new Set(listed.flatMap(({ path }) => read.get(path) ?? []))];
 }
 
-/** The campaigns that have an index. */
+/** Returns the campaigns that have an index. */
 export async function indexedCampaigns(files: RecordFiles): Promise<string[]> {
   return [...new Set((await files.list('campaigns/')).map(({ path }) => path.split('/')[1]!))];
 }
 
-/** Folders of a store whose folders are called by campaigns: what is in them lives as long as the campaign. */
+/** Folders that have a subfolder for each campaign, which lives as long as the campaign. */
 const OWNED = ['chunks', 'trainings', 'budget', 'campaigns'];
 
-/** Removes what a campaign alone has in the store; what it shares goes with the next garbage collection. */
+/** Removes the files that only this campaign uses. The next garbage collection removes shared ones that no other campaign uses. */
 export async function removeCampaign(files: RecordFiles, campaign: string): Promise<void> {
   for (const folder of OWNED) await files.removeFolder(`${folder}/${campaign}`);
 }

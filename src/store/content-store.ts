@@ -1,7 +1,6 @@
 /**
- * The artifact store over a backend. Objects are named by their content; entries of keys and of provenance are created once and stay until what
- * they name is found damaged; a key appears only after its object and provenance are durable, and `find` checks them, so whatever it returns can
- * be read.
+ * The artifact store over a backend. Objects are named by their content. Entries of keys and of provenance are created once and stay until their object
+ * is found damaged. A key is created after its object and provenance are durable, and `find` checks them, so that its result can be read.
  *
  *   objects/<2>/<sha256>            content, read-only          keys/<2>/<sha256 of key>.json   entry of the key
  *   provenance/<2>/<sha256>.json    entry of the first key that led to this content
@@ -26,18 +25,18 @@ import { filesIn, isInside } from './objects';
 import type { ArtifactStore, Provenance, RecordFiles } from './store';
 import { ifThere } from './durable-file';
 
-/** Changes whenever keys change: what another version made would be looked for in vain, and pay for its room. */
+/** Changes whenever keys change: results of another version would never be found, and would take space. */
 const FORMAT = '4';
 
 /** Entries and objects that are older are renewed when a step finds or puts them, since garbage is a day old. */
 export const RENEWED_MS = 12 * 3600 * 1000;
 
-const REMEDY = 'run the same `campaign run` again: it is made anew';
+const REMEDY = 'run the same `campaign run` again: it makes it again';
 const FOLDER_MEDIA_TYPE = 'application/vnd.campaign.folder+json';
 
-/** Files of a folder that are stored or fetched at once. */
+/** Number of files of a folder that are stored or fetched at once. */
 const TRANSFERS = 4;
-/** Record files that are removed at once. */
+/** Number of record files that are removed at once. */
 const CONCURRENCY = 32;
 
 interface TextFile {
@@ -46,42 +45,42 @@ interface TextFile {
   changedMs: number;
 }
 
-/** Where a store's files are. Paths are relative, with forward slashes. */
+/** Holds a store's files. Paths are relative, with forward slashes. */
 export interface Backend {
-  /** A file's address, and with an empty path the store's own, for errors. */
+  /** Returns the address of a file for errors; that of the store for an empty path. */
   address(path: string): string;
-  /** A small file's text; its version changes with every write and renewal. */
+  /** Returns a small file. Its version changes with every write and renewal. */
   read(path: string): Promise<TextFile | undefined>;
-  /** Puts text where nothing is; whether it did. Of several writers exactly one succeeds. */
+  /** Writes the text unless the path is taken; returns whether it did. Exactly one of several writers succeeds. */
   create(path: string, text: string): Promise<boolean>;
   /** Makes a file count as written now; returns false if it is no longer the one that was read. */
   renew(path: string, file: TextFile): Promise<boolean>;
-  /** With `version`, only the file of that version; returns false if another is there, or none. */
+  /** Removes a file. With `version` it removes only that version, and returns false if it is not there. */
   remove(path: string, version?: string): Promise<boolean>;
   /** Removes a file that was last written before that time. */
   removeOlder(path: string, thanMs: number): Promise<void>;
   putFile(path: string, file: string): Promise<void>;
   /** Returns false if there is nothing at the path. */
   getFile(path: string, file: string): Promise<boolean>;
-  /** All files, or those whose paths begin so. */
+  /** Returns the files whose paths begin with the prefix. */
   list(prefix?: string): Promise<StoredFile[]>;
-  /** Files that nobody will ever need, of which `list` gives none. */
+  /** Returns the temporary files and folders of ended processes. */
   leftovers(): Promise<string[]>;
-  /** When a file was last written; undefined where there is none. */
+  /** Returns the time of the last write; undefined if there is no file. */
   changedMs(path: string): Promise<number | undefined>;
   readonly objects: {
-    /** Returns whether the object is there and whole, as far as is known without reading it from a bucket. */
+    /** Returns whether the object is there and whole. It does not read an object of a bucket for this. */
     has(sha: string): Promise<boolean>;
-    /** Stores bytes, or renews the object that holds them, which counts as written now; their sha256. */
+    /** Stores bytes, or renews the object that holds them, so that it counts as written now. Returns their sha256. */
     put(body: Uint8Array | string): Promise<string>;
-    /** The same for a file, which may be linked instead of copied and is read-only from then on. */
+    /** Stores a file in the same way. It may be linked instead of copied, and is read-only from then on. */
     takeOver(file: string): Promise<string>;
-    /** Its bytes; undefined if it is damaged or missing. */
+    /** Returns the bytes of an object; undefined if it is damaged or missing. */
     read(sha: string): Promise<Buffer | undefined>;
-    /** Makes the local file `to` hold the object; false if that is damaged or missing. */
+    /** Makes the local file `to` hold the object; returns false if the object is damaged or missing. */
     giveOut(sha: string, to: string): Promise<boolean>;
   };
-  /** The local folder of a folder artifact's files. */
+  /** Returns the local folder for the files of a folder artifact. */
   folderPath(sha: string): string;
 }
 
@@ -94,7 +93,7 @@ export function openContentStore(backend: Backend): ArtifactStore {
   const { objects } = backend;
 
   async function checkFormat(): Promise<void> {
-    // In this order: the format is written first.
+    // The id is read first, because the format is written first.
     const [id, format] = [await backend.read('id'), await backend.read('format')];
     if (format === undefined ? id === undefined : format.text.trim() === FORMAT) return;
     const maker = format === undefined ? 'version 0.2' : `another version (format ${format.text}, not ${FORMAT})`;
@@ -136,7 +135,7 @@ export function openContentStore(backend: Backend): ArtifactStore {
         return entry.ref;
       }
     }
-    // What another process has put there since stays.
+    // An entry that another process has written since stays.
     await backend.remove(path, file.version);
     return undefined;
   }
@@ -190,7 +189,7 @@ export function openContentStore(backend: Backend): ArtifactStore {
   }
 
   async function resolve(prefix: string): Promise<ArtifactRef | undefined> {
-    // A look only: what is damaged is forgotten by whoever would make it again.
+    // This only looks: `find` removes damaged entries for the step that makes the artifact again.
     const byKey = await entryAt(keyPath(prefix));
     if (byKey || !/^[0-9a-f]{2,64}$/.test(prefix)) return byKey?.ref;
     const [file, ...others] = await backend.list(provenancePath(prefix).replace('.json', ''));
@@ -200,14 +199,14 @@ export function openContentStore(backend: Backend): ArtifactStore {
     return entry.ref;
   }
 
-  /** The entry in a file; undefined if it is damaged, or not there. */
+  /** Returns the entry in a file; undefined if it is damaged or missing. */
   async function entryAt(path: string): Promise<Entry | undefined> {
     return parseEntry((await backend.read(path))?.text ?? '');
   }
 
-  /** Writes the entry under its key once its content is stored; returns the reference that is there in the end, this one or an earlier one. */
+  /** Writes the entry under its key once its content is stored. Returns the reference under the key: this one, or an earlier one. */
   async function putEntry(entry: Entry, content: Promise<unknown>): Promise<ArtifactRef> {
-    // No write outlives the failure of the other.
+    // If one write fails, the other one ends first.
     for (const end of await Promise.allSettled([content, putProvenance(entry)]))
       if (end.status === 'rejected') throw end.reason;
     for (;;) {
@@ -218,7 +217,7 @@ export function openContentStore(backend: Backend): ArtifactStore {
     }
   }
 
-  /** Writes the provenance, unless it is there and whole. */
+  /** Writes the provenance unless it is there and whole. */
   async function putProvenance(entry: Entry): Promise<void> {
     const path = provenancePath(entry.ref.sha256);
     while (!(await backend.create(path, formatEntry(entry)))) {
@@ -234,7 +233,7 @@ export function openContentStore(backend: Backend): ArtifactStore {
     return listing !== undefined && there.every(Boolean);
   }
 
-  /** Undefined if it is damaged or missing. */
+  /** Returns the listing of a folder artifact; undefined if it is damaged or missing. */
   async function listingOf({ sha256: sha }: ArtifactRef): Promise<Listing | undefined> {
     const body = await objects.read(sha);
     if (!body) return undefined;
@@ -246,7 +245,7 @@ export function openContentStore(backend: Backend): ArtifactStore {
     }
   }
 
-  /** What is wrong with the file at `path`, which belongs to the artifact. */
+  /** Returns the failure for a damaged or missing file of an artifact. */
   async function damaged(ref: Pick<ArtifactRef, 'uri' | 'sha256'>, path: string): Promise<OutsideFailure> {
     const file = backend.address(path);
     const what =
@@ -258,9 +257,9 @@ export function openContentStore(backend: Backend): ArtifactStore {
     return new OutsideFailure('ArtifactDamaged', `artifact ${ref.uri} (${origin}) ${what}; ${REMEDY}`);
   }
 
-  /** The sha256 of all that an artifact consists of. */
+  /** Returns the sha256 of all objects of an artifact. */
   async function partsOf(ref: ArtifactRef): Promise<string[]> {
-    // Of a damaged listing nothing is known: whoever needs the folder has it made anew.
+    // The files of a damaged listing are unknown, and the folder is made again.
     const listing = isFolder(ref) ? await listingOf(ref).catch(() => undefined) : undefined;
     return [ref.sha256, ...(listing?.files ?? []).map((file) => file.sha256)];
   }
@@ -311,12 +310,12 @@ export interface StoredFile {
   path: string;
   isFolder: boolean;
   bytes: number;
-  /** Names that the file has. */
+  /** Number of hard links. */
   names: number;
   changedMs: number;
 }
 
-/** A local folder, and all that is in it; nothing where it is not there. */
+/** Returns a local folder and everything in it; nothing if it does not exist. */
 export async function walk(folder: string): Promise<StoredFile[]> {
   const entries = (await ifThere(readdir(folder, { recursive: true, withFileTypes: true }))) ?? [];
   const paths = [folder, ...entries.map((entry) => join(entry.parentPath, entry.name))];

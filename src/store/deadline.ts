@@ -1,8 +1,8 @@
-/** A store whose calls all end. A bucket has limits of its own; a folder may lie on a mount whose server is gone, where a call never returns. */
+/** Puts a deadline on the calls of a folder store: on a mount whose server is gone a call never returns. A bucket's client has its own limits. */
 import { OutsideFailure } from '../domain/failures';
 import type { ArtifactStore } from './store';
 
-/** A whole adapter is copied within this. */
+/** A whole adapter is copied within this time. */
 const LIMIT_SECONDS = 600;
 
 type Call = (...args: unknown[]) => unknown;

@@ -1,6 +1,6 @@
 /**
- * Durable files. A path holds nothing or the whole content: data is written to a temporary file, flushed, and only then given its name. A
- * temporary file's name says which process of which host writes it, so that what a dead one left can be removed.
+ * Durable files. A path holds nothing or the whole content: data is written to a temporary file, flushed, and then given its name. The name of a
+ * temporary file holds host and process of its writer, so that the files of ended processes can be removed.
  */
 import { randomBytes } from 'node:crypto';
 import { link, mkdir, open, readdir, rename, stat, statfs, unlink, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { hostname } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
 
-/** Returns whether it is a system error with one of these codes (ENOENT, EEXIST, ...). */
+/** Returns whether the error is a system error with one of these codes (ENOENT, EEXIST, ...). */
 export const isCode = (error: unknown, ...codes: string[]): boolean =>
   codes.includes(String((error as { code?: unknown } | undefined)?.code));
 
@@ -47,7 +47,7 @@ export async function makeFolder(path: string): Promise<void> {
   }
 }
 
-/** The folder of this name in `root`. Throws BadInput for a name that leads elsewhere. */
+/** Returns the folder of this name in `root`. Throws BadInput for a name that leads elsewhere. */
 export function folderIn(root: string, name: string): string {
   if (name !== basename(name) || name.startsWith('.'))
     throw new OutsideFailure(
@@ -57,17 +57,17 @@ export function folderIn(root: string, name: string): string {
   return resolve(root, name);
 }
 
-/** Where a home's temporary files lie: in the store's folder, since its leftovers are removed. */
+/** Returns the folder of a home's temporary files. It is in the store's folder, where leftovers are removed. */
 export const asideIn = (home: string): string => join(home, 'artifacts', 'aside');
 
-/** A fresh path in `folder`, different in every process. */
+/** Returns a new path in `folder`. */
 export const asidePath = (folder: string): string =>
   join(folder, `${hostname()}-${process.pid}-${randomBytes(8).toString('hex')}`);
 
-/** No write takes that long: what is older was left by a process whose end can't be seen from here. */
+/** No write takes so long: an older file is left over, perhaps from another host. */
 const DAY_MS = 24 * 3600 * 1000;
 
-/** Temporary files in `folder` of this host's dead processes, and whatever is older than a day. */
+/** Returns the temporary files of this host's ended processes in `folder`, and all that are older than a day. */
 export async function leftoversIn(folder: string): Promise<string[]> {
   const left: string[] = [];
   for (const name of (await ifThere(readdir(folder))) ?? []) {
@@ -83,13 +83,13 @@ function isOfDeadProcess(name: string): boolean {
   return host === hostname() && !lives(Number(pid));
 }
 
-/** Whether there is such a process on this host. */
+/** Returns whether the process runs on this host. */
 export function lives(pid: number): boolean {
   try {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    return !isCode(error, 'ESRCH'); // EPERM: it lives, and is another user's.
+    return !isCode(error, 'ESRCH'); // EPERM: it runs as another user.
   }
 }
 
@@ -97,7 +97,7 @@ export interface DurableWrite {
   path: string;
   /** A folder on the same file system, for the temporary file; created if it is not there. */
   aside: string;
-  /** In pieces where it may be longer than a string can be. */
+  /** An iterable for a body that may be longer than the longest string. */
   body: Uint8Array | string | Iterable<string>;
   mode?: number;
 }
@@ -144,10 +144,10 @@ const written = ({ path, aside, body, mode = 0o644 }: DurableWrite) => ({
   make: (temporary: string) => writeFile(temporary, body, { flag: 'wx', mode, flush: true }),
 });
 
-/** Puts `body` at `path`; several writers of the same bytes may do so at once. */
+/** Writes `body` to `path`. Several writers of the same bytes may do so at once. */
 export const replaceFile = (write: DurableWrite): Promise<void> => viaAside(written(write));
 
-/** Puts `body` at `path` unless something is there; true if it was put. Of several writers exactly one succeeds. */
+/** Writes `body` to `path` unless the path is taken; returns whether it did. Exactly one of several writers succeeds. */
 export async function createFile(write: DurableWrite): Promise<boolean> {
   let created = true;
   const name = async (temporary: string, path: string) => {
@@ -177,7 +177,7 @@ export async function diskFull(
 
 const count = (amount: number): string => amount.toLocaleString('en-US');
 
-/** The nearest folder that exists. */
+/** Returns the nearest folder that exists. */
 const nearest = (folder: string): Promise<string> =>
   stat(folder).then(
     () => folder,

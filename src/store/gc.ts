@@ -14,7 +14,7 @@ import { type Entry, objectPath, parseEntry } from './entries';
 import type { Garbage, RecordFiles } from './store';
 
 const DAY_MS = 24 * 3600 * 1000;
-/** Requests that are under way at once. */
+/** Number of requests at once. */
 const CONCURRENCY = 32;
 
 interface Collection {
@@ -40,7 +40,7 @@ export async function collectGarbage(o: Collection): Promise<Garbage> {
     ({ path }) => path.split('/')[0]!,
   );
   const filesIn = (part: string): StoredFile[] => parts.get(part) ?? [];
-  // Read after the entries are listed: what a step adds from here on is young, or renewed.
+  // Indexes are read after the entries are listed: entries that a step adds from here on are young or renewed.
   const indexedKeys = new Set(await keysOf(files));
   const entries = await readEntries(backend, filesIn('keys'));
   const live = new LiveEntries(entries);
@@ -57,7 +57,7 @@ export async function collectGarbage(o: Collection): Promise<Garbage> {
   const needed = new Set<string>();
   await each(live.all(), async ({ ref }) => (await partsOf(ref)).forEach((sha) => needed.add(sha)));
   const unneeded = (file: StoredFile): boolean => !needed.has(basename(file.path, '.json')) && isOld(file);
-  // A file that was given out is a link to an object; a copy goes too, since the next reader gets a link.
+  // A file of `folders` is a link to an object. A copy is removed too, since the next reader gets a link.
   const givenOut = filesIn('folders').filter(
     (file) => isOld(file) && (file.names === 1 || !needed.has(file.path.split('/')[1]!)),
   );
@@ -77,12 +77,12 @@ export async function collectGarbage(o: Collection): Promise<Garbage> {
     );
     await each([...leftovers], (path) => backend.remove(path));
   }
-  // A link frees nothing: the object is counted where it goes.
+  // Removing a link frees nothing: the object is counted when it is removed.
   const freed = garbage.filter(({ path, names }) => names === 1 || !path.startsWith('folders/'));
   return { files: garbage.length, bytes: freed.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
-/** The time by the clock that dates the store's files. */
+/** Returns the time by the clock that dates the store's files. */
 async function timeOf(backend: Backend): Promise<number> {
   const path = `probe/${randomUUID()}`;
   await backend.create(path, path);
@@ -96,13 +96,13 @@ async function readEntries(backend: Backend, files: readonly StoredFile[]): Prom
   await each(files, async (file) => {
     const read = await backend.read(file.path);
     const entry = parseEntry(read?.text ?? '');
-    // The time is that of the version: a step may have renewed the entry since it was listed.
+    // The time belongs to this version: a step may have renewed the entry since it was listed.
     if (read && entry) entries.push({ ...entry, file: { ...file, changedMs: read.changedMs }, version: read.version });
   });
   return entries;
 }
 
-/** Entries that stay, with all that they derive from. */
+/** Holds the entries that stay, with all entries that they derive from. */
 class LiveEntries {
   private readonly live = new Set<EntryFile>();
   private readonly bySha: ReadonlyMap<string, EntryFile[]>;

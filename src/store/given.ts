@@ -1,6 +1,6 @@
 /**
- * The paths that a campaign names, as places (domain/places.ts) that mean the same on every machine: files that were put into the store when it started,
- * and what comes with the project or lies beside it. Invariant: equal files have equal places.
+ * Turns the paths of a campaign file into places (domain/places.ts), which mean the same on every machine: files that the start of the campaign put into
+ * the store, and files of the project or beside it. Invariant: equal files have equal places.
  */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,14 +15,14 @@ import type { ArtifactStore } from './store';
 
 const keyOf = (contents: string): string => `given/${contents}`;
 
-/** Puts files into the store; where `name` is. `files`: by their paths, all of which begin with `name`. */
+/** Puts files into the store and returns the place of `name`. The paths of `files` begin with `name`. */
 export async function give(
   store: ArtifactStore,
   { name, files }: { name: string; files: Readonly<Record<string, Uint8Array | string>> },
 ): Promise<Place> {
   const hashes = Object.entries(files).map(([path, body]) => [path, sha256(body)]);
   const contents = digest(Object.fromEntries(hashes));
-  // A store may keep what it is given as it lies: the user's own files are not for that.
+  // A store may link the files that it takes, so it takes copies of the user's files.
   const folder = await mkdtemp(join(tmpdir(), 'given-'));
   try {
     for (const [path, body] of Object.entries(files)) {
@@ -36,21 +36,21 @@ export async function give(
   }
 }
 
-/** Where the project is alone at the top, as in a container, nothing is beside it. */
+/** The project's folder and its siblings; the project alone if it is at the top, as in a container. */
 const around = dirname(projectRoot) === '/' ? projectRoot : dirname(projectRoot);
 
-/** The place of a path into the project, or to what lies beside it; any other path as it is. */
+/** Returns the place of a path into the project or beside it, and any other path as it is. */
 export const placeOf = (path: string): string | Place =>
   `${path}/`.startsWith(`${around}/`) ? { $project: relative(projectRoot, path) } : path;
 
-/** The value with paths of this machine in place of places. Throws ArtifactDamaged where the store does not have the files, BadInput for a path out of the folder. */
+/** Replaces places by paths of this machine. Throws ArtifactDamaged if the store does not have the files, BadInput for a path out of its folder. */
 export async function atHand<Value>(store: ArtifactStore, value: Value): Promise<Value> {
   const folders = new Map<string, string>();
   for (const place of placesIn(value)) {
     const contents = '$given' in place ? place.$given : undefined;
     if (contents === undefined || folders.has(contents)) continue;
     const ref = await store.find(keyOf(contents));
-    const lost = 'what the campaign was given is not in the store any more; the same command puts it there';
+    const lost = "the campaign's files are not in the store any more; the same command puts them there";
     if (!ref) throw new OutsideFailure('ArtifactDamaged', `${keyOf(contents)}: ${lost}`);
     const folder = await store.folder(ref);
     allowFolder(folder);
@@ -59,7 +59,7 @@ export async function atHand<Value>(store: ArtifactStore, value: Value): Promise
   return located(value, folders);
 }
 
-/** The same of a value that holds no files of the store. */
+/** Replaces places of a value that holds no files of the store. */
 export function located<Value>(value: Value, folders: ReadonlyMap<string, string> = new Map()): Value {
   return mapPlaces(value, (place) =>
     '$given' in place ? join(folders.get(place.$given)!, place.path) : join(projectRoot, place.$project),
@@ -79,7 +79,7 @@ function mapPlaces<Value>(value: Value, change: (place: Place) => unknown): Valu
   ) as Value;
 }
 
-/** Throws BadInput unless it is in its folder: in the store's, or in that of the project or beside it. */
+/** Throws BadInput for a place that leads out of its folder. */
 function checkedPlace(value: unknown): Place {
   const { data: place } = placeSchema.safeParse(value);
   const path = place && ('$given' in place ? place.path : place.$project.replace(/^\.\.(\/|$)/, ''));

@@ -1,6 +1,6 @@
 /**
- * Content named by its sha256, in files. What is given out has the bytes of its name; a damaged object is never removed, only replaced by whole
- * bytes at once. A file that is taken over, or given out in a folder, is a hard link to the object: its bytes are on disk once.
+ * Content named by its sha256, in files. Every read checks the bytes against the name. A damaged object is never removed, only replaced by whole bytes at
+ * once. A file that is taken over, or given out in a folder, is a hard link to the object: its bytes are on disk once.
  */
 import { createHash } from 'node:crypto';
 import { chmod, constants, copyFile, link, lstat, readdir, readFile, rm, stat, utimes } from 'node:fs/promises';
@@ -12,11 +12,11 @@ import { sha256 } from './hash';
 
 const READ_ONLY = 0o444;
 
-/** The sha256 of files. Each is read once a process, under whatever name, and again once it has changed. */
+/** Hashes files. A process reads each file once, under whatever name, and again after a change. */
 export class FileHashes {
   private readonly known = new Map<string, Promise<string | undefined>>();
 
-  /** Undefined if there is no such file. */
+  /** Returns the sha256; undefined if there is no such file. */
   async of(path: string): Promise<string | undefined> {
     for (;;) {
       const mark = await markOf(path);
@@ -28,7 +28,7 @@ export class FileHashes {
     }
   }
 
-  /** Undefined if another file has taken its place meanwhile: what was read may be that one's, and the first may live on under another name. */
+  /** Returns undefined if another file has taken its place meanwhile: the bytes may belong to either. */
   private async read(path: string, mark: string): Promise<string | undefined> {
     let isSame = false;
     try {
@@ -40,7 +40,7 @@ export class FileHashes {
     }
   }
 
-  /** What the file is known to hold now; `hash` undefined: it is to be read again. */
+  /** Notes the hash of a file; with undefined the file is read again. */
   async note(path: string, hash: string | undefined): Promise<void> {
     const mark = await markOf(path);
     if (mark !== undefined && hash !== undefined) this.known.set(mark, Promise.resolve(hash));
@@ -48,7 +48,7 @@ export class FileHashes {
   }
 }
 
-/** Another one whenever the file was written or replaced, and the same for every name of one file. */
+/** Returns a mark that changes when the file is written or replaced, and is the same for every name of one file. */
 async function markOf(path: string): Promise<string | undefined> {
   const file = await ifThere(stat(path, { bigint: true }));
   return file && [file.dev, file.ino, file.size, file.mtimeNs].join(':');
@@ -72,25 +72,25 @@ export class Objects {
     return join(this.root, sha.slice(0, 2), sha);
   }
 
-  /** Of a file; undefined if there is none. */
+  /** Returns the sha256 of a file; undefined if there is none. */
   hash(file: string): Promise<string | undefined> {
     return this.hashes.of(file);
   }
 
-  /** Whether the object is there and whole. */
+  /** Returns whether the object is there and whole. */
   async has(sha: string): Promise<boolean> {
     return (await this.hashes.of(this.path(sha))) === sha;
   }
 
   /**
-   * Makes an object that is there and whole as young as one just written, since young objects are not removed. False where there is none, or where it
-   * is another user's: it has to be written again.
+   * Makes a whole object as young as one just written, since young objects are not removed. Returns false if there is none, or if it belongs to another
+   * user: it has to be written again.
    */
   private async renewed(sha: string): Promise<boolean> {
     return (await this.has(sha)) && this.touch(this.path(sha), sha);
   }
 
-  /** Makes a file that holds the object young; false where that can't be done. */
+  /** Makes a file that holds the object young; returns false if it can't. */
   private async touch(path: string, sha: string): Promise<boolean> {
     const now = new Date();
     const isDone = await utimes(path, now, now).then(
@@ -101,7 +101,7 @@ export class Objects {
     return isDone;
   }
 
-  /** Stores bytes; their sha256. */
+  /** Stores bytes; returns their sha256. */
   async put(body: Uint8Array | string): Promise<string> {
     const sha = sha256(body);
     if (await this.renewed(sha)) return sha;
@@ -110,18 +110,18 @@ export class Objects {
     return sha;
   }
 
-  /** Stores a file's bytes by a link to it, which makes it read-only: nobody may write into it any more. */
+  /** Stores a file by a link to it, which makes it read-only. */
   async takeOver(file: string): Promise<string> {
     const sha = await this.hashes.of(file);
     if (sha === undefined) throw new Error(`${file} went away while it was stored`);
     if (await this.renewed(sha)) return sha;
-    // Before it is linked: a link is as old as the file.
+    // A link is as old as its file.
     await this.touch(file, sha);
     await linkFile({ from: file, to: this.path(sha), aside: this.aside });
     return sha;
   }
 
-  /** Its bytes; undefined if it is damaged or missing. */
+  /** Returns the bytes of an object; undefined if it is damaged or missing. */
   async read(sha: string): Promise<Buffer | undefined> {
     const body = await ifThere(readFile(this.path(sha)));
     const isWhole = body !== undefined && sha256(body) === sha;
@@ -129,7 +129,7 @@ export class Objects {
     return isWhole ? body : undefined;
   }
 
-  /** Makes `to` hold the object; false if that is damaged or missing. */
+  /** Makes `to` hold the object; returns false if the object is damaged or missing. */
   async giveOut(sha: string, to: string): Promise<boolean> {
     if (!(await this.has(sha))) return false;
     if ((await this.hashes.of(to)) !== sha) await linkFile({ from: this.path(sha), to, aside: this.aside });
@@ -137,10 +137,10 @@ export class Objects {
   }
 }
 
-/** Gives the file `from` the name `to` as well, durably; both are read-only from then on. */
+/** Gives the file `from` the name `to` as well, durably. Both are read-only from then on. */
 export async function linkFile({ from, to, ...o }: { from: string; to: string; aside: string }): Promise<void> {
   const { size: bytes } = await stat(from);
-  // In a folder of its own: a link is as old as the file, and old files that lie aside are removed.
+  // The link has a folder of its own: it is as old as the file, and old temporary files are removed.
   const aside = asidePath(o.aside);
   try {
     await viaAside({ path: to, aside, bytes, make: (temporary) => linkOrCopy(from, temporary) });
@@ -150,17 +150,17 @@ export async function linkFile({ from, to, ...o }: { from: string; to: string; a
 }
 
 async function linkOrCopy(from: string, to: string): Promise<void> {
-  // Where there are no links, none more, or another file system.
+  // It is copied where a link is not possible.
   await link(from, to).catch(() => copyFile(from, to, constants.COPYFILE_FICLONE));
   await chmod(to, READ_ONLY);
   await flush(to);
 }
 
-/** Relative, with forward slashes, inside the folder. */
+/** Returns whether a path is relative, has forward slashes and stays in its folder. */
 export const isInside = (path: string): boolean =>
   !path.split('/').some((part) => part === '' || part === '.' || part === '..');
 
-/** The files of a folder, or of it the named ones alone, sorted by path. Links and devices are refused: what they lead to is not the folder's. */
+/** Returns the files of a folder, or the named ones, sorted by path. Throws for links and devices, whose content is elsewhere. */
 export async function filesIn(folder: string, names?: readonly string[]): Promise<string[]> {
   const paths = names ?? (await pathsBelow(folder));
   for (const path of paths) {
@@ -174,7 +174,7 @@ export async function filesIn(folder: string, names?: readonly string[]): Promis
   return [...new Set(paths)].sort();
 }
 
-/** All that is no folder. */
+/** Returns everything in a folder that is not a folder itself. */
 async function pathsBelow(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries

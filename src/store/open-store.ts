@@ -1,6 +1,6 @@
 /**
- * The store of a home: a local folder, which needs nothing else, or the bucket that CAMPAIGN_STORE names, of which the folder is then the cache. Beside
- * the store's files a folder has `aside`, what is being written.
+ * Opens the store of a home: a local folder, or the bucket that CAMPAIGN_STORE names, with a local cache. A folder also holds `aside`, the files that are
+ * being written.
  */
 import { join, basename, dirname, relative, resolve as absolutePath, sep } from 'node:path';
 import { OutsideFailure } from '../domain/failures';
@@ -11,7 +11,7 @@ import { type Backend, openContentStore, walk } from './content-store';
 import { asidePath, createFile, ifThere, isCode, leftoversIn, makeFolder } from './durable-file';
 import { linkFile, Objects } from './objects';
 
-/** Removes what dead processes of this host left half-written in the store; returns how many files and folders. */
+/** Removes the temporary files of this host's ended processes; returns the number of files and folders. */
 export async function removeLeftovers(root: string): Promise<number> {
   const left = await leftoversIn(join(absolutePath(root), 'aside'));
   for (const path of left) await rm(path, { recursive: true, force: true });
@@ -28,7 +28,7 @@ function folderBackend(root: string): Backend {
   const statOf = (path: string) => ifThere(stat(path, { bigint: true }));
   const versionOf = ({ ino, mtimeNs }: { ino: bigint; mtimeNs: bigint }) => `${ino}:${mtimeNs}`;
 
-  /** Removes a file if it is the one that is meant. It is moved aside first, since another process may write or renew it meanwhile. */
+  /** Removes a file if `isMeant` returns true for it. The file is moved aside first, since another process may write or renew it meanwhile. */
   async function removeIf(path: string, isMeant: (file: BigIntStats) => boolean): Promise<boolean> {
     await makeFolder(aside);
     const moved = asidePath(aside);
@@ -83,13 +83,13 @@ function folderBackend(root: string): Backend {
 
 const GB = 1e9;
 
-/** @throws OutsideFailure BadInput */
+/** Throws BadInput for wrong settings, and for a store of another version. */
 export async function openStore(home: string): Promise<ArtifactStore> {
   const { CAMPAIGN_STORE: url, CAMPAIGN_CACHE_GB: gigabytes = '50' } = process.env;
   if (!url) return checked(openFolderStore(join(home, 'artifacts')));
   if (!(Number(gigabytes) > 0))
     throw new OutsideFailure('BadInput', `CAMPAIGN_CACHE_GB is ${gigabytes}; give a number of gigabytes above 0`);
-  // A home without a bucket loads nothing of it.
+  // The client of S3 is loaded for a bucket only.
   const { openS3Store } = await import('./s3-store.js');
   return checked(openS3Store({ url, cache: join(home, 'cache'), cacheBytes: Number(gigabytes) * GB }));
 }

@@ -22,7 +22,7 @@ import type { StoredFile } from './content-store';
 /** Larger files go up in parts of this size, two at once. */
 const PART_BYTES = 64 * 1024 ** 2;
 const CONNECT_MS = 5_000;
-/** Without a byte. */
+/** Limit of the time without a byte. */
 const SILENCE_MS = 60_000;
 
 export interface BucketAddress {
@@ -31,7 +31,7 @@ export interface BucketAddress {
   prefix: string;
 }
 
-/** Of `s3://bucket/prefix`. @throws OutsideFailure BadInput */
+/** Parses `s3://bucket/prefix`. Throws BadInput. */
 export function parseS3(url: string): BucketAddress {
   const [, bucket, prefix = ''] = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/.exec(url) ?? [];
   if (!bucket)
@@ -58,11 +58,11 @@ export class Bucket {
   constructor({ bucket, prefix }: BucketAddress) {
     this.name = bucket;
     this.prefix = prefix === '' ? '' : `${prefix}/`;
-    // Which Node is needed is doctor's to say, not every command's.
+    // `campaign doctor` says which Node is needed.
     process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
     const endpoint = process.env['AWS_ENDPOINT_URL_S3'] ?? process.env['AWS_ENDPOINT_URL'];
     this.client = new S3Client({
-      // Others than AWS know no buckets by host names, and not all of its checksums.
+      // Servers other than AWS do not know buckets by host names, nor all checksums.
       ...(endpoint && { endpoint, forcePathStyle: true }),
       region: process.env['AWS_REGION'] ?? process.env['AWS_DEFAULT_REGION'] ?? 'us-east-1',
       requestChecksumCalculation: 'WHEN_REQUIRED',
@@ -76,7 +76,7 @@ export class Bucket {
 
   private at = (path: string) => ({ Bucket: this.name, Key: this.prefix + path });
 
-  /** Returns the answer of `send`; undefined where its status is one of `unless`. @throws OutsideFailure StoreUnavailable */
+  /** Returns the answer of `send`; undefined for a status in `unless`. Throws StoreUnavailable. */
   private async ask<Result>(what: string, send: () => Promise<Result>, ...unless: number[]) {
     try {
       return await send();
@@ -97,16 +97,16 @@ export class Bucket {
     return this.ask(`reading ${this.address(path)}`, send, 404);
   }
 
-  /** When the file was written, by the bucket's clock; undefined where there is none. */
+  /** Returns the time of writing by the bucket's clock; undefined if there is no file. */
   async changedMs(path: string): Promise<number | undefined> {
     const head = () => this.client.send(new HeadObjectCommand(this.at(path)));
     const found = await this.ask(`looking for ${this.address(path)}`, head, 404);
     return found && timeOf(found.LastModified);
   }
 
-  /** Returns whether it was put. With IfNoneMatch only where nothing is, with IfMatch only over the file of that tag. */
+  /** Writes text and returns whether it did: with IfNoneMatch only to a free path, with IfMatch only over the file of that tag. */
   private async putText(path: string, text: string, when: { IfNoneMatch?: '*'; IfMatch?: string } = {}) {
-    // The client reports an empty body without its length as a stream.
+    // The client takes an empty body without a length for a stream.
     const input = { ...this.at(path), Body: text, ContentLength: Buffer.byteLength(text), ...when };
     for (;;) {
       let isBusy = false;
@@ -121,7 +121,7 @@ export class Bucket {
     }
   }
 
-  /** Puts text where nothing is; returns false where something is. Of several writers of different texts exactly one succeeds. */
+  /** Writes text unless the path is taken; returns whether it did. Exactly one of several writers of different texts succeeds. */
   async create(path: string, text: string): Promise<boolean> {
     for (;;) {
       if (await this.putText(path, text, { IfNoneMatch: '*' })) return true;
@@ -134,12 +134,12 @@ export class Bucket {
     }
   }
 
-  /** Replaces the file of this tag; returns false if another is there, or none. */
+  /** Replaces the file of this tag; returns false if it is not there. */
   replaceIf(path: string, text: string, etag: string): Promise<boolean> {
     return this.putText(path, text, { IfMatch: etag });
   }
 
-  /** Removes a file; with `etag`, only the file of that tag, which is emptied, as few servers delete on a condition, and an empty file counts as not there. */
+  /** Removes a file. With `etag` it empties only the file of that tag, since few servers delete on a condition: an empty file counts as missing. */
   async remove(path: string, etag?: string): Promise<boolean> {
     if (etag !== undefined) return this.replaceIf(path, '', etag);
     const send = () => this.client.send(new DeleteObjectCommand(this.at(path)));
@@ -147,7 +147,7 @@ export class Bucket {
     return true;
   }
 
-  /** Files whose paths begin so, in the order of their names. */
+  /** Returns the files whose paths begin with the prefix, sorted by path. */
   async list(begin: string): Promise<StoredFile[]> {
     const pages = paginateListObjectsV2({ client: this.client }, { Bucket: this.name, Prefix: this.prefix + begin });
     const list = async () => {
@@ -169,7 +169,7 @@ export class Bucket {
     );
   }
 
-  /** A local file, in parts where it is large. */
+  /** Uploads a local file, a large one in parts. */
   async upload(path: string, file: string, sha: string): Promise<void> {
     if ((await stat(file)).size <= PART_BYTES) return this.put(path, await readFile(file), sha);
     await this.ask(`writing ${this.address(path)}`, async () => {
@@ -193,7 +193,7 @@ export class Bucket {
     return (await this.ask(`reading ${this.address(path)}`, send, 404)) ?? false;
   }
 
-  /** @throws OutsideFailure BadInput where the server ignores conditions: two writers of one path would both succeed. */
+  /** Throws BadInput if the server ignores conditions: two writers of one path would both succeed. */
   async probe(): Promise<void> {
     const path = `probe/${randomUUID()}`;
     await this.putText(path, 'first', { IfNoneMatch: '*' });

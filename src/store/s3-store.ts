@@ -1,6 +1,6 @@
 /**
- * The artifact store in an S3 bucket, for hosts that share no disk. Content that was read or written is kept in a local cache of bounded size, where
- * it is checked against its sha256 as in a store on disk.
+ * The artifact store in an S3 bucket, for hosts that share no disk. A local cache of bounded size keeps the content that was read or written; every read
+ * checks it against its sha256, as in a store on disk.
  */
 import { rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -78,7 +78,7 @@ export function openS3Store({ url, cache, cacheBytes }: S3StoreOptions): Artifac
 function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOptions, 'url'>): Backend['objects'] {
   const aside = join(cache, 'aside');
   const local = new Objects(join(cache, 'objects'), aside);
-  /** When what this process knows to be in the bucket was written, by its sha256; and what it has read there that was damaged. */
+  /** Times of writing of the objects that this process knows to be in the bucket, and the objects that it found damaged there. */
   const stored = new Map<string, number>();
   const damaged = new Set<string>();
   let added = Infinity;
@@ -92,7 +92,7 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
 
   /** Returns true if the object is in the bucket and young enough that no sweep removes it within hours. */
   async function isYoung(sha: string, bytes: number): Promise<boolean> {
-    // A small one is sent as fast as it is asked for.
+    // Sending a small object takes no longer than asking for it.
     if (bytes > SMALL_BYTES) await isStored(sha);
     return Date.now() - (stored.get(sha) ?? 0) < RENEWED_MS;
   }
@@ -102,14 +102,14 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
     damaged.delete(sha);
   }
 
-  /** Makes room in the cache, now and then. */
+  /** Removes old files from the cache after every tenth of its size. */
   async function trim(bytes: number): Promise<void> {
     added += bytes;
     if (added < cacheBytes / 10) return;
     added = 0;
     const files = await filesWithUse(join(cache, 'objects'));
     let over = files.reduce((sum, file) => sum + file.bytes, 0) - cacheBytes;
-    // The second name of a file is in a folder that was given out, from which programs read.
+    // A file with a second name is in a folder that was given out, and programs read it there.
     const old = files
       .filter(({ usedMs, names }) => Date.now() - usedMs > (names > 1 ? DAY_MS : HOUR_MS))
       .sort((a, b) => a.usedMs - b.usedMs);
@@ -125,7 +125,7 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
         if (names === 1 && Date.now() - usedMs > DAY_MS) await rm(path, { force: true });
   }
 
-  /** Brings the object into the cache; false if it is damaged or missing. */
+  /** Brings the object into the cache; returns false if it is damaged or missing. */
   async function fetch(sha: string): Promise<boolean> {
     if (await local.has(sha)) return true;
     if (damaged.has(sha)) return false;
@@ -179,7 +179,7 @@ function cachedObjects(bucket: Bucket, { cache, cacheBytes }: Omit<S3StoreOption
   };
 }
 
-/** The files below a folder, each with when it was last read or given a name. */
+/** Returns the files below a folder, each with the time when it was last read or linked. */
 async function filesWithUse(folder: string) {
   const files = (await walk(folder)).filter(({ isFolder }) => !isFolder);
   return Promise.all(

@@ -1,12 +1,12 @@
 /**
- * Numbered texts below one path of a store, `PATH/0000000000` and up. Each number is created once, so that all who write a sequence see the same texts
- * in the same order: the writer who loses a number takes the text of the winner and goes on at the next.
+ * Numbered texts below one path of a store, `PATH/0000000000` and up. Each number is created once, so that all writers of a sequence see the same texts in
+ * the same order: a writer that loses a number takes the text of the winner and continues at the next.
  */
 import { forEachBounded } from '../domain/concurrency';
 import { sha256 } from './hash';
 import type { RecordFiles } from './store';
 
-/** Texts that are read at once. */
+/** Number of texts that are read at once. */
 const CONCURRENCY = 16;
 const CHECKSUM_LENGTH = 16;
 

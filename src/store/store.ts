@@ -1,6 +1,6 @@
 /**
- * The artifact store's interface, and artifacts that hold JSON. Invariants: what is under a key is written once (a second put under the key returns the
- * first artifact); a half-written artifact can never be read; every artifact knows its inputs, so that any figure leads back to rollouts.
+ * The artifact store's interface, and artifacts that hold JSON. Invariants: an artifact is written once under a key (a second put returns the first one);
+ * a half-written artifact can never be read; every artifact knows its inputs, so that any figure leads back to rollouts.
  */
 import type { ArtifactRef } from '../domain/artifacts';
 import { z } from 'zod';
@@ -8,61 +8,61 @@ import { canonical } from './hash';
 
 export interface Provenance {
   key: string;
-  /** The step that made it: an activity's name. */
+  /** Name of the activity that made it. */
   producer: string;
   inputs: ArtifactRef[];
 }
 
 export interface ArtifactStore {
-  /** What tells this store from every other one, wherever it is moved to: made with the store, and then the same for all who open it. */
+  /** Returns the id of the store, which is made with it and stays the same wherever the store is moved. */
   id(): Promise<string>;
-  /** Throws BadInput where another version has made it, whose keys are others. */
+  /** Throws BadInput for a store of another version, whose keys differ. */
   checkFormat(): Promise<void>;
   /** Stores bytes under a key derived from the inputs. If the key is taken, the artifact there is returned and `body` is dropped. */
   put(artifact: Provenance & { body: Uint8Array | string; mediaType: string }): Promise<ArtifactRef>;
   /**
-   * Stores a folder (an adapter) file by file, or of it the named files alone; the reference is to its listing. The files may be linked instead
-   * of copied, and are read-only from then on: whoever made them must not write into them.
+   * Stores a folder (an adapter), or the named files of it; the reference is to its listing. The files may be linked instead of copied and are read-only
+   * from then on: the caller must not write into them.
    */
   putFolder(artifact: Provenance & { folder: string; files?: readonly string[] }): Promise<ArtifactRef>;
-  /** What is under the key. What is damaged is forgotten, and so made again by whoever asks. */
+  /** Returns the artifact under the key. A damaged one is forgotten, so that the caller makes it again. */
   find(key: string): Promise<ArtifactRef | undefined>;
-  /** Takes the key's entry away: whoever asks next makes it anew. */
+  /** Removes the key, so that the next caller makes its artifact again. */
   forget(key: string): Promise<void>;
-  /** The bytes, checked against the reference's sha256. Throws ArtifactDamaged. */
+  /** Returns the bytes, checked against the reference's sha256. Throws ArtifactDamaged. */
   read(ref: ArtifactRef): Promise<Buffer>;
-  /** A read-only local folder that holds what putFolder stored, checked once a process. Throws ArtifactDamaged. */
+  /** Returns a read-only local folder with the files of putFolder, checked once in a process. Throws ArtifactDamaged. */
   folder(ref: ArtifactRef): Promise<string>;
   provenance(ref: ArtifactRef): Promise<Provenance>;
-  /** The artifact whose sha256 begins with `prefix` or whose key is `prefix`; undefined if none or several. */
+  /** Returns the artifact whose sha256 begins with `prefix` or whose key is `prefix`; undefined for none or several. */
   resolve(prefix: string): Promise<ArtifactRef | undefined>;
   /** Small records beside the artifacts, each written once. */
   readonly files: RecordFiles;
-  /** True of a bucket, which no host has as a disk. */
+  /** True for a bucket. */
   readonly isBucket?: true;
   /**
-   * Removes what no campaign's index names and is older than a day, and what dead processes left half-written; with `dryRun` it only counts. Any
-   * number of steps may run meanwhile. `nowMs`: the time by the store's clock, which is read where it is not given.
+   * Removes artifacts that no campaign's index names and that are older than a day, and temporary files of ended processes; with `dryRun` it only counts.
+   * Any number of steps may run meanwhile. `nowMs` is the time by the store's clock; by default it is read.
    */
   gc(o: { dryRun: boolean; nowMs?: number }): Promise<Garbage>;
 }
 
-/** Files at fixed paths (`budget/NAME/7`), by which workers agree: a file is created once and is never changed. */
+/** Files at fixed paths (`budget/NAME/7`), with which workers agree: a file is created once and never changed. */
 export interface RecordFiles {
   /**
-   * Writes the text, durably, unless the path is taken; returns whether this call wrote it. Of several writers exactly one succeeds, if their texts
-   * differ: a bucket can't tell a request that was sent twice from two writers of the same text. The text must not be empty.
+   * Writes the text durably unless the path is taken; returns whether this call wrote it. Exactly one of several writers succeeds if their texts differ:
+   * a bucket can't tell a request that was sent twice from two writers of the same text. The text must not be empty.
    */
   create(path: string, text: string): Promise<boolean>;
   read(path: string): Promise<string | undefined>;
-  /** The files whose paths begin with the prefix, sorted by path. */
+  /** Returns the files whose paths begin with the prefix, sorted by path. */
   list(prefix: string): Promise<RecordFile[]>;
   remove(path: string): Promise<void>;
   /** Removes all files below the path. */
   removeFolder(path: string): Promise<void>;
-  /** Stores a local file under a path that no other writer uses. The file may be linked: nobody may write into it from then on. */
+  /** Stores a local file under a path that no other writer uses. The file may be linked, and must not be changed from then on. */
   putFile(path: string, file: string): Promise<void>;
-  /** Makes the local file hold what the path holds; returns false if there is nothing. */
+  /** Copies or links the file at the path to a local file; returns false if there is none. */
   getFile(path: string, file: string): Promise<boolean>;
 }
 
@@ -77,14 +77,14 @@ export interface Garbage {
   bytes: number;
 }
 
-/** An artifact that holds JSON. Throws where it does not have the schema's form: something else wrote it. */
+/** Reads an artifact that holds JSON. Throws if it does not fit the schema. */
 export async function readJson<T>(store: ArtifactStore, ref: ArtifactRef, schema: z.ZodType<T>): Promise<T> {
   const parsed = schema.safeParse(JSON.parse((await store.read(ref)).toString('utf8')));
   if (parsed.success) return parsed.data;
   throw new Error(`artifact ${ref.uri} has another form than expected: ${z.prettifyError(parsed.error)}`);
 }
 
-/** What is under the key, or else is made and stored there as canonical JSON: equal values are equal artifacts. */
+/** Finds the artifact under the key, or makes it and stores it as canonical JSON: equal values are equal artifacts. */
 export async function keptJson(
   store: ArtifactStore,
   { key, ...provenance }: { key: string; producer: string; inputs: ArtifactRef[] },
