@@ -1,6 +1,6 @@
 /** Stores decisions of people, so that a campaign that is started again does not ask again. */
-import { canonical, digest } from '../store/hash';
-import { readJson } from '../store/store';
+import { digest } from '../store/hash';
+import { keptJson, readJson } from '../store/store';
 import { decisionSchema, type Decision } from '../domain/approval';
 import type { Dependencies } from './context';
 
@@ -17,13 +17,7 @@ export async function keepDecision(
   { store }: Pick<Dependencies, 'store'>,
   { about, of, decision }: { about: string; of: string; decision: Decision },
 ): Promise<void> {
-  await store.put({
-    key: keyOf({ about, of }),
-    producer: 'keepDecision',
-    inputs: [],
-    mediaType: 'application/json',
-    body: canonical(decision),
-  });
+  await keptJson(store, { key: keyOf({ about, of }), producer: 'keepDecision', inputs: [] }, () => decision);
 }
 
 const keyOf = (of: { about: string; of: string }) => `approval/${digest(of)}`;

@@ -64,7 +64,7 @@ export const countFaults = (): number => beatOf(Context.current()).counts.faults
 /** Aborts when the activity is cancelled, when its worker stops, or when Temporal has not answered for the heartbeat timeout. */
 export const activitySignal = (): AbortSignal => beatOf(Context.current()).signal;
 
-/** When Temporal last answered this worker, by the process's clock; undefined where nobody asks. */
+/** Time of Temporal's last answer to this worker, by the process's clock; undefined in a process that does not ask. */
 let answeredAt: number | undefined;
 export const noteAnswer = (): void => void (answeredAt = performance.now());
 

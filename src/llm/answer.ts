@@ -20,7 +20,7 @@ export async function answerOf<T>(o: {
   messages: readonly ChatMessage[];
   seed: number;
   read: (text: string) => Read<T> | Promise<Read<T>>;
-  /** How often an unusable answer is sent back. */
+  /** Limit of requests to correct an unusable answer. */
   repairs: number;
   asking: Asking;
   /** Hold `repair`; default: the project's. */
@@ -229,7 +229,9 @@ export function openPrompts({ folder }: { folder?: string | undefined } = {}): P
           const value = Object.hasOwn(values, place) ? values[place] : undefined;
           if (value !== undefined) return value;
           const known = Object.keys(values).map((one) => `{{${one}}}`);
-          throw badPrompt(`${path}: {{${place}}} is not known; there is ${known.join(', ') || 'none in this prompt'}`);
+          throw badPrompt(
+            `${path}: {{${place}}} is not known; the places of this prompt are ${known.join(', ') || 'none'}`,
+          );
         }),
       }));
     },

@@ -144,7 +144,7 @@ export function openModelClient(caller: Caller) {
   };
 }
 
-/** Connections outlive the clients, which each step opens anew. */
+/** Connections are kept for the next clients: each step opens its own. */
 const agents = new Map<number, Agent>();
 
 /** Returns connections whose requests end after so many milliseconds without data. */

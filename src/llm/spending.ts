@@ -1,5 +1,5 @@
 /**
- * What a campaign spends, in numbered records `budget/CAMPAIGN/1`, `2`, ... that are each created once. A process reserves a slice of the budget with a
+ * Counts the spending of a campaign in numbered records `budget/CAMPAIGN/1`, `2`, ... that are each created once. A process reserves a slice of the budget with a
  * record before it spends, and its next record settles its payments and returns the rest. Every record carries the totals: the last one is enough.
  * Invariant: payments and slices of all processes fit the budget. The slice of a process that was killed is never returned: it counts as spent.
  */
@@ -83,7 +83,7 @@ class Spending {
     });
   }
 
-  /** Where the store is unavailable, the payment stays in memory until the next record. */
+  /** Counts a payment. If the store is unavailable, it stays in memory until the next record. */
   async pay(payment: Payment): Promise<void> {
     this.payments.push(payment);
     if (performance.now() - this.settledMs >= SETTLE_MS) await this.settle().catch(() => undefined);
@@ -122,7 +122,7 @@ class Spending {
     return Object.fromEntries(Object.entries(this.record.reserved).filter(([id]) => id !== this.id));
   }
 
-  /** What is left of the slice. */
+  /** Returns the rest of the slice. */
   private rest(): Amount {
     const slice = this.record.reserved[this.id] ?? NONE;
     const used = total(this.payments);
@@ -280,6 +280,6 @@ export async function settleSpending(store: ArtifactStore): Promise<void> {
   for (const spending of spendingIn(store).values()) await spending.settle();
 }
 
-/** What a campaign has spent by role and step. Reservations are a row of their own, as tokens of prompts. */
+/** Returns the spending of a campaign by role and step. Reservations are a row of their own, as tokens of prompts. */
 export const spentOf = (o: { store: ArtifactStore; campaign: string }): Promise<Spent[]> =>
   spendingOf(o.store, o.campaign).totals();

@@ -221,8 +221,9 @@ export function openContentStore(backend: Backend): ArtifactStore {
   async function putProvenance(entry: Entry): Promise<void> {
     const path = provenancePath(entry.ref.sha256);
     while (!(await backend.create(path, formatEntry(entry)))) {
-      if ((await entryAt(path))?.ref.sha256 === entry.ref.sha256) return;
-      await backend.remove(path);
+      const file = await backend.read(path);
+      if (parseEntry(file?.text ?? '')?.ref.sha256 === entry.ref.sha256) return;
+      if (file) await backend.remove(path, file.version);
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * How workers and the command line reach a Temporal cluster: address, namespace, TLS, key and headers of a profile (TOML) and of the TEMPORAL_*
- * variables, as Temporal's own tools read them; and what stands in the way of a connection, in words.
+ * Reads the address of a Temporal cluster as Temporal's own tools do: address, namespace, TLS, key and headers of a profile (TOML) and of the TEMPORAL_*
+ * variables. Finds the cause of a connection that fails.
  */
 import { loadClientConnectConfig } from '@temporalio/envconfig';
 import type { NativeConnectionOptions } from '@temporalio/worker';
@@ -11,7 +11,7 @@ import { connect as connectTls } from 'node:tls';
 import { OutsideFailure, reasonOf } from '../domain/failures';
 import { isLoopback, proxyVariable } from './loopback';
 
-/** Where a Temporal server is, and how one speaks to it. */
+/** Address of a Temporal server, with the settings of a connection. */
 export type TemporalAddress = Pick<NativeConnectionOptions, 'tls' | 'metadata'> & {
   address: string;
   namespace: string;
@@ -20,10 +20,10 @@ export type TemporalAddress = Pick<NativeConnectionOptions, 'tls' | 'metadata'> 
 
 const DEFAULT_ADDRESS = '127.0.0.1:7233';
 
-/** The cluster of the environment. `address` takes the place of the profile's. Throws BadInput where the profile can't be read. */
+/** Returns the cluster of the environment. `address` replaces that of the profile. Throws BadInput if the profile can't be read. */
 export function clusterAt(address?: string): TemporalAddress {
   requireNoEncryptionKey();
-  // What compose files hand on empty is not set; no name of a file is none, whatever lies in the usual place.
+  // Compose files pass unset variables as empty ones. An empty TEMPORAL_CONFIG_FILE turns the default file off.
   const variables = Object.entries(process.env).filter(([name, value]) => value || name === 'TEMPORAL_CONFIG_FILE');
   const overrideEnvVars = Object.fromEntries(variables) as Record<string, string>;
   try {
@@ -49,7 +49,7 @@ function requireNoEncryptionKey(): void {
   throw new OutsideFailure('BadInput', `CAMPAIGN_ENCRYPTION_KEY: removed in 0.3: ${why}`);
 }
 
-/** For processes of a home's own server, which is `at`: nothing of the profile of a cluster reaches them. */
+/** Returns the variables of processes that use a home's own server, `at`: the profile of a cluster does not reach them. */
 export function ownServerVariables(at?: TemporalAddress): NodeJS.ProcessEnv {
   const profile = Object.keys(process.env).filter((name) => name.startsWith('TEMPORAL_'));
   return {
@@ -59,34 +59,34 @@ export function ownServerVariables(at?: TemporalAddress): NodeJS.ProcessEnv {
   };
 }
 
-/** Whether Temporal answered and refuses who asks: it would do so again. */
+/** Returns whether Temporal refused the client, which it would do again. */
 export const isRefusal = (error: unknown): boolean =>
   /UNAUTHENTICATED|PERMISSION_DENIED|valid authentication credentials|does not have permission/.test(
     [error, (error as Error).cause].map(reasonOf).join(),
   );
 
-/** Why there is no connection, and the fix. Temporal's clients only say that there was none in time. */
+/** Returns why there is no connection, and the fix. Temporal's clients only report a timeout. */
 export async function whyNot(at: TemporalAddress, error: unknown): Promise<string> {
   const { tls, apiKey } = at;
-  const told = reasonOf((error as Error).cause ?? error);
+  const reason = reasonOf((error as Error).cause ?? error);
   const server = `Temporal at ${at.address}`;
   if (isRefusal(error)) {
-    const key = `put ${apiKey ? 'a key that is valid there' : 'the key that it wants'} into TEMPORAL_API_KEY`;
-    return `${server} refuses who asks (${told}); ${key}, and its namespace into TEMPORAL_NAMESPACE`;
+    const key = `put ${apiKey ? 'a valid key' : 'its key'} into TEMPORAL_API_KEY`;
+    return `${server} refuses this client (${reason}); ${key}, and its namespace into TEMPORAL_NAMESPACE`;
   }
   const found = await probe(at);
   const proxy = isLoopback(at.address) ? undefined : proxyVariable();
   if (proxy && !found)
-    return `${server} is reached without the proxy of ${proxy} and not through it (${told}); add its host to no_proxy, or correct ${proxy}`;
+    return `${server} answers directly but not through the proxy of ${proxy} (${reason}); add its host to no_proxy, or correct ${proxy}`;
   if (!found)
     return tls
-      ? `what answers at ${at.address}, over TLS, is no Temporal (${told}); correct the address`
-      : `what answers at ${at.address} is no Temporal without TLS (${told}); set TEMPORAL_TLS=true if it has TLS, else wait for it or correct the address`;
+      ? `the server at ${at.address}, over TLS, is not Temporal (${reason}); correct the address`
+      : `the server at ${at.address} does not answer as Temporal without TLS (${reason}); set TEMPORAL_TLS=true if it has TLS, else wait for it or correct the address`;
   const { code = '', message } = found;
   if (/WRONG_VERSION|PACKET_LENGTH/.test(code))
-    return `${server} speaks no TLS (${code}); set TEMPORAL_TLS=false, or correct the address`;
+    return `${server} does not use TLS (${code}); set TEMPORAL_TLS=false, or correct the address`;
   if (/ALERT/.test(code))
-    return `${server} refuses this client's certificate (${code}); name one that it knows in TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH`;
+    return `${server} refuses this client's certificate (${code}); name one that it accepts in TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH`;
   if (/CERT|SIGNATURE|ISSUER|SSL|TLS/.test(code))
     return `${server} has a certificate that is not accepted (${message}); name its authority in TEMPORAL_TLS_SERVER_CA_CERT_PATH, or its name in TEMPORAL_TLS_SERVER_NAME`;
   return `no Temporal server answers at ${at.address} (${message}); start it, or correct the address`;
@@ -94,7 +94,7 @@ export async function whyNot(at: TemporalAddress, error: unknown): Promise<strin
 
 const PROBE_MS = 2_000;
 
-/** The error of a bare connection, if there is one. A server that wants a client's certificate says so after the handshake. */
+/** Returns the error of a bare connection, if there is one. A server reports a missing client certificate after the handshake. */
 async function probe({
   address,
   tls,

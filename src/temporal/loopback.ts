@@ -2,11 +2,11 @@
 
 const NAMES = ['localhost', '127.0.0.1', '::1'];
 
-/** Whether an address HOST:PORT is of this machine's loopback interface. */
+/** Returns whether an address HOST:PORT belongs to this machine's loopback interface. */
 export const isLoopback = (address: string): boolean =>
   /^(localhost|127(\.\d{1,3}){3}|::1)$/i.test(address.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'));
 
-/** Adds loopback to the exceptions from proxies of this process and of those that it starts. Tools read one or the other variable. */
+/** Adds loopback to the proxy exceptions of this process and its children. Tools read one or the other variable. */
 export function bypassProxiesOnLoopback(env = process.env): void {
   const { no_proxy: lower, NO_PROXY: upper } = env;
   Object.assign(env, { no_proxy: withLoopback(lower || upper), NO_PROXY: withLoopback(upper || lower) });
@@ -14,10 +14,10 @@ export function bypassProxiesOnLoopback(env = process.env): void {
 
 function withLoopback(list = ''): string {
   const known = list.split(',').map((one) => one.trim());
-  // Alone it excepts all addresses; beside others it is a name.
+  // A single * excepts all addresses; beside others it is a name.
   return known.includes('*') ? list : [...new Set([...known, ...NAMES])].filter(Boolean).join(',');
 }
 
-/** The variable whose proxy the gRPC client uses for addresses beyond loopback; undefined where none is set. */
+/** Returns the variable whose proxy the gRPC client uses for addresses beyond loopback; undefined if none is set. */
 export const proxyVariable = (): string | undefined =>
   ['grpc_proxy', 'https_proxy', 'http_proxy'].find((name) => process.env[name]);

@@ -1,6 +1,6 @@
 /**
  * Keeps payloads over 64 KB in the store of the campaign, under `campaigns/NAME/payloads/`, instead of in Temporal's histories. Every client, worker and
- * replayer of campaigns uses this data converter. The SDK marks `ExternalStorage` as experimental, so that nothing else imports it.
+ * replayer of campaigns uses this data converter. No other file imports `ExternalStorage`, which the SDK marks as experimental.
  */
 import {
   type DataConverter,

@@ -68,7 +68,7 @@ function parseMessage(line: string): LearnerMessage {
   throw new OutsideFailure('TrainerDied', `the trainer wrote a line outside the protocol: ${line.slice(0, 200)}`);
 }
 
-/** Until `ready`: libraries and a full-size model are loaded, on cores that others use too. */
+/** Limit of the time until `ready`: the learner loads libraries and a model, on cores that others use too. */
 const START_SECONDS = 600;
 /** Time to end the update and write a checkpoint. The rest of the 30 s that a stopping host has is for uploading it. */
 const STOP_SECONDS = 15;

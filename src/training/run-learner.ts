@@ -27,9 +27,9 @@ interface LearnerDependencies {
   client: PolicyClient;
 }
 
-/** How a learner's rollouts are made, and which checkpoints count. */
+/** Settings of a learner's rollouts and checkpoints. */
 export interface LearningOptions extends Omit<TrainingRecordOptions, 'store' | 'campaign' | 'name' | 'id' | 'folder'> {
-  /** How every batch is made. */
+  /** Settings of every batch. */
   batch: Pick<
     RollOutOptions,
     'campaign' | 'environment' | 'sampling' | 'seed' | 'concurrency' | 'maxAttempts' | 'inputs'

@@ -49,7 +49,7 @@ async function removeUnused(files: RecordFiles, used: string[]): Promise<void> {
 interface ControlQueue {
   connection: ConnectionLike;
   namespace: string;
-  /** Of the campaigns' store. */
+  /** The files of the campaigns' store. */
   files: RecordFiles;
   /** Also the name of the deployment. */
   taskQueue: string;

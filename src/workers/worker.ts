@@ -123,7 +123,7 @@ const queueOptions: Record<QueueName, (deps: PolicyDependencies) => QueueOptions
   },
 };
 
-/** How often Temporal is asked whether it is there. */
+/** Interval and deadline of requests that check whether Temporal answers. */
 const ASK_MS = 3_000;
 
 /** Activities end once Temporal has not answered for their heartbeat timeout (activities/heartbeat.ts). */
@@ -200,7 +200,7 @@ export async function serveQueues(
   }
   // A parent holds the other end of a pipe. A service manager gives /dev/null, whose end says nothing.
   if (!fstatSync(0).isCharacterDevice()) process.stdin.once('end', stop).resume();
-  // A worker that breaks stops the others: the connection closes once nobody holds it.
+  // A worker that fails stops the others: the connection closes after the last one.
   const running = workers.map((worker) => worker.run().finally(stop));
   try {
     // Campaigns are started once the worker is ready, and begin on its version.

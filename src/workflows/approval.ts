@@ -124,7 +124,7 @@ export class Approvals {
     const earlier = of === undefined ? undefined : this.decided.get(of);
     if (earlier) throw new Error(`already decided: ${decisionText(earlier)}; what waits now came after it`);
     if (of !== undefined && of !== waiting.of)
-      throw new Error('what waits now is not what was looked at: look again (campaign approvals)');
+      throw new Error('another version waits for approval now: look at it first');
     const problem = this.subject?.refuse(parsed.data);
     if (problem !== undefined) throw new Error(problem);
   }
@@ -135,7 +135,7 @@ const malformed = (issues: readonly { path: PropertyKey[]; message: string }[]):
 
 function timedOut({ approval }: Campaign, { asked: { waiting } }: Subject): Decision {
   const { timeoutHours, onTimeout } = approval;
-  const reason = `nobody approved it within ${timeoutHours} h (approval.timeoutHours)`;
+  const reason = `it was not approved within ${timeoutHours} h (approval.timeoutHours)`;
   const by = { by: 'timeout', at: Date.now() } as const;
   if (onTimeout === 'approve') return { kind: 'approve', ...by };
   if (onTimeout === 'reject') return { kind: 'reject', reason, ...by };

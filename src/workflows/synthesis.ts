@@ -29,7 +29,7 @@ export interface SynthesisInput {
 /** The failure of a rollout whose module throws or does not keep its contract. */
 const MODULE_FAILED = 'BadEnvironment' satisfies FailureType;
 
-/** Why there is no environment to train on. */
+/** The reason for a capability without an environment to train on. */
 type NotTrained = Pick<Required<CapabilityResult>, 'reason'>;
 
 /** Returns the accepted module, or why there is none. Appends each round to `rounds`. */

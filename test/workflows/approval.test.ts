@@ -218,7 +218,7 @@ describe('of environments', () => {
   });
 
   test.each([
-    ['reject', { status: 'not_trained', reason: 'nobody approved it within 1 h (approval.timeoutHours)' }],
+    ['reject', { status: 'not_trained', reason: 'it was not approved within 1 h (approval.timeoutHours)' }],
     [
       'fail',
       { status: 'failed', reason: expect.stringMatching(/^NotApproved: the environment of tell_what/) as string },
