@@ -34,11 +34,11 @@ export function judgeBase({
 }
 
 const noCall = (count: number, tools: readonly string[]): string =>
-  `none of ${count} rollouts calls a tool that the target offers, such as ${tools.slice(0, 3).join(', ')}: take a base that calls tools, see that ` +
+  `none of the first ${count} rollouts calls a tool that the target offers, such as ${tools.slice(0, 3).join(', ')}: take a base that calls tools, see that ` +
   'its chat template shows them, and that the policy server reads its calls (vLLM: --tool-call-parser)';
 
 const noReward = (count: number): string =>
-  `none of ${count} rollouts got any reward: without a success among the base rollouts no capability is selected`;
+  `none of the first ${count} rollouts got any reward: without a success among the base rollouts no capability is selected`;
 
 /** Returns the message of the failure that stops a campaign. */
 export const unsuitedText = ({ problems }: Pick<BaseCheck, 'problems'>): string =>

@@ -25,8 +25,11 @@ export async function rolloutsStage(run: Run): Promise<void> {
   const base = batchOf(config, { ...batch, environment: config.target, tasks: part(prepared.plan, 'train') });
   if (run.trains) await checkAdapters(run, 1);
   const { problems, warnings } = (found.baseCheck = await checkBase(run, base));
-  status.detail('rollouts', [tasks, ...(problems.length > 0 ? ['unsuited, but forced'] : []), ...warnings].join('; '));
+  const forced = problems.length > 0 ? [tasks, 'unsuited, but forced'] : [tasks];
+  status.detail('rollouts', [...forced, ...warnings].join('; '));
   found.baseRollouts = await rollOutTarget(run, { ...batch, tasks: 'train' });
+  // The warnings are about the first rollouts, and later ones may contradict them.
+  status.detail('rollouts', forced.join('; '));
 }
 
 export async function selectionStage(run: Run): Promise<void> {

@@ -318,7 +318,7 @@ test('a base model that can not work on the target stops the campaign before its
   expect(stopped.asked('rollOut')).toEqual([]);
   const { record, progress, asked } = await play({}, { checkBase }, { until: 'rollouts', force: true });
   expect(record.baseCheck).toEqual(found);
-  expect((await progress()).stages[0]?.detail).toBe('4 train tasks, base model; unsuited, but forced; no reward');
+  expect((await progress()).stages[0]?.detail).toBe('4 train tasks, base model; unsuited, but forced');
   // Asked for as the base rollouts are, so that these take its rollouts over.
   expect(asked('checkBase').map(({ rollouts }) => rollouts)).toEqual(asked('rollOut'));
 });

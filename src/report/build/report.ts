@@ -39,7 +39,9 @@ export async function buildReport(o: {
     result && (await selectionOf({ store, result, rollouts: baseRollouts.ref, rule: campaign.selection }));
   const { router } = await routerOf(sources);
   const arms = await armsOf({ ...sources, tasks, constant: router?.constant });
-  const findings = [...(baseCheck?.problems ?? []), ...(baseCheck?.warnings ?? [])];
+  // The warnings are about the first rollouts: a later reward contradicts them.
+  const warnings = baseRollouts.meanReward > 0 ? [] : (baseCheck?.warnings ?? []);
+  const findings = [...(baseCheck?.problems ?? []), ...warnings];
   return {
     campaign: {
       name: campaign.name,

@@ -201,6 +201,16 @@ beforeAll(async () => {
   report = await built(record);
 });
 
+test('a warning about the first rollouts is gone where a later one got a reward; a problem stays', async () => {
+  const baseCheck = { rollouts: record.baseRollouts.ref, problems: ['a problem'], warnings: ['no reward'] };
+  const findings = async (meanReward: number) => {
+    const baseRollouts = { ...record.baseRollouts, meanReward };
+    return (await draftOf({ ...record, baseCheck, baseRollouts })).baseCheck?.findings;
+  };
+  expect(await findings(0)).toEqual(['a problem', 'no reward']);
+  expect(await findings(0.01)).toEqual(['a problem']);
+});
+
 test('every arm has its role; one that came to nothing is a row with its reason', () => {
   expect(report.arms!.map(({ name, role, status }) => [name, role, status])).toEqual([
     ['base', 'base', 'completed'],
