@@ -37,8 +37,6 @@ export interface EnvironmentKind extends Kind<Promise<Environment> | Environment
   readonly program?: (spec: EnvironmentSpec) => ProcessOptions;
   /** Options that decide which code its processes run. */
   readonly runs?: readonly string[];
-  /** Each rollout starts a program of its own. */
-  readonly startsPrograms?: boolean;
   /** Digest of the user's files that it is made of; rejects where one can't be read. */
   readonly contents?: (spec: EnvironmentSpec) => Promise<string>;
   /** A Python environment in the project's folder, and the command that installs it. */

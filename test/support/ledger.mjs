@@ -43,9 +43,8 @@ let latest;
 
 function use(state, { name, arguments: given }) {
   const known = tools.find((each) => each.name === name);
-  if (!known || (is('described tool is unknown') && name === 'pay')) return `error : unknown tool ${name}`;
-  if (is('write never succeeds', 'no reference and a write that never succeeds') && name === 'pay')
-    return 'error : the ledger is closed';
+  if (!known) return `error : unknown tool ${name}`;
+  if (is('write never succeeds') && name === 'pay') return 'error : the ledger is closed';
   for (const field of known.parameters.required) {
     if (given[field] === undefined && is('crashes on a missing field')) throw new Error(`KeyError: ${field}`);
     const fits = field === 'amount' ? Number.isInteger(given[field]) : typeof given[field] === 'string';
@@ -74,7 +73,7 @@ const methods = {
     policy: is('empty policy') ? ' ' : 'pay what is asked',
     tools,
     maxSteps: 8,
-    hasReference: !is('no reference', 'no reference and a write that never succeeds'),
+    hasReference: !is('no reference'),
   }),
   tasks: ({ split }) => {
     let tasks = Array.from({ length: size[split] }, (_, n) => ({ id: `${split}-${n}`, split }));
@@ -86,7 +85,7 @@ const methods = {
   reset: ({ task }) => {
     const { account, amount } = wanted(task.id);
     if (is('silent')) return new Promise(() => {});
-    const episode = is('episode id counts what is open') ? `${episodes.size}` : `e${++count}`;
+    const episode = `e${++count}`;
     const state = {
       task: task.id,
       money: is('shared state', 'state shared without a word') ? shared : money(),
@@ -121,7 +120,6 @@ const methods = {
     const action = { name: 'pay', arguments: { account, amount } };
     if (is('reference names no tool')) action.name = 'transfer';
     if (is('reference does not fit the schema')) action.arguments.amount = `${amount}`;
-    if (is('reference names no argument')) action.arguments.purpose = 'rent';
     if (is('reference does not score')) action.arguments.amount = (amount % 9) + 1;
     if (is('reference fails in the test split') && state.task.startsWith('test')) action.arguments.account = 'a9';
     let reward = paid;
@@ -134,7 +132,7 @@ const methods = {
     return {
       reward,
       breakdown: { paid },
-      ...(is('no reference', 'no reference and a write that never succeeds', 'reference is missing')
+      ...(is('no reference', 'reference is missing')
         ? {}
         : { reference: { actions: [action], tell: is('reference depends on the process') ? [`${own}`] : [] } }),
     };

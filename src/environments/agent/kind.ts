@@ -73,7 +73,6 @@ export function agentKind<Shape extends z.ZodRawShape>(o: {
   return {
     ...kind,
     label: (spec) => label(kind.read(spec)),
-    startsPrograms: true,
     runs,
     program: (spec: KindSpec) => {
       const { silenceSeconds, passEnv } = common.parse(spec);

@@ -3,8 +3,17 @@
  * can use an environment without findings.
  */
 import { type Environment, splitSchema } from '../../domain/environment';
-import { checkBadCalls, checkIndependence, checkSecondProcess, checkSeveralCalls, checkValidCalls } from './conduct';
-import { checkClaims, checkDescription, checkReferences, checkStarts, checkTasks, checkUntouched } from './declared';
+import {
+  checkClaims,
+  checkDescription,
+  checkIndependence,
+  checkMistakes,
+  checkReferences,
+  checkSecondProcess,
+  checkStarts,
+  checkTasks,
+  checkUntouched,
+} from './checks';
 import {
   CannotGoOn,
   type Checked,
@@ -40,9 +49,7 @@ const CHECKS: readonly Check[] = [
   ['starts', checkStarts],
   ['evaluation of nothing', checkUntouched],
   ['independent episodes', checkIndependence],
-  ['several calls in one message', checkSeveralCalls],
-  ['mistakes of the agent', checkBadCalls],
-  ['valid calls', checkValidCalls],
+  ['mistakes of the agent', checkMistakes],
   ['reference actions', checkReferences],
   ['rewards for words', checkClaims],
 ];

@@ -19,9 +19,9 @@ import {
   type Task,
 } from '../../domain/environment';
 import { reasonOf } from '../../domain/failures';
-import type { AssistantMessage, ToolSchema } from '../../domain/messages';
+import type { AssistantMessage } from '../../domain/messages';
 import { checkAnswers, EnvironmentError, quoted, readAnswer, type Method, methods } from '../protocol';
-import { exampleOf, valueProblem } from '../json-schema';
+import { exampleOf } from '../json-schema';
 
 export interface Finding {
   /** The method of the protocol, with what was done if that is not plain. */
@@ -216,7 +216,7 @@ export function playerOf(environment: Environment) {
 }
 
 /** Says all of the script, or as much as the episode lasts. The evaluation is undefined where only a judge could say. */
-export async function playIn(episode: Episode, script: readonly AssistantMessage[]) {
+async function playIn(episode: Episode, script: readonly AssistantMessage[]) {
   const results: StepResult[] = [];
   for (const message of script) {
     const result = await episode.step(message);
@@ -244,14 +244,6 @@ export const callsOf = (...calls: Action[]): AssistantMessage => ({
   toolCalls: calls.map((call, n) => ({ ...call, id: `call_${n}` })),
 });
 
-/** The observations of a message's calls, as one text. */
-export const observed = ({ messages }: StepResult): string =>
-  messages.flatMap((message) => (message.role === 'tool' ? [message.content] : [])).join('\n');
-
-/** Recognizes an error by the convention of most tools: the observation begins with what failed. */
-export const isError = (text: string): boolean =>
-  /^\W*(error|exception|traceback|invalid|unknown|failed)\b/i.test(text);
-
 /** The sampled task of train with the most reference actions, else the first. */
 export function richest(samples: readonly Sample[]): Sample {
   const actions = (sample: Sample) => sample.untouched?.reference?.actions.length ?? 0;
@@ -259,25 +251,17 @@ export function richest(samples: readonly Sample[]): Sample {
   return train.reduce((best, sample) => (actions(sample) > actions(best) ? sample : best));
 }
 
-/** Returns a valid call, with the reference's own values if they fit; undefined if no arguments can be made. */
-export function validCall({ name, parameters }: ToolSchema, actions: readonly Action[] = []): Action | undefined {
-  const own = actions.find((action) => action.name === name)?.arguments;
-  const known = new Map(actions.flatMap((action) => Object.entries(action.arguments)));
-  const options = own ? [own] : [exampleOf(parameters, known), exampleOf(parameters)];
-  const values = options.find((each) => isObject(each) && valueProblem(parameters, each) === undefined);
-  return isObject(values) ? { name, arguments: values } : undefined;
-}
+const CALLS = 6;
 
-export const isRead = ({ annotations }: ToolSchema): boolean => annotations?.readOnlyHint === true;
-
-const READS = 2;
-const WRITES = 4;
-
-/** Reads, writes, and reads again: what one episode does to another shows in it. The last words end most conversations. */
+/** Calls each of a few tools, or the reference actions between reads, then says the facts, which ends most conversations. */
 export function busyScript({ description: { tools }, samples }: Checked): AssistantMessage[] {
   const { actions = [], tell = [] } = richest(samples).untouched?.reference ?? {};
-  const callsTo = (some: ToolSchema[]) => some.flatMap((tool) => validCall(tool, actions) ?? []);
-  const reads = callsTo(tools.filter(isRead).slice(0, READS));
-  const writes = actions.length > 0 ? actions : callsTo(tools.filter((tool) => !isRead(tool)).slice(0, WRITES));
-  return [...[...reads, ...writes, ...reads].map((call) => callsOf(call)), say([...tell, 'done .'].join(' . '))];
+  const known = new Map(actions.flatMap((action) => Object.entries(action.arguments)));
+  const calls = tools.slice(0, CALLS).flatMap(({ name, parameters }): Action[] => {
+    const values = actions.find((action) => action.name === name)?.arguments ?? exampleOf(parameters, known);
+    return isObject(values) ? [{ name, arguments: values as Action['arguments'] }] : [];
+  });
+  return [...[...calls, ...actions, ...calls].map((call) => callsOf(call)), say(factsOf({ tell }))];
 }
+
+export const factsOf = ({ tell }: { tell: readonly string[] }): string => [...tell, 'done .'].join(' . ');
