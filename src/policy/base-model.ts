@@ -10,10 +10,10 @@ import type { Campaign } from '../domain/campaign';
 import { askPython, type Program } from './python';
 
 const loraModulesSchema = z.object({
-  /** Full names of modules with the sizes of their input and output. */
+  /** Full names of modules. */
   modules: z.array(
     // `experts` is the number of experts that one parameter of a layer holds.
-    z.object({ name: z.string(), in: z.number(), out: z.number(), experts: z.number().default(1) }),
+    z.object({ name: z.string(), experts: z.number().default(1) }),
   ),
   /** The names of `targetModules` that the model does not have. */
   unknown: z.array(z.string()),

@@ -4,7 +4,7 @@ import { type Check, runChecks } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
 import { detectableDifference } from '../../domain/power';
 import { plainText } from '../../domain/plain-text';
-import { publishedRun } from '../../domain/presets';
+import { PUBLISHED_CAPABILITIES } from '../../domain/presets';
 import { kindOf } from '../../domain/kinds';
 import type { Finding } from '../../environments/conformance';
 import { processKind } from '../../environments/process';
@@ -80,9 +80,14 @@ const exitCode = (checks: readonly Check[], findings: readonly Finding[]): numbe
   checks.every(({ ok }) => ok) && findings.length === 0 ? 0 : 1;
 
 /** Requirements without which no turn of the base model can be sampled. */
-const sampled = [
-  ...['home folder', 'temporary files', 'store', 'Python', 'Python packages', 'base model', 'LoRA modules'],
-  ...['chat template', 'policy server', 'bridge', 'target environment', 'simulated user'],
+const forTurns = [
+  'home folder',
+  'temporary files',
+  'store',
+  'Python',
+  'Python packages',
+  'base model',
+  'policy server',
 ];
 
 async function checkCampaign(file: string, options: CommonOptions): Promise<number> {
@@ -97,7 +102,9 @@ async function checkCampaign(file: string, options: CommonOptions): Promise<numb
   const checks = await runChecks(requirements({ home, campaign, closely: true, ask }));
   section(first, checkLines(checks, process.stdout.columns));
 
-  const missing = checks.filter(({ name, ok }) => !ok && sampled.includes(name)).map(({ name }) => name);
+  const opened = await ask().catch(() => undefined);
+  const failed = checks.filter(({ name, ok }) => !ok && forTurns.includes(name)).map(({ name }) => name);
+  const missing = [...failed, ...(opened ? [] : ['target environment'])];
   const turns = missing.length > 0 ? `not sampled; missing: ${missing.join(', ')}` : await sample();
   section('First turns of the base model', firstTurnLines(turns));
 
@@ -106,7 +113,6 @@ async function checkCampaign(file: string, options: CommonOptions): Promise<numb
     return firstTurns(campaign, home).catch((error: unknown) => `not sampled; ${messageOf(error)}`);
   }
 
-  const opened = await ask().catch(() => undefined);
   const seen: string[] = [];
   const findings = opened ? await checkTarget({ target: campaign, home, say: (line) => void seen.push(line) }) : [];
   if (!findings) return INTERRUPTED;
@@ -116,7 +122,7 @@ async function checkCampaign(file: string, options: CommonOptions): Promise<numb
   const tasks = splitOf(campaign, opened);
   const reports = allReports(home.root).filter((report) => isLike(report, campaign, name));
   const given = await selectedBefore(campaign);
-  const work = countWork({ campaign, tasks: tasks.taken, capabilities: given ?? publishedRun.capabilities });
+  const work = countWork({ campaign, tasks: tasks.taken, capabilities: given ?? PUBLISHED_CAPABILITIES });
   const cost = costOfWork({ campaign, work, reports });
   section('Rollouts and cost', costLines({ tasks, work, cost, isGiven: given !== undefined }));
 

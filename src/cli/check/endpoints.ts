@@ -1,6 +1,6 @@
 /**
- * The endpoints that a campaign asks beside its policy server: the language models of analyst, synthesizer and arms, those that play the target's other
- * parties, and a Tinker server that trains. Each is asked once in the way in which it will be asked, with its own key; nothing of it is kept.
+ * Endpoints of a campaign besides its policy server: language models, simulated users and judges, and a Tinker server. Each gets one request in the
+ * campaign's form, with its own key; nothing is stored.
  */
 import { type CheckItem, MissingRequirement } from '../../checks/check';
 import type { Campaign } from '../../domain/campaign';
@@ -16,7 +16,7 @@ import { withPlugins } from '../../plugins';
 import type { Registry } from '../../registry';
 import { messageOf } from '../errors';
 
-/** By the campaign file's field. That an arm has none to ask, a check of its own says. */
+/** Returns language models by field of the campaign file. Another check reports a baseline without one. */
 function languageModelsOf(campaign: Campaign, kinds: Registry): Map<string, LanguageModelSpec> {
   const { analyst, synthesizer, arms } = campaign;
   const models = new Map<string, LanguageModelSpec>();
@@ -34,7 +34,7 @@ function languageModelsOf(campaign: Campaign, kinds: Registry): Map<string, Lang
 }
 
 interface ModelChecks {
-  /** Those of analyst, synthesizer and arms are asked, which costs a few tokens; else it is seen alone whether their keys are set. */
+  /** Whether to send each model one request, which costs a few tokens; else only its key is checked. */
   asks: boolean;
 }
 
@@ -86,7 +86,7 @@ export function languageModelChecks(campaign: Campaign, { asks }: ModelChecks): 
 }
 
 const QUESTION = { role: 'user', content: 'Say OK.' } as const;
-/** An endpoint that is up answers a short question sooner. */
+/** An endpoint answers a short question sooner than this. */
 const PATIENCE_SECONDS = 60;
 
 async function ask(field: string, model: LanguageModelSpec): Promise<void> {
@@ -102,7 +102,7 @@ async function ask(field: string, model: LanguageModelSpec): Promise<void> {
   );
 }
 
-/** `tries`: an adapter is made there, and some steps are taken with it. */
+/** `tries`: makes an adapter there and trains it for a few steps. */
 export function tinkerChecks(campaign: Campaign, { tries }: { tries: boolean }): CheckItem[] {
   const { trainer } = campaign;
   if (trainer.kind !== 'tinker') return [];

@@ -1,4 +1,4 @@
-/** What this machine has: Node, memory, disk, ports, the build, the Temporal CLI, Python with the packages of trainer and curves, GPUs. */
+/** Requirements of this machine: Node, memory, disk, the build, the Temporal CLI, Python packages, GPUs. */
 import { execFile } from 'node:child_process';
 import { accessSync, constants, existsSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { homedir, tmpdir, totalmem } from 'node:os';
@@ -67,7 +67,7 @@ export const temporalCheck = (): CheckItem => ({
   },
 });
 
-/** What a program prints. @throws MissingRequirement where it does not run. */
+/** Returns the stdout of a program. @throws MissingRequirement where it does not run. */
 const outputOf = (program: string, args: string[], timeout = 20_000): Promise<string> =>
   run(program, args, { timeout, env: programEnvironment() }).then(
     ({ stdout }) => stdout,
@@ -87,7 +87,7 @@ export const temporaryCheck = (folder = tmpdir()): CheckItem => ({
   },
 });
 
-/** The nearest folder that there is: a home need not exist yet. */
+/** Returns the nearest folder that exists: a home may not exist yet. */
 const existing = (folder: string): string =>
   existsSync(folder) || folder === dirname(folder) ? folder : existing(dirname(folder));
 
@@ -96,7 +96,6 @@ export function freeBytes(folder: string): number {
   return bavail * bsize;
 }
 
-/** Nothing is made here. */
 export const homeCheck = ({ root }: Home, campaign?: Campaign, freeAt = freeBytes): CheckItem => ({
   name: 'home folder',
   fix: 'choose a folder that can be written with --home',
@@ -113,7 +112,7 @@ export const homeCheck = ({ root }: Home, campaign?: Campaign, freeAt = freeByte
   },
 });
 
-/** Of a store in a bucket: a folder is looked at with its home. */
+/** A store in a bucket. The check of the home covers a folder. */
 export const storeCheck = ({ root }: Home): CheckItem => ({
   name: 'store',
   async run() {
@@ -138,7 +137,7 @@ const probeSchema = z.object({
   packages: z.record(z.string(), z.string().nullable()),
 });
 
-/** Its version, and those of the packages that it has. @throws MissingRequirement where it is not there or does not run. */
+/** Returns the versions of Python and of its packages. @throws MissingRequirement if it does not run. */
 async function askPython(python: string, packages: Iterable<string>): Promise<z.infer<typeof probeSchema>> {
   if (!existsSync(python)) throw new MissingRequirement(`there is no ${python}`);
   const output = await outputOf(python, ['-c', PROBE, ...packages], 30_000);
@@ -181,7 +180,7 @@ export function pythonChecks(python = pythonPath()): CheckItem[] {
   ];
 }
 
-/** The package that a trainer reports its curves with, where the campaign file names one. */
+/** The package of `training.reportTo`. */
 export const curvesChecks = ({ training: { reportTo } }: Campaign, python = pythonPath()): CheckItem[] =>
   reportTo === 'none'
     ? []

@@ -145,7 +145,14 @@ export function splitOf(campaign: Campaign, opened: OpenedTarget | undefined): T
     return { wanted, taken, available };
   } catch {
     // The check of the target environment reports it.
-    return { wanted, taken: wanted, available };
+    const ofTrain = (count: number) => Math.min(count, train.length);
+    const taken = {
+      train: ofTrain(wanted.train),
+      validation: ofTrain(wanted.validation),
+      router: ofTrain(wanted.router),
+      test: Math.min(wanted.test, test.length),
+    };
+    return { wanted, taken, available };
   }
 }
 

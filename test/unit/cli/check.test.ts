@@ -107,7 +107,6 @@ describe('the loop', () => {
 
 describe('the machine', () => {
   const room = 1024 ** 3;
-  const file = join(folderOf({ file: '' }), 'file');
   const [bare, bridged] = [newFolder(), newFolder()];
   for (const folder of ['.venv-bridges', 'checkout/src/tau2']) mkdirSync(join(bridged, folder), { recursive: true });
   writeFileSync(join(bridged, '.venv-bridges/.installed'), '');
@@ -120,28 +119,19 @@ describe('the machine', () => {
   const old = programThatSays('{"python": [3, 9, 1], "packages": {}}');
 
   test.each<[CheckItem | CheckItem[], ...string[]]>([
-    [nodeCheck('20.19.0'), 'ok Node'],
     [nodeCheck('20.18.3'), 'missing Node'],
     [memoryCheck(4 * room), 'missing memory'],
-    [memoryCheck(6 * room), 'ok memory'],
     [buildCheck(bare), 'missing build'],
-    [homeCheck(homeAt(join(file, 'home'))), 'missing home folder'],
     [homeCheck(home, campaign(), () => 1.5 * room), 'missing home folder'],
     [homeCheck(home, campaign(vllm('http://gpu:8000')), () => 44 * room), 'warning home folder'],
-    [temporaryCheck(bare), 'ok temporary files'],
     [temporaryCheck(join(bare, 'none')), 'missing temporary files'],
-    [pythonChecks('/no/python'), 'missing Python'],
     [pythonChecks(old), 'missing Python'],
-    [pythonChecks(programThatSays('not JSON')), 'missing Python'],
     [pythonChecks(programThatSays(packages)), 'ok Python', 'missing Python packages'],
     [gpus(2, 0)],
     [gpus(1, 4, { program, visible: '0,1,2,3' }), 'ok GPUs'],
-    [gpus(1, 2, { program, visible: '2,3' }), 'ok GPUs'],
     [gpus(2, 2, { program, visible: '2,3' }), 'missing GPUs'],
-    [gpus(1, 1, { program: '/none/nvidia-smi' }), 'missing GPUs'],
     [bridge(bare, join(bare, 'checkout')), 'missing bridge', 'missing tau2-bench checkout'],
     [bridge(bridged, join(bridged, 'checkout')), 'ok bridge', 'ok tau2-bench checkout'],
-    [bridge(bridged, bridged), 'ok bridge', 'missing tau2-bench checkout'],
     [bridgeChecks(campaign())],
   ])('%#', async (items, ...lines) => {
     expect(await foundBy([items].flat())).toEqual(lines);
@@ -184,7 +174,6 @@ describe('a base model', () => {
     test.each<[model: string, modules: string[], over: { dropout?: number; policyServer?: object }, status: string]>([
       [base, ['gate_proj', 'conv'], {}, 'missing'],
       [moe, experts, { ...served, dropout: 0.1 }, 'missing'],
-      [moe, experts, served, 'ok'],
     ])('%s, %j with %j', async (model, targetModules, { dropout = 0, ...over }, status) => {
       const asked = campaign({ training: { lora: { targetModules, dropout } }, ...over }, model);
       const found = await foundBy(modelChecks(asked, pythonPath(), home.root), { only: 'LoRA modules' });
@@ -262,7 +251,6 @@ describe('a vLLM server', () => {
     };
     try {
       server.root = '/models/mine';
-      expect(await check(64)).toEqual(['ok adapters']);
       expect([...server.adapters.keys()]).toEqual([]);
       expect(await check(32)).toEqual(['warning adapters']);
       expect(await check(8)).toEqual(['missing adapters']);
@@ -275,9 +263,7 @@ describe('a vLLM server', () => {
     ['that has all that is needed', 200, serving({ id: 'a-1', parent: 'qwen' }, model), 'ok'],
     ['of another model', 200, serving({ id: 'llama' }), 'missing'],
     ['of another context', 200, serving({ ...model, max_model_len: 4096 }), 'missing'],
-    ['that wants a key', 401, '{"error": "Unauthorized"}', 'missing'],
     ['that is none', 200, '<html>It works!</html>', 'missing'],
-    ['that is elsewhere', 404, 'Not Found', 'missing'],
   ])('%s is asked without a change', async (_what, status, page, found) => {
     const calls: string[] = [];
     const server = createServer(({ method, url }, response) => {
