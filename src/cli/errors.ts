@@ -62,6 +62,10 @@ export class InputError extends UserError {
   }
 }
 
+/** A wrong value of an option. */
+export const invalidOption = (field: string, value: string, fix: string): InputError =>
+  new InputError({ code: 'invalid_argument', field, value, fix });
+
 /** The message of whatever was thrown, on one line. */
 export function messageOf(error: unknown): string {
   const text = error instanceof Error ? error.message || error.name : String(error);

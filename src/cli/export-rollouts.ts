@@ -11,7 +11,7 @@ import { wholeNumber } from '../report/format';
 import { batchesBehind } from '../report/lineage';
 import { type Asked, filterNames, keptOf } from '../view/filter';
 import { type IndexedBatch, type IndexedRollout, toolsOf } from '../view/rollouts';
-import { UserError } from './errors';
+import { invalidOption, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { findReport, reported } from './reports';
 import { indexOf, named } from './view';
@@ -101,7 +101,7 @@ function askedOf(filter: readonly string[]): Asked {
     filter.map((one) => {
       const [name = '', ...value] = one.split('=');
       if (!known.includes(name) || value.join('=') === '')
-        throw new UserError(`--filter is ${one}; give NAME=VALUE, where NAME is one of ${known.join(', ')}`);
+        throw invalidOption('--filter', one, `give NAME=VALUE, where NAME is one of ${known.join(', ')}`);
       return [name, value.join('=')];
     }),
   );

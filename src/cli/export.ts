@@ -10,7 +10,7 @@ import { exportCampaign } from '../gateway/export';
 import { recordedOf } from '../gateway/served';
 import { modelOf } from '../policy/base-model';
 import { createMerger } from '../policy/merge';
-import { UserError } from './errors';
+import { invalidOption } from './errors';
 import { exportRollouts } from './export-rollouts';
 import { type CommonOptions, homeOf } from './options';
 import { pythonPath } from './project';
@@ -27,15 +27,14 @@ export interface ExportOptions extends CommonOptions {
 export async function exportTo(name: string, folder: string, options: ExportOptions): Promise<string> {
   const { baseModel, license, rollouts, filter } = options;
   if (rollouts) return exportRollouts(name, folder, options);
-  if (filter) throw new UserError('--filter selects rollouts; add --rollouts');
+  if (filter) throw invalidOption('--filter', filter.join(' '), 'it selects rollouts: add --rollouts');
   const home = homeOf(options);
   requireReported({ home: home.root, name });
   const report = readReport({ home: home.root, name });
   const publicName = /^[\w.-]+(\/[\w.-]+)?$/;
   if (baseModel !== undefined && !publicName.test(baseModel))
-    throw new UserError(`--base-model is ${baseModel}; give the name by which others know it, such as OWNER/MODEL`);
-  if (!/^[\w.+-]+$/.test(license))
-    throw new UserError(`--license is ${license}; give its short name, such as apache-2.0`);
+    throw invalidOption('--base-model', baseModel, 'give its public name, such as OWNER/MODEL');
+  if (!/^[\w.+-]+$/.test(license)) throw invalidOption('--license', license, 'give its short name, such as apache-2.0');
   const [own = ''] = modelOf(report.campaign.baseModel).split('@');
   const store = await openStore(home.root);
   const { baselines, sampling } = await recordedOf(store, name);

@@ -19,7 +19,7 @@ import { createMerger } from '../policy/merge';
 import { pluginPath, withPlugins } from '../plugins';
 import type { Registry } from '../registry';
 import { note, print } from '../terminal';
-import { InputError, messageOf, UserError } from './errors';
+import { InputError, invalidOption, messageOf, UserError } from './errors';
 import { parseFields } from './input';
 import { type CommonOptions, homeOf } from './options';
 import { listenAt, requireFree } from './ports';
@@ -206,7 +206,7 @@ function namedServer({ policyServer, model }: GatewayOptions): string | undefine
   const [problem] = parseFields(schema, { [name]: url }).problems ?? [];
   if (problem) throw new InputError(problem);
   if (model === undefined) return url;
-  throw new UserError(`--model is of a server that is started, and ${name} names one that runs; leave one of them out`);
+  throw invalidOption('--model', model, `${name} names a server that already runs; leave one of them out`);
 }
 
 /** By what the home has kept of folders (trainer/model_folder.py). @throws UserError */

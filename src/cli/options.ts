@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { plainText } from '../domain/plain-text';
 import { type QueueName, type Stage, stages, taskQueues } from '../domain/work';
-import { UserError } from './errors';
+import { InputError, UserError } from './errors';
 import { temporalPort, uiPort } from './ports';
 import { type Home, homeAt } from './project';
 
@@ -137,7 +137,10 @@ export const yes = option('--yes', 'do not ask for confirmation');
 /** The end of the input and Ctrl-C are no. @throws UserError where there is no terminal to ask on. */
 export async function confirmed(what: string, signal?: AbortSignal): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY)
-    throw new UserError(`no terminal to confirm on; pass --yes to ${what}`);
+    throw new InputError({
+      ...{ code: 'missing_field', field: '--yes', reason: 'is missing, and there is no terminal to confirm on' },
+      fix: `pass --yes to ${what}`,
+    });
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
     lines.once('SIGINT', () => lines.close());

@@ -14,7 +14,7 @@ import type { ArtifactStore } from '../../store/store';
 import { campaignSchema } from '../../domain/campaign';
 import type { Candidate, LabelPass } from '../../domain/capability';
 import { spentOf } from '../../llm/spending';
-import { messageOf, UserError } from '../errors';
+import { invalidOption, messageOf, UserError } from '../errors';
 import { type Home, isReservedName } from '../project';
 import type { Conversations } from './conversations';
 import { analysisHtml } from './page';
@@ -48,9 +48,9 @@ export function nameOf(home: Pick<Home, 'root'>, [file = '']: readonly string[],
     .match(/[a-z0-9]+/g);
   const name = given ?? (words?.join('-').slice(0, 63) || 'analysis');
   const parsed = campaignSchema.shape.name.safeParse(name);
-  if (!parsed.success) throw new UserError(`--name is "${name}"; it must be ${parsed.error.issues[0]?.message}`);
+  if (!parsed.success) throw invalidOption('--name', `"${name}"`, `it must be ${parsed.error.issues[0]?.message}`);
   if (isReservedName(name) || existsSync(join(home.root, name, 'report.json')))
-    throw new UserError(`${home.root} has a campaign or files of its own under "${name}"; give another --name`);
+    throw invalidOption('--name', `"${name}"`, `${home.root} has a campaign or files of its own there; give another`);
   return name;
 }
 

@@ -23,7 +23,7 @@ import { analysisText } from './text';
 import { type AnalysisResult, finishedSteps, openAnalysis, reasonHere, runSteps, showProgress } from './steps';
 import { buildAnalysis } from './result';
 import { changePaths } from '../campaign-file';
-import { InputError, UserError } from '../errors';
+import { InputError, invalidOption, UserError } from '../errors';
 import { parseFields, readInput } from '../input';
 import { type CommonOptions, confirmed, homeOf } from '../options';
 import { makeHome } from '../project';
@@ -74,7 +74,11 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
   const spec = analystSpec(options, kind);
   const budget: Budget = options.maxDollars === undefined ? {} : { dollars: options.maxDollars };
   if (budget.dollars !== undefined && !spec.price)
-    throw new UserError('--max-dollars needs prices to count by; give --price-input and --price-output');
+    throw new InputError({
+      code: 'missing_field',
+      field: '--price-input',
+      fix: '--max-dollars needs --price-input and --price-output',
+    });
   const name = nameOf(home, files, options.name);
   const analyst = await kind.open(spec, undefined);
   const conversations = await loadConversations({ files, scorer: options.scorer, name, analyst, rule });
@@ -111,8 +115,7 @@ function ruleOf(given: Pick<AnalyseOptions, 'passes' | 'votes'>): SelectionRule 
   const usual = selectionRuleSchema.parse({});
   const { passes = usual.passes } = given;
   const { votes = Math.ceil((usual.votes * passes) / usual.passes) } = given;
-  if (votes > passes)
-    throw new UserError(`--votes is ${votes} and --passes is ${passes}; no capability can have more votes than passes`);
+  if (votes > passes) throw invalidOption('--votes', `${votes}`, `lower it to --passes (${passes}), or raise --passes`);
   return { ...usual, passes, votes };
 }
 

@@ -13,7 +13,7 @@ import { baseIdOf, loadCampaign } from '../campaign-file';
 import { homeCheck, temporalCheck } from '../check/machine';
 import { compareReports, writeComparison } from '../report';
 import { requireAll, requirements } from '../check/requirements';
-import { UserError } from '../errors';
+import { invalidOption, UserError } from '../errors';
 import { homeOf } from '../options';
 import { readReport } from '../reports';
 import { isTerminal } from '../watch/output';
@@ -172,11 +172,9 @@ export async function runSeeds(file: string, options: SeedsOptions, runOne = run
   const { trainingSeeds, recover, ...others } = options;
   const { trainingSeed: one, name, until, json } = others;
   if (one !== undefined)
-    throw new UserError(`--training-seed is ${one} and --training-seeds names several; give one of the two options`);
+    throw invalidOption('--training-seed', `${one}`, '--training-seeds names several; leave one of the options out');
   if (name !== undefined)
-    throw new UserError(
-      `--name is "${name}", and each of the runs has a name of its own; set \`name\` in the file instead`,
-    );
+    throw invalidOption('--name', `"${name}"`, 'each run has its own name; set `name` in the file instead');
   const named = trainingSeeds.map(
     (trainingSeed) => loadCampaign({ file, overrides: { ...options, trainingSeed } }).name,
   );
