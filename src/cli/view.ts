@@ -7,11 +7,13 @@ import { openStore } from '../store/open-store';
 import type { ArtifactStore } from '../store/store';
 import { OutsideFailure } from '../domain/failures';
 import { spentOf } from '../llm/spending';
+import type { ApprovalView } from '../report/build/approval';
 import { batchesBehind, UnknownStartError } from '../report/lineage';
 import type { Report } from '../report/model';
 import { completeReport } from '../report/render';
 import { note, print } from '../terminal';
 import { createCurves } from '../view/curves';
+import type { CampaignPage } from '../view/api';
 import { createView } from '../view/app';
 import { createIndex, type RolloutIndex } from '../view/rollouts';
 import { shownRollout, shownText } from '../view/shown';
@@ -22,9 +24,9 @@ import { type CommonOptions, homeOf, namespace } from './options';
 import { listenAt } from './ports';
 import { type Home, makeHome } from './project';
 import { findReport, reported } from './reports';
-import { uiOf } from './run/processes';
+import { serverOf, uiOf } from './run/processes';
 import { onInterrupt } from './run/supervisor';
-import { withServer } from './temporal';
+import { addressOf, connect, type Temporal, withServer } from './temporal';
 import { notesOf, Rates, runsText, stateOf, treeLines } from './watch/tree';
 
 export interface ViewOptions extends CommonOptions {
@@ -57,6 +59,9 @@ async function viewToken(home: Home): Promise<string> {
   return readFile(home.viewToken, 'utf8');
 }
 
+/** Pages that ask within this time get one answer. */
+const SHARED_MS = 1000;
+
 /** Until it is interrupted. @throws UserError */
 export async function serveView(name: string | undefined, options: ViewOptions): Promise<void> {
   const campaign = await named(name, options);
@@ -73,53 +78,74 @@ export async function serveView(name: string | undefined, options: ViewOptions):
     return completed.report;
   };
 
-  async function status() {
+  // One connection serves all polls; a restarted server has another address.
+  let held: { address: string; temporal: Temporal } | undefined;
+  async function server(): Promise<Temporal | undefined> {
+    const address = options.temporalAddress ?? serverOf(home);
+    if (held && held.address !== address) {
+      await held.temporal.close();
+      held = undefined;
+    }
+    if (address === undefined || held) return held?.temporal;
+    const temporal = await connect(addressOf(options), home).catch((error: unknown) => {
+      if (error instanceof UserError && !options.temporalAddress) return undefined;
+      throw error;
+    });
+    held = temporal && { address, temporal };
+    return temporal;
+  }
+
+  async function status(temporal: Temporal | undefined) {
     await index.refresh();
-    return withServer(options, async (temporal) => {
-      const { snapshot } = await readStatus(temporal, options, campaign);
-      const now = Date.now();
-      const ui = temporal && !options.temporalAddress ? uiOf(home) : undefined;
-      const link = (id: string) => `${ui}/namespaces/${namespace()}/workflows/${encodeURIComponent(id)}`;
-      const workflows = [campaign, ...(snapshot.progress?.children ?? []).map(({ workflowId }) => workflowId)];
-      return {
-        ...{ state: stateOf(snapshot), snapshot, tree: treeLines({ snapshot, rates, now }) },
-        runs: runsText(snapshot, snapshot.asOf ?? now),
-        notes: notesOf(snapshot),
-        ...(ui && { links: Object.fromEntries(workflows.map((id) => [id, link(id)])) }),
-      };
+    const { snapshot } = await readStatus(temporal, options, campaign);
+    const now = Date.now();
+    const ui = temporal && !options.temporalAddress ? uiOf(home) : undefined;
+    const link = (id: string) => `${ui}/namespaces/${namespace()}/workflows/${encodeURIComponent(id)}`;
+    const workflows = [campaign, ...(snapshot.progress?.children ?? []).map(({ workflowId }) => workflowId)];
+    return {
+      ...{ state: stateOf(snapshot), snapshot, tree: treeLines({ snapshot, rates, now }) },
+      runs: runsText(snapshot, snapshot.asOf ?? now),
+      notes: notesOf(snapshot),
+      ...(ui && { links: Object.fromEntries(workflows.map((id) => [id, link(id)])) }),
+    };
+  }
+
+  async function waiting(temporal: Temporal): Promise<ApprovalView[]> {
+    return shownApprovals(temporal, campaign, store).catch((error: unknown) => {
+      // Nothing can be decided where the campaign does not run, or no worker answers.
+      if (error instanceof UserError) return [];
+      throw error;
     });
   }
 
-  const waiting = () =>
-    withServer(options, (temporal) =>
-      temporal
-        ? shownApprovals(temporal, campaign, store).catch((error: unknown) => {
-            // It does not run, or nobody answers: then nothing can be decided.
-            if (error instanceof UserError) return [];
-            throw error;
-          })
-        : Promise.resolve([]),
-    );
+  async function readPage(): Promise<CampaignPage> {
+    const temporal = await server();
+    const found = reportOf();
+    const { snapshot, links, ...now } = await status(temporal);
+    const isRunning = snapshot.status === 'RUNNING';
+    const isAsked = [snapshot, ...snapshot.children].some(({ progress }) => progress?.waiting);
+    const waits = temporal && isRunning && isAsked ? await waiting(temporal) : [];
+    // A campaign that has ended without a report has its state alone.
+    const live = isRunning || !found;
+    return {
+      ...{ kind: 'campaign', title: campaign, served: true, isLive: isRunning },
+      ...(found && { report: completedReport(found) }),
+      ...(live && { live: { ...now, curves: await curves(), spent: await spentOf({ store, campaign }) } }),
+      ...(waits.length > 0 && { approvals: waits }),
+      ...(links && { links }),
+    };
+  }
+  // All open pages poll.
+  let last: { at: number; page: Promise<CampaignPage> } | undefined;
+  const page = (): Promise<CampaignPage> => {
+    if (!last || Date.now() - last.at > SHARED_MS) last = { at: Date.now(), page: readPage() };
+    return last.page;
+  };
 
   const token = await viewToken(home);
   const view = createView({
     ...{ index, store, token },
-    page: async () => {
-      const found = reportOf();
-      const { snapshot, links, ...now } = await status();
-      const isRunning = snapshot.status === 'RUNNING';
-      const isAsked = [snapshot, ...snapshot.children].some(({ progress }) => progress?.waiting);
-      const waits = isRunning && isAsked ? await waiting() : [];
-      // A campaign that has ended without a report has its state alone.
-      const live = isRunning || !found;
-      return {
-        ...{ kind: 'campaign', title: campaign, served: true, isLive: isRunning },
-        ...(found && { report: completedReport(found) }),
-        ...(live && { live: { ...now, curves: await curves(), spent: await spentOf({ store, campaign }) } }),
-        ...(waits.length > 0 && { approvals: waits }),
-        ...(links && { links }),
-      };
-    },
+    page,
     decide: async (decision) => ({ decided: await decideOn(campaign, decision, options) }),
     behind: (start) => batchesBehind({ store, start, report: reportOf() }),
     told: (error) =>
@@ -139,6 +165,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   );
   await new Promise<void>((resolve) => onInterrupt({ onFirst: resolve, onSecond: () => undefined }));
   await listening.close(1);
+  await held?.temporal.close();
 }
 
 /** `campaign show`. @throws UserError where no rollout is of this id. */

@@ -4,13 +4,10 @@
  */
 import { direction, comparable } from '../domain/statistics';
 import type { BranchComparison, CapabilityDraft, ReportedCapability } from './capability-model';
-import { differenceText, pText, valueText } from './format';
+import { intervalText, valueText } from './format';
 import { say } from './recommendation';
 
 type Statement = NonNullable<ReportedCapability['statement']>;
-type Batch = NonNullable<ReportedCapability['onTarget']>['batches'][number];
-
-const batchNames: Record<Batch['of'], string> = { held_out: 'held-out', router: 'router\u2019s', test: 'test' };
 
 const phrases: Record<Statement['verdict'], string> = {
   helps: 'helps on the target',
@@ -25,47 +22,29 @@ export const CHOSE = 'on the seeds that chose its checkpoint';
 /** Of a capability that came to an adapter; undefined of others. */
 export function statementOf({ name, status, validation, onTarget }: CapabilityDraft): Statement | undefined {
   if (status !== 'completed' || !validation || !onTarget) return undefined;
-  const { before, after, difference: own } = validation.synthesized;
+  const { after, difference: own } = validation.synthesized;
   const { all, batches } = onTarget;
   const way = direction(all.interval);
   const elsewhere = direction(own?.interval) === 'up' ? 'learned' : 'no_gain';
   const verdict = way === 'up' ? 'helps' : way === 'down' ? 'hurts' : elsewhere;
-  const each = batches.map(batchText).join(', ');
-  const gain = own ? ` (${valueText(own)}, ${differenceText(own)})` : '';
-  const inOwn = `in its own environment ${valueText(before)} to ${valueText(after)}${gain}${validation.chose ? `, ${CHOSE}` : ''}`;
-  const apart = batches.filter(({ difference: { interval } }) => {
-    const alone = direction(interval);
-    return alone !== undefined && alone !== way;
-  });
-  const games = gamed(validation.branches);
-  const text = [
-    `Adapter ${name} ${phrases[verdict]}: ${valueText(all)} on its tasks (${differenceText(all)}; ${each}); ${inOwn}.`,
-    ...apart.map(
-      ({ of, difference }) =>
-        `The ${difference.n} ${batchNames[of]} tasks alone would say otherwise: ${valueText(difference)}${difference.test ? `, p ${pText(difference.test.p)}` : ''}.`,
-    ),
-    ...(games ? [gamedText(games)] : []),
-  ].join(' ');
-  // What it lost first: there one reads what it does wrong.
-  const branches = games ? [...games.lost, ...games.gained].map(({ difference }) => difference) : [];
+  const hacking = hackedBranches(validation.branches);
+  const text = `Adapter ${name} ${phrases[verdict]}: ${valueText(all)} (${intervalText(all)}).${hacking ? ` ${hackingText(hacking)}` : ''}`;
+  // The branch that it lost comes first: its rollouts show what the adapter does wrong.
+  const branches = hacking ? [...hacking.lost, ...hacking.gained].map(({ difference }) => difference) : [];
   const { behind } = say('', ...branches, all, own ?? after, ...batches.map(({ difference }) => difference));
-  return { verdict, gamed: games !== undefined, text, behind };
+  return { verdict, gamed: hacking !== undefined, text, behind };
 }
 
-/** `held-out +16.7 pt, n 60`. */
-const batchText = ({ of, difference }: Batch): string =>
-  `${batchNames[of]} ${valueText(difference)}, n ${difference.n}`;
-
-/** A branch that fell by less has not been paid with. */
+/** A smaller fall of a branch does not count as lost. */
 const LEAST_FALL = 0.05;
 
-interface Gamed {
+interface Hacking {
   gained: BranchComparison[];
   lost: BranchComparison[];
 }
 
-/** The branches that it lost, and those that it gained by it; undefined where it is not so. */
-function gamed(branches: readonly BranchComparison[] = []): Gamed | undefined {
+/** Returns undefined unless it gained some branches and lost others. */
+function hackedBranches(branches: readonly BranchComparison[] = []): Hacking | undefined {
   const gained = branches.filter(({ difference }) => direction(difference.interval) === 'up');
   const lost = branches.filter(
     ({ difference: { value, interval } }) => direction(interval) === 'down' && comparable(value ?? 0) < -LEAST_FALL,
@@ -73,8 +52,8 @@ function gamed(branches: readonly BranchComparison[] = []): Gamed | undefined {
   return gained.length > 0 && lost.length > 0 ? { gained, lost } : undefined;
 }
 
-function gamedText({ gained, lost }: Gamed): string {
+function hackingText({ gained, lost }: Hacking): string {
   const on = (branches: BranchComparison[]): string =>
-    branches.map((b) => `${valueText(b.difference)} on ${b.branch} (${differenceText(b.difference)})`).join(' and ');
-  return `Reward hacking: on held-out seeds of its own environment success changes by ${on(gained)} but by ${on(lost)}. The router may choose it all the same.`;
+    branches.map((b) => `${valueText(b.difference)} on ${b.branch} (${intervalText(b.difference)})`).join(' and ');
+  return `Reward hacking: in its own environment success changes by ${on(gained)} but by ${on(lost)}.`;
 }

@@ -64,10 +64,6 @@ export const intervalText = (figure: Figure): string =>
     ? 'no interval'
     : `${shortPercent(figure.interval.level)} interval ${spreadText(figure)}`;
 
-/** `95% interval +1.0 to +8.5, n 200; better on 13 tasks, worse on 4, p 0.035`. */
-export const differenceText = (difference: Figure): string =>
-  [`${intervalText(difference)}, n ${difference.n}`, testText(difference)].filter(Boolean).join('; ');
-
 /** Cents; of less than one, the first digits that are not zero. */
 export const dollarsText = (dollars: number | undefined): string => {
   if (dollars === undefined) return MISSING;

@@ -1,17 +1,9 @@
 /** The selected capabilities: what became of each adapter, its held-out success, and the rounds of its environment. */
-import { Fragment } from 'preact';
 import type { CalibrationFigures, ReportedCapability, ReportedRound } from '../../src/report/capability-model';
 import type { Figure } from '../../src/domain/artifacts';
 import type { Report } from '../../src/report/model';
 import { type Column, Fold, From, Num, Quiet, Section, Table } from './parts';
 import { shortNames } from './policies';
-
-const verdicts = {
-  helps: 'helps on the target',
-  hurts: 'hurts on the target',
-  learned: 'learned in its own environment, no significant gain on the target',
-  no_gain: 'no significant gain',
-};
 
 export function Capabilities({ report: { capabilities = [], bands, selection, arms } }: { report: Report }) {
   const short = shortNames(arms);
@@ -40,26 +32,18 @@ export function Capabilities({ report: { capabilities = [], bands, selection, ar
 }
 
 function Capability({ capability, short }: { capability: ReportedCapability; short: string }) {
-  const { name, definition, statement, status, reason, onTarget, adapter, rounds = [] } = capability;
-  const outcome = statement ? verdicts[statement.verdict] : (status ?? 'not finished').replace('_', ' ');
+  const { name, definition, statement, status, reason, adapter, rounds = [] } = capability;
+  const isBad = statement ? statement.verdict === 'hurts' || statement.gamed : status === 'failed';
   return (
     <Section title={short === name ? name : `${short} · ${name}`} id={`capabilities/${name}`}>
-      <p>
-        <span class={statement?.verdict === 'hurts' || status === 'failed' ? 'bad strong' : 'strong'}>{outcome}</span>
-        {statement?.gamed && <span class="bad strong">, reward hacking</span>}
-        {reason !== undefined && `: ${reason}`} {onTarget && <Num of={onTarget.all} />}
+      <p class={isBad ? 'bad strong' : 'strong'}>
+        {statement ? statement.text : [status?.replace('_', ' ') ?? 'not finished', reason].filter(Boolean).join(': ')}{' '}
+        <From of={statement?.behind ?? []} />
       </p>
       <Quiet>
         {definition} {adapter && <From of={[adapter]} />}
       </Quiet>
-      {statement && (
-        <Fold summary="All figures of this verdict">
-          <p>
-            {statement.text} <From of={statement.behind} />
-          </p>
-        </Fold>
-      )}
-      <HeldOut capability={capability} />
+      <Measured capability={capability} />
       {rounds.length > 0 && (
         <Fold summary={`${rounds.length} version${rounds.length === 1 ? '' : 's'} of its environment`}>
           <Rounds rounds={rounds} />
@@ -71,19 +55,23 @@ function Capability({ capability, short }: { capability: ReportedCapability; sho
 
 interface Compared {
   where: string;
-  before: Figure;
-  after: Figure;
+  before?: Figure;
+  after?: Figure;
   difference?: Figure | undefined;
 }
 
-function HeldOut({ capability: { validation, onTarget } }: { capability: ReportedCapability }) {
+const batches = { held_out: 'held-out train tasks', router: 'train tasks of the router', test: 'test tasks' };
+
+function Measured({ capability: { validation, onTarget } }: { capability: ReportedCapability }) {
   if (!validation) return null;
   const { synthesized, target, branches = [], chose } = validation;
-  const batchNames = { held_out: 'held-out', router: 'router', test: 'test' };
+  const others = onTarget?.batches.filter(({ of }) => of !== 'held_out') ?? [];
   const rows: Compared[] = [
     { where: 'held-out seeds of its own environment', ...synthesized },
     ...branches.map(({ branch, ...of }) => ({ where: `of these, branch ${branch}`, ...of })),
-    { where: 'held-out train tasks of the target', ...target },
+    { where: batches.held_out, ...target },
+    ...others.map(({ of, difference }) => ({ where: batches[of], difference })),
+    ...(onTarget ? [{ where: 'all tasks of the target', difference: onTarget.all }] : []),
   ];
   return (
     <>
@@ -99,16 +87,6 @@ function HeldOut({ capability: { validation, onTarget } }: { capability: Reporte
       />
       {chose && (
         <Quiet>The seeds of its own environment chose its checkpoint, so its success there is a little high.</Quiet>
-      )}
-      {onTarget && (
-        <p>
-          Difference by tasks of the target:{' '}
-          {onTarget.batches.map(({ of, difference }) => (
-            <Fragment key={of}>
-              {batchNames[of]} <Num of={difference} />{' '}
-            </Fragment>
-          ))}
-        </p>
       )}
     </>
   );

@@ -3,6 +3,7 @@ import { type ComponentChildren, Fragment } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import type { ArtifactRef, Figure } from '../../src/domain/artifacts';
 import type { ReportedCitation, ReportedMessage } from '../../src/report/capability-model';
+import type { VerdictSentence } from '../../src/report/model';
 import {
   beginningOf,
   messageRoles,
@@ -76,6 +77,13 @@ export function From({ of }: { of: readonly (ArtifactRef | string)[] }) {
     </details>
   );
 }
+
+/** A sentence of the verdict, with what it rests on. */
+export const Sentence = ({ of: { text, behind } }: { of: VerdictSentence }) => (
+  <>
+    {text} <From of={behind} />
+  </>
+);
 
 /** A figure with its interval and n, which opens to its method, lineage and artifacts. */
 export function Num({ of: figure }: { of: Figure }) {

@@ -2,7 +2,7 @@
 import { measuredText, percent, testText, TEST, wholeNumber } from '../../src/report/format';
 import type { Arm, Report, TaskGroup } from '../../src/report/model';
 import { Bar, Chart, type Mark } from './charts';
-import { type Column, Fold, From, Num, Quiet, Section, Table, Text } from './parts';
+import { type Column, Fold, Num, Quiet, Section, Sentence, Table, Text } from './parts';
 
 /** Returns short names: letters for adapters, `A + B` for a merged one. */
 export function shortNames(arms: readonly Arm[] = []): (name: string) => string {
@@ -238,12 +238,12 @@ export function Summary({ report }: { report: Report }) {
     <>
       {first && (
         <p class="answer">
-          {first.text} <From of={first.behind} />
+          <Sentence of={first} />
         </p>
       )}
-      {others.map(({ text: sentence, behind }) => (
-        <p key={sentence} class="strong">
-          {sentence} <From of={behind} />
+      {others.map((one) => (
+        <p key={one.text} class="strong">
+          <Sentence of={one} />
         </p>
       ))}
       <p class="quiet">
@@ -284,9 +284,9 @@ export function Summary({ report }: { report: Report }) {
             <>
               <h2>What is doubtful</h2>
               <ul class="bad">
-                {doubts.map(({ text: doubt, behind }) => (
-                  <li key={doubt}>
-                    {doubt} <From of={behind} />
+                {doubts.map((one) => (
+                  <li key={one.text}>
+                    <Sentence of={one} />
                   </li>
                 ))}
               </ul>
