@@ -15,7 +15,6 @@ import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { parse, stringify } from 'yaml';
 import { analyse } from '../../src/cli/analyse/run';
-import type { RolloutPage } from '../../src/view/api';
 import { conversations, fileOf, startAnalyst } from '../support/analyse-endpoint';
 import { type OpenBrowser, openBrowser } from '../support/browser';
 
@@ -53,15 +52,14 @@ async function viewing(name: string, look: (url: string) => Promise<void>): Prom
   }
 }
 
-/** Four pictures of what is at an address, once it shows `wanted`, which may be below what a phone shows first. */
-async function shoot(browser: OpenBrowser, name: string, url: string, wanted: string, isBelow = false): Promise<void> {
+/** Four pictures of what is at an address, once it shows `wanted`. */
+async function shoot(browser: OpenBrowser, name: string, url: string, wanted: string): Promise<void> {
   if (!only.test(name)) return;
   for (const width of [1300, 420])
     for (const colorScheme of ['light', 'dark'] as const) {
       const page = await browser.open({ url, context: { viewport: { width, height: 860 }, colorScheme } });
       const shown = page.locator(wanted).first();
       await shown.waitFor({ timeout: 600_000 });
-      if (isBelow) await shown.scrollIntoViewIfNeeded();
       await page.waitForTimeout(500);
       const cut = await page.evaluate('document.documentElement.scrollWidth - window.innerWidth');
       if (cut !== 0) throw new Error(`${name} is ${String(cut)} pixels wider than ${width}`);
@@ -122,14 +120,10 @@ async function main(): Promise<void> {
       for (const view of ['summary', 'policies', 'analysis', 'capabilities', 'training', 'router', 'run'])
         await shoot(browser, view, `${url}#${view}`, `nav a[href="#${view}"][aria-current]`);
       await shoot(browser, 'conversations', `${url}#conversations`, 'tbody a');
-      const first = async (asked: string) => {
-        const answer = await fetch(`${url}/api/rollouts?stage=test&${asked}`);
-        return ((await answer.json()) as RolloutPage).rollouts[0]!;
-      };
-      const { id, task } = await first('arm=refuse_forbidden_actions&outcome=failed');
-      await shoot(browser, 'conversation', `${url}#conversation/${id}`, '.messages');
-      const { id: other } = await first(`arm=trace&task=${task}`);
-      await shoot(browser, 'beside', `${url}#conversation/${id}/${other}`, '.beside article + article .messages', true);
+      const list = await browser.open({ url: `${url}#conversations` });
+      const place = await list.locator('tbody a').first().getAttribute('href', { timeout: 60_000 });
+      await list.close();
+      await shoot(browser, 'conversation', url + place, '.messages');
     });
     if (only.test('comparison')) {
       await ran(browser, ['--training-seed', '2'], 'demo-s2');

@@ -142,21 +142,17 @@ export function Conversations({ query }: { query: string }) {
 const hasFirst = ({ facets }: RolloutPage): boolean =>
   Object.entries(FIRST).every(([name, wanted]) => facets[name]?.some(({ value }) => value === wanted));
 
-const addressOf = (id: string | undefined, query = '') => id && `api/rollouts/${encodeURIComponent(id)}?${query}`;
-
-/** `id` is one conversation, or `ONE/OTHER` for two beside each other. `query` has the list's filters, and the message to scroll to. */
+/** `query` has the list's filters, and the message to scroll to. */
 export function Conversation({ id, query }: { id: string; query: string }) {
-  const [one, other] = id.split('/');
   const filters = new URLSearchParams(query);
   const message = filters.get('message');
   filters.delete('message');
-  const first = useAnswer<ShownRollout>(addressOf(one, String(filters)));
-  const second = useAnswer<ShownRollout>(addressOf(other));
-  const { previous, next } = first.answer ?? {};
+  const { answer, problem } = useAnswer<ShownRollout>(`api/rollouts/${encodeURIComponent(id)}?${filters}`);
+  const { previous, next } = answer ?? {};
   const linkTo = (to: string) => `#conversation/${to}?${filters}`;
   useEffect(() => {
-    if (message !== null && first.answer) document.querySelector('.cited')?.scrollIntoView({ block: 'center' });
-  }, [message, first.answer]);
+    if (message !== null && answer) document.querySelector('.cited')?.scrollIntoView({ block: 'center' });
+  }, [message, answer]);
   useEffect(() => {
     const pressed = ({ key, target, ctrlKey, metaKey }: KeyboardEvent) => {
       const to = key === 'j' ? next : key === 'k' ? previous : undefined;
@@ -166,17 +162,6 @@ export function Conversation({ id, query }: { id: string; query: string }) {
     window.addEventListener('keydown', pressed);
     return () => window.removeEventListener('keydown', pressed);
   }, [previous, next, String(filters)]);
-  const pair = [first.answer, second.answer].map((answer) => answer?.messages ?? []);
-  const differs = pair[0]?.findIndex(
-    ({ role, text: said }, n) => role !== pair[1]?.[n]?.role || said !== pair[1][n]?.text,
-  );
-  if (other !== undefined)
-    return (
-      <div class="beside">
-        <Shown {...first} marked={differs} />
-        <Shown {...second} marked={differs} />
-      </div>
-    );
   return (
     <>
       <p class="steps">
@@ -184,14 +169,17 @@ export function Conversation({ id, query }: { id: string; query: string }) {
         <a href={`#conversations?${filters.size > 0 ? filters : 'page=0'}`}>list</a>
         {next === undefined ? <span class="quiet">last</span> : <a href={linkTo(next)}>next (j) →</a>}
       </p>
-      <Shown {...first} marked={message === null ? undefined : Number(message)} />
+      {answer ? (
+        <Shown shown={answer} marked={message === null ? undefined : Number(message)} />
+      ) : (
+        <Waits problem={problem} />
+      )}
     </>
   );
 }
 
-function Shown({ answer, problem, marked }: Answer<ShownRollout> & { marked?: number | undefined }) {
-  if (!answer) return <Waits problem={problem} />;
-  const { id, task, attempt, outcome, reward, facts, madeFrom, messages, cited, others, tools, reference } = answer;
+function Shown({ shown, marked }: { shown: ShownRollout; marked: number | undefined }) {
+  const { id, task, attempt, outcome, reward, facts, madeFrom, messages, cited, others, tools, reference } = shown;
   const [reason] = cited;
   return (
     <article>
@@ -227,11 +215,11 @@ function Shown({ answer, problem, marked }: Answer<ShownRollout> & { marked?: nu
         <Facts facts={madeFrom.map(({ name, value }) => [name, value])} />
       </Fold>
       {others.length > 0 && (
-        <Fold summary={`Beside another attempt at this task (${others.length})`}>
+        <Fold summary={`Other attempts at this task (${others.length})`}>
           <ul>
             {others.map(({ id: other, name }) => (
               <li key={other}>
-                <a href={`#conversation/${id}/${other}`}>{name}</a>
+                <a href={`#conversation/${other}`}>{name}</a>
               </li>
             ))}
           </ul>

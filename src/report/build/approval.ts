@@ -9,7 +9,7 @@ import type { CalibrationReport, SynthesisRound } from '../../domain/calibration
 import type { Candidate, Selection } from '../../domain/capability';
 import type { SelectionResult } from '../../domain/results';
 import type { ReportedEvidence } from '../capability-model';
-import { citationOf } from './quotes';
+import { citationOf, excerpt } from './quotes';
 import { passesOf, readSelection } from './selection';
 
 type Statistics = Pick<Selection['capabilities'][number], 'coverage' | 'delta'>;
@@ -41,6 +41,9 @@ export type ApprovalView = { waiting: Pick<Waiting, 'of' | 'names'> & Partial<Wa
   { capabilities: CapabilityView[] } | { environment: EnvironmentView }
 );
 
+/** Messages that are shown before the last answer. */
+const SHOWN_BEFORE = 8;
+
 export async function capabilitiesView(o: {
   store: ArtifactStore;
   rollouts: ArtifactRef;
@@ -48,10 +51,13 @@ export async function capabilitiesView(o: {
 }): Promise<CapabilityView[]> {
   const { result } = o;
   const { selection, evidence, examples, labeled } = await readSelection(o);
-  /** The last answer of a trajectory, where no step of it is cited. */
+  /** The end of a trajectory without cited steps, with the request in view where it is short. */
   const ending = (rollout: string) => {
-    const last = labeled.quoted.get(rollout)?.messages.findLastIndex(({ role }) => role === 'assistant') ?? -1;
-    return citationOf({ rollout, message: last < 0 ? undefined : last, says: 'the last answer of one' }, labeled);
+    const messages = labeled.quoted.get(rollout)?.messages ?? [];
+    const last = messages.findLastIndex(({ role }) => role === 'assistant');
+    const message = last < 0 ? undefined : last;
+    const context = excerpt(messages, message, { neighbours: SHOWN_BEFORE }).filter(({ role }) => role !== 'system');
+    return { ...citationOf({ rollout, message, says: 'how one of its conversations ends' }, labeled), context };
   };
   return result.selected.map(({ candidate, votes }) => {
     const { name } = candidate;
