@@ -82,7 +82,7 @@ const trainingSchema = z
       .default('group')
       .describe('Normalizes rewards by the standard deviation of group or batch.'),
     maskReadOnlyTurns: z.boolean().default(true).describe('Turns that only call read-only tools carry no loss.'),
-    checkpointEvery: count.default(5).describe('Steps between candidates for the best iteration.'),
+    checkpointEvery: count.default(5).describe('Steps between candidates for the best checkpoint.'),
     threads: count.default(8).describe('Torch threads of one trainer.'),
     dtype: z.enum(['float32', 'bfloat16']).default('float32').describe('Number format of base model and adapter.'),
     tokensPerForward: count.default(4096).describe('Padded tokens of a forward pass; a longer row goes alone.'),
@@ -224,7 +224,7 @@ export const campaignFields = z.strictObject({
       trials: count.default(1).describe('Rollouts of each of them.'),
     })
     .prefault({})
-    .describe('Choice and validation of the best iteration.'),
+    .describe('Choice and validation of the best checkpoint.'),
   router: kindSpecSchema
     .extend({ kind: z.string().default('learned'), ...outcomeMatrixFields })
     .prefault({})
