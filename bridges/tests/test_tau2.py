@@ -1,35 +1,12 @@
-"""The tau2-bench bridge where test/contract/tau2.test.ts doesn't look: start-up, prompts, judge, checkout."""
+"""The tau2-bench bridge where test/contract/tau2.test.ts does not look: prompts, turns, judge."""
 
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 from bridges.tau2.library import load
 
 VERSION = load(None)
-ROOT = Path(__file__).parents[2]
 STOP = {"role": "user", "content": "thanks ###STOP###"}
-
-
-def start(*arguments: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "bridges.tau2", *arguments]
-    return subprocess.run(command, input="", cwd=ROOT, capture_output=True, text=True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "problem"),
-    [
-        (["retial"], "bridges.tau2: domains: retial is none of tau2-bench's: mock, airline"),
-        (["mock", "--checkout", "/no/such"], "bridges.tau2: checkout: /no/such has no src/tau2; name the folder"),
-    ],
-)
-def test_bad_arguments_are_one_line(arguments, problem):
-    ended = start(*arguments)
-    assert ended.returncode == 1
-    assert ended.stdout == ""
-    assert len(ended.stderr.splitlines()) == 1 and ended.stderr.startswith(problem)
 
 
 def methods(*domains: str):

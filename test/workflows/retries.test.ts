@@ -29,13 +29,13 @@ async function loseWorker(): Promise<never> {
   throw new Error('too late');
 }
 
-test('after 100 attempts in an outage and 20 lost workers with progress between them, all own faults are left', async () => {
+test('after 100 attempts in an outage and 6 lost workers with progress between them, all own faults are left', async () => {
   let [attempts, faults] = [0, 0];
   const { record } = await play({ heartbeatSeconds: 1 }, () => ({
     train: async () => {
       attempts++;
       if (attempts <= 100) throw new OutsideFailure('PolicyServerUnavailable', 'connect ECONNREFUSED');
-      if (attempts <= 120) {
+      if (attempts <= 106) {
         markProgress();
         await loseWorker();
       }

@@ -16,7 +16,7 @@ from trainer.__main__ import main
 from trainer.command import REFUSED
 from trainer.peft_folder import read_peft_folder
 from trainer.tests.conftest import save_adapter
-from trainer.tests.train_harness import CONFIG, ROOT, WEIGHTS, changed_config, changed_weights, copy_of
+from trainer.tests.train_harness import CONFIG, WEIGHTS, changed_config, changed_weights, copy_of
 
 FILES = [CONFIG, WEIGHTS]
 
@@ -135,25 +135,6 @@ def test_what_can_not_be_merged(parts, tmp_path, capfd, change, said):
     assert out == "" and len(err.splitlines()) == 1
     assert err.startswith("merge: adapters.1") and said in err
     assert not (tmp_path / "merged").exists()
-
-
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        ({"adapters": [{"path": "x"}]}, "adapters.0.weight: required; add it"),
-        ({"adapters": [{"path": "x", "weight": float("nan")}]}, "adapters.0.weight NaN: must be a finite number"),
-        ({"output": "x"}, 'output "x": no such field'),
-        ({"output_dir": str(ROOT / "trainer")}, "holds something that is no adapter; name a new folder"),
-        (None, "merge: --in "),
-    ],
-)
-def test_bad_jobs(tmp_path, capfd, changes, said):
-    argv = job_of(tmp_path, {}, **{"adapters": [{"path": "x", "weight": 1}], **(changes or {})})
-    if changes is None:
-        Path(argv[2]).unlink()
-    assert main(argv) == REFUSED
-    err = capfd.readouterr().err
-    assert said in err and len(err.splitlines()) == 1
 
 
 def test_a_part_is_never_replaced(parts, tmp_path, capfd):

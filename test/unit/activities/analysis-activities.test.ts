@@ -10,7 +10,7 @@ import { openFolderStore } from '../../../src/store/open-store';
 import type { ArtifactRef } from '../../../src/domain/artifacts';
 import { selectionRuleSchema } from '../../../src/domain/campaign';
 import { selectionSchema, type Lacking, type LabelPass } from '../../../src/domain/capability';
-import { OutsideFailure, type FailureType } from '../../../src/domain/failures';
+import { OutsideFailure } from '../../../src/domain/failures';
 import { defineKind, kindOf } from '../../../src/domain/kinds';
 import type { ScoredRollout } from '../../../src/domain/rollout';
 import { registry } from '../../support/kinds';
@@ -260,17 +260,5 @@ describe('a campaign and `campaign analyse` over the same rollouts', () => {
     expect(calls.splice(0).sort()).toEqual(all);
     await inCampaign(ref);
     expect(calls).toEqual([]);
-  });
-
-  test('an endpoint that fails one pass for good stops all of them, as it fails a campaign; an answer of one does not', async () => {
-    const failing = (type: FailureType): Analyst => ({
-      ...open(),
-      label: async ({ pass }) => {
-        if (pass === 1) throw Object.assign(new OutsideFailure(type, 'half a reply'), { retryable: false });
-        return labels;
-      },
-    });
-    await expect(analysed('third', failing('LanguageModelFailed'))).rejects.toThrow('half a reply');
-    await analysed('fourth', failing('AnswerInvalid'));
   });
 });

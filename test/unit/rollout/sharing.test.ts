@@ -1,7 +1,6 @@
 /** Batches of one setting that ask for some of the same rollouts: each is played once, whoever asks. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
-import { type ArtifactStore, readJson } from '../../../src/store/store';
+import type { ArtifactStore } from '../../../src/store/store';
 import type { RollOutOptions, RolloutBatch } from '../../../src/rollout/engine';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { played } from '../../support/played';
@@ -106,12 +105,4 @@ test('a batch that fails leaves the turn to the next', async () => {
     played(options({ tasks: ['n-2'] })),
   ]);
   expect([first.status, second.status]).toEqual(['rejected', 'fulfilled']);
-});
-
-test('a batch leads to the tools of its environment', async () => {
-  const { summary } = await played(options({ tasks: ['n-0'], attempts: 1 }));
-  const { tools } = await options().environment.describe();
-  const { inputs } = await store.provenance(summary.ref);
-  expect(tools).not.toEqual([]);
-  expect(await Promise.all(inputs.map((ref) => readJson(store, ref, z.unknown())))).toEqual([tools]);
 });

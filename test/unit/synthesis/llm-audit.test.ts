@@ -30,30 +30,9 @@ it.each(sample(fair, 2))('%s passes', async (what, source) => {
   if (what!.startsWith('the example')) expect(source!.split('\n').length).toBeLessThan(180);
 });
 
-describe('a module without tools', () => {
-  it.each<[string, [string, string][], RegExp]>([
-    [
-      'any text of some length',
-      [['words.includes(word) && words.includes(topic) && !copied && new Set(words).size * 2 > words.length', 'true']],
-      /always saying "[^]*succeeds on/,
-    ],
-    [
-      'the words of the request again and again',
-      [
-        ['!copied && new Set(words).size * 2 > words.length', 'true'],
-        ['state.special ? sentences === state.count : sentences > state.count', 'sentences > 3'],
-        ['written(state, state.special ? state.count : state.count + 1)', 'written(state, 8)'],
-      ],
-      /the request's own words, five times succeeds on/,
-    ],
-    [
-      'twins on which the special thing is right, too',
-      [[': sentences > state.count', ': sentences > 0']],
-      /shortcut "always"/,
-    ],
-  ])('that pays for %s is found', async (_, changes, finding) => {
-    expect(await findingsOf(changed(writing, ...changes))).toMatch(finding);
-  });
+test('a module without tools that pays for any text of some length is found', async () => {
+  const right = 'words.includes(word) && words.includes(topic) && !copied && new Set(words).size * 2 > words.length';
+  expect(await findingsOf(changed(writing, [right, 'true']))).toMatch(/always saying "[^]*succeeds on/);
 });
 
 describe('what is found where observations are JSON', () => {
