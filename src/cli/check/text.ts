@@ -88,7 +88,7 @@ export function costLines(o: { tasks: TargetTasks; work: PlannedWork; cost: Cost
 
 export function requestLines({ questions, total, trajectory, budget }: LanguageModelPlan): string[] {
   const line = (name: string, o: { requests: Range; tokens: Range; dollars?: Range }) =>
-    `${name}: ${between(o.requests, wholeNumber)} requests, ${between(o.tokens, short)} tokens, ${o.dollars ? `${between(o.dollars, rounded)} dollars` : 'no price'}`;
+    `${name}: requests ${between(o.requests, wholeNumber)}, tokens ${between(o.tokens, short)}, ${o.dollars ? `${between(o.dollars, rounded)} dollars` : 'no price'}`;
   const shown = trajectory.campaign ? `measured in campaign ${trajectory.campaign}` : 'estimated';
   return [
     ...questions.map((one) =>
@@ -112,7 +112,7 @@ export function detectableLines(o: {
     : 'a base rate of 50%, the least favourable one';
   const setting = `${tasks} test tasks, ${trials} ${trials === 1 ? 'trial' : 'trials'} each, ${rate}`;
   if (difference === undefined)
-    return [`none with 80% power (${setting}); raise evaluation.tasks or evaluation.trials`];
+    return [`none with 80% power (${setting}); use more test tasks (evaluation.tasks) or trials (evaluation.trials)`];
   const twice = detectableDifference({ tasks, trials: 2 * trials, base: base?.rate ?? 0.5 });
   return [
     `${points(difference)} with 80% power at the 5% level (${setting})`,
