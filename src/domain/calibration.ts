@@ -216,7 +216,9 @@ function judgedApart(o: {
   const { all, branches, bands, of } = o;
   const { verdict } = judge(all, bands, branches);
   if (verdict !== 'too_easy' && verdict !== 'too_little_contrast') return undefined;
-  const mastered = Object.keys(branches).filter((name) => branches[name]!.successRate > bands.successRate[1]);
+  const mastered = Object.keys(branches).filter(
+    (name) => comparable(branches[name]!.successRate) > bands.successRate[1],
+  );
   const others = Object.keys(branches).filter((name) => !mastered.includes(name));
   if (mastered.length === 0 || others.length === 0) return undefined;
   const known = mastered.map((name) => `\`${name}\` is mastered: ${branches[name]!.successRate.toFixed(2)}`);
@@ -236,13 +238,13 @@ function judge(
   const { meanReward, successRate, maxAllSuccess, maxAllZero, maxConstant, minInformative, minRewardStd } = bands;
   for (const [name, value, [low, high]] of [
     ['mean reward', comparable(measured.meanReward), meanReward],
-    ['success rate', measured.successRate, successRate],
+    ['success rate', comparable(measured.successRate), successRate],
   ] as const) {
     if (value > high) easy.push(`${name} ${show(value)} is above ${high}`);
     if (value < low) hard.push(`${name} ${show(value)} is below ${low}`);
   }
   for (const [name, { successRate: of }] of Object.entries(branches))
-    if (of < bands.minBranchSuccess)
+    if (comparable(of) < bands.minBranchSuccess)
       hard.push(`success rate ${show(of)} over the instances of \`${name}\` is below ${bands.minBranchSuccess}`);
   const above = (list: string[], name: string, value: number, limit: number): void => {
     if (value > limit) list.push(`${show(value)} of the groups are ${name}, above ${limit}`);

@@ -17,6 +17,8 @@ export { stages, type Stage } from './work';
 const whole = z.number().int().min(0);
 const from = (least: number) => z.number().int().min(least).max(MOST);
 const positive = z.number().positive();
+const addIssue = <T>(context: z.RefinementCtx<T>, path: string[], message: string): void =>
+  context.addIssue({ code: 'custom', path, message });
 /** Training rollouts of one adapter. */
 const MOST_TRAINING_ROLLOUTS = 10 * MOST;
 
@@ -96,23 +98,23 @@ const trainingSchema = z
     const rollouts = steps * groupsPerStep * groupSize;
     // A field that is too large by itself has a message of its own.
     if (rollouts > MOST_TRAINING_ROLLOUTS && Math.max(steps, groupsPerStep, groupSize) <= MOST)
-      context.addIssue({
-        code: 'custom',
-        path: ['steps'],
-        message: `at most ${Math.floor(MOST_TRAINING_ROLLOUTS / groupsPerStep / groupSize)} with groupsPerStep ${groupsPerStep} and groupSize ${groupSize}: these are ${rollouts} rollouts for an adapter, of at most ${MOST_TRAINING_ROLLOUTS}`,
-      });
+      addIssue(
+        context,
+        ['steps'],
+        `at most ${Math.floor(MOST_TRAINING_ROLLOUTS / groupsPerStep / groupSize)} with groupsPerStep ${groupsPerStep} and groupSize ${groupSize}: these are ${rollouts} rollouts for an adapter, of at most ${MOST_TRAINING_ROLLOUTS}`,
+      );
     if (stepsAhead > 0 && temperature !== 1)
-      context.addIssue({
-        code: 'custom',
-        path: ['stepsAhead'],
-        message: `0 with training.temperature ${temperature}: rollouts at another temperature than 1 are not corrected for the update; set one of them so`,
-      });
+      addIssue(
+        context,
+        ['stepsAhead'],
+        `0 with training.temperature ${temperature}: rollouts at another temperature than 1 are not corrected for the update; set one of them so`,
+      );
     if (delta <= 1 + clip)
-      context.addIssue({
-        code: 'custom',
-        path: ['delta'],
-        message: `over 1 + training.clip (${1 + clip}), where clip already bounds the ratio; raise it`,
-      });
+      addIssue(
+        context,
+        ['delta'],
+        `over 1 + training.clip (${1 + clip}), where clip already bounds the ratio; raise it`,
+      );
   })
   .prefault({});
 export type Training = z.infer<typeof trainingSchema>;
@@ -263,11 +265,11 @@ export const campaignFields = z.strictObject({
     })
     .superRefine(({ shardBase, gpusPerTrainer }, context) => {
       if (shardBase && gpusPerTrainer < 2)
-        context.addIssue({
-          code: 'custom',
-          path: ['shardBase'],
-          message: `false where workers.gpusPerTrainer is ${gpusPerTrainer}: there is nothing to divide; give a trainer 2 or more`,
-        });
+        addIssue(
+          context,
+          ['shardBase'],
+          `false where workers.gpusPerTrainer is ${gpusPerTrainer}: there is nothing to divide; give a trainer 2 or more`,
+        );
     })
     .transform((workers) => {
       const { pool, heartbeatSeconds = pool === undefined ? 30 : 90 } = workers;
@@ -284,11 +286,11 @@ export function checkFields(
 ): void {
   const { arms, trainer, training, budget } = campaign;
   if (trainer.kind === 'tinker' && budget.dollars !== undefined && !trainer.price)
-    context.addIssue({
-      code: 'custom',
-      path: ['trainer', 'price'],
-      message: `given with budget.dollars (${budget.dollars}), which counts by it; add price: { forward, train } in dollars for a million tokens`,
-    });
+    addIssue(
+      context,
+      ['trainer', 'price'],
+      `given with budget.dollars (${budget.dollars}), which counts by it; add price: { forward, train } in dollars for a million tokens`,
+    );
   // Such a server has no place for these.
   const fixed: [path: string[], value: unknown, only: string | number][] = [
     [['training', 'lora', 'dropout'], training.lora.dropout, 0],
@@ -299,15 +301,11 @@ export function checkFields(
   ];
   for (const [path, value, only] of fixed)
     if (trainer.kind === 'tinker' && value !== only)
-      context.addIssue({ code: 'custom', path, message: `${only} with trainer.kind tinker; set it to that` });
+      addIssue(context, path, `${only} with trainer.kind tinker; set it to that`);
   const names = arms.map(armName);
   const twice = names.find((name, n) => names.indexOf(name) !== n);
   if (twice !== undefined)
-    context.addIssue({
-      code: 'custom',
-      path: ['arms'],
-      message: `a list of arms of which each has a name of its own; ${twice} is there twice`,
-    });
+    addIssue(context, ['arms'], `a list of arms of which each has a name of its own; ${twice} is there twice`);
 }
 
 /** With any kinds of parts: their options are left as they are. The reader of campaign files knows the kinds (src/cli/campaign-schema.ts). */

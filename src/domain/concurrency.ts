@@ -13,22 +13,15 @@ export function createLimit(
     if (next) next();
     else free++;
   };
-  async function waitForSlot(signal: AbortSignal | undefined): Promise<void> {
-    let begin = (): void => undefined;
-    const turn = new Promise<void>((resolve) => (begin = resolve));
-    waiting.push(begin);
-    try {
-      await orAborted(turn, signal);
-    } catch (aborted) {
-      const place = waiting.indexOf(begin);
-      if (place < 0) release();
-      else waiting.splice(place, 1);
-      throw aborted;
-    }
-  }
   return async (work, signal) => {
     if (free > 0) free--;
-    else await waitForSlot(signal);
+    else {
+      const turn = new Promise<void>((resolve) => waiting.push(resolve));
+      await orAborted(turn, signal).catch((aborted: unknown) => {
+        void turn.then(release);
+        throw aborted;
+      });
+    }
     try {
       return await work();
     } finally {

@@ -15,7 +15,7 @@ import {
   type BranchSummary,
   type RolloutSummary,
 } from './rollout';
-import { countsOf, groupBy, type TaskMean, type TaskMeans, mean, meanShare } from './statistics';
+import { countsOf, groupBy, type TaskMean, type TaskMeans, mean } from './statistics';
 
 const scoredOutcomeSchema = scoredRolloutSchema
   .pick({
@@ -47,7 +47,7 @@ export const successes = (rewards: readonly number[]): number =>
 
 /** The success rate: the mean over tasks of `successShare`, 0 without a task. Batches, calibrations and reports count it so. */
 export const successRateOf = (groups: readonly Group[]): number =>
-  groups.length === 0 ? 0 : meanShare(groups.map(({ rewards }) => ({ part: successes(rewards), of: rewards.length })));
+  groups.length === 0 ? 0 : mean(groups.map(({ rewards }) => successShare(rewards)));
 
 /** Rewards by task, in the order of the attempts. */
 export function groupByTask(outcomes: readonly Outcome[]): Map<string, Group> {

@@ -45,10 +45,8 @@ export function sumOptions(adapters: readonly string[], rates: Rates): string[][
 
 /** Returns how many sums of so many adapters are tried, and how many become options, if an adapter gains anything. */
 export function countSums(adapters: number): { tried: number; options: { low: number; high: number } } {
-  if (adapters < 2) return { tried: 0, options: { low: 0, high: 0 } };
-  const pairs = (adapters * (adapters - 1)) / 2;
-  const tried = adapters > 2 ? pairs + 1 : pairs;
-  return { tried, options: { low: 1, high: tried } };
+  const tried = sumsToTry(Array.from({ length: adapters }, String)).length;
+  return { tried, options: { low: Math.min(1, tried), high: tried } };
 }
 
 /** Settings of GEPA. The defaults are GEPA's own, except for the number of validation tasks, which GEPA leaves to its user. */

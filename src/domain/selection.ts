@@ -1,12 +1,12 @@
 /**
  * Selection of the lacking capabilities (the method's step 1.4), as pure functions over labeling passes, and how far the passes agree.
  * Invariants: lists that do not partition the trajectories are refused; the result does not depend on the order of passes, capabilities or ids; fewer
- * passes than votes select nothing, and the result says so. Rates are held against the thresholds as whole counts; the figures are doubles as they
- * come, as in the published implementation, where a Delta that is exactly the threshold can miss it by the last bit.
+ * passes than votes select nothing, and the result says so. Delta is compared with its threshold after rounding to 8 decimals, so that 0.6 - 0.4
+ * reaches 0.2; the figures are not rounded, as in the published implementation.
  */
 import type { SelectionRule } from './campaign';
 import { type Candidate, commonest, type Label, type LabelPass, type Selection } from './capability';
-import { countsOf, mean, populationStd, sumOf } from './statistics';
+import { comparable, countsOf, mean, populationStd, sumOf } from './statistics';
 
 const outcomes = ['failed', 'passed'] as const;
 const labelLists = { LACKING: 'lacking', PRESENT: 'present', NA: 'na' } as const;
@@ -79,11 +79,13 @@ export function passStatistics({
   const errorRateFailed = ratio(lackingFailed, lackingFailed + labels.present_failed.length);
   const errorRatePassed = ratio(lackingPassed, lackingPassed + labels.present_passed.length);
   const delta = errorRateFailed - errorRatePassed;
-  // One division of whole counts: 6 of 10 less 4 of 10 is 0.2, where 0.6 - 0.4 is less.
-  const [failed, passed] = [lackingFailed + labels.present_failed.length, lackingPassed + labels.present_passed.length];
-  const [ofFailed, ofPassed] = [Math.max(1, failed), Math.max(1, passed)];
-  const exactDelta = (lackingFailed * ofPassed - lackingPassed * ofFailed) / (ofFailed * ofPassed);
-  return { coverage, errorRateFailed, errorRatePassed, delta, vote: coverage >= rule.rho && exactDelta >= rule.delta };
+  return {
+    coverage,
+    errorRateFailed,
+    errorRatePassed,
+    delta,
+    vote: coverage >= rule.rho && comparable(delta) >= rule.delta,
+  };
 }
 
 const NO_CANDIDATE = 'no candidate: the analyst found none';

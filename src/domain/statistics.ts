@@ -48,20 +48,6 @@ export function standardDeviation(values: readonly number[]): number {
   return Math.sqrt(sumOf(values.map((value) => (value - center) ** 2)) / Math.max(1, values.length - 1));
 }
 
-/**
- * The mean of shares, `part` of `of` each, as one division of whole counts: such a rate is equal to a decimal threshold where the counts are. A
- * sum of rounded shares may miss it by the last bit.
- */
-export function meanShare(shares: readonly { part: number; of: number }[]): number {
-  const divisor = (a: bigint, b: bigint): bigint => (b === 0n ? a : divisor(b, a % b));
-  const counts = shares.map(({ part, of }) => ({ part: BigInt(part), of: BigInt(of) }));
-  const whole = counts.reduce((multiple, { of }) => (multiple / divisor(multiple, of)) * of, 1n);
-  const parts = counts.reduce((sum, { part, of }) => sum + part * (whole / of), 0n);
-  const all = whole * BigInt(counts.length);
-  const common = divisor(all, parts);
-  return Number(parts / common) / Number(all / common);
-}
-
 /** Rounds a sum of floats to 8 decimals, to compare it with a threshold or another sum. */
 export const comparable = (value: number): number => Number(value.toFixed(8));
 

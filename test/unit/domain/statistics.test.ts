@@ -6,7 +6,6 @@ import {
   pairedDifference,
   mean,
   meanInterval,
-  meanShare,
   normalQuantile,
   passAtK,
   populationStd,
@@ -39,22 +38,6 @@ describe('means', () => {
     fc.assert(fc.property(anyValues, (values) => expect(mean([...values].reverse())).toBe(mean(values))));
     expect(mean([0.3, 0.2, 0.1])).toBe(mean([0.1, 0.2, 0.3]));
     expect(() => mean([])).toThrow('no values');
-  });
-
-  it('of shares are one division of whole counts', () => {
-    const share = (part: number, of: number) => ({ part, of });
-    expect(meanShare([share(1, 4), share(1, 6), share(0, 1), share(2, 8), share(1, 3)])).toBe(0.2);
-    expect(meanShare([share(0, 3)])).toBe(0);
-    const shares = fc.array(
-      fc.tuple(fc.nat(64), fc.integer({ min: 1, max: 64 })).map(([part, of]) => share(Math.min(part, of), of)),
-      { minLength: 1, maxLength: 100 },
-    );
-    fc.assert(
-      fc.property(shares, (all) => {
-        expect(meanShare([...all].reverse())).toBe(meanShare(all));
-        expect(meanShare(all)).toBeCloseTo(mean(all.map(({ part, of }) => part / of)), 12);
-      }),
-    );
   });
 });
 
