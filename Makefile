@@ -229,7 +229,7 @@ bench: install build s3-server ## Ratios: rollout engine to policy server, a cam
 	node -r ./test/support/register.cjs bench/rollout-engine.ts --model $(BASE_MODEL)
 	node -r ./test/support/register.cjs bench/environments.ts
 	node -r ./test/support/register.cjs bench/campaign.ts
-	node -r ./test/support/register.cjs bench/isolation.ts 2>/dev/null
+	node -r ./test/support/register.cjs bench/isolation.ts
 	node -r ./test/support/register.cjs bench/store.ts
 	node -r ./test/support/register.cjs bench/view.ts
 	$(VENV) bench/trainer_step.py --model $(BASE_MODEL)

@@ -57,7 +57,7 @@ async function startWorker(queue: QueueName, variables: NodeJS.ProcessEnv): Prom
       EVENT_LOOP_FILE: file,
       NODE_OPTIONS: `--import ${join(fixtures, 'event-loop.mjs')}`,
     },
-    stdio: ['pipe', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'ignore'],
   });
   const worker = {
     reset: () => void child.kill('SIGHUP'),
