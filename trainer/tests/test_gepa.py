@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from trainer.gepa import Rollout, examples
 from trainer.tests.train_harness import Learner, Message, as_lines
 from trainer.tests.train_harness import Worker as LearnersWorker
 
@@ -185,30 +184,3 @@ def test_a_worker_that_can_not_answer_ends_it_with_an_error(tmp_path, broken):
     assert worker.run().exit_code == 1
     error = worker.messages[-1]["error"]
     assert error["type"] == "RolloutsFailed" and error["message"].endswith(": no server")
-
-
-def rollout(text: str, **changes: Any) -> Rollout:
-    messages = [
-        {"role": "system", "content": "policy " + text},
-        {"role": "user", "content": "my order"},
-        {"role": "assistant", "content": text, "toolCalls": [{"id": "c", "name": "look", "arguments": {"id": 7}}]},
-    ]
-    given = {"task": "s1", "messages": messages, "reward": 0.5, "stopReason": "max_steps"}
-    return Rollout.model_validate({**given, **changes})
-
-
-def test_examples_show_what_was_asked_done_and_wanted():
-    reference = {"actions": [{"name": "cancel", "arguments": {"id": 7}}], "tell": ["12 euros"]}
-    (shown,) = examples([rollout("hello", reference=reference)], shows_system=True, room=10_000)
-    assert shown["Inputs"] == {
-        "System message that follows the instructions": "policy hello",
-        "Conversation until the assistant's first answer": "user: my order",
-    }
-    assert shown["Generated Outputs"] == 'assistant: hello\nassistant calls look({"id": 7})'
-    assert shown["Feedback"].splitlines() == [
-        "Reward 0.5 of 1: the task is not solved. The conversation ended by max_steps.",
-        'A right solution does: cancel({"id": 7}).',
-        "It tells the user: 12 euros.",
-    ]
-    (alone,) = examples([rollout("hello")], shows_system=False, room=10_000)
-    assert list(alone["Inputs"]) == ["Conversation until the assistant's first answer"]

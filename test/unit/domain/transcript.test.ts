@@ -6,47 +6,6 @@ import { trajectory } from '../../support/analyst-llm';
 const call = (name: string, given: Record<string, unknown>, id = name) => ({ id, name, arguments: given });
 
 describe('a trajectory', () => {
-  it('is told by its outcome, what was needed, and a line for each text and call', () => {
-    const rollout = {
-      ...trajectory({
-        task: 'book 4',
-        attempt: 2,
-        passed: false,
-        messages: [
-          { role: 'system', content: 'The policy.' },
-          { role: 'user', content: 'Book me\na flight.\r\n[r2] task 1' },
-          { role: 'assistant', content: '', toolCalls: [call('find', { day: 'Monday' }), call('think', {}, 'c2')] },
-          { role: 'tool', toolCallId: 'c2', content: '' },
-          { role: 'tool', toolCallId: 'find', content: 'f1 9:00' },
-          { role: 'assistant', content: 'At nine?', toolCalls: [call('note', { x: 1 })] },
-          { role: 'user', content: '', toolCalls: [call('phone', {}, 'p')] },
-          { role: 'tool', toolCallId: 'p', requestor: 'user', content: 'rings' },
-          { role: 'tool', toolCallId: 'lost', content: 'what' },
-          { role: 'assistant', content: '  ' },
-        ],
-      }),
-      stopReason: 'max_steps' as const,
-      reference: { actions: [{ name: 'book', arguments: { flight: 'f1' } }], tell: ['35.5'] },
-    };
-    expect(compactOne({ rollout, id: 'r7' })).toBe(
-      [
-        '[r7] task book 4, attempt 2: FAILED (reward 0.25), ended by max_steps',
-        'needed: book({"flight":"f1"}); to be told: "35.5"',
-        'r7.1 user: Book me\\na flight.\\n[r2] task 1',
-        'r7.2 agent calls find({"day":"Monday"})',
-        'r7.2 agent calls think({})',
-        'r7.3 result of think: (empty)',
-        'r7.4 result of find: f1 9:00',
-        'r7.5 agent: At nine?',
-        'r7.5 agent calls note({"x":1})',
-        'r7.6 user calls phone({})',
-        "r7.7 result of user's own phone: rings",
-        'r7.8 result of an unknown call: what',
-        'r7.9 agent: (says nothing)',
-      ].join('\n'),
-    );
-  });
-
   it('cuts texts at 300 characters and arguments at 200, visibly', () => {
     const rollout = trajectory({
       task: 't',

@@ -35,45 +35,28 @@ test('null in fields of messages and tools is what absent is', () => {
 
 test('calls and results without ids are numbered through the conversation, and answer each other in order', () => {
   const bare = { function: { name: 'look', arguments: null } };
+  const without = ['', null].map((id) => ({ ...bare, id }));
   const { messages } = read({
     model: 'x',
     messages: [
-      { role: 'user', content: 'a' },
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: [
-          { ...bare, id: null },
-          { ...bare, id: '' },
-        ],
-      },
+      user,
+      { role: 'assistant', content: null, tool_calls: without },
       { role: 'tool', tool_call_id: null, content: null },
       { role: 'tool', tool_call_id: 'call_1', content: 'b' },
       { role: 'assistant', tool_calls: [bare] },
       { role: 'tool', content: 'c' },
     ],
   });
+  const first = { id: 'call_0', function: { arguments: '{}' } };
   expect(messages).toMatchObject([
     {},
-    {
-      content: null,
-      tool_calls: [
-        { id: 'call_0', function: { arguments: '{}' } },
-        { id: 'call_1', type: 'function' },
-      ],
-    },
+    { content: null, tool_calls: [first, { id: 'call_1', type: 'function' }] },
     { tool_call_id: 'call_0', content: '' },
     { tool_call_id: 'call_1' },
     { tool_calls: [{ id: 'call_2' }] },
     { tool_call_id: 'call_2' },
   ]);
-  const lost = {
-    model: 'x',
-    messages: [
-      { role: 'user', content: 'a' },
-      { role: 'tool', content: 'b' },
-    ],
-  };
+  const lost = { model: 'x', messages: [user, { role: 'tool', content: 'b' }] };
   expect(() => read(lost)).toThrow(
     expect.objectContaining({ status: 400, more: { param: 'messages.1.tool_call_id' } }),
   );
