@@ -4,7 +4,8 @@
  *   node -r ./test/support/register.cjs bench/isolation.ts
  *
  * One campaign plays 256 rollouts at once. Beside it the program of a second campaign's target answers steps with 15 MB of JSON, and the analyst's
- * language model of a third one answers with 15 MB. Wanted: a delay of at most 100 ms at the 99th percentile. Needs `make build`.
+ * language model of a third one answers with 15 MB. Wanted: a delay of at most 100 ms at the 99th percentile. `idle` is a process
+ * without work: its delays are those of the machine. Needs `make build`.
  */
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -37,36 +38,38 @@ const targetOf = (...args: string[]) => ({
   cwd: repository,
 });
 
-interface WorkerProcess {
+interface Measured {
   reset(): void;
   delays(): object;
   stop(): void;
 }
 
-async function startWorker(queue: QueueName, variables: NodeJS.ProcessEnv): Promise<WorkerProcess> {
-  const file = join(folder, `${queue}.json`);
-  const child = spawn(process.execPath, [join(repository, 'bin/campaign'), 'worker', '--queues', queue], {
+/** Starts a Node process that measures its event loop, and waits until it prints that it is ready. */
+async function startMeasured(name: string, args: string[], variables: NodeJS.ProcessEnv = {}): Promise<Measured> {
+  const file = join(folder, `${name}.json`);
+  const NODE_OPTIONS = `--import ${join(fixtures, 'event-loop.mjs')}`;
+  const child = spawn(process.execPath, args, {
     cwd: repository,
-    env: {
-      ...process.env,
-      ...variables,
-      CAMPAIGN_HOME: home,
-      CAMPAIGN_POOL: POOL,
-      CAMPAIGN_BASE_ID: BASE,
-      CAMPAIGN_COMMANDS: JSON.stringify([targetOf(), targetOf('--hostile')]),
-      EVENT_LOOP_FILE: file,
-      NODE_OPTIONS: `--import ${join(fixtures, 'event-loop.mjs')}`,
-    },
+    env: { ...process.env, ...variables, EVENT_LOOP_FILE: file, NODE_OPTIONS },
     stdio: ['pipe', 'pipe', 'ignore'],
   });
-  const worker = {
+  const measured = {
     reset: () => void child.kill('SIGHUP'),
     delays: () => JSON.parse(readFileSync(file, 'utf8')) as object,
     stop: () => child.stdin.end(),
   };
-  for await (const line of createInterface({ input: child.stdout })) if (line.includes('"ready"')) return worker;
-  throw new Error(`the ${queue} worker ended before it was ready`);
+  for await (const line of createInterface({ input: child.stdout })) if (line.includes('"ready"')) return measured;
+  throw new Error(`${name} ended before it was ready`);
 }
+
+const startWorker = (queue: QueueName, variables: NodeJS.ProcessEnv): Promise<Measured> =>
+  startMeasured(queue, [join(repository, 'bin/campaign'), 'worker', '--queues', queue], {
+    ...variables,
+    CAMPAIGN_HOME: home,
+    CAMPAIGN_POOL: POOL,
+    CAMPAIGN_BASE_ID: BASE,
+    CAMPAIGN_COMMANDS: JSON.stringify([targetOf(), targetOf('--hostile')]),
+  });
 
 /** An endpoint of a language model that answers in turn with 15 MB of words in many events, and 15 MB of JSON in one line. */
 function startLanguageModel() {
@@ -88,9 +91,10 @@ async function main(): Promise<void> {
   const { server, answers } = startLanguageModel();
   const model = await server;
   const variables = { TEMPORAL_ADDRESS: env.address, POLICY_SERVER_URL: policy.url };
-  const workers: Partial<Record<QueueName, WorkerProcess>> = {};
+  const measured: Record<string, Measured> = {};
   try {
-    for (const queue of ['control', 'rollouts'] as const) workers[queue] = await startWorker(queue, variables);
+    for (const queue of ['control', 'rollouts'] as const) measured[queue] = await startWorker(queue, variables);
+    measured['idle'] = await startMeasured('idle', ['-e', `console.log('"ready"'); process.stdin.resume()`]);
     const queue = taskQueues.control(await (await openStore(home)).id());
     const sampling: Sampling = { temperature: 1, topP: 1, maxTokens: 64 };
     const begin = (name: string, { target, ...fields }: { target: object } & Record<string, unknown>) =>
@@ -119,10 +123,10 @@ async function main(): Promise<void> {
     await begin('load', { target: targetOf(), ...rollouts(400, 8, CONCURRENCY) });
     await begin('hostile-model', { target: targetOf(), ...rollouts(16, 1, 16) });
     await sleep(WARM_UP_MS);
-    for (const worker of Object.values(workers)) worker.reset();
+    for (const one of Object.values(measured)) one.reset();
     await begin('hostile-target', { target: targetOf('--hostile'), ...rollouts(16, 1, 1) });
     await sleep(MEASURED_MS);
-    const delays = Object.fromEntries(Object.entries(workers).map(([name, worker]) => [name, worker.delays()]));
+    const delays = Object.fromEntries(Object.entries(measured).map(([name, one]) => [name, one.delays()]));
     console.log(
       JSON.stringify({
         bench: 'isolation',
@@ -133,7 +137,7 @@ async function main(): Promise<void> {
       }),
     );
   } finally {
-    for (const worker of Object.values(workers)) worker.stop();
+    for (const one of Object.values(measured)) one.stop();
     await Promise.all([policy.close(), model.close()]);
     await env.teardown();
     rmSync(folder, { recursive: true, force: true });
