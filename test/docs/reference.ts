@@ -5,9 +5,7 @@ import { campaignJsonSchema, type JsonSchemaNode, openJsonSchema } from '../../s
 
 const HEAD = `# Campaign files
 
-A campaign file is YAML. \`name\`, \`target\`, \`analyst\`, \`synthesizer\` and \`baseModel\` are required. Brackets hold the default, which is the published method's (preset \`paper\`), or the type. A count is an integer from 1, a share a number from 0 to 1.
-
-\`make reference\` writes this page and \`campaigns/campaign.schema.json\` for editors.`;
+A campaign file is YAML. \`name\`, \`target\`, \`analyst\`, \`synthesizer\` and \`baseModel\` are required. Brackets hold the default, which is the published method's (preset \`paper\`), or the type; other fields are strings or groups. A count is an integer from 1, a share a number from 0 to 1. [campaign.schema.json](../campaigns/campaign.schema.json) is for editors.`;
 
 /** One section for each field of the file, one list for each group of fields, or for each kind of a part and for what all its kinds have. */
 export function campaignReference(schema: JsonSchemaNode): string {
@@ -115,13 +113,16 @@ function rowsOf(fields: readonly Field[], group: JsonSchemaNode, place: string, 
 
 /** Types that a default shows. */
 const PLAIN = ['number', 'integer', 'boolean'];
+/** Types that the text of a field, or the rows below it, show. */
+const PLAIN_TEXT = ['string', 'group'];
 
 function rowOf(name: string, node: JsonSchemaNode, parent: JsonSchemaNode): Row {
   const isNeeded = (parent['required'] as string[] | undefined)?.includes(name) ?? false;
   const value = groupsOf(node).length > 0 ? undefined : node['default'];
   const shown = value === undefined ? [] : [code(JSON.stringify(value))];
   const isShown = shown.length > 0 && PLAIN.includes(node.type ?? '');
-  const parts = [...(isShown ? [] : [typeOf(node)]), ...(isNeeded ? ['required'] : shown)];
+  const type = typeOf(node);
+  const parts = [...(isShown || PLAIN_TEXT.includes(type) ? [] : [type]), ...(isNeeded ? ['required'] : shown)];
   return { fields: [name], value: parts.join('; '), text: textOf(node) };
 }
 
@@ -139,7 +140,7 @@ function typeOf(node: JsonSchemaNode): string {
   const values = node['enum'] as unknown[] | undefined;
   if (values) return values.map((value) => code(String(value))).join(', ');
   if (prefixItems) return 'lowest and highest';
-  if (items) return `list of ${isGroup ? 'groups' : items['enum'] ? typeOf(items) : `${typeOf(items)}s`}`;
+  if (items) return items['enum'] ? `list of ${typeOf(items)}` : isGroup ? 'list of groups' : 'list';
   if (isGroup) return 'group';
   if (type === 'object') return 'map';
   if (type === 'integer' && node['exclusiveMinimum'] === 0)
