@@ -22,7 +22,8 @@ export function eachTemporaryFolder(use: (folder: string) => void): void {
 }
 
 const others: string[] = [];
-afterAll(() => others.splice(0).forEach(remove));
+// The script of pictures runs outside Jest.
+globalThis.afterAll?.(() => others.splice(0).forEach(remove));
 
 /** A new one at each call, gone when the file ends. */
 export function newFolder(): string {

@@ -68,7 +68,11 @@ function viewsOf(page: Page): View[] {
     approvals && { id: 'approval', name: 'Waits for you', show: () => <Approvals waits={approvals} /> },
     live && { id: 'live', name: 'Live', show: () => <LiveView live={live} links={links} /> },
     ...(report ? reportViews(report, links) : []),
-    served && { id: 'conversations', name: 'Conversations', show: (query) => <Conversations query={query} /> },
+    served && {
+      id: 'conversations',
+      name: 'Conversations',
+      show: (query) => <Conversations key={query === '' ? 'first' : 'list'} query={query} />,
+    },
   ];
   return views.filter((view) => view !== undefined && view !== false);
 }
