@@ -1,52 +1,15 @@
-/**
- * The short steps tell of their progress too: a step that is lost with its worker is known as lost by its silence. What can't go well is not
- * tried again.
- */
+/** How errors of activities are classified, how steps heartbeat, and which workers share a pool. */
 import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
-import { join, resolve } from 'node:path';
-import { createControlActivities } from '../../../src/activities';
-import { EnvironmentPool } from '../../../src/activities/environments';
 import { mapped } from '../../../src/activities/errors';
 import { activitySignal, noteAnswer } from '../../../src/activities/heartbeat';
 import type { FailureType } from '../../../src/domain/failures';
 import { openFolderStore } from '../../../src/store/open-store';
-import { campaignSchema } from '../../../src/domain/campaign';
-import type { AnalysisHeartbeat } from '../../../src/domain/work';
-import { poolOf } from '../../../src/policy/base-model';
-import { registry, shopParts } from '../../support/kinds';
-import { python } from '../../support/embedded-server';
-import { run as runActivity } from '../../support/activity-inputs';
+import { poolOf, servedBase } from '../../../src/policy/base-model';
 import { temporaryFolder } from '../../support/temporary-folder';
 
-// A fingerprint of a base model loads torch.
-jest.setTimeout(120_000);
 const home = temporaryFolder();
-const store = openFolderStore(join(home, 'artifacts'));
-const environments = new EnvironmentPool(store, registry.environments);
-const model = resolve(__dirname, '../../..', 'models', 'base');
-const id = 'base@8facfb00a73e';
-const activities = createControlActivities({ store, environments, kinds: registry, home, python, model });
-const campaign = campaignSchema.parse({
-  name: 'told',
-  ...shopParts,
-  baseModel: { path: 'base', id },
-  rollouts: { tasks: 20 },
-  training: { groupsPerStep: 4 },
-  validation: { targetTasks: 5 },
-  router: { kind: 'learned', tasks: 10, trials: 1 },
-  evaluation: { tasks: 10 },
-});
-afterAll(() => environments.close());
-
-/** One without details says that the worker is alive. */
-const beats: (AnalysisHeartbeat | undefined)[] = [];
-const run = <I, O>(activity: (input: I) => Promise<O>, input: I): Promise<O> => {
-  beats.length = 0;
-  return runActivity(activity, input, { beats });
-};
-const prepared = (changes: object = {}) =>
-  run(activities.prepare, { campaign: campaignSchema.parse({ ...campaign, ...changes }) });
+const store = openFolderStore(home);
 const refused = Object.assign(new Error('connect to :1'), { code: 'ECONNREFUSED' });
 const again = (type: FailureType, message: string) => ({ type, message, nonRetryable: false });
 test.each([
@@ -86,13 +49,12 @@ test('a step heartbeats while it waits, and ends once Temporal has not answered 
   expect(beats).toBeGreaterThan(2);
 });
 
-test('the pool is that of the store and of the base model, to which a server’s context belongs, unless one is named', async () => {
-  const policyServer = { kind: 'vllm', url: 'http://127.0.0.1:2', contextTokens: 8192 };
-  const [own, other] = [await prepared({}), await prepared({ policyServer })];
-  const named = await prepared({ workers: { pool: 'night' } });
-  expect(other.base).toBe(`${own.base}, 8192 tokens`);
-  expect(own.pool).toMatch(/^[0-9a-f]{12}$/);
-  expect(new Set([own.pool, other.pool, named.pool]).size).toBe(3);
-  expect(named.pool).toBe('night');
-  expect(poolOf({ store: 'another', base: own.base })).not.toBe(own.pool);
+test('a pool belongs to a store and to a base model with its context', () => {
+  const base = (contextTokens: number) =>
+    servedBase('base@1', { policyServer: { kind: 'vllm', contextTokens } } as never);
+  const pools = [
+    ...['one', 'two'].map((id) => poolOf({ store: id, base: base(8192) })),
+    poolOf({ store: 'one', base: base(4096) }),
+  ];
+  expect(new Set(pools).size).toBe(3);
 });

@@ -247,22 +247,6 @@ describe('what is wrong with a merge', () => {
 });
 
 describe('the analyst', () => {
-  it('is its model, prompts and chunks, not where the model is', () => {
-    const { analyst } = analystAsking(() => '');
-    expect(analyst.identity).toEqual({
-      kind: 'llm',
-      version: '1',
-      options: {
-        model: { model: 'fake' },
-        prompts: openPrompts().digest(['discover', 'merge', 'label', 'repair']),
-        chunkTokens: 60_000,
-        labelsPerChunk: 40,
-        lengths: { message: 300, arguments: 200 },
-        contextTokens: 128_000,
-      },
-    });
-  });
-
   it('says before anything is spent that a target has no room', () => {
     const { analyst } = analystAsking(() => '');
     const all = { maxCandidates: 10 } as Parameters<NonNullable<typeof analyst.unsuited>>[1];

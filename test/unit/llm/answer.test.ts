@@ -124,17 +124,6 @@ describe('prompts', () => {
     ]);
   });
 
-  test.each<[string, string, Record<string, string>, string]>([
-    ['a place that has no value', '--- user\n{{a}} {{toString}}', { a: '1' }, '{{toString}}'],
-    ['a value that has no place', '--- user\n{{a}}', { a: '1', b: '2' }, '{{b}}'],
-    ['words before the first message', 'Hello\n--- user\nx', {}, 'b.md'],
-    ['an empty message', '--- system\nx\n--- user\n\n', {}, 'message 2'],
-  ])('%s is refused', (_, text, values, place) => {
-    write('b', text);
-    const refusal = { type: 'BadInput', message: expect.stringContaining(place) as string };
-    expect(() => openPrompts({ folder }).render('b', values)).toThrow(expect.objectContaining(refusal));
-  });
-
   test('the user’s own take the place of the project’s, and their text is part of the digest', () => {
     const own = openPrompts({ folder: join(folder, 'none') });
     expect(own.render('repair', { defects: '- x' })).toEqual(openPrompts().render('repair', { defects: '- x' }));
