@@ -1,7 +1,6 @@
 /** Answers of the policy server, whole or as the events of a stream, read into what clients get. */
 import { z } from 'zod';
-import { OutsideFailure } from '../domain/failures';
-import { messageOf, numbered, thoughtFilter } from '../policy/wire';
+import { endOf, messageOf, numbered, parseAnswer, thoughtFilter } from '../policy/wire';
 import { callSchema, type ChatRequest, toClientMessage, type WireCall } from './request';
 
 const logprobSchema = z.looseObject({
@@ -44,8 +43,8 @@ export interface Answer {
 export type Usage = z.output<typeof usageSchema>;
 
 /** Throws PolicyAnswerInvalid, or PolicyServerError where the server aborted the request. */
-export function parseAnswer(value: unknown, request: ChatRequest): Answer {
-  const { choices, usage } = parseWith(answerSchema, value);
+export function readAnswer(value: unknown, request: ChatRequest): Answer {
+  const { choices, usage } = parseAnswer(answerSchema, value, 'the request');
   const [{ message, finish_reason, logprobs }] = choices;
   const said = readMessage(message, request);
   return {
@@ -71,14 +70,12 @@ function readMessage(
 }
 
 function finishOf(finish: (typeof finishReasons)[number], calls: Answer['calls']): string {
-  if (finish === 'abort')
-    throw new OutsideFailure('PolicyServerError', 'policy server aborted an answer (finish_reason abort)');
-  if (finish === 'repetition') return 'length';
-  return finish === 'tool_calls' && calls.length === 0 ? 'stop' : finish;
+  const end = endOf(finish);
+  return end === 'tool_calls' && calls.length === 0 ? 'stop' : end;
 }
 
 const logprobsOf = (logprobs: unknown, request: ChatRequest): object | null =>
-  request.logprobs && logprobs ? parseWith(logprobsSchema, logprobs) : null;
+  request.logprobs && logprobs ? parseAnswer(logprobsSchema, logprobs, 'logprobs') : null;
 
 const callPartSchema = z.object({
   index: z.int().min(0).max(999),
@@ -98,13 +95,13 @@ const partSchema = z.object({
 /** A part of a streamed answer. Calls come with the last part, when it is known whether they can be read. */
 export type Part = Partial<Answer>;
 
-/** Returns a function that reads the events of a stream in order and throws as `parseAnswer` does. */
+/** Returns a function that reads the events of a stream in order and throws as `readAnswer` does. */
 export function partReader(request: ChatRequest): (event: unknown) => Part {
   const withoutThoughts = thoughtFilter();
   const called: WireCall[] = [];
   let isSilent = true;
   return (event) => {
-    const { choices, usage } = parseWith(partSchema, event);
+    const { choices, usage } = parseAnswer(partSchema, event, 'stream');
     const [{ delta = {}, finish_reason, logprobs } = {} as Partial<(typeof choices)[0]>] = choices;
     for (const { index, function: part } of delta.tool_calls ?? []) {
       const call = (called[index] ??= { id: '', type: 'function', function: { name: '', arguments: '' } });
@@ -122,10 +119,4 @@ export function partReader(request: ChatRequest): (event: unknown) => Part {
       ...(usage && { usage }),
     };
   };
-}
-
-function parseWith<Schema extends z.ZodType>(schema: Schema, value: unknown): z.output<Schema> {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  throw new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${z.prettifyError(parsed.error)}`);
 }

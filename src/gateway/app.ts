@@ -13,7 +13,7 @@ import { OutsideFailure, reasonOf } from '../domain/failures';
 import type { PolicyClient } from '../policy/client';
 import { createResolver } from '../rollout/resolve';
 import type { RouterKind } from '../routing/router';
-import { type Answer, parseAnswer, partReader } from './answer';
+import { type Answer, readAnswer, partReader } from './answer';
 import { type Conversation, createConversations, labelOf } from './conversations';
 import { answerError, ClientGone, GatewayError, toClientError } from './errors';
 import { createMetrics } from './metrics';
@@ -178,7 +178,7 @@ export function createGateway(o: GatewayOptions) {
           stream.part(part);
         });
         if (!stream.isBegun()) {
-          const answer = parseAnswer(value, request);
+          const answer = readAnswer(value, request);
           count(answer.usage);
           for (const [name, text] of Object.entries(headers)) c.header(name, text);
           return sendAnswer(c, asked, answer);

@@ -2,13 +2,12 @@
  * An exported campaign: `router.json` and what it names. Invariants: no file of it names a path outside it; what is read from it is stored as
  * `exported/<hash of its content>` alone, under no key that a campaign looks up, since anybody may have written the folder.
  */
-import { cp, mkdtemp, readdir, readFile, realpath, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { cp, readdir, readFile, realpath, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { z } from 'zod';
 import { ifThere } from '../store/durable-file';
 import { digest, sha256 } from '../store/hash';
-import { keptJson, type ArtifactStore } from '../store/store';
+import { keptFolder, keptJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
@@ -68,7 +67,7 @@ export async function readServed(o: {
   const { campaign, base, options, baselines, sampling, ...fit } = await readExportedRouter(folder);
   const kept = new Map<string, ArtifactRef>();
   const keep = async (name: string): Promise<ArtifactRef> => {
-    const ref = kept.get(name) ?? (await keptFolder(store, join(folder, name)));
+    const ref = kept.get(name) ?? (await keepFiles(store, join(folder, name)));
     kept.set(name, ref);
     return ref;
   };
@@ -111,19 +110,13 @@ async function checkLinks(folder: string): Promise<void> {
 }
 
 /** Stores a folder under the hash of its files. What is put is a copy: the store's files can't be written. */
-async function keptFolder(store: ArtifactStore, folder: string): Promise<ArtifactRef> {
+async function keepFiles(store: ArtifactStore, folder: string): Promise<ArtifactRef> {
   const files = await filesIn(folder);
   const hashes = await Promise.all(files.map(async (file) => [file, sha256(await readFile(join(folder, file)))]));
-  const key = `exported/${digest(hashes)}`;
-  const found = await store.find(key);
-  if (found) return found;
-  const work = await mkdtemp(join(tmpdir(), 'exported-'));
-  try {
-    for (const file of files) await cp(join(folder, file), join(work, 'copy', file), { dereference: true });
-    return await store.putFolder({ key, producer: 'export', inputs: [], folder: join(work, 'copy') });
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+  const about = { key: `exported/${digest(hashes)}`, producer: 'export', inputs: [] };
+  return keptFolder(store, about, async (copy) => {
+    for (const file of files) await cp(join(folder, file), join(copy, file), { dereference: true });
+  });
 }
 
 /** All but its card, by their ways from it. */

@@ -1,10 +1,7 @@
 /** Asks the Python package about a base model's folder, and derives names and keys from the model's id. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { digest } from '../store/hash';
-import { keptJson, readJson, type ArtifactStore } from '../store/store';
+import { keptFolder, keptJson, readJson, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import type { Campaign } from '../domain/campaign';
 import { askPython, type Program } from './python';
@@ -105,20 +102,10 @@ export async function writeAdapter(o: Question & NewAdapter & { folder: string }
 }
 
 /** A LoRA to try a policy server with, made once: it has to be where the server sees all others. `base`: of the campaign's policies. */
-export async function keptAdapter(
-  o: Question & NewAdapter & { store: ArtifactStore; base: string },
-): Promise<ArtifactRef> {
+export function keptAdapter(o: Question & NewAdapter & { store: ArtifactStore; base: string }): Promise<ArtifactRef> {
   const { store, base, ...asked } = o;
   const { targetModules, rank } = asked;
   const key = `blank-adapter/${digest({ base: hashOf(modelOf(base)), targetModules, rank })}`;
-  const known = await store.find(key);
-  if (known) return known;
-  const work = await mkdtemp(join(tmpdir(), 'adapter-'));
-  try {
-    const folder = join(work, 'adapter');
-    await writeAdapter({ ...asked, folder });
-    return await store.putFolder({ key, producer: 'try-adapter', inputs: [], folder });
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+  const about = { key, producer: 'try-adapter', inputs: [] };
+  return keptFolder(store, about, (folder) => writeAdapter({ ...asked, folder }));
 }

@@ -10,7 +10,7 @@ import type { Merge } from './merge';
 import { createProbe, type ProbedServer } from './probe';
 import { openPolicyServer, type PolicyServerOptions } from './server';
 import { createTurns } from './turns';
-import { likeliestBody, type LikelyToken, parseLikeliest, type Turn, type TurnRequest } from './wire';
+import { likeliestBody, type LikelyToken, ONE_TOKEN, parseLikeliest, type Turn, type TurnRequest } from './wire';
 
 export interface PolicyClient {
   /** Loads the policy's adapters. Returns the name of the model that serves it. */
@@ -97,10 +97,16 @@ export async function tryAdapter(o: {
   const ref = await keptAdapter(asked);
   const policy = { base, adapters: [{ ref, weight: 1 }] };
   const messages = [{ role: 'user' as const, content: 'hello' }];
-  const sampling = { temperature: 0, topP: 1, maxTokens: 1 };
   try {
     await client.ensurePolicy(policy);
-    await client.sample({ policy, messages, tools: [], sampling, seed: 0, ...(o.signal && { signal: o.signal }) });
+    await client.sample({
+      policy,
+      messages,
+      tools: [],
+      sampling: ONE_TOKEN,
+      seed: 0,
+      ...(o.signal && { signal: o.signal }),
+    });
   } finally {
     await client.unload(policy);
   }

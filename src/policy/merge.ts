@@ -2,12 +2,9 @@
  * Merges a policy's adapters into one artifact. Invariants: policies with the same weights have the same parts in the same order, and so the same names
  * and keys; the same parts are merged once, and the merged adapter's provenance names them; one merge runs at a time.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { z } from 'zod';
 import { digest } from '../store/hash';
-import type { ArtifactStore } from '../store/store';
+import { keptFolder, type ArtifactStore } from '../store/store';
 import type { ArtifactRef } from '../domain/artifacts';
 import { createLimit } from '../domain/concurrency';
 import type { FixedPolicy } from '../domain/rollout';
@@ -22,10 +19,7 @@ const MERGE_VERSION = 1;
 export const partsOf = (adapters: readonly Part[]): Part[] =>
   adapters
     .filter(({ weight }) => weight !== 0)
-    .sort((a, b) => {
-      if (a.ref.sha256 === b.ref.sha256) return a.weight - b.weight;
-      return a.ref.sha256 < b.ref.sha256 ? -1 : 1;
-    });
+    .sort((a, b) => (a.ref.sha256 < b.ref.sha256 ? -1 : a.ref.sha256 > b.ref.sha256 ? 1 : a.weight - b.weight));
 
 /** Returns the content that keys of parts are derived from. */
 export const contentOf = (parts: readonly Part[]): [sha256: string, weight: number][] =>
@@ -54,25 +48,16 @@ export function createMerger({ store, python }: { store: ArtifactStore; python: 
   // Each merge is a Python process with torch, and a router may need many at once.
   const inTurn = createLimit(1);
 
-  async function merge(key: string, parts: Part[]): Promise<ArtifactRef> {
-    const known = await store.find(key);
-    return known ?? inTurn(() => make(key, parts));
-  }
-
-  async function make(key: string, parts: Part[]): Promise<ArtifactRef> {
-    const work = await mkdtemp(join(tmpdir(), 'merge-'));
-    try {
-      const folder = join(work, 'adapter');
-      const adapters = await Promise.all(
-        parts.map(async ({ ref, weight }) => ({ path: await store.folder(ref), weight })),
-      );
-      const question = { adapters, output_dir: folder };
-      await askPython({ command: 'merge', question, answer: z.unknown(), program: { python } });
-      return await store.putFolder({ key, producer: 'merge', inputs: parts.map(({ ref }) => ref), folder });
-    } finally {
-      await rm(work, { recursive: true, force: true });
-    }
-  }
+  const merge = (key: string, parts: Part[]): Promise<ArtifactRef> =>
+    keptFolder(store, { key, producer: 'merge', inputs: parts.map(({ ref }) => ref) }, (folder) =>
+      inTurn(async () => {
+        const adapters = await Promise.all(
+          parts.map(async ({ ref, weight }) => ({ path: await store.folder(ref), weight })),
+        );
+        const question = { adapters, output_dir: folder };
+        await askPython({ command: 'merge', question, answer: z.unknown(), program: { python } });
+      }),
+    );
 
   return (adapters) => {
     const parts = partsOf(adapters);

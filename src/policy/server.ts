@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { type FailureType, isFailure, OutsideFailure } from '../domain/failures';
 import { jsonText } from '../domain/messages';
 import { ApiError, openHttpServer } from './http';
-import { type ScoreBody, tokenBody } from './wire';
+import { tokenBody } from './wire';
 
 export interface PolicyServerOptions {
   /** Without /v1, e.g. http://127.0.0.1:8000. */
@@ -42,7 +42,6 @@ export function openPolicyServer(options: PolicyServerOptions) {
   const pool = new Pool(new URL(url).origin, { connections: concurrency + 1 });
   const endpoint = openHttpServer({ url, key: apiKey, dispatcher: pool });
   let losses = 0;
-  let absences = 0;
   pool.on('disconnect', (_origin, _targets, error) => {
     // A connection that this client closed because it was idle is no sign of it, as long as another one is open.
     if (!(error instanceof errors.InformationalError) || pool.stats.connected === 0) losses++;
@@ -55,7 +54,6 @@ export function openPolicyServer(options: PolicyServerOptions) {
       if (!(error instanceof ApiError)) throw error;
       const failure = failureOf({ url, path, error });
       if (failure.retryable) losses++;
-      if (failure.type === 'PolicyServerUnavailable') absences++;
       throw failure;
     };
   const post = (path: string, body: object, timeoutMs: number, signal?: AbortSignal): Promise<unknown> =>
@@ -109,7 +107,7 @@ export function openPolicyServer(options: PolicyServerOptions) {
     /** Returns the chat completion of sampled ids, unchecked. */
     derender: (body: object, signal?: AbortSignal) => post(`${CHAT}/derender`, body, requestTimeoutMs, signal),
     /** Returns the answer with the log-probs of given ids, unchecked. */
-    score: (body: ScoreBody) => post('/v1/completions', body, ADMIN_TIMEOUT_MS),
+    score: (body: object) => post('/v1/completions', body, ADMIN_TIMEOUT_MS),
 
     /** Returns the base model's name, its root and context length if the server states them, and the loaded adapters with their folders. */
     async models() {
@@ -146,8 +144,6 @@ export function openPolicyServer(options: PolicyServerOptions) {
     unloadAdapter: (name: string) => manage(UNLOAD, { lora_name: name }),
     /** Returns how many connections and requests have failed: after each, another server may have taken its place. */
     losses: () => losses,
-    /** Returns how many requests found no server: after each, it may have been started with other options. */
-    absences: () => absences,
     /** Throws if the server is not healthy. */
     health,
     reachable,

@@ -19,12 +19,12 @@ import {
 } from './wire';
 
 type Asked = Omit<TurnRequest, 'policy' | 'signal'> & { model: string };
-type Server = Pick<PolicyServer, 'complete' | 'render' | 'generate' | 'derender' | 'absences'>;
+type Server = Pick<PolicyServer, 'complete' | 'render' | 'generate' | 'derender' | 'losses'>;
 
 export function createTurns(server: Server) {
   /** False once the server has rendered an earlier turn otherwise than it was sampled. */
   let isFaithful = true;
-  /** The number of absences at which the server had no route for rendering. It may have one after the next restart. */
+  /** The number of losses at which the server had no route for rendering. It may have one after the next restart. */
   let rendersNotSince: number | undefined;
   /** The ids that turns have ended with. */
   const ends = new Set<number>();
@@ -41,7 +41,7 @@ export function createTurns(server: Server) {
   async function render(asked: Asked, signal?: AbortSignal, alone = false): Promise<Rendered | undefined> {
     const body = { ...completionBody(asked), ...(alone && { add_generation_prompt: false }) };
     const rendered = await server.render(body, signal);
-    if (rendered === undefined) rendersNotSince = server.absences();
+    if (rendered === undefined) rendersNotSince = server.losses();
     return rendered === undefined ? undefined : parseRendered(rendered);
   }
 
@@ -83,7 +83,7 @@ export function createTurns(server: Server) {
 
   /** Samples the next turn, after the ids `before` if there are any. Throws an OutsideFailure. */
   return async ({ before, ...asked }: Asked, signal?: AbortSignal): Promise<Turn> => {
-    if (!before?.length || rendersNotSince === server.absences()) return whole(asked, signal);
+    if (!before?.length || rendersNotSince === server.losses()) return whole(asked, signal);
     const turn = isFaithful ? await whole(asked, signal) : undefined;
     if (turn && startsWith(turn.promptIds, before)) return turn;
     return (await continued(asked, before, signal)) ?? turn ?? whole(asked, signal);

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { OutsideFailure } from '../domain/failures';
+import { firstIssue } from '../domain/issues';
 import {
   argumentsOf,
   type AssistantMessage,
@@ -43,11 +44,7 @@ export function toWireMessage(message: Message): object {
   if (message.role === 'tool') return { role: 'tool', tool_call_id: message.toolCallId, content: message.content };
   if (message.role !== 'assistant' || !message.toolCalls?.length)
     return { role: message.role, content: message.content };
-  return {
-    role: 'assistant',
-    content: message.content,
-    tool_calls: callsOf(message),
-  };
+  return { role: 'assistant', content: message.content, tool_calls: callsOf(message) };
 }
 
 export const callsOf = ({ toolCalls = [] }: Pick<AssistantMessage, 'toolCalls'>) =>
@@ -57,19 +54,9 @@ export const callsOf = ({ toolCalls = [] }: Pick<AssistantMessage, 'toolCalls'>)
     function: { name: call.name, arguments: argumentsOf(call) },
   }));
 
-const wireTools = new WeakMap<ToolSchema[], object[]>();
-
 /** The policy sees name, description and parameters of a tool, not its annotations and output schema. */
-export function toWireTools(tools: ToolSchema[]): object[] {
-  const known = wireTools.get(tools);
-  if (known) return known;
-  const wire = tools.map(({ name, description, parameters }) => ({
-    type: 'function',
-    function: { name, description, parameters },
-  }));
-  wireTools.set(tools, wire);
-  return wire;
-}
+export const toWireTools = (tools: readonly ToolSchema[]) =>
+  tools.map(({ name, description, parameters }) => ({ type: 'function', function: { name, description, parameters } }));
 
 /**
  * Sampling without truncation and penalties. vLLM takes what a request omits from the model's generation_config.json, so every request has these fields
@@ -154,18 +141,22 @@ export function thoughtFilter(): (part?: string) => string {
   };
 }
 
+/** A stop at a repetition cuts the answer off, too. Throws PolicyServerError for an answer that the server aborted. */
+export function endOf<Reason extends string>(reason: Reason): Exclude<Reason, 'abort' | 'repetition'> | 'length' {
+  if (reason === 'abort')
+    throw new OutsideFailure('PolicyServerError', 'policy server aborted an answer (finish_reason abort)');
+  return reason === 'repetition' ? 'length' : (reason as Exclude<Reason, 'abort' | 'repetition'>);
+}
+
 export type GeneratedTurn = Omit<Turn, 'message' | 'promptIds'>;
 
 function sampledTurn(o: Omit<z.infer<typeof completionSchema>['choices'][0], 'message'>): GeneratedTurn {
   const { finish_reason, logprobs, token_ids } = o;
-  if (finish_reason === 'abort')
-    throw new OutsideFailure('PolicyServerError', 'policy server aborted an answer (finish_reason abort)');
   if (logprobs.content.length !== token_ids.length) {
     throw invalid(`logprobs.content has ${logprobs.content.length} entries for ${token_ids.length} token_ids`);
   }
   return {
-    // A stop at a repetition cuts the answer off, too.
-    finishReason: finish_reason === 'repetition' ? 'length' : finish_reason,
+    finishReason: endOf(finish_reason),
     tokenIds: token_ids,
     logprobs: logprobs.content.map(({ logprob }) => logprob),
   };
@@ -252,21 +243,24 @@ export function numbered<Call extends { id: string }>(
   return calls.map((call, n) => ({ ...call, id: `${name}_${next + n}` }));
 }
 
-/** `honours` names the fields of the request that ask for what the schema needs. */
-function parseAnswer<Schema extends z.ZodType>(schema: Schema, body: unknown, honours: string): z.output<Schema> {
+/** Throws PolicyAnswerInvalid. `honours` names the fields of the request that ask for what the schema needs. */
+export function parseAnswer<Schema extends z.ZodType>(
+  schema: Schema,
+  body: unknown,
+  honours: string,
+): z.output<Schema> {
   const parsed = schema.safeParse(body);
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw invalid(`${issue?.path.join('.')}: ${issue?.message}; it must honour ${honours}`);
+  throw invalid(`${firstIssue(parsed.error, body)}; it must honour ${honours}`);
 }
 
 const invalid = (problem: string) => new OutsideFailure('PolicyAnswerInvalid', `policy server's answer: ${problem}`);
 
-const ONE_TOKEN: Sampling = { temperature: 0, topP: 1, maxTokens: 1 };
+export const ONE_TOKEN: Sampling = { temperature: 0, topP: 1, maxTokens: 1 };
 
-/** The body of a chat completion of one token, for requests whose answer is not used. */
-export const tokenBody = (model: string) =>
-  completionBody({ model, messages: [{ role: 'user', content: 'hello' }], tools: [], sampling: ONE_TOKEN, seed: 0 });
+/** The body of a chat completion of one token. */
+export const tokenBody = (model: string, messages: Message[] = [{ role: 'user', content: 'hello' }]) =>
+  completionBody({ model, messages, tools: [], sampling: ONE_TOKEN, seed: 0 });
 
 /** The body of a completion that returns the log-probs of its prompt. The one token that it samples is not used. */
 export const scoreBody = ({ model, ids }: { model: string; ids: readonly number[] }) => ({
@@ -276,7 +270,6 @@ export const scoreBody = ({ model, ids }: { model: string; ids: readonly number[
   /** A field of vLLM: 0 asks for each id of the prompt and no alternatives. */
   prompt_logprobs: 0,
 });
-export type ScoreBody = ReturnType<typeof scoreBody>;
 
 const scoresSchema = z.object({
   choices: z.tuple([
@@ -300,7 +293,7 @@ const MAX_ALTERNATIVES = 20;
 
 /** The body of a chat completion that returns the likeliest first tokens. */
 export const likeliestBody = (model: string, messages: Message[]) => ({
-  ...completionBody({ model, messages, tools: [], sampling: ONE_TOKEN, seed: 0 }),
+  ...tokenBody(model, messages),
   top_logprobs: MAX_ALTERNATIVES,
 });
 

@@ -2,6 +2,9 @@
  * The artifact store's interface, and artifacts that hold JSON. Invariants: an artifact is written once under a key (a second put returns the first one);
  * a half-written artifact can never be read; every artifact knows its inputs, so that any figure leads back to rollouts.
  */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { ArtifactRef } from '../domain/artifacts';
 import { z } from 'zod';
 import { canonical } from './hash';
@@ -94,4 +97,22 @@ export async function keptJson(
   if (known) return known;
   const body = canonical(await make());
   return store.put({ key, ...provenance, mediaType: 'application/json', body });
+}
+
+/** Finds the folder under a key. Otherwise stores the one that `write` makes at the given path. */
+export async function keptFolder(
+  store: Pick<ArtifactStore, 'find' | 'putFolder'>,
+  about: Provenance,
+  write: (folder: string) => Promise<void>,
+): Promise<ArtifactRef> {
+  const known = await store.find(about.key);
+  if (known) return known;
+  const work = await mkdtemp(join(tmpdir(), 'kept-'));
+  try {
+    const folder = join(work, 'folder');
+    await write(folder);
+    return await store.putFolder({ ...about, folder });
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
 }
