@@ -1,6 +1,6 @@
 /**
  * An agent on the official `openai` package. What it knows of campaigns: the task comes on stdin, the reward is the last line on stdout. The same
- * program, pointed at `campaign gateway`, is served what was trained.
+ * program, pointed at `campaign serve`, is served what was trained.
  */
 import process from 'node:process';
 import OpenAI from 'openai';

@@ -35,7 +35,7 @@ export async function writeReport(
   await replaceFile({ path: join(folder, 'report.json'), body: json, aside });
   const file = join(folder, 'report.html');
   await replaceFile({ path: file, body: html, aside });
-  // `campaign gateway` and `export` read the policies of baselines in it.
+  // `campaign serve` and `export` read the policies of baselines in it.
   const kept = { key: `record/${digest(record)}`, producer: 'writeReport', inputs: refsIn(record) };
   await keptJson(store, kept, () => record);
   const key = `report/${digest({ version: REPORT_VERSION, record, spent })}`;

@@ -19,12 +19,11 @@ import {
   editedCapabilitiesSchema,
 } from '../domain/approval';
 import { type ApprovalView, capabilitiesView, environmentView } from '../report/build/approval';
-import { approvalText } from '../report/approval-text';
 import { print } from '../terminal';
 import { type ApprovalRequest, queryNames, updateNames, workflowIds } from '../workflows/messages';
 import { readStatus } from './campaign-status';
-import { type CommonOptions, homeOf, requireYes } from './options';
-import { messageOf, UserError } from './errors';
+import { type CommonOptions, homeOf } from './options';
+import { invalidOption, messageOf, UserError } from './errors';
 import { readInput } from './input';
 import { type Temporal, withServer, withTemporal } from './temporal';
 import { type Snapshot, takeSnapshot } from './watch/snapshot';
@@ -34,28 +33,27 @@ export interface PendingApproval extends ApprovalRequest {
   workflowId: string;
 }
 
-/** `campaign approvals`. */
-export const listApprovals = (campaign: string, options: CommonOptions): Promise<void> =>
-  withCampaign(campaign, options, async (temporal) => {
-    const pending = await pendingApprovals(temporal, campaign);
-    const home = homeOf(options);
-    const folder = join(home.root, campaign);
-    const shown = await showApprovals(pending, { campaign, folder, store: await openStore(home.root) });
-    if (options.json) return print(JSON.stringify({ campaign, waits: shown }));
-    if (shown.length === 0) return print(`nothing of campaign ${campaign} waits for approval`);
-    for (const { view, commands } of shown)
-      print([approvalText(view, process.stdout.columns), '', ...commands.map((one) => `  ${one}`), ''].join('\n'));
-    print(`with the conversations, in a browser: \`campaign view ${campaign}\``);
+/** Returns what waits for approval, with the commands that decide. Its texts are copied into the campaign's folder, to be edited. */
+export async function shownWaits(
+  temporal: Temporal,
+  campaign: string,
+  options: CommonOptions,
+): Promise<ShownApproval[]> {
+  const home = homeOf(options);
+  const pending = await pendingApprovals(temporal, campaign).catch((error: unknown) => {
+    if (error instanceof UserError) return []; // it has ended, or no worker answers
+    throw error;
   });
+  return showApprovals(pending, { campaign, folder: join(home.root, campaign), store: await openStore(home.root) });
+}
 
 export interface DecideOptions extends CommonOptions {
   edit?: string;
   reason?: string;
-  yes?: boolean;
 }
 
 /** `campaign approve`. */
-export const approve = (campaign: string, named: string | undefined, { edit, yes, ...options }: DecideOptions) =>
+export const approve = (campaign: string, named: string | undefined, { edit, ...options }: DecideOptions) =>
   withCampaign(campaign, options, async (temporal) => {
     const pending = await pendingApprovals(temporal, campaign);
     const what = named === undefined ? [] : [named];
@@ -63,17 +61,14 @@ export const approve = (campaign: string, named: string | undefined, { edit, yes
     const [first] = chosen;
     const edited =
       edit !== undefined && first ? await readEdit(edit, first.approval, await openStore(homeOf(options).root)) : {};
-    const as = edit === undefined ? '' : ` as it stands in ${edit}`;
-    await requireYes(`approve ${chosen.map(subjectOf).join('; ')}${as}`, { yes, otherwise });
     for (const one of chosen) print(await decide(temporal, one, { kind: 'approve', ...edited }));
   });
 
 /** `campaign reject`. */
-export async function reject(campaign: string, what: string[], { reason = '', yes, ...options }: DecideOptions) {
-  if (reason.trim() === '') throw new UserError('--reason is blank: say why');
+export async function reject(campaign: string, what: string[], { reason = '', ...options }: DecideOptions) {
+  if (reason.trim() === '') throw invalidOption('--reason', 'blank', 'say why');
   await withCampaign(campaign, options, async (temporal) => {
     const chosen = choose({ campaign, pending: await pendingApprovals(temporal, campaign), what, verb: 'reject' });
-    await requireYes(`reject ${chosen.map(subjectOf).join('; ')}`, { yes, otherwise });
     for (const one of chosen) print(await rejectOne(temporal, one, reason));
   });
 }
@@ -196,8 +191,6 @@ function subjectOf({ approval: { waiting }, names }: Chosen): string {
 const subjectsOf = (pending: readonly PendingApproval[]): string =>
   pending.map((approval) => subjectOf({ approval })).join('; ');
 
-const otherwise = 'nothing was decided';
-
 type Edit = Pick<Approval, 'capabilities' | 'module'>;
 
 /** Reads `--edit FILE`: a list of capabilities, or the text of a module. @throws UserError for a wrong file, before anything is decided. */
@@ -241,13 +234,13 @@ async function decide(temporal: Temporal, chosen: Chosen, answer: Answer): Promi
     if (error instanceof WorkflowNotFoundError) throw new UserError(`${subject} waits no more: its workflow has ended`);
     if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError)
       throw new UserError(
-        `${subject}: no worker answered within ${ANSWER_MS / 1000} s; \`campaign approvals\` shows whether it still waits`,
+        `${subject}: no worker answered within ${ANSWER_MS / 1000} s; \`campaign status NAME\` shows whether it still waits`,
       );
     throw error;
   }
 }
 
-interface ShownApproval {
+export interface ShownApproval {
   view: ApprovalView;
   /** The command that approves it, and how it is rejected or edited. */
   commands: string[];

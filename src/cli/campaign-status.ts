@@ -7,11 +7,12 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defineSearchAttributeKey } from '@temporalio/common';
-import { plainLine } from '../domain/plain-text';
 import { LAST_STAGE } from '../domain/work';
-import { alignColumns, wrapText } from '../terminal';
+import { approvalText } from '../report/approval-text';
+import { wrapText } from '../terminal';
 import { searchAttributeNames, workflowTypes } from '../workflows/messages';
-import { messageOf, UserError } from './errors';
+import { shownWaits } from './approvals';
+import { InputError, messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { readReport, reported } from './reports';
 import { isHeld, serverOf } from './run/processes';
@@ -84,10 +85,11 @@ function readFromFiles({ home, name }: { home: string; name: string }): (Snapsho
   };
 }
 
-interface CampaignRow {
+export interface CampaignRow {
   name: string;
   status: string;
   startedAt: number;
+  closedAt?: number | undefined;
   /** `approval` while it, or one of its children, waits for one. */
   attention?: string | undefined;
   /** When it was so, if only the home's files tell. */
@@ -106,6 +108,7 @@ export async function listCampaigns({ client }: Temporal): Promise<CampaignRow[]
       name,
       status: stateOf({ status: status.name, stoppedAfter: stopped }),
       startedAt: run.startTime.getTime(),
+      closedAt: run.closeTime?.getTime(),
       attention: status.name === 'RUNNING' ? run.typedSearchAttributes.get(attention) : undefined,
     });
   }
@@ -129,43 +132,15 @@ export async function campaignsOf(temporal: Temporal | undefined, options: Commo
   for (const name of folders.filter((one) => !known.has(one)))
     try {
       const snapshot = readFromFiles({ home, name });
-      if (snapshot) rows.push({ name, status: stateOf(snapshot), startedAt: snapshot.startedAt, asOf: snapshot.asOf });
+      if (snapshot) {
+        const { startedAt, closedAt, asOf } = snapshot;
+        rows.push({ name, status: stateOf(snapshot), startedAt, closedAt, asOf });
+      }
     } catch (error) {
       // A damaged report hides no other campaign; it is named when it is asked for.
       if (!(error instanceof UserError)) throw error;
     }
   return rows.sort((a, b) => b.startedAt - a.startedAt);
-}
-
-/** The list of campaigns, as `status` without a name prints it. */
-async function listLines(temporal: Temporal | undefined, options: CommonOptions): Promise<string[]> {
-  const campaigns = await campaignsOf(temporal, options);
-  if (options.json) return [JSON.stringify({ server: temporal !== undefined, campaigns })];
-  if (campaigns.length === 0) return [noCampaigns(options)];
-  const rows = alignColumns(
-    campaigns.map(({ name, status, startedAt, attention, asOf }) => {
-      const facts = [`started ${timeText(startedAt)}`];
-      if (asOf !== undefined) facts.push(`as of ${timeText(asOf)}`);
-      if (attention !== undefined) facts.push(`waits for ${attention}`);
-      return [plainLine(name), status, facts.join('  ')];
-    }),
-  );
-  if (!temporal) rows.push('no Temporal server of this home is running: `campaign run FILE` goes on with one');
-  return rows;
-}
-
-const noCampaigns = (options: CommonOptions): string =>
-  `no campaigns in ${homeOf(options).root} yet; start one with \`campaign run FILE\``;
-
-/** The campaign that runs, if there is one only; else the only one there is. */
-async function onlyCampaign(temporal: Temporal | undefined, options: CommonOptions): Promise<string> {
-  const campaigns = await campaignsOf(temporal, options);
-  const running = campaigns.filter(({ status }) => /running|cancelling/.test(status));
-  const [only, another] = running.length > 0 ? running : campaigns;
-  if (!only) throw new UserError(noCampaigns(options));
-  if (another)
-    throw new UserError(`several campaigns: ${campaigns.map(({ name }) => name).join(', ')}; name one of them`);
-  return only.name;
 }
 
 /** What to do next, and how fresh this is. */
@@ -177,7 +152,7 @@ function footerLines({ snapshot: { name, status, asOf }, server, report }: Campa
       : '`campaign run FILE` goes on from what is done';
   if (asOf !== undefined) {
     const why = server ? 'the Temporal server does not know it' : 'no Temporal server of this home is running';
-    const ui = server ? '' : ', `campaign serve` brings the UI back';
+    const ui = server ? '' : ', `campaign ui` starts the UI';
     lines.push(`as of ${timeText(asOf)}; ${why}: ${next}${ui}`);
   } else if (status !== 'RUNNING' && status !== 'COMPLETED') lines.push(next);
   return lines;
@@ -191,28 +166,41 @@ export function statusLines(status: CampaignStatus): string[] {
 }
 
 /** The same facts as one JSON object. */
-export const statusJson = ({ snapshot, ...rest }: CampaignStatus): string => JSON.stringify({ ...snapshot, ...rest });
+export const statusJson = ({ snapshot, ...rest }: CampaignStatus & { waits?: object[] }): string =>
+  JSON.stringify({ ...snapshot, ...rest });
 
-/** `campaign status`: of one campaign, or of all. */
-export const showStatus = (name: string | undefined, options: CommonOptions): Promise<string> =>
-  withServer(options, async (temporal) => {
-    const fitted = (lines: readonly string[]) =>
-      wrapText(lines.join('\n'), options.json ? undefined : process.stdout.columns);
-    if (name === undefined) return fitted(await listLines(temporal, options));
+type StatusOptions = CommonOptions & { watch?: boolean };
+
+/** `campaign status`: the state of a campaign, and what waits for approval. */
+export function showStatus(
+  name: string | undefined,
+  { watch = false, ...options }: StatusOptions,
+): Promise<string | void> {
+  if (name === undefined)
+    throw new InputError({ code: 'missing_field', field: 'name', fix: '`campaign list` shows the campaigns' });
+  if (watch) return watchCampaign(name, options);
+  return withServer(options, async (temporal) => {
     const status = await readStatus(temporal, options, name);
-    return options.json ? statusJson(status) : fitted(statusLines(status));
+    const waits = temporal && isWaiting(status.snapshot) ? await shownWaits(temporal, name, options) : [];
+    if (options.json) return statusJson({ ...status, ...(waits.length > 0 && { waits }) });
+    const approvals = waits.flatMap(({ view, commands }) => [
+      approvalText(view, process.stdout.columns),
+      ...commands.map((command) => `  ${command}`),
+    ]);
+    const lines = wrapText(statusLines(status).join('\n'), process.stdout.columns);
+    return [lines, ...approvals].join('\n');
   });
+}
 
-/**
- * `campaign watch`: follows a campaign that runs, by default the only one; of one that has ended, or that no server knows, the last frame. How it
- * ended is what it tells, not its exit code.
- */
-export async function watchCampaign(named: string | undefined, options: CommonOptions): Promise<void> {
-  // Without a reader it would go on for nobody, and it holds nothing.
+const isWaiting = ({ status, progress, children }: Snapshot): boolean =>
+  status === 'RUNNING' && [{ progress }, ...children].some((one) => one.progress?.waiting);
+
+/** Follows a campaign until it ends, or shows the last state of one that has. How it ended is in the output, not in the exit code. */
+async function watchCampaign(name: string, options: CommonOptions): Promise<void> {
+  // Ends with its reader: it holds nothing.
   const leave = (): never => process.exit();
   process.stdout.once('error', leave);
   try {
-    const name = named ?? (await withServer(options, (temporal) => onlyCampaign(temporal, options)));
     const output = createProgressOutput({ json: options.json, campaign: name });
     let status: CampaignStatus | undefined;
     // The home's next server may be at another address.

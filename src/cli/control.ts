@@ -22,7 +22,7 @@ import {
 } from '../workflows/messages';
 import type { ConfigDigests } from './campaign-file';
 import { UserError } from './errors';
-import type { CommonOptions } from './options';
+import { type CommonOptions, requireYes } from './options';
 import { UnknownCampaign, valueOf, withTemporal, type Temporal } from './temporal';
 import { stateOf } from './watch/tree';
 
@@ -59,17 +59,21 @@ export interface CampaignState extends Memo, Omit<StartMemo, 'until'> {
   /** That of its workflow code (workers/versions.ts); undefined until a worker has taken it up. */
   version?: string | undefined;
   until?: Stage | undefined;
+  /** The stage that began last. */
+  stage?: string | undefined;
 }
 
 /** The latest run of a campaign; undefined if there was none. */
 export async function campaignState({ client }: Temporal, name: string): Promise<CampaignState | undefined> {
   try {
     const handle = client.workflow.getHandle(workflowIds.campaign(name));
-    const { status, runId, taskQueue, memo, raw } = await handle.describe();
+    const { status, runId, taskQueue, memo, raw, typedSearchAttributes } = await handle.describe();
     const isCancelling = status.name === 'RUNNING' && raw.workflowExtendedInfo?.cancelRequested === true;
     const { until, ...started }: Memo & StartMemo = memo ?? {};
     const version = raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId ?? undefined;
-    return { ...started, until: until ?? undefined, status: status.name, runId, taskQueue, version, isCancelling };
+    const stage = typedSearchAttributes.get(defineSearchAttributeKey(searchAttributeNames.stage, 'KEYWORD'));
+    const now = { status: status.name, stage, runId, taskQueue, version, isCancelling };
+    return { ...started, until: until ?? undefined, ...now };
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;
     throw error;
@@ -128,10 +132,8 @@ function startOptions(
 }
 
 /**
- * Starts a campaign that has ended once more, to do again what failed in it; everything else is found in the store by its key. `only`: a capability
- * or an arm, if not all.
- * @returns what is done again; empty if nothing failed.
- * @throws UserError if it can't be.
+ * Starts a completed campaign again to retry what failed; everything else is found in the store. `only`: a capability or a baseline, if not all.
+ * @returns the names of what is retried; empty if nothing failed.
  */
 export async function retryCampaign(
   temporal: Temporal,
@@ -139,26 +141,18 @@ export async function retryCampaign(
 ): Promise<string[]> {
   const state = await campaignState(temporal, name);
   if (!state) throw new UnknownCampaign(name);
-  if (state.status === 'RUNNING')
-    throw new UserError(`campaign ${name} is running; what fails in it can be done again when it has ended`);
   const { campaign, until, force } = await inputOf(temporal, name, state);
   const restart = async (again: string[], kept?: CampaignInput['kept']) => {
     const input = { campaign, ...(until && { until }), ...(force && { force }), ...(kept && { kept }) };
     if (again.length > 0) await temporal.client.workflow.start(workflowTypes.campaign, startOptions(input, state));
     return again;
   };
-  if (state.status !== 'COMPLETED') {
-    if (only === undefined) return restart([name]);
-    throw new UserError(
-      `campaign ${name} has ended as ${state.status.toLowerCase()} as a whole: \`campaign retry ${name}\` starts it again`,
-    );
-  }
   const { failed, children } = (await temporal.client.workflow.getHandle(name).result()) as CampaignResult;
   if (only === undefined) return restart(failed);
   const child = children.find((one) => one.name === only);
   if (!child)
     throw new UserError(
-      `campaign ${name} has no capability or arm ${only}; it has ${children.map((one) => one.name).join(', ') || 'none'}`,
+      `campaign ${name} has no capability or baseline ${only}; it has ${children.map((one) => one.name).join(', ') || 'none'}`,
     );
   if (child.status !== 'failed') return [];
   const others = children.filter((one) => one !== child);
@@ -167,7 +161,8 @@ export async function retryCampaign(
   return restart([only], ended);
 }
 
-async function inputOf({ client }: Temporal, name: string, { runId }: CampaignState): Promise<CampaignInput> {
+/** Returns the input that a campaign was started with. */
+export async function inputOf({ client }: Temporal, name: string, { runId }: CampaignState): Promise<CampaignInput> {
   const { history } = await client.workflowService.getWorkflowExecutionHistory({
     namespace: client.options.namespace,
     execution: { workflowId: name, runId },
@@ -192,14 +187,6 @@ export const ofAnotherHome = (name: string, { status, taskQueue }: CampaignState
       `give this one its own name with --name, for example --name ${name}-2, name that home with --home, or use another TEMPORAL_NAMESPACE`,
   );
 
-/** `campaign retry`. */
-export const retry = (name: string, only: string | undefined, options: CommonOptions): Promise<string> =>
-  withTemporal(options, async (temporal) => {
-    const again = await retryCampaign(temporal, { name, only });
-    if (again.length === 0) return `nothing failed in ${only ?? name}`;
-    return `campaign ${name} does again: ${again.join(', ')}; \`campaign watch ${name}\` follows it, and \`campaign run FILE\` brings workers where none run`;
-  });
-
 /** `campaign cancel`: cancels the workflow and, with it, its children. */
 export const cancel = (name: string, options: CommonOptions): Promise<string> =>
   withTemporal(options, async (temporal) => {
@@ -209,6 +196,7 @@ export const cancel = (name: string, options: CommonOptions): Promise<string> =>
     const { status } = state;
     if (status !== 'RUNNING')
       throw new UserError(`campaign ${name} is not running: it has ended (${stateOf({ status })})`);
+    await requireYes(`cancel campaign ${name}`, { yes: options.yes, otherwise: 'nothing was cancelled' });
     await temporal.client.workflow.getHandle(workflowIds.campaign(name)).cancel();
     return `campaign ${name}: cancelling; running trainings save their state, and the same run continues from it`;
   });

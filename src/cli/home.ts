@@ -2,7 +2,7 @@
  * `campaign list`, `delete` and `gc`. Deleting a campaign removes its history, its index in the store and its folder, and then collects garbage:
  * what another campaign uses, and what is younger than a day, stays. Interrupted at any moment, the same command ends it.
  */
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { indexedCampaigns, removeCampaign } from '../store/campaign-index';
@@ -13,37 +13,46 @@ import { plainLine } from '../domain/plain-text';
 import { taskQueues } from '../domain/work';
 import { alignColumns, print } from '../terminal';
 import { searchAttributeNames } from '../workflows/messages';
-import { campaignsOf } from './campaign-status';
+import { isAnalysis } from './analyse/folder';
+import { type CampaignRow, campaignsOf } from './campaign-status';
 import { UserError } from './errors';
 import { type CommonOptions, homeOf, requireYes } from './options';
 import { type Home, isReservedName, temporalPath } from './project';
-import { type ServeOptions, supervised, type SupervisedRun } from './run/supervisor';
+import { supervised, type SupervisedOptions, type SupervisedRun } from './run/supervisor';
 import { startTemporal } from './run/temporal-server';
 import { grpcCode, type Temporal, UnknownCampaign, withServer } from './temporal';
 import { timeText } from './watch/output';
 
 const DAY_MS = 24 * 3600 * 1000;
 
-/** `campaign list`: the campaigns of a home, with state and last change. */
+/** `campaign list`: the campaigns of a home with state and last change; of a cluster, those that it knows. */
 export async function listHome(options: CommonOptions): Promise<void> {
   const home = homeOf(options);
-  const names = await campaignNames(home);
-  const rows = await withServer(options, (temporal) => campaignsOf(temporal, options));
-  const campaigns = await Promise.all(
-    names.map(async (name) => {
-      const files = (await walk(join(home.root, name))).filter(({ isFolder }) => !isFolder);
-      const changedMs = files.reduce((last, file) => Math.max(last, file.changedMs), 0);
-      return { name, state: rows.find((row) => row.name === name)?.status ?? 'unknown', changedMs };
-    }),
-  );
-  if (options.json) return print(JSON.stringify({ home: home.root, campaigns }));
-  if (campaigns.length === 0) return print(`no campaigns in ${home.root}`);
-  const lines = campaigns.map(({ name, state, changedMs }) => [
+  const { rows, isServed } = await withServer(options, async (temporal) => ({
+    rows: await campaignsOf(temporal, options),
+    isServed: temporal !== undefined,
+  }));
+  const unknown = (options.temporalAddress ? [] : await campaignNames(home))
+    .filter((name) => !rows.some((row) => row.name === name) && !isAnalysis(home, name))
+    .map((name): CampaignRow => ({ name, status: 'unknown', startedAt: 0 }));
+  const campaigns = [...rows, ...unknown].map((row) => ({ ...row, changedAt: changedAt(home, row) }));
+  campaigns.sort((a, b) => b.changedAt - a.changedAt);
+  if (options.json) return print(JSON.stringify({ home: home.root, server: isServed, campaigns }));
+  if (campaigns.length === 0) return print(`no campaigns in ${home.root}; start one with \`campaign run FILE\``);
+  const lines = campaigns.map(({ name, status, changedAt: at, attention }) => [
     plainLine(name),
-    state,
-    changedMs === 0 ? '' : timeText(changedMs),
+    attention === undefined ? status : `${status}, waits for ${attention}`,
+    at === 0 ? '' : timeText(at),
   ]);
   print(alignColumns([['campaign', 'state', 'last change'], ...lines]).join('\n'));
+}
+
+/** Returns when the campaign ended, or else was last seen to change. */
+function changedAt(home: Home, { name, startedAt, closedAt }: CampaignRow): number {
+  const written = ['status.json', 'report.json'].map(
+    (file) => statSync(join(home.root, name, file), { throwIfNoEntry: false })?.mtimeMs ?? 0,
+  );
+  return closedAt ?? Math.round(Math.max(startedAt, ...written));
 }
 
 /** Campaigns with a folder in the home or an index in its store. @throws UserError if there is no home. */
@@ -61,10 +70,8 @@ function requireHome({ root }: Home): void {
   if (!existsSync(root)) throw new UserError(`there is no home ${root}; name another with --home`);
 }
 
-export type DeleteOptions = ServeOptions & { yes?: boolean };
-
 /** @returns the exit code. */
-export async function deleteCampaign(name: string, options: DeleteOptions): Promise<number> {
+export async function deleteCampaign(name: string, options: SupervisedOptions): Promise<number> {
   const home = homeOf(options);
   const known = await campaignNames(home);
   if (!known.includes(name)) throw new UnknownCampaign(name, { home: home.root, known });

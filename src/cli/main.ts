@@ -21,6 +21,8 @@ export function createProgram(): Command {
     .version(version)
     .option('--home <folder>', 'folder of campaigns and artifacts', process.env['CAMPAIGN_HOME'] ?? DEFAULT_HOME)
     .option('--temporal-address <address>', 'use this Temporal cluster (host:port) instead of starting a server')
+    .option('--json', 'print JSON, for programs')
+    .option('--yes', 'do not ask for confirmation')
     .option('--debug', 'show the stack of an error')
     // `exitCodeOf` prints all errors.
     .configureOutput({ outputError: () => undefined })
@@ -28,7 +30,7 @@ export function createProgram(): Command {
       'after',
       examplesText([
         ['campaign check campaigns/mine.yaml', 'what is missing, and what will it cost?'],
-        ['campaign run campaigns/mine.yaml', 'everything; after a stop, the same command goes on'],
+        ['campaign run campaigns/mine.yaml', 'everything; after a stop, the same command continues'],
         ['campaign run --help', 'options and examples of one command'],
       ]),
     )

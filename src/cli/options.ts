@@ -12,6 +12,7 @@ export interface CommonOptions {
   /** An existing cluster, instead of the home's own server. */
   temporalAddress?: string;
   json?: boolean;
+  yes?: boolean;
   debug?: boolean;
 }
 
@@ -33,9 +34,13 @@ export const examplesText = (lines: readonly Example[]): string =>
     .concat(lines.map(([command, effect]) => (effect ? `  # ${effect}\n  ${command}` : `  ${command}`)))
     .join('\n');
 
+type CommandGroup = 'Before:' | 'Run:' | 'Control:' | 'Look:' | 'Use:' | 'Other:';
+
 export interface CommandText {
   /** Not shown in the help. */
   hidden?: boolean;
+  /** The heading in the program's help. */
+  group: CommandGroup;
   /** Name and arguments. */
   usage: string;
   alias?: string;
@@ -65,11 +70,11 @@ export const wholeNumber =
     throw new InvalidArgumentError(`It must be a whole number ${range}.`);
   };
 
-/** Two or more different whole numbers. */
+/** One whole number, or several different ones. */
 export const seedList = (text: string): number[] => {
   const seeds = text.split(',').map((seed) => wholeNumber(0)(seed.trim()));
-  if (seeds.length > 1 && new Set(seeds).size === seeds.length) return seeds;
-  throw new InvalidArgumentError('It must be two or more different seeds, such as 1,2,3.');
+  if (new Set(seeds).size === seeds.length) return seeds;
+  throw new InvalidArgumentError('It must be one seed, or different ones, such as 1,2,3.');
 };
 
 const stageName = (text: string): Stage => {
@@ -78,7 +83,7 @@ const stageName = (text: string): Stage => {
   throw new InvalidArgumentError(`It must be one of ${stages.join(', ')}.`);
 };
 
-export const dollars = (text: string): number => {
+const dollars = (text: string): number => {
   const number = Number(text);
   if (text.trim() !== '' && number >= 0 && Number.isFinite(number)) return number;
   throw new InvalidArgumentError('It must be an amount of dollars, such as 2.5.');
@@ -88,6 +93,13 @@ export const moreDollars = (text: string): number => {
   const number = dollars(text);
   if (number > 0) return number;
   throw new InvalidArgumentError('It must be more than 0 dollars.');
+};
+
+/** Dollars per million tokens read and written. */
+export const price = (text: string): { input: number; output: number } => {
+  const [input = '', output = '', ...more] = text.split(',');
+  if (more.length > 0) throw new InvalidArgumentError('It must be two amounts, such as 2.5,15.');
+  return { input: dollars(input), output: dollars(output) };
 };
 
 export const option = (flags: string, description: string, parse?: (text: string) => unknown): Option => {
@@ -107,32 +119,18 @@ export const plugin = (description: string): Option =>
     .argParser((one: string, before: string[]) => [...before, one])
     .default([], 'none');
 
-export const json = (description = 'print JSON'): Option => option('--json', description);
-
-/** Of commands that start a campaign. */
-export const campaignOptions = [
-  option('--until <stage>', 'stop after this stage', stageName),
-  option('--seed <seed>', "seed, instead of the file's; it is added to the name", wholeNumber(0)),
-  option('--training-seed <seed>', 'seed of trainings alone; it is added to the name as -s<seed>', wholeNumber(0)),
-  option('--name <name>', "name, instead of the file's"),
-  option('--force', 'run even if the base-model check fails'),
-  option('--restart', 'terminate it if it runs, and start it again with the current code; finished work is found'),
-];
+export const stageOption = option('--until <stage>', 'stop after this stage', stageName);
 
 /** `PortOptions`. */
-export const portOptions = [temporalPort, uiPort].map(({ name, flag, preferred }) =>
+const [temporalPortOption, uiPortOption] = [temporalPort, uiPort].map(({ name, flag, preferred }) =>
   option(
     `${flag} <port>`,
     `port of the ${name}; 0: any free one (default: ${preferred}, if it is free)`,
     wholeNumber(0, 65535),
   ),
-);
-
-export const recover = option(
-  '--recover',
-  "move Temporal's damaged database aside and begin with a new one; finished work is kept",
-);
-export const yes = option('--yes', 'do not ask for confirmation');
+) as [Option, Option];
+export const portOptions = [temporalPortOption, uiPortOption];
+export { uiPortOption };
 
 /** The end of the input and Ctrl-C are no. @throws UserError where there is no terminal to ask on. */
 export async function confirmed(what: string, signal?: AbortSignal): Promise<boolean> {

@@ -41,6 +41,38 @@ export const removed: readonly RemovedCommand[] = [
   { command: 'pause', version: '0.3', why: 'cancel NAME, then run FILE again' },
   { command: 'resume', version: '0.3', why: 'run FILE again' },
   { command: 'restart', version: '0.3', why: 'use `campaign run FILE --restart`' },
+  { command: 'start', version: '0.3', why: 'use `campaign run FILE --detach`' },
+  { command: 'retry', version: '0.3', why: 'use `campaign run FILE --retry [CHILD]`, on a cluster with --detach' },
+  { command: 'watch', version: '0.3', why: 'use `campaign status NAME --watch`' },
+  { command: 'approvals', version: '0.3', why: 'use `campaign status NAME`' },
+  { command: 'compare', version: '0.3', why: 'use `campaign report NAME...`' },
+  { command: 'lineage', version: '0.3', why: 'use `campaign show ID`' },
+  { command: 'gateway', version: '0.3', why: 'use `campaign serve NAME`' },
+  { command: 'run', option: '--training-seeds', version: '0.3', why: 'use --training-seed 1,2,3' },
+  {
+    command: 'run',
+    option: '--exit',
+    version: '0.3',
+    why: '`run` ends with its campaign; `campaign ui` starts the UI',
+  },
+  {
+    command: 'run',
+    option: '--recover',
+    version: '0.3',
+    why: 'the error names the command that moves a damaged database',
+  },
+  {
+    command: 'serve',
+    option: '--ui-port',
+    version: '0.3',
+    why: "use `campaign ui` for Temporal's UI; `serve` serves a model",
+  },
+  { command: 'serve', option: '--max-body', version: '0.3', why: 'a request has at most 8 MiB' },
+  { command: 'serve', option: '--timeout', version: '0.3', why: 'an answer has at most 300 s' },
+  { command: 'serve', option: '--grace', version: '0.3', why: 'answers have 30 s after the end began' },
+  { command: 'analyse', option: '--price-input', version: '0.3', why: 'use --price INPUT,OUTPUT' },
+  { command: 'analyse', option: '--price-output', version: '0.3', why: 'use --price INPUT,OUTPUT' },
+  { command: 'analyse', option: '--prompts', version: '0.3', why: 'use `prompts` in the file of --config' },
 ];
 
 const REFUSED = { exitCode: 2, code: 'removed_command' };

@@ -1,7 +1,6 @@
 /**
- * `campaign report` shows a campaign's report again, or writes its files elsewhere: the page is always made anew from report.json, and a campaign
- * without a report is shown by where it stands. `campaign compare` lays several side by side, of runs of one target and one base model.
- * `campaign lineage` walks from a figure, an artifact or a rollout back to the rollouts behind it.
+ * `campaign report` prints a campaign's report and writes its page from report.json; of a campaign without a report, its state. Of several campaigns of
+ * one target and one base model it prints their comparison.
  */
 import { existsSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -11,13 +10,12 @@ import { openStore } from '../store/open-store';
 import { figuresIn } from '../domain/artifacts';
 import { type Comparison, comparisonOf } from '../report/comparison';
 import { comparisonHtml } from '../report/html';
-import { lineage, lineageText, UnknownStartError } from '../report/lineage';
 import { type Report, type SolverMatrix, solverMatrixSchema } from '../report/model';
 import { renderReport } from '../report/render';
 import { comparisonText } from '../report/comparison-text';
 import { reportText } from '../report/terminal';
 import { campaignsOf, readStatus, statusJson, statusLines } from './campaign-status';
-import { wrap, wrapText } from '../terminal';
+import { wrapText } from '../terminal';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { whyUnwritten, writeInto } from './project';
@@ -34,7 +32,9 @@ import { withServer } from './temporal';
 
 export type ReportOptions = CommonOptions & { out?: string };
 
-export async function showReport(name: string | undefined, options: ReportOptions): Promise<string> {
+/** `campaign report`: of several, their comparison. */
+export async function showReport([name, ...others]: string[], options: ReportOptions): Promise<string> {
+  if (name !== undefined && others.length > 0) return showComparison([name, ...others], options);
   const home = homeOf(options).root;
   const isReported = name === undefined || reported(home).includes(name);
   const found = isReported ? findReport({ home, name }) : undefined;
@@ -68,49 +68,14 @@ const withoutReport = (options: ReportOptions, name: string | undefined): Promis
     const lines = [
       `no report of ${campaign} in ${home}: ${WRITTEN}`,
       ...statusLines(status),
-      `look further: \`campaign watch ${campaign}\`, ${join(home, 'logs')}`,
+      `look further: \`campaign status ${campaign} --watch\`, ${join(home, 'logs')}`,
     ];
     return wrapText(lines.join('\n'), process.stdout.columns);
   });
 
-export type LineageOptions = CommonOptions & { campaign?: string };
-
-export async function showLineage(start: string, options: LineageOptions): Promise<string> {
-  const home = homeOf(options);
-  const found = findReport({ home: home.root, name: options.campaign });
-  try {
-    const tree = await lineage({ store: await openStore(home.root), start, ...(found && { report: found.report }) });
-    if (options.json) return JSON.stringify(tree);
-    const { root } = tree;
-    const shown = root.kind === 'rollout' ? `conversation/${root.rollout.key}` : `conversations?figure=${start}`;
-    const campaign = found ? ` ${found.name}` : '';
-    const read = `to read them: \`campaign view${campaign}\`, with #${shown} after the address that it prints`;
-    return wrapTree(`${lineageText(tree)}\n${read}`, process.stdout.columns);
-  } catch (error) {
-    if (!(error instanceof UnknownStartError)) throw error;
-    const where = found ? `looked in the report of ${found.name}` : `no report in ${home.root}`;
-    throw new UserError(`${error.message} (${where}; a hash must be long enough to be the only one)`);
-  }
-}
-
-/** Columns that what stands at a branch has at least. */
-const NARROWEST = 30;
-
-/** A line that is too long goes on under itself, within its branch. */
-const wrapTree = (text: string, columns = Infinity): string =>
-  text
-    .split('\n')
-    .flatMap((line) => {
-      const [branch] = /^[│├└─ ]*/.exec(line)!;
-      const below = branch.replace('├─', '│ ').replace('└─', '  ');
-      const room = Math.max(NARROWEST, columns - branch.length);
-      return wrap(line.slice(branch.length), room).map((one, n) => (n === 0 ? branch : below) + one);
-    })
-    .join('\n');
-
 const DEFAULT_LEVEL = 0.95;
 
-export async function showComparison(named: string[], options: CommonOptions & { out?: string }): Promise<string> {
+async function showComparison(named: readonly string[], options: ReportOptions): Promise<string> {
   const comparison = await compareReports({ home: homeOf(options).root, named });
   if (options.out !== undefined) await writeComparison(comparison, resolve(options.out));
   return options.json ? JSON.stringify(comparison, null, 2) : comparisonText(comparison, process.stdout.columns);
@@ -127,11 +92,7 @@ export const writeComparison = (comparison: Comparison, folder: string): Promise
 type Named = { given: string; report: Report };
 
 /** `named`: campaigns of the home, files report.json, or folders that hold one. */
-export async function compareReports({ home, named }: { home: string; named: string[] }): Promise<Comparison> {
-  if (named.length < 2)
-    throw new UserError(
-      `compare takes two reports or more, not ${named.length}: names of campaigns, or files report.json`,
-    );
+export async function compareReports({ home, named }: { home: string; named: readonly string[] }): Promise<Comparison> {
   const reports = named.map((given): Named => ({ given, report: readNamed(home, given) }));
   checkAlike(reports);
   const names = reports.map(({ report }) => report.campaign.name);

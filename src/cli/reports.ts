@@ -81,7 +81,7 @@ export function requireReported({ home, name }: Named): void {
   if (names.includes(name)) return;
   if (readStatus({ home, name }))
     throw new UserError(
-      `campaign '${name}' has no report in ${home} yet: ${WRITTEN}; \`campaign status ${name}\` says where it stands`,
+      `campaign '${name}' has no report in ${home} yet: ${WRITTEN}; \`campaign status ${name}\` shows its state`,
     );
   const known = names.length > 0 ? `campaigns with one: ${names.join(', ')}` : 'no campaign there has one';
   throw new UserError(`campaign '${name}' has no report in ${home}; ${known}`);

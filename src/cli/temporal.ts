@@ -55,7 +55,7 @@ export function addressOf(options: CommonOptions): TemporalAddress {
   const address = serverOf(home);
   if (address) return { address, namespace: namespace() };
   throw new UserError(
-    `no Temporal server of ${home.root} is running; start it with \`campaign serve\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,
+    `no Temporal server of ${home.root} is running; start it with \`campaign ui\` or \`campaign run FILE\`, or name a cluster with --temporal-address`,
   );
 }
 
@@ -142,7 +142,15 @@ export async function keepFinished({ client }: Temporal, namespace: string): Pro
 export const valueOf = <T>({ options }: Client, payloads: Payload[] | null | undefined): Promise<T> =>
   decodeFromPayloadsAtIndex(options.loadedDataConverter, 0, payloads);
 
-/** Whether somebody takes up workflows there. */
+/** Returns where a cluster shows a campaign: its address, namespace and workflow, and the page where TEMPORAL_UI_URL names the UI. */
+export function placeLines({ address, namespace }: TemporalAddress, workflow?: string): string[] {
+  const ui = process.env['TEMPORAL_UI_URL']?.replace(/\/$/, '');
+  const path = workflow === undefined ? '' : `/${encodeURIComponent(workflow)}`;
+  const place = `Temporal at ${address}, namespace ${namespace}${workflow === undefined ? '' : `, workflow ${workflow}`}`;
+  return [place, ...(ui ? [`${ui}/namespaces/${namespace}/workflows${path}`] : [])];
+}
+
+/** Whether a worker polls the queue for workflows. */
 export async function hasWorkers({ client }: Temporal, queue: string): Promise<boolean> {
   const { pollers } = await client.workflowService.describeTaskQueue({
     namespace: client.options.namespace,
@@ -164,7 +172,7 @@ export class UnknownCampaign extends UserError {
     const those = known.length > 0 ? `known: ${known.join(', ')}` : 'none is known yet';
     super(
       home === undefined
-        ? `there is no campaign ${name} here; \`campaign status\` lists those that there are`
+        ? `there is no campaign ${name} here; \`campaign list\` shows those that there are`
         : `there is no campaign ${name} in ${home}; ${those}`,
     );
   }

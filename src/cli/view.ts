@@ -1,4 +1,4 @@
-/** `campaign view`: everything of a campaign as a page on this machine, live and after its end. `campaign show` prints one conversation. */
+/** `campaign view`: serves a campaign as a page on this machine, live and after its end. */
 import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -16,7 +16,6 @@ import { createCurves } from '../view/curves';
 import type { CampaignPage } from '../view/api';
 import { createView } from '../view/app';
 import { createIndex, type RolloutIndex } from '../view/rollouts';
-import { shownRollout, shownText } from '../view/shown';
 import { decideOn, shownApprovals } from './approvals';
 import { campaignsOf, readStatus } from './campaign-status';
 import { UserError } from './errors';
@@ -167,24 +166,3 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   await listening.close(1);
   await held?.temporal.close();
 }
-
-/** `campaign show`. @throws UserError where no rollout is of this id. */
-export async function showRollout(id: string, options: CommonOptions & { campaign?: string }): Promise<string> {
-  const home = homeOf(options);
-  const store = await openStore(home.root);
-  const names = options.campaign === undefined ? await allOf(options) : [await named(options.campaign, options)];
-  for (const campaign of names) {
-    const index = indexOf(store, home.root, campaign);
-    await index.refresh();
-    const one = index.find(id);
-    if (!one) continue;
-    const shown = await shownRollout(index, store, one);
-    return options.json ? JSON.stringify(shown) : shownText(shown, Math.min(process.stdout.columns || 60, 100));
-  }
-  throw new UserError(
-    `${id} is no rollout of ${names.join(', ') || home.root}; give its id, or its first 8 digits or more`,
-  );
-}
-
-const allOf = (options: CommonOptions): Promise<string[]> =>
-  withServer(options, async (temporal) => (await campaignsOf(temporal, options)).map(({ name }) => name));

@@ -100,6 +100,6 @@ export function checkFile(field: string, path: string): void {
     return !isAbsolute(way) && way.split(/[\\/]/)[0] !== '..';
   };
   if (!isRestricted || [...folders].some(isInside)) return;
-  const fix = 'start the campaign with `campaign run` or `campaign start`, which put its files there';
+  const fix = 'start the campaign with `campaign run`, which puts its files there';
   throw new OutsideFailure('NotAllowed', `${field} is ${path}, which is not in the store; ${fix}`);
 }

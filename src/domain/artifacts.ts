@@ -1,6 +1,6 @@
 /**
  * References to artifacts, which go through Temporal payloads instead of data, and the numbers that are measured from them. Invariant: a figure says
- * over how many units it is and which artifacts it came from, so that `campaign lineage` can lead from it back to rollouts; a missing number is null
+ * over how many units it is and which artifacts it came from, so that `campaign show` can lead from it back to rollouts; a missing number is null
  * with n 0, never zero.
  */
 import { z } from 'zod';
@@ -39,7 +39,7 @@ const figureUnitSchema = z.enum(['fraction', 'difference', 'reward', 'count', 't
 
 export const figureSchema = z
   .strictObject({
-    /** Dotted path that `campaign lineage` takes, e.g. `arms.trace.success_rate`. */
+    /** Dotted path that `campaign show` takes, e.g. `arms.trace.success_rate`. */
     id: z.string().regex(/^[a-z0-9_]+(\.[a-z0-9_-]+)*$/, 'lower-case words joined by dots'),
     /** null: there was nothing to measure (n is 0). */
     value: z.number().nullable(),

@@ -1,5 +1,5 @@
 /**
- * Model cards in the hub's layout. Every figure stands with its interval, its n and the id that `campaign lineage` takes. Texts of models and names of
+ * Model cards in the hub's layout. Every figure stands with its interval, its n and the id that `campaign show` takes. Texts of models and names of
  * others are escaped: a public card shows them and obeys nothing in them.
  */
 import type { Figure } from '../domain/artifacts';
@@ -49,7 +49,7 @@ const figures = (rows: readonly string[]): string[] => [
     ? ['Nothing was measured.']
     : ['| figure | value | interval | n | lineage |', '| --- | --- | --- | --- | --- |', ...rows]),
   '',
-  "`campaign lineage ID` in the campaign's home leads from an id to the rollouts behind the figure.",
+  "`campaign show ID` in the campaign's home leads from an id to the rollouts behind the figure.",
   '',
 ];
 
@@ -128,7 +128,7 @@ export function folderCard(facts: CardFacts): string {
     '',
     '```',
     `VLLM_ALLOW_RUNTIME_LORA_UPDATING=True vllm serve ${served} --generation-config vllm${context ? ` --max-model-len ${context}` : ''}${lora}`,
-    `CAMPAIGN_BASE_ID='${router.base.id.replace(/, .*$/, '')}' campaign gateway . --policy-server http://127.0.0.1:8000`,
+    `CAMPAIGN_BASE_ID='${router.base.id.replace(/, .*$/, '')}' campaign serve . --policy-server http://127.0.0.1:8000`,
     '```',
     '',
     "Where agents have tools, vLLM also needs `--enable-auto-tool-choice --tool-call-parser PARSER` of the base model's family.",

@@ -16,6 +16,7 @@ const capabilityLines = (view: CapabilityView): string[] => [
 
 const environmentLines = ({ candidate, round, module, calibration, earlier }: EnvironmentView): string[] => [
   `environment of ${candidate.name}, round ${round}: module ${module.sha256.slice(0, 8)}`,
+  candidate.definition,
   ...(calibration ? [calibrationText(calibration)] : []),
   ...(calibration?.judged ? [`Judged: ${calibration.judged.text}`] : []),
   ...earlier.map((one) => `Round ${one.round}: ${one.summary}`),

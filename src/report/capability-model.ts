@@ -165,7 +165,7 @@ export const reportedTrainingSchema = z.strictObject({
 });
 export type ReportedTraining = z.infer<typeof reportedTrainingSchema>;
 
-/** A sentence, and figure ids or artifact hashes that it rests on: arguments for `campaign lineage`. */
+/** A sentence, and figure ids or artifact hashes that it rests on: arguments for `campaign show`. */
 export const sentenceFields = { text: z.string(), behind: z.array(z.string()) };
 
 const beforeAfterSchema = z.strictObject({

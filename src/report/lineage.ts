@@ -1,5 +1,5 @@
 /**
- * Lineage: from a figure, an artifact or a rollout back to the batches of rollouts behind it, by the provenance that every artifact
+ * Lineage: from a figure or an artifact back to the batches of rollouts behind it, by the provenance that every artifact
  * has. Invariant: a tree names each artifact's inputs once; where it comes again it is marked `shared` and not walked again.
  */
 import { distance } from 'fastest-levenshtein';
@@ -31,11 +31,7 @@ export interface ArtifactNode {
   problem?: string;
   inputs: ArtifactNode[];
 }
-type RolloutFacts = Pick<Outcome, 'key' | 'task' | 'attempt' | 'status'> & { reward?: number };
-type LineageNode =
-  | ArtifactNode
-  | { kind: 'figure'; figure: Figure; inputs: ArtifactNode[] }
-  | { kind: 'rollout'; rollout: RolloutFacts; inputs: ArtifactNode[] };
+type LineageNode = ArtifactNode | { kind: 'figure'; figure: Figure; inputs: ArtifactNode[] };
 
 interface Lineage {
   root: LineageNode;
@@ -43,11 +39,11 @@ interface Lineage {
   totals: RolloutCounts & { batches: number };
 }
 
-/** What was asked for is no figure, artifact or rollout. */
+/** Thrown where an id is no figure and no artifact. */
 export class UnknownStartError extends Error {
   override name = 'UnknownStartError';
   constructor(start: string, near: readonly string[]) {
-    super(`'${start}' is no figure, artifact or rollout${near.length > 0 ? `; near ones: ${near.join(', ')}` : ''}`);
+    super(`'${start}' is no rollout, figure or artifact${near.length > 0 ? `; near ones: ${near.join(', ')}` : ''}`);
   }
 }
 
@@ -90,8 +86,7 @@ function countsOf(outcomes: readonly Outcome[]): RolloutCounts {
 }
 
 /**
- * Walks back from `start`: a figure's id (needs the report), an artifact's key or the beginning of its sha256, or the beginning of a
- * rollout's key (needs the report; at least 8 digits). Throws UnknownStartError.
+ * Walks back from `start`: a figure's id (needs the report), an artifact's key or the beginning of its sha256. Throws UnknownStartError.
  */
 export async function lineage(ask: { store: ArtifactStore; report?: Report; start: string }): Promise<Lineage> {
   const { store, report, start } = ask;
@@ -102,8 +97,6 @@ export async function lineage(ask: { store: ArtifactStore; report?: Report; star
     if (figure) return { kind: 'figure', figure, inputs: await walkAll(figure.from) };
     const ref = await store.resolve(start);
     if (ref) return walk(ref);
-    const hit = /^[0-9a-f]{8,}$/.test(start) ? await findRollout(store, figures, start) : undefined;
-    if (hit) return { kind: 'rollout', rollout: hit.rollout, inputs: await walkAll([hit.batch]) };
     throw new UnknownStartError(start, nearIds(start, figures));
   };
   const root = await findRoot();
@@ -124,22 +117,6 @@ export async function batchesBehind(ask: {
   else if (ref) await walk(ref);
   else throw new UnknownStartError(start, []);
   return new Set(batches.map((batch) => batch.ref.sha256));
-}
-
-/** The rollout whose key is `start`, or the only one whose key begins so, in the batches behind the figures. */
-async function findRollout(store: ArtifactStore, figures: readonly Figure[], start: string) {
-  const { walkAll, batches } = walker(store);
-  await walkAll(figures.flatMap(({ from }) => from));
-  const found = new Map<string, { rollout: RolloutFacts; batch: ArtifactRef }>();
-  for (const { ref, outcomes } of batches)
-    for (const outcome of outcomes) {
-      const { key, task, attempt, status } = outcome;
-      if (!key.startsWith(start) || found.has(key)) continue;
-      const reward = outcome.status === 'scored' ? { reward: outcome.reward } : {};
-      found.set(key, { rollout: { key, task, attempt, status, ...reward }, batch: ref });
-    }
-  const [only, another] = [...found.values()];
-  return found.get(start) ?? (another ? undefined : only);
 }
 
 /** Figures whose ids need few edits to be `start`. */
@@ -166,13 +143,8 @@ const artifactLine = ({ ref, producer, key, rollouts, problem }: ArtifactNode): 
 
 function rootLine(node: LineageNode): string {
   if (node.kind === 'artifact') return artifactLine(node);
-  if (node.kind === 'figure') {
-    const { figure } = node;
-    return [`${figure.id}  ${valueText(figure)}`, spreadText(figure), `n ${figure.n}`].filter(Boolean).join(', ');
-  }
-  const { key, task, attempt, status, reward } = node.rollout;
-  const rewarded = reward === undefined ? '' : `, reward ${reward}`;
-  return `rollout ${shortKey(key)}  task ${task}, attempt ${attempt}, ${status}${rewarded}`;
+  const { figure } = node;
+  return [`${figure.id}  ${valueText(figure)}`, spreadText(figure), `n ${figure.n}`].filter(Boolean).join(', ');
 }
 
 const SHOWN_ABOVE = 4;

@@ -48,7 +48,7 @@ export function doubtsOf(report: Doubtful): VerdictSentence[] {
     ...selectionDoubts(selection),
     trained &&
       say(
-        'Each policy was trained once: how far another training of it would differ on this target is unknown. Run more training seeds (--training-seeds 1,2,3) before you call one way of training better.',
+        'Each policy was trained once: how far another training of it would differ on this target is unknown. Run more training seeds (--training-seed 1,2,3) before you call one way of training better.',
       ),
     shipped &&
       say(

@@ -65,7 +65,7 @@ test('its export is served by the commands in its README, and the program, uncha
   const commands = commandsIn(readFileSync(join(shared, 'README.md'), 'utf8'));
   // It stands for what `hf download` brings.
   symlinkSync(join(repository, 'models', 'base'), join(home, 'base'));
-  const serving = commands.find((one) => one.startsWith('campaign gateway . --model'))!;
+  const serving = commands.find((one) => one.startsWith('campaign serve . --model'))!;
   const env = {
     ...process.env,
     PATH: `${join(repository, 'bin')}:${process.env['PATH']}`,

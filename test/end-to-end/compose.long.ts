@@ -116,7 +116,7 @@ test('a campaign completes on the commands of the compose files, and no worker s
   const env = { ...process.env, ...values, AWS_REGION: 'us-east-1' };
   const command = (...more: string[]) =>
     commandWith(env, homeAt(join(folder, 'elsewhere')), '--temporal-address', temporal.address, ...more);
-  await command('start', file, '--until', 'rollouts');
+  await command('run', file, '--detach', '--until', 'rollouts');
   let seen: Partial<Snapshot> = {};
   await until(async () => {
     seen = JSON.parse(await command('status', 'composed', '--json')) as Snapshot;

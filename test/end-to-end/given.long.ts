@@ -104,7 +104,7 @@ test('given capabilities and modules are selected outright, calibrated, trained,
   expect(report.rollouts?.brokenByError.map(({ errorType, rollouts }) => [errorType, rollouts.value])).toEqual([
     ['EnvironmentFailed', broken],
   ]);
-  expect(await command(home, 'lineage', 'arms.grpo_target.success_rate', '--campaign', 'given')).toMatch(/rollouts/);
+  expect(await command(home, 'show', 'arms.grpo_target.success_rate', '--campaign', 'given')).toMatch(/rollouts/);
 });
 
 test('the campaign and its export serve the same routed policy, with an embedded server that ends with the gateway', async () => {

@@ -96,5 +96,5 @@ test('analyst and synthesizer that cannot work on it are warnings; the end is fi
       groups: [{ group: 'loans' }, { group: 'returns' }],
     },
   });
-  expect(await command(home, 'status')).toContain('desk');
+  expect(await command(home, 'list')).toContain('desk');
 });

@@ -92,7 +92,7 @@ test('a campaign completes on the bundle that it began with; --restart and new c
   expect(existsSync(join(bundles, '0123456789ab.js'))).toBe(false);
   const now = readdirSync(bundles).map((file) => file.replace('.js', '')).find((version) => version !== old)!; // prettier-ignore
   expect(moves.output).toContain(`new campaigns begin on version ${now.slice(0, 12)}`);
-  await command(home, 'approve', 'moves', '--yes');
+  await command(home, 'approve', 'moves');
   await moves.finish();
 
   const stays = run('stays');
@@ -112,7 +112,7 @@ test('a campaign completes on the bundle that it began with; --restart and new c
       ['moves/capability', old, expect.stringMatching(/TERMINATED|CANCELLED/)],
     ]),
   );
-  await command(home, 'approve', 'stays', '--yes');
+  await command(home, 'approve', 'stays');
   await stays.finish();
   for (const name of ['stays', 'moves']) expect(reportOf(home, name).campaign.status).toBe('completed');
 });

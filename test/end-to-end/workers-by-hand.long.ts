@@ -123,14 +123,14 @@ test('workers that must not play say why and play nothing; operators see what th
   const traced = { OTEL_EXPORTER_OTLP_ENDPOINT: traces.url };
   const at = ['--temporal-address', env.address];
   const seen = async () => JSON.parse(await command(home, 'status', 'seen', '--json', ...at)) as Snapshot;
-  expect(await command(home, 'start', file, '--until', 'rollouts', ...at)).toMatch(
+  expect(await command(home, 'run', file, '--detach', '--until', 'rollouts', ...at)).toMatch(
     /campaign seen started; .*\nnone of the control workers of .*home-of-started \(campaign-control-[0-9a-f]{12}\) runs now/,
   );
   const plain = await worker('control', home, {}, []);
   const refused = await until(seen, ({ status }) => status !== 'RUNNING');
   expect(refused).toMatchObject({ status: 'FAILED', failure: expect.stringContaining('start it with --plugin') });
   await plain.stop();
-  await commandWith({ ...process.env, ...traced }, home, 'start', file, '--until', 'rollouts', ...at);
+  await commandWith({ ...process.env, ...traced }, home, 'run', file, '--detach', '--until', 'rollouts', ...at);
   const control = await worker('control', home, traced);
   const campaign = (holds: (seen: Snapshot) => boolean) =>
     until(seen, (now) => {

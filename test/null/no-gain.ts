@@ -10,7 +10,7 @@ it(
   async () => {
     const home = mkdtempSync(join(tmpdir(), 'null-test-'));
     const ports = ['--temporal-port', '0', '--ui-port', '0'];
-    const command = ['--home', home, 'run', join(repository, 'campaigns/null.yaml'), '--exit', '--json', ...ports];
+    const command = ['--home', home, 'run', join(repository, 'campaigns/null.yaml'), '--json', ...ports];
     const child = spawn(join(repository, 'bin/campaign'), command, { stdio: ['ignore', 'inherit', 'inherit'] });
     expect(await new Promise((done) => child.once('exit', done))).toBe(0);
 

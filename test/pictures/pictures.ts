@@ -88,7 +88,7 @@ async function approved(browser: OpenBrowser, url: string, seen: (view: string) 
 
 async function ran(browser: OpenBrowser, args: string[], name: string): Promise<void> {
   if (existsSync(join(home, name, 'report.json'))) return;
-  const running = campaign('run', join(home, 'demo.yaml'), '--exit', '--json', ...args);
+  const running = campaign('run', join(home, 'demo.yaml'), '--json', ...args);
   const done = ended(running);
   const wanted = { approval: '.decision', live: '.chart svg' };
   // It serves what the home knows of, and that only once it has begun.
@@ -127,7 +127,7 @@ async function main(): Promise<void> {
     });
     if (only.test('comparison')) {
       await ran(browser, ['--training-seed', '2'], 'demo-s2');
-      await ended(campaign('compare', 'demo', 'demo-s2', '--out', join(home, 'comparison')));
+      await ended(campaign('report', 'demo', 'demo-s2', '--out', join(home, 'comparison')));
       const page = pathToFileURL(join(home, 'comparison', 'comparison.html')).href;
       await shoot(browser, 'comparison', page, '.chart svg');
     }

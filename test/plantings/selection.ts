@@ -36,7 +36,7 @@ test.each(plantings)(
     const file = join(home, 'planting.yaml');
     writeCampaign({ file, name: 'planting', model, lines: '' });
     const ports = ['--temporal-port', '0', '--ui-port', '0'];
-    const run = ['--home', join(home, 'home'), 'run', file, '--until', 'selection', '--exit', '--json', ...ports];
+    const run = ['--home', join(home, 'home'), 'run', file, '--until', 'selection', '--json', ...ports];
     execFileSync(join(repository, 'bin', 'campaign'), run, { stdio: ['ignore', 'ignore', 'inherit'] });
 
     const report = reportOf({ root: join(home, 'home') }, 'planting');

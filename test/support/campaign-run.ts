@@ -69,7 +69,7 @@ export class CampaignRun {
 
   /** `bin`: the program, of another checkout. */
   constructor(home: Pick<Home, 'root'>, file: string, options: string[] = [], bin = program) {
-    const command = ['--home', home.root, 'run', file, '--exit', '--json'];
+    const command = ['--home', home.root, 'run', file, '--json'];
     const ports = ['--temporal-port', '0', '--ui-port', '0'];
     this.child = spawn(bin, [...command, ...ports, ...options], { stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [this.child.stdout, this.child.stderr])
@@ -113,13 +113,13 @@ export async function commandWith(env: NodeJS.ProcessEnv, { root }: Pick<Home, '
   return stdout;
 }
 
-/** Runs `campaign gateway` with these words until `work` is done with its URL. */
+/** Runs `campaign serve` with these words until `work` is done with its URL. */
 export async function withGateway<Result>(
   { root }: Pick<Home, 'root'>,
   words: string[],
   work: (url: string) => Promise<Result>,
 ): Promise<Result> {
-  const command = ['--home', root, 'gateway', ...words, '--port', '0', '--json'];
+  const command = ['--home', root, 'serve', ...words, '--port', '0', '--json'];
   const gateway = spawn(program, command, { stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(gateway, 'exit');
   let errors = '';

@@ -78,7 +78,7 @@ export class Between {
     writeCampaign({ file, name, model, lines });
     const scene = new Scene(this, name, control, one, two);
     await control.control();
-    await scene.command('start', file);
+    await scene.command('run', file, '--detach');
     return scene;
   }
 

@@ -1,4 +1,4 @@
-/** `campaign approvals`, `approve`, `reject`, `cancel`, `retry` and the page that approves, on running campaigns over a real store. */
+/** `campaign status`, `approve`, `reject`, `cancel`, `run --retry` and the page that approves, on running campaigns over a real store. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -8,6 +8,7 @@ import { openFolderStore } from '../../src/store/open-store';
 import type { ChildProgress } from '../../src/workflows/messages';
 import { UserError } from '../../src/cli/errors';
 import type { ArtifactRef } from '../../src/domain/artifacts';
+import { retryCampaign } from '../../src/cli/control';
 import { takeSnapshot } from '../../src/cli/watch/snapshot';
 import { type AnnouncedServer, announcedServer } from '../support/announced-server';
 import { openBrowser } from '../support/browser';
@@ -104,22 +105,21 @@ test('from what waits to what was decided', async () => {
   const begun = await begin({ name, approval }, await stored());
   await waits(begun);
 
-  const shown = await ran('approvals', name);
+  const shown = await ran('status', name);
   for (const one of [REFUSE, TELL]) expect(shown).toContain(one);
   expect(shown).not.toContain('\u001b');
 
   // What decides nothing.
   for (const refused of [
-    ['approve', name],
-    ['approve', name, TELL, '--yes'],
-    ['reject', name, TELL, '--reason', ' ', '--yes'],
+    ['approve', name, TELL],
+    ['reject', name, TELL, '--reason', ' '],
   ])
     await expect(run(...refused)).rejects.toThrow(UserError);
   const copy = join(home, name, 'approval', String(readdirSync(join(home, name, 'approval'))[0]));
   const list = readFileSync(copy, 'utf8');
   const edit = (text: string) => {
     writeFileSync(copy, text);
-    return run('approve', name, '--edit', copy, '--yes');
+    return run('approve', name, '--edit', copy);
   };
   await expect(edit('[{name: [')).rejects.toThrow(UserError);
   await expect(edit('[{name: x}]')).rejects.toThrow('[0].definition');
@@ -129,9 +129,9 @@ test('from what waits to what was decided', async () => {
   // A copy that was edited is not written over by another look.
   const edited = `- name: ${TELL}\n  definition: Says all of it.\n`;
   writeFileSync(copy, edited);
-  await ran('approvals', name);
+  await ran('status', name);
   expect(readFileSync(copy, 'utf8')).toBe(edited);
-  await run('approve', name, '--edit', copy, '--yes');
+  await run('approve', name, '--edit', copy);
 
   // The environment: sent back, then edited.
   const round = (wanted: number) =>
@@ -143,15 +143,15 @@ test('from what waits to what was decided', async () => {
       return progress?.waiting?.round === wanted;
     });
   await round(1);
-  await run('reject', name, TELL, '--reason', 'too easy to guess', '--yes');
+  await run('reject', name, TELL, '--reason', 'too easy to guess');
   await round(2);
-  const [, source] = / --edit (\S+\.js)/.exec(await ran('approvals', name))!;
+  const [, source] = / --edit (\S+\.js)/.exec(await ran('status', name))!;
   expect(readFileSync(source!, 'utf8')).toContain('const version = 2;\n');
   const module = join(home, 'mine.js');
   writeFileSync(module, 'const version = "mine";\n');
-  await run('approve', name, TELL, '--edit', module, '--yes');
+  await run('approve', name, TELL, '--edit', module);
   await begun.handle.result();
-  await expect(run('approve', name, '--yes')).rejects.toThrow(UserError);
+  await expect(run('approve', name)).rejects.toThrow(UserError);
   const { record } = begun.seen;
   expect(record?.capabilities).toMatchObject([{ name: TELL, status: 'completed', rounds: [{}, {}, {}] }]);
   const trained = record?.capabilities?.[0]?.rounds.at(-1)?.module;
@@ -161,11 +161,11 @@ test('from what waits to what was decided', async () => {
 test('all that are selected can be rejected; without a worker nothing can be decided', async () => {
   const approval = { capabilities: true };
   const alone = await start(env(), { campaign: config({ name: 'alone', approval }) }, 'nobody polls it');
-  await expect(run('approve', 'alone', '--yes')).rejects.toThrow(UserError);
+  await expect(run('approve', 'alone')).rejects.toThrow(UserError);
   await alone.terminate();
   const begun = await begin({ name: 'none', approval }, await stored());
   await waits(begun);
-  await run('reject', 'none', 'all', '--reason', 'no skills', '--yes');
+  await run('reject', 'none', 'all', '--reason', 'no skills');
   await begun.handle.result();
   expect(begun.seen.record?.selection).toMatchObject({
     selected: [],
@@ -209,11 +209,12 @@ test('one that waits can be cancelled, with its children, and not twice', async 
     const { children } = await takeSnapshot({ client: env().client, close: async () => undefined }, name);
     return children.find((one) => one.progress?.waiting);
   });
-  await run('cancel', name);
+  await expect(run('cancel', name)).rejects.toThrow('--yes');
+  await run('cancel', name, '--yes');
   await expect(handle.result()).rejects.toMatchObject({ cause: { name: 'CancelledFailure' } });
   expect((await env().client.workflow.getHandle(child.workflowId).describe()).status.name).toBe('CANCELLED');
   expect(await ran('status', name)).toContain('cancelled');
-  for (const ended of [name, 'unknown']) await expect(run('cancel', ended)).rejects.toThrow(UserError);
+  for (const ended of [name, 'unknown']) await expect(run('cancel', ended, '--yes')).rejects.toThrow(UserError);
 });
 
 test('what failed in a campaign that completed is done again alone; then nothing is left to do', async () => {
@@ -228,20 +229,22 @@ test('what failed in a campaign that completed is done again alone; then nothing
   }));
   await handle.result();
   broken = false;
+  const retried = (only?: string) =>
+    retryCampaign({ client: env().client, close: async () => undefined }, { name, only });
   const before = asked('train').length;
   const ended = () => env().client.workflow.getHandle(name).result();
-  await run('retry', name, REFUSE);
-  await expect(run('retry', name, 'nobody')).rejects.toThrow('nobody');
-  await run('retry', name, TELL);
+  await retried(REFUSE);
+  await expect(retried('nobody')).rejects.toThrow('nobody');
+  await retried(TELL);
   await ended();
   const trained = asked('train').slice(before);
   expect(trained.map((input) => input.name)).toEqual([TELL]);
   expect(seen.record?.capabilities?.map(({ status }) => status)).toEqual(['completed', 'completed']);
   expect(seen.record?.arms?.map(({ status }) => status)).toEqual(['failed']);
-  await run('retry', name);
+  await retried();
   await ended();
   expect(seen.record?.arms?.map(({ status }) => status)).toEqual(['completed']);
   const played = asked('train').length;
-  await run('retry', name);
+  await retried();
   expect(asked('train')).toHaveLength(played);
 });

@@ -173,7 +173,7 @@ describe('following', () => {
 });
 
 // Whatever way it ended, they say where it stands, without an error.
-describe('`status`, `watch` and `report` with the server of a home', () => {
+describe('`status` and `report` with the server of a home', () => {
   let server: AnnouncedServer;
   beforeAll(async () => {
     server = await announcedServer(home);
@@ -194,10 +194,10 @@ describe('`status`, `watch` and `report` with the server of a home', () => {
     });
   }
 
-  test('one that failed: watch shows the last frame and why, with exit code 0', async () => {
+  test('one that failed: status --watch shows the last frame and why, with exit code 0', async () => {
     const prepare = () => Promise.reject(failure('BadInput', 'the target has no train tasks'));
     await ended('failed', { prepare });
-    const watched = await command('watch', 'failed');
+    const watched = await command('status', 'failed', '--watch', '--json');
     expect(watched.code).toBe(0);
     expect(jsonLines(watched.text)[0]).toMatchObject({ status: 'failed', detail: 'the target has no train tasks' });
     for (const words of ['status', 'report'])

@@ -58,7 +58,7 @@ export const Fold = ({ summary, open = false, id, children }: FoldProps) => (
 function Behind({ start }: { start: string }) {
   const { campaign, served } = useContext(PlaceContext);
   if (campaign === undefined) return null;
-  if (!served) return <code>{`campaign lineage ${start} --campaign ${campaign}`}</code>;
+  if (!served) return <code>{`campaign show ${start} --campaign ${campaign}`}</code>;
   return <a href={`#conversations?figure=${encodeURIComponent(start)}`}>the conversations behind {shortId(start)}</a>;
 }
 

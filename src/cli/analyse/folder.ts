@@ -54,10 +54,14 @@ export function nameOf(home: Pick<Home, 'root'>, [file = '']: readonly string[],
   return name;
 }
 
+/** Whether the folder of this name is an analysis. */
+export const isAnalysis = (home: Pick<Home, 'root'>, name: string): boolean =>
+  existsSync(placeOf(home, name).conversations);
+
 /** Before a campaign starts. @throws UserError where an analysis has its name: they would share a folder, and what they spent. */
 export function refuseNameOfAnalysis({ home, name }: { home: Pick<Home, 'root'>; name: string }): void {
-  const { conversations, folder } = placeOf(home, name);
-  if (existsSync(conversations))
+  const { folder } = placeOf(home, name);
+  if (isAnalysis(home, name))
     throw new UserError(
       `name is "${name}", and ${folder} is an analysis of conversations (campaign analyse); give the campaign another name, ` +
         'in its file or with --name',

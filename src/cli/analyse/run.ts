@@ -35,7 +35,6 @@ export interface AnalyseOptions extends SpecOptions, CommonOptions {
   name?: string;
   scorer?: string;
   maxDollars?: number;
-  yes?: boolean;
 }
 
 /** Everything but the result goes to stderr. */
@@ -74,11 +73,7 @@ async function prepare(files: readonly string[], options: AnalyseOptions) {
   const spec = analystSpec(options, kind);
   const budget: Budget = options.maxDollars === undefined ? {} : { dollars: options.maxDollars };
   if (budget.dollars !== undefined && !spec.price)
-    throw new InputError({
-      code: 'missing_field',
-      field: '--price-input',
-      fix: '--max-dollars needs --price-input and --price-output',
-    });
+    throw new InputError({ code: 'missing_field', field: '--price', fix: '--max-dollars needs --price INPUT,OUTPUT' });
   const name = nameOf(home, files, options.name);
   const analyst = await kind.open(spec, undefined);
   const conversations = await loadConversations({ files, scorer: options.scorer, name, analyst, rule });
@@ -132,7 +127,7 @@ function estimateLines({ spec, finished: { candidates, passes }, left }: Plan): 
     `estimate: about ${wholeNumber(left.requests)} requests to ${spec.model}, ${rounded(left.promptTokens)} tokens in, ${rounded(left.completionTokens)} out` +
       (dollars === undefined ? '' : `, ${dollarsText(dollars)}`),
     '  More if the model reasons at length or answers have to be repaired; less where the endpoint caches prompts.' +
-      (spec.price ? '' : ' Dollars with --price-input and --price-output.'),
+      (spec.price ? '' : ' Dollars with --price INPUT,OUTPUT.'),
     ...(left.requests > 0
       ? [
           `  Sent to ${spec.url}: policy, tools and conversations, of each message its first ${wholeNumber(spec.messageChars)} ` +
@@ -195,9 +190,7 @@ export interface SpecOptions {
   url?: string;
   model?: string;
   apiKeyEnv?: string;
-  prompts?: string;
-  priceInput?: number;
-  priceOutput?: number;
+  price?: { input: number; output: number };
 }
 
 export type AnalystSpec = KindSpec & LanguageModelSpec & { messageChars: number; argumentChars: number };
@@ -239,22 +232,8 @@ export function analystSpec({ config, ...options }: SpecOptions, kind: AnalystKi
   return data as unknown as AnalystSpec;
 }
 
-function fromFlags({ url, model, apiKeyEnv, prompts, priceInput: input, priceOutput: output }: SpecOptions): Fields {
-  if ((input === undefined) !== (output === undefined))
-    throw new InputError({
-      code: 'missing_field',
-      field: `--price-${input === undefined ? 'input' : 'output'}`,
-      fix: 'give both prices, in dollars for a million tokens',
-    });
-  const fields = {
-    url,
-    model,
-    apiKeyEnv,
-    prompts: prompts && resolve(prompts),
-    price: input === undefined ? undefined : { input, output },
-  };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
+const fromFlags = ({ url, model, apiKeyEnv, price }: SpecOptions): Fields =>
+  Object.fromEntries(Object.entries({ url, model, apiKeyEnv, price }).filter(([, value]) => value !== undefined));
 
 /** A file with the analyst's fields, or a campaign file, of which `analyst` counts. Its paths are relative to it. */
 function fromFile(file: string, kind: AnalystKind): Fields {

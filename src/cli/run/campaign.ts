@@ -21,25 +21,27 @@ import {
   travelling,
 } from '../campaign-file';
 import { UserError } from '../errors';
-import { type CommonOptions, homeOf } from '../options';
+import { type CommonOptions, homeOf, requireYes } from '../options';
 import { type Home, makeHome } from '../project';
 import { lostReport } from '../reports';
 import {
   type CampaignState,
   campaignState,
   type Digests,
+  inputOf,
   ofAnotherHome,
   retryCampaign,
   startCampaign,
 } from '../control';
-import { addressOf, connect, hasWorkers, registerSearchAttributes, type Temporal } from '../temporal';
+import { addressOf, connect, hasWorkers, placeLines, registerSearchAttributes, type Temporal } from '../temporal';
 import { follow } from '../campaign-status';
 import type { ProgressOutput } from '../watch/output';
 import { readStatus, type Snapshot, writeStatus } from '../watch/snapshot';
 import { workflowIds } from '../../workflows/messages';
 import { allowCampaign } from './allowed';
+import { changedFieldsText } from './changed-fields';
 import { keepPlugins } from './plugins';
-import type { ServeOptions, SupervisedRun } from './supervisor';
+import type { SupervisedOptions, SupervisedRun } from './supervisor';
 
 export interface StartOptions extends CampaignOverrides {
   until?: Stage;
@@ -69,36 +71,64 @@ export async function readStart({ file, home, options }: { file: string; home: H
 
 export type Decision = 'start' | 'attach' | 'show';
 
+/** What a command knows of the campaign that it names. */
+type About = Digests & { name: string; store: string; until?: Stage | undefined };
+
+class OtherConfiguration extends UserError {}
+
+/** Whether it ended before its base rollouts were complete, such as by the base-model check: another configuration may take its name. */
+const isNameFree = ({ status, stage }: CampaignState): boolean =>
+  status !== 'RUNNING' && status !== 'COMPLETED' && (stage === undefined || stage === 'rollouts');
+
 /**
  * A running campaign is attached to; a finished one is shown; one that failed, was ended, stopped after another stage or may now spend more
- * starts again, and finds its artifacts. All that only under the same configuration, as far as it came, and from the home that it is of.
+ * starts again, and finds its artifacts. All that only under the same configuration, as far as it came, and from its home.
  * @throws UserError if the name belongs to another configuration or another home.
  */
-export function decide(
-  state: CampaignState | undefined,
-  o: Digests & { name: string; store: string; until?: Stage | undefined },
-): Decision {
+export function decide(state: CampaignState | undefined, o: About): Decision {
   const { name, store, configDigests, terms, contents, until } = o;
   if (!state) return 'start';
   if (state.taskQueue !== taskQueues.control(store)) throw ofAnotherHome(name, state);
-  if (state.configDigest !== configDigests[state.until ?? LAST_STAGE])
-    throw new UserError(
-      `campaign ${name} ${state.status === 'RUNNING' ? 'is running' : 'was run'} with another configuration; give this one its own name with --name, for example --name ${name}-2`,
-    );
+  if (state.configDigest !== configDigests[state.until ?? LAST_STAGE]) {
+    if (isNameFree(state)) return 'start';
+    const how = state.status === 'RUNNING' ? 'is running' : 'was run';
+    throw new OtherConfiguration(`campaign ${name} ${how} with another configuration`);
+  }
   if (state.status === 'RUNNING') return 'attach';
   if (state.status !== 'COMPLETED' || state.until !== until || state.terms !== terms) return 'start';
   if (state.contents !== undefined && state.contents !== contents)
     throw new UserError(
-      `campaign ${name} has ended, and files of its target have changed since; give what they are now a name of its own with --name, for example --name ${name}-2`,
+      `campaign ${name} has ended, and files of its target have changed since; give this one another name with --name, for example --name ${name}-2`,
     );
   return 'show';
 }
 
+/** Decides by the state that the server knows; `travelling` is the campaign as it would be started now. */
+async function decideNow(temporal: Temporal, about: About & { travelling: () => Promise<Campaign> }) {
+  const { name } = about;
+  const state = await campaignState(temporal, name);
+  try {
+    return { state, decision: decide(state, about) };
+  } catch (error) {
+    if (!(error instanceof OtherConfiguration) || !state) throw error;
+    const { campaign } = await inputOf(temporal, name, state);
+    const changed = changedFieldsText(campaign, await about.travelling());
+    throw new UserError(
+      `${error.message} (${changed || 'a file that it names has changed'}); give this one another name with --name, for example --name ${name}-2`,
+    );
+  }
+}
+
 /** Terminates a campaign if it runs, so that it starts again with the current code. The start terminates its children that still run. */
-async function terminate(temporal: Temporal, about: Parameters<typeof decide>[1]): Promise<void> {
-  const state = await campaignState(temporal, about.name);
-  if (decide(state, about) === 'attach')
-    await temporal.client.workflow.getHandle(workflowIds.campaign(about.name)).terminate('--restart');
+async function terminate(temporal: Temporal, about: Parameters<typeof decideNow>[1], yes: boolean | undefined) {
+  const { name } = about;
+  const { decision } = await decideNow(temporal, about);
+  if (decision !== 'attach') return;
+  await requireYes(`terminate campaign ${name}, which runs, and start it again`, {
+    yes,
+    otherwise: 'nothing was ended',
+  });
+  await temporal.client.workflow.getHandle(workflowIds.campaign(name)).terminate('--restart');
 }
 
 const decisions: Record<Decision, string> = {
@@ -107,38 +137,44 @@ const decisions: Record<Decision, string> = {
   show: 'has ended already',
 };
 
-/** `campaign start`: starts a campaign on a cluster that is up already, and leaves. */
-export async function start(file: string, options: StartOptions & CommonOptions): Promise<void> {
+/** `campaign run --detach`: starts a campaign on a server that runs, or retries it, and leaves. */
+export async function startDetached(
+  file: string,
+  options: StartOptions & CommonOptions & { retry?: string | true },
+): Promise<void> {
   const home = homeOf(options);
   const at = addressOf(options);
-  const { until, force, restart } = options;
+  const { until, force, restart, retry, yes } = options;
   await makeHome(home.root);
   const read = await readStart({ file, home, options });
-  const { name } = read.campaign;
+  const { campaign } = read;
+  const { name } = campaign;
   const input = { ...read, store: await read.store(), until, force };
+  const sent = async () => travelling({ ...input, home, base: await baseIdOf(campaign, home) });
   const temporal = await connect(at, home);
   try {
     await registerSearchAttributes(temporal, at, note);
-    if (restart) await terminate(temporal, { ...input, name });
-    const state = await campaignState(temporal, name);
-    const decision = decide(state, { ...input, name });
+    const about = { ...input, name, travelling: sent };
+    if (restart) await terminate(temporal, about, yes);
+    const { state, decision } = await decideNow(temporal, about);
     if (state?.isCancelling)
       throw new UserError(`campaign ${name} is being cancelled and saves its trainings; start it again in a minute`);
-    if (decision !== 'show') {
-      await allowCampaign({ home, campaign: read.campaign });
-      await keepPlugins(home, read.campaign);
+    if (decision !== 'show' || retry !== undefined) {
+      await allowCampaign({ home, campaign });
+      await keepPlugins(home, campaign);
     }
-    if (decision === 'start') {
-      const base = await baseIdOf(read.campaign, home);
-      await startCampaign(temporal, { ...input, campaign: await travelling({ ...input, home, base }) });
-    }
+    if (decision === 'start') await startCampaign(temporal, { ...input, campaign: await sent() });
+    const only = retry === true ? undefined : retry;
+    const retried = decision === 'show' && retry !== undefined ? await retryCampaign(temporal, { name, only }) : [];
+    const isOpen = decision !== 'show' || retried.length > 0;
     const queue = taskQueues.control(input.store);
-    const isWaiting = decision !== 'show' && !(await hasWorkers(temporal, queue));
-    const waitsFor = isWaiting ? `control workers of ${home.root} (${queue})` : undefined;
-    const status = decisions[decision];
+    const waitsFor =
+      isOpen && !(await hasWorkers(temporal, queue)) ? `control workers of ${home.root} (${queue})` : undefined;
+    const status = retried.length > 0 ? `retries ${retried.join(', ')}` : decisions[decision];
     if (options.json) return print(JSON.stringify({ campaign: name, status, waitsFor }));
-    print(`campaign ${name} ${status}; \`campaign watch ${name}\` follows it`);
-    if (waitsFor) print(`none of the ${waitsFor} runs now: it waits until one is started`);
+    print(`campaign ${name} ${status}; \`campaign status ${name} --watch\` follows it`);
+    for (const line of placeLines(at, name)) print(line);
+    if (waitsFor) print(`none of the ${waitsFor} runs now: it waits until one is started (docs/machines.md)`);
   } finally {
     await temporal.close();
   }
@@ -156,7 +192,7 @@ function approvalNotes(output: Pick<ProgressOutput, 'note'>): (snapshot: Snapsho
       const subject = waiting.what === 'environment' ? `the environment of ${names}` : names;
       output.note(
         'campaign',
-        `${subject}: waits for approval. In another terminal: \`campaign approvals ${name}\`, then \`${approve}\` or \`${reject}\`. ` +
+        `${subject}: waits for approval. In another terminal: \`campaign status ${name}\`, then \`${approve}\` or \`${reject}\`. ` +
           'Ctrl-C loses nothing: the same command waits on',
       );
     }
@@ -185,7 +221,7 @@ const OTHER_POOL =
 
 export interface CampaignRun extends Digests, Pick<SupervisedRun, 'home' | 'output' | 'diskIsFull' | 'signal'> {
   temporal: Temporal;
-  options: ServeOptions & StartOptions & { retry?: string | true };
+  options: SupervisedOptions & StartOptions & { retry?: string | true };
   campaign: Campaign;
   /** The campaign file. */
   file?: string;
@@ -208,13 +244,13 @@ export async function campaignToEnd(
   const { name } = campaign;
   const { until, force, retry, restart } = options;
   const note = (text: string) => output.note('campaign', text);
+  const about = { ...run, name, until, travelling: () => travelling({ ...run, until }) };
   let restarts = 0;
   let { pool } = run;
   let version: string | undefined;
   let isCancelling = false;
   const look = async (): Promise<Decision> => {
-    const state = await campaignState(temporal, name);
-    const decision = decide(state, { ...run, name, until });
+    const { state, decision } = await decideNow(temporal, about);
     isCancelling = state?.isCancelling ?? false;
     if (decision === 'attach' && state?.terms !== run.terms) note(OTHER_TERMS);
     // Its workers come before it goes on: what it waits for now is what they have to be.
@@ -226,12 +262,12 @@ export async function campaignToEnd(
     note(`the report ${lost.file} ${lost.problem}: it is written anew`);
     return 'start';
   };
-  if (restart) await terminate(temporal, { ...run, name, until });
+  if (restart) await terminate(temporal, about, options.yes);
   let decision = await look();
   if (decision === 'show' && retry !== undefined) {
     const only = retry === true ? undefined : retry;
     const again = await retryCampaign(temporal, { name, only });
-    note(again.length > 0 ? `does again: ${again.join(', ')}` : `nothing failed in ${only ?? name}`);
+    note(again.length > 0 ? `retrying: ${again.join(', ')}` : `nothing failed in ${only ?? name}`);
     decision = await look();
   }
   if (decision !== 'show') await run.startWorkers(pool, version);

@@ -1,4 +1,4 @@
-/** `campaign run` and `campaign serve`: everything on this machine. Nothing is started before the checks have passed and the home is ours. */
+/** `campaign run` and `campaign ui`: everything on this machine. Nothing is started before the checks have passed and the home is ours. */
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { runChecks, warningsOf } from '../../checks/check';
@@ -8,7 +8,7 @@ import { poolOf, servedBase } from '../../policy/base-model';
 import { comparisonText } from '../../report/comparison-text';
 import { reportText } from '../../report/terminal';
 import { openStore } from '../../store/open-store';
-import { note } from '../../terminal';
+import { note, print } from '../../terminal';
 import { baseIdOf, loadCampaign } from '../campaign-file';
 import { homeCheck, temporalCheck } from '../check/machine';
 import { compareReports, writeComparison } from '../report';
@@ -16,22 +16,19 @@ import { requireAll, requirements } from '../check/requirements';
 import { invalidOption, UserError } from '../errors';
 import { homeOf } from '../options';
 import { readReport } from '../reports';
-import { isTerminal } from '../watch/output';
 import { builtVersion, readBundle, shortVersion } from '../../workers/versions';
-import { campaignToEnd, readStart, type CampaignRun, type StartOptions } from './campaign';
+import { campaignToEnd, readStart, startDetached, type CampaignRun, type StartOptions } from './campaign';
 import { ALLOWED_FILE } from '../../domain/allowed';
 import { allowCampaign } from './allowed';
 import { keepPlugins, pluginsToLoad } from './plugins';
 import { policyServerService, workerServices } from './services';
-import { INTERRUPTED, supervised, type ServeOptions, type SupervisedRun } from './supervisor';
+import { INTERRUPTED, supervised, type SupervisedOptions, type SupervisedRun } from './supervisor';
 import { startTemporal, type TemporalServer } from './temporal-server';
 
-export type RunOptions = ServeOptions &
+export type RunOptions = SupervisedOptions &
   StartOptions & {
-    /** Do again what failed in a campaign that has completed, or this capability or arm alone. */
+    /** Retry what failed in a campaign that has completed, or this capability or baseline alone. */
     retry?: string | true;
-    /** Leave as soon as the campaign has ended, on a terminal as well. */
-    exit?: boolean;
   };
 
 /** A small model takes no longer. */
@@ -73,17 +70,15 @@ async function baseOf({ home, output, signal }: SupervisedRun, campaign: Campaig
 type Run = CampaignRun & SupervisedRun & TemporalServer & { options: RunOptions };
 
 async function runToEnd(run: Run): Promise<number> {
-  const { options, link, supervisor, signal } = run;
+  const { supervisor } = run;
   const ended = await campaignToEnd({
     ...run,
     startWorkers: (pool, version) => startWorkers(run, pool, version),
     onProgress: () => supervisor.noteProgress(),
   });
   if (!ended) return INTERRUPTED;
-  // The services have nothing to do any more; Temporal stays as long as somebody looks at its UI.
-  await supervisor.stop({ keep: options.temporalAddress ? 0 : 1 });
+  await supervisor.stop();
   printSummary(run);
-  if (isTerminal() && !options.json && !options.exit && link && !signal.aborted) await once(signal, 'abort');
   return 0;
 }
 
@@ -117,32 +112,27 @@ async function startWorkers(run: Run, pool: string, begunOn?: string): Promise<v
   output.note('services', `new campaigns begin on version ${shortVersion(version)} of the workflow code${older}`);
 }
 
-/** Table, page and link. Where stdout is JSON lines, the table goes to stderr, unless --json says that nobody reads it. */
+/** Prints the report's summary; with --json its figures. */
 function printSummary({ home, options, campaign: { name }, output, link }: Run): void {
   const report = readReport({ home: home.root, name });
   const page = join(home.root, name, 'report.html');
-  const shown = reportText(report, { columns: process.stdout.columns, page });
-  if (isTerminal() && !options.json) {
-    const until = options.exit ? '' : ' (until Ctrl-C; `campaign serve` brings it back)';
-    return output.note('report', ['', ...(link ? [`workflow: ${link}${until}`] : []), shown].join('\n'));
+  if (link) output.note('services', `Temporal's UI ends with this command; \`campaign ui\` starts it again`);
+  if (options.json) {
+    const { campaign, rollouts, base } = report;
+    const { status, stage } = campaign;
+    const result = { status, stage, ...(rollouts && { rollouts }), ...(base && { base }) };
+    return output.note('report', `report ${page}${link ? `, workflow ${link}` : ''}`, { result });
   }
-  const { campaign, rollouts, base } = report;
-  const result = {
-    status: campaign.status,
-    stage: campaign.stage,
-    ...(rollouts && { rollouts }),
-    ...(base && { base }),
-  };
-  output.note('report', `report ${page}${link ? `, workflow ${link}` : ''}`, { result });
-  if (link) output.note('services', "`campaign serve` brings Temporal's UI back");
-  if (!options.json) note(shown);
+  print(`\n${reportText(report, { columns: process.stdout.columns, page })}`);
 }
 
-/** The Temporal server and UI of a home, until Ctrl-C. @returns the exit code. */
-export async function serveHome(options: ServeOptions): Promise<number> {
+/** `campaign ui`: the Temporal server and UI of a home, until Ctrl-C. @returns the exit code. */
+export async function serveUi(options: SupervisedOptions): Promise<number> {
   if (options.temporalAddress)
-    throw new UserError(
-      `\`campaign serve\` starts the home's own Temporal; leave out --temporal-address ${options.temporalAddress}, whose server has a UI of its own`,
+    throw invalidOption(
+      '--temporal-address',
+      options.temporalAddress,
+      "leave it out: `campaign ui` starts the home's own Temporal, and that server has a UI of its own",
     );
   requireAll(await runChecks([homeCheck(homeOf(options)), temporalCheck()]));
   const work = async (run: SupervisedRun) => {
@@ -155,32 +145,43 @@ export async function serveHome(options: ServeOptions): Promise<number> {
   return supervised({ options, work });
 }
 
-type SeedsOptions = RunOptions & { trainingSeeds: number[] };
-
-/** `campaign run`. */
-export const run = (
+/** `campaign run`. @returns the exit code. */
+export async function run(
   file: string,
-  { trainingSeeds, ...options }: RunOptions & Partial<SeedsOptions>,
-): Promise<number> => (trainingSeeds ? runSeeds(file, { ...options, trainingSeeds }) : runCampaign(file, options));
+  {
+    trainingSeed: seeds = [],
+    detach,
+    ...options
+  }: Omit<RunOptions, 'trainingSeed'> & { trainingSeed?: number[]; detach?: boolean },
+): Promise<number> {
+  const [trainingSeed] = seeds;
+  if (seeds.length > 1 && !detach) return runSeeds(file, { ...options, trainingSeeds: seeds });
+  const one = { ...options, ...(trainingSeed !== undefined && { trainingSeed }) };
+  if (!detach) return runCampaign(file, one);
+  if (seeds.length > 1)
+    throw invalidOption('--training-seed', seeds.join(','), '--detach starts one campaign: name one seed');
+  await startDetached(file, one);
+  return 0;
+}
 
 /**
  * One campaign with several training seeds, one run after another, and their comparison. All runs have the file's `seed`, so that base rollouts,
  * labels, selection and environments are made once and found by the others.
  * @returns the exit code: that of the first run that did not end well, or 0.
  */
-export async function runSeeds(file: string, options: SeedsOptions, runOne = runCampaign): Promise<number> {
-  const { trainingSeeds, recover, ...others } = options;
-  const { trainingSeed: one, name, until, json } = others;
-  if (one !== undefined)
-    throw invalidOption('--training-seed', `${one}`, '--training-seeds names several; leave one of the options out');
+export async function runSeeds(
+  file: string,
+  { trainingSeeds, ...options }: Omit<RunOptions, 'trainingSeed'> & { trainingSeeds: readonly number[] },
+  runOne = runCampaign,
+): Promise<number> {
+  const { name, until, json } = options;
   if (name !== undefined)
     throw invalidOption('--name', `"${name}"`, 'each run has its own name; set `name` in the file instead');
   const named = trainingSeeds.map(
     (trainingSeed) => loadCampaign({ file, overrides: { ...options, trainingSeed } }).name,
   );
-  for (const [n, trainingSeed] of trainingSeeds.entries()) {
-    // The runs share a database: after the first it is the new one.
-    const code = await runOne(file, { ...others, trainingSeed, exit: true, ...(n === 0 && recover && { recover }) });
+  for (const trainingSeed of trainingSeeds) {
+    const code = await runOne(file, { ...options, trainingSeed });
     if (code !== 0) return code;
   }
   if (until !== undefined && until !== LAST_STAGE) return 0;
@@ -188,7 +189,7 @@ export async function runSeeds(file: string, options: SeedsOptions, runOne = run
   const comparison = await compareReports({ home, named });
   const folder = join(home, named[0] as string);
   await writeComparison(comparison, folder);
-  if (!json) note(`\n${comparisonText(comparison, process.stderr.columns)}\n`);
+  if (!json) print(`\n${comparisonText(comparison, process.stdout.columns)}\n`);
   note(join(folder, 'comparison.html'));
   return 0;
 }

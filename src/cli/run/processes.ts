@@ -89,7 +89,7 @@ export async function acquireLock(home: Home, onLost?: (error: UserError) => voi
   } catch (error) {
     if (isCode(error, 'ELOCKED'))
       throw new UserError(
-        `${home.root} is in use by another \`campaign run\` or \`campaign serve\`; end it, or choose another folder with --home`,
+        `${home.root} is in use by another \`campaign run\` or \`campaign ui\`; end it, or choose another folder with --home`,
       );
     if (isCode(error, 'ENOSPC', 'EDQUOT'))
       throw new UserError(

@@ -137,15 +137,11 @@ export class Supervisor {
   }
 }
 
-export type ServeOptions = CommonOptions &
-  PortOptions & {
-    /** Begin with a new Temporal database; the old one is moved away. */
-    recover?: boolean;
-  };
+export type SupervisedOptions = CommonOptions & PortOptions;
 
 export interface SupervisedRun {
   home: Home;
-  options: ServeOptions;
+  options: SupervisedOptions;
   output: ProgressOutput;
   supervisor: Supervisor;
   diskIsFull: () => boolean;
@@ -155,13 +151,13 @@ export interface SupervisedRun {
 
 const LEFTOVER_GRACE_SECONDS = 30;
 
-/** Lock, supervisor and signals around `work`; all services are stopped when it ends. `campaign` is undefined for `campaign serve`. */
+/** Lock, supervisor and signals around `work`; all services are stopped when it ends. `campaign` is undefined for `campaign ui`. */
 export async function supervised({
   options,
   campaign,
   work,
 }: {
-  options: ServeOptions;
+  options: SupervisedOptions;
   campaign?: string;
   work: (run: SupervisedRun) => Promise<number>;
 }): Promise<number> {

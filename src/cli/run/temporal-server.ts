@@ -1,8 +1,8 @@
 /**
  * The Temporal server of a home and its database. If another program takes a port before the server binds it, the server is started again. A database
- * whose first start was cut short is made again; a damaged one ends the run, and --recover moves it away.
+ * whose first start was cut short is made again; a damaged one ends the run with the command that moves it away.
  */
-import { existsSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { splitVariables } from '../../domain/secrets';
 import { clusterAt, ownServerVariables } from '../../temporal/connection';
@@ -11,7 +11,7 @@ import { UserError } from '../errors';
 import { namespace } from '../options';
 import { chooseTemporalPorts, freePorts, portProblem } from '../ports';
 import { temporalPath, type Home } from '../project';
-import { connect, keepFinished, registerSearchAttributes, type Temporal } from '../temporal';
+import { connect, keepFinished, placeLines, registerSearchAttributes, type Temporal } from '../temporal';
 import { announce } from './processes';
 import { fileSize, logPath, logTail, type ServiceSpec } from './service';
 import { answersOk } from './services';
@@ -42,21 +42,8 @@ export const databaseIsMade = (home: Home): void => rmSync(marker(home), { force
 function damageIn({ temporalDatabase, root }: Home, lines: readonly string[]): UserError | undefined {
   const [what] = lines.flatMap((line) => damage.exec(line)?.[0] ?? []);
   if (what === undefined) return undefined;
-  const fix = `the same command with --recover moves it to ${temporalDatabase}.damaged-<time> and starts with a new one; finished results are found again in ${join(root, 'artifacts')}, the history in Temporal's UI is lost`;
+  const fix = `move it away with \`mv ${temporalDatabase} ${temporalDatabase}.damaged && rm -f ${temporalDatabase}-*\` and give the same command again: finished results are found in ${join(root, 'artifacts')}, the history in Temporal's UI is lost`;
   return new UserError(`Temporal's database ${temporalDatabase} is damaged (${what}); ${fix}`, lines.slice(-3));
-}
-
-/** Moves the database away, for --recover. */
-function moveAway({ home: { temporalDatabase, root }, output }: SupervisedRun): void {
-  const files = suffixes.filter((suffix) => existsSync(temporalDatabase + suffix));
-  const moved = `${temporalDatabase}.damaged-${new Date().toISOString().replace(/[-:]|\.\d+/g, '')}`;
-  for (const suffix of files) renameSync(temporalDatabase + suffix, moved + suffix);
-  output.note(
-    'services',
-    files.length > 0
-      ? `Temporal's old database is now ${moved}; what is finished is found again in ${join(root, 'artifacts')}`
-      : `${temporalDatabase} is not there: there is nothing to move aside`,
-  );
 }
 
 /**
@@ -137,16 +124,12 @@ export async function startTemporal(run: SupervisedRun, campaign?: string): Prom
   const { home, options, supervisor, output, signal } = run;
   const cluster = options.temporalAddress;
   if (cluster) {
-    if (options.recover)
-      throw new UserError(
-        `--recover is about the database of the server that a run starts itself; leave it out with --temporal-address ${cluster}`,
-      );
     const at = clusterAt(cluster);
     const temporal = await connect(at, home);
     await registerSearchAttributes(temporal, at, (text) => output.note('services', text));
+    for (const line of placeLines(at, campaign)) output.note('services', line);
     return { temporal, variables: { TEMPORAL_ADDRESS: at.address }, link: undefined };
   }
-  if (options.recover) moveAway(run);
   const start = fileSize(logPath(home.logs, TEMPORAL));
   const { port, uiPort } = await startOnFreePorts(run);
   watchDatabase({ home, start, signal, onDamage: supervisor.fail });

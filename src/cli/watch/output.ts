@@ -1,10 +1,10 @@
-/** Progress on stdout: a live tree on a terminal, elsewhere one JSON object for each change. */
+/** Progress on stdout: a live tree on a terminal, elsewhere one line for each change; with --json one JSON object for each change. */
 import { plainText, plainLine } from '../../domain/plain-text';
 import { duration, shortName } from '../../report/format';
 import { cut, pad, printable, width, wrap } from '../../terminal';
 import type { StepStatus } from '../../workflows/messages';
 import { failureText, type Snapshot } from './snapshot';
-import { BETWEEN, notesOf, Rates, runsText, stateOf, type TreeLine, treeLines } from './tree';
+import { BETWEEN, notesOf, Rates, runsText, stateOf, treeLines } from './tree';
 
 /** A time, in ms since the epoch, as `2025-03-01 12:30:59 UTC`. */
 export const timeText = (at: number): string => `${new Date(at).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
@@ -28,22 +28,24 @@ export interface Frame {
   colour?: boolean;
 }
 
-/** The lines of one frame; none is wider than the terminal but the link, which is of no use when it is cut. */
+/** The share of a terminal's width that labels get. */
+const LABELS = 2 / 5;
+/** Columns of a mark and of the space around a label. */
+const GAPS = 4;
+
+/** Returns the lines of one frame; none is wider than the terminal but the link. */
 export function frameLines({ snapshot, rates, now, columns, link, colour = true }: Frame): string[] {
   const { name, startedAt, closedAt, asOf, progress, failure } = snapshot;
   const seed = progress ? [`seed ${progress.seed}`] : [];
   const elapsed = duration(Math.max(0, (closedAt ?? asOf ?? now) - startedAt) / 1000);
   const head = [name, ...seed, `${stateOf(snapshot)} ${elapsed}`].join(BETWEEN);
-  const tree = treeLines({ snapshot, rates, now }).map(({ label, detail, ...line }) => ({
-    ...line,
-    label: plainLine(label),
-    detail: plainLine(detail),
-  }));
-  const room = labelWidth(tree, columns);
+  const tree = treeLines({ snapshot, rates, now });
+  const longest = Math.max(0, ...tree.map(({ label, depth }) => width(plainLine(label)) + 2 * depth));
+  const room = Math.min(longest, Math.floor((columns - GAPS) * LABELS));
   const lines = tree.map(({ depth, status, label, detail }) => {
     const { mark, code } = marks[status];
-    const indented = pad('  '.repeat(depth) + shortName(label, room - 2 * depth), room);
-    const text = cut(`${mark} ${indented}  ${fitted(detail, columns - room - GAPS)}`.trimEnd(), columns);
+    const named = pad('  '.repeat(depth) + shortName(plainLine(label), room - 2 * depth), room);
+    const text = cut(`${mark} ${named}  ${plainLine(detail)}`.trimEnd(), columns);
     if (!colour || process.env['NO_COLOR']) return text;
     const painted = status === 'waiting' ? text.length : mark.length;
     return `\x1b[${code}m${text.slice(0, painted)}\x1b[0m${text.slice(painted)}`;
@@ -56,34 +58,6 @@ export function frameLines({ snapshot, rates, now, columns, link, colour = true 
     ...awayLines(snapshot),
   ].map((line) => cut(`  ${line}`, columns));
   return [cut(head, columns), ...lines, ...below, ...(link ? [link] : [])].map((line) => line.trimEnd());
-}
-
-/** Around a label: its mark, and what parts it from the detail. */
-const GAPS = 4;
-/** The longest name of a stage. */
-const LEAST_LABEL = 12;
-/** What is left at least of what stands after the counts. */
-const LEAST_WORDS = 4;
-
-/** Counts, rates and rewards: what somebody who watches looks for. */
-const isCount = (part: string): boolean => /\d\/(\d+|s)$|^reward | broken$/.test(part);
-
-/** As wide as the longest label, but for what the counts beside them need. */
-function labelWidth(tree: readonly TreeLine[], columns: number): number {
-  const longest = Math.max(0, ...tree.map(({ label, depth }) => width(label) + 2 * depth));
-  const counts = tree.map(({ detail }) => width(detail.split(BETWEEN).filter(isCount).join(BETWEEN)));
-  return Math.min(longest, Math.max(LEAST_LABEL, columns - GAPS - Math.max(0, ...counts)));
-}
-
-/** What is cut is cut at its end: where there is little room, counts go first, and numbers before names that have none. */
-function fitted(detail: string, room: number): string {
-  const parts = detail.split(BETWEEN);
-  const counts = parts.filter(isCount);
-  if (width(detail) <= room || counts.length === 0) return detail;
-  const numberFirst = (part: string) => (width(part) > room ? part.replace(/^(.+) (\d+\/\d+)$/, '$2 $1') : part);
-  const text = counts.map(numberFirst).join(BETWEEN);
-  const rest = parts.filter((part) => !isCount(part)).join(BETWEEN);
-  return rest && width(text) + BETWEEN.length + LEAST_WORDS <= room ? text + BETWEEN + rest : text;
 }
 
 /** Capabilities and arms play rollouts of their own, which only the report counts. */
@@ -205,10 +179,23 @@ export function createProgressOutput({
     return output;
   }
   const changes = new Changes();
-  const write = (line: object) => void out.write(`${printable(JSON.stringify(line))}\n`);
+  const write = (line: ChangeLine | (Omit<ChangeLine, 'campaign' | 'status'> & { campaign?: string })): void =>
+    void out.write(`${printable(json ? JSON.stringify(line) : plainChange(line))}\n`);
   return {
     note: (stage, detail, facts) =>
       write({ time: new Date().toISOString(), ...(campaign && { campaign }), stage, detail, ...facts }),
     show: (snapshot) => changes.since(snapshot, Date.now()).forEach(write),
   };
+}
+
+/** `12:30:59 capabilities ask_for_identifier running: step 12/24`; facts are for programs. */
+function plainChange({
+  time,
+  stage,
+  detail,
+  ...line
+}: Pick<ChangeLine, 'time' | 'stage' | 'detail'> & Partial<ChangeLine>) {
+  const { child, status } = line;
+  const about = [time.slice(11, 19), stage, child, status].filter(Boolean).join(' ');
+  return detail ? `${about}: ${plainText(detail)}` : about;
 }

@@ -14,7 +14,7 @@ export const cancelledTraining: Scenario = {
     const trainers = trainersOf(session.home);
     for (const pid of trainers) signal(pid, 'SIGSTOP');
     const begun = Date.now();
-    const cancel = command(session.home, 'cancel', CAMPAIGN);
+    const cancel = command(session.home, 'cancel', CAMPAIGN, '--yes');
     const isCancelling = () => first.lines().some(({ status }) => status === 'cancelling');
     await session.until(isCancelling, 'the campaign is cancelling');
     for (const pid of trainers) signal(pid, 'SIGCONT');

@@ -58,7 +58,7 @@ const damageSomething: Disturb = async (session) => {
 
 const cancel: Disturb = async (session) => {
   // The command fails before the campaign starts and after it ends.
-  const isCancelled = await command(session.home, 'cancel', CAMPAIGN).then(
+  const isCancelled = await command(session.home, 'cancel', CAMPAIGN, '--yes').then(
     () => true,
     () => false,
   );

@@ -10,7 +10,7 @@ import { analyse, type AnalyseOptions } from '../../../src/cli/analyse/run';
 import type { Analysis } from '../../../src/cli/analyse/result';
 import { UserError } from '../../../src/cli/errors';
 import { runCampaign } from '../../../src/cli/run/command';
-import { start } from '../../../src/cli/run/campaign';
+import { startDetached } from '../../../src/cli/run/campaign';
 import {
   asksForLabels,
   conversation,
@@ -175,7 +175,6 @@ describe('before anything is asked', () => {
     [{ model: undefined } as never, '--model'],
     [{ url: 'nowhere' }, 'url'],
     [{ apiKeyEnv: 'NO_SUCH_KEY' }, '--api-key-env'],
-    [{ priceInput: 1 }, '--price-output'],
     [{ maxDollars: 1 }, '--max-dollars'],
     [{ votes: 4 }, '--votes'],
     [{ name: 'A b' }, '--name'],
@@ -253,7 +252,7 @@ describe('going on', () => {
   });
 
   it('stops where the dollars are spent, in all runs of the name, and goes on once they are raised', async () => {
-    const options = { priceInput: 1000, priceOutput: 1000 };
+    const options = { price: { input: 1000, output: 1000 } };
     const file = fileOf(conversations());
     const { message } = await failure({ ...options, maxDollars: 0.1 }, file);
     expect(message).toContain('--max-dollars');
@@ -278,7 +277,8 @@ describe('going on', () => {
 });
 
 describe('a name', () => {
-  const stopped = () => expect(run({ priceInput: 1000, priceOutput: 1000, maxDollars: 0.1 })).rejects.toThrow(/budget/);
+  const stopped = () =>
+    expect(run({ price: { input: 1000, output: 1000 }, maxDollars: 0.1 })).rejects.toThrow(/budget/);
 
   it('stands for the same conversations, whatever file they are in', async () => {
     await run();
@@ -312,7 +312,7 @@ describe('a name', () => {
     const fields = JSON.stringify({ name: 'library', ...shopParts, baseModel: { path: 'm' } });
     const file = fileOf([fields], 'c.yaml');
     await expect(runCampaign(file, { home })).rejects.toThrow('--name');
-    await expect(start(file, { home, temporalAddress: 'nowhere:1' })).rejects.toThrow('--name');
+    await expect(startDetached(file, { home, temporalAddress: 'nowhere:1' })).rejects.toThrow('--name');
   });
 });
 

@@ -46,7 +46,7 @@ describe('a failure is one line with exit code and code:', () => {
     ['run x.yaml --sed 3', 2, 'unknown_option', '--sed', '--seed'],
     ['run', 2, 'missing_argument', 'file'],
     ['run x.yaml --seed 1.5', 2, 'invalid_argument', '--seed', '1.5', 'whole number'],
-    ['run x.yaml --training-seeds 1,1', 2, 'invalid_argument', '--training-seeds', '1,1', '1,2,3'],
+    ['run x.yaml --training-seed 1,1', 2, 'invalid_argument', '--training-seed', '1,1', '1,2,3'],
     ['run x.yaml --until training', 2, 'invalid_argument', '--until', 'training', 'rollouts'],
     ['run x.yaml --ui-port 70000', 2, 'invalid_argument', '--ui-port', '70000', '65535'],
     ['doctor', 2, 'removed_command', 'doctor', 'check'],

@@ -6,8 +6,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { loadCampaign } from '../../../src/cli/campaign-file';
+import { UserError } from '../../../src/cli/errors';
 import { homeAt } from '../../../src/cli/project';
 import { campaignToEnd, decide } from '../../../src/cli/run/campaign';
+import { changedFieldsText } from '../../../src/cli/run/changed-fields';
 import { readStatus } from '../../../src/cli/watch/snapshot';
 import { taskQueues } from '../../../src/domain/work';
 import { renderReport } from '../../../src/report/render';
@@ -142,6 +144,7 @@ describe('a name that Temporal knows', () => {
     ['has failed', { ...state, status: 'FAILED' }, undefined, 'start'],
     ['was terminated', { ...state, status: 'TERMINATED' }, undefined, 'start'],
     ['has completed, and may spend more now', { ...state, terms: 's' }, undefined, 'start'],
+    ['was refused before its base rollouts', { ...state, status: 'FAILED', configDigest: 'b' }, undefined, 'start'],
     ['is running, and may spend more later', { ...state, status: 'RUNNING', terms: 's' }, undefined, 'attach'],
   ] as const)('%s', (_what, known, until, decision) => {
     expect(decide(known, { ...about, until })).toBe(decision);
@@ -150,9 +153,19 @@ describe('a name that Temporal knows', () => {
   it.each([
     ['another configuration', { ...stopped, configDigest: 'q' }],
     ['another configuration', { ...state, status: 'RUNNING', configDigest: 'b' }],
+    ['another configuration', { ...state, status: 'FAILED', stage: 'selection', configDigest: 'b' }],
     ['other files', { ...state, contents: 'b' }],
     ['another home', { ...state, taskQueue: 'campaign-control-other' }],
   ] as const)('of %s is refused', (_what, known) => {
-    expect(() => decide(known, about)).toThrow('--name');
+    expect(() => decide(known, about)).toThrow(UserError);
   });
+});
+
+it('fields that have changed are named with both values', () => {
+  const before = loadCampaign({ file: 'campaigns/demo.yaml', overrides: {} });
+  const now = { ...before, seed: 7, training: { ...before.training, steps: 99 } };
+  expect(changedFieldsText(before, before)).toBe('');
+  const text = changedFieldsText(before, now);
+  expect(text).toContain(`seed is 7, was ${before.seed}`);
+  expect(text).toContain(`training.steps is 99, was ${before.training.steps}`);
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFolderStore } from '../../../src/store/open-store';
-import { type GatewayOptions, serveGateway } from '../../../src/cli/gateway';
+import { serve, type ServeOptions } from '../../../src/cli/serve';
 import { renderReport } from '../../../src/report/render';
 import { completion, type DialectServer, startDialectServer } from '../../support/dialect-server';
 import { fitByWords } from '../../support/gateway';
@@ -12,11 +12,11 @@ import { reportFixture } from '../../support/report-fixture';
 
 let home: string;
 let server: DialectServer;
-let options: GatewayOptions;
+let options: ServeOptions;
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'gateway-home-'));
   server = await startDialectServer();
-  const limits = { concurrency: 8, maxBody: 1, timeout: 30, grace: 30 };
+  const limits = { concurrency: 8 };
   options = { home, host: '127.0.0.1', port: 0, policyServer: server.url, plugin: [], json: true, ...limits };
 });
 afterEach(async () => {
@@ -46,7 +46,7 @@ test('a newer report is taken up; what is being answered keeps its policy, and t
   const noted = jest.spyOn(process.stderr, 'write').mockImplementation(() => true);
   try {
     server.health = 503;
-    const serving = serveGateway('demo', options);
+    const serving = serve('demo', options);
     while (printed.mock.calls.length === 0) await Promise.race([sleep(20), serving]);
     const { url } = JSON.parse(String(printed.mock.calls[0])) as { url: string };
     while (noted.mock.calls.length === 0) await sleep(20);

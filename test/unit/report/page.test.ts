@@ -153,7 +153,7 @@ describe('page', () => {
     const { failed, passed } = selection!;
     const drawn = figuresIn([arms, budget, comparisons, failed, passed, tests, router, rollouts, cost]);
     const html = await pageOf(gamedFixture());
-    for (const { id } of drawn) expect(html).toContain(`campaign lineage ${id} --campaign demo`);
+    for (const { id } of drawn) expect(html).toContain(`campaign show ${id} --campaign demo`);
   });
 
   const unmeasured = (draft: ReportDraft) => {

@@ -429,7 +429,7 @@ test('`campaign show` prints a conversation, none of whose lines is wider than 6
   expect(text).toContain('calls find_item({"name":"lamp"})');
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(60);
   expect(text).not.toContain('\u001b');
-  await expect(campaignCommand(home, 'show', 'ffffffffff')).rejects.toThrow('is no rollout of demo');
+  await expect(campaignCommand(home, 'show', 'ffffffffff')).rejects.toThrow('is no rollout');
   const other = await listen({ app: { fetch: () => new Response() }, ...idle }, { host: '127.0.0.1', port: 0 });
   const { port } = new URL(other.url);
   const taken = `nothing can listen on 127.0.0.1:${port} `;

@@ -1,5 +1,5 @@
 /**
- * `campaign gateway`: serves the routed policy of a finished campaign, or of an exported folder, until it is interrupted. A newer report of the
+ * `campaign serve`: serves the routed policy of a finished campaign, or of an exported folder, until it is interrupted. A newer report of the
  * campaign, or a newer export into the folder, is taken up while it serves.
  */
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -30,21 +30,20 @@ import { policyServerService } from './run/services';
 import { Service } from './run/service';
 import { onInterrupt } from './run/supervisor';
 
-export interface GatewayOptions extends CommonOptions {
+export interface ServeOptions extends CommonOptions {
   host: string;
   port: number;
   policyServer?: string;
   model?: string;
   plugin: string[];
   concurrency: number;
-  maxBody: number;
-  timeout: number;
-  grace: number;
 }
 
 const KEY = 'CAMPAIGN_GATEWAY_API_KEY';
 const LOOK_MS = 2_000;
-const MiB = 1024 ** 2;
+/** The longest time to an answer, and of answers after the end began. */
+const [ANSWER_SECONDS, GRACE_SECONDS] = [300, 30];
+const BODY_BYTES = 8 * 1024 ** 2;
 
 /** Where what is served comes from. */
 interface Source {
@@ -56,8 +55,14 @@ interface Source {
 }
 
 /** Until it is interrupted. @throws UserError */
-export async function serveGateway(name: string, options: GatewayOptions): Promise<void> {
-  const { host, port, concurrency, maxBody, timeout, grace } = options;
+export async function serve(name: string | undefined, options: ServeOptions): Promise<void> {
+  if (name === undefined)
+    throw new InputError({
+      code: 'missing_field',
+      field: 'name',
+      fix: "name a campaign or an exported folder; `campaign ui` starts Temporal's UI",
+    });
+  const { host, port, concurrency } = options;
   const key = keyFor(host);
   const home = homeOf(options);
   const given = options.plugin.map((named) => pluginPath(named, process.cwd()));
@@ -72,11 +77,11 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
   const client = createPolicyClient({
     ...{ store, url: server.url, concurrency, baseId: process.env['CAMPAIGN_BASE_ID'] || undefined },
     ...{ merge: createMerger({ store, python: pythonPath() }), fingerprint: served.fingerprint },
-    requestTimeoutMs: timeout * 1000,
+    requestTimeoutMs: ANSWER_SECONDS * 1000,
     ...(policyKey && { apiKey: policyKey }),
   });
   try {
-    const limits: GatewayLimits = { concurrency, seconds: timeout, bodyBytes: maxBody * MiB };
+    const limits: GatewayLimits = { concurrency, seconds: ANSWER_SECONDS, bodyBytes: BODY_BYTES };
     const gateway = createGateway({
       ...{ served, client, limits, log: note, ...(key && { apiKey: key }) },
       ...{ store, routers, python: pythonPath() },
@@ -98,7 +103,7 @@ export async function serveGateway(name: string, options: GatewayOptions): Promi
     );
     await Promise.race([interrupted, server.failure]).finally(() => clearInterval(watching));
     note('ending: what is being answered is answered first; once more Ctrl-C ends all at once');
-    await listening.close(grace);
+    await listening.close(GRACE_SECONDS);
   } finally {
     client.close();
     await server.stop();
@@ -146,7 +151,7 @@ function watch(source: Source, first: Served, reload: (newer: Served) => void, n
     seen = now;
     if (newer.version === version) return;
     if (modelOf(newer.base) !== modelOf(first.base))
-      throw new Error(`${newer.version} is of base model ${newer.base}; start the gateway again for it`);
+      throw new Error(`${newer.version} is of base model ${newer.base}; serve it again for that one`);
     version = newer.version;
     reload(newer);
     note(`serves ${version} from now on; conversations that have begun keep their policy`);
@@ -172,7 +177,7 @@ async function policyServerFor(o: {
   served: Served;
   source: Source;
   home: Home;
-  options: GatewayOptions;
+  options: ServeOptions;
   note: (text: string) => void;
 }): Promise<PolicyServerHandle> {
   const { served, source, home, options, note } = o;
@@ -198,7 +203,7 @@ async function policyServerFor(o: {
 }
 
 /** @throws UserError for what is no URL, and for a model beside it, which only a server that is started takes. */
-function namedServer({ policyServer, model }: GatewayOptions): string | undefined {
+function namedServer({ policyServer, model }: ServeOptions): string | undefined {
   const given = { '--policy-server': policyServer, POLICY_SERVER_URL: process.env['POLICY_SERVER_URL'] };
   const [[name, url] = ['']] = Object.entries(given).filter((one) => one[1]);
   if (!url) return undefined;
@@ -210,7 +215,7 @@ function namedServer({ policyServer, model }: GatewayOptions): string | undefine
 }
 
 /** By what the home has kept of folders (trainer/model_folder.py). @throws UserError */
-function modelFolder(base: string, home: Home, { model }: GatewayOptions): string {
+function modelFolder(base: string, home: Home, { model }: ServeOptions): string {
   const given = model ?? process.env['CAMPAIGN_MODEL'];
   // The server runs in another folder.
   if (given) return resolve(given);
