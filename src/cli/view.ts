@@ -67,7 +67,7 @@ export async function serveView(name: string | undefined, options: ViewOptions):
   const home = homeOf(options);
   const store = await openStore(home.root);
   const index = indexOf(store, home.root, campaign);
-  const curves = createCurves({ store, campaign });
+  const curves = createCurves({ store, campaign, index });
   const rates = new Rates();
   const reportOf = () =>
     reported(home.root).includes(campaign) ? findReport({ home: home.root, name: campaign })?.report : undefined;

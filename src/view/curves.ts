@@ -1,15 +1,13 @@
 /** The curves of the live page, made from the store: the reward of every training by optimizer step, and how many rollouts there are. */
 import { readJson, type ArtifactStore } from '../store/store';
 import { keysOf } from '../store/campaign-index';
-import type { ArtifactRef } from '../domain/artifacts';
 import { isFailure } from '../domain/failures';
-import { type Outcome, summarise } from '../domain/outcomes';
 import { trainingResultSchema } from '../domain/results';
+import { mean } from '../domain/statistics';
 import { type MetricsLine, metricsLine } from '../report/build/evidence';
 import { curvesOf } from '../report/build/training';
-import { readOutcomes } from '../rollout/read';
 import { Markers, trainingPath, withBranches } from '../training/markers';
-import { purposeOf } from './rollouts';
+import { type IndexedBatch, purposeOf, type RolloutIndex, titleOf } from './rollouts';
 
 type LearnerCurves = ReturnType<typeof curvesOf>;
 
@@ -30,9 +28,10 @@ export interface Curves {
 interface CurvesOptions {
   store: ArtifactStore;
   campaign: string;
+  /** Of the campaign's rollouts, refreshed by the caller. */
+  index: RolloutIndex;
 }
 
-type Batch = ReturnType<typeof summarise> & ReturnType<typeof purposeOf> & { outcomes: readonly Outcome[] };
 interface Training {
   of: string;
   /** The learner's metrics, with the mean reward of every branch. */
@@ -40,22 +39,9 @@ interface Training {
 }
 
 /** Reads again only what may have changed since. */
-export function createCurves({ store, campaign }: CurvesOptions) {
-  const batches = new Map<string, Batch>();
-  const refs = new Map<string, ArtifactRef>();
+export function createCurves({ store, campaign, index }: CurvesOptions) {
   const ended = new Map<string, Training>();
   const markers = new Map<string, Markers>();
-
-  async function batchIn(ref: ArtifactRef): Promise<Batch> {
-    const known = batches.get(ref.sha256);
-    if (known) return known;
-    const { producer } = await store.provenance(ref);
-    const of = purposeOf(producer.replace(/^rollouts: /, ''));
-    const outcomes = await readOutcomes({ store, ref });
-    const batch = { ...summarise(outcomes), ...of, outcomes };
-    batches.set(ref.sha256, batch);
-    return batch;
-  }
 
   async function trainingOf(id: string): Promise<Training | undefined> {
     const known = ended.get(id);
@@ -69,7 +55,7 @@ export function createCurves({ store, campaign }: CurvesOptions) {
       const { metrics } = await readJson(store, result, trainingResultSchema);
       // One that was found has no markers of this campaign.
       const [batch] = name === undefined ? (await store.provenance(metrics)).inputs : [];
-      const of = name ?? (batch ? (await batchIn(batch)).of : '');
+      const of = name ?? (batch ? purposeOf(titleOf(await store.provenance(batch))).of : '');
       const training = { of, lines: (await store.read(metrics)).toString('utf8').split('\n') };
       ended.set(id, training);
       return training;
@@ -99,19 +85,11 @@ export function createCurves({ store, campaign }: CurvesOptions) {
   return async (): Promise<Curves> => {
     const keys = await keysOf(store.files, campaign);
     const heldOut = new Map<string, Map<number, number>>();
-    const addHeldOut = (name: string, step: number, { scored, meanReward }: Batch): void => {
-      if (scored > 0) heldOut.set(name, (heldOut.get(name) ?? new Map<number, number>()).set(step, meanReward));
-    };
-    // A rollout that several batches hold counts once, as scored if one of them has it scored.
-    const statuses = new Map<string, Outcome['status']>();
-    for (const key of keys.filter((one) => one.startsWith('rollouts/'))) {
-      const ref = refs.get(key) ?? (await whole(store.find(key)));
-      const batch = ref && (await whole(batchIn(ref)));
-      if (!batch) continue;
-      refs.set(key, ref);
-      for (const { key, status } of batch.outcomes) if (statuses.get(key) !== 'scored') statuses.set(key, status);
+    for (const batch of index.batches()) {
       const step = heldOutStep(batch);
-      if (step !== undefined) addHeldOut(batch.of, step, batch);
+      const rewards = batch.rows.flatMap(({ reward }) => reward ?? []);
+      if (step !== undefined && rewards.length > 0)
+        heldOut.set(batch.of, (heldOut.get(batch.of) ?? new Map<number, number>()).set(step, mean(rewards)));
     }
     // A later training replaces an earlier one of the same name.
     const byName = new Map<string, Training>();
@@ -126,12 +104,9 @@ export function createCurves({ store, campaign }: CurvesOptions) {
       if (curves.points.length > 0)
         trainings.push({ name, curves, heldOut: means.map(([step, value]) => ({ step, value })) });
     }
-    const counts = [...statuses.values()];
-    const scored = counts.filter((status) => status === 'scored').length;
-    return {
-      trainings,
-      ...(counts.length > 0 && { rollouts: { scored, broken: counts.length - scored } }),
-    };
+    const once = index.all().filter(({ isRepeated }) => !isRepeated);
+    const broken = once.filter(({ outcome }) => outcome === 'broken').length;
+    return { trainings, ...(once.length > 0 && { rollouts: { scored: once.length - broken, broken } }) };
   };
 }
 
@@ -146,7 +121,7 @@ function learnerCurves({ lines }: Training): LearnerCurves {
 }
 
 /** The step of the policy that a held-out batch evaluates; 0 for what a training starts from. Undefined for other batches. */
-function heldOutStep({ of, what }: Batch): number | undefined {
+function heldOutStep({ of, what }: IndexedBatch): number | undefined {
   const [, step, start] = /^held out(?: at step (\d+)|(, [^,]*))$/.exec(what) ?? [];
   if (of === '' || (step === undefined && start === undefined)) return undefined;
   return Number(step ?? 0);

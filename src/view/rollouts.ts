@@ -87,6 +87,9 @@ interface BatchPurpose {
   of: string;
 }
 
+/** Returns the title of a batch. */
+export const titleOf = ({ producer }: { producer: string }): string => producer.replace(/^rollouts: /, '');
+
 /** By its title, as workflows and trainings give it. */
 export function purposeOf(title: string): BatchPurpose {
   const [, evaluated, policy] = /^(outcome matrix|test): (.*)$/s.exec(title) ?? [];
@@ -160,10 +163,10 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
   }
 
   async function read(key: string, ref: ArtifactRef): Promise<void> {
-    const { producer, inputs } = await store.provenance(ref);
+    const origin = await store.provenance(ref);
     const rows: Row[] = [];
     for await (const rollout of readRollouts({ store, ref })) rows.push(rowOf(rollout));
-    const batch: KeptBatch = { form: FORM, key, ref, title: producer.replace(/^rollouts: /, ''), inputs, rows };
+    const batch: KeptBatch = { form: FORM, key, ref, title: titleOf(origin), inputs: origin.inputs, rows };
     add(batch);
     try {
       await mkdir(dirname(file), { recursive: true });
@@ -229,6 +232,7 @@ export function createIndex({ store, campaign, file }: { store: ArtifactStore; c
     /** Reads what has come since. */
     refresh: (): Promise<void> => (refreshing ??= extend().finally(() => (refreshing = undefined))),
     all: (): readonly IndexedRollout[] => all,
+    batches: (): IndexedBatch[] => [...batches.values()],
     /** Changes with what it holds. */
     version: () => version,
     /** That whose id begins so, if it is the only one. */

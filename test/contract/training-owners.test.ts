@@ -10,6 +10,7 @@ import type { RolloutSummary } from '../../src/domain/rollout';
 import { Markers, trainingPath } from '../../src/training/markers';
 import { TrainingRecord } from '../../src/training/result';
 import { createCurves } from '../../src/view/curves';
+import { createIndex } from '../../src/view/rollouts';
 import { withFiles } from '../support/counting-batch';
 import { randomOf } from '../support/faults-random';
 import { bucket, s3ServerForTests } from '../support/s3-server';
@@ -36,7 +37,9 @@ describe.each(Object.keys(stores))('in a %s', (kind) => {
 
   /** The rewards as a host draws them that has no part in the training. */
   async function drawn(): Promise<Record<number, number | undefined>> {
-    const [training] = (await createCurves({ store: storeOn('four'), campaign: 'one' })()).trainings;
+    const store = storeOn('four');
+    const index = createIndex({ store, campaign: 'one', file: join(root, 'rollouts.jsonl') });
+    const [training] = (await createCurves({ store, campaign: 'one', index })()).trainings;
     expect(training?.name).toBe('ask_first');
     return Object.fromEntries(training?.curves.points.map(({ step, reward }) => [step, reward]) ?? []);
   }

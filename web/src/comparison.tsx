@@ -2,7 +2,7 @@
 import type { ComparedArm, ComparedPair, Comparison, Span } from '../../src/report/comparison';
 import { measuredText, shortPercent, TEST, testText, valueText, wholeNumber } from '../../src/report/format';
 import { Chart, type Mark } from './charts';
-import { type Column, Quiet, Section, Table, Value } from './parts';
+import { type Column, Quiet, Section, Table } from './parts';
 
 const rateText = (value: number): string => valueText({ value, unit: 'fraction' });
 
@@ -29,7 +29,7 @@ const spans = <Row,>(
   head,
   (row) => {
     const span = of(row);
-    return span && <Value of={measured(span, unit)} />;
+    return span && measuredText(measured(span, unit));
   },
   (row) => of(row)?.value ?? -Infinity,
 ];

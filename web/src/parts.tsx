@@ -121,13 +121,6 @@ export function Num({ of: figure }: { of: Figure }) {
   );
 }
 
-/** A value with its interval, without lineage. */
-export const Value = ({ of }: { of: Pick<Figure, 'value' | 'unit' | 'interval' | 'std'> }) => (
-  <>
-    <b>{valueText(of)}</b> <span class="quiet">{spreadText(of)}</span>
-  </>
-);
-
 /** Characters of a text that are shown before it is opened. */
 const SHORT = 300;
 

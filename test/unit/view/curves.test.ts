@@ -7,6 +7,7 @@ import type { Rollout, RolloutSummary } from '../../../src/domain/rollout';
 import { ROLLOUTS_MEDIA_TYPE } from '../../../src/rollout/read';
 import { TrainingRecord } from '../../../src/training/result';
 import { createCurves } from '../../../src/view/curves';
+import { createIndex } from '../../../src/view/rollouts';
 import type { ArtifactStore } from '../../../src/store/store';
 import { scoredRollout } from '../../support/scored-rollout';
 import { eachTemporaryFolder } from '../../support/temporary-folder';
@@ -23,7 +24,11 @@ eachTemporaryFolder((made) => {
   store = inSteps(openFolderStore(join(home, 'artifacts')), 'demo');
 });
 
-const curves = async () => createCurves({ store, campaign: 'demo' })();
+const curves = async () => {
+  const index = createIndex({ store, campaign: 'demo', file: join(home, 'rollouts.jsonl') });
+  await index.refresh();
+  return createCurves({ store, campaign: 'demo', index })();
+};
 
 const broken = (name: string): Rollout => {
   const { key, task } = scoredRollout({ name, task: name, reward: 0 });
