@@ -183,7 +183,7 @@ test('an abort stops the batch; the next run goes on from what was scored', asyn
 test('a chunk that can not be written stops the batch at once, and leaves no rejection unhandled', async () => {
   const full = new Error('ENOSPC: no space left on device');
   const broken = withFiles(store, { create: () => Promise.reject(full) });
-  const client = countingPolicy(() => sleep(1));
+  const client = countingPolicy(() => sleep(5));
   await expect(played(options({ store: broken, client, attempts: 100, concurrency: 2 }))).rejects.toBe(full);
   expect(client.turns).toBeLessThan(30);
   // The last rollouts end before their flush fails.
