@@ -58,7 +58,7 @@ export class Bucket {
   constructor({ bucket, prefix }: BucketAddress) {
     this.name = bucket;
     this.prefix = prefix === '' ? '' : `${prefix}/`;
-    // `campaign doctor` says which Node is needed.
+    // `campaign check` prints which Node is needed.
     process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] ??= 'true';
     const endpoint = process.env['AWS_ENDPOINT_URL_S3'] ?? process.env['AWS_ENDPOINT_URL'];
     this.client = new S3Client({

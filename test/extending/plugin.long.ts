@@ -1,4 +1,4 @@
-/** A plug-in is packed, installed into an empty folder without a network, and used by doctor, run, export and gateway. */
+/** A plug-in is packed, installed into an empty folder without a network, and used by check, run, export and gateway. */
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,16 +46,17 @@ beforeAll(async () => {
   writeFileSync(file, CAMPAIGN);
 });
 
-test('the schema of the file knows its options, and doctor takes the file', async () => {
+test('the schema of the file knows its options, and check takes the file', async () => {
   const { properties } = JSON.parse(await command(home, 'schema', file)) as { properties: { router: unknown } };
   expect(JSON.stringify(properties.router)).toContain('"by_length"');
-  const ports = ['--temporal-port', '0', '--ui-port', '0'];
-  const checks = JSON.parse(await command(home, 'doctor', '--json', ...ports, file)) as { ok: boolean }[];
-  expect(checks.every(({ ok }) => ok)).toBe(true);
+  const { requirements } = JSON.parse(await command(home, 'check', '--json', file)) as {
+    requirements: { ok: boolean }[];
+  };
+  expect(requirements.every(({ ok }) => ok)).toBe(true);
   writeFileSync(join(folder, 'other.yaml'), CAMPAIGN.replace('campaign-by-length', 'campaign-by-width'));
-  await expect(command(home, 'doctor', join(folder, 'other.yaml'))).rejects.toMatchObject({
+  await expect(command(home, 'check', join(folder, 'other.yaml'))).rejects.toMatchObject({
     stderr: expect.stringMatching(
-      /other\.yaml:4 plugins\[1\]: plug-in campaign-by-width is not found .*; install it in/,
+      /other\.yaml:4 plugins\[1\] is "campaign-by-width"; plug-in campaign-by-width is not found .*; install it in/,
     ),
   });
 });

@@ -55,7 +55,7 @@ const MEASURE = '`campaign run FILE --until rollouts` measures rollouts, a finis
 
 export function costLines(o: { tasks: TargetTasks; work: PlannedWork; cost: Cost; isGiven: boolean }): string[] {
   const { work, isGiven } = o;
-  const { gpus, rows } = o.cost;
+  const { gpus, costs: rows } = o.cost;
   const all = sum(...work.purposes.map(({ rollouts }) => rollouts));
   const table = [
     ...work.purposes.map(({ purpose, rollouts }) => [purposeNames[purpose], between(rollouts, wholeNumber)]),
@@ -75,7 +75,7 @@ export function costLines(o: { tasks: TargetTasks; work: PlannedWork; cost: Cost
     ].join(', ');
   });
   return [
-    isGiven ? `for the ${capabilities} that are given` : `for ${capabilities}, as published; the selection decides`,
+    isGiven ? `for ${capabilities}, as given` : `for ${capabilities}, as published; the selection decides`,
     ...taskLines(o.tasks),
     ...alignColumns(table, { numbers: true }).map((line) => `  ${line}`),
     ...(withGpus ? [`GPUs held: ${gpus.policyServer} by the policy server, ${gpus.trainers} by trainers`] : []),

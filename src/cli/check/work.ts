@@ -101,7 +101,7 @@ export function costOfWork(o: { campaign: Campaign; work: PlannedWork; reports: 
     const gpuHours = seconds && product(seconds, (gpus.policyServer + gpus.trainers) / 3600);
     return { kind, rollouts, seconds, promptTokens, completionTokens, gpuHours };
   });
-  return { gpus, rows: rows.filter(({ rollouts }) => rollouts.high > 0) };
+  return { gpus, costs: rows.filter(({ rollouts }) => rollouts.high > 0) };
 }
 
 /** Returns the base model's success rate, on the test tasks where it was measured there. */

@@ -44,12 +44,12 @@ test.each(['tau2-qwen3-30b', 'toolsandbox-qwen3-30b'])('%s trains with the publi
 test('time, tokens and GPU-hours are rollouts times measured rates, and absent without one', () => {
   const gpus = { ...shipped('tau2-qwen3-30b'), baseModel: demo.baseModel };
   const work = workOf(gpus);
-  const [plain, training] = costOfWork({ campaign: gpus, work, reports: [measuredReport({ rollout: 0.5 })] }).rows;
+  const [plain, training] = costOfWork({ campaign: gpus, work, reports: [measuredReport({ rollout: 0.5 })] }).costs;
   expect(plain!.seconds!.low).toBeCloseTo(0.5 * plain!.rollouts.low);
   expect(plain!.promptTokens!.high).toBeCloseTo(300 * plain!.rollouts.high);
   expect(plain!.gpuHours!.low).toBeCloseTo((plain!.seconds!.low * 8) / 3600);
   expect([training!.seconds, training!.gpuHours]).toEqual([undefined, undefined]);
-  const unmeasured = costOfWork({ campaign: gpus, work, reports: [] }).rows;
+  const unmeasured = costOfWork({ campaign: gpus, work, reports: [] }).costs;
   expect(
     unmeasured.flatMap(({ seconds, promptTokens, gpuHours }) => seconds ?? promptTokens ?? gpuHours ?? []),
   ).toEqual([]);

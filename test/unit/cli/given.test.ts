@@ -80,8 +80,12 @@ test('a base model is held against its id, and a machine that does not have it h
   expect(id).toMatch(/^base@[0-9a-f]{12}$/);
   const other = id.replace('base', 'other');
   expect(await baseIdOf(named({ id: other }), home)).toBe(other);
-  await expect(baseIdOf(named({ id: base }), home)).rejects.toThrow(`baseModel.id is ${base}, and baseModel.path`);
-  await expect(baseIdOf(named({ path: '/no/model' }), home)).rejects.toThrow('say in baseModel.id which model it is');
+  const refused = (baseModel: object, problem: object) =>
+    expect(baseIdOf(named(baseModel), home)).rejects.toMatchObject({
+      problems: [{ code: 'invalid_value', ...problem }],
+    });
+  await refused({ id: base }, { field: 'baseModel.id', value: base });
+  await refused({ path: '/no/model' }, { field: 'baseModel.path', value: '/no/model' });
 });
 
 /** What an activity is given of an input. */
