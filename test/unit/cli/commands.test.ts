@@ -25,3 +25,9 @@ test.each([['status'], ['serve'], ['run'], ['run', 'x.yaml', '--until', 'nowhere
     expect(stderr.trim().split('\n')).toHaveLength(1);
   },
 );
+
+// The prose of the commands: other tests assert codes and fields.
+test.each(leaves(createProgram()).filter(isShown))('help of a command: %#', (command) => {
+  command.configureHelp({ helpWidth: 80 });
+  expect(command.helpInformation()).toMatchSnapshot(command.name());
+});
