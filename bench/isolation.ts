@@ -8,6 +8,7 @@
  * without work: its delays are those of the machine. Needs `make build`.
  */
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -41,7 +42,7 @@ const targetOf = (...args: string[]) => ({
 interface Measured {
   reset(): void;
   delays(): object;
-  stop(): void;
+  stop(): Promise<unknown>;
 }
 
 /** Starts a Node process that measures its event loop, and waits until it prints that it is ready. */
@@ -53,10 +54,14 @@ async function startMeasured(name: string, args: string[], variables: NodeJS.Pro
     env: { ...process.env, ...variables, EVENT_LOOP_FILE: file, NODE_OPTIONS },
     stdio: ['pipe', 'pipe', 'ignore'],
   });
+  const ended = once(child, 'exit');
   const measured = {
     reset: () => void child.kill('SIGHUP'),
     delays: () => JSON.parse(readFileSync(file, 'utf8')) as object,
-    stop: () => child.stdin.end(),
+    async stop() {
+      child.stdin.end();
+      await ended;
+    },
   };
   for await (const line of createInterface({ input: child.stdout })) if (line.includes('"ready"')) return measured;
   throw new Error(`${name} ended before it was ready`);
@@ -137,7 +142,7 @@ async function main(): Promise<void> {
       }),
     );
   } finally {
-    for (const one of Object.values(measured)) one.stop();
+    await Promise.all(Object.values(measured).map((one) => one.stop()));
     await Promise.all([policy.close(), model.close()]);
     await env.teardown();
     rmSync(folder, { recursive: true, force: true });
