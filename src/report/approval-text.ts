@@ -22,11 +22,11 @@ const environmentLines = ({ candidate, round, module, calibration, earlier }: En
   ...earlier.map((one) => `Round ${one.round}: ${one.summary}`),
 ];
 
-/** `9 of 10 votes, Cov 0.42 ± 0.05, Delta 0.31 ± 0.04`. */
+/** `9 of 10 votes, coverage 0.42 ± 0.05, delta 0.31 ± 0.04`. */
 function votesText({ votes, passes, coverage, delta }: CapabilityView): string {
   if (!coverage || !delta) return 'selected by the analyst outright: nothing was labeled';
   const spread = ({ mean, std }: typeof coverage) => `${mean.toFixed(2)} ± ${std.toFixed(2)}`;
-  return `${votes} of ${passes} votes, Cov ${spread(coverage)}, Delta ${spread(delta)}`;
+  return `${votes} of ${passes} votes, coverage ${spread(coverage)}, delta ${spread(delta)}`;
 }
 
 /** The base model's mean reward and the like, which must be within the bands. */

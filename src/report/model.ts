@@ -141,7 +141,6 @@ const comparisonSchema = z.strictObject({
   /** The difference of these two policies on the test tasks. It says nothing about other trainings of them. */
   difference: figureSchema,
 });
-export type ReportedComparison = z.infer<typeof comparisonSchema>;
 
 /** Which of the evaluated policies to ship, and why. */
 const recommendationSchema = z.strictObject({

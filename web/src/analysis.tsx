@@ -10,7 +10,7 @@ import { LanguageModels } from './run';
 const ruleText = ({ rule: { rho, delta, votes }, passes }: ReportedSelection): string =>
   passes === 0
     ? 'The analyst gives the capabilities outright; nothing was labeled.'
-    : `Each of ${passes} passes labels all conversations for every candidate. Coverage is the share of the failures that lack the capability; contrast is how much more often failures lack it than successes. A pass votes for a candidate if coverage is at least ${rho} and contrast at least ${delta}; ${votes} votes select it. Agreement is Krippendorff’s alpha of the passes’ labels: 1 where all label alike, 0 as by chance.`;
+    : `Each of ${passes} passes labels all conversations for every candidate. Coverage is the share of the failures that lack the capability; delta is how much more often failures lack it than successes. A pass votes for a candidate if coverage is at least ${rho} and delta at least ${delta}; ${votes} votes select it. Agreement is Krippendorff’s alpha of the passes’ labels: 1 where all label alike, 0 as by chance.`;
 
 export function Selection({ selection }: { selection: ReportedSelection }) {
   const { candidates, reason, decision, failed, passed, failedPasses, passes, from } = selection;
@@ -33,7 +33,7 @@ export function Selection({ selection }: { selection: ReportedSelection }) {
             ['selected', ({ selected }) => (selected ? 'yes' : 'no')],
             ['votes', ({ votes, passes: of }) => (of === 0 ? 'given' : `${votes}/${of}`)],
             ['coverage', ({ coverage }) => coverage],
-            ['contrast', ({ delta }) => delta],
+            ['delta', ({ delta }) => delta],
             hasAgreement && ['agreement', ({ agreement }) => agreement],
             ['definition', ({ definition }) => definition],
           ]}

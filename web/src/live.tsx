@@ -112,7 +112,7 @@ function Capability({ view }: { view: CapabilityView }) {
       <p>{candidate.definition}</p>
       <Quiet>
         {coverage && delta
-          ? `${votes} of ${passes} votes, coverage ${spread(coverage)}, contrast ${spread(delta)}`
+          ? `${votes} of ${passes} votes, coverage ${spread(coverage)}, delta ${spread(delta)}`
           : 'selected by the analyst outright: nothing was labeled'}
       </Quiet>
       {citations.map((one, n) => (

@@ -181,7 +181,7 @@ export const Messages = ({ messages, cited, notes }: MessagesProps) => (
   </ol>
 );
 
-export function RolloutLink({ id, message }: { id: string; message?: number | undefined }) {
+function RolloutLink({ id, message }: { id: string; message?: number | undefined }) {
   const { served } = useContext(PlaceContext);
   const at = message === undefined ? '' : `?message=${message}`;
   const name = <Text text={shortId(id)} />;

@@ -124,7 +124,7 @@ export function Policies({ arms, shipped }: { arms: readonly Arm[]; shipped?: st
 }
 
 /** Success rate of base, the routed policy and the baselines against all rollouts spent. */
-export function SpendingChart({ arms }: { arms: readonly Arm[] }) {
+function SpendingChart({ arms }: { arms: readonly Arm[] }) {
   const lines = { routed: 1, baseline: 2, base: 4 } as Record<string, number>;
   const marks = arms.flatMap(({ name, role, successRate: rate, allRollouts }): Mark[] => {
     const line = lines[role];

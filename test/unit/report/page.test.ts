@@ -1,6 +1,8 @@
 /** A report as a page in a real browser and on a terminal: texts from models do nothing there, and it fits. */
 import { figuresIn } from '../../../src/domain/artifacts';
 import type { Arm, ReportDraft } from '../../../src/report/model';
+import { comparisonOf } from '../../../src/report/comparison';
+import { comparisonHtml, pageHtml } from '../../../src/report/html';
 import { completeReport, renderReport } from '../../../src/report/render';
 import { reportText } from '../../../src/report/terminal';
 import { foundFixture } from '../../support/found-fixture';
@@ -141,6 +143,34 @@ describe('page', () => {
     },
     60_000,
   );
+
+  test.each([1300, 420])('a comparison and an analysis fit %d pixels too, and serve a screen reader', async (width) => {
+    const [first, second] = [1, 2].map((trainingSeed) => {
+      const report = completeReport(
+        changed(({ campaign }) => void Object.assign(campaign, { trainingSeed, config: { trainingSeed } })),
+      );
+      return { name: `run-${trainingSeed}`, report, matrix: report.solverMatrix!.inline! };
+    });
+    const comparison = comparisonOf({ runs: [first!, second!], level: 0.95 });
+    expect(comparison.configDifferences).toEqual([{ field: 'trainingSeed', values: ['1', '2'] }]);
+    const selection = completeReport(foundFixture()).selection!;
+    const { context } = selection.evidence![0]!.citations[0]!;
+    const begins = { of: 'agent', message: 4, votes: 2, reason: 'it stops', context };
+    const failure = { conversation: 'f0', task: 'f0', reward: 0, messages: 7, lacking: [], begins };
+    const analysis = {
+      ...{ name: 'logs', madeAt: '2026-01-05', files: ['logs.jsonl'], notes: ['a note'], selection },
+      analyst: { kind: 'llm', version: '1', model: 'reader' },
+      conversations: { total: 2, failed: 1, passed: 1, tokens: 900 },
+      failures: [{ ...failure, explainedBy: [selection.candidates[0]!.name] }],
+    };
+    const pages = [comparisonHtml(comparison), pageHtml({ kind: 'analysis', title: 'logs', analysis })];
+    for (const html of pages) {
+      const page = await browser.open({ html, context: { viewport: { width, height: 900 }, bypassCSP: true } });
+      await page.waitForSelector('table');
+      expect(await violationsOf(page)).toEqual([]);
+      await page.close();
+    }
+  });
 
   test('every figure stands there with its lineage command', async () => {
     const { capabilities, selection, ...report } = completeReport(gamedFixture());
