@@ -158,15 +158,15 @@ function footerLines({ snapshot: { name, status, asOf }, server, report }: Campa
   return lines;
 }
 
-/** Frame and footer, as `status` and `report` print them. */
-export function statusLines(status: CampaignStatus): string[] {
+/** Returns the frame and what to do next. */
+function statusLines(status: CampaignStatus): string[] {
   const { columns = 100, isTTY } = process.stdout;
   const frame = { snapshot: status.snapshot, rates: new Rates(), now: Date.now(), columns, colour: isTTY === true };
   return [...frameLines(frame), ...footerLines(status)];
 }
 
 /** The same facts as one JSON object. */
-export const statusJson = ({ snapshot, ...rest }: CampaignStatus & { waits?: object[] }): string =>
+const statusJson = ({ snapshot, ...rest }: CampaignStatus & { waits?: object[] }): string =>
   JSON.stringify({ ...snapshot, ...rest });
 
 type StatusOptions = CommonOptions & { watch?: boolean };

@@ -9,6 +9,7 @@ import { indexedCampaigns, removeCampaign } from '../store/campaign-index';
 import { walk } from '../store/content-store';
 import { openStore } from '../store/open-store';
 import type { Garbage } from '../store/store';
+import { campaignSchema } from '../domain/campaign';
 import { plainLine } from '../domain/plain-text';
 import { taskQueues } from '../domain/work';
 import { alignColumns, print } from '../terminal';
@@ -61,7 +62,9 @@ async function campaignNames(home: Home): Promise<string[]> {
   const { files } = await openStore(home.root);
   const folders = readdirSync(home.root, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !isReservedName(entry.name))
-    .map(({ name }) => name);
+    .map(({ name }) => name)
+    // The lock of a home is a folder.
+    .filter((name) => campaignSchema.shape.name.safeParse(name).success);
   return [...new Set([...folders, ...(await indexedCampaigns(files))])].sort();
 }
 

@@ -1,6 +1,6 @@
 /**
- * `campaign report` prints a campaign's report and writes its page from report.json; of a campaign without a report, its state. Of several campaigns of
- * one target and one base model it prints their comparison.
+ * `campaign report` prints a campaign's report and writes its page from report.json. Of several campaigns of one target and one base model it prints
+ * their comparison.
  */
 import { existsSync, statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
@@ -14,21 +14,10 @@ import { type Report, type SolverMatrix, solverMatrixSchema } from '../report/mo
 import { renderReport } from '../report/render';
 import { comparisonText } from '../report/comparison-text';
 import { reportText } from '../report/terminal';
-import { campaignsOf, readStatus, statusJson, statusLines } from './campaign-status';
-import { wrapText } from '../terminal';
 import { messageOf, UserError } from './errors';
 import { type CommonOptions, homeOf } from './options';
 import { whyUnwritten, writeInto } from './project';
-import {
-  findReport,
-  type FoundReport,
-  readReport,
-  readReportFile,
-  reported,
-  requireReported,
-  WRITTEN,
-} from './reports';
-import { withServer } from './temporal';
+import { findReport, type FoundReport, readReport, readReportFile, requireReported } from './reports';
 
 export type ReportOptions = CommonOptions & { out?: string };
 
@@ -36,9 +25,9 @@ export type ReportOptions = CommonOptions & { out?: string };
 export async function showReport([name, ...others]: string[], options: ReportOptions): Promise<string> {
   if (name !== undefined && others.length > 0) return showComparison([name, ...others], options);
   const home = homeOf(options).root;
-  const isReported = name === undefined || reported(home).includes(name);
-  const found = isReported ? findReport({ home, name }) : undefined;
-  return found ? shown(found, options) : withoutReport({ ...options, home }, name);
+  const found = findReport({ home, name });
+  if (!found) throw new UserError(`no report in ${home}; make one with \`campaign run FILE\``);
+  return shown(found, options);
 }
 
 async function shown({ folder: own, report }: FoundReport, { out, json: asJson }: ReportOptions): Promise<string> {
@@ -56,22 +45,6 @@ async function shown({ folder: own, report }: FoundReport, { out, json: asJson }
     return `${shown}\n${page} is not written: ${whyUnwritten(error)}; --out DIR writes it elsewhere`;
   }
 }
-
-/** Where a campaign without a report stands, by default the newest; why there is no report, and where to look. */
-const withoutReport = (options: ReportOptions, name: string | undefined): Promise<string> =>
-  withServer(options, async (temporal) => {
-    const { home } = options;
-    const campaign = name ?? (await campaignsOf(temporal, options))[0]?.name;
-    if (campaign === undefined) throw new UserError(`no report in ${home}; make one with \`campaign run FILE\``);
-    const status = await readStatus(temporal, options, campaign);
-    if (options.json) return statusJson(status);
-    const lines = [
-      `no report of ${campaign} in ${home}: ${WRITTEN}`,
-      ...statusLines(status),
-      `look further: \`campaign status ${campaign} --watch\`, ${join(home, 'logs')}`,
-    ];
-    return wrapText(lines.join('\n'), process.stdout.columns);
-  });
 
 const DEFAULT_LEVEL = 0.95;
 

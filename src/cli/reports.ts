@@ -73,7 +73,7 @@ export function readReport(named: Named): Report {
 }
 
 /** When a campaign has a report. */
-export const WRITTEN = 'one is written when a campaign completes, or stops after a stage with --until';
+const WRITTEN = 'one is written when a campaign completes, or stops after a stage with --until';
 
 /** @throws UserError that says whether there is such a campaign, and names those with a report. */
 export function requireReported({ home, name }: Named): void {

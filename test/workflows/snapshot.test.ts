@@ -173,7 +173,7 @@ describe('following', () => {
 });
 
 // Whatever way it ended, they say where it stands, without an error.
-describe('`status` and `report` with the server of a home', () => {
+describe('`status` with the server of a home', () => {
   let server: AnnouncedServer;
   beforeAll(async () => {
     server = await announcedServer(home);
@@ -200,11 +200,7 @@ describe('`status` and `report` with the server of a home', () => {
     const watched = await command('status', 'failed', '--watch', '--json');
     expect(watched.code).toBe(0);
     expect(jsonLines(watched.text)[0]).toMatchObject({ status: 'failed', detail: 'the target has no train tasks' });
-    for (const words of ['status', 'report'])
-      expect(await command(words, 'failed')).toMatchObject({
-        code: 0,
-        text: expect.stringContaining('the target has no train tasks') as string,
-      });
+    expect((await command('status', 'failed')).text).toContain('the target has no train tasks');
   });
 
   test('one that completed, its workers being gone: the tree of its own run is in status.json', async () => {

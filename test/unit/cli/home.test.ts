@@ -37,6 +37,7 @@ async function twoCampaigns(): Promise<void> {
 test('`list` names campaigns with a folder or results', async () => {
   await twoCampaigns();
   await inSteps(await openStore(root), 'started').put(put('given/1'));
+  mkdirSync(homeAt(root).lock);
   const { campaigns } = JSON.parse((await command('list', '--json')).text) as { campaigns: { name: string }[] };
   expect(campaigns.map(({ name }) => name)).toEqual(['mine', 'other', 'started']);
 });
